@@ -1,0 +1,126 @@
+//! What every source offers, and how it fails.
+
+use std::time::Duration;
+
+use thiserror::Error;
+use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
+
+/// What is known of a source once it is open.
+#[derive(Clone, Debug)]
+pub struct SourceInfo {
+    /// Name to show: the file's or the simulation's.
+    pub name: String,
+    /// Format in a few words, such as `HDF5, chunked, deflate`.
+    pub format: String,
+    /// Grids of the levels the source stores, finest first; most store one.
+    pub levels: Vec<Grid>,
+    /// Fields on those grids; at least one.
+    pub fields: Vec<FieldInfo>,
+    /// Time of each step in `time_unit`; empty where the source has no times.
+    pub times: Vec<f64>,
+    /// Unit of `times`; empty where none is known.
+    pub time_unit: String,
+    /// Whether new steps appear while the source is open.
+    pub live: bool,
+}
+
+impl SourceInfo {
+    /// The finest grid.
+    pub fn grid(&self) -> &Grid {
+        &self.levels[0]
+    }
+}
+
+/// Which values to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadRequest {
+    /// Index into [`SourceInfo::fields`].
+    pub field: usize,
+    /// Step to read.
+    pub step: StepIndex,
+    /// Index into [`SourceInfo::levels`].
+    pub level: usize,
+    /// Samples of that level's grid.
+    pub bounds: Box3,
+}
+
+/// A field that lives somewhere else: a file, a simulation.
+pub trait Source: Send + Sync {
+    /// Grid, fields and times.
+    fn info(&self) -> &SourceInfo;
+
+    /// The steps that can be read now.
+    fn steps(&self) -> StepSpan;
+
+    /// Waits until a step after `step` can be read or `limit` has passed, and tells the newest; at once for files.
+    fn wait_beyond(&self, step: StepIndex, limit: Duration) -> StepIndex {
+        let _ = (step, limit);
+        self.steps().last
+    }
+
+    /// Reads a box into `out`, `[z, y, x]` with x fastest; fill values and what is missing become NaN.
+    ///
+    /// # Errors
+    /// [`SourceError`] if the values cannot be had; `out` is then unspecified.
+    ///
+    /// # Panics
+    /// If `out` does not hold exactly `request.bounds.volume()` values.
+    fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError>;
+}
+
+/// Why a source could not be opened or read. The message says what, where, and what to do.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    /// The operating system refused.
+    #[error("cannot read {path}: {cause}")]
+    Io {
+        /// File concerned.
+        path: String,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
+    /// The bytes are not what the format requires.
+    #[error("{path} is not usable: {problem}")]
+    Format {
+        /// File concerned.
+        path: String,
+        /// What is wrong, where in the file, what to do.
+        problem: String,
+    },
+    /// No format fits the name.
+    #[error(
+        "no reader for {url}: expected .npy, .json (raw + sidecar), .nii, .nii.gz, file.h5:/dataset, a .zarr folder, or demo:wave"
+    )]
+    Unsupported {
+        /// What was asked for.
+        url: String,
+    },
+    /// The URL's options do not make sense.
+    #[error("{url}: {problem}")]
+    Option {
+        /// What was asked for.
+        url: String,
+        /// Which option, what it accepts.
+        problem: String,
+    },
+    /// The step is not there (any more).
+    #[error("step {step} is not available: steps {} to {} are", available.first, available.last)]
+    StepGone {
+        /// Step asked for.
+        step: StepIndex,
+        /// What can be read.
+        available: StepSpan,
+    },
+}
+
+impl SourceError {
+    /// No format fits `url`.
+    pub fn unsupported(url: &str) -> Self {
+        Self::Unsupported { url: url.to_owned() }
+    }
+
+    /// The bytes of `path` are not what the format requires.
+    pub fn format(path: impl ToString, problem: impl Into<String>) -> Self {
+        Self::Format { path: path.to_string(), problem: problem.into() }
+    }
+}

@@ -1,0 +1,114 @@
+//! What is known of a field before any of its values is read.
+
+use std::fmt;
+
+/// How the values of a field are stored at the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ScalarType {
+    U8,
+    I8,
+    U16,
+    I16,
+    U32,
+    I32,
+    U64,
+    I64,
+    F16,
+    F32,
+    F64,
+}
+
+impl ScalarType {
+    /// Bytes per value.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::U8 | Self::I8 => 1,
+            Self::U16 | Self::I16 | Self::F16 => 2,
+            Self::U32 | Self::I32 | Self::F32 => 4,
+            Self::U64 | Self::I64 | Self::F64 => 8,
+        }
+    }
+}
+
+impl fmt::Display for ScalarType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::U8 => "u8",
+            Self::I8 => "i8",
+            Self::U16 => "u16",
+            Self::I16 => "i16",
+            Self::U32 => "u32",
+            Self::I32 => "i32",
+            Self::U64 => "u64",
+            Self::I64 => "i64",
+            Self::F16 => "f16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        })
+    }
+}
+
+/// A named scalar on a grid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldInfo {
+    /// Name as the source gives it.
+    pub name: String,
+    /// Unit of the values; empty where none is known.
+    pub unit: String,
+    /// How the source stores the values; readers hand them out as `f32`.
+    pub scalar_type: ScalarType,
+    /// Range declared by the source for all steps, where it declares one.
+    pub declared_range: Option<ValueRange>,
+}
+
+/// Smallest and largest finite value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ValueRange {
+    /// Smallest finite value.
+    pub lo: f32,
+    /// Largest finite value.
+    pub hi: f32,
+}
+
+impl ValueRange {
+    /// The range of the finite values, or `None` where there is none.
+    pub fn of(values: &[f32]) -> Option<Self> {
+        const LANES: usize = 16;
+        let mut lo = [f32::INFINITY; LANES];
+        let mut hi = [f32::NEG_INFINITY; LANES];
+        for chunk in values.chunks(LANES) {
+            for (lane, &value) in chunk.iter().enumerate() {
+                let finite = value.is_finite();
+                lo[lane] = if finite && value < lo[lane] { value } else { lo[lane] };
+                hi[lane] = if finite && value > hi[lane] { value } else { hi[lane] };
+            }
+        }
+        let lo = lo.into_iter().fold(f32::INFINITY, f32::min);
+        let hi = hi.into_iter().fold(f32::NEG_INFINITY, f32::max);
+        (lo <= hi).then_some(Self { lo, hi })
+    }
+
+    /// The smallest range that holds both.
+    pub fn union(self, other: Self) -> Self {
+        Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
+    }
+
+    /// Whether the field has one value only.
+    pub fn is_constant(&self) -> bool {
+        self.lo == self.hi
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn range_ignores_what_is_not_finite() {
+        let values = [f32::NAN, 3.0, f32::INFINITY, -2.0, f32::NEG_INFINITY];
+        assert_eq!(ValueRange::of(&values), Some(ValueRange { lo: -2.0, hi: 3.0 }));
+        assert_eq!(ValueRange::of(&[f32::NAN]), None);
+        assert_eq!(ValueRange::of(&[]), None);
+    }
+}

@@ -1,0 +1,19 @@
+//! The nouns of the system: boxes, grids, fields, steps, blocks, levels and decompositions.
+//!
+//! Owns no file, no socket, no thread. Sizes are `[nx, ny, nz]`; memory is `[z, y, x]`, x fastest.
+
+mod block;
+mod box3;
+mod decomposition;
+mod field;
+mod grid;
+mod levels;
+mod step;
+
+pub use block::Block;
+pub use box3::Box3;
+pub use decomposition::{Decomposition, DecompositionError};
+pub use field::{FieldInfo, ScalarType, ValueRange};
+pub use grid::{Centering, Grid, GridError};
+pub use levels::{coarsen_box, coarsened_size, halve, level_count};
+pub use step::{StepIndex, StepSpan};
