@@ -1,1 +1,7 @@
-//! stub
+//! Camera, transfer function, ray casting, proxies, compositing.
+
+mod codec;
+#[cfg(test)]
+mod testing;
+
+pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};

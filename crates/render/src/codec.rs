@@ -1,0 +1,239 @@
+//! Planes of 8- and 16-bit samples as differences, compressed by zstd: the bytes inside bricks and tiles.
+//!
+//! A plane is replaced by differences between neighbours in memory (mod 2^bits; the first to 0); 16-bit differences are
+//! split into all low bytes, then all high bytes. All planes of one payload share one zstd frame.
+//! Invariant: decoding never holds more than the size the caller expects, whatever the frame claims.
+
+use std::io;
+
+use thiserror::Error;
+use zstd::bulk::{Compressor, Decompressor};
+
+/// zstd level of all payloads: higher ones cost more time than the link gains.
+pub const ZSTD_LEVEL: i32 = 3;
+
+/// Why a payload cannot be decoded.
+#[derive(Debug, Error)]
+pub enum CodecError {
+    /// Not a zstd frame, damaged, or longer than it may be.
+    #[error(
+        "payload of {length} bytes is not a zstd frame of {expected} bytes ({cause}): it is damaged, send it again"
+    )]
+    Frame {
+        /// Compressed bytes.
+        length: usize,
+        /// Decompressed bytes that belong there.
+        expected: usize,
+        /// zstd's reason.
+        cause: io::Error,
+    },
+    /// The frame is shorter than the planes it should hold.
+    #[error("payload holds {got} bytes where {expected} belong: it is damaged, send it again")]
+    Length {
+        /// Decompressed bytes that belong there.
+        expected: usize,
+        /// Decompressed bytes found.
+        got: usize,
+    },
+}
+
+/// Collects planes and compresses them; keep one per thread, it reuses its memory.
+pub struct PlaneEncoder {
+    compressor: Compressor<'static>,
+    differences: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+impl PlaneEncoder {
+    /// An encoder at zstd `level`.
+    ///
+    /// # Panics
+    /// If zstd cannot allocate its tables.
+    pub fn new(level: i32) -> Self {
+        let compressor = Compressor::new(level).expect("zstd allocates its compressor");
+        Self { compressor, differences: Vec::new(), frame: Vec::new() }
+    }
+
+    /// Appends a plane of 8-bit samples.
+    pub fn push_8(&mut self, plane: &[u8]) {
+        let start = self.differences.len();
+        self.differences.extend_from_slice(plane);
+        let out = &mut self.differences[start..];
+        for ((out, value), before) in out.iter_mut().skip(1).zip(plane.iter().skip(1)).zip(plane) {
+            *out = value.wrapping_sub(*before);
+        }
+    }
+
+    /// Appends a plane of 16-bit samples: low bytes of all differences, then high bytes.
+    pub fn push_16(&mut self, plane: &[u16]) {
+        let start = self.differences.len();
+        self.differences.resize(start + 2 * plane.len(), 0);
+        let (low, high) = self.differences[start..].split_at_mut(plane.len());
+        let before = std::iter::once(&0).chain(plane);
+        for (((low, high), value), before) in low.iter_mut().zip(high).zip(plane).zip(before) {
+            [*low, *high] = value.wrapping_sub(*before).to_le_bytes();
+        }
+    }
+
+    /// Compresses the planes pushed since the last call into one frame.
+    pub fn finish(&mut self) -> Vec<u8> {
+        let bound = zstd::zstd_safe::compress_bound(self.differences.len());
+        if self.frame.len() < bound {
+            self.frame.resize(bound, 0);
+        }
+        let compressed = self.compressor.compress_to_buffer(&self.differences, &mut self.frame);
+        let length = compressed.expect("a buffer of zstd's own bound holds any frame");
+        self.differences.clear();
+        self.frame[..length].to_vec()
+    }
+}
+
+/// Decompresses payloads and hands out their planes in order; keep one per thread, it reuses its memory.
+pub struct PlaneDecoder {
+    decompressor: Decompressor<'static>,
+    differences: Vec<u8>,
+    read: usize,
+}
+
+impl PlaneDecoder {
+    /// A decoder.
+    ///
+    /// # Panics
+    /// If zstd cannot allocate its tables.
+    pub fn new() -> Self {
+        let decompressor = Decompressor::new().expect("zstd allocates its decompressor");
+        Self { decompressor, differences: Vec::new(), read: 0 }
+    }
+
+    /// Decompresses `frame`, which must hold exactly `expected` bytes of planes.
+    ///
+    /// # Errors
+    /// [`CodecError`] if it does not.
+    pub fn open(&mut self, frame: &[u8], expected: usize) -> Result<(), CodecError> {
+        self.read = 0;
+        self.differences.resize(expected, 0);
+        let got = self.decompressor.decompress_to_buffer(frame, &mut self.differences[..]);
+        match got {
+            Ok(got) if got == expected => Ok(()),
+            Ok(got) => Err(CodecError::Length { expected, got }),
+            Err(cause) => Err(CodecError::Frame { length: frame.len(), expected, cause }),
+        }
+    }
+
+    /// Reads the next plane of 8-bit samples.
+    ///
+    /// # Panics
+    /// If more is read than [`PlaneDecoder::open`] was told to expect.
+    pub fn read_8(&mut self, plane: &mut [u8]) {
+        let differences = self.take(plane.len());
+        let mut value = 0_u8;
+        for (out, difference) in plane.iter_mut().zip(differences) {
+            value = value.wrapping_add(*difference);
+            *out = value;
+        }
+    }
+
+    /// Reads the next plane of 16-bit samples.
+    ///
+    /// # Panics
+    /// If more is read than [`PlaneDecoder::open`] was told to expect.
+    pub fn read_16(&mut self, plane: &mut [u16]) {
+        let (low, high) = self.take(2 * plane.len()).split_at(plane.len());
+        let mut value = 0_u16;
+        for ((out, low), high) in plane.iter_mut().zip(low).zip(high) {
+            value = value.wrapping_add(u16::from_le_bytes([*low, *high]));
+            *out = value;
+        }
+    }
+
+    fn take(&mut self, bytes: usize) -> &[u8] {
+        let start = self.read;
+        self.read += bytes;
+        &self.differences[start..self.read]
+    }
+}
+
+impl Default for PlaneDecoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Random;
+
+    fn round_trip(bytes: &[u8], words: &[u16]) {
+        let mut encoder = PlaneEncoder::new(ZSTD_LEVEL);
+        encoder.push_8(bytes);
+        encoder.push_16(words);
+        let frame = encoder.finish();
+        let mut decoder = PlaneDecoder::new();
+        decoder.open(&frame, bytes.len() + 2 * words.len()).unwrap();
+        let (mut got_bytes, mut got_words) = (vec![1; bytes.len()], vec![1; words.len()]);
+        decoder.read_8(&mut got_bytes);
+        decoder.read_16(&mut got_words);
+        assert_eq!((got_bytes.as_slice(), got_words.as_slice()), (bytes, words));
+    }
+
+    #[test]
+    fn planes_survive_encoding_whatever_they_hold() {
+        let mut random = Random::new(1);
+        for length in [0, 1, 2, 7, 64, 4356] {
+            let bytes: Vec<u8> = (0..length).map(|_| random.next_u32() as u8).collect();
+            let words: Vec<u16> = (0..length).map(|_| random.next_u32() as u16).collect();
+            round_trip(&bytes, &words);
+            round_trip(&words.iter().map(|w| (w & 3) as u8).collect::<Vec<_>>(), &vec![65535; length]);
+        }
+    }
+
+    #[test]
+    fn differences_wrap_and_sixteen_bits_come_low_bytes_first() {
+        let mut encoder = PlaneEncoder::new(ZSTD_LEVEL);
+        encoder.push_8(&[200, 10, 10]);
+        encoder.push_16(&[0x0102, 0x0001, 0xffff]);
+        let frame = encoder.finish();
+        let raw = zstd::decode_all(frame.as_slice()).unwrap();
+        assert_eq!(raw, [200, 66, 0, 0x02, 0xff, 0xfe, 0x01, 0xfe, 0xff]);
+    }
+
+    #[test]
+    fn an_encoder_starts_afresh_after_each_frame() {
+        let mut encoder = PlaneEncoder::new(ZSTD_LEVEL);
+        encoder.push_8(&[1, 2, 3]);
+        let first = encoder.finish();
+        encoder.push_8(&[1, 2, 3]);
+        assert_eq!(encoder.finish(), first);
+    }
+
+    #[test]
+    fn a_frame_of_another_size_is_refused() {
+        let mut encoder = PlaneEncoder::new(ZSTD_LEVEL);
+        encoder.push_8(&[5; 100]);
+        let frame = encoder.finish();
+        let mut decoder = PlaneDecoder::new();
+        assert!(matches!(decoder.open(&frame, 99), Err(CodecError::Frame { .. })));
+        assert!(matches!(decoder.open(&frame, 101), Err(CodecError::Length { expected: 101, got: 100 })));
+        assert!(decoder.open(&frame, 100).is_ok());
+    }
+
+    #[test]
+    fn damaged_frames_are_errors_and_stay_within_bounds() {
+        let mut random = Random::new(2);
+        let plane: Vec<u8> = (0..4096).map(|_| (random.next_u32() % 5) as u8).collect();
+        let mut encoder = PlaneEncoder::new(ZSTD_LEVEL);
+        encoder.push_8(&plane);
+        let frame = encoder.finish();
+        let mut decoder = PlaneDecoder::new();
+        for _ in 0..2000 {
+            let mut damaged = frame.clone();
+            let at = random.next_u32() as usize % damaged.len();
+            damaged[at] ^= 1 << (random.next_u32() % 8);
+            damaged.truncate(damaged.len() - (random.next_u32() % 3) as usize);
+            // A flipped bit may still decode; what counts is that nothing larger comes out.
+            let _ = decoder.open(&damaged, plane.len());
+            assert_eq!(decoder.differences.len(), plane.len());
+        }
+    }
+}
