@@ -58,6 +58,12 @@ pub trait Source: Send + Sync {
         self.steps().last
     }
 
+    /// Time of `step` in the source's time unit, where it is known.
+    fn time_of(&self, step: StepIndex) -> Option<f64> {
+        let place = usize::try_from(step).ok()?;
+        self.info().times.get(place).copied()
+    }
+
     /// Reads a box into `out`, `[z, y, x]` with x fastest; fill values and what is missing become NaN.
     ///
     /// # Errors
