@@ -4,6 +4,7 @@
 //! split into all low bytes, then all high bytes. All planes of one payload share one zstd frame.
 //! Invariant: decoding never holds more than the size the caller expects, whatever the frame claims.
 
+use std::cell::RefCell;
 use std::io;
 
 use thiserror::Error;
@@ -157,6 +158,21 @@ impl Default for PlaneDecoder {
     fn default() -> Self {
         Self::new()
     }
+}
+
+thread_local! {
+    static ENCODER: RefCell<PlaneEncoder> = RefCell::new(PlaneEncoder::new(ZSTD_LEVEL));
+    static DECODER: RefCell<PlaneDecoder> = RefCell::new(PlaneDecoder::new());
+}
+
+/// Lends this thread's encoder: its tables are too costly to make for each payload.
+pub(crate) fn with_encoder<T>(use_it: impl FnOnce(&mut PlaneEncoder) -> T) -> T {
+    ENCODER.with_borrow_mut(use_it)
+}
+
+/// Lends this thread's decoder.
+pub(crate) fn with_decoder<T>(use_it: impl FnOnce(&mut PlaneDecoder) -> T) -> T {
+    DECODER.with_borrow_mut(use_it)
 }
 
 #[cfg(test)]

@@ -24,27 +24,40 @@ pub fn level_count(size: [usize; 3], coarsest_edge: usize) -> u32 {
 ///
 /// A cube without a finite value gives NaN: no data stays no data.
 pub fn halve(values: &[f32], size: [usize; 3]) -> (Vec<f32>, [usize; 3]) {
-    let [nx, ny, nz] = size;
+    let [nx, ny, _] = size;
     let coarse = coarsened_size(size, 1);
-    let mut out = Vec::with_capacity(coarse.iter().product());
-    for z in 0..coarse[2] {
-        for y in 0..coarse[1] {
-            let rows: [&[f32]; 4] = std::array::from_fn(|corner| {
-                let row_y = (2 * y + (corner & 1)).min(ny - 1);
-                let row_z = (2 * z + (corner >> 1)).min(nz - 1);
-                &values[(row_z * ny + row_y) * nx..][..nx]
-            });
-            let pairs = nx / 2;
-            out.extend((0..pairs).map(|x| {
-                let sum: f32 = rows.iter().map(|row| row[2 * x] + row[2 * x + 1]).sum();
-                if sum.is_finite() { sum * 0.125 } else { finite_mean(&rows, 2 * x, 2 * x + 1) }
-            }));
-            if nx % 2 == 1 {
-                out.push(finite_mean(&rows, nx - 1, nx - 1));
-            }
-        }
+    let mut out = vec![0.0; coarse.iter().product()];
+    for (z, plane) in out.chunks_exact_mut((coarse[0] * coarse[1]).max(1)).enumerate() {
+        halve_plane(|y, z| &values[(z * ny + y) * nx..][..nx], size, z, plane);
     }
     (out, coarse)
+}
+
+/// Makes plane `z` of the halved values: what [`halve`] does, one plane at a time, from rows that may lie anywhere.
+///
+/// `row(y, z)` is a row of `size[0]` values of a box of `size`; `out` is `[y, x]` of the coarsened size.
+pub fn halve_plane<'a>(row: impl Fn(usize, usize) -> &'a [f32], size: [usize; 3], z: usize, out: &mut [f32]) {
+    let [nx, ny, nz] = size;
+    for (y, out) in out.chunks_exact_mut(nx.div_ceil(2).max(1)).enumerate() {
+        let rows =
+            std::array::from_fn(|corner| row((2 * y + (corner & 1)).min(ny - 1), (2 * z + (corner >> 1)).min(nz - 1)));
+        halve_rows(&rows, out);
+    }
+}
+
+/// Averages four rows, two values at a time. The sums of whole rows first: they vectorise, and mostly are all finite.
+fn halve_rows(rows: &[&[f32]; 4], out: &mut [f32]) {
+    let [a, b, c, d] = rows.map(|row| row.chunks_exact(2));
+    for ((((out, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        *out = ((a[0] + a[1]) + (b[0] + b[1]) + ((c[0] + c[1]) + (d[0] + d[1]))) * 0.125;
+    }
+    let nx = rows[0].len();
+    if nx % 2 == 1 {
+        out[nx / 2] = finite_mean(rows, nx - 1, nx - 1);
+    }
+    for (x, out) in out.iter_mut().enumerate().filter(|(_, mean)| !mean.is_finite()) {
+        *out = finite_mean(rows, 2 * x, (2 * x + 1).min(nx - 1));
+    }
 }
 
 fn finite_mean(rows: &[&[f32]; 4], x0: usize, x1: usize) -> f32 {

@@ -15,5 +15,5 @@ pub use box3::Box3;
 pub use decomposition::{Decomposition, DecompositionError};
 pub use field::{FieldInfo, ScalarType, ValueRange};
 pub use grid::{Centering, Grid, GridError};
-pub use levels::{coarsen_box, coarsened_size, halve, level_count};
+pub use levels::{coarsen_box, coarsened_size, halve, halve_plane, level_count};
 pub use step::{StepIndex, StepSpan};

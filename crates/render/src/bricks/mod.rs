@@ -1,0 +1,11 @@
+//! Bricks: the field itself as a proxy, in levels of detail, quantised per brick and compressed.
+//!
+//! Invariant: what a brick decodes to is off by at most half a step of its own range; no data stays no data.
+
+mod encode;
+mod pyramid;
+mod quantise;
+
+pub use encode::{BRICK_EDGE, BrickError, EncodedBrick, encode_level, range_of_bricks};
+pub use pyramid::Pyramid;
+pub use quantise::CodeBits;

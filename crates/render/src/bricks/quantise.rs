@@ -1,0 +1,145 @@
+//! Values as codes of 8 or 16 bits over a brick's range: code 0 is no data, 1 the smallest value, the largest code the largest.
+
+use visapult_volume::ValueRange;
+
+/// Width of a brick's codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CodeBits {
+    /// 254 steps over the brick's range.
+    Eight,
+    /// 65 534 steps over the brick's range.
+    Sixteen,
+}
+
+impl CodeBits {
+    /// The width that a message names, or `None` where it is neither 8 nor 16.
+    pub fn from_bits(bits: u8) -> Option<Self> {
+        match bits {
+            8 => Some(Self::Eight),
+            16 => Some(Self::Sixteen),
+            _ => None,
+        }
+    }
+
+    /// Bits per code.
+    pub fn bits(self) -> u8 {
+        match self {
+            Self::Eight => 8,
+            Self::Sixteen => 16,
+        }
+    }
+
+    /// Bytes per code.
+    pub fn bytes(self) -> usize {
+        usize::from(self.bits()) / 8
+    }
+
+    /// Steps between the smallest and the largest value.
+    pub fn steps(self) -> f64 {
+        f64::from((1_u32 << self.bits()) - 2)
+    }
+}
+
+/// A code type: what the two widths share.
+pub(super) trait Code: Copy + Default {
+    const BITS: CodeBits;
+    fn from_i32(code: i32) -> Self;
+    fn to_f32(self) -> f32;
+}
+
+impl Code for u8 {
+    const BITS: CodeBits = CodeBits::Eight;
+    fn from_i32(code: i32) -> Self {
+        code as Self
+    }
+    fn to_f32(self) -> f32 {
+        f32::from(self)
+    }
+}
+
+impl Code for u16 {
+    const BITS: CodeBits = CodeBits::Sixteen;
+    fn from_i32(code: i32) -> Self {
+        code as Self
+    }
+    fn to_f32(self) -> f32 {
+        f32::from(self)
+    }
+}
+
+/// Appends the codes of `values`, which lie in `range` where they are finite.
+pub(super) fn quantise<C: Code>(values: &[f32], range: ValueRange, codes: &mut Vec<C>) {
+    let width = f64::from(range.hi) - f64::from(range.lo);
+    let scale = if width > 0.0 { C::BITS.steps() / width } else { 0.0 };
+    let (lo, scale_f32) = (range.lo, scale as f32);
+    if (range.hi - lo).is_finite() && scale_f32.is_finite() {
+        codes.extend(values.iter().map(|&v| {
+            let code = ((v - lo) * scale_f32 + 1.5) as i32;
+            C::from_i32(if v.is_finite() { code } else { 0 })
+        }));
+    } else {
+        codes.extend(values.iter().map(|&v| {
+            let code = ((f64::from(v) - f64::from(lo)) * scale + 1.5) as i32;
+            C::from_i32(if v.is_finite() { code } else { 0 })
+        }));
+    }
+}
+
+/// The values that `codes` stand for. A weighted mean of the ends, as `hi - lo` may exceed what `f32` holds.
+pub(super) fn dequantise<C: Code>(codes: &[C], range: [f32; 2], values: &mut [f32]) {
+    let [lo, hi] = range;
+    let steps = C::BITS.steps() as f32;
+    for (value, code) in values.iter_mut().zip(codes) {
+        let code = code.to_f32();
+        let share = (code - 1.0) / steps;
+        *value = if code == 0.0 { f32::NAN } else { lo * (1.0 - share) + hi * share };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there_and_back<C: Code>(values: &[f32]) -> Vec<f32> {
+        let range = ValueRange::of(values).unwrap();
+        let mut codes: Vec<C> = Vec::new();
+        quantise(values, range, &mut codes);
+        let mut out = vec![0.0; values.len()];
+        dequantise(&codes, [range.lo, range.hi], &mut out);
+        out
+    }
+
+    #[test]
+    fn values_come_back_within_half_a_step_even_at_the_ends_of_f32() {
+        let cases = [[0.0, 1.0, 0.3], [-5.0e8, 7.0, 1.0e9], [f32::MIN, 1.0e37, f32::MAX], [0.0, 1.0e-45, 1.0e-44]];
+        for values in cases {
+            let width = f64::from(values[2].max(values[1])) - f64::from(values[0]);
+            for (steps, got) in [(254.0, there_and_back::<u8>(&values)), (65534.0, there_and_back::<u16>(&values))] {
+                for (value, got) in values.iter().zip(got) {
+                    let error = (f64::from(*value) - f64::from(got)).abs();
+                    let rounding = f64::from(f32::EPSILON) * width + 1.0e-45;
+                    assert!(error <= 0.505 * width / steps + rounding, "{value} came back as {got}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_has_code_zero_and_comes_back_as_nan() {
+        let mut codes: Vec<u8> = Vec::new();
+        let values = [f32::NAN, 1.0, f32::INFINITY, 2.0, f32::NEG_INFINITY];
+        quantise(&values, ValueRange { lo: 1.0, hi: 2.0 }, &mut codes);
+        assert_eq!(codes, [0, 1, 0, 255, 0]);
+        let mut out = [0.0; 5];
+        dequantise(&codes, [1.0, 2.0], &mut out);
+        assert!(out[0].is_nan() && out[2].is_nan() && out[4].is_nan());
+        assert_eq!((out[1], out[3]), (1.0, 2.0));
+    }
+
+    #[test]
+    fn one_value_among_gaps_is_kept() {
+        let mut codes: Vec<u16> = Vec::new();
+        quantise(&[3.5, f32::NAN], ValueRange { lo: 3.5, hi: 3.5 }, &mut codes);
+        assert_eq!(codes, [1, 0]);
+    }
+}
