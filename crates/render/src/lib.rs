@@ -1,9 +1,49 @@
-//! Camera, transfer function, ray casting, proxies, compositing.
+//! From blocks of scalars to images and proxies: camera, transfer function, exact ray casting, bricks, slabs.
+//!
+//! Owns no file, no socket and no thread pool: rendering runs in the caller's rayon pool.
+//! The equations are those of `docs/src/rendering.md`; [`reference`] follows them literally.
 
 mod bricks;
+mod camera;
 mod codec;
+mod color_map;
+mod image;
+mod macrocells;
+mod paraview;
+pub mod reference;
 #[cfg(test)]
 mod testing;
+mod transfer_function;
+mod volume;
 
 pub use bricks::{BRICK_EDGE, BrickError, CodeBits, EncodedBrick, Pyramid, encode_level, range_of_bricks};
+pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
+pub use color_map::ColorMap;
+pub use image::{Image, PngError};
+pub use transfer_function::{REFERENCE_LENGTH, TransferFunction, TransferFunctionError};
+pub use volume::{Volume, VolumeError};
+
+/// What rendering makes.
+#[derive(Clone, Debug)]
+pub struct Rendering {
+    /// The image, associated alpha.
+    pub image: Image,
+    /// Samples taken along all rays.
+    pub samples: u64,
+}
+
+/// Renders `volume` by casting one ray per pixel.
+///
+/// `sample_step` is in units of the smallest distance between neighbouring samples. The range of the transfer function,
+/// where it has none, is that of the volume. A volume without finite values gives a transparent image.
+pub fn render_exact(
+    volume: &Volume,
+    camera: &Camera,
+    transfer_function: &TransferFunction,
+    width: usize,
+    height: usize,
+    sample_step: f64,
+) -> Rendering {
+    reference::render_reference(volume, camera, transfer_function, width, height, sample_step)
+}

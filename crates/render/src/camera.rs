@@ -1,0 +1,253 @@
+//! The camera: where the eye is, which ray belongs to a pixel, which pixel belongs to a point.
+//!
+//! World coordinates: the grid's box has its longest edge 1 and its centre at the origin; +y is up.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// An eye on a sphere around `target`, looking at it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Camera {
+    /// Turn about the vertical axis in degrees; 0 looks down from +z, 90 from +x.
+    #[serde(rename = "azimuth")]
+    pub azimuth_deg: f64,
+    /// Height above the horizontal plane in degrees, at most [`Camera::MAX_ELEVATION_DEG`] to either side.
+    #[serde(rename = "elevation")]
+    pub elevation_deg: f64,
+    /// Distance of the eye from `target` in world units.
+    pub distance: f64,
+    /// Vertical field of view in degrees.
+    #[serde(rename = "fov")]
+    pub fov_deg: f64,
+    /// Focal point in world units.
+    pub target: [f64; 3],
+}
+
+/// Why a camera cannot be used.
+#[derive(Debug, Error, PartialEq)]
+pub enum CameraError {
+    /// A number is NaN or infinite.
+    #[error("camera {0} is not a finite number")]
+    NotFinite(&'static str),
+    /// The distance is not usable.
+    #[error("camera distance {0} must lie above 0 and at most {max}", max = Camera::MAX_DISTANCE)]
+    Distance(f64),
+    /// The field of view is not usable.
+    #[error("camera field of view {0} must lie between 0.01 and 170 degrees")]
+    FieldOfView(f64),
+}
+
+impl Default for Camera {
+    fn default() -> Self {
+        Self { azimuth_deg: 30.0, elevation_deg: 20.0, distance: 3.0, fov_deg: 30.0, target: [0.0; 3] }
+    }
+}
+
+impl Camera {
+    /// Elevations are held below the pole, where "up" would be undefined.
+    pub const MAX_ELEVATION_DEG: f64 = 89.9;
+    /// Farthest eye accepted, in world units.
+    pub const MAX_DISTANCE: f64 = 1e6;
+
+    /// Checks a camera that comes from outside.
+    ///
+    /// # Errors
+    /// [`CameraError`] names the first number that cannot be used. Elevations beyond the pole are not errors: they are
+    /// held at [`Camera::MAX_ELEVATION_DEG`].
+    pub fn validate(&self) -> Result<(), CameraError> {
+        let numbers = [
+            ("azimuth", self.azimuth_deg),
+            ("elevation", self.elevation_deg),
+            ("distance", self.distance),
+            ("fov", self.fov_deg),
+            ("target", self.target.iter().sum()),
+        ];
+        if let Some((name, _)) = numbers.iter().find(|(_, value)| !value.is_finite()) {
+            return Err(CameraError::NotFinite(name));
+        }
+        if !(self.distance > 0.0 && self.distance <= Self::MAX_DISTANCE) {
+            return Err(CameraError::Distance(self.distance));
+        }
+        if !(0.01..=170.0).contains(&self.fov_deg) {
+            return Err(CameraError::FieldOfView(self.fov_deg));
+        }
+        Ok(())
+    }
+
+    /// Position of the eye in world units.
+    pub fn eye(&self) -> [f64; 3] {
+        let (sin_az, cos_az) = self.azimuth_deg.to_radians().sin_cos();
+        let elevation = self.elevation_deg.clamp(-Self::MAX_ELEVATION_DEG, Self::MAX_ELEVATION_DEG);
+        let (sin_el, cos_el) = elevation.to_radians().sin_cos();
+        let toward_eye = [cos_el * sin_az, sin_el, cos_el * cos_az];
+        std::array::from_fn(|axis| self.target[axis] + self.distance * toward_eye[axis])
+    }
+
+    /// The rays of a `width` x `height` image.
+    pub fn view(&self, width: usize, height: usize) -> View {
+        let eye = self.eye();
+        let forward = normalize(std::array::from_fn(|axis| self.target[axis] - eye[axis]));
+        let right = normalize(cross(forward, [0.0, 1.0, 0.0]));
+        let up = cross(right, forward);
+        let half_height = (self.fov_deg.to_radians() / 2.0).tan();
+        let half_width = half_height * width as f64 / height as f64;
+        View { eye, right, up, forward, half_width, half_height, width, height }
+    }
+}
+
+/// A camera and an image size: the map between pixels and rays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct View {
+    /// Position of the eye in world units.
+    pub eye: [f64; 3],
+    /// Unit vector to the right of the image.
+    pub right: [f64; 3],
+    /// Unit vector to the top of the image.
+    pub up: [f64; 3],
+    /// Unit vector from the eye to the focal point.
+    pub forward: [f64; 3],
+    /// Half the image's width on the plane at distance 1.
+    pub half_width: f64,
+    /// Half the image's height on the plane at distance 1.
+    pub half_height: f64,
+    /// Pixels per row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+impl View {
+    /// Unit direction of the ray through image position `x`, `y` in pixels from the upper left corner.
+    ///
+    /// The centre of pixel (column i, row j) is at `(i + 0.5, j + 0.5)`.
+    pub fn direction(&self, x: f64, y: f64) -> [f64; 3] {
+        let sx = (x / self.width as f64 * 2.0 - 1.0) * self.half_width;
+        let sy = (1.0 - y / self.height as f64 * 2.0) * self.half_height;
+        normalize(std::array::from_fn(|axis| self.forward[axis] + sx * self.right[axis] + sy * self.up[axis]))
+    }
+
+    /// Distance of a world point from the eye, measured along the view direction.
+    pub fn depth(&self, point: [f64; 3]) -> f64 {
+        dot(std::array::from_fn(|axis| point[axis] - self.eye[axis]), self.forward)
+    }
+
+    /// Image position `[x, y]` in pixels and view depth of a world point; `None` where it is not in front of the eye.
+    pub fn project(&self, point: [f64; 3]) -> Option<([f64; 2], f64)> {
+        let from_eye = std::array::from_fn(|axis| point[axis] - self.eye[axis]);
+        let depth = dot(from_eye, self.forward);
+        if depth <= 0.0 {
+            return None;
+        }
+        let sx = dot(from_eye, self.right) / (depth * self.half_width);
+        let sy = dot(from_eye, self.up) / (depth * self.half_height);
+        let pixel = [(sx + 1.0) / 2.0 * self.width as f64, (1.0 - sy) / 2.0 * self.height as f64];
+        Some((pixel, depth))
+    }
+}
+
+/// Distances along a ray at which it enters and leaves the box of `edges` centred at the origin.
+///
+/// The first is 0 for an eye inside; `None` where the ray misses. Slab method (Kay & Kajiya 1986).
+pub fn intersect_box(eye: [f64; 3], direction: [f64; 3], edges: [f64; 3]) -> Option<(f64, f64)> {
+    let (mut t_in, mut t_out) = (0.0_f64, f64::INFINITY);
+    for axis in 0..3 {
+        let half = edges[axis] / 2.0;
+        if direction[axis] == 0.0 {
+            if eye[axis].abs() > half {
+                return None;
+            }
+            continue;
+        }
+        let t0 = (-half - eye[axis]) / direction[axis];
+        let t1 = (half - eye[axis]) / direction[axis];
+        t_in = t_in.max(t0.min(t1));
+        t_out = t_out.min(t0.max(t1));
+    }
+    (t_in < t_out).then_some((t_in, t_out))
+}
+
+pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+fn normalize(a: [f64; 3]) -> [f64; 3] {
+    let length = dot(a, a).sqrt();
+    a.map(|component| component / length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: [f64; 3], b: [f64; 3]) -> bool {
+        (0..3).all(|axis| (a[axis] - b[axis]).abs() < 1e-12)
+    }
+
+    #[test]
+    fn azimuth_and_elevation_zero_look_down_from_plus_z() {
+        let camera = Camera { azimuth_deg: 0.0, elevation_deg: 0.0, ..Camera::default() };
+        let view = camera.view(64, 32);
+        assert!(close(view.eye, [0.0, 0.0, 3.0]));
+        assert!(close(view.forward, [0.0, 0.0, -1.0]));
+        assert!(close(view.right, [1.0, 0.0, 0.0]));
+        assert!(close(view.up, [0.0, 1.0, 0.0]));
+        assert!(close(view.direction(32.0, 16.0), view.forward));
+    }
+
+    #[test]
+    fn the_target_shifts_the_eye_and_keeps_the_direction() {
+        let here = Camera::default();
+        let there = Camera { target: [0.5, -1.0, 2.0], ..here };
+        let shifted = std::array::from_fn(|axis| here.eye()[axis] + there.target[axis]);
+        assert!(close(there.eye(), shifted));
+        assert!(close(there.view(8, 8).forward, here.view(8, 8).forward));
+    }
+
+    #[test]
+    fn a_projected_point_lies_on_the_ray_through_its_pixel() {
+        let view = Camera { azimuth_deg: -75.0, elevation_deg: 50.0, ..Camera::default() }.view(320, 200);
+        let point = [0.21, -0.4, 0.33];
+        let (pixel, depth) = view.project(point).unwrap();
+        let direction = view.direction(pixel[0], pixel[1]);
+        let t = depth / dot(direction, view.forward);
+        assert!(close(std::array::from_fn(|axis| view.eye[axis] + t * direction[axis]), point));
+        assert!((view.depth(point) - depth).abs() < 1e-12);
+        assert!(view.project(std::array::from_fn(|axis| view.eye[axis] - view.forward[axis])).is_none());
+    }
+
+    #[test]
+    fn the_pole_is_never_reached() {
+        let view = Camera { elevation_deg: 90.0, ..Camera::default() }.view(8, 8);
+        assert!(view.right.iter().chain(&view.up).all(|c| c.is_finite()));
+    }
+
+    #[test]
+    fn cameras_that_cannot_be_used_are_refused() {
+        assert_eq!(Camera::default().validate(), Ok(()));
+        let refused = |camera: Camera| camera.validate().is_err();
+        assert!(refused(Camera { azimuth_deg: f64::NAN, ..Camera::default() }));
+        assert!(refused(Camera { target: [0.0, f64::INFINITY, 0.0], ..Camera::default() }));
+        assert!(refused(Camera { distance: 0.0, ..Camera::default() }));
+        assert!(refused(Camera { fov_deg: 180.0, ..Camera::default() }));
+    }
+
+    #[test]
+    fn json_uses_the_names_of_the_view_protocol() {
+        let camera: Camera = serde_json::from_str(r#"{"azimuth":1,"elevation":2,"distance":4,"fov":5}"#).unwrap();
+        let expected = Camera { azimuth_deg: 1.0, elevation_deg: 2.0, distance: 4.0, fov_deg: 5.0, target: [0.0; 3] };
+        assert_eq!(camera, expected);
+    }
+
+    #[test]
+    fn a_box_is_entered_at_the_eye_when_the_eye_is_inside() {
+        let (t_in, t_out) = intersect_box([0.0; 3], [0.0, 0.0, -1.0], [1.0, 0.5, 1.0]).unwrap();
+        assert_eq!((t_in, t_out), (0.0, 0.5));
+        assert_eq!(intersect_box([0.0, 0.3, 2.0], [0.0, 0.0, -1.0], [1.0, 0.5, 1.0]), None);
+        assert_eq!(intersect_box([0.0, 0.0, 2.0], [0.0, 0.0, 1.0], [1.0, 0.5, 1.0]), None);
+    }
+}

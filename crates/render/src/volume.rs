@@ -1,0 +1,153 @@
+//! A field on a grid, as the blocks of its PEs, ready to be rendered.
+
+use thiserror::Error;
+use visapult_volume::{Block, Decomposition, DecompositionError, Grid, GridError, ValueRange};
+
+use crate::macrocells::Macrocells;
+
+/// The blocks of one step of one field, with what the ray caster needs to know about each.
+///
+/// Values that are not finite count as missing: they are NaN here, and render transparent.
+#[derive(Clone, Debug)]
+pub struct Volume {
+    grid: Grid,
+    decomposition: Decomposition,
+    blocks: Vec<Block>,
+    macrocells: Vec<Macrocells>,
+}
+
+/// Why blocks do not make a volume.
+#[derive(Debug, Error, PartialEq)]
+pub enum VolumeError {
+    /// The grid is unusable.
+    #[error(transparent)]
+    Grid(#[from] GridError),
+    /// The grid cannot be split.
+    #[error(transparent)]
+    Decomposition(#[from] DecompositionError),
+    /// Blocks and decomposition differ in number.
+    #[error("{blocks} blocks for a decomposition into {boxes}")]
+    BlockCount {
+        /// Blocks given.
+        blocks: usize,
+        /// Boxes of the decomposition.
+        boxes: usize,
+    },
+    /// A block is not the one the decomposition has at its place, or lacks its ghost layer.
+    #[error("block {index} owns or stores another box than its place in the decomposition needs")]
+    BlockBox {
+        /// Place of the block.
+        index: usize,
+    },
+    /// A block has too few or too many values.
+    #[error("block {index} has {values} values for {samples} samples")]
+    ValueCount {
+        /// Place of the block.
+        index: usize,
+        /// Values given.
+        values: usize,
+        /// Samples of its stored box.
+        samples: usize,
+    },
+    /// A block is larger than 32-bit sample numbers reach.
+    #[error("block {index} has more than 2^31 samples: split the grid over more PEs")]
+    BlockTooLarge {
+        /// Place of the block.
+        index: usize,
+    },
+}
+
+impl Volume {
+    /// A volume of `blocks`, in the order of `decomposition.boxes()`, each with one ghost layer ([`Block::stored_for`]).
+    ///
+    /// # Errors
+    /// [`VolumeError`] if the blocks are not exactly those of the decomposition of the grid.
+    pub fn new(grid: Grid, decomposition: Decomposition, mut blocks: Vec<Block>) -> Result<Self, VolumeError> {
+        grid.validate()?;
+        let boxes = decomposition.boxes();
+        if boxes.len() != blocks.len() {
+            return Err(VolumeError::BlockCount { blocks: blocks.len(), boxes: boxes.len() });
+        }
+        for (index, (block, owned)) in blocks.iter().zip(&boxes).enumerate() {
+            let ghosted = Block::stored_for(owned, &grid.bounds());
+            if block.owned != *owned || !block.stored.contains(&ghosted) || !grid.bounds().contains(&block.stored) {
+                return Err(VolumeError::BlockBox { index });
+            }
+            let (samples, values) = (block.stored.volume(), block.values.len());
+            if samples != values {
+                return Err(VolumeError::ValueCount { index, values, samples });
+            }
+            if samples > i32::MAX as usize {
+                return Err(VolumeError::BlockTooLarge { index });
+            }
+        }
+        let macrocells = blocks.iter_mut().map(Macrocells::of).collect();
+        Ok(Self { grid, decomposition, blocks, macrocells })
+    }
+
+    /// A volume of one block: `values` of the whole grid, `[z, y, x]`.
+    ///
+    /// # Errors
+    /// [`VolumeError`] if the grid is unusable or `values` has another length.
+    pub fn whole(grid: Grid, values: Vec<f32>) -> Result<Self, VolumeError> {
+        grid.validate()?;
+        let decomposition = Decomposition::new(grid.size, 1, 1)?;
+        let block = Block { owned: grid.bounds(), stored: grid.bounds(), values };
+        Self::new(grid, decomposition, vec![block])
+    }
+
+    /// The grid of all blocks.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// How the grid is split.
+    pub fn decomposition(&self) -> &Decomposition {
+        &self.decomposition
+    }
+
+    /// The blocks, in the order of `decomposition().boxes()`.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Smallest and largest values of small cubes of each block.
+    #[expect(dead_code, reason = "empty space skipping reads it")]
+    pub(crate) fn macrocells(&self) -> &[Macrocells] {
+        &self.macrocells
+    }
+
+    /// Range of the finite values; `None` where there is none.
+    pub fn range(&self) -> Option<ValueRange> {
+        self.macrocells.iter().filter_map(Macrocells::range).reduce(ValueRange::union)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_range_ignores_what_is_not_finite() {
+        let mut values = vec![1.0; 1000];
+        (values[3], values[500], values[999], values[7]) = (-2.0, f32::NAN, 5.0, f32::INFINITY);
+        let volume = Volume::whole(Grid::of_size([10, 10, 10]), values).unwrap();
+        assert_eq!(volume.range(), Some(ValueRange { lo: -2.0, hi: 5.0 }));
+        assert!(volume.blocks()[0].values[7].is_nan());
+        let nothing = Volume::whole(Grid::of_size([3, 1, 1]), vec![f32::NAN; 3]).unwrap();
+        assert_eq!(nothing.range(), None);
+    }
+
+    #[test]
+    fn blocks_that_do_not_fit_the_decomposition_are_refused() {
+        let grid = Grid::of_size([8, 8, 8]);
+        let short = Volume::whole(grid.clone(), vec![0.0; 511]);
+        assert_eq!(short.unwrap_err(), VolumeError::ValueCount { index: 0, values: 511, samples: 512 });
+        let split = Decomposition::new(grid.size, 2, 1).unwrap();
+        let none = Volume::new(grid.clone(), split.clone(), Vec::new());
+        assert_eq!(none.unwrap_err(), VolumeError::BlockCount { blocks: 0, boxes: 2 });
+        let without_ghosts = |owned| Block { owned, stored: owned, values: vec![0.0; 256] };
+        let bare = Volume::new(grid, split.clone(), split.boxes().into_iter().map(without_ghosts).collect());
+        assert_eq!(bare.unwrap_err(), VolumeError::BlockBox { index: 0 });
+    }
+}
