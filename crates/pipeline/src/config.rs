@@ -1,0 +1,54 @@
+//! The configuration: one structure per part, the same however the part is deployed.
+
+use visapult_render::{Camera, TransferFunction};
+
+/// How a source is split, loaded and rendered.
+#[derive(Clone, Debug)]
+pub struct BackEndConfig {
+    /// What to open: see `visapult_volume_io::open`.
+    pub source: String,
+    /// Number of PEs the grid is split over.
+    pub pes: usize,
+    /// Rendering threads; 0 takes every core.
+    pub threads: usize,
+}
+
+/// Which proxy `render` goes through.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RenderProxy {
+    /// The exact image.
+    Exact,
+    /// Bricks of a level, 0 being the full resolution.
+    Bricks {
+        /// Level of detail.
+        level: u32,
+    },
+    /// Slabs of a key view.
+    Slabs {
+        /// Azimuth and elevation of the key view, in degrees.
+        key_deg: [f64; 2],
+        /// Number of slabs.
+        slabs: usize,
+    },
+}
+
+/// What `visapult render` does.
+#[derive(Clone, Debug)]
+pub struct RenderConfig {
+    /// The source and its PEs.
+    pub back_end: BackEndConfig,
+    /// Field by name; the first where none is given.
+    pub field: Option<String>,
+    /// Step; the first where none is given.
+    pub step: Option<u64>,
+    /// Pixels across and down.
+    pub size: [usize; 2],
+    /// Where the eye is.
+    pub camera: Camera,
+    /// Colours and opacities; the field's default where none is given.
+    pub transfer_function: Option<TransferFunction>,
+    /// Sampling step in units of the smallest sample spacing.
+    pub sample_step: f64,
+    /// Exact, or through which proxy.
+    pub proxy: RenderProxy,
+}

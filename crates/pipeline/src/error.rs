@@ -1,0 +1,45 @@
+//! What can go wrong between a source and a session.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+use visapult_volume::DecompositionError;
+use visapult_volume_io::SourceError;
+
+/// Why a step, an image or a back end cannot be had. Cheap to clone: one failure is told to every session that waits.
+#[derive(Clone, Debug, Error)]
+pub enum PipelineError {
+    /// The source cannot be opened or read.
+    #[error("{0}")]
+    Source(Arc<SourceError>),
+    /// The grid does not fit so many PEs.
+    #[error(transparent)]
+    Decomposition(#[from] DecompositionError),
+    /// A field that the source does not have.
+    #[error("{source_name} has no field {wanted}: it has {available}")]
+    NoField {
+        /// The source.
+        source_name: String,
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        available: String,
+    },
+    /// An option that does not fit the source.
+    #[error("{0}")]
+    Option(String),
+    /// The rendering threads cannot be started.
+    #[error("cannot start {threads} rendering threads: {cause}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// The system's reason.
+        cause: String,
+    },
+}
+
+impl PipelineError {
+    pub(crate) fn source(cause: SourceError) -> Self {
+        Self::Source(Arc::new(cause))
+    }
+}

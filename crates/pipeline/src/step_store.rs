@@ -1,0 +1,197 @@
+//! Loads steps: every PE reads its box, and the last few steps are kept for all sessions.
+//!
+//! Invariant: a step is read at most once while it is kept, however many sessions ask for it at the same time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rayon::prelude::*;
+use visapult_render::{Pyramid, TransferFunction, Volume};
+use visapult_volume::{Block, Box3, Decomposition, StepIndex, ValueRange, level_count};
+use visapult_volume_io::{ReadRequest, Source};
+
+use crate::error::PipelineError;
+use crate::statistics::{FieldStatistics, range_of, statistics_of};
+
+/// Edge of the coarsest level: the first picture a viewer gets.
+pub const COARSEST_EDGE: usize = 32;
+/// Steps kept besides those in use.
+const STEPS_KEPT: usize = 3;
+
+/// Names a step of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StepKey {
+    /// Index of the field.
+    pub field: usize,
+    /// Number of the step.
+    pub step: StepIndex,
+}
+
+/// One step of a field, split over the PEs.
+pub struct LoadedStep {
+    /// Which step of which field.
+    pub key: StepKey,
+    /// Time of the step; NaN where unknown.
+    pub time: f64,
+    /// The values, block by block.
+    pub volume: Volume,
+    /// Coarser levels of the same values.
+    pub pyramid: Pyramid,
+    /// Range and histogram.
+    pub statistics: FieldStatistics,
+    /// Range over the steps known when this one was loaded.
+    pub known_range: Option<ValueRange>,
+}
+
+impl LoadedStep {
+    /// The transfer function a viewer starts with.
+    pub fn default_transfer_function(&self) -> TransferFunction {
+        TransferFunction::default_for(self.known_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 }))
+    }
+}
+
+type Slot = Arc<OnceLock<Result<Arc<LoadedStep>, PipelineError>>>;
+
+/// Reads steps of a source and keeps the latest.
+pub struct StepStore {
+    source: Box<dyn Source>,
+    decomposition: Decomposition,
+    levels: u32,
+    kept: Mutex<Kept>,
+    known_ranges: Mutex<HashMap<usize, ValueRange>>,
+    spare_buffers: Mutex<Vec<Vec<f32>>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    slots: HashMap<StepKey, Slot>,
+    oldest_first: Vec<StepKey>,
+}
+
+impl StepStore {
+    /// Splits the source's grid over `pes` PEs.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if the grid has too few samples for so many.
+    pub fn new(source: Box<dyn Source>, pes: usize) -> Result<Self, PipelineError> {
+        let size = source.info().grid().size;
+        let levels = level_count(size, COARSEST_EDGE);
+        let decomposition = if pes == 1 {
+            Decomposition::new(size, 1, 1)?
+        } else {
+            Decomposition::new(size, pes, 1 << (levels - 1))?
+        };
+        Ok(Self {
+            source,
+            decomposition,
+            levels,
+            kept: Mutex::default(),
+            known_ranges: Mutex::default(),
+            spare_buffers: Mutex::default(),
+        })
+    }
+
+    /// The source that is read.
+    pub fn source(&self) -> &dyn Source {
+        self.source.as_ref()
+    }
+
+    /// Levels of detail, the finest included.
+    pub fn levels(&self) -> u32 {
+        self.levels
+    }
+
+    /// The boxes of the PEs.
+    pub fn decomposition(&self) -> &Decomposition {
+        &self.decomposition
+    }
+
+    /// A step of a field, read now unless it is kept.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if the source cannot give it.
+    pub fn load(&self, key: StepKey) -> Result<Arc<LoadedStep>, PipelineError> {
+        let slot = self.slot(key);
+        let loaded = slot.get_or_init(|| self.read(key).map(Arc::new)).clone();
+        if loaded.is_err() {
+            let mut kept = lock(&self.kept);
+            kept.slots.remove(&key);
+            kept.oldest_first.retain(|other| *other != key);
+        }
+        loaded
+    }
+
+    fn slot(&self, key: StepKey) -> Slot {
+        let mut kept = lock(&self.kept);
+        kept.oldest_first.retain(|other| *other != key);
+        kept.oldest_first.push(key);
+        let slot = kept.slots.entry(key).or_default().clone();
+        while kept.oldest_first.len() > STEPS_KEPT {
+            let oldest = kept.oldest_first.remove(0);
+            if let Some(evicted) = kept.slots.remove(&oldest) {
+                self.recycle(evicted);
+            }
+        }
+        slot
+    }
+
+    /// Keeps the memory of a step nobody uses any more: fresh memory costs more to touch than to fill.
+    fn recycle(&self, slot: Slot) {
+        let Some(Ok(step)) = Arc::into_inner(slot).and_then(OnceLock::into_inner) else { return };
+        let Some(step) = Arc::into_inner(step) else { return };
+        let mut spare = lock(&self.spare_buffers);
+        spare.clear();
+        spare.extend(step.volume.into_blocks().into_iter().map(|block| block.values));
+    }
+
+    fn buffer(&self, len: usize) -> Vec<f32> {
+        let mut spare = lock(&self.spare_buffers);
+        let fitting = spare.iter().position(|buffer| buffer.len() == len);
+        fitting.map(|place| spare.swap_remove(place)).unwrap_or_else(|| vec![0.0; len])
+    }
+
+    fn read(&self, key: StepKey) -> Result<LoadedStep, PipelineError> {
+        let info = self.source.info();
+        let grid = info.grid().clone();
+        let bounds = grid.bounds();
+        let owned_boxes = self.decomposition.boxes();
+        let blocks: Result<Vec<Block>, PipelineError> =
+            owned_boxes.into_par_iter().map(|owned| self.read_block(key, owned, &bounds)).collect();
+        let blocks = blocks?;
+        let range = range_of(&blocks);
+        let known_range = self.widen_known_range(key.field, range);
+        let bins_over = known_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 });
+        let statistics = statistics_of(&blocks, range, bins_over);
+        let time = self.source.time_of(key.step).unwrap_or(f64::NAN);
+        let volume = Volume::new(grid, self.decomposition.clone(), blocks);
+        Ok(LoadedStep { key, time, pyramid: Pyramid::new(self.levels), volume, statistics, known_range })
+    }
+
+    fn read_block(&self, key: StepKey, owned: Box3, bounds: &Box3) -> Result<Block, PipelineError> {
+        let stored = Block::stored_for(&owned, bounds);
+        let mut values = self.buffer(stored.volume());
+        let request = ReadRequest { field: key.field, step: key.step, level: 0, bounds: stored };
+        self.source.read(&request, &mut values).map_err(PipelineError::source)?;
+        Ok(Block { owned, stored, values })
+    }
+
+    /// The range over all steps known: declared by the source, or grown with every step read.
+    fn widen_known_range(&self, field: usize, step_range: Option<ValueRange>) -> Option<ValueRange> {
+        if let Some(declared) = self.source.info().fields[field].declared_range {
+            return Some(declared);
+        }
+        let mut known = lock(&self.known_ranges);
+        let widened = match (known.get(&field).copied(), step_range) {
+            (Some(known), Some(step)) => Some(known.union(step)),
+            (known, step) => known.or(step),
+        };
+        if let Some(range) = widened {
+            known.insert(field, range);
+        }
+        widened
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

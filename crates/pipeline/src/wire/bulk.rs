@@ -1,0 +1,242 @@
+//! Bulk messages: a header of 24 bytes that differs per session, and a body that all sessions share.
+
+use std::sync::Arc;
+
+use visapult_render::{Camera, EncodedBrick, SlabKeyframe, SlabTile, StillTile};
+use visapult_volume::StepIndex;
+
+/// Bytes of payload after which a new message is begun: small enough to interleave, large enough to be cheap.
+const MESSAGE_BYTES: usize = 256 * 1024;
+
+const FLAG_COMPLETES: u8 = 1;
+
+/// What a bulk message carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BulkKind {
+    /// Bricks of one level.
+    Bricks,
+    /// Tiles of a slab keyframe.
+    Slabs,
+    /// Tiles of an exact image.
+    Still,
+}
+
+impl BulkKind {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Bricks => 16,
+            Self::Slabs => 17,
+            Self::Still => 18,
+        }
+    }
+}
+
+/// The part of a bulk message that differs between sessions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BulkHeader {
+    /// What the body is.
+    pub kind: BulkKind,
+    /// Whether this is the last message of its set on its connection.
+    pub completes: bool,
+    /// Field shown.
+    pub field: u16,
+    /// Set the message belongs to.
+    pub set: u32,
+    /// Step shown.
+    pub step: StepIndex,
+    /// Time of the step; NaN where unknown.
+    pub time: f64,
+}
+
+impl BulkHeader {
+    /// Bytes before the body.
+    pub const BYTES: usize = 24;
+
+    /// Header and body as one message.
+    pub fn message(&self, body: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::BYTES + body.len());
+        bytes.push(self.kind.code());
+        bytes.push(if self.completes { FLAG_COMPLETES } else { 0 });
+        bytes.extend(self.field.to_le_bytes());
+        bytes.extend(self.set.to_le_bytes());
+        bytes.extend(self.step.to_le_bytes());
+        bytes.extend(self.time.to_le_bytes());
+        bytes.extend_from_slice(body);
+        bytes
+    }
+}
+
+/// A body that any number of sessions send, each behind its own header.
+#[derive(Clone, Debug)]
+pub struct BulkBody {
+    /// Data connection it goes to.
+    pub group: usize,
+    /// Whether it is the last of its set for that connection.
+    pub completes: bool,
+    /// The bytes after the header.
+    pub bytes: Arc<[u8]>,
+}
+
+/// Bodies of one level of bricks: `bricks_of_group[g]` go to data connection `g`.
+pub fn bricks_bodies(
+    level: u32,
+    bits: u8,
+    level_size: [usize; 3],
+    range: Option<[f32; 2]>,
+    bricks_of_group: &[Vec<&EncodedBrick>],
+) -> Vec<BulkBody> {
+    let prefix = |count: u16| {
+        let mut bytes = vec![level as u8, bits];
+        bytes.extend(count.to_le_bytes());
+        push_u16s(&mut bytes, &level_size);
+        bytes.extend(0_u16.to_le_bytes());
+        push_f32s(&mut bytes, &range.unwrap_or([f32::NAN; 2]));
+        bytes
+    };
+    bodies_of_groups(bricks_of_group, prefix, |bytes, brick| {
+        for n in brick.lo.iter().chain(&brick.size) {
+            bytes.extend(n.to_le_bytes());
+        }
+        push_f32s(bytes, &brick.range);
+        push_payload(bytes, &brick.payload);
+    })
+}
+
+/// Bodies of a slab keyframe, its tiles dealt to `groups` data connections in turn.
+pub fn slab_bodies(keyframe: &SlabKeyframe, groups: usize) -> Vec<BulkBody> {
+    let prefix = |count: u16| {
+        let mut bytes = Vec::new();
+        push_camera(&mut bytes, &keyframe.camera);
+        push_u16s(&mut bytes, &[keyframe.width, keyframe.height, keyframe.slabs]);
+        bytes.extend(count.to_le_bytes());
+        push_f32s(&mut bytes, &[keyframe.near, keyframe.far]);
+        bytes
+    };
+    bodies_of_groups(&dealt(&keyframe.tiles, groups), prefix, |bytes, tile: &&SlabTile| {
+        for n in [tile.slab, 0, tile.x, tile.y, tile.width, tile.height] {
+            bytes.extend(n.to_le_bytes());
+        }
+        push_payload(bytes, &tile.payload);
+    })
+}
+
+/// An exact image in encoded tiles.
+#[derive(Clone, Debug)]
+pub struct StillImage {
+    /// The view it shows.
+    pub sequence: u32,
+    /// Pixels across.
+    pub width: usize,
+    /// Pixels down.
+    pub height: usize,
+    /// Its visible tiles.
+    pub tiles: Vec<StillTile>,
+}
+
+/// Bodies of a still, its tiles dealt to `groups` data connections in turn.
+pub fn still_bodies(still: &StillImage, groups: usize) -> Vec<BulkBody> {
+    let prefix = |count: u16| {
+        let mut bytes = still.sequence.to_le_bytes().to_vec();
+        push_u16s(&mut bytes, &[still.width, still.height]);
+        bytes.extend(count.to_le_bytes());
+        bytes.extend(0_u16.to_le_bytes());
+        bytes
+    };
+    bodies_of_groups(&dealt(&still.tiles, groups), prefix, |bytes, tile: &&StillTile| {
+        for n in [tile.x, tile.y, tile.width, tile.height] {
+            bytes.extend(n.to_le_bytes());
+        }
+        push_payload(bytes, &tile.payload);
+    })
+}
+
+fn dealt<T>(items: &[T], groups: usize) -> Vec<Vec<&T>> {
+    (0..groups).map(|group| items.iter().skip(group).step_by(groups).collect()).collect()
+}
+
+/// Packs each group's items into messages; a group without items gets one empty message, so that its set completes.
+fn bodies_of_groups<T>(
+    items_of_group: &[Vec<T>],
+    prefix: impl Fn(u16) -> Vec<u8>,
+    push_item: impl Fn(&mut Vec<u8>, &T),
+) -> Vec<BulkBody> {
+    let mut bodies = Vec::new();
+    for (group, items) in items_of_group.iter().enumerate() {
+        let mut rest = items.as_slice();
+        loop {
+            let mut packed = Vec::new();
+            let mut count = 0;
+            while count < rest.len() && count < usize::from(u16::MAX) && packed.len() < MESSAGE_BYTES {
+                push_item(&mut packed, &rest[count]);
+                count += 1;
+            }
+            rest = &rest[count..];
+            let mut bytes = prefix(count as u16);
+            bytes.append(&mut packed);
+            bodies.push(BulkBody { group, completes: rest.is_empty(), bytes: bytes.into() });
+            if rest.is_empty() {
+                break;
+            }
+        }
+    }
+    interleaved(bodies, items_of_group.len())
+}
+
+/// Orders bodies so that all connections are kept busy.
+fn interleaved(bodies: Vec<BulkBody>, groups: usize) -> Vec<BulkBody> {
+    let mut place_of_group = vec![0_usize; groups];
+    let mut placed: Vec<(usize, BulkBody)> = bodies
+        .into_iter()
+        .map(|body| {
+            place_of_group[body.group] += 1;
+            (place_of_group[body.group], body)
+        })
+        .collect();
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, body)| body).collect()
+}
+
+fn push_camera(bytes: &mut Vec<u8>, camera: &Camera) {
+    let angles = [camera.azimuth_deg, camera.elevation_deg, camera.distance, camera.fov_deg];
+    push_f32s(bytes, &angles.map(|v| v as f32));
+    push_f32s(bytes, &camera.target.map(|v| v as f32));
+}
+
+fn push_u16s(bytes: &mut Vec<u8>, values: &[usize]) {
+    for &value in values {
+        bytes.extend(u16::try_from(value).unwrap_or(u16::MAX).to_le_bytes());
+    }
+}
+
+fn push_f32s(bytes: &mut Vec<u8>, values: &[f32]) {
+    for value in values {
+        bytes.extend(value.to_le_bytes());
+    }
+}
+
+fn push_payload(bytes: &mut Vec<u8>, payload: &[u8]) {
+    bytes.extend((payload.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(payload);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn brick(bytes: usize) -> EncodedBrick {
+        EncodedBrick { lo: [0; 3], size: [1; 3], range: [0.0, 1.0], payload: vec![7; bytes] }
+    }
+
+    #[test]
+    fn every_group_completes_even_without_bricks() {
+        let bricks = [brick(10), brick(300 * 1024), brick(20)];
+        let bodies = bricks_bodies(0, 8, [4, 4, 4], Some([0.0, 1.0]), &[bricks.iter().collect(), vec![]]);
+        for group in 0..2 {
+            let of_group: Vec<_> = bodies.iter().filter(|b| b.group == group).collect();
+            assert!(of_group.last().unwrap().completes);
+            assert_eq!(of_group.iter().filter(|b| b.completes).count(), 1);
+        }
+        let counts: u16 = bodies.iter().map(|b| u16::from_le_bytes([b.bytes[2], b.bytes[3]])).sum();
+        assert_eq!(counts, 3);
+    }
+}
