@@ -1,1 +1,23 @@
-//! stub
+//! The one path: source -> load -> render -> send. Sessions, the planner, and the configuration.
+//!
+//! Knows no HTTP and no command line: a portal connects sessions to pages, the command line fills the configuration.
+
+mod back_end;
+mod config;
+mod error;
+mod info;
+mod keyframes;
+mod planner;
+mod render;
+mod session;
+mod statistics;
+mod step_store;
+pub mod wire;
+
+pub use back_end::BackEnd;
+pub use config::{BackEndConfig, RenderConfig, RenderProxy};
+pub use error::PipelineError;
+pub use info::{FieldReport, SourceReport};
+pub use render::{RenderStatistics, Rendered, Seconds, render};
+pub use session::{BulkSink, ControlSink, Session, SessionError};
+pub use visapult_render::{Camera, Image, TransferFunction};

@@ -1,7 +1,7 @@
-//! What a session's data connections carry: credit in flight and measured throughput.
+//! What a data connection carries: credit in flight and measured throughput.
 //!
-//! Owns no clock: the caller passes `now`. Invariant: never more than `window_bytes` are on the way unacknowledged,
-//! except that one message may always be.
+//! Owns no clock: the caller passes `now`. Invariant: no message is put on the way while more than a window of bytes
+//! is unacknowledged.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const LEAST_WINDOW: u64 = 512 * 1024;
 const MOST_WINDOW: u64 = 16 * 1024 * 1024;
 /// How long a measured rate counts.
 const MEMORY: Duration = Duration::from_secs(10);
-/// Messages that tell little of the rate: their time is latency.
+/// Fewer bytes than this tell nothing of the rate: their time is latency.
 const TELLING_BYTES: u64 = 16 * 1024;
 
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ impl Link {
         true
     }
 
-    /// Delivery rate over the time the newest acknowledged message was on the way, the greatest of late being kept.
+    /// Delivery rate over the time the newest acknowledged message was on the way; the greatest of late is kept.
     fn measure(&mut self, bytes: u64, took: Duration, now: Instant) {
         if bytes < TELLING_BYTES || took.is_zero() {
             return;

@@ -1,0 +1,176 @@
+//! A source, its PEs and the threads that render: what all sessions share.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use visapult_volume::StepSpan;
+
+use crate::config::BackEndConfig;
+use crate::error::PipelineError;
+use crate::session::{ControlSink, Session, SessionShared};
+use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
+use crate::wire::{FieldName, PROTOCOL_VERSION, SourceShape, Welcome};
+
+/// Most data connections a page is asked to open.
+const MOST_GROUPS: usize = 4;
+/// How often the watcher looks whether it is still needed.
+const WATCH_PERIOD: Duration = Duration::from_millis(250);
+
+/// A source being shown.
+pub struct BackEnd {
+    store: StepStore,
+    pool: ThreadPool,
+    groups: usize,
+    sessions: Mutex<Vec<Weak<SessionShared>>>,
+    next_set: AtomicU32,
+    step_interval: Mutex<Option<Duration>>,
+    closing: AtomicBool,
+}
+
+impl BackEnd {
+    /// Opens the source and starts the threads; nothing is loaded yet.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if the source cannot be opened or split as asked.
+    pub fn open(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
+        let source = visapult_volume_io::open(&config.source).map_err(PipelineError::source)?;
+        let store = StepStore::new(source, config.pes)?;
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(config.threads)
+            .thread_name(|n| format!("render-{n}"))
+            .build()
+            .map_err(|e| PipelineError::Threads { threads: config.threads, cause: e.to_string() })?;
+        let back_end = Arc::new(Self {
+            store,
+            pool,
+            groups: config.pes.min(MOST_GROUPS),
+            sessions: Mutex::default(),
+            next_set: AtomicU32::new(1),
+            step_interval: Mutex::default(),
+            closing: AtomicBool::new(false),
+        });
+        if back_end.store.source().info().live {
+            let watched = Arc::downgrade(&back_end);
+            std::thread::spawn(move || watch_steps(&watched));
+        }
+        Ok(back_end)
+    }
+
+    /// The steps and fields.
+    pub fn store(&self) -> &StepStore {
+        &self.store
+    }
+
+    /// Steps that can be read now.
+    pub fn steps(&self) -> StepSpan {
+        self.store.source().steps()
+    }
+
+    /// Number of data connections of a session.
+    pub fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// Runs `work` on the rendering threads and waits for it.
+    pub fn compute<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
+    }
+
+    /// A step of a field, loaded by the rendering threads unless it is kept.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if the source cannot give it.
+    pub fn load(&self, key: StepKey) -> Result<Arc<LoadedStep>, PipelineError> {
+        self.compute(|| self.store.load(key))
+    }
+
+    /// Begins to load a step that will probably be wanted next.
+    pub fn prefetch(self: &Arc<Self>, key: StepKey) {
+        let back_end = Arc::clone(self);
+        self.pool.spawn(move || {
+            // A failure is told to whoever asks for the step.
+            let _ = back_end.store.load(key);
+        });
+    }
+
+    /// Time between the steps of a running simulation, once two have come.
+    pub fn step_interval(&self) -> Option<Duration> {
+        *lock(&self.step_interval)
+    }
+
+    /// Begins a session that tells a page `control` messages through `sink`.
+    pub fn begin_session(self: &Arc<Self>, id: String, sink: ControlSink) -> Session {
+        let session = Session::begin(Arc::clone(self), id, sink);
+        let mut sessions = lock(&self.sessions);
+        sessions.retain(|other| other.strong_count() > 0);
+        sessions.push(session.shared_weak());
+        session
+    }
+
+    /// Ends every session.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+        for session in lock(&self.sessions).drain(..).filter_map(|weak| weak.upgrade()) {
+            session.close();
+        }
+    }
+
+    pub(crate) fn next_set(&self) -> u32 {
+        self.next_set.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn welcome(&self, session: &str) -> Welcome {
+        let info = self.store.source().info();
+        let fields = info.fields.iter().map(|f| FieldName { name: f.name.clone(), unit: f.unit.clone() }).collect();
+        Welcome {
+            protocol: PROTOCOL_VERSION,
+            server: concat!("visapult ", env!("CARGO_PKG_VERSION")).to_owned(),
+            session: session.to_owned(),
+            groups: self.groups,
+            source: SourceShape {
+                name: info.name.clone(),
+                format: info.format.clone(),
+                live: info.live,
+                time_unit: info.time_unit.clone(),
+                times: info.times.clone(),
+                grid: info.grid().into(),
+                fields,
+            },
+            steps: self.steps().into(),
+        }
+    }
+
+    fn on_new_step(&self, interval: Option<Duration>) {
+        if let Some(interval) = interval {
+            let mut smoothed = lock(&self.step_interval);
+            *smoothed = Some(smoothed.map_or(interval, |before| (before * 7 + interval) / 8));
+        }
+        for session in lock(&self.sessions).iter().filter_map(Weak::upgrade) {
+            session.wake();
+        }
+    }
+}
+
+/// Wakes the sessions whenever the simulation has a new step, until the back end is gone.
+fn watch_steps(back_end: &Weak<BackEnd>) {
+    let mut seen = None;
+    let mut seen_at: Option<Instant> = None;
+    while let Some(back_end) = back_end.upgrade() {
+        if back_end.closing.load(Ordering::Relaxed) {
+            return;
+        }
+        let newest = match seen {
+            None => back_end.steps().last,
+            Some(step) => back_end.store.source().wait_beyond(step, WATCH_PERIOD),
+        };
+        if seen.is_none_or(|step| newest > step) {
+            let now = Instant::now();
+            let steps_since = seen.map_or(1, |step| newest - step) as u32;
+            back_end.on_new_step(seen_at.map(|at| (now - at) / steps_since));
+            seen = Some(newest);
+            seen_at = Some(now);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What a source holds, in words and as JSON.
+
+use std::fmt;
+
+use serde::Serialize;
+use visapult_volume::ValueRange;
+
+use crate::back_end::BackEnd;
+use crate::error::PipelineError;
+use crate::step_store::StepKey;
+use crate::wire::GridShape;
+
+/// What `visapult info` tells.
+#[derive(Debug, Serialize)]
+pub struct SourceReport {
+    /// File or simulation.
+    pub name: String,
+    /// Format in a few words.
+    pub format: String,
+    /// Grids of the levels stored, finest first.
+    pub levels: Vec<GridShape>,
+    /// Edge lengths of the finest grid's box, in its unit.
+    pub edges: [f64; 3],
+    /// Fields.
+    pub fields: Vec<FieldReport>,
+    /// Oldest and newest readable step.
+    pub steps: [u64; 2],
+    /// Time of each step, or none.
+    pub times: Vec<f64>,
+    /// Unit of `times`.
+    pub time_unit: String,
+    /// Whether steps keep coming.
+    pub live: bool,
+}
+
+/// What `visapult info` tells of a field.
+#[derive(Debug, Serialize)]
+pub struct FieldReport {
+    /// Name as the source gives it.
+    pub name: String,
+    /// Unit of the values.
+    pub unit: String,
+    /// How the source stores the values.
+    pub scalar_type: String,
+    /// Range declared for all steps, or that of the first step.
+    pub range: Option<[f32; 2]>,
+    /// Values of the first step that are missing or not finite.
+    pub missing: u64,
+}
+
+impl SourceReport {
+    /// Reads the first step of every field for its range.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if a field cannot be read.
+    pub fn of(back_end: &BackEnd) -> Result<Self, PipelineError> {
+        let info = back_end.store().source().info();
+        let steps = back_end.steps();
+        let fields = (0..info.fields.len()).map(|field| {
+            let loaded = back_end.load(StepKey { field, step: steps.first })?;
+            let known = &info.fields[field];
+            Ok(FieldReport {
+                name: known.name.clone(),
+                unit: known.unit.clone(),
+                scalar_type: known.scalar_type.to_string(),
+                range: loaded.known_range.map(|ValueRange { lo, hi }| [lo, hi]),
+                missing: loaded.statistics.missing,
+            })
+        });
+        Ok(Self {
+            name: info.name.clone(),
+            format: info.format.clone(),
+            levels: info.levels.iter().map(GridShape::from).collect(),
+            edges: info.grid().edges(),
+            fields: fields.collect::<Result<_, PipelineError>>()?,
+            steps: [steps.first, steps.last],
+            times: info.times.clone(),
+            time_unit: info.time_unit.clone(),
+            live: info.live,
+        })
+    }
+}
+
+impl fmt::Display for SourceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.name, self.format)?;
+        for (level, grid) in self.levels.iter().enumerate() {
+            let [nx, ny, nz] = grid.size;
+            let [dx, dy, dz] = grid.spacing;
+            let [x, y, z] = grid.origin;
+            let unit = unit_suffix(&grid.unit);
+            writeln!(f, "  level {level}  {nx} x {ny} x {nz} {} samples", grid.centering)?;
+            writeln!(f, "           spacing {dx} x {dy} x {dz}{unit}, origin ({x}, {y}, {z}){unit}")?;
+        }
+        let [ex, ey, ez] = self.edges;
+        writeln!(f, "  box      {ex} x {ey} x {ez}{}", unit_suffix(&self.levels[0].unit))?;
+        for field in &self.fields {
+            write!(f, "  field    {} ({}), ", field.name, field.scalar_type)?;
+            match field.range {
+                Some([lo, hi]) => write!(f, "{lo} to {hi}{}", unit_suffix(&field.unit))?,
+                None => write!(f, "no finite value")?,
+            }
+            if field.missing > 0 {
+                write!(f, ", {} values missing", field.missing)?;
+            }
+            writeln!(f)?;
+        }
+        let [first, last] = self.steps;
+        let live = if self.live { ", more coming" } else { "" };
+        write!(f, "  steps    {first} to {last}{live}")?;
+        if let (Some(from), Some(to)) = (self.times.first(), self.times.last()) {
+            write!(f, ", times {from} to {to}{}", unit_suffix(&self.time_unit))?;
+        }
+        Ok(())
+    }
+}
+
+fn unit_suffix(unit: &str) -> String {
+    if unit.is_empty() { String::new() } else { format!(" {unit}") }
+}

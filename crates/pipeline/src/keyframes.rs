@@ -1,0 +1,115 @@
+//! Encoded levels, slab keyframes and stills of a step: made once, sent to any number of sessions.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use rayon::prelude::*;
+use visapult_render::{CodeBits, EncodedBrick, KeyView, Still, TransferFunction, encode_level, make_slabs, render_exact};
+use visapult_volume::coarsened_size;
+
+use crate::step_store::{LoadedStep, lock};
+use crate::wire::{BulkBody, View, bricks_bodies, slab_bodies, still_bodies};
+
+/// Rays across and down of a slab keyframe's layers.
+const SLAB_RAYS: usize = 512;
+/// Slabs of a keyframe.
+pub const SLABS: usize = 64;
+/// Slab keyframes kept per step.
+const KEYFRAMES_KEPT: usize = 4;
+
+/// Bodies ready to be sent, and how many bytes they are.
+#[derive(Debug)]
+pub struct Encoded {
+    /// In the order to send them.
+    pub bodies: Vec<BulkBody>,
+    /// Sum of their bytes.
+    pub bytes: u64,
+}
+
+impl Encoded {
+    fn new(bodies: Vec<BulkBody>) -> Arc<Self> {
+        let bytes = bodies.iter().map(|body| body.bytes.len() as u64).sum();
+        Arc::new(Self { bodies, bytes })
+    }
+}
+
+/// What slabs depend on besides the step.
+#[derive(Clone, PartialEq)]
+struct SlabKey {
+    camera: visapult_render::Camera,
+    transfer_function: TransferFunction,
+}
+
+type Made = Arc<OnceLock<Arc<Encoded>>>;
+
+/// What has been encoded of one step.
+#[derive(Default)]
+pub struct Keyframes {
+    levels: Mutex<HashMap<(u32, u8), Made>>,
+    slabs: Mutex<Vec<(SlabKey, Made)>>,
+}
+
+impl Keyframes {
+    /// A level of bricks, encoded now unless it is kept. PE `p` goes to data connection `p % groups`.
+    pub fn bricks(&self, step: &LoadedStep, level: u32, bits: CodeBits, groups: usize) -> Arc<Encoded> {
+        let made = entry(&self.levels, (level, bits.bits()));
+        made.get_or_init(|| encode_bricks(step, level, bits, groups)).clone()
+    }
+
+    /// A slab keyframe for `view`, made now unless one for the same view is kept.
+    pub fn slabs(&self, step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
+        let key = SlabKey { camera: view.camera, transfer_function: view.transfer_function.clone() };
+        let made = {
+            let mut slabs = lock(&self.slabs);
+            let kept = slabs.iter().find(|(other, _)| *other == key).map(|(_, made)| made.clone());
+            kept.unwrap_or_else(|| {
+                slabs.truncate(KEYFRAMES_KEPT - 1);
+                let made = Made::default();
+                slabs.insert(0, (key, made.clone()));
+                made
+            })
+        };
+        made.get_or_init(|| encode_slabs(step, view, groups)).clone()
+    }
+}
+
+fn entry<K: Hash + Eq>(map: &Mutex<HashMap<K, Made>>, key: K) -> Made {
+    lock(map).entry(key).or_default().clone()
+}
+
+fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize) -> Arc<Encoded> {
+    let blocks = step.volume.blocks();
+    let of_pe: Vec<Vec<EncodedBrick>> =
+        blocks.par_iter().zip(&step.pyramids).map(|(block, pyramid)| encode_level(block, pyramid, level, bits)).collect();
+    let mut of_group = vec![Vec::new(); groups];
+    for (pe, bricks) in of_pe.iter().enumerate() {
+        of_group[pe % groups].extend(bricks);
+    }
+    let size = coarsened_size(step.volume.grid().size, level);
+    let range = step.statistics.range.map(|r| [r.lo, r.hi]);
+    Encoded::new(bricks_bodies(level, bits.bits(), size, range, &of_group))
+}
+
+fn encode_slabs(step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
+    let key_view = KeyView { camera: view.camera, width: SLAB_RAYS, height: SLAB_RAYS, slabs: SLABS };
+    let transfer_function = resolved(step, &view.transfer_function);
+    let keyframe = make_slabs(&step.volume, &key_view, &transfer_function, 1.0);
+    Encoded::new(slab_bodies(&keyframe, groups))
+}
+
+/// The exact image of `view`.
+pub fn still(step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
+    let [width, height] = view.viewport.map(|edge| edge as usize);
+    let transfer_function = resolved(step, &view.transfer_function);
+    let rendering = render_exact(&step.volume, &view.camera, &transfer_function, width, height, 1.0);
+    let still = Still::of(&rendering.image);
+    Encoded::new(still_bodies(view.sequence, &still, groups))
+}
+
+/// The transfer function with its range filled in: a page may leave it to the data.
+fn resolved(step: &LoadedStep, transfer_function: &TransferFunction) -> TransferFunction {
+    let mut resolved = transfer_function.clone();
+    resolved.range = resolved.range.or(step.known_range.map(|r| [r.lo, r.hi]));
+    resolved
+}

@@ -1,0 +1,282 @@
+//! What a session does next: a pure decision from the view, the steps, the plan and what has been sent.
+
+use std::time::{Duration, Instant};
+
+use visapult_render::Camera;
+use visapult_volume::StepSpan;
+
+use crate::step_store::StepKey;
+use crate::wire::{Plan, ProxyKind, View};
+
+/// How long the camera rests before a still is made.
+const REST_BEFORE_STILL: Duration = Duration::from_millis(150);
+/// Turning of the camera that makes a new slab keyframe worth its bytes while the user still turns, in degrees.
+const TURN_WHILE_MOVING_DEG: f64 = 8.0;
+/// The same once the camera rests.
+const TURN_AT_REST_DEG: f64 = 0.5;
+/// Relative change of distance or shift of target that counts like turning at rest.
+const SHIFT_AT_REST: f64 = 0.01;
+
+/// What has been queued for the page so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Progress {
+    /// Step being shown or sent.
+    pub(crate) current: Option<StepKey>,
+    /// A step that could not be had: not to be tried again.
+    pub(crate) failed: Option<StepKey>,
+    /// Finest level queued of the current step, and its bits.
+    pub(crate) finest: Option<(u32, u8)>,
+    /// View whose slabs of the current step were queued last.
+    pub(crate) slabs_of: Option<View>,
+    /// View whose still was queued last.
+    pub(crate) still_of: Option<u32>,
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Work {
+    /// Load another step and begin with it.
+    Begin(StepKey),
+    /// Queue a level of bricks of the current step.
+    Bricks {
+        /// Level to send.
+        level: u32,
+        /// Bits per sample.
+        bits: u8,
+    },
+    /// Queue a slab keyframe of the current view.
+    Slabs,
+    /// Queue the exact image of the current view.
+    Still,
+    /// Nothing before this moment, unless something changes.
+    Wait(Option<Instant>),
+}
+
+/// What the decision is made from.
+pub(crate) struct Outlook<'a> {
+    /// The newest view.
+    pub(crate) view: &'a View,
+    /// When it came.
+    pub(crate) view_at: Instant,
+    /// Steps that can be read.
+    pub(crate) steps: StepSpan,
+    /// Whether steps keep coming.
+    pub(crate) live: bool,
+    /// Whether all that was queued is on its way.
+    pub(crate) all_sent: bool,
+    /// What is to be sent.
+    pub(crate) plan: &'a Plan,
+    /// Whether steps follow each other.
+    pub(crate) stepping: bool,
+    /// Finest level that can be sent in a blink.
+    pub(crate) quick_level: u32,
+    /// Number of levels.
+    pub(crate) levels: u32,
+    /// The present.
+    pub(crate) now: Instant,
+}
+
+impl Outlook<'_> {
+    /// The step the user wants.
+    pub(crate) fn wanted(&self) -> StepKey {
+        let step = self.view.step.map_or(self.steps.last, |step| self.steps.clamp(step));
+        StepKey { field: self.view.field, step }
+    }
+
+    fn follows(&self) -> bool {
+        self.live && self.view.step.is_none()
+    }
+}
+
+/// Decides what a session does next.
+pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
+    let wanted = outlook.wanted();
+    if progress.failed == Some(wanted) {
+        return Work::Wait(None);
+    }
+    let Some(current) = progress.current else { return Work::Begin(wanted) };
+    if current != wanted {
+        let overtakes = outlook.view.step.is_some() || current.field != wanted.field;
+        if overtakes || outlook.all_sent {
+            return Work::Begin(wanted);
+        }
+    }
+    if !outlook.all_sent {
+        return Work::Wait(None);
+    }
+    next_bricks(outlook, progress)
+        .or_else(|| slabs_are_due(outlook, progress).then_some(Work::Slabs))
+        .unwrap_or_else(|| still_or_wait(outlook, progress))
+}
+
+/// The next level of bricks on the way from coarse to what is planned.
+fn next_bricks(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
+    let target = outlook.plan.level;
+    let level = match progress.finest {
+        Some((sent, bits)) if sent < target || (sent == target && bits >= outlook.plan.bits) => return None,
+        Some(_) if outlook.stepping => target,
+        None if outlook.stepping => target,
+        Some((sent, _)) => outlook.quick_level.min(sent.saturating_sub(1)).max(target),
+        None => outlook.levels - 1,
+    };
+    let bits = if level == target { outlook.plan.bits } else { 8 };
+    Some(Work::Bricks { level, bits })
+}
+
+fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
+    if outlook.plan.proxy != ProxyKind::Slabs {
+        return false;
+    }
+    let Some(made_for) = &progress.slabs_of else { return true };
+    let (was, is) = (&made_for.camera, &outlook.view.camera);
+    let turned_deg = angle_between_deg(was, is);
+    if outlook.view.moving {
+        return turned_deg > TURN_WHILE_MOVING_DEG;
+    }
+    let shifted = (0..3).any(|axis| (was.target[axis] - is.target[axis]).abs() > SHIFT_AT_REST);
+    let zoomed = (was.distance / is.distance - 1.0).abs() > SHIFT_AT_REST || was.fov_deg != is.fov_deg;
+    let recoloured = made_for.transfer_function != outlook.view.transfer_function;
+    turned_deg > TURN_AT_REST_DEG || shifted || zoomed || recoloured
+}
+
+/// Angle between the view directions of two cameras, in degrees.
+fn angle_between_deg(a: &Camera, b: &Camera) -> f64 {
+    let direction = |camera: &Camera| {
+        let (azimuth, elevation) = (camera.azimuth_deg.to_radians(), camera.elevation_deg.to_radians());
+        [elevation.cos() * azimuth.sin(), elevation.sin(), elevation.cos() * azimuth.cos()]
+    };
+    let (a, b) = (direction(a), direction(b));
+    let cosine: f64 = (0..3).map(|axis| a[axis] * b[axis]).sum();
+    cosine.clamp(-1.0, 1.0).acos().to_degrees()
+}
+
+fn still_or_wait(outlook: &Outlook<'_>, progress: &Progress) -> Work {
+    let due = !outlook.view.moving && !outlook.follows() && progress.still_of != Some(outlook.view.sequence);
+    if !due {
+        return Work::Wait(None);
+    }
+    let at = outlook.view_at + REST_BEFORE_STILL;
+    if outlook.now >= at { Work::Still } else { Work::Wait(Some(at)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use visapult_render::TransferFunction;
+    use visapult_volume::ValueRange;
+
+    use super::*;
+    use crate::wire::ProxyChoice;
+
+    struct Scene {
+        view: View,
+        plan: Plan,
+        view_at: Instant,
+        elapsed: Duration,
+        stepping: bool,
+        live: bool,
+        all_sent: bool,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let range = ValueRange { lo: 0.0, hi: 1.0 };
+            let view = View {
+                sequence: 1,
+                camera: Camera::default(),
+                viewport: [640, 480],
+                field: 0,
+                step: None,
+                moving: false,
+                proxy: ProxyChoice::Auto,
+                transfer_function: TransferFunction::default_for(range),
+            };
+            let plan = Plan {
+                proxy: ProxyKind::Bricks,
+                level: 0,
+                bits: 8,
+                reason: String::new(),
+                throughput_bps: 0.0,
+                bytes: 0,
+            };
+            let view_at = Instant::now();
+            Self { view, plan, view_at, elapsed: Duration::ZERO, stepping: false, live: false, all_sent: true }
+        }
+
+        fn next(&self, progress: &Progress) -> Work {
+            let outlook = Outlook {
+                view: &self.view,
+                view_at: self.view_at,
+                steps: StepSpan { first: 0, last: 9 },
+                live: self.live,
+                all_sent: self.all_sent,
+                plan: &self.plan,
+                stepping: self.stepping,
+                quick_level: 2,
+                levels: 4,
+                now: self.view_at + self.elapsed,
+            };
+            next(&outlook, progress)
+        }
+    }
+
+    const AT_9: StepKey = StepKey { field: 0, step: 9 };
+
+    fn sent(level: u32, bits: u8) -> Progress {
+        Progress { current: Some(AT_9), finest: Some((level, bits)), ..Progress::default() }
+    }
+
+    #[test]
+    fn a_file_goes_from_coarse_to_fine_and_ends_in_a_still() {
+        let mut scene = Scene::new();
+        assert_eq!(scene.next(&Progress::default()), Work::Begin(AT_9));
+        let begun = Progress { current: Some(AT_9), ..Progress::default() };
+        assert_eq!(scene.next(&begun), Work::Bricks { level: 3, bits: 8 });
+        assert_eq!(scene.next(&sent(3, 8)), Work::Bricks { level: 2, bits: 8 });
+        assert_eq!(scene.next(&sent(2, 8)), Work::Bricks { level: 1, bits: 8 });
+        assert_eq!(scene.next(&sent(0, 8)), Work::Wait(Some(scene.view_at + REST_BEFORE_STILL)));
+        scene.elapsed = REST_BEFORE_STILL;
+        assert_eq!(scene.next(&sent(0, 8)), Work::Still);
+        assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 8) }), Work::Wait(None));
+    }
+
+    #[test]
+    fn a_slow_viewer_of_a_running_simulation_skips_steps() {
+        let scene = Scene { live: true, stepping: true, all_sent: false, ..Scene::new() };
+        let behind = Progress { current: Some(StepKey { field: 0, step: 4 }), finest: Some((0, 8)), ..Progress::default() };
+        assert_eq!(scene.next(&behind), Work::Wait(None));
+        let scene = Scene { all_sent: true, ..scene };
+        assert_eq!(scene.next(&behind), Work::Begin(AT_9));
+    }
+
+    #[test]
+    fn a_step_chosen_by_hand_overtakes_what_is_being_sent() {
+        let mut scene = Scene { live: true, all_sent: false, ..Scene::new() };
+        scene.view.step = Some(2);
+        assert_eq!(scene.next(&sent(0, 8)), Work::Begin(StepKey { field: 0, step: 2 }));
+        scene.view.step = Some(4000);
+        assert_eq!(scene.next(&Progress::default()), Work::Begin(AT_9));
+    }
+
+    #[test]
+    fn a_step_that_failed_is_not_tried_for_ever() {
+        let failed = Progress { failed: Some(AT_9), ..Progress::default() };
+        assert_eq!(Scene::new().next(&failed), Work::Wait(None));
+    }
+
+    #[test]
+    fn slabs_follow_the_camera_sparingly_while_it_moves() {
+        let mut scene = Scene::new();
+        scene.plan.proxy = ProxyKind::Slabs;
+        scene.plan.level = 1;
+        assert_eq!(scene.next(&sent(1, 8)), Work::Slabs);
+        let made = Progress { slabs_of: Some(scene.view.clone()), ..sent(1, 8) };
+        scene.view.camera.azimuth_deg += 4.0;
+        scene.view.moving = true;
+        assert_eq!(scene.next(&made), Work::Wait(None));
+        scene.view.camera.azimuth_deg += 10.0;
+        assert_eq!(scene.next(&made), Work::Slabs);
+        scene.view.camera.azimuth_deg -= 13.0;
+        scene.view.moving = false;
+        assert_eq!(scene.next(&made), Work::Slabs);
+    }
+}

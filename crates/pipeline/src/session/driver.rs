@@ -1,0 +1,265 @@
+//! The thread of a session: waits for something to do, does it, queues the result.
+
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use visapult_render::CodeBits;
+use visapult_volume::coarsened_size;
+
+use super::agenda::{Outlook, Progress, Work, next};
+use super::{ControlSink, Lane, SessionShared, State};
+use crate::back_end::BackEnd;
+use crate::keyframes::{Encoded, still};
+use crate::planner::{Situation, plan};
+use crate::step_store::{LoadedStep, StepKey, lock};
+use crate::wire::{BulkHeader, BulkKind, Field, Notice, Plan, Severity, Steps, ToPage, View};
+
+/// Sending within this time is as good as at once.
+const QUICK: Duration = Duration::from_millis(400);
+/// Bytes that are quick on any link.
+const QUICK_BYTES: u64 = 256 * 1024;
+/// Steps of a file that follow each other within this time are being played.
+const PLAYING_WITHIN: Duration = Duration::from_secs(2);
+/// Time a played step of a file may take to send.
+const PLAYED_STEP_GOAL: Duration = Duration::from_millis(250);
+/// Bytes of a slab keyframe before one has been made.
+const SLAB_BYTES_GUESS: u64 = 6_000_000;
+/// Bytes per sample of 8-bit bricks before a level has been encoded.
+const BYTES_PER_SAMPLE_GUESS: f64 = 0.6;
+/// How long to wait before a control message that found no room is tried again.
+const CONTROL_RETRY: Duration = Duration::from_millis(50);
+
+pub(super) struct Driver {
+    back_end: Arc<BackEnd>,
+    shared: Arc<SessionShared>,
+    control: ControlSink,
+    progress: Progress,
+    step: Option<Arc<LoadedStep>>,
+    begun_at: Option<Instant>,
+    playing: bool,
+    bytes_per_sample: f64,
+    slab_bytes: u64,
+    told_steps: Option<Steps>,
+    told_plan: Option<Plan>,
+}
+
+impl Driver {
+    pub(super) fn new(back_end: Arc<BackEnd>, shared: Arc<SessionShared>, control: ControlSink) -> Self {
+        Self {
+            back_end,
+            shared,
+            control,
+            progress: Progress::default(),
+            step: None,
+            begun_at: None,
+            playing: false,
+            bytes_per_sample: BYTES_PER_SAMPLE_GUESS,
+            slab_bytes: SLAB_BYTES_GUESS,
+            told_steps: None,
+            told_plan: None,
+        }
+    }
+
+    pub(super) fn run(mut self, id: &str) {
+        let welcome = self.back_end.welcome(id);
+        self.told_steps = Some(welcome.steps);
+        (self.control)(ToPage::Welcome(welcome).encode());
+        while let Some((work, view)) = self.wait_for_work() {
+            match work {
+                Work::Begin(key) => self.begin(key),
+                Work::Bricks { level, bits } => self.queue_bricks(level, bits),
+                Work::Slabs => self.queue_slabs(&view),
+                Work::Still => self.queue_still(&view),
+                Work::Wait(_) => {}
+            }
+        }
+    }
+
+    /// Blocks until there is work; none when the session has ended.
+    fn wait_for_work(&mut self) -> Option<(Work, View)> {
+        let shared = Arc::clone(&self.shared);
+        let mut state = lock(&shared.state);
+        loop {
+            if state.closed {
+                return None;
+            }
+            let mut until = self.tell_steps();
+            if let Some((view, view_at)) = state.view.clone() {
+                let work = self.decide(&state, &view, view_at);
+                let Work::Wait(at) = work else { return Some((work, view)) };
+                until = [until, at].into_iter().flatten().min();
+            }
+            state = match until {
+                None => shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(at) => {
+                    let limit = at.saturating_duration_since(Instant::now());
+                    shared.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Tells the page which steps there are; when to try again if it could not be told.
+    fn tell_steps(&mut self) -> Option<Instant> {
+        let steps = Some(Steps::from(self.back_end.steps()));
+        if steps == self.told_steps {
+            return None;
+        }
+        if let Some(message) = steps.map(ToPage::Steps)
+            && !(self.control)(message.encode())
+        {
+            return Some(Instant::now() + CONTROL_RETRY);
+        }
+        self.told_steps = steps;
+        None
+    }
+
+    fn decide(&mut self, state: &State, view: &View, view_at: Instant) -> Work {
+        let now = Instant::now();
+        let live = self.back_end.store().source().info().live;
+        if self.begun_at.is_none_or(|at| now.duration_since(at) > PLAYING_WITHIN) {
+            self.playing = false;
+        }
+        let step_interval = match (live && view.step.is_none(), self.playing) {
+            (true, _) => Some(self.back_end.step_interval().unwrap_or(PLAYED_STEP_GOAL)),
+            (false, true) => Some(PLAYED_STEP_GOAL),
+            (false, false) => None,
+        };
+        let situation = self.situation(state, view, step_interval);
+        let plan = plan(&situation);
+        let outlook = Outlook {
+            view,
+            view_at,
+            steps: self.back_end.steps(),
+            live,
+            all_sent: state.lanes.iter().all(|lane| lane.queue.is_empty()),
+            plan: &plan,
+            stepping: step_interval.is_some(),
+            quick_level: quick_level(&situation),
+            levels: self.back_end.store().levels(),
+            now,
+        };
+        let work = next(&outlook, &self.progress);
+        self.tell_plan(plan);
+        match (work, self.begun_at) {
+            (Work::Wait(None), Some(at)) if self.playing => Work::Wait(Some(at + PLAYING_WITHIN)),
+            (work, _) => work,
+        }
+    }
+
+    fn situation(&self, state: &State, view: &View, step_interval: Option<Duration>) -> Situation {
+        let size = self.back_end.store().source().info().grid().size;
+        let samples = |level| coarsened_size(size, level).iter().map(|&n| n as u64).product();
+        Situation {
+            throughput_bytes_per_s: throughput(&state.lanes),
+            level_samples: (0..self.back_end.store().levels()).map(samples).collect(),
+            bytes_per_sample: self.bytes_per_sample,
+            slab_bytes: self.slab_bytes,
+            step_interval,
+            choice: view.proxy,
+        }
+    }
+
+    /// Tells the page what is being sent when that is news: another proxy, level or precision, or a quite different link.
+    fn tell_plan(&mut self, plan: Plan) {
+        let is_news = self.told_plan.as_ref().is_none_or(|told| {
+            let ratio = (plan.throughput_bps + 1.0) / (told.throughput_bps + 1.0);
+            (told.proxy, told.level, told.bits) != (plan.proxy, plan.level, plan.bits) || !(0.8..1.25).contains(&ratio)
+        });
+        if is_news && (self.control)(ToPage::Plan(plan.clone()).encode()) {
+            self.told_plan = Some(plan);
+        }
+    }
+
+    fn begin(&mut self, key: StepKey) {
+        let loaded = self.back_end.load(key);
+        let step = match loaded {
+            Ok(step) => step,
+            Err(problem) => {
+                self.progress.failed = Some(key);
+                let notice = Notice { severity: Severity::Error, text: problem.to_string() };
+                (self.control)(ToPage::Notice(notice).encode());
+                return;
+            }
+        };
+        self.shared.drop_queued();
+        self.notice_playing(key);
+        self.progress = Progress { current: Some(key), ..Progress::default() };
+        (self.control)(ToPage::Field(field_message(&step)).encode());
+        self.step = Some(step);
+    }
+
+    fn notice_playing(&mut self, key: StepKey) {
+        let before = self.progress.current;
+        let follows = before.is_some_and(|b| b.field == key.field && b.step + 1 == key.step);
+        let soon = self.begun_at.is_some_and(|at| at.elapsed() < PLAYING_WITHIN);
+        self.playing = follows && soon;
+        self.begun_at = Some(Instant::now());
+        if follows && !self.back_end.store().source().info().live && key.step < self.back_end.steps().last {
+            self.back_end.prefetch(StepKey { step: key.step + 1, ..key });
+        }
+    }
+
+    fn queue_bricks(&mut self, level: u32, bits: u8) {
+        let (Some(step), Some(code)) = (self.step.clone(), CodeBits::from_bits(bits)) else { return };
+        let groups = self.back_end.groups();
+        let encoded = self.back_end.compute(|| step.keyframes.bricks(&step, level, code, groups));
+        let samples: usize = coarsened_size(step.volume.grid().size, level).iter().product();
+        self.bytes_per_sample = encoded.bytes as f64 / samples as f64 / f64::from(bits / 8);
+        self.progress.finest = Some((level, bits));
+        self.queue(BulkKind::Bricks, &step, &encoded);
+    }
+
+    fn queue_slabs(&mut self, view: &View) {
+        let Some(step) = self.step.clone() else { return };
+        let groups = self.back_end.groups();
+        let encoded = self.back_end.compute(|| step.keyframes.slabs(&step, view, groups));
+        self.slab_bytes = encoded.bytes;
+        self.progress.slabs_of = Some(view.clone());
+        self.queue(BulkKind::Slabs, &step, &encoded);
+    }
+
+    fn queue_still(&mut self, view: &View) {
+        let Some(step) = self.step.clone() else { return };
+        let groups = self.back_end.groups();
+        let encoded = self.back_end.compute(|| still(&step, view, groups));
+        self.progress.still_of = Some(view.sequence);
+        self.queue(BulkKind::Still, &step, &encoded);
+    }
+
+    fn queue(&self, kind: BulkKind, step: &LoadedStep, encoded: &Encoded) {
+        let header = BulkHeader {
+            kind,
+            completes: false,
+            field: step.key.field as u16,
+            set: self.back_end.next_set(),
+            step: step.key.step,
+            time: step.time,
+        };
+        self.shared.queue(header, &encoded.bodies);
+    }
+}
+
+fn throughput(lanes: &[Lane]) -> Option<f64> {
+    let rates: Vec<f64> = lanes.iter().filter_map(|lane| lane.link.throughput_bytes_per_s()).collect();
+    (!rates.is_empty()).then(|| rates.iter().sum())
+}
+
+fn quick_level(situation: &Situation) -> u32 {
+    let quick = situation.throughput_bytes_per_s.unwrap_or(0.0) * QUICK.as_secs_f64();
+    let budget = (quick as u64).max(QUICK_BYTES);
+    let levels = situation.level_samples.len() as u32;
+    (0..levels).find(|&level| situation.level_bytes(level) <= budget).unwrap_or(levels - 1)
+}
+
+fn field_message(step: &LoadedStep) -> Field {
+    Field {
+        field: step.key.field,
+        step: step.key.step,
+        range: step.known_range.map(|r| [r.lo, r.hi]),
+        histogram: step.statistics.histogram.clone(),
+        finite: step.statistics.finite,
+        missing: step.statistics.missing,
+        transfer_function: step.default_transfer_function(),
+    }
+}

@@ -1,0 +1,196 @@
+//! One viewer's connection: a thread that decides what the page is sent next, and queues that never grow.
+//!
+//! Invariant: what is queued is at most one set of messages; it leaves as the page acknowledges, and a newer step or
+//! view replaces what has not left.
+
+mod agenda;
+mod driver;
+mod link;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::time::Instant;
+
+use thiserror::Error;
+
+use self::link::Link;
+use crate::back_end::BackEnd;
+use crate::step_store::lock;
+use crate::wire::{Ack, BulkBody, BulkHeader, View};
+
+/// Takes a control message for the page; false when the page is too slow to take it now.
+pub type ControlSink = Box<dyn Fn(Vec<u8>) -> bool + Send + Sync>;
+/// Takes a bulk message for the page; the session never gives more than the page's credit.
+pub type BulkSink = Box<dyn Fn(Vec<u8>) + Send + Sync>;
+
+/// What a page did that ends its session.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum SessionError {
+    /// A data connection of a group that does not exist.
+    #[error("there is no group {group}: this session has {groups}")]
+    NoGroup {
+        /// Group asked for.
+        group: usize,
+        /// Groups there are.
+        groups: usize,
+    },
+    /// An acknowledgement of bytes that were never sent, or fewer than before.
+    #[error("acknowledged {received} bytes, which cannot be: the page and the server disagree on what was sent")]
+    Ack {
+        /// Bytes the page says it received.
+        received: u64,
+    },
+    /// A view of a field that does not exist.
+    #[error("there is no field {field}: this source has {fields}")]
+    NoField {
+        /// Field asked for.
+        field: usize,
+        /// Fields there are.
+        fields: usize,
+    },
+}
+
+struct Outgoing {
+    header: BulkHeader,
+    body: BulkBody,
+}
+
+#[derive(Default)]
+struct Lane {
+    sink: Option<BulkSink>,
+    link: Link,
+    queue: VecDeque<Outgoing>,
+}
+
+impl Lane {
+    fn pump(&mut self) {
+        let Some(sink) = &self.sink else { return };
+        while self.link.has_room() {
+            let Some(next) = self.queue.pop_front() else { return };
+            let message = next.header.message(&next.body.bytes);
+            self.link.on_sent(message.len() as u64, Instant::now());
+            sink(message);
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    view: Option<(View, Instant)>,
+    lanes: Vec<Lane>,
+    closed: bool,
+}
+
+/// What the session's thread and its connections share.
+pub struct SessionShared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl SessionShared {
+    pub(crate) fn wake(&self) {
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn close(&self) {
+        lock(&self.state).closed = true;
+        self.wake();
+    }
+
+    fn queue(&self, header: BulkHeader, bodies: &[BulkBody]) {
+        let mut state = lock(&self.state);
+        for body in bodies {
+            let header = BulkHeader { completes: body.completes, ..header };
+            state.lanes[body.group].queue.push_back(Outgoing { header, body: body.clone() });
+        }
+        state.lanes.iter_mut().for_each(Lane::pump);
+    }
+
+    fn drop_queued(&self) {
+        for lane in &mut lock(&self.state).lanes {
+            lane.queue.clear();
+        }
+    }
+}
+
+/// A viewer's session; it ends when this is dropped.
+pub struct Session {
+    shared: Arc<SessionShared>,
+    fields: usize,
+}
+
+impl Session {
+    pub(crate) fn begin(back_end: Arc<BackEnd>, id: String, sink: ControlSink) -> Self {
+        let lanes = (0..back_end.groups()).map(|_| Lane::default()).collect();
+        let state = State { lanes, ..State::default() };
+        let shared = Arc::new(SessionShared { state: Mutex::new(state), changed: Condvar::new() });
+        let fields = back_end.store().source().info().fields.len();
+        let driven = Arc::clone(&shared);
+        std::thread::spawn(move || driver::Driver::new(back_end, driven, sink).run(&id));
+        Self { shared, fields }
+    }
+
+    pub(crate) fn shared_weak(&self) -> Weak<SessionShared> {
+        Arc::downgrade(&self.shared)
+    }
+
+    /// Takes the newest view of the page.
+    ///
+    /// # Errors
+    /// [`SessionError::NoField`] if it shows a field that does not exist.
+    pub fn on_view(&self, view: View) -> Result<(), SessionError> {
+        if view.field >= self.fields {
+            return Err(SessionError::NoField { field: view.field, fields: self.fields });
+        }
+        lock(&self.shared.state).view = Some((view, Instant::now()));
+        self.shared.wake();
+        Ok(())
+    }
+
+    /// Attaches a data connection.
+    ///
+    /// # Errors
+    /// [`SessionError::NoGroup`] if the session has no such group.
+    pub fn attach(&self, group: usize, sink: BulkSink) -> Result<(), SessionError> {
+        let mut state = lock(&self.shared.state);
+        let groups = state.lanes.len();
+        let lane = state.lanes.get_mut(group).ok_or(SessionError::NoGroup { group, groups })?;
+        lane.sink = Some(sink);
+        lane.link = Link::default();
+        lane.pump();
+        drop(state);
+        self.shared.wake();
+        Ok(())
+    }
+
+    /// Notes what has arrived on a data connection, and sends what that leaves room for.
+    ///
+    /// # Errors
+    /// [`SessionError`] if that cannot be.
+    pub fn on_ack(&self, group: usize, ack: Ack) -> Result<(), SessionError> {
+        let mut state = lock(&self.shared.state);
+        let groups = state.lanes.len();
+        let lane = state.lanes.get_mut(group).ok_or(SessionError::NoGroup { group, groups })?;
+        if !lane.link.on_ack(ack.received_bytes, Instant::now()) {
+            return Err(SessionError::Ack { received: ack.received_bytes });
+        }
+        lane.pump();
+        let emptied = lane.queue.is_empty();
+        drop(state);
+        if emptied {
+            self.shared.wake();
+        }
+        Ok(())
+    }
+
+    /// Whether the session has been ended from the other side.
+    pub fn is_closed(&self) -> bool {
+        lock(&self.shared.state).closed
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
