@@ -1,2 +1,30 @@
-//! stub
-fn main() {}
+//! `visapult`: arguments -> configuration -> pipeline.
+
+mod arguments;
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command};
+
+/// Steps come and go at the display's rate: memory is kept rather than given back and touched anew.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).without_time().init();
+    let outcome = match Arguments::parse().command {
+        Command::View(options) => commands::view(&options),
+        Command::Render(options) => commands::render(&options),
+        Command::Info(options) => commands::info(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("visapult: {problem:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -36,7 +36,20 @@ impl BackEnd {
     /// [`PipelineError`] if the source cannot be opened or split as asked.
     pub fn open(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
         let source = visapult_volume_io::open(&config.source).map_err(PipelineError::source)?;
-        let store = StepStore::new(source, config.pes)?;
+        Self::start(StepStore::new(source, config.pes)?, config)
+    }
+
+    /// Like [`BackEnd::open`], over fewer PEs than asked for where the grid is too small for so many.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if the source cannot be opened.
+    pub fn open_fitting(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
+        let source = visapult_volume_io::open(&config.source).map_err(PipelineError::source)?;
+        Self::start(StepStore::fitting(source, config.pes)?, config)
+    }
+
+    fn start(store: StepStore, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
+        let groups = store.decomposition().boxes().len().min(MOST_GROUPS);
         let pool = ThreadPoolBuilder::new()
             .num_threads(config.threads)
             .thread_name(|n| format!("render-{n}"))
@@ -45,7 +58,7 @@ impl BackEnd {
         let back_end = Arc::new(Self {
             store,
             pool,
-            groups: config.pes.min(MOST_GROUPS),
+            groups,
             sessions: Mutex::default(),
             next_set: AtomicU32::new(1),
             step_interval: Mutex::default(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use thiserror::Error;
+use visapult_render::VolumeError;
 use visapult_volume::DecompositionError;
 use visapult_volume_io::SourceError;
 
@@ -15,6 +16,9 @@ pub enum PipelineError {
     /// The grid does not fit so many PEs.
     #[error(transparent)]
     Decomposition(#[from] DecompositionError),
+    /// The blocks do not make a volume.
+    #[error(transparent)]
+    Volume(Arc<VolumeError>),
     /// A field that the source does not have.
     #[error("{source_name} has no field {wanted}: it has {available}")]
     NoField {
@@ -41,5 +45,11 @@ pub enum PipelineError {
 impl PipelineError {
     pub(crate) fn source(cause: SourceError) -> Self {
         Self::Source(Arc::new(cause))
+    }
+}
+
+impl From<VolumeError> for PipelineError {
+    fn from(cause: VolumeError) -> Self {
+        Self::Volume(Arc::new(cause))
     }
 }

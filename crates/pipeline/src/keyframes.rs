@@ -5,16 +5,16 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use rayon::prelude::*;
-use visapult_render::{CodeBits, EncodedBrick, KeyView, Still, TransferFunction, encode_level, make_slabs, render_exact};
+use visapult_render::{CodeBits, EncodedBrick, Still, TransferFunction, encode_level, render_exact};
 use visapult_volume::coarsened_size;
 
 use crate::step_store::{LoadedStep, lock};
-use crate::wire::{BulkBody, View, bricks_bodies, slab_bodies, still_bodies};
+use crate::wire::{BulkBody, View, bricks_bodies, still_bodies};
 
 /// Rays across and down of a slab keyframe's layers.
 const SLAB_RAYS: usize = 512;
 /// Slabs of a keyframe.
-pub const SLABS: usize = 64;
+pub(crate) const SLABS: usize = 64;
 /// Slab keyframes kept per step.
 const KEYFRAMES_KEPT: usize = 4;
 
@@ -80,8 +80,11 @@ fn entry<K: Hash + Eq>(map: &Mutex<HashMap<K, Made>>, key: K) -> Made {
 
 fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize) -> Arc<Encoded> {
     let blocks = step.volume.blocks();
-    let of_pe: Vec<Vec<EncodedBrick>> =
-        blocks.par_iter().zip(&step.pyramids).map(|(block, pyramid)| encode_level(block, pyramid, level, bits)).collect();
+    let of_pe: Vec<Vec<EncodedBrick>> = blocks
+        .par_iter()
+        .zip(&step.pyramids)
+        .map(|(block, pyramid)| encode_level(block, pyramid, level, bits))
+        .collect();
     let mut of_group = vec![Vec::new(); groups];
     for (pe, bricks) in of_pe.iter().enumerate() {
         of_group[pe % groups].extend(bricks);
@@ -91,6 +94,10 @@ fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize) -
     Encoded::new(bricks_bodies(level, bits.bits(), size, range, &of_group))
 }
 
+fn encode_slabs(_step: &LoadedStep, _view: &View, _groups: usize) -> Arc<Encoded> {
+    Encoded::new(vec![])
+}
+#[cfg(any())]
 fn encode_slabs(step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
     let key_view = KeyView { camera: view.camera, width: SLAB_RAYS, height: SLAB_RAYS, slabs: SLABS };
     let transfer_function = resolved(step, &view.transfer_function);
@@ -99,7 +106,7 @@ fn encode_slabs(step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
 }
 
 /// The exact image of `view`.
-pub fn still(step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
+pub(crate) fn still(step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
     let [width, height] = view.viewport.map(|edge| edge as usize);
     let transfer_function = resolved(step, &view.transfer_function);
     let rendering = render_exact(&step.volume, &view.camera, &transfer_function, width, height, 1.0);

@@ -19,7 +19,7 @@ const UNMEASURED_BYTES_PER_S: f64 = 12.5e6;
 
 /// What is known when a plan is made.
 #[derive(Clone, Debug)]
-pub struct Situation {
+pub(crate) struct Situation {
     /// Measured throughput, in bytes per second; none before the first acknowledgement.
     pub throughput_bytes_per_s: Option<f64>,
     /// Samples of each level, finest first.
@@ -36,7 +36,7 @@ pub struct Situation {
 
 impl Situation {
     /// Expected bytes of bricks at `level`, at 8 bits per sample.
-    pub fn level_bytes(&self, level: u32) -> u64 {
+    pub(crate) fn level_bytes(&self, level: u32) -> u64 {
         (self.level_samples[level as usize] as f64 * self.bytes_per_sample) as u64
     }
 
@@ -50,7 +50,7 @@ impl Situation {
 }
 
 /// Chooses proxy, level and precision.
-pub fn plan(situation: &Situation) -> Plan {
+pub(crate) fn plan(situation: &Situation) -> Plan {
     let bytes_per_s = situation.throughput_bytes_per_s.unwrap_or(UNMEASURED_BYTES_PER_S);
     let goal = situation.goal();
     let budget = (bytes_per_s * goal.as_secs_f64()) as u64;
@@ -63,9 +63,8 @@ pub fn plan(situation: &Situation) -> Plan {
     };
     let level = match proxy {
         ProxyKind::Bricks => finest,
-        ProxyKind::Slabs => {
-            finest_level_within(situation, budget.saturating_sub(situation.slab_bytes) / 4).max(1.min(situation.coarsest()))
-        }
+        ProxyKind::Slabs => finest_level_within(situation, budget.saturating_sub(situation.slab_bytes) / 4)
+            .max(1.min(situation.coarsest())),
     };
     let bricks_bytes = situation.level_bytes(level);
     let bits = if situation.step_interval.is_none() && level == 0 && 2 * bricks_bytes <= budget / 3 { 16 } else { 8 };
@@ -96,7 +95,9 @@ fn reason(situation: &Situation, proxy: ProxyKind, level: u32, bytes: u64, goal:
         (ProxyKind::Slabs, ProxyChoice::Slabs) => "slabs, as chosen".to_owned(),
         (ProxyKind::Bricks, _) if level == 0 => "all bricks fit".to_owned(),
         (ProxyKind::Bricks, _) => format!("bricks down to level {level} fit, slabs do not"),
-        (ProxyKind::Slabs, _) => format!("slabs fit, the finest bricks ({:.1} MB) do not", megabytes(situation.level_bytes(0))),
+        (ProxyKind::Slabs, _) => {
+            format!("slabs fit, the finest bricks ({:.1} MB) do not", megabytes(situation.level_bytes(0)))
+        }
     };
     format!("{what}: {:.1} MB for a goal of {goal_s:.1} s; {link}", megabytes(bytes))
 }

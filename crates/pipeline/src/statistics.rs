@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use visapult_volume::{Block, ValueRange};
 
 /// Bins of a histogram.
-pub const HISTOGRAM_BINS: usize = 256;
+pub(crate) const HISTOGRAM_BINS: usize = 256;
 
 /// Statistics of one step of a field.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,18 +19,8 @@ pub struct FieldStatistics {
     pub missing: u64,
 }
 
-/// The range of the finite values that the blocks own or hold as ghosts.
-pub fn range_of(blocks: &[Block]) -> Option<ValueRange> {
-    const CHUNK: usize = 1 << 18;
-    blocks
-        .par_iter()
-        .flat_map(|block| block.values.par_chunks(CHUNK))
-        .filter_map(ValueRange::of)
-        .reduce_with(ValueRange::union)
-}
-
 /// Counts the values that the blocks own, in equal bins over `bins_over`.
-pub fn statistics_of(blocks: &[Block], range: Option<ValueRange>, bins_over: ValueRange) -> FieldStatistics {
+pub(crate) fn statistics_of(blocks: &[Block], range: Option<ValueRange>, bins_over: ValueRange) -> FieldStatistics {
     let rows: Vec<(&Block, usize)> =
         blocks.iter().flat_map(|block| (block.owned.lo[2]..block.owned.hi[2]).map(move |z| (block, z))).collect();
     let counts = rows
@@ -101,7 +91,7 @@ mod tests {
                 Block { owned, stored, values }
             })
             .collect();
-        let range = range_of(&blocks);
+        let range = ValueRange::of(&blocks[0].values);
         let statistics = statistics_of(&blocks, range, ValueRange { lo: 0.0, hi: 1.0 });
         assert_eq!(range, Some(ValueRange { lo: 0.25, hi: 0.25 }));
         assert_eq!(statistics.finite + statistics.missing, 24);

@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 use visapult_render::{Pyramid, TransferFunction, Volume};
-use visapult_volume::{Block, Box3, Decomposition, StepIndex, ValueRange, level_count};
+use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex, ValueRange, level_count};
 use visapult_volume_io::{ReadRequest, Source};
 
 use crate::error::PipelineError;
-use crate::statistics::{FieldStatistics, range_of, statistics_of};
+use crate::keyframes::Keyframes;
+use crate::statistics::{FieldStatistics, statistics_of};
 
 /// Edge of the coarsest level: the first picture a viewer gets.
-pub const COARSEST_EDGE: usize = 32;
+pub(crate) const COARSEST_EDGE: usize = 32;
 /// Steps kept besides those in use.
 const STEPS_KEPT: usize = 3;
 
@@ -35,12 +36,14 @@ pub struct LoadedStep {
     pub time: f64,
     /// The values, block by block.
     pub volume: Volume,
-    /// Coarser levels of the same values.
-    pub pyramid: Pyramid,
+    /// Coarser levels of the same values, one pyramid per PE.
+    pub pyramids: Vec<Pyramid>,
     /// Range and histogram.
     pub statistics: FieldStatistics,
     /// Range over the steps known when this one was loaded.
     pub known_range: Option<ValueRange>,
+    /// What has been encoded of this step.
+    pub keyframes: Keyframes,
 }
 
 impl LoadedStep {
@@ -73,22 +76,31 @@ impl StepStore {
     ///
     /// # Errors
     /// [`PipelineError`] if the grid has too few samples for so many.
-    pub fn new(source: Box<dyn Source>, pes: usize) -> Result<Self, PipelineError> {
-        let size = source.info().grid().size;
-        let levels = level_count(size, COARSEST_EDGE);
-        let decomposition = if pes == 1 {
-            Decomposition::new(size, 1, 1)?
-        } else {
-            Decomposition::new(size, pes, 1 << (levels - 1))?
-        };
-        Ok(Self {
+    pub(crate) fn new(source: Box<dyn Source>, pes: usize) -> Result<Self, PipelineError> {
+        let decomposition = split(source.as_ref(), pes)?;
+        Ok(Self::over(source, decomposition))
+    }
+
+    /// Splits the source's grid over at most `pes` PEs.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if the grid cannot be used at all.
+    pub(crate) fn fitting(source: Box<dyn Source>, pes: usize) -> Result<Self, PipelineError> {
+        let fitting = (2..=pes).rev().find_map(|pes| split(source.as_ref(), pes).ok());
+        let decomposition = fitting.map_or_else(|| split(source.as_ref(), 1), Ok)?;
+        Ok(Self::over(source, decomposition))
+    }
+
+    fn over(source: Box<dyn Source>, decomposition: Decomposition) -> Self {
+        let levels = level_count(source.info().grid().size, COARSEST_EDGE);
+        Self {
             source,
             decomposition,
             levels,
             kept: Mutex::default(),
             known_ranges: Mutex::default(),
             spare_buffers: Mutex::default(),
-        })
+        }
     }
 
     /// The source that is read.
@@ -157,14 +169,14 @@ impl StepStore {
         let owned_boxes = self.decomposition.boxes();
         let blocks: Result<Vec<Block>, PipelineError> =
             owned_boxes.into_par_iter().map(|owned| self.read_block(key, owned, &bounds)).collect();
-        let blocks = blocks?;
-        let range = range_of(&blocks);
+        let volume = Volume::new(grid, self.decomposition.clone(), blocks?)?;
+        let range = volume.range();
         let known_range = self.widen_known_range(key.field, range);
         let bins_over = known_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 });
-        let statistics = statistics_of(&blocks, range, bins_over);
+        let statistics = statistics_of(volume.blocks(), range, bins_over);
+        let pyramids = volume.blocks().par_iter().map(|block| Pyramid::of(block, self.levels)).collect();
         let time = self.source.time_of(key.step).unwrap_or(f64::NAN);
-        let volume = Volume::new(grid, self.decomposition.clone(), blocks);
-        Ok(LoadedStep { key, time, pyramid: Pyramid::new(self.levels), volume, statistics, known_range })
+        Ok(LoadedStep { key, time, volume, pyramids, statistics, known_range, keyframes: Keyframes::default() })
     }
 
     fn read_block(&self, key: StepKey, owned: Box3, bounds: &Box3) -> Result<Block, PipelineError> {
@@ -190,6 +202,13 @@ impl StepStore {
         }
         widened
     }
+}
+
+/// Cuts where every PE can coarsen its own box by itself.
+fn split(source: &dyn Source, pes: usize) -> Result<Decomposition, DecompositionError> {
+    let size = source.info().grid().size;
+    let alignment = if pes == 1 { 1 } else { 1 << (level_count(size, COARSEST_EDGE) - 1) };
+    Decomposition::new(size, pes, alignment)
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,1 +1,13 @@
-//! stub
+//! The HTTP server of one back end: the embedded pages, and a WebSocket session per viewer.
+//!
+//! Listens on loopback only; every WebSocket needs the user's token and the server's own origin.
+
+mod guard;
+mod pages;
+mod registry;
+mod server;
+mod sockets;
+mod token;
+
+pub use server::{Portal, PortalConfig, PortalError};
+pub use token::{Token, TokenError};

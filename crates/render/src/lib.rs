@@ -11,6 +11,7 @@ mod image;
 mod macrocells;
 mod paraview;
 pub mod reference;
+mod still;
 #[cfg(test)]
 mod testing;
 mod transfer_function;
@@ -21,6 +22,7 @@ pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;
 pub use image::{Image, PngError};
+pub use still::{Still, StillTile};
 pub use transfer_function::{REFERENCE_LENGTH, TransferFunction, TransferFunctionError};
 pub use volume::{Volume, VolumeError};
 

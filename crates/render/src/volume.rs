@@ -111,6 +111,11 @@ impl Volume {
         &self.blocks
     }
 
+    /// Gives the blocks back, so that their memory can be used again.
+    pub fn into_blocks(self) -> Vec<Block> {
+        self.blocks
+    }
+
     /// Smallest and largest values of small cubes of each block.
     #[expect(dead_code, reason = "empty space skipping reads it")]
     pub(crate) fn macrocells(&self) -> &[Macrocells] {

@@ -15,7 +15,7 @@ pub struct Decomposition {
 }
 
 /// Why a grid cannot be split as asked.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DecompositionError {
     /// More boxes than aligned places to cut.
     #[error("{count} PEs do not fit a grid of {size:?} samples: use fewer PEs")]

@@ -242,7 +242,8 @@ mod tests {
     #[test]
     fn a_slow_viewer_of_a_running_simulation_skips_steps() {
         let scene = Scene { live: true, stepping: true, all_sent: false, ..Scene::new() };
-        let behind = Progress { current: Some(StepKey { field: 0, step: 4 }), finest: Some((0, 8)), ..Progress::default() };
+        let behind =
+            Progress { current: Some(StepKey { field: 0, step: 4 }), finest: Some((0, 8)), ..Progress::default() };
         assert_eq!(scene.next(&behind), Work::Wait(None));
         let scene = Scene { all_sent: true, ..scene };
         assert_eq!(scene.next(&behind), Work::Begin(AT_9));

@@ -26,6 +26,9 @@ pub type BulkSink = Box<dyn Fn(Vec<u8>) + Send + Sync>;
 /// What a page did that ends its session.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SessionError {
+    /// The session has ended already.
+    #[error("this session has ended: open a new one")]
+    Closed,
     /// A data connection of a group that does not exist.
     #[error("there is no group {group}: this session has {groups}")]
     NoGroup {
@@ -82,7 +85,7 @@ struct State {
 }
 
 /// What the session's thread and its connections share.
-pub struct SessionShared {
+pub(crate) struct SessionShared {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -93,7 +96,10 @@ impl SessionShared {
     }
 
     pub(crate) fn close(&self) {
-        lock(&self.state).closed = true;
+        let mut state = lock(&self.state);
+        state.closed = true;
+        state.lanes.iter_mut().for_each(|lane| *lane = Lane::default());
+        drop(state);
         self.wake();
     }
 
@@ -153,8 +159,11 @@ impl Session {
     /// [`SessionError::NoGroup`] if the session has no such group.
     pub fn attach(&self, group: usize, sink: BulkSink) -> Result<(), SessionError> {
         let mut state = lock(&self.shared.state);
-        let groups = state.lanes.len();
+        let (groups, closed) = (state.lanes.len(), state.closed);
         let lane = state.lanes.get_mut(group).ok_or(SessionError::NoGroup { group, groups })?;
+        if closed {
+            return Err(SessionError::Closed);
+        }
         lane.sink = Some(sink);
         lane.link = Link::default();
         lane.pump();
@@ -183,7 +192,12 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the session has been ended from the other side.
+    /// Ends the session: its thread stops, its data connections are let go.
+    pub fn close(&self) {
+        self.shared.close();
+    }
+
+    /// Whether the session has ended.
     pub fn is_closed(&self) -> bool {
         lock(&self.shared.state).closed
     }

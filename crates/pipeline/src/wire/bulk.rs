@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use visapult_render::{Camera, EncodedBrick, SlabKeyframe, SlabTile, StillTile};
+#[cfg(any())]
+use visapult_render::{Camera, SlabKeyframe, SlabTile};
+use visapult_render::{EncodedBrick, Still, StillTile};
 use visapult_volume::StepIndex;
 
 /// Bytes of payload after which a new message is begun: small enough to interleave, large enough to be cheap.
@@ -102,6 +104,7 @@ pub fn bricks_bodies(
     })
 }
 
+#[cfg(any())]
 /// Bodies of a slab keyframe, its tiles dealt to `groups` data connections in turn.
 pub fn slab_bodies(keyframe: &SlabKeyframe, groups: usize) -> Vec<BulkBody> {
     let prefix = |count: u16| {
@@ -120,23 +123,10 @@ pub fn slab_bodies(keyframe: &SlabKeyframe, groups: usize) -> Vec<BulkBody> {
     })
 }
 
-/// An exact image in encoded tiles.
-#[derive(Clone, Debug)]
-pub struct StillImage {
-    /// The view it shows.
-    pub sequence: u32,
-    /// Pixels across.
-    pub width: usize,
-    /// Pixels down.
-    pub height: usize,
-    /// Its visible tiles.
-    pub tiles: Vec<StillTile>,
-}
-
 /// Bodies of a still, its tiles dealt to `groups` data connections in turn.
-pub fn still_bodies(still: &StillImage, groups: usize) -> Vec<BulkBody> {
+pub fn still_bodies(sequence: u32, still: &Still, groups: usize) -> Vec<BulkBody> {
     let prefix = |count: u16| {
-        let mut bytes = still.sequence.to_le_bytes().to_vec();
+        let mut bytes = sequence.to_le_bytes().to_vec();
         push_u16s(&mut bytes, &[still.width, still.height]);
         bytes.extend(count.to_le_bytes());
         bytes.extend(0_u16.to_le_bytes());
@@ -196,6 +186,7 @@ fn interleaved(bodies: Vec<BulkBody>, groups: usize) -> Vec<BulkBody> {
     placed.into_iter().map(|(_, body)| body).collect()
 }
 
+#[cfg(any())]
 fn push_camera(bytes: &mut Vec<u8>, camera: &Camera) {
     let angles = [camera.azimuth_deg, camera.elevation_deg, camera.distance, camera.fov_deg];
     push_f32s(bytes, &angles.map(|v| v as f32));

@@ -1,0 +1,91 @@
+# Two commands: `make demo` shows a running simulation in the browser, `make test` passes every test.
+# Both install what is missing first; a second run rebuilds nothing.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/visapult
+PYTHON := $(CACHE)/python-$(shell sha256sum tests/python/requirements.txt | cut -c1-12)
+# Tools that setup brought along (a newer cmake, cargo helpers) come first.
+export PATH := $(CACHE)/tools/bin:$(CACHE)/cargo/bin:$(PATH)
+export RUST_BACKTRACE ?= 0
+
+BINARY := target/release/visapult
+SOURCE ?= demo:wave?n=128
+WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
+
+.PHONY: build demo test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start clean setup-build
+
+## build: the release binary with the pages embedded
+build: setup-build web/dist/index.html
+	cargo build --release --locked --bin visapult
+
+## demo: a running simulation in the browser; FOR=20s stops by itself, SOURCE=... shows something else
+demo: build
+	exec $(BINARY) view '$(SOURCE)' $(if $(FOR),--for $(FOR))
+
+## test: every test
+test: test-rust test-web test-python test-e2e
+
+## check: format, lints, documentation, arrows, licences, unused dependencies
+check: setup-build web/dist/index.html
+	tools/setup.sh check
+	cargo fmt --all --check
+	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --release --locked --workspace --no-deps --document-private-items
+	python3 tools/check_arrows.py
+	cargo deny --offline --all-features check licenses bans sources
+	cargo machete
+	cd web && npm run --silent lint && npm run --silent types
+
+setup-build:
+	@tools/setup.sh build
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	cd web && npm ci --no-fund --no-audit --loglevel=error
+	touch $@
+
+web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
+	cd web && npm run --silent build
+	touch $@
+
+web: web/dist/index.html
+
+test-rust: build
+	cargo test --release --locked --workspace
+
+test-web: web/node_modules/.package-lock.json
+	cd web && npm test --silent
+
+$(PYTHON)/ready: tests/python/requirements.txt
+	tools/setup.sh python $(PYTHON)
+
+test-python: build $(PYTHON)/ready
+	VISAPULT=$(abspath $(BINARY)) $(PYTHON)/bin/python -m pytest -q tests/python
+
+test-e2e: build web/node_modules/.package-lock.json
+	tools/setup.sh browser
+	mkdir -p out/e2e
+	VISAPULT=$(abspath $(BINARY)) node --test --test-concurrency=1 tests/e2e/*.test.mjs
+
+## bench-exact: exact images beside VTK
+bench-exact: build $(PYTHON)/ready
+	VISAPULT=$(abspath $(BINARY)) $(PYTHON)/bin/python bench/exact.py
+
+## bench-proxies: quality, size and time of bricks and slabs
+bench-proxies: build $(PYTHON)/ready
+	cargo run --release --locked -p visapult-render --example proxy_quality
+
+## bench-page: frames per second of the page beside vtk.js
+bench-page: build
+	tools/setup.sh browser
+	bench/page/run.sh $(abspath $(BINARY))
+
+## bench-start: time from the command to the first image in the page
+bench-start: build $(PYTHON)/ready web/node_modules/.package-lock.json
+	tools/setup.sh browser
+	VISAPULT=$(abspath $(BINARY)) PYTHON=$(PYTHON)/bin/python node bench/start.mjs
+
+clean:
+	rm -rf target web/dist web/node_modules out

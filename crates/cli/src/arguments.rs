@@ -1,0 +1,195 @@
+//! The command line, and how people write sizes, times and levels on it.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const SOURCES: &str = "\
+Sources:
+  demo:wave?n=128          the 3-D wave equation, running while it is watched
+  field.npy                numpy array [z, y, x] or [t, z, y, x]
+  field.json               raw values with a JSON description
+  scan.nii, scan.nii.gz    NIfTI-1 and -2
+  run.h5:/group/dataset    HDF5 dataset; without a path, all that fit
+  data.zarr                Zarr v2 or v3, OME-Zarr multiscales; a folder";
+
+/// See large 3-D fields that live elsewhere, in a browser.
+#[derive(Debug, Parser)]
+#[command(name = "visapult", version, after_help = SOURCES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show a source in the browser.
+    View(ViewOptions),
+    /// Render one image to a PNG file.
+    Render(Box<RenderOptions>),
+    /// Tell grid, spacing, fields, steps and range of a source.
+    Info(InfoOptions),
+}
+
+/// Options of `visapult view`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{SOURCES}\n\nExamples:\n  visapult view demo:wave\n  visapult view scan.nii.gz --port 0\n  \
+                                ssh -L 7420:127.0.0.1:7420 cluster visapult view run.h5:/density"))]
+pub(crate) struct ViewOptions {
+    /// What to show.
+    pub(crate) source: String,
+    /// Port to listen on; 0 takes any that is free [default: 7420, or the next that is free].
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Address to listen on; loopback only, for the connection is not encrypted.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub(crate) bind: IpAddr,
+    /// Stop by itself after this time (20s, 5m).
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) limit: Option<Duration>,
+    /// Do not open a browser, even where there is a display.
+    #[arg(long)]
+    pub(crate) no_open: bool,
+    #[command(flatten)]
+    pub(crate) split: SplitOptions,
+}
+
+/// How the work is split.
+#[derive(Debug, Args)]
+pub(crate) struct SplitOptions {
+    /// Processing elements the grid is split over [default: 1 for images, one per core up to 4 for views].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) pes: Option<u16>,
+    /// Rendering threads; 0 takes every core.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_threads)]
+    pub(crate) threads: usize,
+}
+
+/// Proxies an image can go through.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ProxyName {
+    /// The image itself.
+    Exact,
+    /// Quantised bricks of one level, as a viewer gets them.
+    Bricks,
+    /// View-aligned layers of a key view, as a viewer gets them.
+    Slabs,
+}
+
+/// Options of `visapult render`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{SOURCES}\n\nExamples:\n  visapult render scan.nii.gz --out scan.png\n  \
+    visapult render run.h5:/density --out a.png --size 1024x1024 --az 45 --el 10 --tf hot.json\n  \
+    visapult render field.npy --out s.png --proxy slabs --key-az 30 --az 50 --json cost.json"))]
+pub(crate) struct RenderOptions {
+    /// What to render.
+    pub(crate) source: String,
+    /// PNG file to write.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Size of the image in pixels.
+    #[arg(long, value_name = "WxH", default_value = "512x512", value_parser = parse_size)]
+    pub(crate) size: ImageSize,
+    /// Azimuth of the eye, in degrees; 0 looks down from +z.
+    #[arg(long, value_name = "DEGREES", default_value_t = 30.0, allow_negative_numbers = true)]
+    pub(crate) az: f64,
+    /// Elevation of the eye, in degrees.
+    #[arg(long, value_name = "DEGREES", default_value_t = 20.0, allow_negative_numbers = true)]
+    pub(crate) el: f64,
+    /// Distance of the eye from the centre; the longest edge of the box is 1.
+    #[arg(long, value_name = "LENGTH", default_value_t = 3.0)]
+    pub(crate) distance: f64,
+    /// Vertical field of view, in degrees.
+    #[arg(long, value_name = "DEGREES", default_value_t = 30.0)]
+    pub(crate) fov: f64,
+    /// Transfer function: a JSON file of ours or of ParaView [default: fits the field's range].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tf: Option<PathBuf>,
+    /// Distance between samples along a ray, in units of the smallest sample spacing.
+    #[arg(long, value_name = "STEP", default_value_t = 1.0)]
+    pub(crate) sample_step: f64,
+    /// Field to show [default: the first].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) field: Option<String>,
+    /// Time step to show [default: the first].
+    #[arg(long, value_name = "K")]
+    pub(crate) time_step: Option<u64>,
+    /// What the image goes through.
+    #[arg(long, value_enum, default_value = "exact")]
+    pub(crate) proxy: ProxyName,
+    /// Azimuth of the key view, in degrees (slabs).
+    #[arg(long, value_name = "DEGREES", default_value_t = 30.0, allow_negative_numbers = true)]
+    pub(crate) key_az: f64,
+    /// Elevation of the key view, in degrees (slabs).
+    #[arg(long, value_name = "DEGREES", default_value_t = 20.0, allow_negative_numbers = true)]
+    pub(crate) key_el: f64,
+    /// Number of slabs.
+    #[arg(long, value_name = "S", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) slabs: u16,
+    /// Level of detail of the bricks; 0 is the full resolution.
+    #[arg(long, value_name = "L", default_value_t = 0)]
+    pub(crate) bricks_level: u32,
+    /// Write what the image cost to this JSON file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) split: SplitOptions,
+}
+
+/// Options of `visapult info`.
+#[derive(Debug, Args)]
+#[command(after_help = SOURCES)]
+pub(crate) struct InfoOptions {
+    /// What to look at.
+    pub(crate) source: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Pixels across and down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ImageSize {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+const MOST_EDGE: usize = 16_384;
+const MOST_THREADS: usize = 1024;
+
+fn parse_size(text: &str) -> Result<ImageSize, String> {
+    let edges = text.split_once(['x', 'X']).and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+    match edges {
+        Some((width, height)) if (1..=MOST_EDGE).contains(&width) && (1..=MOST_EDGE).contains(&height) => {
+            Ok(ImageSize { width, height })
+        }
+        Some(_) => Err(format!("edges must be 1 to {MOST_EDGE} pixels")),
+        None => Err("expected WIDTHxHEIGHT, such as 1024x768".to_owned()),
+    }
+}
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok().filter(|&threads| threads <= MOST_THREADS);
+    threads.ok_or_else(|| format!("expected a number from 0 to {MOST_THREADS}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        assert_eq!(parse_size("1024x768"), Ok(ImageSize { width: 1024, height: 768 }));
+        assert!(parse_size("0x5").is_err());
+        assert!(parse_size("big").is_err());
+    }
+}

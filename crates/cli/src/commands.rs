@@ -1,0 +1,150 @@
+//! What each subcommand does: fill the configuration, run the pipeline, report.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use visapult_pipeline::{
+    BackEnd, BackEndConfig, Camera, RenderConfig, RenderProxy, RenderStatistics, SourceReport, TransferFunction,
+};
+use visapult_portal::{Portal, PortalConfig, Token};
+
+use crate::arguments::{InfoOptions, ProxyName, RenderOptions, ViewOptions};
+
+/// PEs of a view where none are asked for: one data connection each.
+const MOST_DEFAULT_PES: usize = 4;
+/// Largest transfer function file read.
+const MOST_TF_BYTES: u64 = 1 << 20;
+
+pub(crate) fn view(options: &ViewOptions) -> Result<()> {
+    let back_end = open_for_view(options)?;
+    let config = PortalConfig { address: options.bind, port: options.port, token: user_token()? };
+    let portal = Portal::bind(config)?;
+    let url = portal.url();
+    println!("{url}");
+    if !options.no_open && has_display() {
+        open_browser(&url);
+    }
+    Ok(portal.serve(back_end, options.limit)?)
+}
+
+/// Opens the source over as many PEs as asked for, or as fit.
+fn open_for_view(options: &ViewOptions) -> Result<std::sync::Arc<BackEnd>> {
+    let config = |pes| BackEndConfig { source: options.source.clone(), pes, threads: options.split.threads };
+    if let Some(pes) = options.split.pes {
+        return Ok(BackEnd::open(&config(usize::from(pes)))?);
+    }
+    let cores = available_parallelism().map_or(1, usize::from);
+    Ok(BackEnd::open_fitting(&config(cores.min(MOST_DEFAULT_PES)))?)
+}
+
+fn user_token() -> Result<Token> {
+    let folder = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
+    let Some(folder) = folder else { return Ok(Token::fresh()?) };
+    Token::kept_in(&folder.join("visapult")).or_else(|problem| {
+        eprintln!("visapult: {problem}; pages will not survive a restart of this server");
+        Ok(Token::fresh()?)
+    })
+}
+
+fn has_display() -> bool {
+    ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+fn open_browser(url: &str) {
+    if let Err(problem) = open::that_detached(url) {
+        eprintln!("visapult: no browser could be opened ({problem}): open the URL above in one");
+    }
+}
+
+pub(crate) fn render(options: &RenderOptions) -> Result<()> {
+    let config = render_config(options)?;
+    let started = Instant::now();
+    let rendered = visapult_pipeline::render(&config)?;
+    let encoding = Instant::now();
+    let png = rendered.image.to_png_over([0.0; 3])?;
+    fs::write(&options.out, png).with_context(|| format!("cannot write {}", options.out.display()))?;
+    let mut statistics = rendered.statistics;
+    statistics.seconds.encode = encoding.elapsed().as_secs_f64();
+    statistics.seconds.total = started.elapsed().as_secs_f64();
+    if let Some(path) = &options.json {
+        let json = serde_json::to_string_pretty(&statistics)?;
+        fs::write(path, json + "\n").with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    println!("{}", summary(options, &statistics));
+    Ok(())
+}
+
+fn render_config(options: &RenderOptions) -> Result<RenderConfig> {
+    let camera = Camera {
+        azimuth_deg: options.az,
+        elevation_deg: options.el,
+        distance: options.distance,
+        fov_deg: options.fov,
+        ..Camera::default()
+    };
+    camera.validate().context("the view makes no sense")?;
+    if !(0.01..=100.0).contains(&options.sample_step) {
+        bail!("--sample-step {} must lie between 0.01 and 100", options.sample_step);
+    }
+    let proxy = match options.proxy {
+        ProxyName::Exact => RenderProxy::Exact,
+        ProxyName::Bricks => RenderProxy::Bricks { level: options.bricks_level },
+        ProxyName::Slabs => {
+            RenderProxy::Slabs { key_deg: [options.key_az, options.key_el], slabs: usize::from(options.slabs) }
+        }
+    };
+    Ok(RenderConfig {
+        back_end: BackEndConfig {
+            source: options.source.clone(),
+            pes: options.split.pes.map_or(1, usize::from),
+            threads: options.split.threads,
+        },
+        field: options.field.clone(),
+        step: options.time_step,
+        size: [options.size.width, options.size.height],
+        camera,
+        transfer_function: options.tf.as_deref().map(read_transfer_function).transpose()?,
+        sample_step: options.sample_step,
+        proxy,
+    })
+}
+
+fn read_transfer_function(path: &Path) -> Result<TransferFunction> {
+    let shown = path.display();
+    let bytes = fs::metadata(path).with_context(|| format!("cannot read transfer function {shown}"))?.len();
+    if bytes > MOST_TF_BYTES {
+        bail!("{shown} is {bytes} bytes long: a transfer function has at most {MOST_TF_BYTES}");
+    }
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read transfer function {shown}"))?;
+    TransferFunction::from_json(&text).with_context(|| format!("{shown} is no transfer function"))
+}
+
+fn summary(options: &RenderOptions, statistics: &RenderStatistics) -> String {
+    let seconds = &statistics.seconds;
+    let [width, height] = statistics.size;
+    format!(
+        "{}: {width} x {height}, {} of step {} through {}, load {:.2} s, render {:.2} s",
+        options.out.display(),
+        statistics.field,
+        statistics.step,
+        statistics.proxy,
+        seconds.load,
+        seconds.proxy + seconds.render,
+    )
+}
+
+pub(crate) fn info(options: &InfoOptions) -> Result<()> {
+    let back_end = BackEnd::open(&BackEndConfig { source: options.source.clone(), pes: 1, threads: 0 })?;
+    let report = SourceReport::of(&back_end)?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!("{report}");
+    }
+    Ok(())
+}

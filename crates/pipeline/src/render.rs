@@ -1,0 +1,172 @@
+//! One image of one step, exact or through a proxy, with what it cost.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use visapult_render::{Image, TransferFunction, render_exact};
+use visapult_volume::StepIndex;
+
+use crate::back_end::BackEnd;
+use crate::config::{RenderConfig, RenderProxy};
+use crate::error::PipelineError;
+use crate::step_store::{LoadedStep, StepKey};
+
+/// An image and what it cost.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    /// The image, associated alpha.
+    pub image: Image,
+    /// What it cost.
+    pub statistics: RenderStatistics,
+}
+
+/// What an image cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct RenderStatistics {
+    /// Wall-clock time per stage.
+    pub seconds: Seconds,
+    /// Samples taken along all rays of the exact renderer; 0 for proxies.
+    pub samples: u64,
+    /// Bytes of the proxy as they would cross the wire; of the image's 8-bit pixels for `exact`.
+    pub wire_bytes: u64,
+    /// Rendering threads.
+    pub threads: usize,
+    /// Most memory the process has held, in bytes.
+    pub peak_bytes: u64,
+    /// Pixels across and down.
+    pub size: [usize; 2],
+    /// Proxy the image went through.
+    pub proxy: String,
+    /// Field shown.
+    pub field: String,
+    /// Step shown.
+    pub step: StepIndex,
+    /// Transfer function used, its range filled in.
+    pub transfer_function: TransferFunction,
+}
+
+/// Wall-clock seconds per stage.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Seconds {
+    /// Opening, reading, finding the range.
+    pub load: f64,
+    /// Making the proxy, where there is one.
+    pub proxy: f64,
+    /// Casting rays.
+    pub render: f64,
+    /// Writing the PNG; filled in by whoever writes it.
+    pub encode: f64,
+    /// All of it.
+    pub total: f64,
+}
+
+/// Renders what `config` asks for.
+///
+/// # Errors
+/// [`PipelineError`] if the source cannot be had or an option does not fit it.
+pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
+    let started = Instant::now();
+    let back_end = BackEnd::open(&config.back_end)?;
+    let step = back_end.load(key_of(&back_end, config)?)?;
+    let load = started.elapsed().as_secs_f64();
+    let mut transfer_function = config.transfer_function.clone().unwrap_or_else(|| step.default_transfer_function());
+    transfer_function.range = transfer_function.range.or(step.known_range.map(|r| [r.lo, r.hi]));
+    let cast = back_end.compute(|| cast(&step, config, &transfer_function))?;
+    let statistics = RenderStatistics {
+        seconds: Seconds {
+            load,
+            proxy: cast.proxy_seconds,
+            render: cast.render_seconds,
+            encode: 0.0,
+            total: started.elapsed().as_secs_f64(),
+        },
+        samples: cast.samples,
+        wire_bytes: cast.wire_bytes,
+        threads: back_end.compute(rayon::current_num_threads),
+        peak_bytes: peak_bytes(),
+        size: config.size,
+        proxy: proxy_name(config.proxy).to_owned(),
+        field: back_end.store().source().info().fields[step.key.field].name.clone(),
+        step: step.key.step,
+        transfer_function,
+    };
+    Ok(Rendered { image: cast.image, statistics })
+}
+
+fn key_of(back_end: &BackEnd, config: &RenderConfig) -> Result<StepKey, PipelineError> {
+    let info = back_end.store().source().info();
+    let field = match &config.field {
+        None => 0,
+        Some(wanted) => info.fields.iter().position(|f| f.name == *wanted).ok_or_else(|| {
+            let names: Vec<&str> = info.fields.iter().map(|f| f.name.as_str()).collect();
+            PipelineError::NoField {
+                source_name: info.name.clone(),
+                wanted: wanted.clone(),
+                available: names.join(", "),
+            }
+        })?,
+    };
+    let steps = back_end.steps();
+    let step = config.step.unwrap_or(steps.first);
+    if step < steps.first || (step > steps.last && !info.live) {
+        return Err(PipelineError::Option(format!(
+            "{} has no step {step}: it has steps {} to {}",
+            info.name, steps.first, steps.last
+        )));
+    }
+    Ok(StepKey { field, step: wait_for(back_end, step) })
+}
+
+/// Waits until a running simulation has come to `step`.
+fn wait_for(back_end: &BackEnd, step: StepIndex) -> StepIndex {
+    let mut newest = back_end.steps().last;
+    while newest < step {
+        newest = back_end.store().source().wait_beyond(newest, std::time::Duration::from_secs(1));
+    }
+    step
+}
+
+struct Cast {
+    image: Image,
+    samples: u64,
+    wire_bytes: u64,
+    proxy_seconds: f64,
+    render_seconds: f64,
+}
+
+fn cast(step: &LoadedStep, config: &RenderConfig, transfer_function: &TransferFunction) -> Result<Cast, PipelineError> {
+    let [width, height] = config.size;
+    let started = Instant::now();
+    match config.proxy {
+        RenderProxy::Exact => {
+            let camera = &config.camera;
+            let exact = render_exact(&step.volume, camera, transfer_function, width, height, config.sample_step);
+            Ok(Cast {
+                wire_bytes: (4 * width * height) as u64,
+                samples: exact.samples,
+                image: exact.image,
+                proxy_seconds: 0.0,
+                render_seconds: started.elapsed().as_secs_f64(),
+            })
+        }
+        RenderProxy::Bricks { .. } | RenderProxy::Slabs { .. } => {
+            Err(PipelineError::Option("proxies cannot be rendered yet".to_owned()))
+        }
+    }
+}
+
+fn proxy_name(proxy: RenderProxy) -> &'static str {
+    match proxy {
+        RenderProxy::Exact => "exact",
+        RenderProxy::Bricks { .. } => "bricks",
+        RenderProxy::Slabs { .. } => "slabs",
+    }
+}
+
+/// Most memory the process has held, as the kernel counts it; 0 where it does not tell.
+fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.map_or(0, |kib| kib * 1024)
+}

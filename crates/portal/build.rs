@@ -1,0 +1,5 @@
+//! Rebuilds the crate when the pages change: they are embedded.
+
+fn main() {
+    println!("cargo:rerun-if-changed=../../web/dist");
+}

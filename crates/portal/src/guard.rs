@@ -1,0 +1,82 @@
+//! Who may connect: only pages that this server served, with the user's token.
+
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+
+use crate::token::Token;
+
+/// Why a connection is refused, as sent to whoever asked.
+pub(crate) type Refusal = (StatusCode, &'static str);
+
+/// Refuses requests that name another host: a page elsewhere that has pointed its own name at loopback.
+pub(crate) fn check_host(headers: &HeaderMap) -> Result<(), Refusal> {
+    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if is_loopback_name(host_name(host)) {
+        return Ok(());
+    }
+    Err((StatusCode::FORBIDDEN, "this server answers to localhost only: open the URL that visapult printed\n"))
+}
+
+/// Refuses WebSockets without the token, or opened by a page of another origin.
+pub(crate) fn check_socket(headers: &HeaderMap, shown: Option<&str>, token: &Token) -> Result<(), Refusal> {
+    check_host(headers)?;
+    if let Some(origin) = headers.get(header::ORIGIN) {
+        let authority = origin
+            .to_str()
+            .ok()
+            .and_then(|text| text.parse::<Uri>().ok())
+            .and_then(|uri| uri.authority().map(ToString::to_string));
+        let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+        if authority.as_deref() != host {
+            return Err((StatusCode::FORBIDDEN, "pages of other origins may not open sessions here\n"));
+        }
+    }
+    if shown.is_some_and(|shown| token.matches(shown)) {
+        return Ok(());
+    }
+    Err((StatusCode::FORBIDDEN, "wrong or missing token: open the URL that visapult printed\n"))
+}
+
+fn host_name(host: &str) -> &str {
+    match host.rfind(':') {
+        Some(colon) if !host.ends_with(']') => &host[..colon],
+        _ => host,
+    }
+}
+
+fn is_loopback_name(name: &str) -> bool {
+    matches!(name, "127.0.0.1" | "localhost" | "[::1]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(host: &str, origin: Option<&str>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn own_pages_with_the_token_may_connect() {
+        let token = Token::fresh().unwrap();
+        let own = headers("127.0.0.1:7420", Some("http://127.0.0.1:7420"));
+        assert!(check_socket(&own, Some(token.as_str()), &token).is_ok());
+        assert!(check_socket(&headers("[::1]:7420", None), Some(token.as_str()), &token).is_ok());
+    }
+
+    #[test]
+    fn others_may_not() {
+        let token = Token::fresh().unwrap();
+        let own = headers("localhost:7420", Some("http://localhost:7420"));
+        assert!(check_socket(&own, None, &token).is_err());
+        assert!(check_socket(&own, Some("guess"), &token).is_err());
+        let elsewhere = headers("localhost:7420", Some("https://evil.example"));
+        assert!(check_socket(&elsewhere, Some(token.as_str()), &token).is_err());
+        let rebound = headers("evil.example:7420", Some("http://evil.example:7420"));
+        assert!(check_socket(&rebound, Some(token.as_str()), &token).is_err());
+    }
+}

@@ -1,0 +1,43 @@
+//! The viewer's pages, embedded in the binary.
+
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use rust_embed::RustEmbed;
+
+use crate::guard::check_host;
+
+#[derive(RustEmbed)]
+#[folder = "../../web/dist"]
+#[allow_missing = true]
+struct Pages;
+
+const POLICY: &str = "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' blob: data:; \
+                      style-src 'self' 'unsafe-inline'; worker-src 'self' blob:; frame-ancestors 'none'; base-uri 'none'";
+
+/// Serves an embedded file; `/` is the viewer.
+pub(crate) async fn serve(headers: HeaderMap, uri: Uri) -> Response {
+    if let Err(refusal) = check_host(&headers) {
+        return refusal.into_response();
+    }
+    let path = match uri.path().trim_start_matches('/') {
+        "" => "index.html",
+        path => path,
+    };
+    match Pages::get(path) {
+        Some(page) => {
+            let headers = [
+                (header::CONTENT_TYPE, page.metadata.mimetype().to_owned()),
+                (header::CONTENT_SECURITY_POLICY, POLICY.to_owned()),
+                (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+                (header::REFERRER_POLICY, "no-referrer".to_owned()),
+                (header::CACHE_CONTROL, "no-cache".to_owned()),
+            ];
+            (headers, page.data.into_owned()).into_response()
+        }
+        None if path == "index.html" => {
+            (StatusCode::NOT_FOUND, "this visapult was built without its pages: build it with `make build`\n")
+                .into_response()
+        }
+        None => (StatusCode::NOT_FOUND, "there is no such page: the viewer is at /\n").into_response(),
+    }
+}

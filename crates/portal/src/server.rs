@@ -1,0 +1,198 @@
+//! Binds, serves, and stops.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use thiserror::Error;
+use tokio::signal::unix::{SignalKind, signal};
+use visapult_pipeline::BackEnd;
+
+use crate::pages;
+use crate::registry::Registry;
+use crate::sockets::{data_socket, session_socket};
+use crate::token::{Token, TokenError};
+
+/// Port served when none is asked for; the ones after it where it is taken.
+const DEFAULT_PORT: u16 = 7420;
+/// Ports tried when none is asked for.
+const PORTS_TRIED: u16 = 20;
+/// How long open connections may take to end when the server stops.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Where to serve, and to whom.
+#[derive(Clone)]
+pub struct PortalConfig {
+    /// Address to listen on; loopback only.
+    pub address: IpAddr,
+    /// Port to listen on; 0 takes any that is free, none the usual one or the next that is free.
+    pub port: Option<u16>,
+    /// The secret a page must show.
+    pub token: Token,
+}
+
+impl PortalConfig {
+    /// Loopback, the usual port.
+    pub fn with_token(token: Token) -> Self {
+        Self { address: Ipv4Addr::LOCALHOST.into(), port: None, token }
+    }
+}
+
+/// Why the portal cannot serve.
+#[derive(Debug, Error)]
+pub enum PortalError {
+    /// The address is not loopback.
+    #[error(
+        "refusing to listen on {0}: it is not loopback, and this connection is not encrypted; \
+         from another machine use `ssh -L {DEFAULT_PORT}:127.0.0.1:{DEFAULT_PORT} this-host`"
+    )]
+    NotLoopback(IpAddr),
+    /// Another program has the port.
+    #[error("port {0} is already in use, perhaps by another visapult: choose another with --port, or --port 0 for any")]
+    PortTaken(u16),
+    /// The system refuses to listen.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// The system's reason.
+        cause: io::Error,
+    },
+    /// The server broke.
+    #[error("the page server stopped: {0}")]
+    Serve(io::Error),
+    /// No token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+}
+
+/// A server that listens and is ready to serve.
+pub struct Portal {
+    listener: TcpListener,
+    address: SocketAddr,
+    token: Token,
+}
+
+/// What every request needs.
+#[derive(Clone)]
+pub(crate) struct Served {
+    pub(crate) back_end: Arc<BackEnd>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) token: Token,
+}
+
+impl Portal {
+    /// Listens, so that the URL is good from now on.
+    ///
+    /// # Errors
+    /// [`PortalError`] if that address or port cannot be had.
+    pub fn bind(config: PortalConfig) -> Result<Self, PortalError> {
+        if !config.address.is_loopback() {
+            return Err(PortalError::NotLoopback(config.address));
+        }
+        let listener = match config.port {
+            Some(port) => listen(SocketAddr::new(config.address, port))?,
+            None => listen_near_default(config.address)?,
+        };
+        let address = listener.local_addr().map_err(PortalError::Serve)?;
+        Ok(Self { listener, address, token: config.token })
+    }
+
+    /// The page, with the token that opens it.
+    pub fn url(&self) -> String {
+        format!("http://{}/?token={}", self.address, self.token.as_str())
+    }
+
+    /// Serves until `limit` has passed, or the process is told to stop (SIGINT, SIGTERM).
+    ///
+    /// # Errors
+    /// [`PortalError::Serve`] if the server breaks.
+    pub fn serve(self, back_end: Arc<BackEnd>, limit: Option<Duration>) -> Result<(), PortalError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(PortalError::Serve)?;
+        let served = Served { back_end: Arc::clone(&back_end), registry: Arc::default(), token: self.token };
+        let listener = self.listener;
+        let outcome = runtime.block_on(async {
+            listener.set_nonblocking(true)?;
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            let router = Router::new()
+                .route("/session", get(session_socket))
+                .route("/data", get(data_socket))
+                .fallback(pages::serve)
+                .with_state(served);
+            tokio::select! {
+                outcome = async { axum::serve(listener, router).await } => outcome,
+                () = told_to_stop(limit) => Ok(()),
+            }
+        });
+        back_end.close();
+        runtime.shutdown_timeout(FAREWELL);
+        outcome.map_err(PortalError::Serve)
+    }
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, PortalError> {
+    TcpListener::bind(address).map_err(|cause| match cause.kind() {
+        io::ErrorKind::AddrInUse => PortalError::PortTaken(address.port()),
+        _ => PortalError::Listen { address, cause },
+    })
+}
+
+fn listen_near_default(address: IpAddr) -> Result<TcpListener, PortalError> {
+    let mut taken = PortalError::PortTaken(DEFAULT_PORT);
+    for port in DEFAULT_PORT..DEFAULT_PORT + PORTS_TRIED {
+        match listen(SocketAddr::new(address, port)) {
+            Err(PortalError::PortTaken(port)) => taken = PortalError::PortTaken(port),
+            outcome => return outcome,
+        }
+    }
+    Err(taken)
+}
+
+async fn told_to_stop(limit: Option<Duration>) {
+    let time_is_up = async {
+        match limit {
+            Some(limit) => tokio::time::sleep(limit).await,
+            None => std::future::pending().await,
+        }
+    };
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminations) => terminations.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = time_is_up => {}
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(address: &str, port: u16) -> PortalConfig {
+        PortalConfig { address: address.parse().unwrap(), port: Some(port), token: Token::fresh().unwrap() }
+    }
+
+    #[test]
+    fn nothing_listens_beyond_loopback() {
+        let refused = Portal::bind(config("0.0.0.0", 0)).err().unwrap().to_string();
+        assert!(refused.contains("ssh -L"), "{refused}");
+    }
+
+    #[test]
+    fn a_second_server_on_the_port_is_told_what_to_do() {
+        let first = Portal::bind(config("127.0.0.1", 0)).unwrap();
+        let refused = Portal::bind(config("127.0.0.1", first.address.port())).err().unwrap().to_string();
+        assert!(refused.contains("--port"), "{refused}");
+    }
+}

@@ -1,0 +1,220 @@
+//! WebSockets: control and data connections, each with a reader that judges and a writer that never blocks it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use tokio::sync::mpsc;
+use visapult_pipeline::Session;
+use visapult_pipeline::wire::{FromPage, MAX_CONTROL_BYTES};
+
+use crate::guard::check_socket;
+use crate::server::Served;
+use crate::token::Token;
+
+/// Control messages that may wait for a slow page.
+const CONTROL_QUEUE: usize = 64;
+/// A page that has not said what it shows by then is not one.
+const FIRST_VIEW_WITHIN: Duration = Duration::from_secs(10);
+/// How often a silent page is asked for a sign of life.
+const PING_PERIOD: Duration = Duration::from_secs(15);
+/// A page that has been silent for so long is gone.
+const SILENCE: Duration = Duration::from_secs(60);
+/// A message that a page does not take for so long ends its session.
+const WRITE_WITHIN: Duration = Duration::from_secs(60);
+/// Longest reason that fits a close frame.
+const MOST_REASON_BYTES: usize = 120;
+
+type Parameters = Query<HashMap<String, String>>;
+
+/// Opens a session.
+pub(crate) async fn session_socket(
+    State(served): State<Served>,
+    Query(parameters): Parameters,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    if let Err(refusal) = check_socket(&headers, parameters.get("token").map(String::as_str), &served.token) {
+        return refusal.into_response();
+    }
+    let Ok(id) = Token::fresh() else {
+        return (StatusCode::INTERNAL_SERVER_ERROR, "the system gives no random bytes\n").into_response();
+    };
+    let id = id.as_str().to_owned();
+    upgrade.max_message_size(MAX_CONTROL_BYTES).on_upgrade(move |socket| run_session(served, id, socket))
+}
+
+/// Joins a data connection to a session.
+pub(crate) async fn data_socket(
+    State(served): State<Served>,
+    Query(parameters): Parameters,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    if let Err(refusal) = check_socket(&headers, parameters.get("token").map(String::as_str), &served.token) {
+        return refusal.into_response();
+    }
+    let Some(session) = parameters.get("session").and_then(|id| served.registry.get(id)) else {
+        return (StatusCode::NOT_FOUND, "there is no such session: open /session first\n").into_response();
+    };
+    let Some(group) = parameters.get("group").and_then(|group| group.parse().ok()) else {
+        return (StatusCode::BAD_REQUEST, "group must be a number\n").into_response();
+    };
+    upgrade.max_message_size(MAX_CONTROL_BYTES).on_upgrade(move |socket| run_data(session, group, socket))
+}
+
+async fn run_session(served: Served, id: String, socket: WebSocket) {
+    let (writer, mut reader) = socket.split();
+    let (control, messages) = mpsc::channel(CONTROL_QUEUE);
+    let closing = control.clone();
+    let sink = Box::new(move |message: Vec<u8>| control.try_send(Message::Binary(message.into())).is_ok());
+    let session = Arc::new(served.back_end.begin_session(id.clone(), sink));
+    let writing = tokio::spawn(write_all(writer, messages));
+    let outcome = if served.registry.add(id.clone(), Arc::clone(&session)) {
+        read_views(&mut reader, &session).await
+    } else {
+        Err("too many sessions are open: close a page and try again".to_owned())
+    };
+    served.registry.remove(&id);
+    session.close();
+    end(&id, outcome, &closing).await;
+    drop((session, closing));
+    let _ = tokio::time::timeout(SILENCE, writing).await;
+}
+
+async fn run_data(session: Arc<Session>, group: usize, socket: WebSocket) {
+    let (writer, mut reader) = socket.split();
+    // Bounded by the session's credit: it gives no more than the page has acknowledged room for.
+    let (bulk, messages) = mpsc::unbounded_channel::<Vec<u8>>();
+    let (control, closing_messages) = mpsc::channel(1);
+    let attached = session.attach(group, Box::new(move |message| drop(bulk.send(message))));
+    let writing = tokio::spawn(write_bulk(writer, messages, closing_messages));
+    let outcome = match attached {
+        Ok(()) => read_acks(&mut reader, &session, group).await,
+        Err(problem) => Err(problem.to_string()),
+    };
+    end("data", outcome, &control).await;
+    drop((session, control));
+    let _ = tokio::time::timeout(SILENCE, writing).await;
+}
+
+/// Reads what the page says until it leaves (`Ok`) or breaks a rule (`Err` with the reason).
+async fn read_views(reader: &mut SplitStream<WebSocket>, session: &Session) -> Result<(), String> {
+    let opened = Instant::now();
+    let mut has_view = false;
+    loop {
+        let limit = if has_view { SILENCE } else { FIRST_VIEW_WITHIN.saturating_sub(opened.elapsed()) };
+        let Some(bytes) = next_message(reader, limit).await.map_err(|problem| match has_view {
+            true => problem,
+            false => format!("no View within {} s: {problem}", FIRST_VIEW_WITHIN.as_secs()),
+        })?
+        else {
+            return Ok(());
+        };
+        match FromPage::decode(&bytes).map_err(|e| e.to_string())? {
+            FromPage::View(view) => {
+                session.on_view(*view).map_err(|e| e.to_string())?;
+                has_view = true;
+            }
+            FromPage::Ack(_) => return Err("Ack belongs on a data connection".to_owned()),
+            FromPage::Unknown(_) => {}
+        }
+    }
+}
+
+async fn read_acks(reader: &mut SplitStream<WebSocket>, session: &Session, group: usize) -> Result<(), String> {
+    while let Some(bytes) = next_message(reader, SILENCE).await? {
+        match FromPage::decode(&bytes).map_err(|e| e.to_string())? {
+            FromPage::Ack(ack) => session.on_ack(group, ack).map_err(|e| e.to_string())?,
+            FromPage::View(_) => return Err("View belongs on the control connection".to_owned()),
+            FromPage::Unknown(_) => {}
+        }
+        if session.is_closed() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// The next binary message; none when the page has left, the reason when it has broken a rule.
+async fn next_message(reader: &mut SplitStream<WebSocket>, limit: Duration) -> Result<Option<Bytes>, String> {
+    let until = tokio::time::Instant::now() + limit;
+    loop {
+        let next = tokio::time::timeout_at(until.max(tokio::time::Instant::now()), reader.next());
+        match next.await {
+            Err(_) => return Err("nothing was heard in time".to_owned()),
+            Ok(None) | Ok(Some(Ok(Message::Close(_)))) => return Ok(None),
+            Ok(Some(Ok(Message::Binary(bytes)))) => return Ok(Some(bytes)),
+            Ok(Some(Ok(Message::Text(_)))) => return Err("text message: this protocol is binary".to_owned()),
+            // A sign of life: whoever waits for a message begins to wait anew.
+            Ok(Some(Ok(Message::Pong(_)))) if limit == SILENCE => return Ok(Some(Bytes::from_static(&[PONG_KIND]))),
+            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
+            Ok(Some(Err(problem))) if is_departure(&problem) => return Ok(None),
+            Ok(Some(Err(problem))) => return Err(problem.to_string()),
+        }
+    }
+}
+
+/// A kind no page sends: stands for a sign of life, and is skipped like any unknown kind.
+const PONG_KIND: u8 = 255;
+
+/// Whether the connection just ended without a farewell, as when a tab is closed.
+fn is_departure(problem: &axum::Error) -> bool {
+    let text = problem.to_string();
+    text.contains("without closing handshake") || text.contains("reset by peer") || text.contains("Broken pipe")
+}
+
+async fn end(who: &str, outcome: Result<(), String>, messages: &mpsc::Sender<Message>) {
+    let Err(mut reason) = outcome else { return };
+    tracing::warn!("closed {who}: {reason}");
+    while reason.len() > MOST_REASON_BYTES {
+        reason.pop();
+    }
+    let frame = CloseFrame { code: close_code::POLICY, reason: reason.into() };
+    let _ = tokio::time::timeout(Duration::from_secs(1), messages.send(Message::Close(Some(frame)))).await;
+}
+
+async fn write_all(mut writer: SplitSink<WebSocket, Message>, mut messages: mpsc::Receiver<Message>) {
+    loop {
+        let message = match tokio::time::timeout(PING_PERIOD, messages.recv()).await {
+            Ok(Some(message)) => message,
+            Ok(None) => break,
+            Err(_) => Message::Ping(Bytes::new()),
+        };
+        if !matches!(tokio::time::timeout(WRITE_WITHIN, writer.send(message)).await, Ok(Ok(()))) {
+            return;
+        }
+    }
+    let _ = writer.close().await;
+}
+
+async fn write_bulk(
+    mut writer: SplitSink<WebSocket, Message>,
+    mut bulk: mpsc::UnboundedReceiver<Vec<u8>>,
+    mut control: mpsc::Receiver<Message>,
+) {
+    loop {
+        let message = tokio::select! {
+            closing = control.recv() => match closing {
+                Some(closing) => closing,
+                None => break,
+            },
+            message = bulk.recv() => match message {
+                Some(message) => Message::Binary(message.into()),
+                None => break,
+            },
+            () = tokio::time::sleep(PING_PERIOD) => Message::Ping(Bytes::new()),
+        };
+        if !matches!(tokio::time::timeout(WRITE_WITHIN, writer.send(message)).await, Ok(Ok(()))) {
+            return;
+        }
+    }
+    let _ = writer.close().await;
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Installs what a part of the build needs and the machine lacks; silent when nothing is missing.
+# usage: tools/setup.sh build | browser | check | python FOLDER
+set -euo pipefail
+
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/visapult"
+tools="$cache/tools"
+
+fail() {
+  printf 'visapult set-up: %s\n' "$*" >&2
+  exit 1
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+
+need_version() { # what, minimum, found, where to get it
+  [ -n "$3" ] || fail "$1 is missing: install $1 $2 or newer ($4)"
+  at_least "$2" "$3" || fail "$1 $3 is too old: install $1 $2 or newer ($4)"
+}
+
+need_packages() {
+  local missing=()
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  have apt-get || fail "these Debian packages (or their like) are missing: ${missing[*]}"
+  [ "$(id -u)" = 0 ] || fail "missing packages; run: sudo apt-get install ${missing[*]}"
+  printf 'visapult set-up: installing %s\n' "${missing[*]}"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+setup_build() {
+  need_version rust 1.91 "$(rustc --version 2>/dev/null | cut -d' ' -f2)" 'rustup.rs'
+  need_version node 20.19 "$(node --version 2>/dev/null | tr -d v)" 'nodejs.org'
+  need_version python3 3.10 "$(python3 -c 'import platform; print(platform.python_version())' 2>/dev/null)" 'python.org'
+  have cc && have make || need_packages gcc g++ make
+  # HDF5 is built from source and linked statically; its build wants a newer cmake than Debian 12 has.
+  local cmake_version
+  cmake_version="$(cmake --version 2>/dev/null | sed -n '1s/.* //p')"
+  if [ -z "$cmake_version" ] || ! at_least 3.26 "$cmake_version"; then
+    printf 'visapult set-up: installing cmake for this project in %s\n' "$tools"
+    make_venv "$tools"
+    "$tools/bin/python" -m pip install --quiet --disable-pip-version-check 'cmake>=3.26,<5'
+  fi
+}
+
+make_venv() {
+  python3 -m venv "$1" 2>/dev/null || { need_packages python3-venv && python3 -m venv "$1"; }
+}
+
+setup_python() {
+  local folder="$1"
+  printf 'visapult set-up: installing what the Python tests need in %s\n' "$folder"
+  make_venv "$folder"
+  "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/python/requirements.txt
+  # VTK renders off screen through EGL.
+  need_packages libegl1 libgl1 libxrender1
+  touch "$folder/ready"
+}
+
+setup_browser() {
+  have chromium || need_packages chromium
+  need_packages libegl1 libgl1-mesa-dri
+}
+
+setup_check() {
+  cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
+  have cargo-deny || install_cargo_tool cargo-deny 0.20.2
+  have cargo-machete || install_cargo_tool cargo-machete 0.9.2
+}
+
+install_cargo_tool() {
+  printf 'visapult set-up: building %s in %s\n' "$1" "$cache/cargo"
+  cargo install --quiet --locked --root "$cache/cargo" "$1@$2"
+}
+
+cd "$(dirname "$0")/.."
+case "${1:-}" in
+  build) setup_build ;;
+  browser) setup_browser ;;
+  check) setup_check ;;
+  python) setup_python "${2:?folder}" ;;
+  *) fail 'usage: tools/setup.sh build | browser | check | python FOLDER' ;;
+esac
