@@ -3,7 +3,16 @@
 //! A source knows its grid, fields and steps once it is open; values are read by box, as `f32`, missing values as NaN.
 //! Invariant: nothing a header claims is allocated before it is held against the file's real size.
 
+mod bytes;
+mod demo;
+mod flat;
+mod npy;
+mod scalar;
+mod shape;
 mod source;
+mod wave;
+
+use std::path::Path;
 
 pub use source::{ReadRequest, Source, SourceError, SourceInfo};
 
@@ -12,5 +21,13 @@ pub use source::{ReadRequest, Source, SourceError, SourceInfo};
 /// # Errors
 /// [`SourceError`] says what could not be opened, where in it, and what to do.
 pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
-    Err(SourceError::unsupported(url))
+    if url.starts_with("demo:") {
+        return Ok(Box::new(demo::Demo::open(url)?));
+    }
+    let path = Path::new(url.strip_prefix("file://").unwrap_or(url));
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("npy") => Ok(Box::new(npy::Npy::open(path)?)),
+        _ => Err(SourceError::unsupported(url)),
+    }
 }

@@ -109,6 +109,14 @@ pub enum SourceError {
         /// Which option, what it accepts.
         problem: String,
     },
+    /// The request names what the source does not have.
+    #[error("{name} cannot be read as asked: {problem}")]
+    Request {
+        /// The source's name.
+        name: String,
+        /// What is asked for and what there is.
+        problem: String,
+    },
     /// The step is not there (any more).
     #[error("step {step} is not available: steps {} to {} are", available.first, available.last)]
     StepGone {
@@ -125,8 +133,40 @@ impl SourceError {
         Self::Unsupported { url: url.to_owned() }
     }
 
+    /// The operating system refused to open or read `path`.
+    pub fn io(path: impl ToString, cause: std::io::Error) -> Self {
+        Self::Io { path: path.to_string(), cause }
+    }
+
     /// The bytes of `path` are not what the format requires.
     pub fn format(path: impl ToString, problem: impl Into<String>) -> Self {
         Self::Format { path: path.to_string(), problem: problem.into() }
+    }
+}
+
+impl ReadRequest {
+    /// Holds the request against what a source has.
+    ///
+    /// # Errors
+    /// [`SourceError::Request`] or [`SourceError::StepGone`] says what is not there.
+    ///
+    /// # Panics
+    /// If `out_len` is not the number of samples in `bounds`.
+    pub(crate) fn check(&self, info: &SourceInfo, steps: StepSpan, out_len: usize) -> Result<(), SourceError> {
+        assert_eq!(out_len, self.bounds.volume(), "the buffer must hold the box {}", self.bounds);
+        let refuse = |problem| Err(SourceError::Request { name: info.name.clone(), problem });
+        if self.field >= info.fields.len() {
+            return refuse(format!("there is no field {}, there are {}", self.field, info.fields.len()));
+        }
+        let Some(grid) = info.levels.get(self.level) else {
+            return refuse(format!("there is no level {}, there are {}", self.level, info.levels.len()));
+        };
+        if !grid.bounds().contains(&self.bounds) {
+            return refuse(format!("box {} does not lie inside the grid {}", self.bounds, grid.bounds()));
+        }
+        if self.step < steps.first || self.step > steps.last {
+            return Err(SourceError::StepGone { step: self.step, available: steps });
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,199 @@
+//! A dense array of numbers at an offset of a file: what `.npy`, raw and NIfTI files hold.
+//!
+//! Invariant: the whole array lies inside the bytes there are; [`FlatArray::new`] refuses anything else.
+
+use rayon::prelude::*;
+use visapult_volume::{Box3, StepIndex};
+
+use crate::SourceError;
+use crate::bytes::BytesAt;
+use crate::scalar::Encoding;
+
+/// Values one thread converts at a time: 1 MiB of `f32`.
+const PIECE_VALUES: usize = 1 << 18;
+/// Stored bytes fetched at a time before conversion: stays in the first-level caches.
+const CHUNK_BYTES: usize = 1 << 15;
+/// Samples along x and z of the tiles in which an array with slow x is turned.
+const TILE: [usize; 2] = [16, 64];
+
+/// Where the samples of an array lie, in values from its first one.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// Samples per axis, `[nx, ny, nz]`.
+    pub(crate) size: [usize; 3],
+    /// Distance between neighbours along x, y, z.
+    pub(crate) strides: [u64; 3],
+    /// Number of steps.
+    pub(crate) steps: u64,
+    /// Distance between neighbouring steps.
+    pub(crate) step_stride: u64,
+}
+
+impl Layout {
+    /// x fastest, then y, z, steps. `None` where the number of values overflows.
+    pub(crate) fn x_fastest(size: [usize; 3], steps: u64) -> Option<Self> {
+        let [nx, ny, nz] = size.map(|n| n as u64);
+        let plane = nx.checked_mul(ny)?;
+        let volume = plane.checked_mul(nz)?;
+        volume.checked_mul(steps)?;
+        Some(Self { size, strides: [1, nx, plane], steps, step_stride: volume })
+    }
+
+    /// Steps fastest, then z, y, x. `None` where the number of values overflows.
+    pub(crate) fn steps_fastest(size: [usize; 3], steps: u64) -> Option<Self> {
+        let [_, ny, nz] = size.map(|n| n as u64);
+        let line = steps.checked_mul(nz)?;
+        let plane = line.checked_mul(ny)?;
+        plane.checked_mul(size[0] as u64)?;
+        Some(Self { size, strides: [plane, line, steps], steps, step_stride: 1 })
+    }
+
+    fn values(&self) -> u64 {
+        self.size.iter().fold(self.steps, |n, &edge| n.saturating_mul(edge as u64))
+    }
+}
+
+/// A dense array at an offset of some bytes.
+pub(crate) struct FlatArray<B> {
+    path: String,
+    bytes: B,
+    offset: u64,
+    encoding: Encoding,
+    layout: Layout,
+}
+
+impl<B: BytesAt> FlatArray<B> {
+    /// An array whose first value is at byte `offset` of `available` bytes.
+    ///
+    /// # Errors
+    /// [`SourceError::Format`] if it does not lie inside the bytes there are.
+    pub(crate) fn new(
+        path: String,
+        bytes: B,
+        available: u64,
+        offset: u64,
+        encoding: Encoding,
+        layout: Layout,
+    ) -> Result<Self, SourceError> {
+        let need = layout.values().checked_mul(encoding.bytes() as u64).and_then(|n| n.checked_add(offset));
+        if need.is_none_or(|need| need > available) {
+            let [nx, ny, nz] = layout.size;
+            let need = need.map_or_else(|| "more bytes than can be addressed".to_owned(), |n| format!("{n} bytes"));
+            let problem = format!(
+                "{nx} x {ny} x {nz} samples of {} in {} step(s) from byte {offset} on need {need}, the file has \
+                 {available}: it is truncated or its header is wrong; write it again",
+                encoding.scalar, layout.steps
+            );
+            return Err(SourceError::Format { path, problem });
+        }
+        Ok(Self { path, bytes, offset, encoding, layout })
+    }
+
+    /// Reads `bounds` of `step` into `out`, `[z, y, x]`.
+    pub(crate) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+        if out.is_empty() {
+            Ok(())
+        } else if self.layout.strides[0] == 1 {
+            self.read_rows(step, bounds, out)
+        } else {
+            self.read_turned(step, bounds, out)
+        }
+    }
+
+    fn value_at(&self, step: StepIndex, at: [usize; 3]) -> u64 {
+        let strides = self.layout.strides;
+        (0..3).map(|axis| at[axis] as u64 * strides[axis]).sum::<u64>() + step * self.layout.step_stride
+    }
+
+    fn read_rows(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+        let [nx, ny, _] = bounds.size();
+        let run = self.run_length(bounds);
+        out.par_chunks_mut(PIECE_VALUES).enumerate().try_for_each_init(Vec::new, |scratch, (index, piece)| {
+            let mut done = 0;
+            while done < piece.len() {
+                let at = index * PIECE_VALUES + done;
+                let count = (run - at % run).min(piece.len() - done);
+                let sample = [at % nx, at / nx % ny, at / (nx * ny)];
+                let sample = std::array::from_fn(|axis| bounds.lo[axis] + sample[axis]);
+                self.read_run(self.value_at(step, sample), &mut piece[done..done + count], scratch)?;
+                done += count;
+            }
+            Ok(())
+        })
+    }
+
+    /// Values of `bounds` that follow each other in the file.
+    fn run_length(&self, bounds: &Box3) -> usize {
+        let [nx, ny, nz] = bounds.size();
+        match (nx == self.layout.size[0], ny == self.layout.size[1]) {
+            (true, true) => nx * ny * nz,
+            (true, false) => nx * ny,
+            (false, _) => nx,
+        }
+    }
+
+    fn read_run(&self, first: u64, out: &mut [f32], scratch: &mut Vec<u8>) -> Result<(), SourceError> {
+        let width = self.encoding.bytes();
+        if self.encoding.is_native_f32() {
+            return self.fetch(first, bytemuck::cast_slice_mut(out));
+        }
+        for (index, part) in out.chunks_mut(CHUNK_BYTES / width).enumerate() {
+            scratch.resize(part.len() * width, 0);
+            self.fetch(first + (index * (CHUNK_BYTES / width)) as u64, scratch)?;
+            self.encoding.decode(scratch, part);
+        }
+        Ok(())
+    }
+
+    fn fetch(&self, first: u64, out: &mut [u8]) -> Result<(), SourceError> {
+        let offset = self.offset + first * self.encoding.bytes() as u64;
+        self.bytes.read_at(offset, out).map_err(|cause| SourceError::io(&self.path, cause))
+    }
+
+    /// z (or the step) is fastest in the file: tiles are fetched along z and written along x.
+    fn read_turned(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+        let [nx, ny, _] = bounds.size();
+        let slab = nx * ny * TILE[1];
+        out.par_chunks_mut(slab).enumerate().try_for_each(|(index, slab_out)| {
+            let z0 = bounds.lo[2] + index * TILE[1];
+            let depth = slab_out.len() / (nx * ny);
+            let mut tile = vec![0.0; TILE[0] * depth];
+            let mut scratch = Vec::new();
+            for y in 0..ny {
+                for x0 in (0..nx).step_by(TILE[0]) {
+                    let width = TILE[0].min(nx - x0);
+                    for (x, line) in tile.chunks_mut(depth).take(width).enumerate() {
+                        let first = self.value_at(step, [bounds.lo[0] + x0 + x, bounds.lo[1] + y, z0]);
+                        self.read_line(first, line, &mut scratch)?;
+                    }
+                    for z in 0..depth {
+                        let row = &mut slab_out[(z * ny + y) * nx + x0..][..width];
+                        row.iter_mut().enumerate().for_each(|(x, value)| *value = tile[x * depth + z]);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Values one z apart, fetched together where they are near each other.
+    fn read_line(&self, first: u64, out: &mut [f32], scratch: &mut Vec<u8>) -> Result<(), SourceError> {
+        let stride = self.layout.strides[2];
+        if stride == 1 {
+            return self.read_run(first, out, scratch);
+        }
+        let width = self.encoding.bytes();
+        let span = (out.len() as u64 - 1).saturating_mul(stride).saturating_add(1).saturating_mul(width as u64);
+        if span > CHUNK_BYTES as u64 {
+            return out.iter_mut().enumerate().try_for_each(|(z, value)| {
+                self.read_run(first + z as u64 * stride, std::slice::from_mut(value), scratch)
+            });
+        }
+        scratch.resize(span as usize, 0);
+        self.fetch(first, scratch)?;
+        for (value, stored) in out.iter_mut().zip(scratch.chunks(stride as usize * width)) {
+            self.encoding.decode(&stored[..width], std::slice::from_mut(value));
+        }
+        Ok(())
+    }
+}
