@@ -10,8 +10,10 @@ mod color_map;
 mod image;
 mod macrocells;
 mod paraview;
+mod quality;
 pub mod reference;
 mod still;
+mod slabs;
 #[cfg(test)]
 mod testing;
 mod transfer_function;
@@ -23,6 +25,11 @@ pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;
 pub use image::{Image, PngError};
 pub use still::{Still, StillTile};
+pub use quality::{Quality, SizeMismatch};
+pub use slabs::{
+    KeyView, SlabAlignment, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile, TILE_EDGE, TexelPlanes,
+    TileError, make_slabs,
+};
 pub use transfer_function::{REFERENCE_LENGTH, TransferFunction, TransferFunctionError};
 pub use volume::{Volume, VolumeError};
 

@@ -1,0 +1,159 @@
+//! Where slabs lie: key view, normal, depths, and the tiles of their layers.
+
+use visapult_volume::Grid;
+
+use super::tile::TILE_EDGE;
+use crate::camera::dot;
+use crate::{Camera, View};
+
+/// What the slabs' planes are perpendicular to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SlabAlignment {
+    /// The view direction: holds best when the view turns.
+    #[default]
+    View,
+    /// The axis most parallel to the view direction, as in IBRAVR.
+    Axis,
+}
+
+/// From where and how finely to cast slabs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KeyView {
+    /// The key view.
+    pub camera: Camera,
+    /// Rays per row of a layer, at most 65 535.
+    pub width: u16,
+    /// Rows of a layer.
+    pub height: u16,
+    /// Number of slabs.
+    pub slabs: u16,
+    /// How the box is cut.
+    pub alignment: SlabAlignment,
+}
+
+impl KeyView {
+    /// 64 view-aligned slabs of 512 x 512 rays.
+    pub fn new(camera: Camera) -> Self {
+        Self { camera, width: 512, height: 512, slabs: 64, alignment: SlabAlignment::View }
+    }
+
+    pub(super) fn view(&self) -> View {
+        self.camera.view(usize::from(self.width), usize::from(self.height))
+    }
+
+    /// Where the slabs of a grid's box lie.
+    pub fn geometry(&self, grid: &Grid) -> SlabGeometry {
+        let view = self.view();
+        let normal = match self.alignment {
+            SlabAlignment::View => view.forward,
+            SlabAlignment::Axis => nearest_axis(view.forward),
+        };
+        let half = grid.world_edges().map(|edge| edge / 2.0);
+        let center = -dot(view.eye, normal);
+        let reach: f64 = (0..3).map(|axis| half[axis] * normal[axis].abs()).sum();
+        SlabGeometry {
+            width: self.width,
+            height: self.height,
+            slabs: self.slabs,
+            normal: normal.map(|c| c as f32),
+            near: (center - reach).max(0.0) as f32,
+            far: (center + reach).max(0.0) as f32,
+        }
+    }
+}
+
+fn nearest_axis(direction: [f64; 3]) -> [f64; 3] {
+    let steepest = (0..3).max_by(|&a, &b| direction[a].abs().total_cmp(&direction[b].abs())).unwrap_or(2);
+    std::array::from_fn(|axis| if axis == steepest { direction[axis].signum() } else { 0.0 })
+}
+
+/// The planes and layers of a keyframe; what the header of a *Slabs* message says besides the key camera.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlabGeometry {
+    /// Texels per row of a layer.
+    pub width: u16,
+    /// Rows of a layer.
+    pub height: u16,
+    /// Number of slabs, 0 nearest.
+    pub slabs: u16,
+    /// Unit vector perpendicular to the slabs, away from the key eye.
+    pub normal: [f32; 3],
+    /// Distance of the first slab's front from the key eye along the normal, in world units.
+    pub near: f32,
+    /// Distance of the last slab's back.
+    pub far: f32,
+}
+
+/// A place of tiles in all layers: first texel and size, overlap included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TilePlace {
+    pub(super) lo: [usize; 2],
+    pub(super) size: [usize; 2],
+}
+
+impl SlabGeometry {
+    /// Thickness of a slab in world units; 0 where nothing lies in front of the key eye.
+    pub fn thickness(&self) -> f64 {
+        (f64::from(self.far) - f64::from(self.near)).max(0.0) / f64::from(self.slabs.max(1))
+    }
+
+    /// Distance of the middle of slab `slab` from the key eye along the normal.
+    pub fn middle(&self, slab: usize) -> f64 {
+        f64::from(self.near) + (slab as f64 + 0.5) * self.thickness()
+    }
+
+    /// Tiles along each axis of a layer.
+    pub(super) fn tile_counts(&self) -> [usize; 2] {
+        [self.width, self.height].map(|edge| usize::from(edge).div_ceil(TILE_EDGE))
+    }
+
+    pub(super) fn tile_places(&self) -> Vec<TilePlace> {
+        let [columns, rows] = self.tile_counts();
+        (0..rows).flat_map(|row| (0..columns).map(move |column| self.tile_place([column, row]))).collect()
+    }
+
+    /// The texels of the tile at `cell`: its own and one more to each side, within the layer.
+    pub(super) fn tile_place(&self, cell: [usize; 2]) -> TilePlace {
+        let edges = [self.width, self.height].map(usize::from);
+        let lo = cell.map(|c| (c * TILE_EDGE).saturating_sub(1));
+        let hi: [usize; 2] = std::array::from_fn(|axis| ((cell[axis] + 1) * TILE_EDGE + 1).min(edges[axis]));
+        TilePlace { lo, size: std::array::from_fn(|axis| hi[axis] - lo[axis]) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slabs_span_the_box_from_its_nearest_to_its_farthest_corner() {
+        let camera = Camera { azimuth_deg: 0.0, elevation_deg: 0.0, ..Camera::default() };
+        let mut grid = Grid::of_size([9, 9, 9]);
+        grid.spacing = [1.0, 1.0, 0.5];
+        for alignment in [SlabAlignment::View, SlabAlignment::Axis] {
+            let geometry = KeyView { alignment, ..KeyView::new(camera) }.geometry(&grid);
+            assert_eq!((geometry.near, geometry.far, geometry.normal), (2.75, 3.25, [0.0, 0.0, -1.0]));
+        }
+        let oblique = Camera { azimuth_deg: 60.0, ..camera };
+        let axis = KeyView { alignment: SlabAlignment::Axis, ..KeyView::new(oblique) }.geometry(&grid);
+        assert_eq!(axis.normal, [-1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn slabs_start_at_an_eye_inside_and_vanish_behind_it() {
+        let inside = Camera { distance: 0.1, ..Camera::default() };
+        let grid = Grid::of_size([8, 8, 8]);
+        assert_eq!(KeyView::new(inside).geometry(&grid).near, 0.0);
+        let behind = Camera { target: [0.0, 0.0, -9.0], azimuth_deg: 0.0, elevation_deg: 0.0, ..inside };
+        assert_eq!(KeyView::new(behind).geometry(&grid).thickness(), 0.0);
+    }
+
+    #[test]
+    fn tiles_overlap_by_one_texel_and_stay_in_the_layer() {
+        let geometry =
+            KeyView { width: 130, height: 20, ..KeyView::new(Camera::default()) }.geometry(&Grid::of_size([4; 3]));
+        let places = geometry.tile_places();
+        let expected = [([0, 0], [65, 20]), ([63, 0], [66, 20]), ([127, 0], [3, 20])];
+        assert_eq!(places, expected.map(|(lo, size)| TilePlace { lo, size }));
+    }
+}

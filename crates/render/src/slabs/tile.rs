@@ -1,0 +1,155 @@
+//! Tiles of layers: colour and opacity per texel, and their bytes on the wire.
+
+use thiserror::Error;
+
+use crate::codec::{CodecError, with_decoder, with_encoder};
+
+/// Texels along the edge of a tile without its overlap.
+pub const TILE_EDGE: usize = 64;
+
+/// Texels along the edge of the largest tile: one texel of overlap on each side.
+pub(super) const TILE_EDGE_MAX: usize = TILE_EDGE + 2;
+
+/// Bytes per texel before compression.
+const TEXEL_BYTES: usize = 5;
+
+/// A tile of one layer as it crosses the wire: see `docs/src/view-protocol.md`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlabTile {
+    /// Which slab, 0 nearest.
+    pub slab: u16,
+    /// First texel `[x, y]`.
+    pub lo: [u16; 2],
+    /// Texels `[width, height]`, at most 66 each.
+    pub size: [u16; 2],
+    /// One zstd frame of five planes.
+    pub payload: Vec<u8>,
+}
+
+/// Why a tile cannot be decoded.
+#[derive(Debug, Error)]
+pub enum TileError {
+    /// A size no tile has.
+    #[error("tile at {lo:?} claims {size:?} texels: 1 to {TILE_EDGE_MAX} per axis are possible")]
+    Size {
+        /// First texel.
+        lo: [u16; 2],
+        /// Claimed texels per axis.
+        size: [u16; 2],
+    },
+    /// The payload is damaged.
+    #[error("tile at {lo:?}: {cause}")]
+    Payload {
+        /// First texel.
+        lo: [u16; 2],
+        /// What is wrong with it.
+        cause: CodecError,
+    },
+}
+
+impl SlabTile {
+    /// Bytes in a message: 16 of header and the payload.
+    pub fn wire_bytes(&self) -> usize {
+        16 + self.payload.len()
+    }
+
+    /// Number of texels.
+    pub fn texel_count(&self) -> usize {
+        usize::from(self.size[0]) * usize::from(self.size[1])
+    }
+
+    /// The texels, row by row from the top.
+    ///
+    /// # Errors
+    /// [`TileError`] if the size is impossible or the payload damaged.
+    pub fn decode(&self) -> Result<TexelPlanes, TileError> {
+        let possible = |n: &u16| (1..=TILE_EDGE_MAX).contains(&usize::from(*n));
+        if !self.size.iter().all(possible) {
+            return Err(TileError::Size { lo: self.lo, size: self.size });
+        }
+        let count = self.texel_count();
+        let mut planes = TexelPlanes::of_size(count);
+        let decoded: Result<(), CodecError> = with_decoder(|decoder| {
+            decoder.open(&self.payload, count * TEXEL_BYTES)?;
+            planes.rgb.iter_mut().for_each(|plane| decoder.read_8(plane));
+            decoder.read_16(&mut planes.alpha);
+            Ok(())
+        });
+        decoded.map(|()| planes).map_err(|cause| TileError::Payload { lo: self.lo, cause })
+    }
+}
+
+/// Texels in planes: unassociated display colours, 8 bits, and opacity across the slab, 16 bits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TexelPlanes {
+    /// Red, green and blue.
+    pub rgb: [Vec<u8>; 3],
+    /// Opacity along the slab's normal; 65 535 is opaque.
+    pub alpha: Vec<u16>,
+}
+
+impl TexelPlanes {
+    pub(super) fn of_size(count: usize) -> Self {
+        Self { rgb: std::array::from_fn(|_| vec![0; count]), alpha: vec![0; count] }
+    }
+
+    /// One frame of the planes. Colours continue into texels without any, which costs nothing as differences.
+    pub(super) fn encode(&mut self) -> Vec<u8> {
+        for plane in &mut self.rgb {
+            let first = self.alpha.iter().position(|&a| a > 0).map_or(0, |i| plane[i]);
+            let mut last = first;
+            for (color, &alpha) in plane.iter_mut().zip(&self.alpha) {
+                last = if alpha > 0 { *color } else { last };
+                *color = last;
+            }
+        }
+        with_encoder(|encoder| {
+            self.rgb.iter().for_each(|plane| encoder.push_8(plane));
+            encoder.push_16(&self.alpha);
+            encoder.finish()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Random;
+
+    fn random_tile(seed: u64) -> (SlabTile, TexelPlanes) {
+        let mut random = Random::new(seed);
+        let mut planes = TexelPlanes::of_size(66 * 40);
+        for i in 0..66 * 40 {
+            planes.alpha[i] = if random.unit() < 0.5 { 0 } else { random.next_u32() as u16 };
+            planes.rgb.iter_mut().for_each(|plane| plane[i] = random.next_u32() as u8);
+        }
+        let payload = planes.encode();
+        (SlabTile { slab: 3, lo: [63, 127], size: [66, 40], payload }, planes)
+    }
+
+    #[test]
+    fn tiles_come_back_with_colours_continued_into_empty_texels() {
+        let (tile, planes) = random_tile(10);
+        let decoded = tile.decode().unwrap();
+        assert_eq!(decoded, planes);
+        let first = planes.alpha.iter().position(|&a| a > 0).unwrap();
+        assert!(decoded.rgb[0][..first].iter().all(|&r| r == decoded.rgb[0][first]));
+    }
+
+    #[test]
+    fn damaged_tiles_are_errors_or_of_the_size_they_claim() {
+        let (tile, _) = random_tile(11);
+        let mut random = Random::new(12);
+        for _ in 0..500 {
+            let mut damaged = tile.clone();
+            let at = random.next_u32() as usize % damaged.payload.len();
+            damaged.payload[at] = random.next_u32() as u8;
+            damaged.size[(random.next_u32() % 2) as usize] = (random.next_u32() % 70) as u16;
+            if let Ok(planes) = damaged.decode() {
+                assert_eq!(planes.alpha.len(), damaged.texel_count());
+            }
+        }
+        let huge = SlabTile { size: [67, 1], ..tile };
+        assert!(matches!(huge.decode(), Err(TileError::Size { .. })));
+    }
+}
