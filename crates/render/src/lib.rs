@@ -12,8 +12,8 @@ mod macrocells;
 mod paraview;
 mod quality;
 pub mod reference;
-mod still;
 mod slabs;
+mod still;
 #[cfg(test)]
 mod testing;
 mod transfer_function;
@@ -24,12 +24,12 @@ pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;
 pub use image::{Image, PngError};
-pub use still::{Still, StillTile};
 pub use quality::{Quality, SizeMismatch};
 pub use slabs::{
     KeyView, SlabAlignment, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile, TILE_EDGE, TexelPlanes,
     TileError, make_slabs,
 };
+pub use still::{Still, StillTile};
 pub use transfer_function::{REFERENCE_LENGTH, TransferFunction, TransferFunctionError};
 pub use volume::{Volume, VolumeError};
 
