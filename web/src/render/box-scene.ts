@@ -1,0 +1,142 @@
+import {
+  BufferAttribute,
+  BufferGeometry,
+  CustomBlending,
+  DoubleSide,
+  Mesh,
+  OneFactor,
+  OneMinusSrcAlphaFactor,
+  PerspectiveCamera,
+  Scene,
+  ShaderMaterial,
+  Vector2,
+  Vector3,
+  WebGLRenderer,
+} from "three";
+import type { Vec3 } from "../volume/index";
+import { basisOf, type Camera } from "./camera";
+import type { Gl } from "./gl";
+import lineFragment from "./shaders/line.frag.glsl?raw";
+import lineVertex from "./shaders/line.vert.glsl?raw";
+
+/** An edge of the box: along which axis, and on which side of the two others. */
+export interface Edge {
+  readonly axis: 0 | 1 | 2;
+  readonly a: Vec3;
+  readonly b: Vec3;
+  /** How many of its two faces look towards the eye. */
+  readonly facing: 0 | 1 | 2;
+}
+
+/** The bounding box, drawn by three.js into the page's one WebGL context: far edges before the volume, near ones after it. */
+export class BoxScene {
+  readonly #renderer: WebGLRenderer;
+  readonly #scene = new Scene();
+  readonly #material: ShaderMaterial;
+  readonly #mesh: Mesh<BufferGeometry, ShaderMaterial>;
+  readonly camera = new PerspectiveCamera();
+
+  constructor(canvas: HTMLCanvasElement, gl: Gl) {
+    this.#renderer = new WebGLRenderer({ canvas, context: gl });
+    this.#renderer.autoClear = false;
+    this.#material = new ShaderMaterial({
+      vertexShader: lineVertex,
+      fragmentShader: lineFragment,
+      uniforms: {
+        viewport: { value: new Vector2() },
+        width: { value: 1 },
+        opacity: { value: 0.5 },
+        colour: { value: new Vector3(0.62, 0.66, 0.72) },
+      },
+      blending: CustomBlending,
+      blendSrc: OneFactor,
+      blendDst: OneMinusSrcAlphaFactor,
+      depthTest: false,
+      depthWrite: false,
+      side: DoubleSide,
+      transparent: true,
+    });
+    this.#mesh = new Mesh(new BufferGeometry(), this.#material);
+    this.#mesh.frustumCulled = false;
+    this.#scene.add(this.#mesh);
+  }
+
+  /** Brings three.js' camera to `camera`. */
+  look(camera: Camera, width: number, height: number): void {
+    const { eye } = basisOf(camera);
+    this.camera.fov = camera.fov;
+    this.camera.aspect = width / height;
+    this.camera.near = Math.max(1e-3, camera.distance * 1e-3);
+    this.camera.far = camera.distance + 20;
+    this.camera.position.set(...eye);
+    this.camera.up.set(0, 1, 0);
+    this.camera.lookAt(...camera.target);
+    this.camera.updateProjectionMatrix();
+    this.camera.updateMatrixWorld();
+  }
+
+  /** Call before three.js draws after our own passes. */
+  reset(): void {
+    this.#renderer.resetState();
+  }
+
+  draw(edges: readonly Edge[], width: number, height: number, pixelRatio: number, opacity: number): void {
+    if (edges.length === 0) return;
+    this.#renderer.setViewport(0, 0, width / this.#renderer.getPixelRatio(), height / this.#renderer.getPixelRatio());
+    this.#material.uniforms.viewport.value.set(width, height);
+    this.#material.uniforms.width.value = Math.max(1, pixelRatio);
+    this.#material.uniforms.opacity.value = opacity;
+    const old = this.#mesh.geometry;
+    this.#mesh.geometry = segments(edges);
+    old.dispose();
+    this.#renderer.render(this.#scene, this.camera);
+  }
+}
+
+/** The twelve edges of a box centred at the origin, as seen from `eye`. */
+export function boxEdges(edges: Vec3, eye: Vec3): readonly Edge[] {
+  const half = edges.map((e) => e / 2);
+  const found: Edge[] = [];
+  for (const axis of [0, 1, 2] as const) {
+    const [u, v] = [(axis + 1) % 3, (axis + 2) % 3];
+    for (const su of [-1, 1]) {
+      for (const sv of [-1, 1]) {
+        const a = [0, 0, 0];
+        a[u] = su * half[u];
+        a[v] = sv * half[v];
+        const b = [...a];
+        a[axis] = -half[axis];
+        b[axis] = half[axis];
+        const seen = Number(eye[u] * su > half[u]) + Number(eye[v] * sv > half[v]);
+        found.push({ axis, a: [a[0], a[1], a[2]], b: [b[0], b[1], b[2]], facing: seen as 0 | 1 | 2 });
+      }
+    }
+  }
+  return found;
+}
+
+/** Two triangles per edge; `side` is +-1 at its start and +-2 at its end, where the direction to the other end is reversed. */
+function segments(edges: readonly Edge[]): BufferGeometry {
+  const here: number[] = [];
+  const there: number[] = [];
+  const side: number[] = [];
+  for (const { a, b } of edges) {
+    for (const [from, to, s] of [
+      [a, b, 1],
+      [a, b, -1],
+      [b, a, 2],
+      [b, a, 2],
+      [a, b, -1],
+      [b, a, -2],
+    ] as const) {
+      here.push(...from);
+      there.push(...to);
+      side.push(s);
+    }
+  }
+  const geometry = new BufferGeometry();
+  geometry.setAttribute("position", new BufferAttribute(new Float32Array(here), 3));
+  geometry.setAttribute("other", new BufferAttribute(new Float32Array(there), 3));
+  geometry.setAttribute("side", new BufferAttribute(new Float32Array(side), 1));
+  return geometry;
+}

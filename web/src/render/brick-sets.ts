@@ -1,0 +1,167 @@
+import { type DecodedBrick, LevelRanges, type Vec3 } from "../volume/index";
+import type { BricksPart } from "../worker/index";
+import { type Gl, GraphicsError, resetUnpacking, setSampling } from "./gl";
+import { bricksReplace, type Wanted } from "./selection";
+
+/** One level of one step on its way to the screen. */
+export interface BrickSet {
+  readonly id: number;
+  readonly field: number;
+  readonly step: number;
+  readonly time: number;
+  readonly level: number;
+  readonly bits: number;
+  readonly size: Vec3;
+  readonly lo: number;
+  readonly hi: number;
+  readonly texture: WebGLTexture;
+  readonly ranges: LevelRanges;
+}
+
+interface Assembly extends BrickSet {
+  readonly waiting: DecodedBrick[];
+  groupsDone: number;
+}
+
+/** Incomplete sets kept at most; the oldest gives way. */
+const MOST_ASSEMBLIES = 4;
+/** Textures kept for reuse at most. */
+const MOST_SPARE = 2;
+
+/** Assembles brick sets in textures, within a time budget per frame, and says which one to show. */
+export class BrickSets {
+  readonly #gl: Gl;
+  readonly #largest: number;
+  #assemblies: Assembly[] = [];
+  #spare: { texture: WebGLTexture; size: Vec3 }[] = [];
+  #groups = 1;
+  #shown: BrickSet | null = null;
+  #stale = false;
+
+  constructor(gl: Gl) {
+    this.#gl = gl;
+    this.#largest = gl.getParameter(gl.MAX_3D_TEXTURE_SIZE) as number;
+  }
+
+  get shown(): BrickSet | null {
+    return this.#shown;
+  }
+
+  get isUploading(): boolean {
+    return this.#assemblies.some((set) => set.waiting.length > 0);
+  }
+
+  /** A new session numbers its sets anew; what is shown stays until its first set is complete. */
+  begin(groups: number): void {
+    for (const set of this.#assemblies) this.#recycle(set);
+    this.#assemblies = [];
+    this.#groups = groups;
+    this.#stale = true;
+  }
+
+  /** Another grid: nothing shown now may stay. */
+  clear(): void {
+    if (this.#shown) this.#recycle(this.#shown);
+    this.#shown = null;
+  }
+
+  accept(part: BricksPart): void {
+    const { header } = part;
+    let set = this.#assemblies.find((s) => s.id === header.set && s.level === part.level);
+    if (!set) {
+      if (this.#shown && !this.#stale && header.set <= this.#shown.id) return;
+      set = this.#create(part);
+      this.#assemblies.push(set);
+      if (this.#assemblies.length > MOST_ASSEMBLIES) this.#drop(this.#assemblies[0]);
+    }
+    set.waiting.push(...part.bricks);
+    for (const brick of part.bricks) set.ranges.merge(brick.ranges);
+    if (header.completes) set.groupsDone += 1;
+  }
+
+  /** Uploads waiting bricks for about `budgetMs`, then shows what is complete. True if what is shown changed. */
+  advance(budgetMs: number, wanted: Wanted): boolean {
+    const until = performance.now() + budgetMs;
+    for (const set of this.#assemblies) {
+      while (set.waiting.length > 0 && performance.now() < until) this.#upload(set);
+    }
+    let changed = false;
+    for (const set of this.#assemblies.filter((s) => s.groupsDone >= this.#groups && s.waiting.length === 0)) {
+      this.#assemblies = this.#assemblies.filter((s) => s !== set);
+      if (bricksReplace(this.#stale ? null : this.#shown, set, wanted)) {
+        this.#show(set);
+        changed = true;
+      } else {
+        this.#recycle(set);
+      }
+    }
+    return changed;
+  }
+
+  #show(set: Assembly): void {
+    if (this.#shown) this.#recycle(this.#shown);
+    this.#shown = set;
+    this.#stale = false;
+    for (const older of this.#assemblies.filter((s) => s.id < set.id)) this.#drop(older);
+  }
+
+  #drop(set: Assembly): void {
+    this.#assemblies = this.#assemblies.filter((s) => s !== set);
+    this.#recycle(set);
+  }
+
+  #create(part: BricksPart): Assembly {
+    if (Math.max(...part.size) > this.#largest) {
+      throw new GraphicsError(
+        `level ${part.level} has ${part.size.join(" x ")} samples; this browser's 3-D textures end at ${this.#largest}`,
+      );
+    }
+    const { header, level, bits, size, lo, hi } = part;
+    const { field, step, time } = header;
+    const texture = this.#texture(size);
+    const ranges = new LevelRanges(size);
+    return {
+      id: header.set,
+      field,
+      step,
+      time,
+      level,
+      bits,
+      size,
+      lo,
+      hi,
+      texture,
+      ranges,
+      waiting: [],
+      groupsDone: 0,
+    };
+  }
+
+  #texture(size: Vec3): WebGLTexture {
+    const at = this.#spare.findIndex((spare) => spare.size.every((n, axis) => n === size[axis]));
+    if (at >= 0) return this.#spare.splice(at, 1)[0].texture;
+    const gl = this.#gl;
+    const texture = gl.createTexture();
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_3D, texture);
+    gl.texStorage3D(gl.TEXTURE_3D, 1, gl.R16F, size[0], size[1], size[2]);
+    setSampling(gl, gl.TEXTURE_3D, gl.LINEAR);
+    return texture;
+  }
+
+  #upload(set: Assembly): void {
+    const brick = set.waiting.shift();
+    if (!brick) return;
+    const gl = this.#gl;
+    resetUnpacking(gl);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_3D, set.texture);
+    const { lo, size, samples } = brick;
+    gl.texSubImage3D(gl.TEXTURE_3D, 0, lo[0], lo[1], lo[2], size[0], size[1], size[2], gl.RED, gl.HALF_FLOAT, samples);
+  }
+
+  #recycle(set: BrickSet): void {
+    this.#spare.push({ texture: set.texture, size: set.size });
+    while (this.#spare.length > MOST_SPARE) this.#gl.deleteTexture(this.#spare.shift()?.texture ?? null);
+  }
+}

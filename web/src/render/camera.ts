@@ -1,0 +1,83 @@
+import type { Vec3 } from "../volume/index";
+import type { KeyCamera } from "../wire/index";
+
+/** Angles in degrees, lengths in world units (RENDERING, *Camera*). */
+export type Camera = KeyCamera;
+
+/** The first view: the whole box with room for its labels. */
+export function homeCamera(aspect: number): Camera {
+  const distance = HOME_DISTANCE * Math.max(1, 1 / aspect);
+  return { azimuth: 30, elevation: 20, distance, fov: 30, target: [0, 0, 0] };
+}
+
+const HOME_DISTANCE = 3.6;
+
+const STEEPEST = 89;
+const NEAREST = 0.02;
+const FARTHEST = 40;
+
+/** Eye and orthonormal directions of a camera. */
+export interface Basis {
+  readonly eye: Vec3;
+  readonly forward: Vec3;
+  readonly right: Vec3;
+  readonly up: Vec3;
+}
+
+export function basisOf(camera: Camera): Basis {
+  const azimuth = (camera.azimuth * Math.PI) / 180;
+  const elevation = (camera.elevation * Math.PI) / 180;
+  const out: Vec3 = [
+    Math.cos(elevation) * Math.sin(azimuth),
+    Math.sin(elevation),
+    Math.cos(elevation) * Math.cos(azimuth),
+  ];
+  const forward: Vec3 = [-out[0], -out[1], -out[2]];
+  const right = normalise(cross(forward, [0, 1, 0]));
+  return { eye: add(camera.target, scale(out, camera.distance)), forward, right, up: cross(right, forward) };
+}
+
+export function orbit(camera: Camera, azimuth: number, elevation: number): Camera {
+  const turned = (((camera.azimuth + azimuth) % 360) + 360) % 360;
+  const risen = Math.min(STEEPEST, Math.max(-STEEPEST, camera.elevation + elevation));
+  return { ...camera, azimuth: turned, elevation: risen };
+}
+
+/** Moves the target by fractions of the picture's height, right and up. */
+export function pan(camera: Camera, right: number, up: number): Camera {
+  const basis = basisOf(camera);
+  const height = 2 * camera.distance * Math.tan((camera.fov * Math.PI) / 360);
+  const moved = add(camera.target, add(scale(basis.right, right * height), scale(basis.up, up * height)));
+  const limit = (n: number) => Math.min(4, Math.max(-4, n));
+  return { ...camera, target: [limit(moved[0]), limit(moved[1]), limit(moved[2])] };
+}
+
+export function zoom(camera: Camera, factor: number): Camera {
+  return { ...camera, distance: Math.min(FARTHEST, Math.max(NEAREST, camera.distance * factor)) };
+}
+
+/** Angle between the directions from which two cameras see their targets, degrees. */
+export function angleBetween(a: Camera, b: Camera): number {
+  const cosine = dot(basisOf(a).forward, basisOf(b).forward);
+  return (Math.acos(Math.min(1, Math.max(-1, cosine))) * 180) / Math.PI;
+}
+
+export function add(a: Vec3, b: Vec3): Vec3 {
+  return [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
+}
+
+export function scale(a: Vec3, by: number): Vec3 {
+  return [a[0] * by, a[1] * by, a[2] * by];
+}
+
+export function dot(a: Vec3, b: Vec3): number {
+  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+export function cross(a: Vec3, b: Vec3): Vec3 {
+  return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+}
+
+function normalise(a: Vec3): Vec3 {
+  return scale(a, 1 / Math.sqrt(dot(a, a)));
+}

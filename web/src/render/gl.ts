@@ -1,0 +1,111 @@
+/** WebGL2 is missing or refuses what the page needs; the text says what to do. */
+export class GraphicsError extends Error {
+  override readonly name = "GraphicsError";
+}
+
+export type Gl = WebGL2RenderingContext;
+
+/** A linked program with its uniform locations by name. */
+export class Program {
+  readonly #gl: Gl;
+  readonly #program: WebGLProgram;
+  readonly #locations = new Map<string, WebGLUniformLocation | null>();
+
+  constructor(gl: Gl, vertex: string, fragment: string) {
+    this.#gl = gl;
+    this.#program = gl.createProgram();
+    const shaders = [compile(gl, gl.VERTEX_SHADER, vertex), compile(gl, gl.FRAGMENT_SHADER, fragment)];
+    for (const shader of shaders) gl.attachShader(this.#program, shader);
+    gl.linkProgram(this.#program);
+    if (!gl.getProgramParameter(this.#program, gl.LINK_STATUS) && !gl.isContextLost()) {
+      throw new GraphicsError(`the graphics driver refused a shader program: ${gl.getProgramInfoLog(this.#program)}`);
+    }
+    for (const shader of shaders) gl.deleteShader(shader);
+  }
+
+  use(): void {
+    this.#gl.useProgram(this.#program);
+  }
+
+  at(name: string): WebGLUniformLocation | null {
+    let location = this.#locations.get(name);
+    if (location === undefined) {
+      location = this.#gl.getUniformLocation(this.#program, name);
+      this.#locations.set(name, location);
+    }
+    return location;
+  }
+
+  attribute(name: string): number {
+    return this.#gl.getAttribLocation(this.#program, name);
+  }
+}
+
+export type TargetFormat = "rgba8" | "rgba16f";
+
+/** An image that is drawn into and then shown. */
+export class Target {
+  readonly #gl: Gl;
+  readonly #format: TargetFormat;
+  readonly texture: WebGLTexture;
+  readonly framebuffer: WebGLFramebuffer;
+  width = 0;
+  height = 0;
+
+  constructor(gl: Gl, format: TargetFormat) {
+    this.#gl = gl;
+    this.#format = format;
+    this.texture = gl.createTexture();
+    this.framebuffer = gl.createFramebuffer();
+  }
+
+  resize(width: number, height: number): void {
+    if (width === this.width && height === this.height) return;
+    const gl = this.#gl;
+    this.width = width;
+    this.height = height;
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, this.texture);
+    const [internal, type] =
+      this.#format === "rgba8" ? [gl.RGBA8, gl.UNSIGNED_BYTE] : ([gl.RGBA16F, gl.HALF_FLOAT] as const);
+    gl.texImage2D(gl.TEXTURE_2D, 0, internal, width, height, 0, gl.RGBA, type, null);
+    setSampling(gl, gl.TEXTURE_2D, gl.LINEAR);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.framebuffer);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, this.texture, 0);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  }
+
+  bind(): void {
+    this.#gl.bindFramebuffer(this.#gl.FRAMEBUFFER, this.framebuffer);
+    this.#gl.viewport(0, 0, this.width, this.height);
+  }
+}
+
+export function setSampling(gl: Gl, kind: GLenum, filter: GLenum): void {
+  gl.texParameteri(kind, gl.TEXTURE_MIN_FILTER, filter);
+  gl.texParameteri(kind, gl.TEXTURE_MAG_FILTER, filter);
+  gl.texParameteri(kind, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
+  gl.texParameteri(kind, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
+  if (kind === gl.TEXTURE_3D) gl.texParameteri(kind, gl.TEXTURE_WRAP_R, gl.CLAMP_TO_EDGE);
+}
+
+/** State that uploads rely on; three.js leaves its own behind. */
+export function resetUnpacking(gl: Gl): void {
+  gl.pixelStorei(gl.UNPACK_FLIP_Y_WEBGL, false);
+  gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, false);
+  gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+  gl.pixelStorei(gl.UNPACK_ROW_LENGTH, 0);
+  gl.pixelStorei(gl.UNPACK_IMAGE_HEIGHT, 0);
+  gl.bindBuffer(gl.PIXEL_UNPACK_BUFFER, null);
+}
+
+function compile(gl: Gl, kind: GLenum, source: string): WebGLShader {
+  const shader = gl.createShader(kind);
+  if (!shader) throw new GraphicsError("the graphics driver gave no shader: reload the page");
+  gl.shaderSource(shader, source);
+  gl.compileShader(shader);
+  if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost()) {
+    throw new GraphicsError(`the graphics driver refused a shader: ${gl.getShaderInfoLog(shader)}`);
+  }
+  return shader;
+}

@@ -1,0 +1,190 @@
+import { type PerspectiveCamera, Vector3 } from "three";
+import {
+  type ColourStop,
+  colourAt,
+  colourStops,
+  type Geometry,
+  type TransferFunction,
+  type Vec3,
+} from "../volume/index";
+import type { Edge } from "./box-scene";
+import { basisOf, type Camera, dot } from "./camera";
+import { formatNumber, ticks } from "./ticks";
+
+/** What is written over the picture. */
+export interface Labels {
+  readonly geometry: Geometry;
+  readonly lengthUnit: string;
+  readonly camera: Camera;
+  readonly edges: readonly Edge[];
+  readonly legend: { readonly title: string; readonly transfer: TransferFunction } | null;
+  readonly caption: string;
+  readonly axes: boolean;
+}
+
+const INK = "#aeb6c2";
+const FAINT = "#7d8794";
+const FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
+const AXIS_COLOURS = ["#e0726a", "#8fbf6a", "#6aa3e0"] as const;
+const AXIS_NAMES = ["x", "y", "z"] as const;
+
+/** Draws axes' ticks and labels, legend, gizmo and caption on a 2-D canvas of `width x height` CSS pixels. */
+export function drawLabels(
+  context: CanvasRenderingContext2D,
+  labels: Labels,
+  three: PerspectiveCamera,
+  width: number,
+  height: number,
+): void {
+  context.textBaseline = "middle";
+  context.lineJoin = "round";
+  if (labels.axes) {
+    const project = projector(three, width, height);
+    for (const axis of [0, 1, 2] as const) drawAxis(context, labels, axis, project, width, height);
+    drawGizmo(context, labels.camera, width - 46, 84);
+  }
+  if (labels.legend) drawLegend(context, labels.legend.title, labels.legend.transfer, height);
+  if (labels.caption) text(context, labels.caption, 16, 18, INK, "12px", "left");
+}
+
+type Project = (at: Vec3) => readonly [number, number] | null;
+
+function projector(three: PerspectiveCamera, width: number, height: number): Project {
+  const point = new Vector3();
+  return (at) => {
+    point.set(...at).applyMatrix4(three.matrixWorldInverse);
+    if (point.z > -three.near) return null;
+    point.applyMatrix4(three.projectionMatrix);
+    return [((point.x + 1) / 2) * width, ((1 - point.y) / 2) * height];
+  };
+}
+
+/** Ticks along the outline edge that is lowest (x, z) or leftmost (y). */
+function drawAxis(
+  context: CanvasRenderingContext2D,
+  labels: Labels,
+  axis: 0 | 1 | 2,
+  project: Project,
+  width: number,
+  height: number,
+): void {
+  const outline = labels.edges.filter((edge) => edge.axis === axis && edge.facing === 1);
+  const ranked = outline
+    .map((edge) => ({ edge, a: project(edge.a), b: project(edge.b) }))
+    .flatMap(({ edge, a, b }) => (a && b ? [{ edge, a, b, rank: axis === 1 ? -(a[0] + b[0]) : a[1] + b[1] }] : []))
+    .sort((p, q) => q.rank - p.rank);
+  if (ranked.length === 0) return;
+  const { edge, a, b } = ranked[0];
+  const length = Math.hypot(b[0] - a[0], b[1] - a[1]);
+  if (length < 24) return;
+  const centre = project([0, 0, 0]) ?? [width / 2, height / 2];
+  const out = outward(a, b, centre);
+  const lo = labels.geometry.physicalLo[axis];
+  const hi = labels.geometry.physicalHi[axis];
+  const marks = ticks(lo, hi, Math.max(1, Math.min(6, Math.floor(length / 60))));
+  context.strokeStyle = FAINT;
+  context.lineWidth = 1;
+  context.beginPath();
+  for (const value of marks) {
+    const t = hi > lo ? (value - lo) / (hi - lo) : 0;
+    const at = project(edge.a.map((n, i) => n + (edge.b[i] - n) * t) as unknown as Vec3);
+    if (!at) continue;
+    context.moveTo(at[0], at[1]);
+    context.lineTo(at[0] + out[0] * 5, at[1] + out[1] * 5);
+    text(context, formatNumber(value, hi - lo), at[0] + out[0] * 10, at[1] + out[1] * 13, FAINT, "11px", side(out));
+  }
+  context.stroke();
+  const name = labels.lengthUnit ? `${AXIS_NAMES[axis]} [${labels.lengthUnit}]` : AXIS_NAMES[axis];
+  const middle = [(a[0] + b[0]) / 2 + out[0] * 36, (a[1] + b[1]) / 2 + out[1] * 36];
+  text(context, name, middle[0], middle[1], INK, "12px", side(out));
+}
+
+function outward(a: readonly number[], b: readonly number[], centre: readonly number[]): readonly [number, number] {
+  const length = Math.hypot(b[0] - a[0], b[1] - a[1]);
+  const normal: [number, number] = [-(b[1] - a[1]) / length, (b[0] - a[0]) / length];
+  const away = ((a[0] + b[0]) / 2 - centre[0]) * normal[0] + ((a[1] + b[1]) / 2 - centre[1]) * normal[1];
+  return away < 0 ? [-normal[0], -normal[1]] : normal;
+}
+
+function side(out: readonly [number, number]): CanvasTextAlign {
+  return out[0] > 0.3 ? "left" : out[0] < -0.3 ? "right" : "center";
+}
+
+/** The three axes' directions as the camera sees them, nearest drawn last. */
+function drawGizmo(context: CanvasRenderingContext2D, camera: Camera, x: number, y: number): void {
+  const { right, up, forward } = basisOf(camera);
+  const arms = [0, 1, 2].map((axis) => {
+    const unit: Vec3 = [axis === 0 ? 1 : 0, axis === 1 ? 1 : 0, axis === 2 ? 1 : 0];
+    return { axis, dx: dot(unit, right) * 24, dy: -dot(unit, up) * 24, depth: dot(unit, forward) };
+  });
+  arms.sort((p, q) => q.depth - p.depth);
+  for (const { axis, dx, dy } of arms) {
+    context.strokeStyle = AXIS_COLOURS[axis];
+    context.lineWidth = 2;
+    context.beginPath();
+    context.moveTo(x, y);
+    context.lineTo(x + dx, y + dy);
+    context.stroke();
+    text(context, AXIS_NAMES[axis], x + dx * 1.36, y + dy * 1.36, AXIS_COLOURS[axis], "600 11px", "center");
+  }
+}
+
+const LEGEND_WIDTH = 12;
+
+function drawLegend(
+  context: CanvasRenderingContext2D,
+  title: string,
+  transfer: TransferFunction,
+  height: number,
+): void {
+  const [lo, hi] = transfer.range;
+  const length = Math.min(200, height * 0.4);
+  const x = 16;
+  const bottom = height - 24;
+  const stops = colourStops(transfer.colours);
+  const gradient = context.createLinearGradient(0, bottom, 0, bottom - length);
+  for (const [s, colour] of legendColours(stops)) gradient.addColorStop(s, colour);
+  context.fillStyle = gradient;
+  context.fillRect(x, bottom - length, LEGEND_WIDTH, length);
+  context.strokeStyle = "rgba(255,255,255,.25)";
+  context.lineWidth = 1;
+  context.strokeRect(x - 0.5, bottom - length - 0.5, LEGEND_WIDTH + 1, length + 1);
+  context.strokeStyle = FAINT;
+  context.beginPath();
+  for (const value of ticks(lo, hi, Math.max(2, Math.floor(length / 40)))) {
+    const y = bottom - (hi > lo ? (value - lo) / (hi - lo) : 0.5) * length;
+    context.moveTo(x + LEGEND_WIDTH + 1, y);
+    context.lineTo(x + LEGEND_WIDTH + 5, y);
+    text(context, formatNumber(value, hi - lo), x + LEGEND_WIDTH + 9, y, INK, "11px", "left");
+  }
+  context.stroke();
+  text(context, title, x, bottom - length - 14, INK, "12px", "left");
+}
+
+function legendColours(stops: readonly ColourStop[]): readonly (readonly [number, string])[] {
+  return Array.from({ length: 33 }, (_, i) => {
+    const rgb = colourAt(stops, i / 32).map((c) => Math.round(Math.min(1, Math.max(0, c)) * 255));
+    return [i / 32, `rgb(${rgb.join(",")})`];
+  });
+}
+
+function text(
+  context: CanvasRenderingContext2D,
+  words: string,
+  x: number,
+  y: number,
+  colour: string,
+  size: string,
+  align: CanvasTextAlign,
+): void {
+  context.font = `${size} ${FONT}`;
+  context.textAlign = align;
+  context.lineWidth = 3;
+  const stroke = context.strokeStyle;
+  context.strokeStyle = "rgba(0,0,0,.65)";
+  context.strokeText(words, x, y);
+  context.strokeStyle = stroke;
+  context.lineWidth = 1;
+  context.fillStyle = colour;
+  context.fillText(words, x, y);
+}

@@ -1,0 +1,83 @@
+#version 300 es
+// Ray casting of one level of bricks (RENDERING: samples, transfer function, compositing).
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler3D;
+precision highp usampler3D;
+
+// Values in [0, 1]; far below 0 where there is no data.
+uniform sampler3D uVolume;
+// Associated colours for one sampling distance; the last texel is transparent.
+uniform sampler2D uColours;
+// Chebyshev distance to the nearest visible macrocell, in macrocells.
+uniform usampler3D uDistances;
+
+uniform vec3 uEye;
+uniform vec3 uForward;
+// Right and up of the camera, as long as half the picture at distance 1.
+uniform vec3 uRight;
+uniform vec3 uUp;
+uniform vec2 uPixel;
+uniform vec3 uHalfEdges;
+uniform vec3 uTextureScale;
+uniform vec3 uTextureOffset;
+uniform vec3 uCellsPerTexture;
+uniform ivec3 uLastCell;
+// Scale and offset from value to index in uColours, and the index that stands for no data.
+uniform vec3 uIndex;
+uniform float uStep;
+
+out vec4 colour;
+
+const float OPAQUE = 1.0 / 1024.0;
+
+void main() {
+  vec2 screen = gl_FragCoord.xy * uPixel - 1.0;
+  vec3 direction = normalize(uForward + screen.x * uRight + screen.y * uUp);
+  direction = mix(direction, vec3(1e-8), lessThan(abs(direction), vec3(1e-8)));
+
+  vec3 to_low = (-uHalfEdges - uEye) / direction;
+  vec3 to_high = (uHalfEdges - uEye) / direction;
+  vec3 entries = min(to_low, to_high);
+  vec3 exits = max(to_low, to_high);
+  float enter = max(max(entries.x, entries.y), max(entries.z, 0.0));
+  float leave = min(exits.x, min(exits.y, exits.z));
+  int count = int(ceil((leave - enter) / uStep - 0.5));
+
+  // Texture coordinate of sample k: first + k * stride; the same in macrocells.
+  vec3 first = (uEye + direction * (enter + 0.5 * uStep)) * uTextureScale + uTextureOffset;
+  vec3 stride = direction * uStep * uTextureScale;
+  vec3 first_cell = first * uCellsPerTexture;
+  vec3 per_cell = 1.0 / (stride * uCellsPerTexture);
+  vec3 ahead = step(0.0, stride);
+  float last_index = uIndex.z - 1.0;
+
+  vec3 sum = vec3(0.0);
+  float through = 1.0;
+  int k = 0;
+  while (k < count && through >= OPAQUE) {
+    // Leap through empty macrocells; then `dense` is the first sample beyond the one we are in.
+    int dense = k;
+    while (k < count) {
+      vec3 cell = floor((first + stride * float(k)) * uCellsPerTexture);
+      int distance = int(texelFetch(uDistances, clamp(ivec3(cell), ivec3(0), uLastCell), 0).r);
+      float reach = float(max(distance - 1, 0));
+      vec3 faces = cell + mix(vec3(-reach), vec3(1.0 + reach), ahead);
+      vec3 crossings = (faces - first_cell) * per_cell;
+      int beyond = int(ceil(min(min(crossings.x, crossings.y), min(crossings.z, 1e6))));
+      dense = min(max(k + 1, beyond), count);
+      if (distance == 0) break;
+      k = dense;
+    }
+    for (; k < dense; k++) {
+      float value = textureLod(uVolume, first + stride * float(k), 0.0).r;
+      float index = value < -0.5 ? uIndex.z : clamp(value * uIndex.x + uIndex.y, 0.0, last_index) + 0.5;
+      vec4 associated = texelFetch(uColours, ivec2(int(index), 0), 0);
+      sum += through * associated.rgb;
+      through *= 1.0 - associated.a;
+      if (through < OPAQUE) break;
+    }
+  }
+  colour = vec4(sum, 1.0 - through);
+}

@@ -1,0 +1,82 @@
+import { angleBetween, basisOf, type Camera, dot, scale } from "./camera";
+import { type Gl, Program, type Target } from "./gl";
+import slabFragment from "./shaders/slab.frag.glsl?raw";
+import slabVertex from "./shaders/slab.vert.glsl?raw";
+import { ATLAS_EDGE, type SlabSet } from "./slab-sets";
+
+/** Beyond this angle from the key view slabs are worse than coarse bricks. */
+const WIDEST_ANGLE = 35;
+
+/** Whether `set` may stand for the volume as seen by `camera`. */
+export function slabsServe(set: SlabSet, camera: Camera): boolean {
+  if (angleBetween(set.camera, camera) > WIDEST_ANGLE) return false;
+  const key = basisOf(set.camera);
+  const { eye } = basisOf(camera);
+  const depth = dot([eye[0] - key.eye[0], eye[1] - key.eye[1], eye[2] - key.eye[2]], key.forward);
+  return depth < set.near + 0.25 * (set.far - set.near);
+}
+
+/** Draws a keyframe's tiles back to front. */
+export class SlabPass {
+  readonly #gl: Gl;
+  readonly #program: Program;
+
+  constructor(gl: Gl) {
+    this.#gl = gl;
+    this.#program = new Program(gl, slabVertex, slabFragment);
+  }
+
+  /** Draws rows `from` to `to` (from the bottom) of `target`, an image of floats. */
+  draw(target: Target, set: SlabSet, camera: Camera, aspect: number, from: number, to: number): void {
+    const gl = this.#gl;
+    target.bind();
+    gl.disable(gl.DEPTH_TEST);
+    gl.disable(gl.CULL_FACE);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(0, from, target.width, to - from);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.enable(gl.BLEND);
+    gl.blendEquation(gl.FUNC_ADD);
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    this.#program.use();
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, set.atlas.texture);
+    gl.uniform1i(this.#program.at("uAtlas"), 0);
+    this.#setKey(set);
+    this.#setCamera(camera, aspect);
+    gl.bindVertexArray(set.tiles);
+    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, set.tileCount);
+    gl.bindVertexArray(null);
+    gl.disable(gl.BLEND);
+    gl.disable(gl.SCISSOR_TEST);
+  }
+
+  #setKey(set: SlabSet): void {
+    const gl = this.#gl;
+    const at = (name: string) => this.#program.at(name);
+    const { eye, forward, right, up } = basisOf(set.camera);
+    const tangent = Math.tan((set.camera.fov * Math.PI) / 360);
+    const wide = (tangent * set.rays[0]) / set.rays[1];
+    const thickness = (set.far - set.near) / set.slabCount;
+    gl.uniform3fv(at("uKeyEye"), eye);
+    gl.uniform3fv(at("uKeyForward"), forward);
+    gl.uniform3fv(at("uKeyRight"), scale(right, wide));
+    gl.uniform3fv(at("uKeyUp"), scale(up, tangent));
+    gl.uniform2f(at("uKeyTangents"), wide, tangent);
+    gl.uniform2f(at("uRays"), set.rays[0], set.rays[1]);
+    gl.uniform2f(at("uDepth"), set.near + thickness / 2, thickness);
+    gl.uniform1f(at("uAtlasEdge"), ATLAS_EDGE);
+  }
+
+  #setCamera(camera: Camera, aspect: number): void {
+    const gl = this.#gl;
+    const at = (name: string) => this.#program.at(name);
+    const { eye, forward, right, up } = basisOf(camera);
+    const tangent = Math.tan((camera.fov * Math.PI) / 360);
+    gl.uniform3fv(at("uEye"), eye);
+    gl.uniform3fv(at("uForward"), forward);
+    gl.uniform3fv(at("uRight"), scale(right, 1 / (tangent * aspect)));
+    gl.uniform3fv(at("uUp"), scale(up, 1 / tangent));
+  }
+}

@@ -1,0 +1,248 @@
+import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
+import type { FieldMessage } from "../wire/index";
+import { el, iconButton, setText } from "./dom";
+import { listenToGestures } from "./gestures";
+import { helpDialog } from "./help";
+import { icons } from "./icons";
+import { listenToKeys } from "./keys";
+import { Panel, type Statistics } from "./panel";
+import { exposeToTests } from "./probe";
+import { Timeline } from "./timeline";
+import { Viewer, type ViewerState } from "./viewer";
+
+const STATISTICS_MS = 500;
+/** Degrees per CSS pixel of a drag. */
+const TURN_PER_PIXEL = 0.35;
+
+/** Builds the page in `root` and starts it. */
+export function startApp(root: HTMLElement, location: URL): void {
+  try {
+    new App(root, location);
+  } catch (error) {
+    root.replaceChildren(noGraphics(error));
+  }
+}
+
+class App {
+  readonly #root: HTMLElement;
+  readonly #stage = el("div", { class: "stage", tabindex: 0, role: "application", "aria-label": "Volume view" });
+  readonly #canvas = el("canvas", { class: "picture" });
+  readonly #overlay = el("canvas", { class: "labels", "aria-hidden": "true" });
+  readonly #status = el("div", { class: "status", role: "status", "aria-live": "polite" });
+  readonly #quality = el("div", { class: "quality", "aria-hidden": "true" });
+  readonly #viewer: Viewer;
+  readonly #panel: Panel;
+  readonly #timeline: Timeline;
+  readonly #help = helpDialog();
+  #histogram: { of: FieldMessage; histogram: { range: readonly [number, number]; counts: readonly number[] } } | null =
+    null;
+
+  constructor(root: HTMLElement, location: URL) {
+    this.#root = root;
+    const query = location.searchParams;
+    const test = query.get("test") === "1";
+    const painter = new Painter(this.#canvas, this.#overlay, {
+      keepBuffer: test,
+      fullResolution: query.get("resolution") === "full",
+    });
+    this.#timeline = new Timeline({
+      togglePlay: () => this.#viewer.togglePlay(),
+      stepBy: (delta) => this.#viewer.stepBy(delta),
+      goTo: (step) => this.#viewer.goTo(step),
+      follow: () => this.#viewer.follow(),
+    });
+    this.#panel = new Panel({
+      chooseField: (field) => this.#viewer.chooseField(field),
+      chooseMap: (name) => this.#viewer.chooseMap(name),
+      setOpacity: (opacity) => this.#edit({ opacity }),
+      setRange: (lo, hi) => this.#edit({ range: [lo, hi] }),
+      resetTransfer: () => this.#viewer.resetTransfer(),
+      chooseProxy: (proxy) => this.#viewer.chooseProxy(proxy),
+      goHome: () => this.#viewer.goHome(),
+      savePng: (withLabels) => void this.#savePng(withLabels),
+      showHelp: () => this.#help.showModal(),
+    });
+    this.#build();
+    painter.resize(this.#stage.clientWidth, this.#stage.clientHeight, window.devicePixelRatio || 1);
+    this.#viewer = new Viewer(painter, location, query.get("token") ?? "", (state) => this.#show(state));
+    this.#listen();
+    this.#show(this.#viewer.state);
+    exposeToTests(this.#viewer);
+  }
+
+  #build(): void {
+    const toggle = iconButton("Controls", icons.panel, "C");
+    toggle.classList.add("panel-toggle");
+    toggle.addEventListener("click", () => this.#viewer.togglePanel());
+    this.#stage.append(this.#canvas, this.#overlay, this.#quality, this.#status);
+    const main = el("main", {}, this.#stage, this.#timeline.element, toggle);
+    this.#root.replaceChildren(main, this.#panel.element, this.#help);
+  }
+
+  #listen(): void {
+    const viewer = () => this.#viewer;
+    const height = () => Math.max(1, this.#stage.clientHeight);
+    listenToGestures(this.#stage, {
+      orbit: (dx, dy) => viewer().orbit(-dx * TURN_PER_PIXEL, dy * TURN_PER_PIXEL),
+      pan: (dx, dy) => viewer().pan(-dx / height(), dy / height()),
+      zoom: (factor) => viewer().zoom(factor),
+      reset: () => viewer().goHome(),
+    });
+    listenToKeys({
+      orbit: (azimuth, elevation) => viewer().orbit(azimuth, elevation),
+      pan: (right, up) => viewer().pan(right, up),
+      zoom: (factor) => viewer().zoom(factor),
+      goHome: () => viewer().goHome(),
+      togglePlay: () => viewer().togglePlay(),
+      stepBy: (delta) => viewer().stepBy(delta),
+      follow: () => viewer().follow(),
+      focusField: () => this.#focusField(),
+      resetTransfer: () => viewer().resetTransfer(),
+      savePng: (withLabels) => void this.#savePng(withLabels),
+      toggleAxes: () => viewer().toggleAxes(),
+      togglePanel: () => viewer().togglePanel(),
+      showHelp: () => this.#help.showModal(),
+    });
+    this.#canvas.addEventListener("webglcontextlost", (event) => {
+      event.preventDefault();
+      setText(this.#status, "The graphics processor was reset: reloading.");
+    });
+    // Everything on the page is in its URL, so loading it again restores it.
+    this.#canvas.addEventListener("webglcontextrestored", () => window.location.reload());
+    new ResizeObserver(() => this.#resize()).observe(this.#stage);
+    setInterval(() => this.#showStatistics(), STATISTICS_MS);
+  }
+
+  #resize(): void {
+    const { clientWidth, clientHeight } = this.#stage;
+    if (clientWidth > 0 && clientHeight > 0) {
+      this.#viewer.resize(clientWidth, clientHeight, Math.min(2, window.devicePixelRatio || 1));
+    }
+  }
+
+  #edit(patch: { opacity?: readonly (readonly [number, number])[]; range?: readonly [number, number] }): void {
+    const { transfer } = this.#viewer.state;
+    if (transfer) this.#viewer.setTransfer({ ...transfer, ...patch });
+  }
+
+  #focusField(): void {
+    if (!this.#viewer.state.panel) this.#viewer.togglePanel();
+    this.#panel.focusField();
+  }
+
+  #show(state: ViewerState): void {
+    const { source, steps, step, playing, field, fieldInfo, transfer } = state;
+    this.#root.classList.toggle("panel-closed", !state.panel);
+    this.#panel.element.inert = !state.panel;
+    const status = statusWords(state);
+    setText(this.#status, status);
+    this.#status.hidden = status === "";
+    if (!source) return;
+    this.#panel.showSource(source);
+    this.#panel.showField(field, fieldWords(fieldInfo));
+    this.#panel.showProxy(state.proxy);
+    if (transfer) this.#panel.showTransfer(transfer, this.#histogramOf(fieldInfo), source.fields[field]?.unit ?? "");
+    const shown = this.#viewer?.painter.shown;
+    this.#timeline.show({
+      steps,
+      step,
+      playing,
+      live: source.live,
+      shownStep: shown?.step ?? null,
+      shownTime: shown?.time ?? Number.NaN,
+      timeUnit: source.timeUnit,
+    });
+  }
+
+  #histogramOf(info: FieldMessage | null) {
+    if (!info?.range) return null;
+    if (this.#histogram?.of !== info)
+      this.#histogram = { of: info, histogram: { range: info.range, counts: info.histogram } };
+    return this.#histogram.histogram;
+  }
+
+  #showStatistics(): void {
+    const viewer = this.#viewer;
+    const { plan } = viewer.state;
+    const { shown } = viewer.painter;
+    const now = performance.now();
+    const age = shown.step === null ? "-" : `${formatNumber((now - viewer.shownAt) / 1000, 10)} s`;
+    const drawing = shown.resolution > 0 && shown.resolution < 1 ? ` at ${Math.round(shown.resolution * 100)} %` : "";
+    const rows: Statistics = [
+      ["Shown", `${proxyWords(shown.proxy, shown.level, shown.bits)}${drawing}`],
+      ["Age", age],
+      ["Frames", `${formatNumber(viewer.frames.pace(now), 10)} /s`],
+      ["Received", `${formatBytes(viewer.received.total)}, ${formatRate(viewer.received.rate(now) * 8)}`],
+      ["Link", plan ? `${formatRate(plan.throughputBps)} measured` : "-"],
+      ["Plan", plan ? plan.reason : "-"],
+    ];
+    this.#panel.showStatistics(rows);
+    const words = shown.proxy === "none" ? "" : `${proxyWords(shown.proxy, shown.level, shown.bits)}${drawing}`;
+    setText(this.#quality, words);
+  }
+
+  async #savePng(withLabels: boolean): Promise<void> {
+    const { source, field } = this.#viewer.state;
+    const blob = await this.#viewer.painter.png(withLabels);
+    const step = this.#viewer.painter.shown.step ?? 0;
+    const link = el("a", {
+      href: URL.createObjectURL(blob),
+      download: `${source?.name ?? "visapult"}-${source?.fields[field]?.name ?? "field"}-${step}.png`,
+    });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+}
+
+function proxyWords(proxy: string, level: number | null, bits: number | null): string {
+  switch (proxy) {
+    case "bricks": {
+      const detail = level === 0 ? "full detail" : `1/${2 ** (level ?? 0)} detail`;
+      return `bricks, ${detail}${bits ? `, ${bits} bit` : ""}`;
+    }
+    case "slabs":
+      return "slabs";
+    case "still":
+      return "exact still";
+    default:
+      return "nothing yet";
+  }
+}
+
+function statusWords(state: ViewerState): string {
+  const { connection, notice } = state;
+  switch (connection.kind) {
+    case "connecting":
+      return state.source ? "Connection lost, retrying\u2026" : "Connecting\u2026";
+    case "lost": {
+      const patient = connection.attempt > 4 ? " If the server was started again, open the URL it printed." : "";
+      return `Connection lost (${connection.reason}), retrying\u2026${patient}`;
+    }
+    case "open":
+      return notice?.text ?? "";
+  }
+}
+
+function fieldWords(info: FieldMessage | null): string {
+  if (!info) return "";
+  if (info.finite === 0 && info.missing === 0) return "This field is empty.";
+  if (info.range === null || info.finite === 0) return "No value of this field is finite: there is nothing to draw.";
+  const [lo, hi] = info.range;
+  if (lo === hi) return `Every value of this field is ${formatNumber(lo)}.`;
+  return info.missing > 0 ? `${info.missing.toLocaleString("en")} values are missing and drawn transparent.` : "";
+}
+
+function noGraphics(error: unknown): HTMLElement {
+  const words = error instanceof GraphicsError ? error.message : String(error);
+  return el(
+    "div",
+    { class: "no-graphics", role: "alert" },
+    el("h1", {}, "This page cannot draw here"),
+    el("p", {}, `${words}.`),
+    el(
+      "p",
+      {},
+      "It needs WebGL2. Use a current Firefox, Chrome, Edge or Safari, and allow hardware acceleration in its settings.",
+    ),
+  );
+}

@@ -1,0 +1,108 @@
+import type { Camera } from "../render/index";
+import { isColourMapName, type OpacityPoint, type TransferFunction } from "../volume/index";
+import type { ProxyChoice } from "../wire/index";
+
+/** What a copied URL restores. */
+export interface LinkState {
+  readonly camera: Camera;
+  readonly field: string | null;
+  /** `null` follows the newest. */
+  readonly step: number | null;
+  readonly proxy: ProxyChoice;
+  readonly panel: boolean;
+  readonly transfer: TransferFunction | null;
+}
+
+export function writeHash(state: LinkState): string {
+  const { camera } = state;
+  const parts: [string, string][] = [
+    ["view", [camera.azimuth, camera.elevation, camera.distance, camera.fov].map(short).join(",")],
+    ["step", state.step === null ? "live" : String(state.step)],
+  ];
+  if (camera.target.some((n) => n !== 0)) parts.push(["at", camera.target.map(short).join(",")]);
+  if (state.field !== null) parts.push(["field", state.field]);
+  if (state.proxy !== "auto") parts.push(["proxy", state.proxy]);
+  if (!state.panel) parts.push(["panel", "0"]);
+  if (state.transfer) parts.push(...writeTransfer(state.transfer));
+  return `#${parts.map(([name, value]) => `${name}=${encodeURIComponent(value).replaceAll("%2C", ",")}`).join("&")}`;
+}
+
+/** Reads what it can; what is missing or damaged takes its default. `undefined` step: the hash says nothing. */
+export function readHash(
+  hash: string,
+  home: Camera,
+): Omit<LinkState, "step"> & { readonly step: number | null | undefined } {
+  const entries = new URLSearchParams(hash.replace(/^#/, ""));
+  const view = numbers(entries.get("view"), 4);
+  const at = numbers(entries.get("at"), 3);
+  const sane = view && Math.abs(view[1]) < 90 && view[2] > 0 && view[2] < 100 && view[3] > 1 && view[3] < 120;
+  const camera: Camera = {
+    ...home,
+    ...(sane ? { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3] } : {}),
+    ...(at ? { target: [at[0], at[1], at[2]] } : {}),
+  };
+  const proxy = entries.get("proxy");
+  return {
+    camera,
+    field: entries.get("field"),
+    step: readStep(entries.get("step")),
+    proxy: proxy === "bricks" || proxy === "slabs" ? proxy : "auto",
+    panel: entries.get("panel") !== "0",
+    transfer: readTransfer(entries),
+  };
+}
+
+function readStep(text: string | null): number | null | undefined {
+  if (text === "live") return null;
+  const step = text === null ? Number.NaN : Number(text);
+  return Number.isInteger(step) && step >= 0 ? step : undefined;
+}
+
+function writeTransfer(transfer: TransferFunction): [string, string][] {
+  const { colours } = transfer;
+  const map = colours.kind === "map" ? colours.name : colours.stops.map((stop) => stop.map(short).join(",")).join(";");
+  return [
+    ["range", transfer.range.map(exact).join(",")],
+    ["map", map],
+    ["opacity", transfer.opacity.map((point) => point.map(short).join(",")).join(";")],
+  ];
+}
+
+function readTransfer(entries: URLSearchParams): TransferFunction | null {
+  const range = numbers(entries.get("range"), 2);
+  const opacity = lists(entries.get("opacity"), 2)?.map(([s, a]): OpacityPoint => [unit(s), unit(a)]);
+  const map = entries.get("map");
+  if (!range || !opacity || opacity.length < 2 || map === null) return null;
+  const sorted = opacity.sort((p, q) => p[0] - q[0]);
+  const base = { range: [range[0], range[1]] as const, opacity: sorted };
+  if (isColourMapName(map)) return { ...base, colours: { kind: "map", name: map } };
+  const stops = lists(map, 4);
+  if (!stops || stops.length === 0) return null;
+  return {
+    ...base,
+    colours: { kind: "stops", stops: stops.map(([s, r, g, b]) => [unit(s), unit(r), unit(g), unit(b)]) },
+  };
+}
+
+function lists(text: string | null, length: number): number[][] | null {
+  if (!text) return null;
+  const found = text.split(";", 64).map((part) => numbers(part, length));
+  return found.every((part) => part !== null) ? (found as number[][]) : null;
+}
+
+function numbers(text: string | null, count: number): number[] | null {
+  const found = text?.split(",").map(Number);
+  return found && found.length === count && found.every(Number.isFinite) ? found : null;
+}
+
+function unit(n: number): number {
+  return Math.min(1, Math.max(0, n));
+}
+
+function short(n: number): string {
+  return String(Number(n.toFixed(4)));
+}
+
+function exact(n: number): string {
+  return String(Number(n.toPrecision(9)));
+}

@@ -1,0 +1,47 @@
+import { el } from "./dom";
+
+const keys: readonly (readonly [keys: string, action: string])[] = [
+  ["drag \u00b7 arrows", "turn the view"],
+  ["right drag \u00b7 Shift + arrows", "move the view"],
+  ["wheel \u00b7 + \u2212", "come closer, go away"],
+  ["Home", "back to the first view"],
+  ["Space", "play or pause"],
+  ["[ ]  or  , .", "step back, step forward"],
+  ["L", "follow the newest step"],
+  ["F", "choose the field"],
+  ["R", "reset the transfer function"],
+  ["P \u00b7 Shift + P", "save a PNG with labels, without"],
+  ["A", "axes and box on or off"],
+  ["C", "controls on or off"],
+  ["?", "this list"],
+];
+
+const points: readonly (readonly [keys: string, action: string])[] = [
+  ["click", "add an opacity point"],
+  ["drag \u00b7 arrows", "move it (Shift: finely)"],
+  ["Enter", "add one after it"],
+  ["double click \u00b7 Delete", "remove it"],
+];
+
+const touches: readonly (readonly [keys: string, action: string])[] = [
+  ["one finger", "turn the view"],
+  ["two fingers", "move and zoom"],
+];
+
+/** The list of all keys and gestures. */
+export function helpDialog(): HTMLDialogElement {
+  const list = (rows: readonly (readonly [string, string])[]) =>
+    el("dl", {}, ...rows.flatMap(([key, action]) => [el("dt", {}, key), el("dd", {}, action)]));
+  const close = el("button", { type: "submit" }, "Close");
+  return el(
+    "dialog",
+    { class: "help", "aria-label": "Keys and gestures" },
+    el("h2", {}, "View"),
+    list(keys),
+    el("h2", {}, "Opacity points"),
+    list(points),
+    el("h2", {}, "Touch"),
+    list(touches),
+    el("form", { method: "dialog" }, close),
+  );
+}

@@ -1,0 +1,80 @@
+export interface KeyActions {
+  /** Degrees. */
+  orbit(azimuth: number, elevation: number): void;
+  /** Fractions of the picture's height. */
+  pan(right: number, up: number): void;
+  zoom(factor: number): void;
+  goHome(): void;
+  togglePlay(): void;
+  stepBy(delta: number): void;
+  follow(): void;
+  focusField(): void;
+  resetTransfer(): void;
+  savePng(withLabels: boolean): void;
+  toggleAxes(): void;
+  togglePanel(): void;
+  showHelp(): void;
+}
+
+const TURN = 5;
+const MOVE = 0.04;
+
+/** Keys of the whole page; a control that uses a key itself keeps it. */
+export function listenToKeys(actions: KeyActions): void {
+  window.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (keepsKey(event)) return;
+    const act = event.shiftKey ? (shifted(event.key, actions) ?? plain(event.key, actions)) : plain(event.key, actions);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+}
+
+function plain(key: string, actions: KeyActions): (() => void) | undefined {
+  const table: Record<string, () => void> = {
+    ArrowLeft: () => actions.orbit(-TURN, 0),
+    ArrowRight: () => actions.orbit(TURN, 0),
+    ArrowUp: () => actions.orbit(0, TURN),
+    ArrowDown: () => actions.orbit(0, -TURN),
+    "+": () => actions.zoom(1 / 1.1),
+    "=": () => actions.zoom(1 / 1.1),
+    "-": () => actions.zoom(1.1),
+    _: () => actions.zoom(1.1),
+    Home: () => actions.goHome(),
+    " ": () => actions.togglePlay(),
+    "[": () => actions.stepBy(-1),
+    ",": () => actions.stepBy(-1),
+    "]": () => actions.stepBy(1),
+    ".": () => actions.stepBy(1),
+    l: () => actions.follow(),
+    f: () => actions.focusField(),
+    r: () => actions.resetTransfer(),
+    p: () => actions.savePng(true),
+    a: () => actions.toggleAxes(),
+    c: () => actions.togglePanel(),
+    "?": () => actions.showHelp(),
+  };
+  return table[key.length === 1 ? key.toLowerCase() : key];
+}
+
+function shifted(key: string, actions: KeyActions): (() => void) | undefined {
+  const table: Record<string, () => void> = {
+    ArrowLeft: () => actions.pan(-MOVE, 0),
+    ArrowRight: () => actions.pan(MOVE, 0),
+    ArrowUp: () => actions.pan(0, MOVE),
+    ArrowDown: () => actions.pan(0, -MOVE),
+    P: () => actions.savePng(false),
+  };
+  return table[key];
+}
+
+function keepsKey(event: KeyboardEvent): boolean {
+  const { target, key } = event;
+  if (!(target instanceof Element) || target.closest("dialog[open]")) return target instanceof Element;
+  if (target instanceof HTMLInputElement && target.type === "text") return true;
+  const moves = key.startsWith("Arrow") || key === "Home" || key === "End";
+  if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement)
+    return moves || key === " " || (key.length === 1 && target instanceof HTMLSelectElement);
+  return target instanceof HTMLButtonElement && (key === " " || key === "Enter");
+}

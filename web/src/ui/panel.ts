@@ -1,0 +1,188 @@
+import {
+  type ColourMapName,
+  colourMapNames,
+  isColourMapName,
+  type OpacityPoint,
+  type TransferFunction,
+} from "../volume/index";
+import type { FieldInfo, ProxyChoice, SourceInfo } from "../wire/index";
+import { el, iconButton, setText } from "./dom";
+import { icons } from "./icons";
+import { type Histogram, TransferEditor } from "./transfer-editor";
+
+export interface PanelActions {
+  chooseField(field: number): void;
+  chooseMap(name: ColourMapName): void;
+  setOpacity(opacity: readonly OpacityPoint[]): void;
+  setRange(lo: number, hi: number): void;
+  resetTransfer(): void;
+  chooseProxy(proxy: ProxyChoice): void;
+  goHome(): void;
+  savePng(withLabels: boolean): void;
+  showHelp(): void;
+}
+
+/** Rows of the statistics, in order of reading. */
+export type Statistics = readonly (readonly [name: string, value: string])[];
+
+/** Field, transfer function, proxy, statistics and actions. */
+export class Panel {
+  readonly element: HTMLElement;
+  readonly #actions: PanelActions;
+  #source: SourceInfo | null = null;
+  readonly #title = el("h1", {}, "Visapult");
+  readonly #subtitle = el("p", { class: "quiet" });
+  readonly #field = el("select", { id: "field" });
+  readonly #note = el("p", { class: "note", role: "status" });
+  readonly #editor: TransferEditor;
+  readonly #map = el("select", { id: "map" });
+  readonly #lo = rangeInput("range-lo", "Lowest value of the range");
+  readonly #hi = rangeInput("range-hi", "Highest value of the range");
+  readonly #unit = el("span", { class: "unit" });
+  readonly #proxy = el("select", { id: "proxy" });
+  readonly #statistics = el("dl", { class: "statistics" });
+
+  constructor(actions: PanelActions) {
+    this.#actions = actions;
+    this.#editor = new TransferEditor((opacity) => actions.setOpacity(opacity));
+    this.#map.append(el("option", { value: "custom", disabled: true, hidden: true }, "as sent"));
+    this.#map.append(...colourMapNames.map((name) => el("option", { value: name }, name)));
+    const choices: readonly [ProxyChoice, string][] = [
+      ["auto", "automatic"],
+      ["bricks", "bricks"],
+      ["slabs", "slabs"],
+    ];
+    this.#proxy.append(...choices.map(([value, label]) => el("option", { value }, label)));
+    this.#listen();
+    this.element = el("aside", { class: "panel", "aria-label": "Controls" }, ...this.#sections());
+  }
+
+  showSource(source: SourceInfo): void {
+    if (source === this.#source) return;
+    this.#source = source;
+    setText(this.#title, source.name);
+    const cells = source.grid.size.join(" \u00d7 ");
+    setText(this.#subtitle, `${source.format}, ${cells}${source.live ? ", running" : ""}`);
+    this.#field.replaceChildren(...source.fields.map((field, i) => el("option", { value: i }, withUnit(field))));
+  }
+
+  showField(field: number, note: string): void {
+    this.#field.value = String(field);
+    setText(this.#note, note);
+    this.#note.hidden = note === "";
+  }
+
+  showTransfer(transfer: TransferFunction, histogram: Histogram | null, unit: string): void {
+    this.#editor.show(transfer, histogram, unit);
+    this.#map.value = transfer.colours.kind === "map" ? transfer.colours.name : "custom";
+    showNumber(this.#lo, transfer.range[0]);
+    showNumber(this.#hi, transfer.range[1]);
+    setText(this.#unit, unit);
+  }
+
+  showProxy(proxy: ProxyChoice): void {
+    this.#proxy.value = proxy;
+  }
+
+  showStatistics(rows: Statistics): void {
+    if (this.#statistics.childElementCount !== 2 * rows.length) {
+      this.#statistics.replaceChildren(...rows.flatMap(([name]) => [el("dt", {}, name), el("dd")]));
+    }
+    rows.forEach(([, value], i) => {
+      setText(this.#statistics.children[2 * i + 1], value);
+    });
+  }
+
+  focusField(): void {
+    this.#field.focus();
+  }
+
+  #listen(): void {
+    this.#field.addEventListener("change", () => this.#actions.chooseField(Number(this.#field.value)));
+    this.#map.addEventListener("change", () => {
+      if (isColourMapName(this.#map.value)) this.#actions.chooseMap(this.#map.value);
+    });
+    const applyRange = () => {
+      const [lo, hi] = [Number(this.#lo.value), Number(this.#hi.value)];
+      const valid =
+        this.#lo.value !== "" && this.#hi.value !== "" && Number.isFinite(lo) && Number.isFinite(hi) && lo < hi;
+      for (const input of [this.#lo, this.#hi]) input.setAttribute("aria-invalid", String(!valid));
+      if (valid) this.#actions.setRange(lo, hi);
+    };
+    this.#lo.addEventListener("change", applyRange);
+    this.#hi.addEventListener("change", applyRange);
+    this.#proxy.addEventListener("change", () => {
+      const { value } = this.#proxy;
+      this.#actions.chooseProxy(value === "bricks" || value === "slabs" ? value : "auto");
+    });
+  }
+
+  #sections(): readonly HTMLElement[] {
+    const reset = iconButton("Reset the transfer function", icons.reset, "R");
+    reset.addEventListener("click", () => this.#actions.resetTransfer());
+    return [
+      el("header", {}, this.#title, this.#subtitle),
+      section("Field", labelled("field", "Field", this.#field), this.#note),
+      section(
+        "Transfer function",
+        this.#editor.element,
+        el(
+          "div",
+          { class: "range", role: "group", "aria-label": "Range" },
+          this.#lo,
+          el("span", { class: "quiet" }, "to"),
+          this.#hi,
+          this.#unit,
+        ),
+        el("div", { class: "row" }, labelled("map", "Colours", this.#map), reset),
+      ),
+      section("Picture", labelled("proxy", "Sent as", this.#proxy), this.#buttons()),
+      section("Statistics", this.#statistics),
+    ];
+  }
+
+  #buttons(): HTMLElement {
+    const button = (label: string, title: string, act: () => void) => {
+      const made = el("button", { type: "button", title }, label);
+      made.addEventListener("click", act);
+      return made;
+    };
+    return el(
+      "div",
+      { class: "buttons" },
+      button("Save PNG", "Save the picture with legend and axes (P)", () => this.#actions.savePng(true)),
+      button("Plain PNG", "Save the picture alone (Shift+P)", () => this.#actions.savePng(false)),
+      button("Reset view", "Back to the first view (Home)", () => this.#actions.goHome()),
+      button("Keys", "All keys (?)", () => this.#actions.showHelp()),
+    );
+  }
+}
+
+function section(title: string, ...children: readonly HTMLElement[]): HTMLElement {
+  return el("section", {}, el("h2", {}, title), ...children);
+}
+
+function labelled(id: string, words: string, control: HTMLElement): HTMLElement {
+  return el("label", { for: id, class: "labelled" }, el("span", {}, words), control);
+}
+
+function rangeInput(id: string, label: string): HTMLInputElement {
+  return el("input", {
+    id,
+    type: "text",
+    inputmode: "decimal",
+    "aria-label": label,
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+}
+
+function showNumber(input: HTMLInputElement, value: number): void {
+  if (document.activeElement === input) return;
+  input.value = String(Number(value.toPrecision(6)));
+  input.setAttribute("aria-invalid", "false");
+}
+
+function withUnit(field: FieldInfo): string {
+  return field.unit ? `${field.name} [${field.unit}]` : field.name;
+}

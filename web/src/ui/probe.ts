@@ -1,0 +1,51 @@
+import type { Viewer } from "./viewer";
+
+/** What tests and benchmarks may read; the page itself never does. */
+export interface Probe {
+  readonly frameCount: number;
+  readonly lastFrameTime: number;
+  readonly shown: { step: number | null; level: number | null; proxy: string; sequence: number; resolution: number };
+  readonly camera: { azimuth: number; elevation: number; distance: number };
+  readonly stats: { framesPerSecond: number; bytes: number; connection: string };
+  readonly steps: { first: number; last: number };
+  readonly wantedStep: number | null;
+}
+
+declare global {
+  interface Window {
+    visapult?: Probe;
+  }
+}
+
+export function exposeToTests(viewer: Viewer): void {
+  const probe: Probe = {
+    get frameCount() {
+      return viewer.painter.frameCount;
+    },
+    get lastFrameTime() {
+      return viewer.painter.lastFrameTime;
+    },
+    get shown() {
+      const { step, level, proxy, resolution } = viewer.painter.shown;
+      return { step, level, proxy, resolution, sequence: viewer.sequence };
+    },
+    get camera() {
+      const { azimuth, elevation, distance } = viewer.camera;
+      return { azimuth, elevation, distance };
+    },
+    get stats() {
+      return {
+        framesPerSecond: viewer.frames.pace(performance.now()),
+        bytes: viewer.received.total,
+        connection: viewer.state.connection.kind,
+      };
+    },
+    get steps() {
+      return { ...viewer.state.steps };
+    },
+    get wantedStep() {
+      return viewer.state.step;
+    },
+  };
+  Object.defineProperty(window, "visapult", { value: probe, configurable: true });
+}

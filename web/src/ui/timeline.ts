@@ -1,0 +1,89 @@
+import { formatNumber } from "../render/index";
+import type { StepSpan } from "../wire/index";
+import { el, iconButton, setIcon, setText } from "./dom";
+import { icons } from "./icons";
+
+export interface TimelineActions {
+  togglePlay(): void;
+  /** Moves by whole steps, relative to what is wanted now. */
+  stepBy(delta: number): void;
+  goTo(step: number): void;
+  follow(): void;
+}
+
+export interface TimelineState {
+  readonly steps: StepSpan;
+  /** `null` follows the newest. */
+  readonly step: number | null;
+  readonly playing: boolean;
+  readonly live: boolean;
+  readonly shownStep: number | null;
+  readonly shownTime: number;
+  readonly timeUnit: string;
+}
+
+/** The bar with the step shown: play, step, scrub, follow. */
+export class Timeline {
+  readonly element: HTMLElement;
+  readonly #play: HTMLButtonElement;
+  readonly #back: HTMLButtonElement;
+  readonly #forward: HTMLButtonElement;
+  readonly #slider: HTMLInputElement;
+  readonly #live: HTMLButtonElement;
+  readonly #text = el("output", { class: "time", "aria-label": "Time shown" });
+
+  constructor(actions: TimelineActions) {
+    this.#play = iconButton("Play", icons.play, "Space");
+    this.#back = iconButton("Step back", icons.back, "[");
+    this.#forward = iconButton("Step forward", icons.forward, "]");
+    this.#slider = el("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "aria-label": "Step" });
+    this.#live = el(
+      "button",
+      { type: "button", class: "live", title: "Follow the newest step (L)", "aria-pressed": "false" },
+      "Live",
+    );
+    this.#play.addEventListener("click", () => actions.togglePlay());
+    this.#back.addEventListener("click", () => actions.stepBy(-1));
+    this.#forward.addEventListener("click", () => actions.stepBy(1));
+    this.#slider.addEventListener("input", () => actions.goTo(Number(this.#slider.value)));
+    this.#live.addEventListener("click", () => actions.follow());
+    this.element = el(
+      "div",
+      { class: "timeline", role: "group", "aria-label": "Time" },
+      this.#back,
+      this.#play,
+      this.#forward,
+      this.#slider,
+      this.#text,
+      this.#live,
+    );
+  }
+
+  show(state: TimelineState): void {
+    const { steps, step } = state;
+    const running = state.playing || (state.live && step === null);
+    const still = steps.last === steps.first && !state.live;
+    this.element.classList.toggle("still", still);
+    setIcon(this.#play, running ? "Pause" : "Play", running ? icons.pause : icons.play);
+    this.#play.title = `${running ? "Pause" : "Play"} (Space)`;
+    for (const control of [this.#play, this.#slider, this.#back, this.#forward]) control.disabled = still;
+    this.#slider.min = String(steps.first);
+    this.#slider.max = String(steps.last);
+    const at = step ?? state.shownStep ?? steps.last;
+    if (document.activeElement !== this.#slider || Number(this.#slider.value) !== at) this.#slider.value = String(at);
+    this.#live.hidden = !state.live;
+    this.#live.setAttribute("aria-pressed", String(step === null));
+    const words = timeWords(state);
+    setText(this.#text, words);
+    this.#slider.setAttribute("aria-valuetext", words);
+  }
+}
+
+function timeWords(state: TimelineState): string {
+  if (state.shownStep === null) return "no step yet";
+  const time = Number.isFinite(state.shownTime)
+    ? ` \u00b7 t = ${formatNumber(state.shownTime, Math.abs(state.shownTime))}${state.timeUnit ? ` ${state.timeUnit}` : ""}`
+    : "";
+  const of = state.live ? "" : ` / ${state.steps.last}`;
+  return `step ${state.shownStep}${of}${time}`;
+}

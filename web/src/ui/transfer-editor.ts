@@ -1,0 +1,227 @@
+import { formatNumber } from "../render/index";
+import { colourAt, colourStops, type OpacityPoint, type TransferFunction } from "../volume/index";
+import { el, setAttributes, svg } from "./dom";
+
+/** Counts over equal bins of a range. */
+export interface Histogram {
+  readonly range: readonly [number, number];
+  readonly counts: readonly number[];
+}
+
+const WIDTH = 256;
+const HEIGHT = 112;
+const STRIP = 8;
+const FEWEST_POINTS = 2;
+const MOST_POINTS = 48;
+
+/** Opacity points over a histogram and the colours; small opacities get more room (square root scale). */
+export class TransferEditor {
+  readonly element: HTMLElement;
+  readonly #svg: SVGSVGElement;
+  readonly #bars = svg("path", { class: "bars" });
+  readonly #area = svg("path", { class: "area" });
+  readonly #line = svg("path", { class: "line" });
+  readonly #handles = svg("g");
+  readonly #gradient = svg("linearGradient", { id: "tf-colours" });
+  readonly #onChange: (opacity: readonly OpacityPoint[]) => void;
+  #transfer: TransferFunction | null = null;
+  #histogram: Histogram | null = null;
+  #unit = "";
+  #dragged: number | null = null;
+
+  constructor(onChange: (opacity: readonly OpacityPoint[]) => void) {
+    this.#onChange = onChange;
+    const strip = svg("rect", { x: 0, y: HEIGHT - STRIP, width: WIDTH, height: STRIP, fill: "url(#tf-colours)" });
+    this.#svg = svg(
+      "svg",
+      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "transfer", role: "group", "aria-label": "Opacity over value" },
+      svg("defs", {}, this.#gradient),
+      this.#bars,
+      this.#area,
+      strip,
+      this.#line,
+      this.#handles,
+    );
+    this.#svg.addEventListener("pointerdown", (event) => this.#press(event));
+    this.#svg.addEventListener("pointermove", (event) => this.#drag(event));
+    this.#svg.addEventListener("pointerup", () => this.#release());
+    this.#svg.addEventListener("pointercancel", () => this.#release());
+    this.#svg.addEventListener("dblclick", (event) => this.#remove(indexOf(event.target)));
+    this.#svg.addEventListener("keydown", (event) => this.#key(event));
+    this.element = el("div", { class: "transfer-box" }, this.#svg);
+  }
+
+  show(transfer: TransferFunction, histogram: Histogram | null, unit: string): void {
+    const sameColours = this.#transfer?.colours === transfer.colours;
+    const sameBars = this.#histogram === histogram && this.#transfer?.range === transfer.range;
+    this.#transfer = transfer;
+    this.#histogram = histogram;
+    this.#unit = unit;
+    if (!sameColours) this.#drawColours(transfer);
+    if (!sameBars) setAttributes(this.#bars, { d: barsPath(histogram, transfer.range) });
+    this.#drawPoints(transfer);
+  }
+
+  #drawColours(transfer: TransferFunction): void {
+    const stops = colourStops(transfer.colours);
+    const marks = Array.from({ length: 33 }, (_, i) => {
+      const rgb = colourAt(stops, i / 32).map((c) => Math.round(c * 255));
+      return svg("stop", { offset: i / 32, "stop-color": `rgb(${rgb.join(",")})` });
+    });
+    this.#gradient.replaceChildren(...marks);
+  }
+
+  #drawPoints(transfer: TransferFunction): void {
+    const { opacity } = transfer;
+    const at = opacity.map(([s, a]) => [s * WIDTH, rise(a)] as const);
+    const line = [
+      `M0 ${at[0][1]}`,
+      ...at.map(([x, y]) => `L${x.toFixed(2)} ${y.toFixed(2)}`),
+      `L${WIDTH} ${at[at.length - 1][1]}`,
+    ];
+    setAttributes(this.#line, { d: line.join("") });
+    setAttributes(this.#area, { d: `${line.join("")}L${WIDTH} ${HEIGHT - STRIP}L0 ${HEIGHT - STRIP}Z` });
+    while (this.#handles.childElementCount > opacity.length) this.#handles.lastElementChild?.remove();
+    while (this.#handles.childElementCount < opacity.length) this.#handles.append(this.#handle());
+    opacity.forEach(([s, a], i) => {
+      const handle = this.#handles.children[i];
+      const value = transfer.range[0] + s * (transfer.range[1] - transfer.range[0]);
+      const words = `value ${formatNumber(value, transfer.range[1] - transfer.range[0])} ${this.#unit}, opacity ${a.toFixed(3)}`;
+      setAttributes(handle, {
+        transform: `translate(${at[i][0].toFixed(2)} ${at[i][1].toFixed(2)})`,
+        "data-index": i,
+        "aria-label": `Opacity point ${i + 1} of ${opacity.length}`,
+        "aria-valuenow": a.toFixed(3),
+        "aria-valuetext": words,
+      });
+      const title = handle.querySelector("title");
+      if (title) title.textContent = words;
+    });
+  }
+
+  #handle(): SVGGElement {
+    return svg(
+      "g",
+      { class: "handle", tabindex: 0, role: "slider", "aria-valuemin": 0, "aria-valuemax": 1 },
+      svg("title"),
+      svg("circle", { r: 11, class: "grip" }),
+      svg("circle", { r: 4.5, class: "dot" }),
+    );
+  }
+
+  #press(event: PointerEvent): void {
+    const transfer = this.#transfer;
+    if (!transfer || event.button !== 0) return;
+    const held = indexOf(event.target);
+    const [s, a] = this.#at(event);
+    if (held === null) {
+      if (transfer.opacity.length >= MOST_POINTS) return;
+      const before = transfer.opacity.filter((point) => point[0] <= s).length;
+      this.#dragged = before;
+      this.#onChange([...transfer.opacity.slice(0, before), [s, a], ...transfer.opacity.slice(before)]);
+    } else {
+      this.#dragged = held;
+    }
+    this.#svg.setPointerCapture(event.pointerId);
+    this.#focus(this.#dragged);
+    event.preventDefault();
+  }
+
+  #drag(event: PointerEvent): void {
+    if (this.#dragged === null) return;
+    const [s, a] = this.#at(event);
+    this.#move(this.#dragged, s, a);
+  }
+
+  #release(): void {
+    this.#dragged = null;
+  }
+
+  #key(event: KeyboardEvent): void {
+    const index = indexOf(event.target);
+    const point = index === null ? undefined : this.#transfer?.opacity[index];
+    if (index === null || !point) return;
+    const step = event.shiftKey ? 0.002 : 0.02;
+    const moves: Record<string, readonly [number, number]> = {
+      ArrowLeft: [-step, 0],
+      ArrowRight: [step, 0],
+      ArrowUp: [0, step],
+      ArrowDown: [0, -step],
+    };
+    const move = moves[event.key];
+    if (move) this.#move(index, point[0] + move[0], Math.max(0, Math.sqrt(point[1]) + move[1]) ** 2);
+    else if (event.key === "Delete" || event.key === "Backspace") this.#remove(index);
+    else if (event.key === "Enter" || event.key === "Insert") this.#insertAfter(index);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #move(index: number, s: number, a: number): void {
+    const opacity = this.#transfer?.opacity;
+    if (!opacity) return;
+    const least = index > 0 ? opacity[index - 1][0] : 0;
+    const most = index < opacity.length - 1 ? opacity[index + 1][0] : 1;
+    const moved: OpacityPoint = [Math.min(most, Math.max(least, s)), Math.min(1, Math.max(0, a))];
+    this.#onChange(opacity.map((point, i) => (i === index ? moved : point)));
+  }
+
+  #insertAfter(index: number): void {
+    const opacity = this.#transfer?.opacity;
+    if (!opacity || opacity.length >= MOST_POINTS) return;
+    const here = opacity[index];
+    const next = opacity[index + 1] ?? [1, here[1]];
+    const middle: OpacityPoint = [(here[0] + next[0]) / 2, (here[1] + next[1]) / 2];
+    this.#onChange([...opacity.slice(0, index + 1), middle, ...opacity.slice(index + 1)]);
+    this.#focus(index + 1);
+  }
+
+  #remove(index: number | null): void {
+    const opacity = this.#transfer?.opacity;
+    if (index === null || !opacity || opacity.length <= FEWEST_POINTS) return;
+    this.#onChange(opacity.filter((_, i) => i !== index));
+    this.#focus(Math.min(index, opacity.length - 2));
+  }
+
+  #focus(index: number): void {
+    const handle = this.#handles.children[index];
+    if (handle instanceof SVGElement) handle.focus();
+  }
+
+  #at(event: PointerEvent): readonly [number, number] {
+    const box = this.#svg.getBoundingClientRect();
+    const s = (event.clientX - box.left) / box.width;
+    const up = 1 - ((event.clientY - box.top) / box.height) * (HEIGHT / (HEIGHT - STRIP));
+    return [Math.min(1, Math.max(0, s)), Math.min(1, Math.max(0, up)) ** 2];
+  }
+}
+
+function rise(opacity: number): number {
+  return (HEIGHT - STRIP) * (1 - Math.sqrt(Math.min(1, Math.max(0, opacity))));
+}
+
+function indexOf(target: EventTarget | null): number | null {
+  const handle = target instanceof Element ? target.closest(".handle") : null;
+  const index = handle?.getAttribute("data-index");
+  return index === null || index === undefined ? null : Number(index);
+}
+
+/** Logarithmic bars of the part of the histogram that lies in `range`. */
+function barsPath(histogram: Histogram | null, range: readonly [number, number]): string {
+  const width = range[1] - range[0];
+  if (!histogram || histogram.counts.length === 0 || !(width > 0)) return "";
+  const [lo, hi] = histogram.range;
+  const bin = (hi - lo) / histogram.counts.length;
+  const most = Math.log1p(Math.max(...histogram.counts));
+  if (most === 0 || !(bin > 0)) return "";
+  const floor = HEIGHT - STRIP;
+  return histogram.counts
+    .map((count, i) => {
+      const x0 = Math.max(0, ((lo + i * bin - range[0]) / width) * WIDTH);
+      const x1 = Math.min(WIDTH, ((lo + (i + 1) * bin - range[0]) / width) * WIDTH);
+      if (x1 <= x0 || count === 0) return "";
+      const y = floor - (Math.log1p(count) / most) * (floor - 6);
+      return `M${x0.toFixed(2)} ${floor}V${y.toFixed(2)}H${x1.toFixed(2)}V${floor}`;
+    })
+    .join("");
+}

@@ -1,0 +1,380 @@
+import { type Camera, homeCamera, orbit, type Painter, pan, type ShownState, zoom } from "../render/index";
+import {
+  type ColourMapName,
+  geometryOf,
+  type TransferFunction,
+  transferFromMessage,
+  transferToMessage,
+} from "../volume/index";
+import type { ControlMessage, FieldMessage, PlanMessage, ProxyChoice, SourceInfo, StepSpan } from "../wire/index";
+import { type ConnectionState, Session } from "../worker/index";
+import { readHash, writeHash } from "./hash";
+import { Meter } from "./meter";
+
+/** What the controls show; a new object whenever something in it changes. */
+export interface ViewerState {
+  readonly connection: ConnectionState;
+  readonly source: SourceInfo | null;
+  readonly steps: StepSpan;
+  readonly field: number;
+  readonly step: number | null;
+  readonly playing: boolean;
+  readonly proxy: ProxyChoice;
+  readonly panel: boolean;
+  readonly axes: boolean;
+  readonly transfer: TransferFunction | null;
+  readonly fieldInfo: FieldMessage | null;
+  readonly plan: PlanMessage | null;
+  readonly notice: { readonly severity: "info" | "warning" | "error"; readonly text: string } | null;
+}
+
+type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
+
+const SETTLE_MS = 160;
+/** Playback goes on with a coarser level than planned after this long. */
+const PATIENCE_MS = 900;
+const FASTEST_STEP_MS = 100;
+
+/** The page's state: what the user wants, what the server said, and what follows from both. */
+export class Viewer {
+  readonly painter: Painter;
+  readonly frames = new Meter();
+  readonly received = new Meter();
+  readonly #session: Session;
+  readonly #onChange: (state: ViewerState) => void;
+  #state: ViewerState;
+  #camera: Camera;
+  #sequence = 0;
+  #moving = false;
+  #settle: ReturnType<typeof setTimeout> | null = null;
+  #fields = new Map<number, FieldMessage>();
+  #transfers = new Map<number, TransferFunction>();
+  #edited = new Set<number>();
+  #wantedField: string | null;
+  #hashTransfer: TransferFunction | null;
+  readonly #linkStep: number | null | undefined;
+  #hashTimer: ReturnType<typeof setTimeout> | null = null;
+  #shownSince = { step: -1, at: 0 };
+  #playTimer: ReturnType<typeof setTimeout> | null = null;
+  /** When the data on the screen arrived, page clock. */
+  shownAt = 0;
+
+  constructor(painter: Painter, base: URL, token: string, onChange: (state: ViewerState) => void) {
+    const link = readHash(base.hash, homeCamera(painter.aspect));
+    this.painter = painter;
+    this.#onChange = onChange;
+    this.#camera = link.camera;
+    this.#wantedField = link.field;
+    this.#hashTransfer = link.transfer;
+    this.#state = {
+      connection: { kind: "connecting" },
+      source: null,
+      steps: { first: 0, last: 0 },
+      field: 0,
+      step: link.step ?? null,
+      playing: false,
+      proxy: link.proxy,
+      panel: link.panel,
+      axes: true,
+      transfer: null,
+      fieldInfo: null,
+      plan: null,
+      notice: null,
+    };
+    this.#linkStep = link.step;
+    painter.onFrame = (shown) => this.#frameDrawn(shown);
+    this.#session = new Session(base, token, {
+      onState: (connection) => this.#set({ connection }),
+      onWelcome: (welcome) => this.#welcome(welcome),
+      onControl: (message) => this.#control(message),
+      onPart: (part) => painter.accept(part),
+      onReceived: (bytes) => this.received.add(performance.now(), bytes),
+    });
+    painter.look(this.#camera, this.#sequence);
+    this.#session.connect();
+  }
+
+  get state(): ViewerState {
+    return this.#state;
+  }
+
+  get camera(): Camera {
+    return this.#camera;
+  }
+
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  orbit(azimuth: number, elevation: number): void {
+    this.#moveTo(orbit(this.#camera, azimuth, elevation));
+  }
+
+  pan(right: number, up: number): void {
+    this.#moveTo(pan(this.#camera, right, up));
+  }
+
+  zoom(factor: number): void {
+    this.#moveTo(zoom(this.#camera, factor));
+  }
+
+  goHome(): void {
+    this.#moveTo(homeCamera(this.painter.aspect));
+  }
+
+  /** The picture's size changed. */
+  resize(cssWidth: number, cssHeight: number, pixelRatio: number): void {
+    this.painter.resize(cssWidth, cssHeight, pixelRatio);
+    this.#sendView();
+  }
+
+  chooseField(field: number): void {
+    if (!this.#state.source?.fields[field]) return;
+    this.painter.want({ field, step: this.#state.step });
+    this.#set({ field, fieldInfo: this.#fields.get(field) ?? null, transfer: this.#transfers.get(field) ?? null });
+    this.#sendView();
+  }
+
+  setTransfer(transfer: TransferFunction): void {
+    const { field } = this.#state;
+    this.#edited.add(field);
+    this.#applyTransfer(field, transfer);
+    this.#sendView();
+  }
+
+  chooseMap(name: ColourMapName): void {
+    const { transfer } = this.#state;
+    if (transfer) this.setTransfer({ ...transfer, colours: { kind: "map", name } });
+  }
+
+  resetTransfer(): void {
+    const { field } = this.#state;
+    const info = this.#fields.get(field);
+    if (!info) return;
+    this.#edited.delete(field);
+    this.#applyTransfer(field, transferFromMessage(info.transferFunction));
+    this.#sendView();
+  }
+
+  chooseProxy(proxy: ProxyChoice): void {
+    this.#set({ proxy });
+    this.#sendView();
+  }
+
+  togglePanel(): void {
+    this.#set({ panel: !this.#state.panel });
+  }
+
+  toggleAxes(): void {
+    this.#set({ axes: !this.#state.axes });
+  }
+
+  dismissNotice(): void {
+    this.#set({ notice: null });
+  }
+
+  /** Live: pause at what is shown, or follow again. Files: start or stop advancing. */
+  togglePlay(): void {
+    const { source, step, steps, playing } = this.#state;
+    if (source?.live && step === null) return this.goTo(this.painter.shown.step ?? steps.last);
+    if (playing) return this.#set({ playing: false });
+    const atEnd = (step ?? steps.last) >= steps.last;
+    if (source?.live && atEnd) return this.follow();
+    if (steps.first === steps.last) return;
+    this.#wantStep(atEnd ? steps.first : (step ?? steps.last), true);
+    this.#advancePlayback();
+  }
+
+  stepBy(delta: number): void {
+    this.goTo((this.#state.step ?? this.painter.shown.step ?? this.#state.steps.last) + delta);
+  }
+
+  goTo(step: number): void {
+    const { first, last } = this.#state.steps;
+    this.#wantStep(Math.min(last, Math.max(first, Math.round(step))), false);
+  }
+
+  follow(): void {
+    this.#wantStep(null, false);
+  }
+
+  #wantStep(step: number | null, playing: boolean): void {
+    this.#set({ step, playing });
+    this.painter.want({ field: this.#state.field, step });
+    this.#sendView();
+  }
+
+  #moveTo(camera: Camera): void {
+    this.#camera = camera;
+    this.#moving = true;
+    if (this.#settle !== null) clearTimeout(this.#settle);
+    this.#settle = setTimeout(() => {
+      this.#moving = false;
+      this.#sendView();
+    }, SETTLE_MS);
+    this.#sendView();
+  }
+
+  /** Everything that changes the view passes here: the picture first, then the server. */
+  #sendView(): void {
+    this.#sequence += 1;
+    this.painter.look(this.#camera, this.#sequence);
+    this.#saveHash();
+    const { source, transfer, field, step, proxy } = this.#state;
+    if (!source) return;
+    const [width, height] = this.painter.size;
+    this.#session.send({
+      sequence: this.#sequence,
+      camera: this.#camera,
+      viewport: [width, height],
+      field,
+      step,
+      moving: this.#moving,
+      proxy,
+      transfer_function: transfer ? transferToMessage(transfer) : neutralTransfer,
+    });
+  }
+
+  #welcome(welcome: Welcome): void {
+    const { source, steps } = welcome;
+    const same = JSON.stringify(this.#state.source?.grid) === JSON.stringify(source.grid);
+    const field = this.#fieldIndex(source);
+    this.painter.begin(welcome.groups, geometryOf(source.grid), same);
+    let { step } = this.#state;
+    if (!this.#state.source) step = this.#linkStep === undefined ? (source.live ? null : steps.first) : this.#linkStep;
+    const gone = step !== null && (step < steps.first || step > steps.last);
+    if (gone && step !== null) step = source.live ? null : Math.min(steps.last, Math.max(steps.first, step));
+    const notice = gone
+      ? ({ severity: "warning", text: "The step of this link is gone: showing the nearest one there is." } as const)
+      : null;
+    if (!same) this.#forgetFields();
+    this.painter.want({ field, step });
+    this.#set({ source, steps, field, step, notice, playing: false });
+    this.#sendView();
+  }
+
+  #fieldIndex(source: SourceInfo): number {
+    const named = this.#state.source?.fields[this.#state.field]?.name ?? this.#wantedField;
+    return Math.max(
+      0,
+      source.fields.findIndex((field) => field.name === named),
+    );
+  }
+
+  #forgetFields(): void {
+    this.#fields.clear();
+    this.#transfers.clear();
+    this.#edited.clear();
+  }
+
+  #control(message: Exclude<ControlMessage, Welcome>): void {
+    switch (message.kind) {
+      case "steps":
+        return this.#newSteps(message.steps);
+      case "field":
+        return this.#newField(message);
+      case "plan":
+        return this.#set({ plan: message });
+      case "notice":
+        return this.#set({ notice: { severity: message.severity, text: message.text } });
+    }
+  }
+
+  #newSteps(steps: StepSpan): void {
+    const { step } = this.#state;
+    this.#set({ steps });
+    if (step === null || step >= steps.first) return;
+    this.#set({
+      notice: { severity: "warning", text: `Step ${step} is gone: the source keeps steps from ${steps.first}.` },
+    });
+    this.#wantStep(steps.first, this.#state.playing);
+  }
+
+  #newField(message: FieldMessage): void {
+    const first = !this.#fields.has(message.field);
+    this.#fields.set(message.field, message);
+    const isShown = message.field === this.#state.field;
+    if (isShown) this.#set({ fieldInfo: message });
+    if (this.#edited.has(message.field)) return;
+    const fromLink = first && isShown ? this.#hashTransfer : null;
+    if (fromLink) {
+      this.#hashTransfer = null;
+      this.#edited.add(message.field);
+    }
+    const known = this.#transfers.get(message.field);
+    const next = fromLink ?? transferFromMessage(message.transferFunction);
+    if (known && JSON.stringify(known) === JSON.stringify(next)) return;
+    this.#applyTransfer(message.field, next);
+    if (isShown) this.#sendView();
+  }
+
+  #applyTransfer(field: number, transfer: TransferFunction): void {
+    this.#transfers.set(field, transfer);
+    this.painter.setTransfer(field, transfer);
+    if (field === this.#state.field) this.#set({ transfer });
+  }
+
+  #frameDrawn(shown: ShownState): void {
+    const now = performance.now();
+    this.frames.add(now, 1);
+    const step = shown.step ?? -1;
+    if (step !== this.#shownSince.step) {
+      this.#shownSince = { step, at: now };
+      this.shownAt = now;
+      this.#onChange(this.#state);
+    }
+    if (this.#state.playing) this.#advancePlayback();
+  }
+
+  /** The next step is asked for when this one is shown as well as planned, or patience ends. */
+  #advancePlayback(): void {
+    if (this.#playTimer !== null) return;
+    const { playing, step, steps, plan } = this.#state;
+    const { shown } = this.painter;
+    if (!playing || step === null || shown.step !== step) return;
+    const asPlanned = shown.level === null || !plan || shown.level <= plan.level;
+    const shownFor = performance.now() - this.#shownSince.at;
+    const wait = Math.max(0, (asPlanned ? FASTEST_STEP_MS : PATIENCE_MS) - shownFor);
+    this.#playTimer = setTimeout(() => {
+      this.#playTimer = null;
+      const now = this.#state;
+      if (!now.playing || now.step !== step) return this.#advancePlayback();
+      if (step >= steps.last) return this.#set({ playing: false });
+      this.#wantStep(step + 1, true);
+    }, wait);
+  }
+
+  #set(patch: Partial<ViewerState>): void {
+    this.#state = { ...this.#state, ...patch };
+    this.#annotate();
+    this.#saveHash();
+    this.#onChange(this.#state);
+  }
+
+  #annotate(): void {
+    const { source, field, axes } = this.#state;
+    const info = source?.fields[field];
+    const legendTitle = info ? (info.unit ? `${info.name} [${info.unit}]` : info.name) : null;
+    this.painter.annotate({ lengthUnit: source?.grid.unit ?? "", legendTitle, caption: "", axes });
+  }
+
+  #saveHash(): void {
+    if (this.#hashTimer !== null || !this.#state.source) return;
+    this.#hashTimer = setTimeout(() => {
+      this.#hashTimer = null;
+      const { source, field, step, proxy, panel, transfer } = this.#state;
+      const edited = this.#edited.has(field) ? transfer : null;
+      const name = source?.fields[field]?.name ?? null;
+      const hash = writeHash({ camera: this.#camera, field: name, step, proxy, panel, transfer: edited });
+      history.replaceState(history.state, "", hash);
+    }, 300);
+  }
+}
+
+const neutralTransfer = {
+  range: [0, 1],
+  points: [
+    [0, 0, 0, 0, 0],
+    [1, 1, 1, 1, 1],
+  ],
+} as const;

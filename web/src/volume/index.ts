@@ -1,0 +1,7 @@
+/** Volumes in the page: where they lie, what they look like, which parts are empty. Owns no GL object and no socket. */
+export * from "./colormaps";
+export * from "./decode";
+export * from "./geometry";
+export { emptyDistances } from "./occupancy";
+export { CELL_EDGE, type CellRanges, LevelRanges } from "./ranges";
+export * from "./transfer";

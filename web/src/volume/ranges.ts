@@ -1,0 +1,131 @@
+/** Samples per edge of a macrocell: the unit in which empty space is skipped. */
+export const CELL_EDGE = 8;
+
+type Size3 = readonly [number, number, number];
+
+/** Smallest and largest value per macrocell over a box of them, `[z, y, x]`; `min > max` where there is no data. */
+export interface CellRanges {
+  /** First macrocell; -1 where samples also touch the neighbour below. */
+  readonly lo: Size3;
+  readonly size: Size3;
+  readonly min: Float32Array;
+  readonly max: Float32Array;
+}
+
+/**
+ * Extremes of the codes of one brick per macrocell, code 0 (no data) left out.
+ *
+ * Trilinear interpolation inside macrocell `m` reads samples `8m - 1` to `8m + 8`, so the border samples of a brick count for the
+ * neighbouring macrocells too: merging the ranges of all bricks gives exact bounds. `codeValue` must not decrease with the code.
+ */
+export function brickCellRanges(
+  codes: Uint8Array | Uint16Array,
+  lo: Size3,
+  size: Size3,
+  codeValue: (code: number) => number,
+): CellRanges {
+  const first = lo.map((n) => Math.floor((n - 1) / CELL_EDGE)) as [number, number, number];
+  const last = lo.map((n, axis) => Math.floor((n + size[axis]) / CELL_EDGE));
+  const cells: Size3 = [last[0] - first[0] + 1, last[1] - first[1] + 1, last[2] - first[2] + 1];
+  const count = cells[0] * cells[1] * cells[2];
+  const least = new Uint16Array(count).fill(0xffff);
+  const most = new Uint16Array(count);
+  for (let z = 0; z < size[2]; z++) {
+    for (let y = 0; y < size[1]; y++) {
+      const row = (z * size[1] + y) * size[0];
+      for (let cx = 0; cx < cells[0]; cx++) {
+        const origin = (first[0] + cx) * CELL_EDGE - lo[0];
+        const start = Math.max(0, origin - 1);
+        const end = Math.min(size[0] - 1, origin + CELL_EDGE);
+        let a = 0xffff;
+        let b = 0;
+        for (let i = row + start; i <= row + end; i++) {
+          const code = codes[i];
+          if (code > b) b = code;
+          if (code < a && code !== 0) a = code;
+        }
+        if (b === 0) continue;
+        spread(least, most, cells, [cx, lo[1] + y - first[1] * CELL_EDGE, lo[2] + z - first[2] * CELL_EDGE], a, b);
+      }
+    }
+  }
+  return { lo: first, size: cells, ...toValues(least, most, codeValue) };
+}
+
+/** Ranges of a brick whose samples all have one value, NaN for none. */
+export function constantCellRanges(lo: Size3, size: Size3, value: number): CellRanges {
+  const first = lo.map((n) => Math.floor((n - 1) / CELL_EDGE)) as [number, number, number];
+  const last = lo.map((n, axis) => Math.floor((n + size[axis]) / CELL_EDGE));
+  const cells: Size3 = [last[0] - first[0] + 1, last[1] - first[1] + 1, last[2] - first[2] + 1];
+  const count = cells[0] * cells[1] * cells[2];
+  const missing = Number.isNaN(value);
+  return {
+    lo: first,
+    size: cells,
+    min: new Float32Array(count).fill(missing ? Number.POSITIVE_INFINITY : value),
+    max: new Float32Array(count).fill(missing ? Number.NEGATIVE_INFINITY : value),
+  };
+}
+
+/** Extremes of a whole level, merged from its bricks. */
+export class LevelRanges {
+  readonly size: Size3;
+  readonly min: Float32Array;
+  readonly max: Float32Array;
+
+  constructor(level: Size3) {
+    this.size = [cellCount(level[0]), cellCount(level[1]), cellCount(level[2])];
+    const count = this.size[0] * this.size[1] * this.size[2];
+    this.min = new Float32Array(count).fill(Number.POSITIVE_INFINITY);
+    this.max = new Float32Array(count).fill(Number.NEGATIVE_INFINITY);
+  }
+
+  merge(part: CellRanges): void {
+    for (let z = 0; z < part.size[2]; z++) {
+      for (let y = 0; y < part.size[1]; y++) {
+        for (let x = 0; x < part.size[0]; x++) {
+          const [cx, cy, cz] = [part.lo[0] + x, part.lo[1] + y, part.lo[2] + z];
+          if (cx < 0 || cy < 0 || cz < 0 || cx >= this.size[0] || cy >= this.size[1] || cz >= this.size[2]) continue;
+          const from = (z * part.size[1] + y) * part.size[0] + x;
+          const to = (cz * this.size[1] + cy) * this.size[0] + cx;
+          if (part.min[from] < this.min[to]) this.min[to] = part.min[from];
+          if (part.max[from] > this.max[to]) this.max[to] = part.max[from];
+        }
+      }
+    }
+  }
+}
+
+function cellCount(samples: number): number {
+  return Math.ceil(samples / CELL_EDGE);
+}
+
+/** Widens the ranges of every macrocell whose interpolation reads the row at sample offset (y, z) from the first macrocell. */
+function spread(least: Uint16Array, most: Uint16Array, cells: Size3, at: Size3, a: number, b: number): void {
+  const [cx, y, z] = at;
+  const [y0, y1] = touching(y, cells[1]);
+  const [z0, z1] = touching(z, cells[2]);
+  for (let cz = z0; cz <= z1; cz++) {
+    for (let cy = y0; cy <= y1; cy++) {
+      const i = (cz * cells[1] + cy) * cells[0] + cx;
+      if (a < least[i]) least[i] = a;
+      if (b > most[i]) most[i] = b;
+    }
+  }
+}
+
+function touching(sample: number, cells: number): readonly [number, number] {
+  const lowest = Math.max(0, Math.ceil((sample - CELL_EDGE) / CELL_EDGE));
+  return [lowest, Math.min(cells - 1, Math.floor((sample + 1) / CELL_EDGE))];
+}
+
+function toValues(least: Uint16Array, most: Uint16Array, codeValue: (code: number) => number) {
+  const min = new Float32Array(least.length).fill(Number.POSITIVE_INFINITY);
+  const max = new Float32Array(least.length).fill(Number.NEGATIVE_INFINITY);
+  for (let i = 0; i < least.length; i++) {
+    if (most[i] === 0) continue;
+    min[i] = codeValue(least[i]);
+    max[i] = codeValue(most[i]);
+  }
+  return { min, max };
+}

@@ -1,0 +1,127 @@
+import type { TransferFunctionMessage, TransferPoint } from "../wire/index";
+import { type ColourMapName, colourMapKnots, type Rgb } from "./colormaps";
+
+/** A colour stop: position in [0, 1] and display colour. */
+export type ColourStop = readonly [s: number, ...Rgb];
+/** An opacity point: position in [0, 1] and opacity over the reference length. */
+export type OpacityPoint = readonly [s: number, a: number];
+
+export type Colours =
+  | { readonly kind: "map"; readonly name: ColourMapName }
+  | { readonly kind: "stops"; readonly stops: readonly ColourStop[] };
+
+/** What the editor edits: colours and opacities over a range of values. */
+export interface TransferFunction {
+  readonly range: readonly [number, number];
+  readonly colours: Colours;
+  /** At least two, positions not decreasing. */
+  readonly opacity: readonly OpacityPoint[];
+}
+
+/** Opacity is given over this length (world units): RENDERING, *Transfer function*. */
+const REFERENCE_LENGTH = 1 / 128;
+
+export function transferFromMessage(message: TransferFunctionMessage): TransferFunction {
+  const sorted = [...message.points].sort((a, b) => a[0] - b[0]);
+  const points = sorted.length === 1 ? [sorted[0], sorted[0]] : sorted;
+  return {
+    range: message.range,
+    colours: { kind: "stops", stops: points.map(([s, r, g, b]): ColourStop => [s, r, g, b]) },
+    opacity: points.map(([s, , , , a]): OpacityPoint => [s, a]),
+  };
+}
+
+/** Points at every position where colour or opacity bends: linear interpolation of them gives both back exactly. */
+export function transferToMessage(transfer: TransferFunction): TransferFunctionMessage {
+  const stops = colourStops(transfer.colours);
+  const positions = [...stops.map((stop) => stop[0]), ...transfer.opacity.map((point) => point[0])];
+  const steps = new Set(jumps(transfer.opacity));
+  const unique = [...new Set(positions)].sort((a, b) => a - b);
+  const points = unique.flatMap((s): TransferPoint[] => {
+    const colour = colourAt(stops, s);
+    if (!steps.has(s)) return [[s, ...colour, opacityAt(transfer.opacity, s)]];
+    const here = transfer.opacity.filter((point) => point[0] === s);
+    return [here[0], here[here.length - 1]].map((point): TransferPoint => [s, ...colour, point[1]]);
+  });
+  return { range: transfer.range, points };
+}
+
+export function colourStops(colours: Colours): readonly ColourStop[] {
+  if (colours.kind === "stops") return colours.stops;
+  const knots = colourMapKnots(colours.name);
+  return knots.map((rgb, i): ColourStop => [i / (knots.length - 1), ...rgb]);
+}
+
+export function colourAt(stops: readonly ColourStop[], s: number): Rgb {
+  const [below, above, t] = bracket(stops, s);
+  return [lerp(below[1], above[1], t), lerp(below[2], above[2], t), lerp(below[3], above[3], t)];
+}
+
+export function opacityAt(points: readonly OpacityPoint[], s: number): number {
+  const [below, above, t] = bracket(points, s);
+  return lerp(below[1], above[1], t);
+}
+
+/** Entries of a colour table, without the last, transparent one that stands for *no data*. */
+export const TABLE_ENTRIES = 4095;
+
+/** The transfer function as a table of associated colours for one sampling distance. */
+export class ColourTable {
+  /** `(TABLE_ENTRIES + 1) * 4` floats, RGBA, associated alpha. */
+  readonly texels: Float32Array<ArrayBuffer>;
+  readonly #visibleBelow: Uint32Array;
+
+  /** `dt`: distance between samples along the ray, world units. */
+  constructor(transfer: TransferFunction, dt: number) {
+    this.texels = new Float32Array((TABLE_ENTRIES + 1) * 4);
+    this.#visibleBelow = new Uint32Array(TABLE_ENTRIES + 1);
+    const stops = colourStops(transfer.colours);
+    for (let i = 0; i < TABLE_ENTRIES; i++) {
+      const s = i / (TABLE_ENTRIES - 1);
+      const opacity = Math.min(1, Math.max(0, opacityAt(transfer.opacity, s)));
+      const alpha = 1 - (1 - opacity) ** (dt / REFERENCE_LENGTH);
+      const [r, g, b] = colourAt(stops, s);
+      this.texels.set([r * alpha, g * alpha, b * alpha, alpha], 4 * i);
+      this.#visibleBelow[i + 1] = this.#visibleBelow[i] + (alpha > 0 ? 1 : 0);
+    }
+  }
+
+  /** Whether any entry from index `lo` to `hi` (clamped, one entry of margin for rounding) has opacity. */
+  isVisible(lo: number, hi: number): boolean {
+    const last = TABLE_ENTRIES - 1;
+    const first = Math.min(last, Math.max(0, Math.floor(lo) - 1));
+    const end = Math.min(last, Math.max(0, Math.ceil(hi) + 1));
+    return this.#visibleBelow[end + 1] > this.#visibleBelow[first];
+  }
+}
+
+/** `index = value * scale + offset` into a colour table, for values normalised over `[lo, hi]`. */
+export function tableIndexing(
+  transfer: TransferFunction,
+  lo: number,
+  hi: number,
+): { readonly scale: number; readonly offset: number } {
+  const [from, to] = transfer.range;
+  const width = to - from;
+  if (!(width > 0)) return { scale: 0, offset: 0 };
+  const last = TABLE_ENTRIES - 1;
+  const span = hi > lo ? hi - lo : 0;
+  return { scale: (span / width) * last, offset: ((lo - from) / width) * last };
+}
+
+function bracket<P extends readonly [number, ...number[]]>(points: readonly P[], s: number): readonly [P, P, number] {
+  let i = 0;
+  while (i < points.length && points[i][0] <= s) i++;
+  const below = points[Math.max(0, i - 1)];
+  const above = points[Math.min(points.length - 1, i)];
+  const width = above[0] - below[0];
+  return [below, above, width > 0 && s > below[0] ? (s - below[0]) / width : 0];
+}
+
+function jumps(points: readonly OpacityPoint[]): number[] {
+  return points.filter((point, i) => i > 0 && points[i - 1][0] === point[0]).map((point) => point[0]);
+}
+
+function lerp(a: number, b: number, t: number): number {
+  return a + (b - a) * t;
+}

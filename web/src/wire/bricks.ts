@@ -1,0 +1,79 @@
+import { undoDifferences8, undoDifferences16 } from "./differences";
+import { type BulkHeader, bulkCursor, readHeader } from "./header";
+import { unzstd } from "./zstd";
+
+export type Size3 = readonly [number, number, number];
+
+/** One brick, still compressed. */
+export interface PackedBrick {
+  /** First sample, in the level's grid. */
+  readonly lo: Size3;
+  readonly size: Size3;
+  /** Values of the first and the last code. */
+  readonly valueLo: number;
+  readonly valueHi: number;
+  /** One zstd frame, or nothing: every sample is `valueLo`. */
+  readonly frame: Uint8Array;
+}
+
+export interface BricksMessage {
+  readonly kind: "bricks";
+  readonly header: BulkHeader;
+  readonly level: number;
+  readonly bits: 8 | 16;
+  /** Size of the level's grid. */
+  readonly size: Size3;
+  /** Extremes of the step over this level; NaN both when nothing is finite. */
+  readonly lo: number;
+  readonly hi: number;
+  readonly bricks: readonly PackedBrick[];
+}
+
+export const BRICK_EDGE = 64;
+
+export function parseBricks(bytes: Uint8Array): BricksMessage {
+  const cursor = bulkCursor(bytes, "bricks");
+  const header = readHeader(cursor);
+  const level = cursor.u8("level");
+  if (level > 20) cursor.fail(`level ${level} is beyond 20`);
+  const bits = cursor.u8("bits");
+  if (bits !== 8 && bits !== 16) return cursor.fail(`${bits} bits per code, expected 8 or 16`);
+  const count = cursor.u16("brick count");
+  const size = readSize(cursor, "level size");
+  if (Math.min(...size) === 0) cursor.fail("the level's grid is empty");
+  cursor.u16("padding");
+  const lo = cursor.f32("lo");
+  const hi = cursor.f32("hi");
+  const bricks: PackedBrick[] = [];
+  for (let i = 0; i < count; i++) bricks.push(readBrick(cursor, size));
+  cursor.finish();
+  return { kind: "bricks", header, level, bits, size, lo, hi, bricks };
+}
+
+/** Codes of a brick in `[z, y, x]` order; `null` where every sample is `valueLo`. */
+export function unpackBrick(brick: PackedBrick, bits: 8 | 16): Uint8Array | Uint16Array | null {
+  if (brick.frame.byteLength === 0) return null;
+  const count = brick.size[0] * brick.size[1] * brick.size[2];
+  const bytes = unzstd(brick.frame, (count * bits) / 8, `brick at ${brick.lo.join(",")}`);
+  if (bits === 16) return undoDifferences16(bytes, count);
+  undoDifferences8(bytes, 0, count);
+  return bytes;
+}
+
+function readBrick(cursor: ReturnType<typeof bulkCursor>, grid: Size3): PackedBrick {
+  const lo = readSize(cursor, "brick position");
+  const size = readSize(cursor, "brick size");
+  for (let axis = 0; axis < 3; axis++) {
+    if (size[axis] < 1 || size[axis] > BRICK_EDGE || lo[axis] + size[axis] > grid[axis]) {
+      cursor.fail(`brick of ${size.join("x")} at ${lo.join(",")} does not lie in the level's ${grid.join("x")}`);
+    }
+  }
+  const valueLo = cursor.f32("brick lo");
+  const valueHi = cursor.f32("brick hi");
+  const length = cursor.u32("brick length");
+  return { lo, size, valueLo, valueHi, frame: cursor.bytes(length, "brick") };
+}
+
+function readSize(cursor: ReturnType<typeof bulkCursor>, name: string): Size3 {
+  return [cursor.u16(name), cursor.u16(name), cursor.u16(name)];
+}

@@ -1,0 +1,30 @@
+import { type BricksMessage, parseBricks } from "./bricks";
+import { WireError } from "./errors";
+import { Kind } from "./header";
+import { parseSlabs, type SlabsMessage } from "./slabs";
+import { parseStill, type StillMessage } from "./still";
+
+export type BulkMessage = BricksMessage | SlabsMessage | StillMessage;
+
+/** Parses any bulk message; `null` for a kind this page does not know, which is to be skipped. */
+export function parseBulk(bytes: Uint8Array): BulkMessage | null {
+  if (bytes.byteLength === 0) throw new WireError("an empty message");
+  switch (bytes[0]) {
+    case Kind.bricks:
+      return parseBricks(bytes);
+    case Kind.slabs:
+      return parseSlabs(bytes);
+    case Kind.still:
+      return parseStill(bytes);
+    default:
+      return null;
+  }
+}
+
+/** *Ack*: how many bytes of bulk messages this connection has received since it opened. */
+export function encodeAck(received: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(12);
+  bytes[0] = 65;
+  new DataView(bytes.buffer).setBigUint64(4, BigInt(received), true);
+  return bytes;
+}

@@ -1,0 +1,179 @@
+import { WireError } from "./errors";
+import { asObject, asTuple3, Json } from "./json";
+
+const CONTROL_LIMIT = 64 << 10;
+export const PROTOCOL_VERSION = 1;
+
+export interface GridInfo {
+  readonly size: readonly [number, number, number];
+  readonly spacing: readonly [number, number, number];
+  readonly origin: readonly [number, number, number];
+  readonly unit: string;
+  readonly centering: "point" | "cell";
+}
+
+export interface FieldInfo {
+  readonly name: string;
+  readonly unit: string;
+}
+
+export interface StepSpan {
+  readonly first: number;
+  readonly last: number;
+}
+
+export interface SourceInfo {
+  readonly name: string;
+  readonly format: string;
+  readonly live: boolean;
+  readonly timeUnit: string;
+  readonly times: readonly number[];
+  readonly grid: GridInfo;
+  readonly fields: readonly FieldInfo[];
+}
+
+export type TransferPoint = readonly [s: number, r: number, g: number, b: number, a: number];
+
+export interface TransferFunctionMessage {
+  readonly range: readonly [number, number];
+  readonly points: readonly TransferPoint[];
+}
+
+export type ControlMessage =
+  | { kind: "welcome"; server: string; session: string; groups: number; source: SourceInfo; steps: StepSpan }
+  | { kind: "steps"; steps: StepSpan }
+  | FieldMessage
+  | PlanMessage
+  | { kind: "notice"; severity: "info" | "warning" | "error"; text: string };
+
+export interface FieldMessage {
+  readonly kind: "field";
+  readonly field: number;
+  readonly step: number;
+  /** Over all steps known; `null` where no value is finite. */
+  readonly range: readonly [number, number] | null;
+  readonly histogram: readonly number[];
+  readonly finite: number;
+  readonly missing: number;
+  readonly transferFunction: TransferFunctionMessage;
+}
+
+export interface PlanMessage {
+  readonly kind: "plan";
+  readonly proxy: "bricks" | "slabs";
+  readonly level: number;
+  readonly bits: number;
+  readonly reason: string;
+  readonly throughputBps: number;
+  readonly bytes: number;
+}
+
+/** Parses a control message; `null` for a kind this page does not know, which is to be skipped. */
+export function parseControl(bytes: Uint8Array): ControlMessage | null {
+  if (bytes.byteLength === 0) throw new WireError("an empty control message");
+  if (bytes.byteLength > CONTROL_LIMIT) throw new WireError(`a control message of ${bytes.byteLength} bytes`);
+  const parse = parsers[bytes[0]];
+  if (!parse) return null;
+  return parse(Json.parse(bytes.subarray(1), `control message ${bytes[0]}`));
+}
+
+const parsers: Readonly<Record<number, (json: Json) => ControlMessage>> = {
+  1: parseWelcome,
+  2: (json) => ({ kind: "steps", steps: parseSpan(json) }),
+  3: parseField,
+  4: parsePlan,
+  5: (json) => ({
+    kind: "notice",
+    severity: json.oneOf("severity", ["info", "warning", "error"]),
+    text: json.text("text"),
+  }),
+};
+
+function parseWelcome(json: Json): ControlMessage {
+  const protocol = json.integer("protocol", 0);
+  if (protocol !== PROTOCOL_VERSION) {
+    throw new WireError(`the server speaks protocol ${protocol}, this page ${PROTOCOL_VERSION}: reload the page`);
+  }
+  return {
+    kind: "welcome",
+    server: json.text("server"),
+    session: json.text("session"),
+    groups: json.integer("groups", 1, 64),
+    source: parseSource(json.child("source")),
+    steps: parseSpan(json.child("steps")),
+  };
+}
+
+function parseSource(json: Json): SourceInfo {
+  const fields = json.list("fields").map((item) => {
+    const field = asObject(item, "field");
+    return { name: field.text("name"), unit: field.text("unit") };
+  });
+  if (fields.length === 0) throw new WireError("the source has no field");
+  return {
+    name: json.text("name"),
+    format: json.text("format"),
+    live: json.flag("live"),
+    timeUnit: json.text("time_unit"),
+    times: json.numbers("times"),
+    grid: parseGrid(json.child("grid")),
+    fields,
+  };
+}
+
+function parseGrid(json: Json): GridInfo {
+  const size = asTuple3(json.numbers("size"), "grid size");
+  const spacing = asTuple3(json.numbers("spacing"), "grid spacing");
+  if (!size.every((n) => Number.isInteger(n) && n >= 1)) throw new WireError(`impossible grid size ${size.join(", ")}`);
+  if (!spacing.every((n) => Number.isFinite(n) && n > 0))
+    throw new WireError(`impossible spacing ${spacing.join(", ")}`);
+  const origin = asTuple3(json.numbers("origin"), "grid origin");
+  return { size, spacing, origin, unit: json.text("unit"), centering: json.oneOf("centering", ["point", "cell"]) };
+}
+
+function parseSpan(json: Json): StepSpan {
+  const first = json.integer("first", 0);
+  return { first, last: json.integer("last", first) };
+}
+
+function parseField(json: Json): FieldMessage {
+  const range = json.isNull("range") ? null : pair(json.numbers("range"), "range");
+  return {
+    kind: "field",
+    field: json.integer("field", 0),
+    step: json.integer("step", 0),
+    range,
+    histogram: json.numbers("histogram"),
+    finite: json.number("finite"),
+    missing: json.number("missing"),
+    transferFunction: parseTransferFunction(json.child("transfer_function"), range ?? [0, 1]),
+  };
+}
+
+function parseTransferFunction(json: Json, range: readonly [number, number]): TransferFunctionMessage {
+  const points = json.list("points").map((item): TransferPoint => {
+    if (!Array.isArray(item) || item.length !== 5 || !item.every((n) => typeof n === "number")) {
+      throw new WireError("a transfer function point is not [s, r, g, b, a]");
+    }
+    return [item[0], item[1], item[2], item[3], item[4]];
+  });
+  if (points.length === 0) throw new WireError("a transfer function without points");
+  return { range: json.isNull("range") ? range : pair(json.numbers("range"), "range"), points };
+}
+
+function parsePlan(json: Json): PlanMessage {
+  return {
+    kind: "plan",
+    proxy: json.oneOf("proxy", ["bricks", "slabs"]),
+    level: json.integer("level", 0),
+    bits: json.integer("bits", 0),
+    reason: json.text("reason"),
+    throughputBps: json.number("throughput_bps"),
+    bytes: json.number("bytes"),
+  };
+}
+
+function pair(values: readonly number[], name: string): readonly [number, number] {
+  if (values.length !== 2) throw new WireError(`${name} has ${values.length} numbers, expected 2`);
+  return [values[0], values[1]];
+}

@@ -1,0 +1,10 @@
+/** The view protocol (docs/src/view-protocol.md): bytes to typed messages and back. Owns no socket. */
+export * from "./bricks";
+export * from "./bulk";
+export * from "./control";
+export { WireError } from "./errors";
+export { halfFromNumber } from "./half";
+export type { BulkHeader } from "./header";
+export * from "./slabs";
+export * from "./still";
+export * from "./view";

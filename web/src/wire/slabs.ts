@@ -1,0 +1,92 @@
+import { undoDifferences8 } from "./differences";
+import { type BulkHeader, bulkCursor, readHeader } from "./header";
+import { unzstd } from "./zstd";
+
+/** The view a keyframe was made for; angles in degrees, lengths in world units. */
+export interface KeyCamera {
+  readonly azimuth: number;
+  readonly elevation: number;
+  readonly distance: number;
+  readonly fov: number;
+  readonly target: readonly [number, number, number];
+}
+
+/** A rectangle of texels of one slab, still compressed. */
+export interface PackedTile {
+  /** 0 is nearest to the key eye. */
+  readonly slab: number;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  readonly frame: Uint8Array;
+}
+
+export interface SlabsMessage {
+  readonly kind: "slabs";
+  readonly header: BulkHeader;
+  readonly camera: KeyCamera;
+  /** Width and height of each layer in rays. */
+  readonly rays: readonly [number, number];
+  readonly slabCount: number;
+  readonly near: number;
+  readonly far: number;
+  readonly tiles: readonly PackedTile[];
+}
+
+/** Texels of a tile per side without its overlap, and with it. */
+export const TILE_EDGE = 64;
+const TILE_EDGE_OVERLAPPED = 66;
+
+export function parseSlabs(bytes: Uint8Array): SlabsMessage {
+  const cursor = bulkCursor(bytes, "slabs");
+  const header = readHeader(cursor);
+  const angles = [0, 1, 2, 3].map(() => cursor.f32("key camera"));
+  const target = [0, 1, 2].map(() => cursor.f32("key target"));
+  const rays = [cursor.u16("width"), cursor.u16("height")] as const;
+  const slabCount = cursor.u16("slab count");
+  const tileCount = cursor.u16("tile count");
+  const near = cursor.f32("near");
+  const far = cursor.f32("far");
+  const [azimuth, elevation, distance, fov] = angles;
+  if (![...angles, ...target, near, far].every(Number.isFinite)) cursor.fail("the key camera is not finite");
+  if (rays[0] === 0 || rays[1] === 0 || slabCount === 0) cursor.fail("a keyframe without rays or slabs");
+  if (distance <= 0 || fov <= 0 || fov >= 180 || far < near) cursor.fail("an impossible key camera");
+  const tiles: PackedTile[] = [];
+  for (let i = 0; i < tileCount; i++) {
+    const tile = readTile(cursor);
+    if (tile.slab >= slabCount || tile.x + tile.width > rays[0] || tile.y + tile.height > rays[1]) {
+      cursor.fail(`tile at ${tile.x},${tile.y} of slab ${tile.slab} lies outside the keyframe`);
+    }
+    tiles.push(tile);
+  }
+  cursor.finish();
+  const camera = { azimuth, elevation, distance, fov, target: [target[0], target[1], target[2]] as const };
+  return { kind: "slabs", header, camera, rays, slabCount, near, far, tiles };
+}
+
+/** Five planes of a tile, differences undone: R, G, B, alpha low byte, alpha high byte. */
+export function unpackSlabTile(tile: PackedTile): Uint8Array {
+  return unpackPlanes(tile.frame, tile.width * tile.height, 5, `tile at ${tile.x},${tile.y} of slab ${tile.slab}`);
+}
+
+/** `planes` planes of `texels` bytes each from one zstd frame, differences undone within each plane. */
+export function unpackPlanes(frame: Uint8Array, texels: number, planes: number, what: string): Uint8Array {
+  const bytes = unzstd(frame, texels * planes, what);
+  for (let plane = 0; plane < planes; plane++) undoDifferences8(bytes, plane * texels, texels);
+  return bytes;
+}
+
+function readTile(cursor: ReturnType<typeof bulkCursor>): PackedTile {
+  const slab = cursor.u16("tile slab");
+  cursor.u16("tile padding");
+  const x = cursor.u16("tile x");
+  const y = cursor.u16("tile y");
+  const width = cursor.u16("tile width");
+  const height = cursor.u16("tile height");
+  if (width < 1 || height < 1 || width > TILE_EDGE_OVERLAPPED || height > TILE_EDGE_OVERLAPPED) {
+    cursor.fail(`tile of ${width}x${height} texels, expected 1 to ${TILE_EDGE_OVERLAPPED} a side`);
+  }
+  const length = cursor.u32("tile length");
+  return { slab, x, y, width, height, frame: cursor.bytes(length, "tile") };
+}

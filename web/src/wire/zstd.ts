@@ -1,0 +1,47 @@
+import { decompress } from "fzstd";
+import { WireError } from "./errors";
+
+const MAGIC = 0xfd2fb528;
+
+/**
+ * Decompresses one frame of exactly `size` bytes.
+ *
+ * The frame must state its size, which is compared with `size` before anything is allocated.
+ */
+export function unzstd(frame: Uint8Array, size: number, what: string): Uint8Array {
+  const stated = statedSize(frame, what);
+  if (stated !== size) {
+    throw new WireError(`${what}: the zstd frame holds ${stated} bytes where ${size} are due`);
+  }
+  const out = new Uint8Array(size);
+  let result: Uint8Array;
+  try {
+    result = decompress(frame, out);
+  } catch (cause) {
+    throw new WireError(`${what}: damaged zstd frame (${cause instanceof Error ? cause.message : String(cause)})`);
+  }
+  if (result.byteLength !== size) {
+    throw new WireError(`${what}: the zstd frame gave ${result.byteLength} bytes where ${size} are due`);
+  }
+  return result;
+}
+
+/** Frame_Content_Size of RFC 8878 section 3.1.1.1. */
+function statedSize(frame: Uint8Array, what: string): number {
+  const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+  if (frame.byteLength < 6 || view.getUint32(0, true) !== MAGIC) {
+    throw new WireError(`${what}: not a zstd frame`);
+  }
+  const descriptor = view.getUint8(4);
+  const singleSegment = (descriptor & 0x20) !== 0;
+  const sizeCode = descriptor >> 6;
+  const dictionaryBytes = [0, 1, 2, 4][descriptor & 3];
+  const at = 5 + (singleSegment ? 0 : 1) + dictionaryBytes;
+  const sizeBytes = sizeCode === 0 ? (singleSegment ? 1 : 0) : 1 << sizeCode;
+  if (sizeBytes === 0) throw new WireError(`${what}: the zstd frame does not state its size`);
+  if (at + sizeBytes > frame.byteLength) throw new WireError(`${what}: zstd frame cut short`);
+  if (sizeBytes === 1) return view.getUint8(at);
+  if (sizeBytes === 2) return view.getUint16(at, true) + 256;
+  if (sizeBytes === 4) return view.getUint32(at, true);
+  return Number(view.getBigUint64(at, true));
+}

@@ -1,0 +1,83 @@
+/** One data connection: receives bulk messages, acknowledges them, decodes them and hands them to the page. */
+import { decodeBrick, decodeTile } from "../volume/index";
+import { encodeAck, parseBulk, unpackStillTile, WireError } from "../wire/index";
+import type { BulkPart, FromWorker, ToWorker } from "./messages";
+
+interface WorkerScope {
+  postMessage(message: FromWorker, transfer: Transferable[]): void;
+  onmessage: ((event: MessageEvent<ToWorker>) => void) | null;
+}
+const scope = self as unknown as WorkerScope;
+
+let socket: WebSocket | null = null;
+
+scope.onmessage = ({ data }) => {
+  socket?.close();
+  socket = data.type === "open" ? open(data.url, data.epoch) : null;
+};
+
+function open(url: string, epoch: number): WebSocket {
+  const opened = new WebSocket(url);
+  opened.binaryType = "arraybuffer";
+  let received = 0;
+  opened.onclose = ({ reason, code }) => {
+    if (socket === opened) send({ epoch, type: "closed", reason: reason || `data connection closed (${code})` });
+  };
+  opened.onmessage = ({ data }: MessageEvent<unknown>) => {
+    if (!(data instanceof ArrayBuffer)) return refuse(opened, epoch, "a text message on a data connection");
+    received += data.byteLength;
+    opened.send(encodeAck(received));
+    send({ epoch, type: "received", bytes: data.byteLength });
+    try {
+      deliver(new Uint8Array(data), epoch);
+    } catch (error) {
+      refuse(opened, epoch, error instanceof WireError ? error.message : String(error));
+    }
+  };
+  return opened;
+}
+
+/** Close reasons are at most 123 bytes. */
+function refuse(opened: WebSocket, epoch: number, why: string): void {
+  if (socket !== opened) return;
+  socket = null;
+  opened.close(4008, why.slice(0, 100));
+  send({ epoch, type: "closed", reason: `the server sent a message this page cannot read: ${why}` });
+}
+
+function deliver(bytes: Uint8Array, epoch: number): void {
+  const message = parseBulk(bytes);
+  if (message === null) return;
+  const { header } = message;
+  switch (message.kind) {
+    case "bricks": {
+      const { level, bits, size, lo, hi } = message;
+      const bricks = message.bricks.map((brick) => decodeBrick(message, brick));
+      const buffers = bricks.flatMap((b) => [b.samples.buffer, b.ranges.min.buffer, b.ranges.max.buffer]);
+      return sendPart(epoch, { type: "bricks", header, level, bits, size, lo, hi, bricks }, buffers);
+    }
+    case "slabs": {
+      const { camera, rays, slabCount, near, far } = message;
+      const tiles = message.tiles.map(decodeTile);
+      const buffers = tiles.map((tile) => tile.texels.buffer);
+      return sendPart(epoch, { type: "slabs", header, camera, rays, slabCount, near, far, tiles }, buffers);
+    }
+    case "still": {
+      const { sequence, width, height } = message;
+      const tiles = message.tiles.map((tile) => {
+        const { x, y, width: w, height: h } = tile;
+        return { x, y, width: w, height: h, rgba: unpackStillTile(tile) };
+      });
+      const buffers = tiles.map((tile) => tile.rgba.buffer);
+      return sendPart(epoch, { type: "still", header, sequence, width, height, tiles }, buffers);
+    }
+  }
+}
+
+function sendPart(epoch: number, part: BulkPart, buffers: ArrayBufferLike[]): void {
+  scope.postMessage({ epoch, type: "part", part }, buffers as Transferable[]);
+}
+
+function send(message: FromWorker): void {
+  scope.postMessage(message, []);
+}

@@ -1,0 +1,53 @@
+import type { DecodedBrick, DecodedTile } from "../volume/index";
+import type { BulkHeader, KeyCamera } from "../wire/index";
+
+/** From the page to a worker. */
+export type ToWorker =
+  | { readonly type: "open"; readonly url: string; readonly epoch: number }
+  | { readonly type: "close" };
+
+export interface BricksPart {
+  readonly type: "bricks";
+  readonly header: BulkHeader;
+  readonly level: number;
+  readonly bits: number;
+  readonly size: readonly [number, number, number];
+  readonly lo: number;
+  readonly hi: number;
+  readonly bricks: readonly DecodedBrick[];
+}
+
+export interface SlabsPart {
+  readonly type: "slabs";
+  readonly header: BulkHeader;
+  readonly camera: KeyCamera;
+  readonly rays: readonly [number, number];
+  readonly slabCount: number;
+  readonly near: number;
+  readonly far: number;
+  readonly tiles: readonly DecodedTile[];
+}
+
+export interface StillPart {
+  readonly type: "still";
+  readonly header: BulkHeader;
+  readonly sequence: number;
+  readonly width: number;
+  readonly height: number;
+  readonly tiles: readonly {
+    readonly x: number;
+    readonly y: number;
+    readonly width: number;
+    readonly height: number;
+    readonly rgba: Uint8Array;
+  }[];
+}
+
+export type BulkPart = BricksPart | SlabsPart | StillPart;
+
+/** From a worker to the page; `epoch` is that of the connection it is about, so that a late one can be told. */
+export type FromWorker = { readonly epoch: number } & (
+  | { readonly type: "closed"; readonly reason: string }
+  | { readonly type: "received"; readonly bytes: number }
+  | { readonly type: "part"; readonly part: BulkPart }
+);

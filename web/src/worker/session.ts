@@ -1,0 +1,141 @@
+import { type ControlMessage, encodeView, parseControl, type ViewMessage, WireError } from "../wire/index";
+import type { BulkPart, FromWorker, ToWorker } from "./messages";
+
+type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
+
+export type ConnectionState =
+  | { readonly kind: "connecting" }
+  | { readonly kind: "open" }
+  | { readonly kind: "lost"; readonly reason: string; readonly attempt: number; readonly retryAt: number };
+
+export interface SessionEvents {
+  onState(state: ConnectionState): void;
+  /** A session has begun; everything known of an earlier one (sets, sequences acknowledged) is void. */
+  onWelcome(welcome: Welcome): void;
+  onControl(message: Exclude<ControlMessage, Welcome>): void;
+  onPart(part: BulkPart): void;
+  onReceived(bytes: number): void;
+}
+
+const FIRST_RETRY_MS = 300;
+const LONGEST_RETRY_MS = 4000;
+/** At most 30 views a second go to the server. */
+const VIEW_INTERVAL_MS = 34;
+
+/** The page's connections to the server: one for control, one worker per group; opened again when any of them is lost. */
+export class Session {
+  readonly #base: URL;
+  readonly #token: string;
+  readonly #events: SessionEvents;
+  #socket: WebSocket | null = null;
+  #workers: Worker[] = [];
+  #epoch = 0;
+  #attempt = 0;
+  #welcomed = false;
+  #view: ViewMessage | null = null;
+  #viewTimer: ReturnType<typeof setTimeout> | null = null;
+  #sentAt = 0;
+  #retryTimer: ReturnType<typeof setTimeout> | null = null;
+
+  /** `base`: the page's URL; the sockets are beside it. */
+  constructor(base: URL, token: string, events: SessionEvents) {
+    this.#base = base;
+    this.#token = token;
+    this.#events = events;
+  }
+
+  connect(): void {
+    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+    this.#retryTimer = null;
+    this.#events.onState({ kind: "connecting" });
+    const socket = new WebSocket(this.#url("session", {}));
+    socket.binaryType = "arraybuffer";
+    this.#socket = socket;
+    socket.onmessage = ({ data }: MessageEvent<unknown>) => {
+      if (socket === this.#socket) this.#receive(data);
+    };
+    socket.onclose = ({ reason }) => {
+      if (socket === this.#socket) this.#lose(reason || "the server does not answer");
+    };
+  }
+
+  /** Sends the newest view, now or as soon as the rate allows. */
+  send(view: ViewMessage): void {
+    this.#view = view;
+    if (this.#viewTimer !== null) return;
+    const wait = Math.max(0, this.#sentAt + VIEW_INTERVAL_MS - performance.now());
+    this.#viewTimer = setTimeout(() => {
+      this.#viewTimer = null;
+      this.#flush();
+    }, wait);
+  }
+
+  #flush(): void {
+    if (this.#view === null || !this.#welcomed || this.#socket?.readyState !== WebSocket.OPEN) return;
+    this.#sentAt = performance.now();
+    this.#socket.send(encodeView(this.#view));
+  }
+
+  #receive(data: unknown): void {
+    try {
+      if (!(data instanceof ArrayBuffer)) throw new WireError("a text message on the session");
+      const message = parseControl(new Uint8Array(data));
+      if (message === null) return;
+      if (message.kind !== "welcome") return this.#events.onControl(message);
+      this.#attempt = 0;
+      this.#welcomed = true;
+      this.#epoch += 1;
+      this.#openData(message);
+      this.#events.onState({ kind: "open" });
+      this.#events.onWelcome(message);
+      this.#flush();
+    } catch (error) {
+      this.#lose(error instanceof WireError ? error.message : String(error));
+    }
+  }
+
+  #openData(welcome: Welcome): void {
+    while (this.#workers.length > welcome.groups) this.#workers.pop()?.terminate();
+    while (this.#workers.length < welcome.groups) this.#workers.push(this.#startWorker());
+    this.#workers.forEach((worker, group) => {
+      const url = this.#url("data", { session: welcome.session, group: String(group) });
+      worker.postMessage({ type: "open", url, epoch: this.#epoch } satisfies ToWorker);
+    });
+  }
+
+  #startWorker(): Worker {
+    const worker = new Worker(new URL("./data-worker.ts", import.meta.url), { type: "module" });
+    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
+      if (!this.#welcomed || data.epoch !== this.#epoch) return;
+      switch (data.type) {
+        case "part":
+          return this.#events.onPart(data.part);
+        case "received":
+          return this.#events.onReceived(data.bytes);
+        case "closed":
+          return this.#lose(data.reason);
+      }
+    };
+    return worker;
+  }
+
+  #lose(reason: string): void {
+    const socket = this.#socket;
+    this.#socket = null;
+    this.#welcomed = false;
+    socket?.close();
+    for (const worker of this.#workers) worker.postMessage({ type: "close" } satisfies ToWorker);
+    this.#attempt += 1;
+    const wait = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#attempt - 1));
+    this.#events.onState({ kind: "lost", reason, attempt: this.#attempt, retryAt: performance.now() + wait });
+    this.#retryTimer = setTimeout(() => this.connect(), wait);
+  }
+
+  #url(path: string, more: Readonly<Record<string, string>>): string {
+    const url = new URL(path, this.#base);
+    url.protocol = this.#base.protocol === "https:" ? "wss:" : "ws:";
+    url.search = new URLSearchParams({ token: this.#token, ...more }).toString();
+    url.hash = "";
+    return url.href;
+  }
+}

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { basisOf, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
+import { Pacing } from "../../src/render/pacing";
+import { bricksReplace } from "../../src/render/selection";
+import { formatBytes, formatNumber, ticks } from "../../src/render/ticks";
+
+describe("camera", () => {
+  test("azimuth and elevation 0 look down from +z", () => {
+    const { eye, forward, right, up } = basisOf({ ...homeCamera(1.5), azimuth: 0, elevation: 0, distance: 3 });
+    expect([eye, forward, right, up].map((v) => v.map((n) => Math.round(n * 1e9) / 1e9 + 0))).toEqual([
+      [0, 0, 3],
+      [0, 0, -1],
+      [1, 0, 0],
+      [0, 1, 0],
+    ]);
+  });
+
+  test("orbiting stops short of the poles and wraps around", () => {
+    const camera = orbit(homeCamera(1.5), 350, 200);
+    expect(camera.elevation).toBeLessThan(90);
+    expect(camera.azimuth).toBe(20);
+  });
+
+  test("panning by a whole height moves the target by the height seen at its distance", () => {
+    const camera = { ...homeCamera(1.5), azimuth: 0, elevation: 0, distance: 3 };
+    expect(pan(camera, 0, 1).target[1]).toBeCloseTo(2 * 3 * Math.tan(Math.PI / 12));
+  });
+
+  test("zooming stays within reach", () => {
+    expect(zoom(homeCamera(1), 1e9).distance).toBeLessThan(100);
+    expect(zoom(homeCamera(1), 1e-9).distance).toBeGreaterThan(0);
+  });
+});
+
+describe("selection", () => {
+  const set = (id: number, step: number, level: number, field = 0) => ({ id, step, level, field });
+  const newest = { field: 0, step: null };
+
+  test("the finer level of a step replaces the coarser, never the reverse", () => {
+    expect(bricksReplace(set(1, 5, 2), set(2, 5, 0), newest)).toBe(true);
+    expect(bricksReplace(set(2, 5, 0), set(3, 5, 2), newest)).toBe(false);
+  });
+
+  test("a newer step replaces an older one, even coarser", () => {
+    expect(bricksReplace(set(2, 5, 0), set(3, 6, 2), newest)).toBe(true);
+  });
+
+  test("a late set of another step does not replace the one that is wanted", () => {
+    expect(bricksReplace(set(2, 5, 0), set(3, 9, 0), { field: 0, step: 5 })).toBe(false);
+    expect(bricksReplace(set(2, 9, 0), set(3, 5, 2), { field: 0, step: 5 })).toBe(true);
+  });
+
+  test("another field is shown only when it is wanted", () => {
+    expect(bricksReplace(set(2, 5, 0), set(3, 5, 2, 1), newest)).toBe(false);
+    expect(bricksReplace(set(2, 5, 0), set(3, 5, 2, 1), { field: 1, step: null })).toBe(true);
+  });
+});
+
+describe("pacing", () => {
+  test("slow pictures get smaller, fast ones come back to full resolution", () => {
+    const pacing = new Pacing();
+    for (let i = 0; i < 10; i++) pacing.record(1e6, 300);
+    const slow = pacing.scale(1e6, 30);
+    expect(slow ** 2 * 300).toBeLessThan(40);
+    for (let i = 0; i < 30; i++) pacing.record(1e6, 5);
+    expect(pacing.scale(1e6, 30)).toBe(1);
+  });
+
+  test("a cost near the budget does not make the resolution flicker", () => {
+    const pacing = new Pacing();
+    pacing.record(1e6, 40);
+    const first = pacing.scale(1e6, 30);
+    const seen = new Set<number>();
+    for (let i = 0; i < 20; i++) {
+      pacing.record(1e6, i % 2 ? 38 : 42);
+      seen.add(pacing.scale(1e6, 30));
+    }
+    expect([...seen]).toEqual([first]);
+  });
+});
+
+describe("numbers for people", () => {
+  test("ticks are round and lie inside", () => {
+    expect(ticks(-1, 1, 4).map((n) => n + 0)).toEqual([-1, -0.5, 0, 0.5, 1]);
+    expect(ticks(0.13, 63.5, 6)).toEqual([20, 40, 60]);
+    expect(ticks(5, 5, 4)).toEqual([5]);
+    expect(ticks(Number.NaN, 1, 4)).toEqual([]);
+  });
+
+  test("numbers are as short as their scale allows", () => {
+    expect([formatNumber(0.5, 2), formatNumber(-1, 2), formatNumber(100000, 1e5), formatNumber(1e-17, 2)]).toEqual([
+      "0.5",
+      "\u22121",
+      "1e5",
+      "0",
+    ]);
+    expect(formatBytes(2_345_678)).toBe("2.35 MB");
+  });
+});

@@ -1,0 +1,185 @@
+import { describe, expect, test } from "vitest";
+import {
+  ColourTable,
+  decodeBrick,
+  emptyDistances,
+  geometryOf,
+  LevelRanges,
+  NO_DATA,
+  TABLE_ENTRIES,
+  type TransferFunction,
+  tableIndexing,
+  textureFromWorld,
+  transferFromMessage,
+  transferToMessage,
+} from "../../src/volume/index";
+import { brickCellRanges } from "../../src/volume/ranges";
+import { type BricksMessage, halfFromNumber, type TransferPoint } from "../../src/wire/index";
+import { rawFrame } from "../wire/build";
+
+const grid = { size: [11, 21, 5], spacing: [2, 0.5, 1], origin: [5, 0, -1], unit: "mm", centering: "point" } as const;
+
+function numberFromHalf(bits: number): number {
+  const exponent = (bits >> 10) & 31;
+  const magnitude = exponent === 0 ? (bits & 1023) * 2 ** -24 : (1 + (bits & 1023) / 1024) * 2 ** (exponent - 15);
+  return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+describe("geometry", () => {
+  test("the longest edge is one and point samples reach the faces", () => {
+    const geometry = geometryOf(grid);
+    expect(geometry.edges).toEqual([1, 0.5, 0.2]);
+    expect(-0.5 * geometry.samplesPerWorld[0] + geometry.sampleOffset[0]).toBeCloseTo(0);
+    expect(0.5 * geometry.samplesPerWorld[0] + geometry.sampleOffset[0]).toBeCloseTo(10);
+    expect(geometry.spacing).toBeCloseTo(0.025);
+  });
+
+  test("sample i of level L sits at (i + 1/2) 2^L - 1/2", () => {
+    const geometry = geometryOf(grid);
+    const { scale, offset } = textureFromWorld(geometry, 1, [6, 11, 3]);
+    const world = (1.5 * 2 - 0.5 - geometry.sampleOffset[0]) / geometry.samplesPerWorld[0];
+    expect((world * scale[0] + offset[0]) * 6).toBeCloseTo(1.5);
+  });
+
+  test("cells lie half a cell inside the box", () => {
+    const geometry = geometryOf({ ...grid, centering: "cell" });
+    expect(geometry.physicalLo).toEqual([4, -0.25, -1.5]);
+    expect(-0.5 * geometry.samplesPerWorld[0] + geometry.sampleOffset[0]).toBeCloseTo(-0.5);
+  });
+});
+
+describe("half floats", () => {
+  test.each([0, 1, 0.5, 0.333251953125, 2 ** -14, 2 ** -24, -60000, 65504])("%f survives", (value) => {
+    expect(numberFromHalf(halfFromNumber(value))).toBe(value);
+  });
+
+  test("rounding is to nearest", () => {
+    for (let i = 0; i <= 1000; i++) {
+      const error = Math.abs(numberFromHalf(halfFromNumber(i / 1000)) - i / 1000);
+      expect(error).toBeLessThanOrEqual(2 ** -12);
+    }
+  });
+});
+
+describe("bricks", () => {
+  const message = (frame: Uint8Array): BricksMessage => ({
+    kind: "bricks",
+    header: { completes: true, field: 0, set: 1, step: 0, time: 0 },
+    level: 0,
+    bits: 8,
+    size: [4, 1, 1],
+    lo: 0,
+    hi: 4,
+    bricks: [{ lo: [0, 0, 0], size: [4, 1, 1], valueLo: 1, valueHi: 2, frame }],
+  });
+
+  test("codes become values normalised over the set's range, code 0 no data", () => {
+    const parsed = message(rawFrame([1, 254, 1, 0]));
+    const brick = decodeBrick(parsed, parsed.bricks[0]);
+    expect([...brick.samples].map(numberFromHalf)).toEqual([0.25, 0.5, NO_DATA, NO_DATA]);
+    expect([brick.ranges.min.at(-1), brick.ranges.max.at(-1)]).toEqual([0.25, 0.5]);
+  });
+
+  test("a brick without bytes is constant", () => {
+    const parsed = message(new Uint8Array(0));
+    expect([...decodeBrick(parsed, parsed.bricks[0]).samples].map(numberFromHalf)).toEqual([0.25, 0.25, 0.25, 0.25]);
+  });
+});
+
+describe("macrocell ranges", () => {
+  test("merged over bricks they bound every sample that interpolation in the macrocell reads", () => {
+    const size = [19, 12, 9] as const;
+    const at = (x: number, y: number, z: number) => 1 + ((x * 7 + y * 13 + z * 29) % 250);
+    const level = new LevelRanges(size);
+    for (const [x0, x1] of [
+      [0, 9],
+      [9, 19],
+    ]) {
+      const codes = new Uint8Array((x1 - x0) * 12 * 9);
+      let i = 0;
+      for (let z = 0; z < 9; z++) for (let y = 0; y < 12; y++) for (let x = x0; x < x1; x++) codes[i++] = at(x, y, z);
+      level.merge(brickCellRanges(codes, [x0, 0, 0], [x1 - x0, 12, 9], (code) => code));
+    }
+    for (let cz = 0; cz < 2; cz++) {
+      for (let cy = 0; cy < 2; cy++) {
+        for (let cx = 0; cx < 3; cx++) {
+          const values: number[] = [];
+          for (let z = 0; z < 9; z++) {
+            for (let y = 0; y < 12; y++) {
+              for (let x = 0; x < 19; x++) {
+                const inside = [
+                  [x, cx],
+                  [y, cy],
+                  [z, cz],
+                ].every(([s, c]) => s >= 8 * c - 1 && s <= 8 * c + 8);
+                if (inside) values.push(at(x, y, z));
+              }
+            }
+          }
+          const i = (cz * 2 + cy) * 3 + cx;
+          expect([level.min[i], level.max[i]]).toEqual([Math.min(...values), Math.max(...values)]);
+        }
+      }
+    }
+  });
+
+  test("distances count macrocells to the nearest visible one", () => {
+    const ranges = new LevelRanges([56, 8, 8]);
+    ranges.min.set([0, 0, 0.9, 0, 0, 0, 0]);
+    ranges.max.set([0, 0, 1, 0, 0, 0, 0]);
+    const table = new ColourTable(ramp, 1 / 128);
+    const distances = emptyDistances(ranges, table, tableIndexing(ramp, 0, 1));
+    expect([...distances]).toEqual([2, 1, 0, 1, 2, 3, 4]);
+  });
+});
+
+const ramp: TransferFunction = {
+  range: [0, 1],
+  colours: { kind: "map", name: "gray" },
+  opacity: [
+    [0, 0],
+    [0.5, 0],
+    [1, 0.5],
+  ],
+};
+
+describe("transfer function", () => {
+  test("opacity is corrected for the sampling distance", () => {
+    const table = new ColourTable(ramp, 1 / 64);
+    expect(table.texels[4 * (TABLE_ENTRIES - 1) + 3]).toBeCloseTo(1 - 0.5 ** 2);
+    expect([...table.texels.slice(-4)]).toEqual([0, 0, 0, 0]);
+  });
+
+  test("visibility of a range of values follows the opacity", () => {
+    const table = new ColourTable(ramp, 1 / 128);
+    expect(table.isVisible(0, 0.49 * TABLE_ENTRIES)).toBe(false);
+    expect(table.isVisible(0, 0.51 * TABLE_ENTRIES)).toBe(true);
+    expect(table.isVisible(-100, -50)).toBe(false);
+    expect(table.isVisible(2 * TABLE_ENTRIES, 3 * TABLE_ENTRIES)).toBe(true);
+  });
+
+  test("a received function survives the way through the editor", () => {
+    const points: TransferPoint[] = [
+      [0, 0.2, 0.3, 0.7, 0.5],
+      [0.25, 1, 1, 1, 0],
+      [1, 0.7, 0, 0.1, 0.5],
+    ];
+    expect(transferToMessage(transferFromMessage({ range: [-1, 1], points }))).toEqual({ range: [-1, 1], points });
+  });
+
+  test("a sharp edge of opacity keeps both its sides", () => {
+    const opacity = [
+      [0, 0],
+      [0.5, 0],
+      [0.5, 1],
+      [1, 1],
+    ] as const;
+    const message = transferToMessage({ range: [0, 1], colours: { kind: "map", name: "gray" }, opacity });
+    expect(message.points.map((point) => [point[0], point[4]])).toEqual(opacity.map((point) => [...point]));
+  });
+
+  test("a constant field does not divide by its empty range", () => {
+    const indexing = tableIndexing({ ...ramp, range: [5, 5] }, 5, 5);
+    expect(Number.isFinite(indexing.scale) && Number.isFinite(indexing.offset)).toBe(true);
+  });
+});

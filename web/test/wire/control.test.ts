@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import { encodeView, parseControl, WireError } from "../../src/wire/index";
+
+const welcome = {
+  protocol: 1,
+  server: "visapult 0.1.0",
+  session: "9f3c",
+  groups: 2,
+  source: {
+    name: "wave",
+    format: "demo",
+    live: true,
+    time_unit: "s",
+    times: [],
+    grid: { size: [8, 8, 4], spacing: [1, 1, 2], origin: [0, 0, 0], unit: "mm", centering: "cell" },
+    fields: [{ name: "pressure", unit: "Pa" }],
+  },
+  steps: { first: 0, last: 12 },
+};
+
+function control(kind: number, object: unknown): Uint8Array {
+  return Uint8Array.from([kind, ...new TextEncoder().encode(JSON.stringify(object))]);
+}
+
+test("reads a welcome and ignores members it does not know", () => {
+  const message = parseControl(control(1, { ...welcome, later: true }));
+  expect(message).toMatchObject({ kind: "welcome", groups: 2, steps: { first: 0, last: 12 } });
+  expect(message?.kind === "welcome" && message.source.grid.centering).toBe("cell");
+});
+
+test.each([
+  ["another protocol", { ...welcome, protocol: 2 }, /protocol 2/],
+  ["no groups", { ...welcome, groups: 0 }, /groups/],
+  [
+    "a grid without samples",
+    { ...welcome, source: { ...welcome.source, grid: { ...welcome.source.grid, size: [8, 0, 4] } } },
+    /grid size/,
+  ],
+  ["steps that end before they begin", { ...welcome, steps: { first: 3, last: 2 } }, /last/],
+])("a welcome with %s is refused", (_, object, reason) => {
+  expect(() => parseControl(control(1, object))).toThrow(reason);
+});
+
+test("a field without finite values has no range", () => {
+  const field = {
+    field: 0,
+    step: 1,
+    range: null,
+    histogram: [],
+    finite: 0,
+    missing: 8,
+    transfer_function: { range: null, points: [[0, 0, 0, 0, 0]] },
+  };
+  expect(parseControl(control(3, field))).toMatchObject({
+    kind: "field",
+    range: null,
+    transferFunction: { range: [0, 1] },
+  });
+});
+
+test("rubbish is refused with the reason", () => {
+  expect(() => parseControl(Uint8Array.from([1, 0xff, 0xfe]))).toThrow(WireError);
+  expect(() => parseControl(control(5, { severity: "loud", text: "x" }))).toThrow(/severity/);
+  expect(() => parseControl(control(3, { field: "0" }))).toThrow(WireError);
+});
+
+test("a message of an unknown kind is skipped", () => {
+  expect(parseControl(control(42, {}))).toBeNull();
+});
+
+test("a view is its kind and JSON", () => {
+  const view = {
+    sequence: 17,
+    camera: { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0] },
+    viewport: [1024, 768],
+    field: 0,
+    step: null,
+    moving: false,
+    proxy: "auto",
+    transfer_function: { range: [-1, 1], points: [[0, 0, 0, 0, 0]] },
+  } as const;
+  const bytes = encodeView(view);
+  expect(bytes[0]).toBe(64);
+  expect(JSON.parse(new TextDecoder().decode(bytes.subarray(1)))).toEqual(view);
+});

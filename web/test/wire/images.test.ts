@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { encodeAck, parseSlabs, parseStill, unpackSlabTile, unpackStillTile } from "../../src/wire/index";
+import { Bytes, rawFrame } from "./build";
+
+function slabs(frame: Uint8Array, slab = 1, x = 63): Bytes {
+  return new Bytes()
+    .header(17)
+    .f32(30, 20, 3, 30, 0, 0, 0)
+    .u16(128, 64)
+    .u16(2, 1)
+    .f32(2, 4)
+    .u16(slab, 0, x, 0, 2, 1)
+    .u32(frame.length)
+    .bytes(frame);
+}
+
+test("reads a keyframe and its tiles", () => {
+  const parsed = parseSlabs(slabs(rawFrame([10, 246, 1, 1, 5, 250, 255, 1, 127, 0])).done());
+  expect(parsed.camera).toEqual({ azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0] });
+  expect([parsed.rays, parsed.slabCount, parsed.near, parsed.far]).toEqual([[128, 64], 2, 2, 4]);
+  expect(parsed.tiles[0]).toMatchObject({ slab: 1, x: 63, y: 0, width: 2, height: 1 });
+  expect(unpackSlabTile(parsed.tiles[0])).toEqual(Uint8Array.from([10, 0, 1, 2, 5, 255, 255, 0, 127, 127]));
+});
+
+test("tiles outside the keyframe are refused", () => {
+  const frame = rawFrame(new Uint8Array(10));
+  expect(() => parseSlabs(slabs(frame, 2).done())).toThrow(/outside/);
+  expect(() => parseSlabs(slabs(frame, 1, 127).done())).toThrow(/outside/);
+});
+
+test("an impossible key camera is refused", () => {
+  const bytes = slabs(rawFrame(new Uint8Array(10))).done();
+  new DataView(bytes.buffer).setFloat32(36, Number.NaN, true);
+  expect(() => parseSlabs(bytes)).toThrow(/not finite/);
+});
+
+test("reads a still and interleaves its planes", () => {
+  const frame = rawFrame([1, 1, 9, 0, 255, 1, 4, 4]);
+  const bytes = new Bytes()
+    .header(18)
+    .u32(17)
+    .u16(8, 4)
+    .u16(1, 0)
+    .u16(6, 3, 2, 1)
+    .u32(frame.length)
+    .bytes(frame)
+    .done();
+  const parsed = parseStill(bytes);
+  expect([parsed.sequence, parsed.width, parsed.height]).toEqual([17, 8, 4]);
+  expect(unpackStillTile(parsed.tiles[0])).toEqual(Uint8Array.from([1, 9, 255, 4, 2, 9, 0, 8]));
+});
+
+test("an acknowledgement counts bytes in 64 bits", () => {
+  const bytes = encodeAck(2 ** 33 + 5);
+  expect([...bytes]).toEqual([65, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0]);
+});
