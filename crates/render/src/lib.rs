@@ -7,6 +7,7 @@ mod bricks;
 mod camera;
 mod codec;
 mod color_map;
+mod cpu;
 mod image;
 mod macrocells;
 mod paraview;
@@ -23,6 +24,7 @@ pub use bricks::{BRICK_EDGE, BrickError, CodeBits, EncodedBrick, Pyramid, encode
 pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;
+pub use cpu::{Caster, LayerPlanes, LayerTile, TileRect};
 pub use image::{Image, PngError};
 pub use quality::{Quality, SizeMismatch};
 pub use slabs::{
@@ -54,5 +56,5 @@ pub fn render_exact(
     height: usize,
     sample_step: f64,
 ) -> Rendering {
-    reference::render_reference(volume, camera, transfer_function, width, height, sample_step)
+    Caster::new(volume, transfer_function, sample_step).render(camera, width, height)
 }

@@ -10,7 +10,6 @@ use visapult_volume::{Block, ValueRange};
 #[derive(Clone, Debug)]
 pub(crate) struct Macrocells {
     /// Cubes along each axis.
-    #[expect(dead_code, reason = "empty space skipping reads it")]
     pub(crate) counts: [usize; 3],
     /// `[lo, hi]` of each cube.
     pub(crate) ranges: Vec<[f32; 2]>,
@@ -20,7 +19,7 @@ const NOTHING: [f32; 2] = [f32::INFINITY, f32::NEG_INFINITY];
 
 impl Macrocells {
     /// Cells along the edge of a cube.
-    pub(crate) const EDGE: usize = 8;
+    pub(crate) const EDGE: usize = 4;
 
     /// The macrocells of `block`, whose infinite values become NaN.
     pub(crate) fn of(block: &mut Block) -> Self {

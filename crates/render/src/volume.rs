@@ -14,6 +14,8 @@ pub struct Volume {
     decomposition: Decomposition,
     blocks: Vec<Block>,
     macrocells: Vec<Macrocells>,
+    /// Values of blocks that are one sample wide, doubled along x; empty for the others.
+    doubled: Vec<Vec<f32>>,
 }
 
 /// Why blocks do not make a volume.
@@ -82,7 +84,12 @@ impl Volume {
             }
         }
         let macrocells = blocks.iter_mut().map(Macrocells::of).collect();
-        Ok(Self { grid, decomposition, blocks, macrocells })
+        let double = |block: &Block| {
+            let thin = block.stored.size()[0] == 1;
+            if thin { block.values.iter().flat_map(|&value| [value; 2]).collect() } else { Vec::new() }
+        };
+        let doubled = blocks.iter().map(double).collect();
+        Ok(Self { grid, decomposition, blocks, macrocells, doubled })
     }
 
     /// A volume of one block: `values` of the whole grid, `[z, y, x]`.
@@ -117,9 +124,14 @@ impl Volume {
     }
 
     /// Smallest and largest values of small cubes of each block.
-    #[expect(dead_code, reason = "empty space skipping reads it")]
     pub(crate) fn macrocells(&self) -> &[Macrocells] {
         &self.macrocells
+    }
+
+    /// Values and size of a block's stored box, with at least two samples along x.
+    pub(crate) fn padded(&self, index: usize) -> (&[f32], [usize; 3]) {
+        let [nx, ny, nz] = self.blocks[index].stored.size();
+        if nx > 1 { (&self.blocks[index].values, [nx, ny, nz]) } else { (&self.doubled[index], [2, ny, nz]) }
     }
 
     /// Range of the finite values; `None` where there is none.

@@ -1,0 +1,20 @@
+//! The fast ray caster: packets of sixteen rays, vector units chosen at run time, empty space skipped.
+
+mod caster;
+mod dispatch;
+mod lanes;
+mod layers;
+mod march;
+mod occupancy;
+mod portable;
+mod rays;
+mod table;
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+pub use caster::Caster;
+pub use layers::{LayerPlanes, LayerTile, TileRect};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! How far from each place of a block the nearest visible value is: what lets rays skip empty space.
+
+use rayon::prelude::*;
+
+use super::table::Table;
+use crate::macrocells::Macrocells;
+
+/// Per cube `c` of a block: how many layers of cubes around the 2 x 2 x 2 cubes that start at `c` hold nothing visible,
+/// those eight included; 0 where one of the eight is visible.
+#[derive(Clone, Debug)]
+pub(crate) struct Occupancy {
+    counts: [usize; 3],
+    empty_layers: Vec<u8>,
+    /// How far, in samples, positions may be off from rounding.
+    slack: f32,
+}
+
+/// Where a packet's box of positions is at sample 0 and how it moves per sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sweep {
+    pub(crate) lo: [f32; 3],
+    pub(crate) hi: [f32; 3],
+    pub(crate) lo_step: [f32; 3],
+    pub(crate) hi_step: [f32; 3],
+}
+
+impl Occupancy {
+    /// Layers beyond which distance is not told apart.
+    const MAX_LAYERS: u8 = 15;
+
+    /// What of `cells` is visible through `table`.
+    pub(crate) fn new(cells: &Macrocells, table: &Table) -> Self {
+        let counts = cells.counts;
+        let mut occupied: Vec<u8> = cells.ranges.par_iter().map(|&range| u8::from(table.any_visible(range))).collect();
+        let mut spread = vec![0; occupied.len()];
+        for axis in 0..3 {
+            spread_along(&occupied, &mut spread, counts, axis, &[1]);
+            std::mem::swap(&mut occupied, &mut spread);
+        }
+        let mut empty_layers: Vec<u8> = occupied.iter().map(|&o| 1 - o).collect();
+        for _ in 1..Self::MAX_LAYERS {
+            for axis in 0..3 {
+                spread_along(&occupied, &mut spread, counts, axis, &[-1, 1]);
+                std::mem::swap(&mut occupied, &mut spread);
+            }
+            empty_layers.iter_mut().zip(&occupied).for_each(|(layers, &o)| *layers += 1 - o);
+        }
+        let longest = counts.into_iter().max().unwrap_or(1) * Macrocells::EDGE;
+        Self { counts, empty_layers, slack: 2e-3 + longest as f32 * 4.0 * f32::EPSILON }
+    }
+
+    /// How many samples from sample `at` on a packet may leave out; 0 where there may be something to see.
+    #[inline(always)]
+    pub(crate) fn empty_samples(&self, sweep: &Sweep, at: f32) -> f32 {
+        const EDGE: f32 = Macrocells::EDGE as f32;
+        let mut cube = [0_usize; 3];
+        let mut lo = [0.0_f32; 3];
+        for axis in 0..3 {
+            lo[axis] = sweep.lo[axis] + at * sweep.lo_step[axis] - self.slack;
+            cube[axis] = ((lo[axis] * (1.0 / EDGE)) as usize).min(self.counts[axis] - 1);
+        }
+        let layers = self.empty_layers[(cube[2] * self.counts[1] + cube[1]) * self.counts[0] + cube[0]];
+        if layers == 0 {
+            return 0.0;
+        }
+        let mut samples = f32::MAX;
+        for axis in 0..3 {
+            let hi = sweep.hi[axis] + at * sweep.hi_step[axis] + self.slack;
+            let first = cube[axis] as f32 - f32::from(layers) + 1.0;
+            let past = cube[axis] as f32 + f32::from(layers) + 1.0;
+            if past < self.counts[axis] as f32 {
+                let room = past * EDGE - hi;
+                if room < 0.0 {
+                    return 0.0;
+                }
+                if sweep.hi_step[axis] > 0.0 {
+                    samples = samples.min(room / sweep.hi_step[axis]);
+                }
+            }
+            if first > 0.0 && sweep.lo_step[axis] < 0.0 {
+                samples = samples.min((lo[axis] - first * EDGE).max(0.0) / -sweep.lo_step[axis]);
+            }
+        }
+        samples.floor().max(1.0)
+    }
+}
+
+/// `to[c] = from[c] | from[c + o]` for each offset `o` along `axis`.
+fn spread_along(from: &[u8], to: &mut [u8], counts: [usize; 3], axis: usize, offsets: &[isize]) {
+    to.copy_from_slice(from);
+    let stride: usize = counts[..axis].iter().product();
+    let span = stride * counts[axis];
+    for (to, from) in to.chunks_mut(span).zip(from.chunks(span)) {
+        for &offset in offsets {
+            let (target, source) = if offset > 0 {
+                (&mut to[..span - stride], &from[stride..])
+            } else {
+                (&mut to[stride..], &from[..span - stride])
+            };
+            target.iter_mut().zip(source).for_each(|(t, &s)| *t |= s);
+        }
+    }
+}

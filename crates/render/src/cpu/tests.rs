@@ -1,0 +1,202 @@
+//! The fast path against the reference, over fields, cameras, blocks and instruction sets.
+
+use visapult_volume::{Centering, Decomposition, Grid};
+
+use super::dispatch::InstructionSet;
+use super::{Caster, LayerPlanes, LayerTile, TileRect};
+use crate::reference::render_reference;
+use crate::testing::{Random, blocks_of};
+use crate::{Camera, Image, TransferFunction, Volume};
+
+/// PSNR in dB over all four channels, values in 0..=1.
+fn psnr(a: &Image, b: &Image) -> f64 {
+    let errors = a.rgba.as_flattened().iter().zip(b.rgba.as_flattened()).map(|(a, b)| f64::from(a - b).powi(2));
+    -10.0 * (errors.sum::<f64>() / (4 * a.rgba.len()) as f64).max(1e-30).log10()
+}
+
+fn values_of(size: [usize; 3], f: impl Fn([f32; 3]) -> f32) -> Vec<f32> {
+    let unit = |i: usize, n: usize| if n > 1 { i as f32 / (n - 1) as f32 - 0.5 } else { 0.0 };
+    let [nx, ny, nz] = size;
+    let at = |i: usize| [unit(i % nx, nx), unit(i / nx % ny, ny), unit(i / (nx * ny), nz)];
+    (0..nx * ny * nz).map(|i| f(at(i))).collect()
+}
+
+fn ripples([x, y, z]: [f32; 3]) -> f32 {
+    ((x * x + 1.3 * y * y + 0.8 * (z - 0.1).powi(2)).sqrt() * 25.0).sin() + 0.3 * (9.0 * x - 4.0 * z).cos()
+}
+
+fn soft() -> TransferFunction {
+    let points = vec![[0.0, 0.1, 0.2, 0.9, 0.1], [0.4, 0.9, 0.9, 0.8, 0.0], [1.0, 0.9, 0.1, 0.0, 0.3]];
+    TransferFunction { range: None, points }
+}
+
+fn shells() -> TransferFunction {
+    let shell =
+        |s: f32, r: f32, b: f32, a: f32| [[s - 0.01, r, 0.4, b, 0.0], [s, r, 0.4, b, a], [s + 0.01, r, 0.4, b, 0.0]];
+    let points = [shell(0.3, 0.1, 0.9, 0.5), shell(0.7, 1.0, 0.2, 0.9)].concat();
+    TransferFunction { range: None, points }
+}
+
+fn cameras() -> [Camera; 5] {
+    let camera = Camera::default();
+    [
+        camera,
+        Camera { azimuth_deg: 0.0, elevation_deg: 0.0, ..camera },
+        Camera { azimuth_deg: -140.0, elevation_deg: 90.0, fov_deg: 50.0, ..camera },
+        Camera { azimuth_deg: 200.0, elevation_deg: -35.0, distance: 0.35, fov_deg: 70.0, ..camera },
+        Camera { distance: 1.4, target: [0.3, -0.2, 0.1], ..camera },
+    ]
+}
+
+fn assert_like_reference(volume: &Volume, camera: &Camera, function: &TransferFunction, step: f64, floor: f64) {
+    let expected = render_reference(volume, camera, function, 75, 50, step);
+    for instruction_set in InstructionSet::available() {
+        let caster = Caster { instruction_set, ..Caster::new(volume, function, step) };
+        let rendering = caster.render(camera, 75, 50);
+        let psnr = psnr(&rendering.image, &expected.image);
+        assert!(psnr >= floor, "{psnr:.1} dB with {instruction_set:?}, {camera:?}");
+    }
+}
+
+#[test]
+fn agrees_with_the_reference_from_every_side() {
+    let size = [40, 33, 47];
+    let volume = Volume::whole(Grid::of_size(size), values_of(size, ripples)).unwrap();
+    for camera in cameras() {
+        assert_like_reference(&volume, &camera, &soft(), 1.0, 65.0);
+        assert_like_reference(&volume, &camera, &soft(), 0.3, 65.0);
+        assert_like_reference(&volume, &camera, &shells(), 1.0, 50.0);
+    }
+}
+
+#[test]
+fn agrees_with_the_reference_on_uneven_spacing_and_cells() {
+    let size = [30, 21, 12];
+    let spacing = [0.5, 1.0, 2.5];
+    for centering in [Centering::Point, Centering::Cell] {
+        let grid = Grid { spacing, centering, ..Grid::of_size(size) };
+        let volume = Volume::whole(grid, values_of(size, ripples)).unwrap();
+        for camera in cameras() {
+            assert_like_reference(&volume, &camera, &soft(), 1.0, 65.0);
+        }
+    }
+}
+
+#[test]
+fn agrees_with_the_reference_on_thin_grids() {
+    for size in [[1, 1, 1], [2, 1, 1], [1, 9, 9], [9, 1, 9], [9, 9, 1], [1, 1, 30], [2, 2, 2], [3, 50, 2]] {
+        let volume = Volume::whole(Grid::of_size(size), values_of(size, |[x, y, z]| x + 2.0 * y + 3.0 * z)).unwrap();
+        for camera in cameras() {
+            assert_like_reference(&volume, &camera, &soft(), 1.0, 60.0);
+        }
+    }
+}
+
+#[test]
+fn agrees_with_the_reference_on_noise_with_missing_values() {
+    let size = [37, 30, 26];
+    let mut random = Random::new(4);
+    let values = values_of(size, ripples).into_iter();
+    let values: Vec<f32> = values.map(|v| if random.unit() < 0.01 { f32::NAN } else { v + random.unit() }).collect();
+    let volume = Volume::whole(Grid::of_size(size), values).unwrap();
+    for camera in cameras() {
+        assert_like_reference(&volume, &camera, &soft(), 1.0, 55.0);
+    }
+}
+
+#[test]
+fn sparse_fields_lose_nothing_to_skipping() {
+    let size = [70, 64, 90];
+    let spots = [[0.2, 0.3, -0.4], [-0.41, 0.0, 0.1], [0.0, -0.49, 0.0_f32]];
+    let field = |p: [f32; 3]| {
+        let near = |s: &[f32; 3]| (0..3).map(|a| (p[a] - s[a]).powi(2)).sum::<f32>().sqrt() < 0.03;
+        f32::from(u8::from(spots.iter().any(near)))
+    };
+    let volume = Volume::whole(Grid::of_size(size), values_of(size, field)).unwrap();
+    let points = vec![[0.05, 1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0, 0.8]];
+    let function = TransferFunction { range: None, points };
+    for camera in cameras() {
+        assert_like_reference(&volume, &camera, &function, 1.0, 55.0);
+        let full = render_reference(&volume, &camera, &function, 64, 64, 1.0);
+        let skipped = Caster::new(&volume, &function, 1.0).render(&camera, 64, 64);
+        assert!(skipped.samples * 4 < full.samples, "{} of {}", skipped.samples, full.samples);
+    }
+}
+
+#[test]
+fn nothing_visible_gives_a_transparent_image() {
+    let size = [8, 8, 8];
+    let clear = TransferFunction { range: None, points: vec![[0.0, 1.0, 1.0, 1.0, 0.0]] };
+    let ripples = Volume::whole(Grid::of_size(size), values_of(size, ripples)).unwrap();
+    let missing = Volume::whole(Grid::of_size(size), vec![f32::INFINITY; 512]).unwrap();
+    for (volume, function) in [(&ripples, &clear), (&missing, &soft())] {
+        let rendering = Caster::new(volume, function, 1.0).render(&Camera::default(), 20, 10);
+        assert_eq!(rendering.image, Image::transparent(20, 10));
+        assert_eq!(rendering.samples, 0);
+    }
+}
+
+#[test]
+fn a_constant_field_shows_the_middle_of_the_transfer_function() {
+    let volume = Volume::whole(Grid::of_size([9, 9, 9]), vec![7.5; 729]).unwrap();
+    for camera in cameras() {
+        assert_like_reference(&volume, &camera, &soft(), 1.0, 70.0);
+    }
+}
+
+fn split(values: &[f32], grid: &Grid, count: usize) -> Volume {
+    let decomposition = Decomposition::new(grid.size, count, 1).unwrap();
+    Volume::new(grid.clone(), decomposition, blocks_of(values, grid.size, count, 1)).unwrap()
+}
+
+#[test]
+fn any_number_of_blocks_gives_the_image_of_one() {
+    let size = [45, 38, 51];
+    let grid = Grid::of_size(size);
+    let values = values_of(size, ripples);
+    let whole = split(&values, &grid, 1);
+    for camera in cameras() {
+        for function in [soft(), shells()] {
+            let expected = Caster::new(&whole, &function, 1.0).render(&camera, 90, 70);
+            for count in [2, 8, 27] {
+                let parts = split(&values, &grid, count);
+                let rendering = Caster::new(&parts, &function, 1.0).render(&camera, 90, 70);
+                let psnr = psnr(&rendering.image, &expected.image);
+                assert!(psnr >= 60.0, "{psnr:.1} dB with {count} blocks, {camera:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn layers_composite_to_the_image() {
+    let size = [40, 33, 47];
+    let (width, height) = (80, 60);
+    let values = values_of(size, ripples);
+    let function = soft();
+    for (count, normal) in [(1, None), (8, None), (1, Some([0.0, 0.0, -1.0])), (8, Some([-1.0, 0.0, 0.0]))] {
+        let volume = split(&values, &Grid::of_size(size), count);
+        let camera = Camera::default();
+        let expected = render_reference(&volume, &camera, &function, width, height, 1.0);
+        let caster = Caster::new(&volume, &function, 1.0);
+        let view = camera.view(width, height);
+        let planes = LayerPlanes { normal: normal.unwrap_or(view.forward), near: 2.0, far: 4.0, count: 23 };
+        let mut image = Image::transparent(width, height);
+        let mut tile = LayerTile::default();
+        for y in (0..height).step_by(33) {
+            for x in (0..width).step_by(33) {
+                let rect = TileRect { x, y, width: 33.min(width - x), height: 33.min(height - y) };
+                caster.march_layers(&view, &rect, &planes, &mut tile);
+                for layer in (0..planes.count).filter_map(|slab| tile.layer(slab)) {
+                    for (i, behind) in layer.iter().enumerate() {
+                        let front = &mut image.rgba[(y + i / rect.width) * width + x + i % rect.width];
+                        let through = 1.0 - front[3];
+                        front.iter_mut().zip(behind).for_each(|(f, b)| *f += through * b);
+                    }
+                }
+            }
+        }
+        let psnr = psnr(&image, &expected.image);
+        assert!(psnr >= 60.0, "{psnr:.1} dB with {count} blocks, normal {normal:?}");
+    }
+}
