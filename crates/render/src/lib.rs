@@ -24,7 +24,7 @@ pub use bricks::{BRICK_EDGE, BrickError, CodeBits, EncodedBrick, Pyramid, encode
 pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;
-pub use cpu::{Caster, LayerPlanes, LayerTile, TileRect};
+pub use cpu::{Caster, LayerCaster, LayerPlanes, LayerTile, TileRect};
 pub use image::{Image, PngError};
 pub use quality::{Quality, SizeMismatch};
 pub use slabs::{

@@ -18,11 +18,11 @@ const OPAQUE: f32 = 1.0 - 1.0 / 1024.0;
 
 /// A volume seen through a transfer function, ready to be cast from any side.
 pub struct Caster<'a> {
-    pub(super) volume: &'a Volume,
-    pub(super) dt: f64,
+    volume: &'a Volume,
+    dt: f64,
     /// `None` where the volume has no finite value: nothing is visible.
-    pub(super) visible: Option<Visible>,
-    pub(super) instruction_set: InstructionSet,
+    visible: Option<Visible>,
+    instruction_set: InstructionSet,
 }
 
 /// The transfer function's table, and what it shows of each block.
@@ -31,16 +31,28 @@ pub(super) struct Visible {
     pub(super) occupancies: Vec<Occupancy>,
 }
 
+impl Visible {
+    /// For samples that stand for a length `dt`; `None` where the volume has no finite value.
+    pub(super) fn new(volume: &Volume, transfer_function: &TransferFunction, dt: f64) -> Option<Self> {
+        let range = transfer_function.resolved_range(volume.range())?;
+        let table = Table::new(transfer_function, range, dt);
+        let occupancies = volume.macrocells().iter().map(|cells| Occupancy::new(cells, &table)).collect();
+        Some(Self { table, occupancies })
+    }
+}
+
 impl<'a> Caster<'a> {
     /// Prepares to cast rays with a sample every `sample_step` smallest spacings.
     pub fn new(volume: &'a Volume, transfer_function: &TransferFunction, sample_step: f64) -> Self {
         let dt = sample_step * volume.grid().world_step();
-        let visible = transfer_function.resolved_range(volume.range()).map(|range| {
-            let table = Table::new(transfer_function, range, dt);
-            let occupancies = volume.macrocells().iter().map(|cells| Occupancy::new(cells, &table)).collect();
-            Visible { table, occupancies }
-        });
+        let visible = Visible::new(volume, transfer_function, dt);
         Self { volume, dt, visible, instruction_set: InstructionSet::best() }
+    }
+
+    /// The same, on another instruction set than the best.
+    #[cfg(test)]
+    pub(super) fn on(self, instruction_set: InstructionSet) -> Self {
+        Self { instruction_set, ..self }
     }
 
     /// Casts one ray per pixel.
@@ -48,11 +60,11 @@ impl<'a> Caster<'a> {
         let view = camera.view(width, height);
         let mut image = Image::transparent(width, height);
         let Some(visible) = &self.visible else { return Rendering { image, samples: 0 } };
-        let scene = Scene::new(self, visible, &view);
+        let scene = Scene::new(self.volume, visible, &view);
         let samples = tiles_of(&mut image)
             .into_par_iter()
             .with_max_len(1)
-            .map(|tile| self.instruction_set.run(TileTask { scene: &scene, tile }))
+            .map(|tile| self.instruction_set.run(TileTask { scene: &scene, dt: self.dt, tile }))
             .sum();
         Rendering { image, samples }
     }
@@ -74,18 +86,16 @@ pub(super) struct SceneBlock<'a> {
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn new(caster: &'a Caster<'_>, visible: &'a Visible, view: &'a View) -> Self {
-        let volume = caster.volume;
+    pub(super) fn new(volume: &'a Volume, visible: &'a Visible, view: &'a View) -> Self {
         let grid = volume.grid();
-        let setup = RaySetup::new(view, grid, caster.dt);
-        let eye = std::array::from_fn(|axis| view.eye[axis] * setup.scale[axis] + setup.offset[axis]);
+        let setup = RaySetup::new(view, grid);
         let block = |index: usize| {
             let block = &volume.blocks()[index];
             let (values, size) = volume.padded(index);
             let scene = BlockScene { cells: Cells::new(values, size)?, occupancy: &visible.occupancies[index] };
             Some(SceneBlock { owned: block.owned, origin: block.stored.lo, scene })
         };
-        let blocks = volume.decomposition().front_to_back(eye).into_iter().filter_map(block).collect();
+        let blocks = volume.decomposition().front_to_back(setup.eye()).into_iter().filter_map(block).collect();
         Self { setup, table: &visible.table, bounds: grid.bounds(), blocks }
     }
 }
@@ -113,6 +123,7 @@ fn tiles_of(image: &mut Image) -> Vec<Tile<'_>> {
 
 struct TileTask<'a, 'b> {
     scene: &'a Scene<'a>,
+    dt: f64,
     tile: Tile<'b>,
 }
 
@@ -121,20 +132,21 @@ impl Task for TileTask<'_, '_> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> u64 {
-        let Self { scene, mut tile } = self;
+        let Self { scene, dt, mut tile } = self;
         let height = tile.rows.len();
         let width = tile.rows.first().map_or(0, |row| row.len());
         let mut samples = 0;
         for y in (0..height).step_by(PACKET_EDGE) {
             for x in (0..width).step_by(PACKET_EDGE) {
-                let rays = scene.setup.packet(tile.x + x, tile.y + y, [tile.x + width, tile.y + height]);
-                if rays.is_empty() {
+                let rays = scene.setup.exact([tile.x + x, tile.y + y], [tile.x + width, tile.y + height], dt);
+                if rays.range.is_empty() {
                     continue;
                 }
                 let mut colors = [[0.0; 4]; PACKET_EDGE * PACKET_EDGE];
                 for block in &scene.blocks {
-                    let range = rays.in_box(rays.all(), &block.owned, &scene.bounds);
-                    if let Some(lines) = rays.lines(&range, block.origin) {
+                    let range = rays.in_box(&block.owned, &scene.bounds);
+                    if !range.is_empty() {
+                        let lines = rays.lines(&range, block.origin);
                         samples += march(lanes, &block.scene, scene.table, &lines, &mut colors, OPAQUE);
                     }
                 }

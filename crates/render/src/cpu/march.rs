@@ -6,9 +6,10 @@ use super::rays::Lines;
 use super::table::Table;
 
 /// Samples between two looks at what lies ahead.
-const STRIDE: usize = 4;
+pub(crate) const STRIDE: usize = 4;
 
 /// A block as the kernel sees it.
+#[derive(Clone, Copy)]
 pub(crate) struct BlockScene<'a> {
     pub(crate) cells: Cells<'a>,
     pub(crate) occupancy: &'a Occupancy,
@@ -16,7 +17,7 @@ pub(crate) struct BlockScene<'a> {
 
 /// Composites the samples of `lines` behind `colors`; gives the number of samples taken.
 ///
-/// Ends early where every ray's opacity has reached `opaque`; above 1 it never does.
+/// Ends early where the opacity of every ray has reached `opaque`.
 #[inline(always)]
 pub(crate) fn march<L: Lanes>(
     lanes: L,
@@ -33,14 +34,15 @@ pub(crate) fn march<L: Lanes>(
     let (one, opaque) = (lanes.splat(1.0), lanes.splat(opaque));
     let mut front = lanes.load_colors(colors);
     let mut taken = lanes.splat(0.0);
+    let longest = lines.count.into_iter().fold(0.0, f32::max);
     let mut at = 0.0_f32;
-    while at < lines.longest {
+    while at < longest {
         let empty = block.occupancy.empty_samples(&sweep, at);
         if empty > 0.0 {
             at += empty;
             continue;
         }
-        let stretch = lanes.splat((lines.longest - at).min(STRIDE as f32));
+        let stretch = lanes.splat((longest - at).min(STRIDE as f32));
         let mut number = lanes.splat(at);
         taken = lanes.add(taken, lanes.max(lanes.splat(0.0), lanes.min(stretch, lanes.sub(count, number))));
         for _ in 0..STRIDE {
@@ -60,7 +62,7 @@ pub(crate) fn march<L: Lanes>(
 
 /// The box around the positions of all rays that have samples.
 #[inline(always)]
-fn sweep_of(lines: &Lines) -> Sweep {
+pub(crate) fn sweep_of(lines: &Lines) -> Sweep {
     let mut sweep = Sweep { lo: [0.0; 3], hi: [0.0; 3], lo_step: [0.0; 3], hi_step: [0.0; 3] };
     for axis in 0..3 {
         let (mut lo, mut hi, mut lo_step, mut hi_step) = (f32::MAX, f32::MIN, f32::MAX, f32::MIN);

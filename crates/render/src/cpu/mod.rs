@@ -14,7 +14,7 @@ mod table;
 mod avx512;
 
 pub use caster::Caster;
-pub use layers::{LayerPlanes, LayerTile, TileRect};
+pub use layers::{LayerCaster, LayerPlanes, LayerTile, TileRect};
 
 #[cfg(test)]
 mod tests;

@@ -2,11 +2,13 @@
 
 use visapult_volume::{Centering, Decomposition, Grid};
 
+use super::Caster;
 use super::dispatch::InstructionSet;
-use super::{Caster, LayerPlanes, LayerTile, TileRect};
+use super::layers::{LayerCaster, LayerPlanes, LayerTile, TileRect};
+use crate::camera::dot;
 use crate::reference::render_reference;
 use crate::testing::{Random, blocks_of};
-use crate::{Camera, Image, TransferFunction, Volume};
+use crate::{Camera, Image, TransferFunction, View, Volume};
 
 /// PSNR in dB over all four channels, values in 0..=1.
 fn psnr(a: &Image, b: &Image) -> f64 {
@@ -51,7 +53,7 @@ fn cameras() -> [Camera; 5] {
 fn assert_like_reference(volume: &Volume, camera: &Camera, function: &TransferFunction, step: f64, floor: f64) {
     let expected = render_reference(volume, camera, function, 75, 50, step);
     for instruction_set in InstructionSet::available() {
-        let caster = Caster { instruction_set, ..Caster::new(volume, function, step) };
+        let caster = Caster::new(volume, function, step).on(instruction_set);
         let rendering = caster.render(camera, 75, 50);
         let psnr = psnr(&rendering.image, &expected.image);
         assert!(psnr >= floor, "{psnr:.1} dB with {instruction_set:?}, {camera:?}");
@@ -168,35 +170,62 @@ fn any_number_of_blocks_gives_the_image_of_one() {
     }
 }
 
-#[test]
-fn layers_composite_to_the_image() {
-    let size = [40, 33, 47];
-    let (width, height) = (80, 60);
-    let values = values_of(size, ripples);
-    let function = soft();
-    for (count, normal) in [(1, None), (8, None), (1, Some([0.0, 0.0, -1.0])), (8, Some([-1.0, 0.0, 0.0]))] {
-        let volume = split(&values, &Grid::of_size(size), count);
-        let camera = Camera::default();
-        let expected = render_reference(&volume, &camera, &function, width, height, 1.0);
-        let caster = Caster::new(&volume, &function, 1.0);
-        let view = camera.view(width, height);
-        let planes = LayerPlanes { normal: normal.unwrap_or(view.forward), near: 2.0, far: 4.0, count: 23 };
-        let mut image = Image::transparent(width, height);
-        let mut tile = LayerTile::default();
-        for y in (0..height).step_by(33) {
-            for x in (0..width).step_by(33) {
-                let rect = TileRect { x, y, width: 33.min(width - x), height: 33.min(height - y) };
-                caster.march_layers(&view, &rect, &planes, &mut tile);
-                for layer in (0..planes.count).filter_map(|slab| tile.layer(slab)) {
-                    for (i, behind) in layer.iter().enumerate() {
-                        let front = &mut image.rgba[(y + i / rect.width) * width + x + i % rect.width];
-                        let through = 1.0 - front[3];
-                        front.iter_mut().zip(behind).for_each(|(f, b)| *f += through * b);
-                    }
+/// Casts all layers, and composites them with their opacity corrected for the length of each pixel's ray.
+fn flatten(caster: &LayerCaster<'_>, view: &View, planes: &LayerPlanes) -> Image {
+    let (width, height) = (view.width, view.height);
+    let mut image = Image::transparent(width, height);
+    let mut tile = LayerTile::default();
+    for y in (0..height).step_by(33) {
+        for x in (0..width).step_by(33) {
+            let rect = TileRect { x, y, width: 33.min(width - x), height: 33.min(height - y) };
+            caster.march(&rect, &mut tile);
+            for layer in (0..planes.count).filter_map(|slab| tile.layer(slab)) {
+                for (i, &[r, g, b, a]) in layer.iter().enumerate() {
+                    let (column, row) = (x + i % rect.width, y + i / rect.width);
+                    let cosine = dot(view.direction(column as f64 + 0.5, row as f64 + 0.5), planes.normal) as f32;
+                    let alpha = 1.0 - (1.0 - a).powf(1.0 / cosine);
+                    let scale = if a > 0.0 { alpha / a } else { 0.0 };
+                    let front = &mut image.rgba[row * width + column];
+                    let through = 1.0 - front[3];
+                    let behind = [r * scale, g * scale, b * scale, alpha];
+                    front.iter_mut().zip(behind).for_each(|(f, b)| *f += through * b);
                 }
             }
         }
-        let psnr = psnr(&image, &expected.image);
-        assert!(psnr >= 60.0, "{psnr:.1} dB with {count} blocks, normal {normal:?}");
     }
+    image
+}
+
+#[test]
+fn layers_composite_to_the_image_however_the_volume_is_split() {
+    let size = [40, 33, 47];
+    let values = values_of(size, ripples);
+    let function = soft();
+    let camera = Camera::default();
+    let view = camera.view(80, 60);
+    let expected = render_reference(&split(&values, &Grid::of_size(size), 1), &camera, &function, 80, 60, 0.25);
+    for normal in [view.forward, [0.0, 0.0, -1.0]] {
+        let planes = LayerPlanes { normal, near: 1.5, far: 4.0, count: 50, samples: 10 };
+        for instruction_set in InstructionSet::available() {
+            let images = [1, 8].map(|count| {
+                let volume = split(&values, &Grid::of_size(size), count);
+                let caster = LayerCaster::new(&volume, &function, view, planes).on(instruction_set);
+                flatten(&caster, &view, &planes)
+            });
+            let (to_reference, to_split) = (psnr(&images[0], &expected.image), psnr(&images[0], &images[1]));
+            assert!(to_reference >= 48.0, "{to_reference:.1} dB with {instruction_set:?}, normal {normal:?}");
+            assert!(to_split >= 80.0, "{to_split:.1} dB with {instruction_set:?}, normal {normal:?}");
+        }
+    }
+}
+
+#[test]
+fn layers_of_thin_slabs_and_of_nothing_are_empty_where_nothing_is_visible() {
+    let volume = Volume::whole(Grid::of_size([8, 8, 8]), vec![f32::NAN; 512]).unwrap();
+    let view = Camera::default().view(40, 40);
+    let planes = LayerPlanes { normal: view.forward, near: 2.0, far: 4.0, count: 9, samples: 1 };
+    let mut tile = LayerTile::default();
+    let rect = TileRect { x: 0, y: 0, width: 40, height: 40 };
+    assert_eq!(LayerCaster::new(&volume, &soft(), view, planes).march(&rect, &mut tile), 0);
+    assert!((0..9).all(|slab| tile.layer(slab).is_none()));
 }
