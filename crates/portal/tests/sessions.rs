@@ -1,0 +1,235 @@
+//! A real server and real WebSocket clients: what good pages get, and what bad ones are told.
+
+use std::net::TcpStream;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tungstenite::client::IntoClientRequest;
+use tungstenite::stream::MaybeTlsStream;
+use tungstenite::{Error, Message, WebSocket, connect};
+use visapult_pipeline::{BackEnd, BackEndConfig};
+use visapult_portal::{Portal, PortalConfig, Token};
+
+type Socket = WebSocket<MaybeTlsStream<TcpStream>>;
+
+const WELCOME: u8 = 1;
+const NOTICE_OF_VIEW: u8 = 64;
+const ACK: u8 = 65;
+const BRICKS: u8 = 16;
+const SLABS: u8 = 17;
+const STILL: u8 = 18;
+const HEADER_BYTES: usize = 24;
+/// Long enough that only something broken runs into it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Server {
+    authority: String,
+    token: String,
+}
+
+/// One server for all tests, on a file of 96 x 64 x 64 values, over two PEs.
+fn server() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let source = write_ramp(folder.path());
+        let config = BackEndConfig { source, pes: 2, threads: 2 };
+        let back_end = BackEnd::open(&config).unwrap();
+        let token = Token::fresh().unwrap();
+        let portal = Portal::bind(PortalConfig { port: Some(0), ..PortalConfig::with_token(token.clone()) }).unwrap();
+        let url = portal.url();
+        let authority = url.trim_start_matches("http://").split('/').next().unwrap().to_owned();
+        std::thread::spawn(move || {
+            let _keep = folder;
+            portal.serve(Arc::clone(&back_end), None).unwrap();
+        });
+        Server { authority, token: token.as_str().to_owned() }
+    })
+}
+
+fn write_ramp(folder: &std::path::Path) -> String {
+    let values: Vec<u8> = (0..64 * 64 * 96_u32).flat_map(|i| ((i % 96) as f32 / 95.0).to_le_bytes()).collect();
+    std::fs::write(folder.join("ramp.raw"), values).unwrap();
+    let path = folder.join("ramp.json");
+    let description = json!({"file": "ramp.raw", "size": [96, 64, 64], "type": "f32", "field": "ramp"});
+    std::fs::write(&path, description.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn open(path_and_query: &str) -> Result<Socket, Error> {
+    let (socket, _) = connect(format!("ws://{}{path_and_query}", server().authority))?;
+    if let MaybeTlsStream::Plain(stream) = socket.get_ref() {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    }
+    Ok(socket)
+}
+
+fn open_session() -> (Socket, Value) {
+    let mut socket = open(&format!("/session?token={}", server().token)).unwrap();
+    let welcome = next_control(&mut socket, WELCOME);
+    (socket, welcome)
+}
+
+fn open_data(welcome: &Value, group: usize) -> Socket {
+    let session = welcome["session"].as_str().unwrap();
+    open(&format!("/data?token={}&session={session}&group={group}", server().token)).unwrap()
+}
+
+fn next_control(socket: &mut Socket, kind: u8) -> Value {
+    loop {
+        if let Message::Binary(bytes) = socket.read().unwrap()
+            && bytes[0] == kind
+        {
+            return serde_json::from_slice(&bytes[1..]).unwrap();
+        }
+    }
+}
+
+fn view(change: impl FnOnce(&mut Value)) -> Message {
+    let mut view = json!({
+        "sequence": 1,
+        "camera": {"azimuth": 30, "elevation": 20, "distance": 3, "fov": 30, "target": [0, 0, 0]},
+        "viewport": [160, 120], "field": 0, "step": null, "moving": false, "proxy": "auto",
+        "transfer_function": {"range": [0, 1], "points": [[0, 0, 0, 0, 0], [1, 1, 1, 1, 0.5]]}
+    });
+    change(&mut view);
+    let mut bytes = vec![NOTICE_OF_VIEW];
+    bytes.extend(view.to_string().into_bytes());
+    Message::Binary(bytes.into())
+}
+
+/// Reads bulk messages, acknowledging each, until `enough` says so.
+fn read_bulk(socket: &mut Socket, mut enough: impl FnMut(&[u8]) -> bool) {
+    let mut received = 0_u64;
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
+        let Message::Binary(bytes) = socket.read().unwrap() else { continue };
+        received += bytes.len() as u64;
+        let mut ack = vec![ACK, 0, 0, 0];
+        ack.extend(received.to_le_bytes());
+        socket.send(Message::Binary(ack.into())).unwrap();
+        if enough(&bytes) {
+            return;
+        }
+    }
+    panic!("what was waited for did not come");
+}
+
+fn is_completing(bytes: &[u8], kind: u8) -> bool {
+    bytes[0] == kind && bytes[1] & 1 == 1
+}
+
+/// The reason with which the server closes the connection.
+fn reason_of_close(socket: &mut Socket) -> String {
+    loop {
+        match socket.read() {
+            Ok(Message::Close(frame)) => {
+                let frame = frame.expect("a reason is given");
+                assert_eq!(u16::from(frame.code), 1008);
+                return frame.reason.to_string();
+            }
+            Ok(_) => {}
+            Err(problem) => panic!("closed without a reason: {problem}"),
+        }
+    }
+}
+
+fn status_of_refusal(path_and_query: &str, origin: Option<&str>) -> u16 {
+    let mut request = format!("ws://{}{path_and_query}", server().authority).into_client_request().unwrap();
+    if let Some(origin) = origin {
+        request.headers_mut().insert("Origin", origin.parse().unwrap());
+    }
+    match connect(request) {
+        Err(Error::Http(response)) => response.status().as_u16(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_page_gets_bricks_from_coarse_to_fine_and_then_a_still() {
+    let (mut control, welcome) = open_session();
+    assert_eq!(welcome["source"]["grid"]["size"], json!([96, 64, 64]));
+    let mut data: Vec<Socket> = (0..2).map(|group| open_data(&welcome, group)).collect();
+    control.send(view(|_| {})).unwrap();
+    let field = next_control(&mut control, 3);
+    assert_eq!(field["range"], json!([0.0, 1.0]));
+    assert_eq!(field["finite"], 96 * 64 * 64);
+    for socket in &mut data {
+        let mut levels = Vec::new();
+        read_bulk(socket, |bytes| {
+            if is_completing(bytes, BRICKS) {
+                levels.push(bytes[HEADER_BYTES]);
+            }
+            is_completing(bytes, STILL)
+        });
+        assert!(levels.len() >= 2 && levels.is_sorted_by(|a, b| a >= b), "{levels:?}");
+        assert_eq!(levels.last(), Some(&0));
+    }
+}
+
+#[test]
+fn slabs_come_when_they_are_asked_for() {
+    let (mut control, welcome) = open_session();
+    let mut data: Vec<Socket> = (0..2).map(|group| open_data(&welcome, group)).collect();
+    control.send(view(|v| v["proxy"] = "slabs".into())).unwrap();
+    for socket in &mut data {
+        read_bulk(socket, |bytes| is_completing(bytes, SLABS));
+    }
+}
+
+#[test]
+fn a_page_that_never_acknowledges_is_sent_a_bounded_amount_and_disturbs_nobody() {
+    let (mut control, welcome) = open_session();
+    let mut silent = open_data(&welcome, 0);
+    control.send(view(|_| {})).unwrap();
+    let (mut other_control, other_welcome) = open_session();
+    let mut other: Vec<Socket> = (0..2).map(|group| open_data(&other_welcome, group)).collect();
+    other_control.send(view(|v| v["sequence"] = 9.into())).unwrap();
+    for socket in &mut other {
+        read_bulk(socket, |bytes| is_completing(bytes, STILL));
+    }
+    if let MaybeTlsStream::Plain(stream) = silent.get_ref() {
+        stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    }
+    let mut received = 0;
+    while let Ok(message) = silent.read() {
+        received += message.len();
+    }
+    assert!((1..2 << 20).contains(&received), "{received}");
+}
+
+#[test]
+fn strangers_are_refused_before_any_upgrade() {
+    let token = &server().token;
+    assert_eq!(status_of_refusal("/session", None), 403);
+    assert_eq!(status_of_refusal("/session?token=00", None), 403);
+    assert_eq!(status_of_refusal(&format!("/session?token={token}"), Some("https://evil.example")), 403);
+    assert_eq!(status_of_refusal(&format!("/data?token={token}&session=none&group=0"), None), 404);
+}
+
+#[test]
+fn rubbish_is_answered_with_one_reason() {
+    let (mut text, _) = open_session();
+    text.send(Message::Text("hello".into())).unwrap();
+    assert!(reason_of_close(&mut text).contains("binary"));
+
+    let (mut broken, _) = open_session();
+    broken.send(Message::Binary(vec![NOTICE_OF_VIEW, b'{', 0xff].into())).unwrap();
+    assert!(reason_of_close(&mut broken).contains("View"));
+
+    let (mut field, _) = open_session();
+    field.send(view(|v| v["field"] = 7.into())).unwrap();
+    assert!(reason_of_close(&mut field).contains("no field 7"));
+
+    let (_control, welcome) = open_session();
+    let mut lying = open_data(&welcome, 0);
+    let mut ack = vec![ACK, 0, 0, 0];
+    ack.extend(u64::MAX.to_le_bytes());
+    lying.send(Message::Binary(ack.into())).unwrap();
+    assert!(reason_of_close(&mut lying).contains("cannot be"));
+
+    let (_control, welcome) = open_session();
+    let mut beyond = open_data(&welcome, 9);
+    assert!(reason_of_close(&mut beyond).contains("no group 9"));
+}

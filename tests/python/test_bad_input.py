@@ -1,0 +1,116 @@
+"""Whatever is wrong with the input: one clear line, a non-zero exit, nothing written."""
+
+import gzip
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from conftest import run
+
+
+def bad_npy_header(path: Path) -> None:
+    np.save(path, np.zeros((4, 4, 4), np.float32))
+    path.write_bytes(path.read_bytes().replace(b"(4, 4, 4)", b"(9e9,4,4)"))
+
+
+def huge_npy(path: Path) -> None:
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (900000, 900000, 900000), }"
+    header += b" " * (128 - 10 - 1 - len(header)) + b"\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+
+
+def truncated_npy(path: Path) -> None:
+    np.save(path, np.zeros((16, 16, 16), np.float32))
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+CASES = {
+    "missing.npy": lambda path: None,
+    "empty.npy": lambda path: path.write_bytes(b""),
+    "rubbish.npy": lambda path: path.write_bytes(bytes(range(256)) * 8),
+    "header.npy": bad_npy_header,
+    "huge.npy": huge_npy,
+    "truncated.npy": truncated_npy,
+    "flat.npy": lambda path: np.save(path, np.zeros(8, np.float32)),
+    "complex.npy": lambda path: np.save(path, np.zeros((2, 2, 2), np.complex64)),
+    "zero.npy": lambda path: np.save(path, np.zeros((0, 4, 4), np.float32)),
+    "rubbish.nii": lambda path: path.write_bytes(b"\0" * 400),
+    "short.nii": lambda path: path.write_bytes(b"\x5c\x01\0\0"),
+    "rubbish.nii.gz": lambda path: path.write_bytes(b"not gzip"),
+    "short.nii.gz": lambda path: path.write_bytes(gzip.compress(b"\x5c\x01\0\0")),
+    "rubbish.h5": lambda path: path.write_bytes(b"not HDF5" * 100),
+    "rubbish.json": lambda path: path.write_text("{"),
+    "empty.zarr": lambda path: path.mkdir(),
+    "unknown.xyz": lambda path: path.write_text("?"),
+    "folder.npy": lambda path: path.mkdir(),
+}
+
+
+def assert_one_clear_line(stderr: str, *needles: str) -> None:
+    lines = [line for line in stderr.splitlines() if line]
+    assert len(lines) == 1, stderr
+    assert lines[0].startswith("visapult: "), stderr
+    assert "panicked" not in stderr
+    for needle in needles:
+        assert needle in stderr
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_files_that_are_not_what_they_seem(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    CASES[name](path)
+    for command in (["info", path], ["render", path, "--out", tmp_path / "out.png"], ["view", path, "--port", 0]):
+        finished = run(*command, check=False)
+        assert finished.returncode not in (0, 101)
+        assert_one_clear_line(finished.stderr, name)
+    assert not (tmp_path / "out.png").exists()
+
+
+def test_a_missing_dataset_is_answered_with_those_there_are(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file["density"] = np.zeros((4, 4, 4), np.float32)
+    finished = run("info", f"{tmp_path / 'run.h5'}:/pressure", check=False)
+    assert finished.returncode != 0
+    assert_one_clear_line(finished.stderr, "pressure", "density")
+
+
+@pytest.mark.parametrize("values", [np.nan, np.inf, 7.0])
+def test_fields_without_contrast_render_and_say_so(values: float, tmp_path: Path) -> None:
+    np.save(tmp_path / "flat.npy", np.full((8, 8, 8), values, np.float32))
+    run("render", tmp_path / "flat.npy", "--out", tmp_path / "flat.png")
+    told = run("info", tmp_path / "flat.npy").stdout
+    assert ("7 to 7" if values == 7.0 else "no finite value") in told
+
+
+@pytest.mark.parametrize(
+    ("options", "needle"),
+    [
+        (["--field", "nothing"], "nothing"),
+        (["--time-step", "99"], "99"),
+        (["--tf", "missing.json"], "missing.json"),
+        (["--sample-step", "0"], "sample-step"),
+        (["--distance", "-1"], "distance"),
+        (["--pes", "4096"], "PEs"),
+        (["--proxy", "bricks", "--bricks-level", "40"], "level"),
+    ],
+)
+def test_options_that_do_not_fit(options: list[str], needle: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "field.npy", np.random.default_rng(1).random((8, 8, 8), np.float32))
+    finished = run("render", tmp_path / "field.npy", "--out", tmp_path / "out.png", *options, check=False)
+    assert finished.returncode not in (0, 101)
+    assert_one_clear_line(finished.stderr, needle)
+
+
+def test_an_unknown_demo_option_is_answered_with_those_there_are() -> None:
+    finished = run("info", "demo:wave?m=3", check=False)
+    assert finished.returncode != 0
+    assert_one_clear_line(finished.stderr, "m", "rate")
+
+
+def test_a_picture_that_cannot_be_written_is_an_error(volume: np.ndarray, tmp_path: Path) -> None:
+    np.save(tmp_path / "field.npy", volume)
+    finished = run("render", tmp_path / "field.npy", "--out", tmp_path / "no" / "folder.png", check=False)
+    assert finished.returncode != 0
+    assert_one_clear_line(finished.stderr, "folder.png")

@@ -1,0 +1,71 @@
+"""One volume in four formats, each written by the format's own tool, gives one image."""
+
+from pathlib import Path
+
+import h5py
+import nibabel
+import numpy as np
+import pytest
+import zarr
+
+from conftest import run
+from images import read_png
+
+
+@pytest.fixture(scope="session")
+def sources(volume: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("sources")
+    return {
+        "npy": write_npy(folder, volume),
+        "nifti": write_nifti(folder, volume, "volume.nii"),
+        "nifti_gz": write_nifti(folder, volume, "volume.nii.gz"),
+        "hdf5": write_hdf5(folder, volume),
+        "zarr2": write_zarr(folder, volume, 2),
+        "zarr3": write_zarr(folder, volume, 3),
+    }
+
+
+def write_npy(folder: Path, volume: np.ndarray) -> str:
+    np.save(folder / "volume.npy", volume)
+    return str(folder / "volume.npy")
+
+
+def write_nifti(folder: Path, volume: np.ndarray, name: str) -> str:
+    nibabel.Nifti1Image(volume.transpose(2, 1, 0), np.eye(4)).to_filename(folder / name)
+    return str(folder / name)
+
+
+def write_hdf5(folder: Path, volume: np.ndarray) -> str:
+    with h5py.File(folder / "volume.h5", "w") as file:
+        file.create_dataset("density", data=volume, chunks=(16, 16, 16), compression="gzip", shuffle=True)
+    return f"{folder / 'volume.h5'}:/density"
+
+
+def write_zarr(folder: Path, volume: np.ndarray, version: int) -> str:
+    path = folder / f"volume{version}.zarr"
+    array = zarr.create_array(str(path), shape=volume.shape, chunks=(16, 16, 16), dtype="f4", zarr_format=version)
+    array[:] = volume
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def reference_image(sources: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
+    out = tmp_path_factory.mktemp("reference") / "npy.png"
+    run("render", sources["npy"], "--out", out, "--size", "200x160")
+    return read_png(out)
+
+
+@pytest.mark.parametrize("format_name", ["nifti", "nifti_gz", "hdf5", "zarr2", "zarr3"])
+def test_every_format_gives_the_image_of_npy(
+    format_name: str, sources: dict[str, str], reference_image: np.ndarray, tmp_path: Path
+) -> None:
+    assert reference_image.max() > 100, "the picture must show something"
+    run("render", sources[format_name], "--out", tmp_path / "image.png", "--size", "200x160")
+    np.testing.assert_array_equal(read_png(tmp_path / "image.png"), reference_image)
+
+
+@pytest.mark.parametrize("format_name", ["npy", "nifti", "hdf5", "zarr2", "zarr3"])
+def test_info_tells_size_and_range(format_name: str, sources: dict[str, str], volume: np.ndarray) -> None:
+    told = run("info", sources[format_name]).stdout
+    assert "48 x 40 x 56" in told
+    assert f"{volume.max():.4f}"[:5] in told

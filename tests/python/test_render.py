@@ -1,0 +1,50 @@
+"""Images held against each other: PEs, steps, proxies."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import run
+from images import psnr, read_png
+
+
+@pytest.fixture(scope="session")
+def source(volume: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("render") / "volume.npy"
+    np.save(path, volume)
+    return str(path)
+
+
+def image_of(source: str, folder: Path, *options: object) -> np.ndarray:
+    run("render", source, "--out", folder / "image.png", "--size", "192x192", *options)
+    return read_png(folder / "image.png")
+
+
+@pytest.mark.parametrize("pes", [2, 8])
+def test_any_number_of_pes_gives_one_image(pes: int, source: str, tmp_path: Path) -> None:
+    assert psnr(image_of(source, tmp_path, "--pes", pes), image_of(source, tmp_path)) >= 60
+
+
+def test_slabs_and_bricks_come_close_to_the_exact_image(source: str, tmp_path: Path) -> None:
+    exact = image_of(source, tmp_path, "--az", 45, "--sample-step", 0.5)
+    bricks = image_of(source, tmp_path, "--az", 45, "--sample-step", 0.5, "--proxy", "bricks")
+    slabs = image_of(source, tmp_path, "--az", 45, "--proxy", "slabs", "--key-az", 30)
+    assert psnr(bricks, exact) >= 40
+    assert psnr(slabs, exact) >= 35
+
+
+def test_the_cost_is_told(source: str, tmp_path: Path) -> None:
+    image_of(source, tmp_path, "--json", tmp_path / "cost.json", "--threads", 1)
+    cost = json.loads((tmp_path / "cost.json").read_text())
+    assert {"load", "render", "encode", "total"} <= cost["seconds"].keys()
+    assert cost["samples"] > 0
+    assert cost["threads"] == 1
+    assert cost["wire_bytes"] > 0
+    assert cost["peak_bytes"] > 48 * 40 * 56 * 4
+
+
+def test_the_live_wave_can_be_rendered_at_a_step(tmp_path: Path) -> None:
+    run("render", "demo:wave?n=32", "--time-step", 20, "--out", tmp_path / "wave.png", "--size", "128x128")
+    assert read_png(tmp_path / "wave.png").max() > 30
