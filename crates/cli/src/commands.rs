@@ -94,9 +94,7 @@ fn render_config(options: &RenderOptions) -> Result<RenderConfig> {
     let proxy = match options.proxy {
         ProxyName::Exact => RenderProxy::Exact,
         ProxyName::Bricks => RenderProxy::Bricks { level: options.bricks_level },
-        ProxyName::Slabs => {
-            RenderProxy::Slabs { key_deg: [options.key_az, options.key_el], slabs: usize::from(options.slabs) }
-        }
+        ProxyName::Slabs => RenderProxy::Slabs { key_deg: [options.key_az, options.key_el], slabs: options.slabs },
     };
     Ok(RenderConfig {
         back_end: BackEndConfig {

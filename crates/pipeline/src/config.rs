@@ -28,7 +28,7 @@ pub enum RenderProxy {
         /// Azimuth and elevation of the key view, in degrees.
         key_deg: [f64; 2],
         /// Number of slabs.
-        slabs: usize,
+        slabs: u16,
     },
 }
 

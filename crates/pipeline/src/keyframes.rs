@@ -5,16 +5,14 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use rayon::prelude::*;
-use visapult_render::{CodeBits, EncodedBrick, Still, TransferFunction, encode_level, render_exact};
+use visapult_render::{
+    CodeBits, EncodedBrick, KeyView, Still, TransferFunction, encode_level, make_slabs, render_exact,
+};
 use visapult_volume::coarsened_size;
 
 use crate::step_store::{LoadedStep, lock};
-use crate::wire::{BulkBody, View, bricks_bodies, still_bodies};
+use crate::wire::{BulkBody, View, bricks_bodies, slab_bodies, still_bodies};
 
-/// Rays across and down of a slab keyframe's layers.
-const SLAB_RAYS: usize = 512;
-/// Slabs of a keyframe.
-pub(crate) const SLABS: usize = 64;
 /// Slab keyframes kept per step.
 const KEYFRAMES_KEPT: usize = 4;
 
@@ -94,12 +92,8 @@ fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize) -
     Encoded::new(bricks_bodies(level, bits.bits(), size, range, &of_group))
 }
 
-fn encode_slabs(_step: &LoadedStep, _view: &View, _groups: usize) -> Arc<Encoded> {
-    Encoded::new(vec![])
-}
-#[cfg(any())]
 fn encode_slabs(step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
-    let key_view = KeyView { camera: view.camera, width: SLAB_RAYS, height: SLAB_RAYS, slabs: SLABS };
+    let key_view = KeyView::new(view.camera);
     let transfer_function = resolved(step, &view.transfer_function);
     let keyframe = make_slabs(&step.volume, &key_view, &transfer_function, 1.0);
     Encoded::new(slab_bodies(&keyframe, groups))

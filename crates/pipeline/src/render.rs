@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use visapult_render::{Image, TransferFunction, render_exact};
+use visapult_render::{Camera, Image, KeyView, SlabStack, TransferFunction, make_slabs, render_exact};
 use visapult_volume::StepIndex;
 
 use crate::back_end::BackEnd;
@@ -149,10 +149,43 @@ fn cast(step: &LoadedStep, config: &RenderConfig, transfer_function: &TransferFu
                 render_seconds: started.elapsed().as_secs_f64(),
             })
         }
-        RenderProxy::Bricks { .. } | RenderProxy::Slabs { .. } => {
-            Err(PipelineError::Option("proxies cannot be rendered yet".to_owned()))
-        }
+        RenderProxy::Bricks { level } => cast_bricks(step, config, transfer_function, level),
+        RenderProxy::Slabs { key_deg, slabs } => cast_slabs(step, config, transfer_function, key_deg, slabs),
     }
+}
+
+fn cast_slabs(
+    step: &LoadedStep,
+    config: &RenderConfig,
+    transfer_function: &TransferFunction,
+    key_deg: [f64; 2],
+    slabs: u16,
+) -> Result<Cast, PipelineError> {
+    let [width, height] = config.size;
+    let started = Instant::now();
+    let camera = Camera { azimuth_deg: key_deg[0], elevation_deg: key_deg[1], ..config.camera };
+    let key_view = KeyView { slabs, ..KeyView::new(camera) };
+    let keyframe = make_slabs(&step.volume, &key_view, transfer_function, config.sample_step);
+    let proxy_seconds = started.elapsed().as_secs_f64();
+    let stack = SlabStack::from_keyframe(&keyframe).map_err(|e| PipelineError::Option(e.to_string()))?;
+    let image = stack.render(&config.camera, width, height);
+    Ok(Cast {
+        image,
+        samples: keyframe.samples,
+        wire_bytes: keyframe.wire_bytes() as u64,
+        proxy_seconds,
+        render_seconds: started.elapsed().as_secs_f64() - proxy_seconds,
+    })
+}
+
+fn cast_bricks(
+    step: &LoadedStep,
+    config: &RenderConfig,
+    transfer_function: &TransferFunction,
+    level: u32,
+) -> Result<Cast, PipelineError> {
+    let _ = (step, config, transfer_function);
+    Err(PipelineError::Option(format!("level {level} pending")))
 }
 
 fn proxy_name(proxy: RenderProxy) -> &'static str {

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-#[cfg(any())]
-use visapult_render::{Camera, SlabKeyframe, SlabTile};
-use visapult_render::{EncodedBrick, Still, StillTile};
+use visapult_render::{Camera, EncodedBrick, SlabKeyframe, SlabTile, Still, StillTile};
 use visapult_volume::StepIndex;
 
 /// Bytes of payload after which a new message is begun: small enough to interleave, large enough to be cheap.
@@ -104,19 +102,21 @@ pub fn bricks_bodies(
     })
 }
 
-#[cfg(any())]
 /// Bodies of a slab keyframe, its tiles dealt to `groups` data connections in turn.
 pub fn slab_bodies(keyframe: &SlabKeyframe, groups: usize) -> Vec<BulkBody> {
+    let geometry = &keyframe.geometry;
     let prefix = |count: u16| {
         let mut bytes = Vec::new();
         push_camera(&mut bytes, &keyframe.camera);
-        push_u16s(&mut bytes, &[keyframe.width, keyframe.height, keyframe.slabs]);
-        bytes.extend(count.to_le_bytes());
-        push_f32s(&mut bytes, &[keyframe.near, keyframe.far]);
+        for n in [geometry.width, geometry.height, geometry.slabs, count] {
+            bytes.extend(n.to_le_bytes());
+        }
+        push_f32s(&mut bytes, &geometry.normal);
+        push_f32s(&mut bytes, &[geometry.near, geometry.far]);
         bytes
     };
     bodies_of_groups(&dealt(&keyframe.tiles, groups), prefix, |bytes, tile: &&SlabTile| {
-        for n in [tile.slab, 0, tile.x, tile.y, tile.width, tile.height] {
+        for n in [tile.slab, 0].iter().chain(&tile.lo).chain(&tile.size) {
             bytes.extend(n.to_le_bytes());
         }
         push_payload(bytes, &tile.payload);
@@ -186,7 +186,6 @@ fn interleaved(bodies: Vec<BulkBody>, groups: usize) -> Vec<BulkBody> {
     placed.into_iter().map(|(_, body)| body).collect()
 }
 
-#[cfg(any())]
 fn push_camera(bytes: &mut Vec<u8>, camera: &Camera) {
     let angles = [camera.azimuth_deg, camera.elevation_deg, camera.distance, camera.fov_deg];
     push_f32s(bytes, &angles.map(|v| v as f32));

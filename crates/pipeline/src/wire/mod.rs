@@ -5,7 +5,7 @@
 mod bulk;
 mod control;
 
-pub use bulk::{BulkBody, BulkHeader, BulkKind, bricks_bodies, still_bodies};
+pub use bulk::{BulkBody, BulkHeader, BulkKind, bricks_bodies, slab_bodies, still_bodies};
 pub use control::{
     Ack, Field, FieldName, FromPage, GridShape, MAX_CONTROL_BYTES, Notice, Plan, ProxyChoice, ProxyKind, Severity,
     SourceShape, Steps, ToPage, View, Viewport, Welcome, WireError,

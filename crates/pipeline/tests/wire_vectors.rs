@@ -1,0 +1,214 @@
+//! The vectors in `testdata/wire/`: what this code sends must be those bytes, and must mean what the `.json` beside them says.
+//!
+//! The page's tests read the same files. `VISAPULT_BLESS=1` writes them anew.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use visapult_pipeline::wire::{
+    Ack, BulkHeader, BulkKind, Field, FieldName, FromPage, GridShape, Notice, Plan, ProxyChoice, ProxyKind, Severity,
+    SourceShape, Steps, ToPage, Welcome, bricks_bodies, slab_bodies, still_bodies,
+};
+use visapult_render::{
+    Camera, CodeBits, Image, KeyView, PlaneDecoder, Pyramid, Still, TransferFunction, Volume, encode_level, make_slabs,
+};
+use visapult_volume::{Grid, ValueRange};
+
+const SIZE: [usize; 3] = [6, 5, 4];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/wire")
+}
+
+/// Holds `bytes` and `meaning` against the files of that name, or writes them.
+fn hold(name: &str, bytes: &[u8], meaning: &Value) {
+    let (binary, text) = (folder().join(format!("{name}.bin")), folder().join(format!("{name}.json")));
+    let meaning = serde_json::to_string(meaning).unwrap() + "\n";
+    if std::env::var_os("VISAPULT_BLESS").is_some() {
+        fs::create_dir_all(folder()).unwrap();
+        fs::write(&binary, bytes).unwrap();
+        fs::write(&text, &meaning).unwrap();
+    }
+    assert_eq!(fs::read(&binary).unwrap(), bytes, "{name}.bin differs from what is sent now");
+    assert_eq!(fs::read_to_string(&text).unwrap(), meaning, "{name}.json differs from what is meant now");
+}
+
+/// A small field with missing values, exact in eighths.
+fn volume() -> Volume {
+    let [nx, ny, nz] = SIZE;
+    let mut values: Vec<f32> =
+        (0..nx * ny * nz).map(|i| ((i % nx) * (i % nx) + i / nx % ny) as f32 / 8.0 - (i / (nx * ny)) as f32).collect();
+    values[7] = f32::NAN;
+    values[8] = f32::INFINITY;
+    Volume::whole(Grid::of_size(SIZE), values).unwrap()
+}
+
+fn header(kind: BulkKind) -> BulkHeader {
+    BulkHeader { kind, completes: true, field: 1, set: 0x0102_0304, step: 5_000_000_000, time: 0.25 }
+}
+
+fn header_meaning() -> Value {
+    json!({"completes": true, "field": 1, "set": 0x0102_0304, "step": 5_000_000_000_u64, "time": 0.25})
+}
+
+/// A number as JSON can hold it: no data is null.
+fn number(value: f32) -> Value {
+    if value.is_finite() { json!(value) } else { Value::Null }
+}
+
+fn hold_bricks(name: &str, level: u32, bits: CodeBits) {
+    let volume = volume();
+    let block = &volume.blocks()[0];
+    let bricks = encode_level(block, &Pyramid::of(block, 2), level, bits);
+    let range = volume.range().map(|r| [r.lo, r.hi]);
+    let size = visapult_volume::coarsened_size(SIZE, level);
+    let bodies = bricks_bodies(level, bits.bits(), size, range, &[bricks.iter().collect()]);
+    let decoded: Vec<Value> = bricks
+        .iter()
+        .map(|brick| {
+            let values: Vec<Value> = brick.decode(bits).unwrap().into_iter().map(number).collect();
+            json!({"lo": brick.lo, "size": brick.size, "range": brick.range.map(number), "values": values})
+        })
+        .collect();
+    let meaning = json!({
+        "header": header_meaning(), "level": level, "bits": bits.bits(), "size": size, "range": range, "bricks": decoded
+    });
+    hold(name, &header(BulkKind::Bricks).message(&bodies[0].bytes), &meaning);
+}
+
+#[test]
+fn bricks_of_8_and_16_bits() {
+    hold_bricks("bricks-8", 0, CodeBits::from_bits(8).unwrap());
+    hold_bricks("bricks-16", 1, CodeBits::from_bits(16).unwrap());
+}
+
+#[test]
+fn slabs() {
+    let camera = Camera { target: [0.0, 0.125, 0.0], ..Camera::default() };
+    let key = KeyView { width: 70, height: 12, slabs: 3, ..KeyView::new(camera) };
+    let transfer_function = TransferFunction::default_for(ValueRange { lo: -3.0, hi: 3.5 });
+    let mut keyframe = make_slabs(&volume(), &key, &transfer_function, 1.0);
+    keyframe.tiles.retain(|tile| tile.slab == 1);
+    assert!(!keyframe.tiles.is_empty());
+    keyframe.geometry.normal = [0.6, 0.0, -0.8];
+    (keyframe.geometry.near, keyframe.geometry.far) = (2.25, 3.75);
+    let tiles: Vec<Value> = keyframe
+        .tiles
+        .iter()
+        .map(|tile| {
+            let planes = tile.decode().unwrap();
+            json!({"slab": tile.slab, "lo": tile.lo, "size": tile.size, "rgb": planes.rgb, "alpha": planes.alpha})
+        })
+        .collect();
+    let geometry = &keyframe.geometry;
+    let meaning = json!({
+        "header": header_meaning(),
+        "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0]},
+        "width": geometry.width, "height": geometry.height, "slabs": geometry.slabs,
+        "normal": geometry.normal, "near": geometry.near, "far": geometry.far, "tiles": tiles
+    });
+    hold_meaning_of_slabs(&header(BulkKind::Slabs).message(&slab_bodies(&keyframe, 1)[0].bytes), &meaning);
+}
+
+/// Texels come from floating-point ray casting, which may round otherwise on another processor: the bytes are written
+/// once, and held to the framing only.
+fn hold_meaning_of_slabs(bytes: &[u8], meaning: &Value) {
+    if std::env::var_os("VISAPULT_BLESS").is_some() {
+        hold("slabs", bytes, meaning);
+    }
+    let kept = fs::read(folder().join("slabs.bin")).unwrap();
+    const PREFIX: usize = BulkHeader::BYTES + 56;
+    assert_eq!(kept[..PREFIX], bytes[..PREFIX]);
+    let kept: Value = serde_json::from_slice(&fs::read(folder().join("slabs.json")).unwrap()).unwrap();
+    for member in ["header", "camera", "width", "height", "slabs", "normal", "near", "far"] {
+        assert_eq!(kept[member], meaning[member], "{member}");
+    }
+}
+
+#[test]
+fn still() {
+    let mut image = Image::transparent(5, 3);
+    image.rgba[6] = [1.0, 0.5, 0.25, 1.0];
+    image.rgba[14] = [0.0, 0.1, 0.2, 0.4];
+    let still = Still::of(&image);
+    let mut decoder = PlaneDecoder::new();
+    let tiles: Vec<Value> = still
+        .tiles
+        .iter()
+        .map(|tile| {
+            let count = usize::from(tile.width) * usize::from(tile.height);
+            decoder.open(&tile.payload, 4 * count).unwrap();
+            let mut planes = vec![vec![0_u8; count]; 4];
+            planes.iter_mut().for_each(|plane| decoder.read_8(plane));
+            let rgba: Vec<u8> = (0..count).flat_map(|i| planes.iter().map(move |plane| plane[i])).collect();
+            json!({"lo": [tile.x, tile.y], "size": [tile.width, tile.height], "rgba": rgba})
+        })
+        .collect();
+    let meaning = json!({"header": header_meaning(), "sequence": 42, "width": 5, "height": 3, "tiles": tiles});
+    hold("still", &header(BulkKind::Still).message(&still_bodies(42, &still, 1)[0].bytes), &meaning);
+}
+
+#[test]
+fn control_messages_to_the_page() {
+    let grid = Grid { spacing: [1.0, 1.0, 2.5], unit: "mm".to_owned(), ..Grid::of_size(SIZE) };
+    let welcome = Welcome {
+        protocol: 1,
+        server: "visapult 0.1.0".to_owned(),
+        session: "9f3c".to_owned(),
+        groups: 2,
+        source: SourceShape {
+            name: "wave".to_owned(),
+            format: "demo".to_owned(),
+            live: true,
+            time_unit: "s".to_owned(),
+            times: vec![],
+            grid: GridShape::from(&grid),
+            fields: vec![FieldName { name: "pressure".to_owned(), unit: "Pa".to_owned() }],
+        },
+        steps: Steps { first: 0, last: 12 },
+    };
+    let field = Field {
+        field: 0,
+        step: 12,
+        range: Some([-1.0, 1.0]),
+        histogram: vec![0, 4, 8],
+        finite: 12,
+        missing: 3,
+        transfer_function: TransferFunction { range: Some([-1.0, 1.0]), points: vec![[0.0, 0.25, 0.5, 0.75, 0.5]; 2] },
+    };
+    let plan = Plan {
+        proxy: ProxyKind::Slabs,
+        level: 2,
+        bits: 8,
+        reason: "slabs fit".to_owned(),
+        throughput_bps: 8e8,
+        bytes: 9_500_000,
+    };
+    let notice = Notice { severity: Severity::Warning, text: "step 3 is gone".to_owned() };
+    let steps = Steps { first: 3, last: 40 };
+    hold("welcome", &ToPage::Welcome(welcome.clone()).encode(), &json!(welcome));
+    hold("steps", &ToPage::Steps(steps).encode(), &json!(steps));
+    hold("field", &ToPage::Field(field.clone()).encode(), &json!(field));
+    hold("plan", &ToPage::Plan(plan.clone()).encode(), &json!(plan));
+    hold("notice", &ToPage::Notice(notice.clone()).encode(), &json!(notice));
+}
+
+#[test]
+fn messages_from_the_page() {
+    let meaning = json!({
+        "sequence": 17,
+        "camera": {"azimuth": 30.5, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0]},
+        "viewport": [1024, 768], "field": 0, "step": null, "moving": false, "proxy": "auto",
+        "transfer_function": {"range": [-1.0, 1.0], "points": [[0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0]]}
+    });
+    let mut bytes = vec![64];
+    bytes.extend(meaning.to_string().into_bytes());
+    hold("view", &bytes, &meaning);
+    let Ok(FromPage::View(view)) = FromPage::decode(&bytes) else { panic!("a View is a View") };
+    assert_eq!((view.camera.azimuth_deg, view.viewport, view.proxy), (30.5, [1024, 768], ProxyChoice::Auto));
+
+    let ack = Ack { received_bytes: 0x0001_0203_0405 };
+    hold("ack", &ack.encode(), &json!({"received_bytes": 0x0001_0203_0405_u64}));
+    assert_eq!(FromPage::decode(&ack.encode()), Ok(FromPage::Ack(ack)));
+}
