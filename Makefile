@@ -43,7 +43,7 @@ setup-build:
 	@tools/setup.sh build
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
-	cd web && npm ci --no-fund --no-audit --loglevel=error
+	cd web && npm install --no-save --no-fund --no-audit --loglevel=error
 	touch $@
 
 web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
