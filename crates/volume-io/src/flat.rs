@@ -3,11 +3,11 @@
 //! Invariant: the whole array lies inside the bytes there are; [`FlatArray::new`] refuses anything else.
 
 use rayon::prelude::*;
-use visapult_volume::{Box3, StepIndex};
+use visapult_volume::{Box3, StepIndex, StepSpan};
 
-use crate::SourceError;
 use crate::bytes::BytesAt;
 use crate::scalar::Encoding;
+use crate::{ReadRequest, Source, SourceError, SourceInfo};
 
 /// Values one thread converts at a time: 1 MiB of `f32`.
 const PIECE_VALUES: usize = 1 << 18;
@@ -48,8 +48,36 @@ impl Layout {
         Some(Self { size, strides: [plane, line, steps], steps, step_stride: 1 })
     }
 
-    fn values(&self) -> u64 {
+    /// Number of values in all steps.
+    pub(crate) fn values(&self) -> u64 {
         self.size.iter().fold(self.steps, |n, &edge| n.saturating_mul(edge as u64))
+    }
+}
+
+/// A source whose one field is a dense array.
+pub(crate) struct FlatSource<B> {
+    info: SourceInfo,
+    array: FlatArray<B>,
+}
+
+impl<B: BytesAt> FlatSource<B> {
+    pub(crate) fn new(info: SourceInfo, array: FlatArray<B>) -> Self {
+        Self { info, array }
+    }
+}
+
+impl<B: BytesAt> Source for FlatSource<B> {
+    fn info(&self) -> &SourceInfo {
+        &self.info
+    }
+
+    fn steps(&self) -> StepSpan {
+        StepSpan { first: 0, last: self.array.layout.steps - 1 }
+    }
+
+    fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
+        request.check(&self.info, self.steps(), out.len())?;
+        self.array.read(request.step, &request.bounds, out)
     }
 }
 
@@ -89,8 +117,13 @@ impl<B: BytesAt> FlatArray<B> {
         Ok(Self { path, bytes, offset, encoding, layout })
     }
 
+    /// The byte after the last value.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset + self.layout.values() * self.encoding.bytes() as u64
+    }
+
     /// Reads `bounds` of `step` into `out`, `[z, y, x]`.
-    pub(crate) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+    fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
         if out.is_empty() {
             Ok(())
         } else if self.layout.strides[0] == 1 {

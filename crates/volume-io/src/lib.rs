@@ -6,7 +6,10 @@
 mod bytes;
 mod demo;
 mod flat;
+mod gunzip;
+mod nifti;
 mod npy;
+mod raw;
 mod scalar;
 mod shape;
 mod source;
@@ -25,9 +28,15 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
         return Ok(Box::new(demo::Demo::open(url)?));
     }
     let path = Path::new(url.strip_prefix("file://").unwrap_or(url));
-    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-    match ending.as_deref() {
-        Some("npy") => Ok(Box::new(npy::Npy::open(path)?)),
-        _ => Err(SourceError::unsupported(url)),
+    let name = shape::file_name(path).to_ascii_lowercase();
+    let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+    if ends(&[".npy"]) {
+        Ok(Box::new(npy::open(path)?))
+    } else if ends(&[".nii", ".nii.gz"]) {
+        nifti::open(path)
+    } else if ends(&[".json"]) {
+        Ok(Box::new(raw::open(path)?))
+    } else {
+        Err(SourceError::unsupported(url))
     }
 }

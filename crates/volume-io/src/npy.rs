@@ -6,70 +6,47 @@
 use std::fs::File;
 use std::path::Path;
 
-use visapult_volume::{FieldInfo, Grid, ScalarType, StepSpan};
+use visapult_volume::{FieldInfo, Grid, ScalarType};
 
 use crate::bytes::{BytesAt, open_file};
-use crate::flat::{FlatArray, Layout};
+use crate::flat::{FlatArray, FlatSource, Layout};
 use crate::scalar::{ByteOrder, Encoding};
-use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
+use crate::{SourceError, SourceInfo, shape};
 
 /// Longest header that is read: NumPy's own limit is 10 000 bytes.
 const MAX_HEADER: usize = 1 << 16;
 
-/// An open `.npy` file.
-pub(crate) struct Npy {
-    info: SourceInfo,
-    steps: StepSpan,
-    array: FlatArray<File>,
-}
-
-impl Npy {
-    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
-        let shown = path.display().to_string();
-        let wrong = |problem: String| SourceError::format(&shown, problem);
-        let (file, length) = open_file(path)?;
-        let (text, offset) = header_text(&file, length).map_err(wrong)?;
-        let header = Header::parse(&text).map_err(wrong)?;
-        let encoding = encoding_of(&header.descr).map_err(wrong)?;
-        let (steps, size) = shape::steps_and_size(&header.shape).map_err(wrong)?;
-        let layout =
-            if header.fortran_order { Layout::steps_fastest(size, steps) } else { Layout::x_fastest(size, steps) };
-        let layout = layout.ok_or_else(|| wrong(format!("shape {:?} is too large to address", header.shape)))?;
-        let grid = Grid::of_size(size);
-        grid.validate().map_err(|e| wrong(e.to_string()))?;
-        let array = FlatArray::new(shown.clone(), file, length, offset, encoding, layout)?;
-        let order = if header.fortran_order { "Fortran order" } else { "C order" };
-        let info = SourceInfo {
-            name: shape::file_name(path),
-            format: format!("NumPy .npy, {order}"),
-            levels: vec![grid],
-            fields: vec![FieldInfo {
-                name: shape::file_stem(path),
-                unit: String::new(),
-                scalar_type: encoding.scalar,
-                declared_range: None,
-            }],
-            times: Vec::new(),
-            time_unit: String::new(),
-            live: false,
-        };
-        Ok(Self { info, steps: StepSpan { first: 0, last: steps - 1 }, array })
-    }
-}
-
-impl Source for Npy {
-    fn info(&self) -> &SourceInfo {
-        &self.info
-    }
-
-    fn steps(&self) -> StepSpan {
-        self.steps
-    }
-
-    fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
-        request.check(&self.info, self.steps, out.len())?;
-        self.array.read(request.step, &request.bounds, out)
-    }
+/// Opens a `.npy` file.
+pub(crate) fn open(path: &Path) -> Result<FlatSource<File>, SourceError> {
+    let shown = path.display().to_string();
+    let wrong = |problem: String| SourceError::format(&shown, problem);
+    let (file, length) = open_file(path)?;
+    let (text, offset) = header_text(&file, length).map_err(wrong)?;
+    let header = Header::parse(&text).map_err(wrong)?;
+    let encoding = encoding_of(&header.descr).map_err(wrong)?;
+    let (steps, size) = shape::steps_and_size(&header.shape).map_err(wrong)?;
+    let layout = if header.fortran_order { Layout::steps_fastest(size, steps) } else { Layout::x_fastest(size, steps) };
+    let layout = layout.ok_or_else(|| wrong(format!("shape {:?} is too large to address", header.shape)))?;
+    let grid = Grid::of_size(size);
+    grid.validate().map_err(|e| wrong(e.to_string()))?;
+    let array = FlatArray::new(shown.clone(), file, length, offset, encoding, layout)?;
+    let order = if header.fortran_order { "Fortran order" } else { "C order" };
+    let field = FieldInfo {
+        name: shape::file_stem(path),
+        unit: String::new(),
+        scalar_type: encoding.scalar,
+        declared_range: None,
+    };
+    let info = SourceInfo {
+        name: shape::file_name(path),
+        format: format!("NumPy .npy, {order}"),
+        levels: vec![grid],
+        fields: vec![field],
+        times: Vec::new(),
+        time_unit: String::new(),
+        live: false,
+    };
+    Ok(FlatSource::new(info, array))
 }
 
 /// The header's text, and the byte at which the values begin.

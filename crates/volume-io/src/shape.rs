@@ -1,6 +1,10 @@
 //! What shapes and paths mean, the same for every format.
 
+use std::io::Read;
 use std::path::Path;
+
+use crate::SourceError;
+use crate::bytes::open_file;
 
 /// Steps and `[nx, ny, nz]` of an array of shape `(nz, ny, nx)` or `(steps, nz, ny, nx)`.
 pub(crate) fn steps_and_size(shape: &[u64]) -> Result<(u64, [usize; 3]), String> {
@@ -30,4 +34,16 @@ pub(crate) fn file_name(path: &Path) -> String {
 pub(crate) fn file_stem(path: &Path) -> String {
     let name = file_name(path);
     name.split_once('.').filter(|(stem, _)| !stem.is_empty()).map_or(name.clone(), |(stem, _)| stem.to_owned())
+}
+
+/// The content of a file that is small by its nature.
+pub(crate) fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>, SourceError> {
+    let (file, length) = open_file(path)?;
+    if length > limit {
+        let problem = format!("it has {length} bytes, at most {limit} are expected of it: name the right file");
+        return Err(SourceError::format(path.display(), problem));
+    }
+    let mut content = Vec::new();
+    file.take(limit).read_to_end(&mut content).map_err(|cause| SourceError::io(path.display(), cause))?;
+    Ok(content)
 }

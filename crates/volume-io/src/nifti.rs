@@ -1,0 +1,89 @@
+//! NIfTI-1 and NIfTI-2 in one file, plain or compressed with gzip.
+
+mod header;
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use visapult_volume::{FieldInfo, Grid};
+
+use crate::bytes::{BytesAt, open_file};
+use crate::flat::{FlatArray, FlatSource, Layout};
+use crate::gunzip::{Gunzip, MAX_EXPANSION};
+use crate::{Source, SourceError, SourceInfo, shape};
+use header::Header;
+
+/// Opens a NIfTI file.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Source>, SourceError> {
+    let refuse = |cause| SourceError::io(path.display(), cause);
+    let wrong = |problem: String| SourceError::format(path.display(), problem);
+    let (mut file, length) = open_file(path)?;
+    let compressed = is_gzip(&file, length).map_err(refuse)?;
+    let mut start = Vec::new();
+    let limit = header::LONGEST as u64;
+    if compressed {
+        let unpacked = MultiGzDecoder::new(&mut file).take(limit).read_to_end(&mut start);
+        unpacked.map_err(|e| wrong(format!("its compressed header cannot be read: {e}; copy it again")))?;
+    } else {
+        (&mut file).take(limit).read_to_end(&mut start).map_err(refuse)?;
+    }
+    let header = Header::parse(&start).map_err(wrong)?;
+    let grid = header.grid();
+    grid.validate().map_err(|e| wrong(e.to_string()))?;
+    let too_large = || wrong(format!("{:?} samples in {} steps are too large to address", header.size, header.steps));
+    let layout = Layout::x_fastest(header.size, header.steps).ok_or_else(too_large)?;
+    let info = describe(path, &header, grid, compressed);
+    if !compressed {
+        return assemble(path, info, file, length, &header, layout);
+    }
+    let available = length.saturating_mul(MAX_EXPANSION);
+    // What the array needs is held against `available` before anything is decompressed.
+    let need = layout.values().saturating_mul(header.encoding.bytes() as u64).saturating_add(header.offset);
+    file.rewind().map_err(refuse)?;
+    let no_spool = |cause| SourceError::io(std::env::temp_dir().display(), cause);
+    let unpacked = Gunzip::new(file, need.min(available)).map_err(no_spool)?;
+    assemble(path, info, unpacked, available, &header, layout)
+}
+
+fn is_gzip(file: &File, length: u64) -> std::io::Result<bool> {
+    let mut mark = [0; 2];
+    if length >= 2 {
+        file.read_at(0, &mut mark)?;
+    }
+    Ok(mark == [0x1f, 0x8b])
+}
+
+fn assemble<B: BytesAt + 'static>(
+    path: &Path,
+    info: SourceInfo,
+    bytes: B,
+    available: u64,
+    header: &Header,
+    layout: Layout,
+) -> Result<Box<dyn Source>, SourceError> {
+    let path = path.display().to_string();
+    let array = FlatArray::new(path, bytes, available, header.offset, header.encoding, layout)?;
+    Ok(Box::new(FlatSource::new(info, array)))
+}
+
+fn describe(path: &Path, header: &Header, grid: Grid, compressed: bool) -> SourceInfo {
+    let packing = if compressed { ", gzip" } else { "" };
+    let axes = if header.axes_run_along_coordinates() { "" } else { ", axes in file order" };
+    let field = FieldInfo {
+        name: if header.name.is_empty() { shape::file_stem(path) } else { header.name.clone() },
+        unit: String::new(),
+        scalar_type: header.encoding.scalar,
+        declared_range: None,
+    };
+    SourceInfo {
+        name: shape::file_name(path),
+        format: format!("NIfTI-{}{packing}{axes}", header.version),
+        levels: vec![grid],
+        fields: vec![field],
+        times: header.times(),
+        time_unit: header.time_unit().to_owned(),
+        live: false,
+    }
+}

@@ -1,0 +1,175 @@
+//! Bare numbers in a file, described by a JSON sidecar beside it.
+
+use std::fs::File;
+use std::path::Path;
+
+use serde::Deserialize;
+use visapult_volume::{Centering, FieldInfo, Grid, ScalarType};
+
+use crate::bytes::open_file;
+use crate::flat::{FlatArray, FlatSource, Layout};
+use crate::scalar::{ByteOrder, Encoding};
+use crate::{SourceError, SourceInfo, shape};
+
+/// Longest sidecar that is read: one time per step fits for 100 000 steps.
+const MAX_SIDECAR: u64 = 4 << 20;
+
+/// The sidecar's members, as written in `docs/src/formats.md`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sidecar {
+    file: String,
+    size: [usize; 3],
+    #[serde(rename = "type")]
+    scalar: Scalar,
+    #[serde(default)]
+    byte_order: Order,
+    #[serde(default)]
+    header_bytes: u64,
+    #[serde(default = "one")]
+    steps: u64,
+    #[serde(default)]
+    times: Vec<f64>,
+    #[serde(default)]
+    time_unit: String,
+    #[serde(default = "unit_spacing")]
+    spacing: [f64; 3],
+    #[serde(default)]
+    origin: [f64; 3],
+    #[serde(default)]
+    unit: String,
+    #[serde(default)]
+    centering: CellOrPoint,
+    field: Option<String>,
+    #[serde(default)]
+    value_unit: String,
+    fill: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Scalar {
+    U8,
+    I8,
+    U16,
+    I16,
+    U32,
+    I32,
+    U64,
+    I64,
+    F16,
+    F32,
+    F64,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    #[default]
+    Little,
+    Big,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum CellOrPoint {
+    #[default]
+    Point,
+    Cell,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn unit_spacing() -> [f64; 3] {
+    [1.0; 3]
+}
+
+/// Opens the raw file that the sidecar at `path` describes.
+pub(crate) fn open(path: &Path) -> Result<FlatSource<File>, SourceError> {
+    let wrong = |problem: String| SourceError::format(path.display(), problem);
+    let text = shape::read_small(path, MAX_SIDECAR)?;
+    let sidecar: Sidecar = serde_json::from_slice(&text)
+        .map_err(|e| wrong(format!("it does not describe a raw file: {e}; see the page on formats")))?;
+    sidecar.check().map_err(wrong)?;
+    let grid = sidecar.grid();
+    grid.validate().map_err(|e| wrong(e.to_string()))?;
+    let layout = Layout::x_fastest(sidecar.size, sidecar.steps)
+        .ok_or_else(|| wrong(format!("size {:?} in {} steps is too large to address", sidecar.size, sidecar.steps)))?;
+
+    let raw = path.parent().unwrap_or(Path::new("")).join(&sidecar.file);
+    let (file, length) = open_file(&raw)?;
+    let encoding = sidecar.encoding();
+    let shown = raw.display().to_string();
+    let array = FlatArray::new(shown.clone(), file, length, sidecar.header_bytes, encoding, layout)?;
+    let beyond = length - array.end();
+    if beyond > 0 {
+        let problem = format!(
+            "it has {beyond} bytes more than {} describes: correct size, type, steps or header_bytes",
+            path.display()
+        );
+        return Err(SourceError::format(shown, problem));
+    }
+    Ok(FlatSource::new(sidecar.info(path, grid), array))
+}
+
+impl Sidecar {
+    fn check(&self) -> Result<(), String> {
+        if self.steps == 0 {
+            return Err("steps is 0: a file holds at least one step".to_owned());
+        }
+        if !self.times.is_empty() && self.times.len() as u64 != self.steps {
+            return Err(format!("times has {} values, steps is {}: give one per step", self.times.len(), self.steps));
+        }
+        Ok(())
+    }
+
+    fn grid(&self) -> Grid {
+        let centering = match self.centering {
+            CellOrPoint::Point => Centering::Point,
+            CellOrPoint::Cell => Centering::Cell,
+        };
+        Grid { size: self.size, spacing: self.spacing, origin: self.origin, unit: self.unit.clone(), centering }
+    }
+
+    fn encoding(&self) -> Encoding {
+        let order = match self.byte_order {
+            Order::Little => ByteOrder::Little,
+            Order::Big => ByteOrder::Big,
+        };
+        Encoding { fill: self.fill, ..Encoding::plain(self.scalar.into(), order) }
+    }
+
+    fn info(self, path: &Path, grid: Grid) -> SourceInfo {
+        let scalar_type = self.scalar.into();
+        let name = self.field.unwrap_or_else(|| shape::file_stem(path));
+        SourceInfo {
+            name: shape::file_name(path),
+            format: "raw with JSON sidecar".to_owned(),
+            levels: vec![grid],
+            fields: vec![FieldInfo { name, unit: self.value_unit, scalar_type, declared_range: None }],
+            times: self.times,
+            time_unit: self.time_unit,
+            live: false,
+        }
+    }
+}
+
+impl From<Scalar> for ScalarType {
+    fn from(scalar: Scalar) -> Self {
+        match scalar {
+            Scalar::U8 => Self::U8,
+            Scalar::I8 => Self::I8,
+            Scalar::U16 => Self::U16,
+            Scalar::I16 => Self::I16,
+            Scalar::U32 => Self::U32,
+            Scalar::I32 => Self::I32,
+            Scalar::U64 => Self::U64,
+            Scalar::I64 => Self::I64,
+            Scalar::F16 => Self::F16,
+            Scalar::F32 => Self::F32,
+            Scalar::F64 => Self::F64,
+        }
+    }
+}
