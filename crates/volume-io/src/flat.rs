@@ -3,7 +3,7 @@
 //! Invariant: the whole array lies inside the bytes there are; [`FlatArray::new`] refuses anything else.
 
 use rayon::prelude::*;
-use visapult_volume::{Box3, StepIndex, StepSpan};
+use visapult_volume::{Box3, ScalarType, StepIndex, StepSpan};
 
 use crate::bytes::BytesAt;
 use crate::scalar::Encoding;
@@ -117,13 +117,17 @@ impl<B: BytesAt> FlatArray<B> {
         Ok(Self { path, bytes, offset, encoding, layout })
     }
 
+    pub(crate) fn scalar(&self) -> ScalarType {
+        self.encoding.scalar
+    }
+
     /// The byte after the last value.
     pub(crate) fn end(&self) -> u64 {
         self.offset + self.layout.values() * self.encoding.bytes() as u64
     }
 
     /// Reads `bounds` of `step` into `out`, `[z, y, x]`.
-    fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+    pub(crate) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
         if out.is_empty() {
             Ok(())
         } else if self.layout.strides[0] == 1 {

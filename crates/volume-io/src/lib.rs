@@ -4,15 +4,18 @@
 //! Invariant: nothing a header claims is allocated before it is held against the file's real size.
 
 mod bytes;
+mod coordinates;
 mod demo;
 mod flat;
 mod gunzip;
+mod hdf5;
 mod nifti;
 mod npy;
 mod raw;
 mod scalar;
 mod shape;
 mod source;
+mod tiles;
 mod wave;
 
 use std::path::Path;
@@ -27,10 +30,15 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
     if url.starts_with("demo:") {
         return Ok(Box::new(demo::Demo::open(url)?));
     }
-    let path = Path::new(url.strip_prefix("file://").unwrap_or(url));
+    let url = url.strip_prefix("file://").unwrap_or(url);
+    let (path, inside) = split_inside(url);
     let name = shape::file_name(path).to_ascii_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-    if ends(&[".npy"]) {
+    if ends(&[".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4"]) {
+        Ok(Box::new(hdf5::Hdf5::open(path, inside)?))
+    } else if inside.is_some() {
+        Err(SourceError::unsupported(url))
+    } else if ends(&[".npy"]) {
         Ok(Box::new(npy::open(path)?))
     } else if ends(&[".nii", ".nii.gz"]) {
         nifti::open(path)
@@ -38,5 +46,14 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
         Ok(Box::new(raw::open(path)?))
     } else {
         Err(SourceError::unsupported(url))
+    }
+}
+
+/// A path and, after `:/`, a path inside the file.
+fn split_inside(url: &str) -> (&Path, Option<&str>) {
+    let whole = Path::new(url);
+    match url.rsplit_once(":/") {
+        Some((file, inside)) if !whole.exists() => (Path::new(file), Some(inside)),
+        _ => (whole, None),
     }
 }

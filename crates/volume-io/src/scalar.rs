@@ -44,6 +44,11 @@ impl Encoding {
         self.scalar.bytes()
     }
 
+    /// The value that `stored`, not read from a file, stands for.
+    pub(crate) fn value_of(&self, stored: f64) -> f32 {
+        if self.fill == Some(stored) { f32::NAN } else { (stored * self.slope + self.intercept) as f32 }
+    }
+
     fn scales(&self) -> bool {
         self.slope != 1.0 || self.intercept != 0.0
     }

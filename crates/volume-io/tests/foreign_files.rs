@@ -167,3 +167,8 @@ fn raw_files_read_as_their_sidecar_says() {
 fn nifti_files_read_as_nibabel_wrote_them() {
     check_all("nifti/");
 }
+
+#[test]
+fn hdf5_files_read_as_h5py_wrote_them() {
+    check_all("hdf5/");
+}

@@ -1,0 +1,138 @@
+//! What attributes and dimension scales say about a dataset: spacing, origin, units, times, missing values.
+
+use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenArray, VarLenAscii, VarLenUnicode};
+use hdf5_metno::{Attribute, Dataset, Location, ObjectReference1, ReferencedObject};
+use visapult_volume::Grid;
+
+use super::find::Shape;
+use crate::coordinates::Even;
+
+/// Longest attribute or axis that is read, in values.
+const MAX_VALUES: usize = 1 << 20;
+/// Longest text that is read, in bytes.
+const MAX_TEXT: usize = 1024;
+
+/// The grid and the times of a dataset.
+pub(super) struct Axes {
+    pub(super) grid: Grid,
+    pub(super) times: Vec<f64>,
+    pub(super) time_unit: String,
+}
+
+/// Reads what is known of a dataset's axes; attributes win over dimension scales.
+pub(super) fn axes(dataset: &Dataset, shape: &Shape) -> Result<Axes, String> {
+    let mut axes = from_scales(dataset, shape);
+    if let Some(zyx) = numbers::<3>(dataset, "element_size_um") {
+        axes.grid.spacing = [zyx[2], zyx[1], zyx[0]];
+        axes.grid.unit = "um".to_owned();
+    }
+    if let Some(spacing) = numbers::<3>(dataset, "spacing") {
+        axes.grid.spacing = spacing;
+    }
+    if let Some(origin) = numbers::<3>(dataset, "origin") {
+        axes.grid.origin = origin;
+    }
+    if let Some(unit) = text(dataset, "spacing_unit") {
+        axes.grid.unit = unit;
+    }
+    if let Some(times) = values(dataset, "times") {
+        if times.len() as u64 != shape.steps {
+            return Err(format!("its attribute 'times' has {} values for {} steps", times.len(), shape.steps));
+        }
+        axes.times = times;
+    }
+    if let Some(unit) = text(dataset, "time_unit") {
+        axes.time_unit = unit;
+    }
+    Ok(axes)
+}
+
+/// Whether a dataset is an axis of others.
+pub(super) fn is_scale(dataset: &Dataset) -> bool {
+    text(dataset, "CLASS").is_some_and(|class| class == "DIMENSION_SCALE")
+}
+
+/// The first number of an attribute.
+pub(super) fn number(location: &Location, name: &str) -> Option<f64> {
+    values(location, name)?.first().copied()
+}
+
+fn numbers<const N: usize>(location: &Location, name: &str) -> Option<[f64; N]> {
+    values(location, name)?.try_into().ok()
+}
+
+fn values(location: &Location, name: &str) -> Option<Vec<f64>> {
+    let attribute = location.attr(name).ok()?;
+    let kind = attribute.dtype().and_then(|dtype| dtype.to_descriptor()).ok()?;
+    let numeric = matches!(kind, TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) | TypeDescriptor::Float(_));
+    (numeric && attribute.size() <= MAX_VALUES).then(|| attribute.read_raw::<f64>().ok())?
+}
+
+/// The first text of an attribute.
+pub(super) fn text(location: &Location, name: &str) -> Option<String> {
+    let attribute = location.attr(name).ok()?;
+    if attribute.size() != 1 {
+        return None;
+    }
+    let bytes = text_bytes(&attribute)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Some(text.trim_end_matches('\0').trim().chars().filter(|c| !c.is_control()).collect())
+}
+
+fn text_bytes(attribute: &Attribute) -> Option<Vec<u8>> {
+    match attribute.dtype().ok()?.to_descriptor().ok()? {
+        TypeDescriptor::FixedAscii(n) if n <= MAX_TEXT => {
+            Some(attribute.read_raw::<FixedAscii<MAX_TEXT>>().ok()?.first()?.as_bytes().to_vec())
+        }
+        TypeDescriptor::FixedUnicode(n) if n <= MAX_TEXT => {
+            Some(attribute.read_raw::<FixedUnicode<MAX_TEXT>>().ok()?.first()?.as_bytes().to_vec())
+        }
+        TypeDescriptor::VarLenAscii => {
+            Some(attribute.read_raw::<VarLenAscii>().ok()?.first()?.as_bytes().iter().take(MAX_TEXT).copied().collect())
+        }
+        TypeDescriptor::VarLenUnicode => Some(
+            attribute.read_raw::<VarLenUnicode>().ok()?.first()?.as_bytes().iter().take(MAX_TEXT).copied().collect(),
+        ),
+        _ => None,
+    }
+}
+
+fn from_scales(dataset: &Dataset, shape: &Shape) -> Axes {
+    let mut axes = Axes { grid: Grid::of_size(shape.size), times: Vec::new(), time_unit: String::new() };
+    let scales = scales(dataset).unwrap_or_default();
+    let first_of_space = usize::from(shape.has_step_axis);
+    for axis in 0..3 {
+        // Datasets list z, y, x.
+        let Some(Some(scale)) = scales.get(first_of_space + 2 - axis) else { continue };
+        let even = coordinates(scale, shape.size[axis]).and_then(|values| Even::of(&values));
+        if let Some(even) = even {
+            axes.grid.spacing[axis] = even.spacing;
+            axes.grid.origin[axis] = even.first;
+            axes.grid.unit = text(scale, "units").unwrap_or_default();
+        }
+    }
+    if let (true, Some(Some(scale))) = (shape.has_step_axis, scales.first()) {
+        axes.times = coordinates(scale, usize::try_from(shape.steps).unwrap_or(usize::MAX)).unwrap_or_default();
+        axes.time_unit = text(scale, "units").unwrap_or_default();
+    }
+    axes
+}
+
+/// The first scale attached to each axis (HDF5 Dimension Scale Specification, attribute `DIMENSION_LIST`).
+fn scales(dataset: &Dataset) -> Option<Vec<Option<Dataset>>> {
+    let list = dataset.attr("DIMENSION_LIST").ok()?;
+    if list.size() > 4 {
+        return None;
+    }
+    let references = list.read_raw::<VarLenArray<ObjectReference1>>().ok()?;
+    let scale = |references: &VarLenArray<ObjectReference1>| match dataset.dereference(references.first()?) {
+        Ok(ReferencedObject::Dataset(scale)) => Some(scale),
+        _ => None,
+    };
+    Some(references.iter().map(scale).collect())
+}
+
+fn coordinates(scale: &Dataset, count: usize) -> Option<Vec<f64>> {
+    let fits = scale.shape() == [count] && count <= MAX_VALUES;
+    fits.then(|| scale.read_raw::<f64>().ok())?
+}

@@ -1,0 +1,172 @@
+//! Reads the chunks of a dataset straight from the file, by all threads, where their filters are deflate and shuffle.
+//!
+//! Chunks and filters: HDF5 File Format Specification, "Data Storage - Filter Pipeline". Filters are undone last first.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
+use hdf5_metno::filters::Filter;
+use visapult_volume::{Box3, ScalarType, StepIndex};
+
+use super::dataset::own_fill;
+use super::find::Found;
+use crate::SourceError;
+use crate::bytes::BytesAt;
+use crate::scalar::Encoding;
+use crate::tiles::{covering, read_tiles};
+
+/// Largest chunk that is decoded here, in bytes; the library takes larger ones.
+const MAX_CHUNK_BYTES: usize = 1 << 28;
+
+/// Where a chunk is in the file.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    offset: u64,
+    bytes: u64,
+    /// Bit i set: filter i was left out.
+    skipped: u32,
+}
+
+/// A chunked dataset.
+pub(super) struct Chunks {
+    shown: String,
+    bytes: File,
+    file_length: u64,
+    encoding: Encoding,
+    /// Samples of a chunk, `[nx, ny, nz]`, and steps.
+    edge: [usize; 3],
+    steps: u64,
+    /// By chunk number: step, z, y, x.
+    places: HashMap<[u64; 4], Place>,
+    filters: Vec<Filter>,
+    /// Value of samples whose chunk was never written.
+    unwritten: f32,
+}
+
+impl Chunks {
+    /// `None` where the library has to read the dataset.
+    pub(super) fn new(shown: String, bytes: File, file_length: u64, found: &Found, encoding: Encoding) -> Option<Self> {
+        let dataset = &found.dataset;
+        let filters = dataset.filters();
+        if !filters.iter().all(|filter| matches!(filter, Filter::Deflate(_) | Filter::Shuffle)) {
+            return None;
+        }
+        let chunk = dataset.chunk()?;
+        let (steps, edge) = match *chunk.as_slice() {
+            [z, y, x] => (1, [x, y, z]),
+            [t, z, y, x] => (t as u64, [x, y, z]),
+            _ => return None,
+        };
+        let volume = chunk.iter().try_fold(encoding.bytes(), |n, &edge| n.checked_mul(edge))?;
+        if volume == 0 || volume > MAX_CHUNK_BYTES {
+            return None;
+        }
+        let mut places = HashMap::new();
+        let visited = dataset.chunks_visit(|info| {
+            let at: Vec<u64> = info.offset.iter().zip(&chunk).map(|(&at, &edge)| at / edge as u64).collect();
+            let number = match *at.as_slice() {
+                [z, y, x] => [0, z, y, x],
+                [t, z, y, x] => [t, z, y, x],
+                _ => return -1,
+            };
+            places.insert(number, Place { offset: info.addr, bytes: info.size, skipped: info.filter_mask });
+            0
+        });
+        visited.ok()?;
+        let unwritten = encoding.value_of(own_fill(dataset).unwrap_or(0.0));
+        Some(Self { shown, bytes, file_length, encoding, edge, steps, places, filters, unwritten })
+    }
+
+    pub(super) fn scalar(&self) -> ScalarType {
+        self.encoding.scalar
+    }
+
+    pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+        read_tiles(&covering(bounds, self.edge), bounds, out, |tile, out| {
+            let [x, y, z]: [u64; 3] = std::array::from_fn(|axis| (tile.lo[axis] / self.edge[axis]) as u64);
+            let Some(place) = self.places.get(&[step / self.steps, z, y, x]) else {
+                out.fill(self.unwritten);
+                return Ok(());
+            };
+            let chunk = self.chunk(place).map_err(|problem| {
+                let at = place.offset;
+                SourceError::format(&self.shown, format!("its chunk at byte {at} {problem}: copy the file again"))
+            })?;
+            self.decode(&chunk, step, tile, out);
+            Ok(())
+        })
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        self.edge.iter().product::<usize>() * self.steps as usize * self.encoding.bytes()
+    }
+
+    /// The stored values of a chunk, filters undone.
+    fn chunk(&self, place: &Place) -> Result<Vec<u8>, String> {
+        let whole = self.chunk_bytes();
+        // Deflate grows what it cannot shrink by a few bytes in a thousand.
+        let in_file = place.offset.checked_add(place.bytes).is_some_and(|end| end <= self.file_length);
+        if !in_file || place.bytes > (whole + whole / 100 + 1024) as u64 {
+            return Err(format!("claims {} bytes, which are not there", place.bytes));
+        }
+        let mut bytes = vec![0; place.bytes as usize];
+        self.bytes.read_at(place.offset, &mut bytes).map_err(|e| format!("cannot be read: {e}"))?;
+        for (index, filter) in self.filters.iter().enumerate().rev() {
+            if place.skipped & (1 << index) != 0 {
+                continue;
+            }
+            bytes = match filter {
+                Filter::Deflate(_) => inflate(&bytes, whole)?,
+                _ => unshuffle(&bytes, self.encoding.bytes()),
+            };
+        }
+        if bytes.len() == whole { Ok(bytes) } else { Err(format!("has {} bytes, not {whole}", bytes.len())) }
+    }
+
+    fn decode(&self, chunk: &[u8], step: StepIndex, tile: &Box3, out: &mut [f32]) {
+        let width = self.encoding.bytes();
+        let [nx, ny, _] = tile.size();
+        let first: [usize; 3] = std::array::from_fn(|axis| tile.lo[axis] % self.edge[axis]);
+        let in_chunk = (step % self.steps) as usize;
+        for (row, out) in out.chunks_exact_mut(nx).enumerate() {
+            let (y, z) = (first[1] + row % ny, first[2] + row / ny);
+            let at = ((in_chunk * self.edge[2] + z) * self.edge[1] + y) * self.edge[0] + first[0];
+            self.encoding.decode(&chunk[at * width..(at + nx) * width], out);
+        }
+    }
+}
+
+fn inflate(bytes: &[u8], whole: usize) -> Result<Vec<u8>, String> {
+    let mut inflated = Vec::with_capacity(whole);
+    // One byte more than there may be, to tell a chunk that is too long.
+    let limited = ZlibDecoder::new(bytes).take(whole as u64 + 1).read_to_end(&mut inflated);
+    limited.map_err(|e| format!("cannot be decompressed ({e})"))?;
+    Ok(inflated)
+}
+
+/// Puts the bytes of each value together again: the filter stores all first bytes, then all second ones, ...
+fn unshuffle(bytes: &[u8], width: usize) -> Vec<u8> {
+    let count = bytes.len() / width;
+    let mut values = bytes.to_vec();
+    for (place, column) in bytes.chunks_exact(count.max(1)).take(width).enumerate() {
+        for (value, &byte) in values.chunks_exact_mut(width).zip(column) {
+            value[place] = byte;
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unshuffling_puts_bytes_together_and_leaves_a_rest_alone() {
+        assert_eq!(unshuffle(&[1, 3, 5, 2, 4, 6], 2), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(unshuffle(&[1, 3, 2, 4, 9], 2), [1, 2, 3, 4, 9]);
+        assert_eq!(unshuffle(&[7], 4), [7]);
+        assert!(unshuffle(&[], 8).is_empty());
+    }
+}

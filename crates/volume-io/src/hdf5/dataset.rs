@@ -1,0 +1,119 @@
+//! How a dataset is stored, and so how it is read.
+
+use std::fs::File;
+use std::path::Path;
+
+use hdf5_metno::dataset::{FillValue, Layout as StoredLayout};
+use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
+use hdf5_metno::{Dataset, Datatype};
+use visapult_volume::{Box3, ScalarType, StepIndex};
+
+use super::attributes;
+use super::chunks::Chunks;
+use super::find::Found;
+use super::library::Library;
+use crate::SourceError;
+use crate::bytes::open_file;
+use crate::flat::{FlatArray, Layout};
+use crate::scalar::{ByteOrder, Encoding};
+
+/// A dataset, by the way it is read.
+pub(super) enum Stored {
+    /// One run of bytes of the file.
+    Flat(FlatArray<File>),
+    /// Chunks whose filters are known here.
+    Chunks(Chunks),
+    /// Read by the library.
+    Library(Library),
+}
+
+impl Stored {
+    pub(super) fn new(path: &Path, file: &hdf5_metno::File, found: &Found) -> Result<Self, SourceError> {
+        let dataset = &found.dataset;
+        let refuse = |e: hdf5_metno::Error| {
+            SourceError::format(path.display(), format!("dataset '{}': {}", found.path, super::one_line(&e)))
+        };
+        let dtype = dataset.dtype().map_err(refuse)?;
+        let kind = dtype.to_descriptor().map_err(refuse)?;
+        let encoding = encoding(dataset, &kind);
+        let native =
+            Datatype::from_descriptor(&kind).is_ok_and(|native| native == dtype) && kind != TypeDescriptor::Boolean;
+        // Offsets that the library tells do not all count a user block.
+        if native && file.userblock() == 0 {
+            let (bytes, length) = open_file(path)?;
+            let shown = format!("{}:/{}", path.display(), found.path);
+            if dataset.layout() == StoredLayout::Contiguous
+                && let Some(offset) = dataset.offset()
+                && let Some(layout) = Layout::x_fastest(found.shape.size, found.shape.steps)
+            {
+                return FlatArray::new(shown, bytes, length, offset, encoding, layout).map(Self::Flat);
+            }
+            if dataset.layout() == StoredLayout::Chunked
+                && let Some(chunks) = Chunks::new(shown, bytes, length, found, encoding)
+            {
+                return Ok(Self::Chunks(chunks));
+            }
+        }
+        Library::new(path, found, kind, encoding).map(Self::Library)
+    }
+
+    pub(super) fn scalar(&self) -> ScalarType {
+        match self {
+            Self::Flat(array) => array.scalar(),
+            Self::Chunks(chunks) => chunks.scalar(),
+            Self::Library(library) => library.scalar(),
+        }
+    }
+
+    pub(super) fn layout_name(&self) -> &'static str {
+        match self {
+            Self::Flat(_) => "contiguous",
+            Self::Chunks(_) => "chunked",
+            Self::Library(_) => "read by the HDF5 library",
+        }
+    }
+
+    pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+        match self {
+            Self::Flat(array) => array.read(step, bounds, out),
+            Self::Chunks(chunks) => chunks.read(step, bounds, out),
+            Self::Library(library) => library.read(step, bounds, out),
+        }
+    }
+}
+
+/// Type, scale and missing value of a dataset, in the machine's byte order.
+fn encoding(dataset: &Dataset, kind: &TypeDescriptor) -> Encoding {
+    // netCDF's attributes for packed values.
+    let slope = attributes::number(dataset, "scale_factor").filter(|n| n.is_finite() && *n != 0.0).unwrap_or(1.0);
+    let intercept = attributes::number(dataset, "add_offset").filter(|n| n.is_finite()).unwrap_or(0.0);
+    let fill = ["_FillValue", "missing_value"].iter().find_map(|name| attributes::number(dataset, name));
+    Encoding {
+        slope,
+        intercept,
+        fill: fill.or_else(|| own_fill(dataset).filter(|fill| *fill != 0.0)),
+        ..Encoding::plain(scalar(kind), ByteOrder::NATIVE)
+    }
+}
+
+/// The fill value that the writer of the dataset chose. Zero is what many writers give without meaning "missing".
+pub(super) fn own_fill(dataset: &Dataset) -> Option<f64> {
+    let created = dataset.create_plist().ok()?;
+    (created.fill_value_defined() == FillValue::UserDefined).then(|| created.fill_value_as::<f64>())?
+}
+
+fn scalar(kind: &TypeDescriptor) -> ScalarType {
+    match kind {
+        TypeDescriptor::Unsigned(IntSize::U1) | TypeDescriptor::Boolean => ScalarType::U8,
+        TypeDescriptor::Unsigned(IntSize::U2) => ScalarType::U16,
+        TypeDescriptor::Unsigned(IntSize::U4) => ScalarType::U32,
+        TypeDescriptor::Unsigned(IntSize::U8) => ScalarType::U64,
+        TypeDescriptor::Integer(IntSize::U1) => ScalarType::I8,
+        TypeDescriptor::Integer(IntSize::U2) => ScalarType::I16,
+        TypeDescriptor::Integer(IntSize::U4) => ScalarType::I32,
+        TypeDescriptor::Integer(IntSize::U8) => ScalarType::I64,
+        TypeDescriptor::Float(FloatSize::U2) => ScalarType::F16,
+        TypeDescriptor::Float(FloatSize::U8) => ScalarType::F64,
+        _ => ScalarType::F32,
+    }
+}

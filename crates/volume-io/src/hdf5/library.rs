@@ -1,0 +1,121 @@
+//! Reads a dataset through the HDF5 library: any filter, any byte order, one thread at a time.
+
+use std::path::Path;
+
+use hdf5_metno::types::TypeDescriptor;
+use hdf5_metno::{Dataset, H5Type, Hyperslab, SliceOrIndex};
+use visapult_volume::{Box3, ScalarType, StepIndex};
+
+use super::find::Found;
+use crate::SourceError;
+use crate::scalar::Encoding;
+use crate::tiles::{covering, read_tiles};
+
+/// Values asked of the library at once: 1 MiB of `f32`.
+const PIECE_VALUES: usize = 1 << 18;
+
+/// A dataset that the library reads.
+pub(super) struct Library {
+    shown: String,
+    dataset: Dataset,
+    kind: TypeDescriptor,
+    encoding: Encoding,
+    has_step_axis: bool,
+    /// Samples read at once: whole chunks.
+    piece: [usize; 3],
+}
+
+impl Library {
+    pub(super) fn new(
+        path: &Path,
+        found: &Found,
+        kind: TypeDescriptor,
+        encoding: Encoding,
+    ) -> Result<Self, SourceError> {
+        let shown = format!("{}:/{}", path.display(), found.path);
+        let filters = found.dataset.create_plist().is_ok_and(|created| created.all_filters_avail());
+        if !filters {
+            let problem = "it is compressed by a filter that is not built in: save it with gzip (deflate) or without";
+            return Err(SourceError::format(shown, problem));
+        }
+        let chunk = found.dataset.chunk().and_then(|chunk| {
+            let [z, y, x] = chunk[chunk.len().checked_sub(3)?..] else { return None };
+            Some([x, y, z].map(|n| n.max(1)))
+        });
+        let piece = grown(chunk.unwrap_or([1; 3]), found.shape.size);
+        let has_step_axis = found.shape.has_step_axis;
+        Ok(Self { shown, dataset: found.dataset.clone(), kind, encoding, has_step_axis, piece })
+    }
+
+    pub(super) fn scalar(&self) -> ScalarType {
+        self.encoding.scalar
+    }
+
+    pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+        read_tiles(&covering(bounds, self.piece), bounds, out, |tile, out| {
+            self.read_piece(step, tile, out).map_err(|e| {
+                let problem =
+                    format!("box {tile} of step {step} cannot be read: {}; copy it again", super::one_line(&e));
+                SourceError::format(&self.shown, problem)
+            })
+        })
+    }
+
+    fn read_piece(&self, step: StepIndex, tile: &Box3, out: &mut [f32]) -> hdf5_metno::Result<()> {
+        match (self.encoding.scalar, &self.kind) {
+            (_, TypeDescriptor::Boolean) => {
+                let values = self.slice::<bool>(step, tile)?;
+                out.iter_mut().zip(values).for_each(|(out, value)| *out = if value { 1.0 } else { 0.0 });
+                Ok(())
+            }
+            (ScalarType::U8, _) => self.decode::<u8>(step, tile, out),
+            (ScalarType::I8, _) => self.decode::<i8>(step, tile, out),
+            (ScalarType::U16, _) => self.decode::<u16>(step, tile, out),
+            (ScalarType::I16, _) => self.decode::<i16>(step, tile, out),
+            (ScalarType::U32, _) => self.decode::<u32>(step, tile, out),
+            (ScalarType::I32, _) => self.decode::<i32>(step, tile, out),
+            (ScalarType::U64, _) => self.decode::<u64>(step, tile, out),
+            (ScalarType::I64, _) => self.decode::<i64>(step, tile, out),
+            (ScalarType::F16 | ScalarType::F32, _) => {
+                // Two-byte floats of any layout fit a single.
+                let encoding = Encoding { scalar: ScalarType::F32, ..self.encoding };
+                encoding.decode(bytemuck::cast_slice(&self.slice::<f32>(step, tile)?), out);
+                Ok(())
+            }
+            (ScalarType::F64, _) => self.decode::<f64>(step, tile, out),
+        }
+    }
+
+    fn decode<T: H5Type + bytemuck::Pod>(
+        &self,
+        step: StepIndex,
+        tile: &Box3,
+        out: &mut [f32],
+    ) -> hdf5_metno::Result<()> {
+        self.encoding.decode(bytemuck::cast_slice(&self.slice::<T>(step, tile)?), out);
+        Ok(())
+    }
+
+    fn slice<T: H5Type>(&self, step: StepIndex, tile: &Box3) -> hdf5_metno::Result<Vec<T>> {
+        let range = |start: usize, end: usize| SliceOrIndex::SliceTo { start, step: 1, end, block: 1 };
+        let mut axes = Vec::new();
+        if self.has_step_axis {
+            let step = usize::try_from(step).unwrap_or(usize::MAX);
+            axes.push(range(step, step + 1));
+        }
+        axes.extend([2, 1, 0].map(|axis: usize| range(tile.lo[axis], tile.hi[axis])));
+        let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(Hyperslab::new(axes))?;
+        Ok(values.into_raw_vec_and_offset().0)
+    }
+}
+
+/// Whole chunks side by side, until a piece is worth a call.
+fn grown(chunk: [usize; 3], size: [usize; 3]) -> [usize; 3] {
+    let mut piece = chunk;
+    for axis in 0..3 {
+        let volume: usize = piece.iter().fold(1, |n: usize, &edge| n.saturating_mul(edge));
+        let times = (PIECE_VALUES / volume.max(1)).clamp(1, size[axis].div_ceil(piece[axis]).max(1));
+        piece[axis] = piece[axis].saturating_mul(times);
+    }
+    piece
+}

@@ -1,0 +1,110 @@
+//! Reads arrays that are stored in tiles: tiles are decoded by all threads, then put in place by all threads.
+//!
+//! Invariant: decoded tiles that wait for their place hold `WAITING_VALUES`, or one tile where a tile is larger.
+
+use rayon::prelude::*;
+use visapult_volume::Box3;
+
+use crate::SourceError;
+
+/// Decoded values that may wait for their place: 16 MiB of `f32`.
+const WAITING_VALUES: usize = 1 << 22;
+
+/// The parts of `bounds` in each tile of a lattice of tiles of `edge` samples, x fastest.
+pub(crate) fn covering(bounds: &Box3, edge: [usize; 3]) -> Vec<Box3> {
+    let cells = |axis: usize| {
+        let (lo, hi) = (bounds.lo[axis], bounds.hi[axis]);
+        (lo / edge[axis]..hi.div_ceil(edge[axis]))
+            .map(move |cell| ((cell * edge[axis]).max(lo), (cell * edge[axis]).saturating_add(edge[axis]).min(hi)))
+            .collect::<Vec<_>>()
+    };
+    let [xs, ys, zs] = [cells(0), cells(1), cells(2)];
+    let mut tiles = Vec::with_capacity(xs.len() * ys.len() * zs.len());
+    for z in &zs {
+        for y in &ys {
+            tiles.extend(xs.iter().map(|x| Box3::new([x.0, y.0, z.0], [x.1, y.1, z.1])));
+        }
+    }
+    tiles.retain(|tile| !tile.is_empty());
+    tiles
+}
+
+/// Fills `out` (`[z, y, x]` of `bounds`) from `tiles`, each decoded by `decode` into `[z, y, x]` of itself.
+pub(crate) fn read_tiles(
+    tiles: &[Box3],
+    bounds: &Box3,
+    out: &mut [f32],
+    decode: impl Fn(&Box3, &mut [f32]) -> Result<(), SourceError> + Sync,
+) -> Result<(), SourceError> {
+    let mut buffers: Vec<Vec<f32>> = Vec::new();
+    let mut rest = tiles;
+    while !rest.is_empty() {
+        let (batch, later) = rest.split_at(batch_length(rest));
+        buffers.resize_with(batch.len().max(buffers.len()), Vec::new);
+        batch.par_iter().zip(&mut buffers).try_for_each(|(tile, buffer)| {
+            buffer.resize(tile.volume(), 0.0);
+            decode(tile, buffer)
+        })?;
+        place(batch, &buffers, bounds, out);
+        rest = later;
+    }
+    Ok(())
+}
+
+fn batch_length(tiles: &[Box3]) -> usize {
+    let mut waiting = 0_usize;
+    let fitting = tiles.iter().take_while(|tile| {
+        waiting = waiting.saturating_add(tile.volume());
+        waiting <= WAITING_VALUES
+    });
+    fitting.count().max(1)
+}
+
+fn place(tiles: &[Box3], buffers: &[Vec<f32>], bounds: &Box3, out: &mut [f32]) {
+    let [nx, ny, _] = bounds.size();
+    let lo = tiles.iter().map(|tile| tile.lo[2]).min().unwrap_or(bounds.lo[2]);
+    let hi = tiles.iter().map(|tile| tile.hi[2]).max().unwrap_or(lo);
+    let planes = &mut out[(lo - bounds.lo[2]) * nx * ny..(hi - bounds.lo[2]) * nx * ny];
+    planes.par_chunks_mut(nx * ny).enumerate().for_each(|(index, plane)| {
+        let z = lo + index;
+        for (tile, values) in tiles.iter().zip(buffers).filter(|(tile, _)| tile.lo[2] <= z && z < tile.hi[2]) {
+            let [width, height, _] = tile.size();
+            let rows = &values[(z - tile.lo[2]) * width * height..][..width * height];
+            for (y, row) in rows.chunks_exact(width).enumerate() {
+                let at = (tile.lo[1] - bounds.lo[1] + y) * nx + tile.lo[0] - bounds.lo[0];
+                plane[at..at + width].copy_from_slice(row);
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_cover_any_box_and_every_value_finds_its_place() {
+        let bounds = Box3::new([3, 0, 5], [40, 33, 9]);
+        let value = |x: usize, y: usize, z: usize| (x + 100 * y + 10_000 * z) as f32;
+        for edge in [[16, 16, 16], [1, 7, 3], [usize::MAX, 5, 1], [4, usize::MAX, 100]] {
+            let tiles = covering(&bounds, edge);
+            assert_eq!(tiles.iter().map(Box3::volume).sum::<usize>(), bounds.volume());
+            let mut out = vec![f32::NAN; bounds.volume()];
+            let decode = |tile: &Box3, out: &mut [f32]| {
+                let [nx, ny, _] = tile.size();
+                for (i, v) in out.iter_mut().enumerate() {
+                    *v = value(tile.lo[0] + i % nx, tile.lo[1] + i / nx % ny, tile.lo[2] + i / (nx * ny));
+                }
+                Ok(())
+            };
+            read_tiles(&tiles, &bounds, &mut out, decode).unwrap();
+            let right = |(i, v): (usize, &f32)| *v == value(3 + i % 37, i / 37 % 33, 5 + i / (37 * 33));
+            assert!(out.iter().enumerate().all(right), "{edge:?}");
+        }
+    }
+
+    #[test]
+    fn an_empty_box_has_no_tiles() {
+        assert!(covering(&Box3::new([4, 4, 4], [4, 9, 9]), [4, 4, 4]).is_empty());
+    }
+}
