@@ -1,11 +1,13 @@
 //! Planes of 8- and 16-bit samples as differences, compressed by zstd: the bytes inside bricks and tiles.
 //!
-//! A plane is replaced by differences between neighbours in memory (mod 2^bits; the first to 0); 16-bit differences are
-//! split into all low bytes, then all high bytes. All planes of one payload share one zstd frame.
+//! A plane is replaced by differences between neighbours in memory (mod 2^bits; the first to 0), or, where it is an
+//! image, to the plane through three neighbours; 16-bit differences are split into all low bytes, then all high bytes.
+//! All planes of one payload share one zstd frame.
 //! Invariant: decoding never holds more than the size the caller expects, whatever the frame claims.
 
 use std::cell::RefCell;
 use std::io;
+use std::ops::Range;
 
 use thiserror::Error;
 use zstd::bulk::{Compressor, Decompressor};
@@ -42,6 +44,7 @@ pub enum CodecError {
 pub struct PlaneEncoder {
     compressor: Compressor<'static>,
     differences: Vec<u8>,
+    row: Vec<u16>,
     frame: Vec<u8>,
 }
 
@@ -52,7 +55,7 @@ impl PlaneEncoder {
     /// If zstd cannot allocate its tables.
     pub fn new(level: i32) -> Self {
         let compressor = Compressor::new(level).expect("zstd allocates its compressor");
-        Self { compressor, differences: Vec::new(), frame: Vec::new() }
+        Self { compressor, differences: Vec::new(), row: Vec::new(), frame: Vec::new() }
     }
 
     /// Appends a plane of 8-bit samples.
@@ -74,6 +77,41 @@ impl PlaneEncoder {
         for (((low, high), value), before) in low.iter_mut().zip(high).zip(plane).zip(before) {
             [*low, *high] = value.wrapping_sub(*before).to_le_bytes();
         }
+    }
+
+    /// Appends an image of 8-bit samples in rows of `width`: differences to `left + above - above left`.
+    pub fn push_image_8(&mut self, plane: &[u8], width: usize) {
+        let mut above = &[][..];
+        for row in plane.chunks(width.max(1)) {
+            let start = self.differences.len();
+            self.differences.extend_from_slice(row);
+            let out = &mut self.differences[start..];
+            out.iter_mut().zip(above).for_each(|(out, above)| *out = out.wrapping_sub(*above));
+            differ_in_place(out, u8::wrapping_sub);
+            above = row;
+        }
+    }
+
+    /// Appends an image of 16-bit samples in rows of `width`: differences as for 8 bits, those from -1 down interleaved
+    /// with those from 0 up (`0, -1, 1, -2, ...` are 0, 1, 2, 3, ...), then all low bytes and all high bytes.
+    pub fn push_image_16(&mut self, plane: &[u16], width: usize) {
+        let mut row_differences = std::mem::take(&mut self.row);
+        let start = self.differences.len();
+        self.differences.resize(start + 2 * plane.len(), 0);
+        let (low, high) = self.differences[start..].split_at_mut(plane.len());
+        let width = width.max(1);
+        let mut above = &[][..];
+        for ((row, low), high) in plane.chunks(width).zip(low.chunks_mut(width)).zip(high.chunks_mut(width)) {
+            row_differences.clear();
+            row_differences.extend_from_slice(row);
+            row_differences.iter_mut().zip(above).for_each(|(out, above)| *out = out.wrapping_sub(*above));
+            differ_in_place(&mut row_differences, u16::wrapping_sub);
+            for ((low, high), difference) in low.iter_mut().zip(high).zip(&row_differences) {
+                [*low, *high] = interleave_signs(*difference).to_le_bytes();
+            }
+            above = row;
+        }
+        self.row = row_differences;
     }
 
     /// Compresses the planes pushed since the last call into one frame.
@@ -147,6 +185,40 @@ impl PlaneDecoder {
         }
     }
 
+    /// Reads the next image of 8-bit samples, in rows of `width`.
+    ///
+    /// # Panics
+    /// If more is read than [`PlaneDecoder::open`] was told to expect.
+    pub fn read_image_8(&mut self, plane: &mut [u8], width: usize) {
+        let width = width.max(1);
+        for start in (0..plane.len()).step_by(width) {
+            let end = (start + width).min(plane.len());
+            self.read_8(&mut plane[start..end]);
+            add_row_above(plane, start..end, width, u8::wrapping_add);
+        }
+    }
+
+    /// Reads the next image of 16-bit samples, in rows of `width`.
+    ///
+    /// # Panics
+    /// If more is read than [`PlaneDecoder::open`] was told to expect.
+    pub fn read_image_16(&mut self, plane: &mut [u16], width: usize) {
+        let (low, high) = self.take(2 * plane.len()).split_at(plane.len());
+        for ((out, low), high) in plane.iter_mut().zip(low).zip(high) {
+            *out = separate_signs(u16::from_le_bytes([*low, *high]));
+        }
+        let width = width.max(1);
+        for start in (0..plane.len()).step_by(width) {
+            let end = (start + width).min(plane.len());
+            let mut value = 0_u16;
+            for out in &mut plane[start..end] {
+                value = value.wrapping_add(*out);
+                *out = value;
+            }
+            add_row_above(plane, start..end, width, u16::wrapping_add);
+        }
+    }
+
     fn take(&mut self, bytes: usize) -> &[u8] {
         let start = self.read;
         self.read += bytes;
@@ -158,6 +230,29 @@ impl Default for PlaneDecoder {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Replaces each value but the first by its difference to the one before it.
+fn differ_in_place<T: Copy>(values: &mut [T], subtract: impl Fn(T, T) -> T) {
+    for i in (1..values.len()).rev() {
+        values[i] = subtract(values[i], values[i - 1]);
+    }
+}
+
+fn add_row_above<T: Copy>(plane: &mut [T], row: Range<usize>, width: usize, add: impl Fn(T, T) -> T) {
+    if let Some(above) = row.start.checked_sub(width) {
+        let (before, rest) = plane.split_at_mut(row.start);
+        rest[..row.len()].iter_mut().zip(&before[above..]).for_each(|(out, above)| *out = add(*out, *above));
+    }
+}
+
+/// 0, -1, 1, -2, ... as 0, 1, 2, 3, ...: small differences of either sign have a high byte of 0.
+fn interleave_signs(difference: u16) -> u16 {
+    (difference << 1) ^ ((difference as i16 >> 15) as u16)
+}
+
+fn separate_signs(code: u16) -> u16 {
+    (code >> 1) ^ (code & 1).wrapping_neg()
 }
 
 thread_local! {
@@ -212,6 +307,34 @@ mod tests {
         let frame = encoder.finish();
         let raw = zstd::decode_all(frame.as_slice()).unwrap();
         assert_eq!(raw, [200, 66, 0, 0x02, 0xff, 0xfe, 0x01, 0xfe, 0xff]);
+    }
+
+    #[test]
+    fn images_survive_encoding_whatever_they_hold() {
+        let mut random = Random::new(13);
+        for (width, height) in [(1, 1), (1, 9), (9, 1), (66, 65), (5, 0)] {
+            let words: Vec<u16> = (0..width * height).map(|_| random.next_u32() as u16).collect();
+            let bytes: Vec<u8> = words.iter().map(|w| *w as u8).collect();
+            let mut encoder = PlaneEncoder::new(ZSTD_LEVEL);
+            encoder.push_image_16(&words, width);
+            encoder.push_image_8(&bytes, width);
+            let frame = encoder.finish();
+            let mut decoder = PlaneDecoder::new();
+            decoder.open(&frame, 3 * words.len()).unwrap();
+            let (mut got_words, mut got_bytes) = (vec![1; words.len()], vec![1; words.len()]);
+            decoder.read_image_16(&mut got_words, width);
+            decoder.read_image_8(&mut got_bytes, width);
+            assert_eq!((got_words, got_bytes), (words, bytes));
+        }
+    }
+
+    #[test]
+    fn images_are_differences_to_the_plane_through_three_neighbours() {
+        let mut encoder = PlaneEncoder::new(ZSTD_LEVEL);
+        encoder.push_image_8(&[10, 12, 13, 16], 2);
+        encoder.push_image_16(&[10, 12, 13, 14], 2);
+        let raw = zstd::decode_all(encoder.finish().as_slice()).unwrap();
+        assert_eq!(raw, [10, 2, 3, 1, 20, 4, 6, 1, 0, 0, 0, 0]);
     }
 
     #[test]

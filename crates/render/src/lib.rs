@@ -28,8 +28,8 @@ pub use cpu::{Caster, LayerCaster, LayerPlanes, LayerTile, TileRect};
 pub use image::{Image, PngError};
 pub use quality::{Quality, SizeMismatch};
 pub use slabs::{
-    KeyView, SlabAlignment, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile, TILE_EDGE, TexelPlanes,
-    TileError, make_slabs,
+    ALPHA_CODES, KeyView, SlabAlignment, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile, TILE_EDGE,
+    TexelPlanes, TileError, make_slabs,
 };
 pub use still::{Still, StillTile};
 pub use transfer_function::{REFERENCE_LENGTH, TransferFunction, TransferFunctionError};

@@ -4,6 +4,7 @@ use visapult_volume::Grid;
 
 use super::tile::TILE_EDGE;
 use crate::camera::dot;
+use crate::cpu::TileRect;
 use crate::{Camera, View};
 
 /// What the slabs' planes are perpendicular to.
@@ -85,10 +86,18 @@ pub struct SlabGeometry {
 }
 
 /// A place of tiles in all layers: first texel and size, overlap included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TilePlace {
     pub(super) lo: [usize; 2],
     pub(super) size: [usize; 2],
+}
+
+impl TilePlace {
+    /// The same as pixels of the key view's image.
+    pub(super) fn rect(&self) -> TileRect {
+        let ([x, y], [width, height]) = (self.lo, self.size);
+        TileRect { x, y, width, height }
+    }
 }
 
 impl SlabGeometry {

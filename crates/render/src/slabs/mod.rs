@@ -5,19 +5,27 @@
 //! Invariant: what a layer stores does not depend on how the volume is split over PEs.
 
 mod geometry;
-mod march;
+mod layers;
 mod stack;
 #[cfg(test)]
 mod tests;
 mod tile;
 
+use std::cell::RefCell;
+
 use rayon::prelude::*;
 
+use geometry::TilePlace;
+
+use crate::cpu::{LayerCaster, LayerPlanes, LayerTile};
 use crate::{Camera, TransferFunction, Volume};
+
+/// Samples may lie this much farther apart than asked for, rather than one more in each slab.
+const STRETCH: f64 = 1.1;
 
 pub use geometry::{KeyView, SlabAlignment, SlabGeometry};
 pub use stack::{SlabStack, SlabStackError};
-pub use tile::{SlabTile, TILE_EDGE, TexelPlanes, TileError};
+pub use tile::{ALPHA_CODES, SlabTile, TILE_EDGE, TexelPlanes, TileError};
 
 /// The layers of one key view: what one *Slabs* set of the view protocol holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +50,7 @@ impl SlabKeyframe {
 /// Casts the slabs of `volume` in `key` and encodes them, tile by tile, in parallel.
 ///
 /// `sample_step` is the distance of samples along the slabs' normal in units of the smallest distance between
-/// neighbouring values; it is shortened so that every slab gets the same whole number of samples.
+/// neighbouring values; it is changed, by at most a tenth upwards, so that every slab gets the same number of samples.
 pub fn make_slabs(
     volume: &Volume,
     key: &KeyView,
@@ -50,9 +58,30 @@ pub fn make_slabs(
     sample_step: f64,
 ) -> SlabKeyframe {
     let geometry = key.geometry(volume.grid());
-    let marcher = march::Marcher::new(volume, key, &geometry, transfer_function, sample_step);
-    let parts: Vec<_> = geometry.tile_places().into_par_iter().map(|place| marcher.tiles_at(&place)).collect();
+    let wanted = geometry.thickness() / (sample_step * volume.grid().world_step());
+    let planes = LayerPlanes {
+        normal: geometry.normal.map(f64::from),
+        near: f64::from(geometry.near),
+        far: f64::from(geometry.far),
+        count: usize::from(geometry.slabs),
+        samples: ((wanted / STRETCH).ceil() as usize).max(1),
+    };
+    let caster = LayerCaster::new(volume, transfer_function, key.view(), planes);
+    let places = geometry.tile_places().into_par_iter().with_max_len(1);
+    let parts: Vec<_> = places.map(|place| tiles_at(&caster, &place, planes.count)).collect();
     let samples = parts.iter().map(|(_, samples)| samples).sum();
     let tiles = parts.into_iter().flat_map(|(tiles, _)| tiles).collect();
     SlabKeyframe { camera: key.camera, geometry, tiles, samples }
+}
+
+/// The tiles of all slabs at one place, and the number of samples taken.
+fn tiles_at(caster: &LayerCaster<'_>, place: &TilePlace, slabs: usize) -> (Vec<SlabTile>, u64) {
+    thread_local! {
+        static SCRATCH: RefCell<(LayerTile, TexelPlanes)> = RefCell::default();
+    }
+    SCRATCH.with_borrow_mut(|(layers, planes)| {
+        let samples = caster.march(&place.rect(), layers);
+        let tile = |slab| layers::tile_of(slab, place, layers.layer(slab)?, planes);
+        ((0..slabs).filter_map(tile).collect(), samples)
+    })
 }

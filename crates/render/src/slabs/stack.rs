@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::SlabKeyframe;
 use super::geometry::SlabGeometry;
-use super::tile::{SlabTile, TILE_EDGE, TileError};
+use super::tile::{ALPHA_CODES, SlabTile, TILE_EDGE, TileError};
 use crate::camera::dot;
 use crate::{Camera, Image, View};
 
@@ -187,9 +187,10 @@ fn decode(tile: &SlabTile, geometry: &SlabGeometry) -> Result<Tile, SlabStackErr
         return Err(SlabStackError::Place { slab: tile.slab, lo: tile.lo, size: tile.size, slabs, width, height });
     }
     let planes = tile.decode()?;
-    let associated = |(i, &alpha): (usize, &u16)| {
-        let [r, g, b] = [0, 1, 2].map(|c| (u32::from(planes.rgb[c][i]) * u32::from(alpha) + 127) / 255);
-        [r as u16, g as u16, b as u16, alpha]
+    let associated = |(i, &code): (usize, &u16)| {
+        let alpha = (f32::from(code) / f32::from(ALPHA_CODES)).powi(2) * 65535.0;
+        let color = |c: usize| (f32::from(planes.rgb[c][i]) / 255.0 * alpha + 0.5) as u16;
+        [color(0), color(1), color(2), (alpha + 0.5) as u16]
     };
     let texels = planes.alpha.iter().enumerate().map(associated).collect();
     Ok(Tile { lo, width: place.size[0], texels })

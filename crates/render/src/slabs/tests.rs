@@ -1,9 +1,10 @@
 //! Slabs against the exact image.
 
-use visapult_volume::Grid;
+use visapult_volume::{Decomposition, Grid};
 
 use super::*;
 use crate::reference::render_reference;
+use crate::testing::blocks_of;
 use crate::{Image, Quality};
 
 const EDGE: usize = 40;
@@ -21,6 +22,12 @@ fn wave() -> Vec<f32> {
 
 fn volume() -> Volume {
     Volume::whole(Grid::of_size([EDGE; 3]), wave()).unwrap()
+}
+
+fn volume_of(pes: usize) -> Volume {
+    let grid = Grid::of_size([EDGE; 3]);
+    let split = Decomposition::new(grid.size, pes, 4).unwrap();
+    Volume::new(grid, split, blocks_of(&wave(), [EDGE; 3], pes, 4)).unwrap()
 }
 
 fn soft() -> TransferFunction {
@@ -93,6 +100,19 @@ fn the_optical_depth_along_key_rays_is_kept() {
     let errors = counted.iter().map(|[drawn, exact]| (drawn / exact - 1.0).abs());
     let mean = errors.sum::<f32>() / counted.len() as f32;
     assert!(mean < 1e-3, "{mean}");
+}
+
+#[test]
+fn several_pes_make_the_keyframe_of_one() {
+    let draw = |pes| {
+        let keyframe = make_slabs(&volume_of(pes), &key(32), &soft(), 1.0);
+        SlabStack::from_keyframe(&keyframe).unwrap().render(&turned(15.0), SIZE, SIZE)
+    };
+    let one = draw(1);
+    for pes in [2, 8] {
+        let quality = Quality::of(&draw(pes), &one).unwrap().foreground_psnr_db;
+        assert!(quality >= 50.0, "{pes} PEs: {quality:.1} dB");
+    }
 }
 
 #[test]

@@ -10,6 +10,10 @@ pub const TILE_EDGE: usize = 64;
 /// Texels along the edge of the largest tile: one texel of overlap on each side.
 pub(super) const TILE_EDGE_MAX: usize = TILE_EDGE + 2;
 
+/// Largest code of an opacity; the code grows with the square root of the opacity, so that faint layers, of which many
+/// lie behind each other, are stored more finely than opaque ones.
+pub const ALPHA_CODES: u16 = 1023;
+
 /// Bytes per texel before compression.
 const TEXEL_BYTES: usize = 5;
 
@@ -71,20 +75,22 @@ impl SlabTile {
         let mut planes = TexelPlanes::of_size(count);
         let decoded: Result<(), CodecError> = with_decoder(|decoder| {
             decoder.open(&self.payload, count * TEXEL_BYTES)?;
-            planes.rgb.iter_mut().for_each(|plane| decoder.read_8(plane));
-            decoder.read_16(&mut planes.alpha);
+            let width = usize::from(self.size[0]);
+            planes.rgb.iter_mut().for_each(|plane| decoder.read_image_8(plane, width));
+            decoder.read_image_16(&mut planes.alpha, width);
+            planes.alpha.iter_mut().for_each(|code| *code = (*code).min(ALPHA_CODES));
             Ok(())
         });
         decoded.map(|()| planes).map_err(|cause| TileError::Payload { lo: self.lo, cause })
     }
 }
 
-/// Texels in planes: unassociated display colours, 8 bits, and opacity across the slab, 16 bits.
+/// Texels in planes: unassociated display colours of 8 bits, and codes of the opacity across the slab.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TexelPlanes {
     /// Red, green and blue.
     pub rgb: [Vec<u8>; 3],
-    /// Opacity along the slab's normal; 65 535 is opaque.
+    /// Code of the opacity along the slab's normal: code `c` is the opacity `(c / ALPHA_CODES)^2`.
     pub alpha: Vec<u16>,
 }
 
@@ -93,8 +99,8 @@ impl TexelPlanes {
         Self { rgb: std::array::from_fn(|_| vec![0; count]), alpha: vec![0; count] }
     }
 
-    /// One frame of the planes. Colours continue into texels without any, which costs nothing as differences.
-    pub(super) fn encode(&mut self) -> Vec<u8> {
+    /// One frame of the planes, in rows of `width`. Colours continue into texels without any, which costs next to nothing.
+    pub(super) fn encode(&mut self, width: usize) -> Vec<u8> {
         for plane in &mut self.rgb {
             let first = self.alpha.iter().position(|&a| a > 0).map_or(0, |i| plane[i]);
             let mut last = first;
@@ -104,8 +110,8 @@ impl TexelPlanes {
             }
         }
         with_encoder(|encoder| {
-            self.rgb.iter().for_each(|plane| encoder.push_8(plane));
-            encoder.push_16(&self.alpha);
+            self.rgb.iter().for_each(|plane| encoder.push_image_8(plane, width));
+            encoder.push_image_16(&self.alpha, width);
             encoder.finish()
         })
     }
@@ -120,10 +126,10 @@ mod tests {
         let mut random = Random::new(seed);
         let mut planes = TexelPlanes::of_size(66 * 40);
         for i in 0..66 * 40 {
-            planes.alpha[i] = if random.unit() < 0.5 { 0 } else { random.next_u32() as u16 };
+            planes.alpha[i] = if random.unit() < 0.5 { 0 } else { (random.next_u32() % 1024) as u16 };
             planes.rgb.iter_mut().for_each(|plane| plane[i] = random.next_u32() as u8);
         }
-        let payload = planes.encode();
+        let payload = planes.encode(66);
         (SlabTile { slab: 3, lo: [63, 127], size: [66, 40], payload }, planes)
     }
 
