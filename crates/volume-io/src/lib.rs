@@ -17,6 +17,7 @@ mod shape;
 mod source;
 mod tiles;
 mod wave;
+mod zarr;
 
 use std::path::Path;
 
@@ -44,6 +45,8 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
         nifti::open(path)
     } else if ends(&[".json"]) {
         Ok(Box::new(raw::open(path)?))
+    } else if ends(&[".zarr"]) || path.is_dir() {
+        Ok(Box::new(zarr::Zarr::open(path)?))
     } else {
         Err(SourceError::unsupported(url))
     }

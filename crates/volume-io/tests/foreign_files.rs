@@ -172,3 +172,8 @@ fn nifti_files_read_as_nibabel_wrote_them() {
 fn hdf5_files_read_as_h5py_wrote_them() {
     check_all("hdf5/");
 }
+
+#[test]
+fn zarr_arrays_groups_and_images_read_as_zarr_python_wrote_them() {
+    check_all("zarr/");
+}

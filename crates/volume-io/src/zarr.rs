@@ -1,0 +1,159 @@
+//! Zarr version 2 and 3: an array, a group of arrays, or an OME-Zarr image (0.4, 0.5) with its levels.
+
+mod array;
+mod attributes;
+mod group;
+mod image;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use visapult_volume::{FieldInfo, Grid, StepSpan};
+use zarrs::filesystem::FilesystemStore;
+
+use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
+use array::Stored;
+
+/// Longest metadata document that is read.
+const MAX_METADATA: u64 = 16 << 20;
+/// Names of metadata documents.
+const DOCUMENTS: [&str; 4] = ["zarr.json", ".zarray", ".zgroup", ".zattrs"];
+
+/// An open Zarr array, group or image.
+pub(crate) struct Zarr {
+    info: SourceInfo,
+    steps: StepSpan,
+    fields: Vec<Field>,
+}
+
+/// A field: a channel of arrays, finest level first.
+struct Field {
+    info: FieldInfo,
+    levels: Vec<Arc<Stored>>,
+    channel: u64,
+}
+
+/// What one kind of Zarr node gives.
+struct Content {
+    kind: &'static str,
+    grids: Vec<Grid>,
+    fields: Vec<Field>,
+    times: Vec<f64>,
+    time_unit: String,
+}
+
+/// Whether a folder holds Zarr metadata.
+pub(crate) fn is_node(path: &Path) -> bool {
+    DOCUMENTS[..3].iter().any(|name| path.join(name).is_file())
+}
+
+impl Zarr {
+    /// Opens the array or group in the folder `path`.
+    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
+        let wrong = |problem: String| SourceError::format(path.display(), problem);
+        std::fs::metadata(path).map_err(|cause| SourceError::io(path.display(), cause))?;
+        if !is_node(path) {
+            let problem =
+                "it holds no Zarr metadata (zarr.json, .zarray or .zgroup): name the folder of an array or group";
+            return Err(wrong(problem.to_owned()));
+        }
+        check_documents(path)?;
+        let store = FilesystemStore::new(path).map_err(|e| wrong(one_line(&e)))?;
+        let node = Node { store: Arc::new(store), path };
+        let content = node.content().map_err(wrong)?;
+        for grid in &content.grids {
+            grid.validate().map_err(|e| wrong(e.to_string()))?;
+        }
+        let Some(first) = content.fields.first().and_then(|field| field.levels.first()) else {
+            return Err(wrong("it holds no array of numbers with 3 axes, or 4 with steps".to_owned()));
+        };
+        let steps = StepSpan { first: 0, last: first.steps() - 1 };
+        let info = SourceInfo {
+            name: shape::file_name(path),
+            format: format!("{}, {}", content.kind, first.format()),
+            levels: content.grids,
+            fields: content.fields.iter().map(|field| field.info.clone()).collect(),
+            times: content.times,
+            time_unit: content.time_unit,
+            live: false,
+        };
+        Ok(Self { info, steps, fields: content.fields })
+    }
+}
+
+impl Source for Zarr {
+    fn info(&self) -> &SourceInfo {
+        &self.info
+    }
+
+    fn steps(&self) -> StepSpan {
+        self.steps
+    }
+
+    fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
+        request.check(&self.info, self.steps, out.len())?;
+        let field = &self.fields[request.field];
+        field.levels[request.level].read(request.step, field.channel, &request.bounds, out)
+    }
+}
+
+/// A folder with Zarr metadata.
+struct Node<'a> {
+    store: Arc<FilesystemStore>,
+    path: &'a Path,
+}
+
+impl Node<'_> {
+    fn content(&self) -> Result<Content, String> {
+        if self.path.join(".zarray").is_file() {
+            return group::single(self);
+        }
+        let attributes = attributes::of_group(self.path)?;
+        match attributes {
+            None => group::single(self),
+            Some(attributes) => match image::Multiscale::find(&attributes)? {
+                Some(image) => image.content(self, "/"),
+                None if image::is_collection(&attributes) => self.first_image(),
+                None => group::several(self),
+            },
+        }
+    }
+
+    /// The first image of a collection as Bio-Formats writes it: group `0`.
+    fn first_image(&self) -> Result<Content, String> {
+        let attributes = attributes::of_group(&self.path.join("0"))?;
+        let image = attributes.map(|attributes| image::Multiscale::find(&attributes)).transpose()?.flatten();
+        image.ok_or("its first image (group '0') is missing: name an image's folder")?.content(self, "/0/")
+    }
+
+    fn array(&self, inside: &str) -> Result<zarrs::array::Array<FilesystemStore>, String> {
+        let place = self.path.join(inside.trim_matches('/'));
+        check_documents(&place).map_err(|e| e.to_string())?;
+        let named = if inside == "/" { inside.to_owned() } else { format!("/{}", inside.trim_matches('/')) };
+        zarrs::array::Array::open(Arc::clone(&self.store), &named)
+            .map_err(|e| format!("array '{inside}' cannot be opened: {}", one_line(&e)))
+    }
+}
+
+/// Refuses metadata that is too long to be metadata, before anybody reads it.
+fn check_documents(path: &Path) -> Result<(), SourceError> {
+    for document in DOCUMENTS.map(|name| path.join(name)) {
+        if let Ok(meta) = std::fs::metadata(&document)
+            && meta.len() > MAX_METADATA
+        {
+            let problem = format!("it has {} bytes, at most {MAX_METADATA} are read of metadata", meta.len());
+            return Err(SourceError::format(document.display(), problem));
+        }
+    }
+    Ok(())
+}
+
+/// A library's message on one line of bounded length.
+fn one_line(error: &dyn std::fmt::Display) -> String {
+    let text = error.to_string();
+    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = line.char_indices().nth(200) {
+        line.truncate(end);
+    }
+    line
+}

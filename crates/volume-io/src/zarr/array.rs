@@ -1,0 +1,249 @@
+//! One Zarr array and which of its axes are steps, channels and space.
+
+use rayon::prelude::*;
+use visapult_volume::{Box3, ScalarType, StepIndex};
+use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArraySubset, CodecOptions};
+use zarrs::filesystem::FilesystemStore;
+use zarrs::metadata::v2::DataTypeMetadataV2;
+
+use super::attributes;
+use crate::SourceError;
+use crate::scalar::{ByteOrder, Encoding};
+use crate::tiles::{covering, read_tiles};
+
+/// Largest chunk that is decoded, in bytes.
+const MAX_CHUNK_BYTES: u64 = 1 << 30;
+/// Values read at once from a shard larger than this.
+const PIECE_VALUES: usize = 1 << 20;
+
+/// What an axis of an array is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Step,
+    Channel,
+    /// 0, 1, 2 for x, y, z.
+    Space(usize),
+}
+
+/// An array that can be read as fields.
+pub(super) struct Stored {
+    shown: String,
+    array: Array<FilesystemStore>,
+    encoding: Encoding,
+    roles: Vec<Role>,
+    /// Samples decoded at once.
+    tile: [usize; 3],
+}
+
+impl Stored {
+    /// `roles` are those of the array's axes, where something names them.
+    pub(super) fn new(shown: String, array: Array<FilesystemStore>, roles: Option<Vec<Role>>) -> Result<Self, String> {
+        let scalar = scalar(array.metadata())?;
+        let roles = match roles {
+            Some(roles) if roles.len() == array.shape().len() => roles,
+            Some(roles) => return Err(format!("it has {} axes, {} are named", array.shape().len(), roles.len())),
+            None => guess_roles(&array)?,
+        };
+        if array.shape().contains(&0) {
+            return Err(format!("its shape {:?} holds no value: every axis needs at least one", array.shape()));
+        }
+        let found = array.attributes();
+        let finite = |name: &str| attributes::number(found, name).filter(|n| n.is_finite());
+        let encoding = Encoding {
+            slope: finite("scale_factor").filter(|n| *n != 0.0).unwrap_or(1.0),
+            intercept: finite("add_offset").unwrap_or(0.0),
+            fill: ["_FillValue", "missing_value"].iter().find_map(|name| finite(name)),
+            ..Encoding::plain(scalar, ByteOrder::NATIVE)
+        };
+        let tile = tile(&array, &roles, encoding.bytes() as u64)?;
+        Ok(Self { shown, array, encoding, roles, tile })
+    }
+
+    pub(super) fn attributes(&self) -> &attributes::Attributes {
+        self.array.attributes()
+    }
+
+    pub(super) fn scalar(&self) -> ScalarType {
+        self.encoding.scalar
+    }
+
+    pub(super) fn size(&self) -> [usize; 3] {
+        std::array::from_fn(|axis| usize::try_from(self.length(Role::Space(axis))).unwrap_or(usize::MAX))
+    }
+
+    pub(super) fn steps(&self) -> u64 {
+        self.length(Role::Step)
+    }
+
+    pub(super) fn channels(&self) -> u64 {
+        self.length(Role::Channel)
+    }
+
+    fn length(&self, role: Role) -> u64 {
+        self.roles.iter().position(|r| *r == role).map_or(1, |axis| self.array.shape()[axis])
+    }
+
+    /// Names of the axes of space, x first, and of the steps, where the array names its axes.
+    pub(super) fn axis_name(&self, role: Role) -> Option<String> {
+        let axis = self.roles.iter().position(|r| *r == role)?;
+        axis_names(&self.array)?.into_iter().nth(axis)
+    }
+
+    pub(super) fn format(&self) -> String {
+        let version = match self.array.metadata() {
+            ArrayMetadata::V2(_) => 2,
+            ArrayMetadata::V3(_) => 3,
+        };
+        format!("version {version}{}", if self.array.is_sharded() { ", sharded" } else { "" })
+    }
+
+    pub(super) fn read(
+        &self,
+        step: StepIndex,
+        channel: u64,
+        bounds: &Box3,
+        out: &mut [f32],
+    ) -> Result<(), SourceError> {
+        let tiles = covering(bounds, self.tile);
+        // Where there are tiles for all threads, the decoder of each needs no threads of its own.
+        let mut options = CodecOptions::default();
+        if tiles.len() >= rayon::current_num_threads() {
+            options.set_concurrent_target(1);
+        }
+        read_tiles(&tiles, bounds, out, |tile, out| {
+            let wrong = |problem: String| {
+                let problem = format!("box {tile} of step {step} cannot be read: {problem}; copy it again");
+                SourceError::format(&self.shown, problem)
+            };
+            let subset = self.subset(step, channel, tile);
+            let read = self.array.retrieve_array_subset_opt::<ArrayBytes<'_>>(&subset, &options);
+            match read.map_err(|e| wrong(super::one_line(&e)))? {
+                ArrayBytes::Fixed(bytes) if bytes.len() == out.len() * self.encoding.bytes() => {
+                    self.decode(&bytes, out);
+                    Ok(())
+                }
+                _ => Err(wrong("it holds less than it should".to_owned())),
+            }
+        })
+    }
+
+    fn decode(&self, bytes: &[u8], out: &mut [f32]) {
+        let width = self.encoding.bytes();
+        out.par_chunks_mut(PIECE_VALUES).zip(bytes.par_chunks(PIECE_VALUES * width)).for_each(|(out, bytes)| {
+            self.encoding.decode(bytes, out);
+        });
+    }
+
+    fn subset(&self, step: StepIndex, channel: u64, tile: &Box3) -> ArraySubset {
+        let range = |role: &Role| match *role {
+            Role::Step => step..step + 1,
+            Role::Channel => channel..channel + 1,
+            Role::Space(axis) => tile.lo[axis] as u64..tile.hi[axis] as u64,
+        };
+        ArraySubset::new_with_ranges(&self.roles.iter().map(range).collect::<Vec<_>>())
+    }
+}
+
+fn axis_names(array: &Array<FilesystemStore>) -> Option<Vec<String>> {
+    if let Some(names) = array.dimension_names() {
+        return Some(names.iter().map(|name| name.clone().unwrap_or_default()).collect());
+    }
+    // Version 2 has no names; this is where xarray puts them.
+    let names = array.attributes().get("_ARRAY_DIMENSIONS")?.as_array()?;
+    names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// The last three axes are z, y, x; before them steps and channels, by name or in this order.
+fn guess_roles(array: &Array<FilesystemStore>) -> Result<Vec<Role>, String> {
+    let shape = array.shape();
+    let space = [Role::Space(2), Role::Space(1), Role::Space(0)];
+    let names = axis_names(array).unwrap_or_default();
+    let is_channel = |axis: usize| {
+        names.get(axis).is_some_and(|name| matches!(name.to_ascii_lowercase().as_str(), "c" | "channel" | "band"))
+    };
+    let before: &[Role] = match shape.len() {
+        3 => &[],
+        4 if is_channel(0) => &[Role::Channel],
+        4 => &[Role::Step],
+        5 if is_channel(0) => &[Role::Channel, Role::Step],
+        5 => &[Role::Step, Role::Channel],
+        axes => {
+            return Err(format!("its shape {shape:?} has {axes} axes: 3 are needed (z, y, x), or 4 (step, z, y, x)"));
+        }
+    };
+    Ok([before, &space].concat())
+}
+
+/// Samples to decode at once: a chunk, or part of a shard.
+fn tile(array: &Array<FilesystemStore>, roles: &[Role], bytes: u64) -> Result<[usize; 3], String> {
+    let wrong = |e: &dyn std::fmt::Display| format!("its chunks are not understood: {}", super::one_line(e));
+    let chunk = array.chunk_shape(&vec![0; roles.len()]).map_err(|e| wrong(&e))?;
+    let inner = array.effective_subchunk_shape();
+    let decoded = inner.as_ref().unwrap_or(&chunk);
+    let size = decoded.iter().try_fold(bytes, |n, edge| n.checked_mul(edge.get()));
+    if size.is_none_or(|size| size > MAX_CHUNK_BYTES) {
+        return Err(format!("its chunks of {decoded:?} values are larger than 1 GiB: store it in smaller chunks"));
+    }
+    let edge_of = |shape: &[std::num::NonZeroU64]| {
+        let mut edge = [1; 3];
+        for (role, n) in roles.iter().zip(shape) {
+            if let Role::Space(axis) = role {
+                edge[*axis] = usize::try_from(n.get()).unwrap_or(usize::MAX);
+            }
+        }
+        edge
+    };
+    let Some(inner) = inner else { return Ok(edge_of(&chunk)) };
+    Ok(grown(edge_of(&inner), edge_of(&chunk)))
+}
+
+/// Inner chunks side by side, at most a shard, until they are worth a call.
+fn grown(inner: [usize; 3], shard: [usize; 3]) -> [usize; 3] {
+    let mut tile = inner;
+    for axis in 0..3 {
+        let volume: usize = tile.iter().fold(1, |n: usize, &edge| n.saturating_mul(edge));
+        let most = (shard[axis] / inner[axis]).max(1);
+        // A divisor of the shard's edge, so that no piece reaches into two shards.
+        let times =
+            (1..=most).rev().find(|times| most.is_multiple_of(*times) && volume.saturating_mul(*times) <= PIECE_VALUES);
+        tile[axis] = tile[axis].saturating_mul(times.unwrap_or(1));
+    }
+    tile
+}
+
+fn scalar(metadata: &ArrayMetadata) -> Result<ScalarType, String> {
+    let name = match metadata {
+        ArrayMetadata::V2(metadata) => match &metadata.dtype {
+            DataTypeMetadataV2::Simple(name) => name.clone(),
+            DataTypeMetadataV2::Structured(_) => "a structure".to_owned(),
+        },
+        ArrayMetadata::V3(metadata) => metadata.data_type.name().to_owned(),
+    };
+    Ok(match name.trim_start_matches(['<', '>', '|']) {
+        "u1" | "b1" | "uint8" | "bool" => ScalarType::U8,
+        "i1" | "int8" => ScalarType::I8,
+        "u2" | "uint16" => ScalarType::U16,
+        "i2" | "int16" => ScalarType::I16,
+        "u4" | "uint32" => ScalarType::U32,
+        "i4" | "int32" => ScalarType::I32,
+        "u8" | "uint64" => ScalarType::U64,
+        "i8" | "int64" => ScalarType::I64,
+        "f2" | "float16" => ScalarType::F16,
+        "f4" | "float32" => ScalarType::F32,
+        "f8" | "float64" => ScalarType::F64,
+        _ => return Err(format!("its values ({name}) are not real numbers of 1 to 8 bytes: save one part of them")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_a_shard_end_where_the_shard_ends() {
+        assert_eq!(grown([64, 64, 64], [512, 512, 512]), [256, 64, 64]);
+        assert_eq!(grown([100, 10, 10], [300, 300, 300]), [300, 300, 10]);
+        assert_eq!(grown([2000, 2000, 1], [2000, 2000, 64]), [2000, 2000, 1]);
+        assert_eq!(grown([4, 4, 4], [4, 8, 12]), [4, 8, 12]);
+    }
+}

@@ -1,0 +1,62 @@
+//! What Zarr attributes say: numbers, texts, the grid of an array.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use visapult_volume::Grid;
+
+use super::MAX_METADATA;
+use crate::shape;
+
+/// Attributes of an array or group.
+pub(super) type Attributes = Map<String, Value>;
+
+/// The attributes of the group in the folder `path`; `None` where it is an array of version 3.
+pub(super) fn of_group(path: &Path) -> Result<Option<Attributes>, String> {
+    let parsed = |name: &str| -> Result<Option<Attributes>, String> {
+        let document = path.join(name);
+        if !document.is_file() {
+            return Ok(None);
+        }
+        let text = shape::read_small(&document, MAX_METADATA).map_err(|e| e.to_string())?;
+        let parsed = serde_json::from_slice(&text).map_err(|e| format!("its {name} is not a JSON object: {e}"))?;
+        Ok(Some(parsed))
+    };
+    match parsed("zarr.json")? {
+        Some(document) if document.get("node_type") == Some(&Value::from("array")) => Ok(None),
+        Some(mut document) => match document.remove("attributes") {
+            Some(Value::Object(attributes)) => Ok(Some(attributes)),
+            _ => Ok(Some(Map::new())),
+        },
+        None => Ok(Some(parsed(".zattrs")?.unwrap_or_default())),
+    }
+}
+
+pub(super) fn text(attributes: &Attributes, name: &str) -> Option<String> {
+    attributes.get(name)?.as_str().map(str::to_owned)
+}
+
+/// A number, also where it is the only member of a list.
+pub(super) fn number(attributes: &Attributes, name: &str) -> Option<f64> {
+    match attributes.get(name)? {
+        Value::Array(list) if list.len() == 1 => list[0].as_f64(),
+        value => value.as_f64(),
+    }
+}
+
+pub(super) fn list(attributes: &Attributes, name: &str) -> Option<Vec<f64>> {
+    attributes.get(name)?.as_array()?.iter().map(Value::as_f64).collect()
+}
+
+/// Puts `spacing`, `origin` and `spacing_unit` of an array, each `[x, y, z]`, into its grid.
+pub(super) fn place(attributes: &Attributes, grid: &mut Grid) {
+    if let Some(Ok(spacing)) = list(attributes, "spacing").map(<[f64; 3]>::try_from) {
+        grid.spacing = spacing;
+    }
+    if let Some(Ok(origin)) = list(attributes, "origin").map(<[f64; 3]>::try_from) {
+        grid.origin = origin;
+    }
+    if let Some(unit) = text(attributes, "spacing_unit") {
+        grid.unit = unit;
+    }
+}
