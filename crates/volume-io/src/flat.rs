@@ -7,14 +7,15 @@ use visapult_volume::{Box3, ScalarType, StepIndex, StepSpan};
 
 use crate::bytes::BytesAt;
 use crate::scalar::Encoding;
+use crate::tiles::{covering, read_tiles};
 use crate::{ReadRequest, Source, SourceError, SourceInfo};
 
 /// Values one thread converts at a time: 1 MiB of `f32`.
 const PIECE_VALUES: usize = 1 << 18;
 /// Stored bytes fetched at a time before conversion: stays in the first-level caches.
 const CHUNK_BYTES: usize = 1 << 15;
-/// Samples along x and z of the tiles in which an array with slow x is turned.
-const TILE: [usize; 2] = [16, 64];
+/// Samples of the tiles in which an array with slow x is turned: 512 KiB of `f32`.
+const TILE: [usize; 3] = [16, 32, 256];
 
 /// Where the samples of an array lie, in values from its first one.
 #[derive(Clone, Debug)]
@@ -187,30 +188,40 @@ impl<B: BytesAt> FlatArray<B> {
         self.bytes.read_at(offset, out).map_err(|cause| SourceError::io(&self.path, cause))
     }
 
-    /// z (or the step) is fastest in the file: tiles are fetched along z and written along x.
+    /// z (or the step) is fastest in the file: tiles are fetched along z and turned in memory.
     fn read_turned(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
-        let [nx, ny, _] = bounds.size();
-        let slab = nx * ny * TILE[1];
-        out.par_chunks_mut(slab).enumerate().try_for_each(|(index, slab_out)| {
-            let z0 = bounds.lo[2] + index * TILE[1];
-            let depth = slab_out.len() / (nx * ny);
-            let mut tile = vec![0.0; TILE[0] * depth];
+        read_tiles(&covering(bounds, TILE), bounds, out, |tile, out| {
+            let [width, height, depth] = tile.size();
+            let mut lines = vec![0.0; height * depth];
             let mut scratch = Vec::new();
-            for y in 0..ny {
-                for x0 in (0..nx).step_by(TILE[0]) {
-                    let width = TILE[0].min(nx - x0);
-                    for (x, line) in tile.chunks_mut(depth).take(width).enumerate() {
-                        let first = self.value_at(step, [bounds.lo[0] + x0 + x, bounds.lo[1] + y, z0]);
-                        self.read_line(first, line, &mut scratch)?;
-                    }
-                    for z in 0..depth {
-                        let row = &mut slab_out[(z * ny + y) * nx + x0..][..width];
-                        row.iter_mut().enumerate().for_each(|(x, value)| *value = tile[x * depth + z]);
+            for x in 0..width {
+                self.read_lines(step, [tile.lo[0] + x, tile.lo[1], tile.lo[2]], depth, &mut lines, &mut scratch)?;
+                for (y, line) in lines.chunks_exact(depth).enumerate() {
+                    for (z, &value) in line.iter().enumerate() {
+                        out[(z * height + y) * width + x] = value;
                     }
                 }
             }
             Ok(())
         })
+    }
+
+    /// Lines of `depth` samples along z, for consecutive y from `at` on.
+    fn read_lines(
+        &self,
+        step: StepIndex,
+        at: [usize; 3],
+        depth: usize,
+        lines: &mut [f32],
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), SourceError> {
+        if self.layout.strides[2] == 1 && depth == self.layout.size[2] {
+            return self.read_run(self.value_at(step, at), lines, scratch);
+        }
+        lines
+            .chunks_exact_mut(depth)
+            .enumerate()
+            .try_for_each(|(y, line)| self.read_line(self.value_at(step, [at[0], at[1] + y, at[2]]), line, scratch))
     }
 
     /// Values one z apart, fetched together where they are near each other.

@@ -162,7 +162,7 @@ impl Multiscale {
     fn times(&self, steps: u64, roles: &[Role]) -> (Vec<f64>, String) {
         let unit = self.unit(roles, Role::Step);
         let (scale, shift) = self.transform(&self.datasets[0], roles, Role::Step);
-        if steps < 2 || steps > 1 << 20 || unit.is_empty() {
+        if !(2..=1 << 20).contains(&steps) || unit.is_empty() {
             return (Vec::new(), String::new());
         }
         ((0..steps).map(|step| shift + step as f64 * scale).collect(), unit)
