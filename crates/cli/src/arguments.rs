@@ -99,16 +99,16 @@ pub(crate) struct RenderOptions {
     #[arg(long, value_name = "DEGREES", default_value_t = 20.0, allow_negative_numbers = true)]
     pub(crate) el: f64,
     /// Distance of the eye from the centre; the longest edge of the box is 1.
-    #[arg(long, value_name = "LENGTH", default_value_t = 3.0)]
+    #[arg(long, value_name = "LENGTH", default_value_t = 3.0, allow_negative_numbers = true)]
     pub(crate) distance: f64,
     /// Vertical field of view, in degrees.
-    #[arg(long, value_name = "DEGREES", default_value_t = 30.0)]
+    #[arg(long, value_name = "DEGREES", default_value_t = 30.0, allow_negative_numbers = true)]
     pub(crate) fov: f64,
     /// Transfer function: a JSON file of ours or of ParaView [default: fits the field's range].
     #[arg(long, value_name = "FILE")]
     pub(crate) tf: Option<PathBuf>,
     /// Distance between samples along a ray, in units of the smallest sample spacing.
-    #[arg(long, value_name = "STEP", default_value_t = 1.0)]
+    #[arg(long, value_name = "STEP", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) sample_step: f64,
     /// Field to show [default: the first].
     #[arg(long, value_name = "NAME")]

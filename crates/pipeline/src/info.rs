@@ -90,9 +90,10 @@ impl fmt::Display for SourceReport {
             let [x, y, z] = grid.origin;
             let unit = unit_suffix(&grid.unit);
             writeln!(f, "  level {level}  {nx} x {ny} x {nz} {} samples", grid.centering)?;
+            let [dx, dy, dz, x, y, z] = [dx, dy, dz, x, y, z].map(short);
             writeln!(f, "           spacing {dx} x {dy} x {dz}{unit}, origin ({x}, {y}, {z}){unit}")?;
         }
-        let [ex, ey, ez] = self.edges;
+        let [ex, ey, ez] = self.edges.map(short);
         writeln!(f, "  box      {ex} x {ey} x {ez}{}", unit_suffix(&self.levels[0].unit))?;
         for field in &self.fields {
             write!(f, "  field    {} ({}), ", field.name, field.scalar_type)?;
@@ -113,6 +114,11 @@ impl fmt::Display for SourceReport {
         }
         Ok(())
     }
+}
+
+/// A number to six significant digits, as people write it.
+fn short(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 fn unit_suffix(unit: &str) -> String {

@@ -29,6 +29,8 @@ const PING_PERIOD: Duration = Duration::from_secs(15);
 const SILENCE: Duration = Duration::from_secs(60);
 /// A message that a page does not take for so long ends its session.
 const WRITE_WITHIN: Duration = Duration::from_secs(60);
+/// How long a connection that is no longer served waits for its reason.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Longest reason that fits a close frame.
 const MOST_REASON_BYTES: usize = 120;
 
@@ -208,7 +210,11 @@ async fn write_bulk(
             },
             message = bulk.recv() => match message {
                 Some(message) => Message::Binary(message.into()),
-                None => break,
+                // The session has let go of this connection: the reader may still have a reason to tell.
+                None => match tokio::time::timeout(LAST_WORDS, control.recv()).await {
+                    Ok(Some(closing)) => closing,
+                    _ => break,
+                },
             },
             () = tokio::time::sleep(PING_PERIOD) => Message::Ping(Bytes::new()),
         };

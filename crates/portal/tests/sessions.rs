@@ -48,12 +48,16 @@ fn server() -> &'static Server {
     })
 }
 
+/// A numpy file, version 1.0: magic, length of the header, header, values.
 fn write_ramp(folder: &std::path::Path) -> String {
-    let values: Vec<u8> = (0..64 * 64 * 96_u32).flat_map(|i| ((i % 96) as f32 / 95.0).to_le_bytes()).collect();
-    std::fs::write(folder.join("ramp.raw"), values).unwrap();
-    let path = folder.join("ramp.json");
-    let description = json!({"file": "ramp.raw", "size": [96, 64, 64], "type": "f32", "field": "ramp"});
-    std::fs::write(&path, description.to_string()).unwrap();
+    let description = "{'descr': '<f4', 'fortran_order': False, 'shape': (64, 64, 96), }";
+    let header = format!("{description:<117}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.into_bytes());
+    bytes.extend((0..64 * 64 * 96_u32).flat_map(|i| ((i % 96) as f32 / 95.0).to_le_bytes()));
+    let path = folder.join("ramp.npy");
+    std::fs::write(&path, bytes).unwrap();
     path.to_str().unwrap().to_owned()
 }
 

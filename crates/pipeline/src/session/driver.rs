@@ -240,6 +240,17 @@ impl Driver {
     }
 }
 
+/// A session never ends in silence: what broke here is told to its page, and to no other.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let text = "the server failed to make this view: reload the page, and please report it".to_owned();
+            (self.control)(ToPage::Notice(Notice { severity: Severity::Error, text }).encode());
+        }
+        self.shared.close();
+    }
+}
+
 fn throughput(lanes: &[Lane]) -> Option<f64> {
     let rates: Vec<f64> = lanes.iter().filter_map(|lane| lane.link.throughput_bytes_per_s()).collect();
     (!rates.is_empty()).then(|| rates.iter().sum())
