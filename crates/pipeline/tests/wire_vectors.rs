@@ -2,6 +2,8 @@
 //!
 //! The page's tests read the same files. `VISAPULT_BLESS=1` writes them anew.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::fs;
 use std::path::PathBuf;
 
@@ -187,7 +189,7 @@ fn control_messages_to_the_page() {
     };
     let notice = Notice { severity: Severity::Warning, text: "step 3 is gone".to_owned() };
     let steps = Steps { first: 3, last: 40 };
-    hold("welcome", &ToPage::Welcome(welcome.clone()).encode(), &json!(welcome));
+    hold("welcome", &ToPage::Welcome(Box::new(welcome.clone())).encode(), &json!(welcome));
     hold("steps", &ToPage::Steps(steps).encode(), &json!(steps));
     hold("field", &ToPage::Field(field.clone()).encode(), &json!(field));
     hold("plan", &ToPage::Plan(plan.clone()).encode(), &json!(plan));

@@ -1,5 +1,7 @@
 //! A real server and real WebSocket clients: what good pages get, and what bad ones are told.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::net::TcpStream;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};

@@ -63,7 +63,7 @@ impl Driver {
     pub(super) fn run(mut self, id: &str) {
         let welcome = self.back_end.welcome(id);
         self.told_steps = Some(welcome.steps);
-        (self.control)(ToPage::Welcome(welcome).encode());
+        (self.control)(ToPage::Welcome(Box::new(welcome)).encode());
         while let Some((work, view)) = self.wait_for_work() {
             match work {
                 Work::Begin(key) => self.begin(key),

@@ -24,7 +24,7 @@ const KIND_ACK: u8 = 65;
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToPage {
     /// First message of a session.
-    Welcome(Welcome),
+    Welcome(Box<Welcome>),
     /// The readable steps changed.
     Steps(Steps),
     /// Range, histogram and default transfer function of a field.
@@ -343,7 +343,7 @@ impl ToPage {
     /// The bytes of the message.
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Welcome(body) => json_message(KIND_WELCOME, body),
+            Self::Welcome(body) => json_message(KIND_WELCOME, body.as_ref()),
             Self::Steps(body) => json_message(KIND_STEPS, body),
             Self::Field(body) => json_message(KIND_FIELD, body),
             Self::Plan(body) => json_message(KIND_PLAN, body),
