@@ -138,7 +138,7 @@ impl Header {
             3 => "um",
             _ => "",
         };
-        Grid { size: self.size, spacing: self.spacing, origin, unit: unit.to_owned(), centering: Centering::Cell }
+        Grid { size: self.size, spacing: self.spacing, origin, unit: unit.to_owned(), centering: Centering::Point }
     }
 
     /// Whether samples x, y, z follow coordinates x, y, z: neither turned, nor mirrored, nor exchanged.
