@@ -3,8 +3,31 @@
 //! The kernel is written once over [`Lanes`] and compiled once for each instruction set; the widest one that the
 //! processor has is chosen at run time.
 
+/// Samples that a ray takes in one go, so that loads of one overlap arithmetic of another.
+pub(crate) const STRIDE: usize = 4;
+
 /// Rays that are marched together: a packet of 4 x 4 neighbouring pixels.
 pub(crate) const LANES: usize = 16;
+
+/// Entries of a [`Table`]: each below [`Table::LEN`].
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+pub(crate) struct Indices([u32; LANES]);
+
+impl Indices {
+    /// Held at the table's last entry.
+    #[inline(always)]
+    pub(crate) fn new(entries: [u32; LANES]) -> Self {
+        let mut held = entries;
+        held.iter_mut().for_each(|entry| *entry = (*entry).min(Table::LEN as u32 - 1));
+        Self(held)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> &[u32; LANES] {
+        &self.0
+    }
+}
 
 /// Stored values of a block, addressed by the first sample of an interpolation cell.
 #[derive(Clone, Copy)]
@@ -67,12 +90,14 @@ pub(crate) trait Lanes: Copy {
     fn any_less(self, a: Self::F, b: Self::F, x: Self::F, y: Self::F) -> bool;
 
     /// Trilinear interpolation at positions in sample coordinates; held at the outermost samples beyond them.
-    fn interpolate(self, cells: Cells<'_>, position: [Self::F; 3]) -> Self::F;
+    fn interpolate<const N: usize>(self, cells: Cells<'_>, positions: [[Self::F; 3]; N]) -> [Self::F; N];
 
     fn load_colors(self, colors: &[[f32; 4]; LANES]) -> Self::Colors;
     fn store_colors(self, colors: Self::Colors) -> [[f32; 4]; LANES];
-    /// Puts samples of `value` behind `front`, `front += (1 - alpha of front) * entry`, where `x < limit`.
-    fn composite(self, front: Self::Colors, table: &Table, value: Self::F, x: Self::F, limit: Self::F) -> Self::Colors;
+    /// The entries of `value`; entry 0, which is transparent, where not `x < limit`.
+    fn entries(self, table: &Table, value: Self::F, x: Self::F, limit: Self::F) -> Indices;
+    /// Puts entries behind `front`: `front += (1 - alpha of front) * entry`.
+    fn composite(self, front: Self::Colors, table: &Table, entries: &Indices) -> Self::Colors;
     /// The opacities.
     fn alphas(self, colors: Self::Colors) -> Self::F;
 }

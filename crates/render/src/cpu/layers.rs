@@ -6,8 +6,8 @@
 
 use super::caster::{Scene, SceneBlock, Visible};
 use super::dispatch::{InstructionSet, Task};
-use super::lanes::{LANES, Lanes};
-use super::march::{BlockScene, STRIDE, sweep_of};
+use super::lanes::{Indices, LANES, Lanes, STRIDE};
+use super::march::{BlockScene, sweep_of};
 use super::rays::{PACKET_EDGE, RaySetup, Rays, SampleRange};
 use crate::{TransferFunction, View, Volume};
 
@@ -242,7 +242,7 @@ impl LayersTask<'_, '_> {
                 std::array::from_fn(|lane| (cut.position[axis][lane] - block.origin[axis] as f64) as f32);
             lanes.load(&local)
         });
-        let values = lanes.store(lanes.interpolate(block.scene.cells, position));
+        let values = lanes.store(lanes.interpolate(block.scene.cells, [position])[0]);
         let mut samples = 0;
         for lane in (0..LANES).filter(|&lane| owned[lane]) {
             let [rgb @ .., alpha] = self.scene.table.entry(values[lane]);
@@ -276,8 +276,11 @@ impl LayersTask<'_, '_> {
         }
         let lines = rays.lines(&all, block.origin);
         let sweep = sweep_of(&lines);
-        let first = [0, 1, 2].map(|axis| lanes.load(&lines.first[axis]));
-        let step = [0, 1, 2].map(|axis| lanes.load(&lines.step[axis]));
+        let [x, y, z] = &lines.first;
+        let first = [lanes.load(x), lanes.load(y), lanes.load(z)];
+        let [x, y, z] = &lines.step;
+        let step = [lanes.load(x), lanes.load(y), lanes.load(z)];
+        let none = lanes.splat(0.0);
         let middle: [f32; LANES] =
             std::array::from_fn(|lane| ((range.from[lane] + range.to[lane] - 1.0) * 0.5 - start) as f32);
         let reach: [f32; LANES] = std::array::from_fn(|lane| ((range.to[lane] - range.from[lane]) * 0.5) as f32);
@@ -303,12 +306,22 @@ impl LayersTask<'_, '_> {
                 continue;
             }
             let stretch = STRIDE.min((slab + 1) * per_slab - start - at).min(count - at);
-            for number in at..at + stretch {
-                let number = lanes.splat(number as f32);
-                let position = [0, 1, 2].map(|axis| lanes.mul_add(number, step[axis], first[axis]));
-                let value = lanes.interpolate(cells, position);
-                let off = lanes.max(lanes.sub(number, middle), lanes.sub(middle, number));
-                front = lanes.composite(front, self.scene.table, value, off, reach);
+            let mut off = [none; STRIDE];
+            let mut positions = [[none; 3]; STRIDE];
+            for i in 0..STRIDE {
+                let number = lanes.splat((at + i) as f32);
+                off[i] = lanes.max(lanes.sub(number, middle), lanes.sub(middle, number));
+                for axis in 0..3 {
+                    positions[i][axis] = lanes.mul_add(number, step[axis], first[axis]);
+                }
+            }
+            let values = lanes.interpolate(cells, positions);
+            let mut entries = [Indices::default(); STRIDE];
+            for i in 0..STRIDE {
+                entries[i] = lanes.entries(self.scene.table, values[i], off[i], reach);
+            }
+            for entries in &entries[..stretch] {
+                front = lanes.composite(front, self.scene.table, entries);
             }
             samples += (0..LANES).map(|lane| overlap(range, lane, start + at, stretch)).sum::<u64>();
             at += stretch;

@@ -1,12 +1,9 @@
 //! The kernel: marches a packet of rays through one block, front to back.
 
-use super::lanes::{Cells, LANES, Lanes};
+use super::lanes::{Cells, Indices, LANES, Lanes, STRIDE};
 use super::occupancy::{Occupancy, Sweep};
 use super::rays::Lines;
 use super::table::Table;
-
-/// Samples between two looks at what lies ahead.
-pub(crate) const STRIDE: usize = 4;
 
 /// A block as the kernel sees it.
 #[derive(Clone, Copy)]
@@ -28,12 +25,15 @@ pub(crate) fn march<L: Lanes>(
     opaque: f32,
 ) -> u64 {
     let sweep = sweep_of(lines);
-    let first = [0, 1, 2].map(|axis| lanes.load(&lines.first[axis]));
-    let step = [0, 1, 2].map(|axis| lanes.load(&lines.step[axis]));
+    let [x, y, z] = &lines.first;
+    let first = [lanes.load(x), lanes.load(y), lanes.load(z)];
+    let [x, y, z] = &lines.step;
+    let step = [lanes.load(x), lanes.load(y), lanes.load(z)];
     let count = lanes.load(&lines.count);
-    let (one, opaque) = (lanes.splat(1.0), lanes.splat(opaque));
+    let opaque = lanes.splat(opaque);
     let mut front = lanes.load_colors(colors);
-    let mut taken = lanes.splat(0.0);
+    let none = lanes.splat(0.0);
+    let mut taken = none;
     let longest = lines.count.into_iter().fold(0.0, f32::max);
     let mut at = 0.0_f32;
     while at < longest {
@@ -43,16 +43,26 @@ pub(crate) fn march<L: Lanes>(
             continue;
         }
         let stretch = lanes.splat((longest - at).min(STRIDE as f32));
-        let mut number = lanes.splat(at);
-        taken = lanes.add(taken, lanes.max(lanes.splat(0.0), lanes.min(stretch, lanes.sub(count, number))));
-        for _ in 0..STRIDE {
-            let position = [0, 1, 2].map(|axis| lanes.mul_add(number, step[axis], first[axis]));
-            let value = lanes.interpolate(block.cells, position);
-            front = lanes.composite(front, table, value, number, count);
-            number = lanes.add(number, one);
+        taken = lanes.add(taken, lanes.max(none, lanes.min(stretch, lanes.sub(count, lanes.splat(at)))));
+        // Loops, not closures: closures would be compiled without the caller's vector instructions.
+        let mut number = [none; STRIDE];
+        let mut positions = [[none; 3]; STRIDE];
+        for i in 0..STRIDE {
+            number[i] = lanes.splat(at + i as f32);
+            for axis in 0..3 {
+                positions[i][axis] = lanes.mul_add(number[i], step[axis], first[axis]);
+            }
+        }
+        let values = lanes.interpolate(block.cells, positions);
+        let mut entries = [Indices::default(); STRIDE];
+        for i in 0..STRIDE {
+            entries[i] = lanes.entries(table, values[i], number[i], count);
+        }
+        for entries in &entries {
+            front = lanes.composite(front, table, entries);
         }
         at += STRIDE as f32;
-        if !lanes.any_less(lanes.alphas(front), opaque, number, count) {
+        if !lanes.any_less(lanes.alphas(front), opaque, lanes.splat(at), count) {
             break;
         }
     }

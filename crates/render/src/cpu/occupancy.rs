@@ -5,11 +5,15 @@ use rayon::prelude::*;
 use super::table::Table;
 use crate::macrocells::Macrocells;
 
-/// Per cube `c` of a block: how many layers of cubes around the 2 x 2 x 2 cubes that start at `c` hold nothing visible,
-/// those eight included; 0 where one of the eight is visible.
+/// What of a block is visible, by cube.
 #[derive(Clone, Debug)]
 pub(crate) struct Occupancy {
     counts: [usize; 3],
+    /// Per cube c, bit m: something is visible in the cubes from c to c + 1 along the axes in m (bit 0: x), c itself along
+    /// the others.
+    occupied: Vec<u8>,
+    /// Per cube c: how many layers of cubes around the 2 x 2 x 2 cubes from c on hold nothing visible, those eight
+    /// included; 0 where one of the eight is visible.
     empty_layers: Vec<u8>,
     /// How far, in samples, positions may be off from rounding.
     slack: f32,
@@ -31,12 +35,19 @@ impl Occupancy {
     /// What of `cells` is visible through `table`.
     pub(crate) fn new(cells: &Macrocells, table: &Table) -> Self {
         let counts = cells.counts;
-        let mut occupied: Vec<u8> = cells.ranges.par_iter().map(|&range| u8::from(table.any_visible(range))).collect();
-        let mut spread = vec![0; occupied.len()];
-        for axis in 0..3 {
-            spread_along(&occupied, &mut spread, counts, axis, &[1]);
-            std::mem::swap(&mut occupied, &mut spread);
+        let visible: Vec<u8> = cells.ranges.par_iter().map(|&range| u8::from(table.any_visible(range))).collect();
+        let mut masks = visible.clone();
+        let mut spread = visible.clone();
+        let mut occupied = visible;
+        for subset in 1..8_usize {
+            // Subsets in this order differ from one that is already there by their highest axis.
+            let axis = subset.ilog2() as usize;
+            let bit = subset - (1 << axis);
+            let source: Vec<u8> = masks.iter().map(|mask| mask >> bit & 1).collect();
+            spread_along(&source, &mut spread, counts, axis, &[1]);
+            masks.iter_mut().zip(&spread).for_each(|(mask, &o)| *mask |= o << subset);
         }
+        occupied.copy_from_slice(&spread);
         let mut empty_layers: Vec<u8> = occupied.iter().map(|&o| 1 - o).collect();
         for _ in 1..Self::MAX_LAYERS {
             for axis in 0..3 {
@@ -46,30 +57,36 @@ impl Occupancy {
             empty_layers.iter_mut().zip(&occupied).for_each(|(layers, &o)| *layers += 1 - o);
         }
         let longest = counts.into_iter().max().unwrap_or(1) * Macrocells::EDGE;
-        Self { counts, empty_layers, slack: 2e-3 + longest as f32 * 4.0 * f32::EPSILON }
+        Self { counts, occupied: masks, empty_layers, slack: 2e-3 + longest as f32 * 4.0 * f32::EPSILON }
     }
 
     /// How many samples from sample `at` on a packet may leave out; 0 where there may be something to see.
     #[inline(always)]
     pub(crate) fn empty_samples(&self, sweep: &Sweep, at: f32) -> f32 {
         const EDGE: f32 = Macrocells::EDGE as f32;
-        let mut cube = [0_usize; 3];
-        let mut lo = [0.0_f32; 3];
+        let (mut lo, mut hi, mut cube) = ([0.0_f32; 3], [0.0_f32; 3], [0_usize; 3]);
+        let mut subset = 0;
         for axis in 0..3 {
             lo[axis] = sweep.lo[axis] + at * sweep.lo_step[axis] - self.slack;
+            hi[axis] = sweep.hi[axis] + at * sweep.hi_step[axis] + self.slack;
             cube[axis] = ((lo[axis] * (1.0 / EDGE)) as usize).min(self.counts[axis] - 1);
+            subset |= usize::from(hi[axis] >= (cube[axis] + 1) as f32 * EDGE) << axis;
         }
-        let layers = self.empty_layers[(cube[2] * self.counts[1] + cube[1]) * self.counts[0] + cube[0]];
-        if layers == 0 {
+        let index = (cube[2] * self.counts[1] + cube[1]) * self.counts[0] + cube[0];
+        if self.occupied[index] >> subset & 1 != 0 {
             return 0.0;
         }
+        let layers = f32::from(self.empty_layers[index]);
         let mut samples = f32::MAX;
         for axis in 0..3 {
-            let hi = sweep.hi[axis] + at * sweep.hi_step[axis] + self.slack;
-            let first = cube[axis] as f32 - f32::from(layers) + 1.0;
-            let past = cube[axis] as f32 + f32::from(layers) + 1.0;
+            // The cubes known to be empty: those looked at, or all within the layers.
+            let straddles = (subset >> axis & 1) as f32;
+            let below = if layers > 0.0 { layers - 1.0 } else { 0.0 };
+            let above = if layers > 0.0 { layers } else { straddles };
+            let first = cube[axis] as f32 - below;
+            let past = cube[axis] as f32 + above + 1.0;
             if past < self.counts[axis] as f32 {
-                let room = past * EDGE - hi;
+                let room = past * EDGE - hi[axis];
                 if room < 0.0 {
                     return 0.0;
                 }

@@ -1,7 +1,7 @@
 //! Sixteen lanes as arrays, for the compiler to vectorise as it can.
 
 use super::dispatch::Task;
-use super::lanes::{Cells, LANES, Lanes};
+use super::lanes::{Cells, Indices, LANES, Lanes};
 use super::table::Table;
 
 /// Needs nothing of the processor.
@@ -69,19 +69,21 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn interpolate(self, cells: Cells<'_>, position: [Self::F; 3]) -> Self::F {
+    fn interpolate<const N: usize>(self, cells: Cells<'_>, positions: [[Self::F; 3]; N]) -> [Self::F; N] {
         let [sy, sz] = cells.strides();
         let (last, last_cell) = (cells.last_sample(), cells.last_cell());
         let values = cells.values();
-        std::array::from_fn(|lane| {
-            let held: [f32; 3] = std::array::from_fn(|axis| position[axis][lane].max(0.0).min(last[axis]));
-            let cell: [usize; 3] = std::array::from_fn(|axis| held[axis].min(last_cell[axis]) as usize);
-            let [fx, fy, fz] = std::array::from_fn(|axis| held[axis] - cell[axis] as f32);
-            let lerp = |a: f32, b: f32, f: f32| a + f * (b - a);
-            let corner = cell[2] * sz + cell[1] * sy + cell[0];
-            let row = |start: usize| lerp(values[start], values[start + 1], fx);
-            let plane = |start: usize| lerp(row(start), row(start + sy), fy);
-            lerp(plane(corner), plane(corner + sz), fz)
+        let lerp = |a: f32, b: f32, f: f32| a + f * (b - a);
+        positions.map(|position| {
+            std::array::from_fn(|lane| {
+                let held: [f32; 3] = std::array::from_fn(|axis| position[axis][lane].max(0.0).min(last[axis]));
+                let cell: [usize; 3] = std::array::from_fn(|axis| held[axis].min(last_cell[axis]) as usize);
+                let [fx, fy, fz] = std::array::from_fn(|axis| held[axis] - cell[axis] as f32);
+                let corner = cell[2] * sz + cell[1] * sy + cell[0];
+                let row = |start: usize| lerp(values[start], values[start + 1], fx);
+                let plane = |start: usize| lerp(row(start), row(start + sy), fy);
+                lerp(plane(corner), plane(corner + sz), fz)
+            })
         })
     }
 
@@ -96,16 +98,16 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn composite(
-        self,
-        mut front: Self::Colors,
-        table: &Table,
-        value: Self::F,
-        x: Self::F,
-        limit: Self::F,
-    ) -> Self::Colors {
-        for (lane, color) in front.iter_mut().enumerate() {
-            let behind = if x[lane] < limit[lane] { table.entry(value[lane]) } else { [0.0; 4] };
+    fn entries(self, table: &Table, value: Self::F, x: Self::F, limit: Self::F) -> Indices {
+        let index = |lane: usize| if x[lane] < limit[lane] { table.index(value[lane]) as u32 } else { 0 };
+        Indices::new(std::array::from_fn(index))
+    }
+
+    #[inline(always)]
+    fn composite(self, mut front: Self::Colors, table: &Table, entries: &Indices) -> Self::Colors {
+        let table = table.entries();
+        for (color, &index) in front.iter_mut().zip(entries.get()) {
+            let behind = table[index as usize].0;
             let through = 1.0 - color[3];
             color.iter_mut().zip(behind).for_each(|(c, b)| *c += through * b);
         }

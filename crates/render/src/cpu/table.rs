@@ -73,10 +73,11 @@ impl Table {
 
     /// Colour and opacity of one sample of `value`.
     pub(crate) fn entry(&self, value: f32) -> [f32; 4] {
-        if value.is_nan() { [0.0; 4] } else { self.entries[self.index(value)].0 }
+        self.entries[self.index(value)].0
     }
 
-    fn index(&self, value: f32) -> usize {
+    /// Entry of `value`; NaN stays NaN until the conversion makes it 0.
+    pub(crate) fn index(&self, value: f32) -> usize {
         ((value - self.lo) * self.scale + Self::SHIFT).clamp(1.0, (Self::LEN - 1) as f32) as usize
     }
 
