@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use visapult_render::{
     Camera, CodeBits, KeyView, Pyramid, Quality, SlabStack, TransferFunction, Volume, encode_level, make_slabs,
-    render_exact,
+    render_exact, volume_of_bricks,
 };
 use visapult_volume::Grid;
 
@@ -26,7 +26,8 @@ fn main() {
     println!("| field | proxy | MB | seconds |{angles}\n|---|---|---|---|{}", "---|".repeat(ANGLES.len()));
     for name in chosen.split(',') {
         let volume = Volume::whole(Grid::of_size([edge; 3]), field(name, edge)).expect("a cube is a grid");
-        Subject { name, volume, transfer_function: transfer_function(name), size }.report();
+        let range = volume.range().map_or([0.0, 1.0], |range| [range.lo, range.hi]);
+        Subject { name, volume, transfer_function: transfer_function(name, range), size }.report();
     }
 }
 
@@ -69,7 +70,8 @@ impl Subject<'_> {
             let bricks = encode_level(block, &pyramid, level, CodeBits::Eight);
             let seconds = start.elapsed().as_secs_f64();
             let bytes: usize = bricks.iter().map(|brick| brick.wire_bytes()).sum();
-            println!("| {} | bricks level {level} | {:.2} | {seconds:.3} |", self.name, bytes as f64 / 1e6);
+            let volume = volume_of_bricks(self.volume.grid(), level, CodeBits::Eight, &bricks).expect("our own bricks");
+            row(&format!("bricks level {level}"), bytes, seconds, &|camera| self.exact(&volume, camera, 1.0));
         }
     }
 
@@ -78,7 +80,7 @@ impl Subject<'_> {
     }
 }
 
-fn transfer_function(name: &str) -> TransferFunction {
+fn transfer_function(name: &str, range: [f32; 2]) -> TransferFunction {
     let points: &[[f32; 5]] = match name {
         "waves" => &[
             [0.0, 0.1, 0.2, 0.8, 0.20],
@@ -111,7 +113,7 @@ fn transfer_function(name: &str) -> TransferFunction {
             [1.0, 1.0, 0.9, 0.1, 0.3],
         ],
     };
-    TransferFunction { range: None, points: points.to_vec() }
+    TransferFunction { range: Some(range), points: points.to_vec() }
 }
 
 fn field(name: &str, edge: usize) -> Vec<f32> {

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::camera::{View, intersect_box};
 use crate::transfer_function::REFERENCE_LENGTH;
+use crate::volume::Placement;
 use crate::{Camera, Image, Rendering, TransferFunction, Volume};
 
 /// Below this transparency a ray ends.
@@ -29,7 +30,7 @@ pub fn render_reference(
         volume,
         transfer_function,
         range: [f64::from(lo), f64::from(hi)],
-        dt: sample_step * volume.grid().world_step(),
+        dt: sample_step * volume.placement().step,
     };
     let pixels: Vec<([f32; 4], u64)> =
         (0..width * height).into_par_iter().map(|index| scene.cast(&view, index % width, index / width)).collect();
@@ -48,7 +49,7 @@ struct Scene<'a> {
 impl Scene<'_> {
     fn cast(&self, view: &View, column: usize, row: usize) -> ([f32; 4], u64) {
         let direction = view.direction(column as f64 + 0.5, row as f64 + 0.5);
-        let Some((t_in, t_out)) = intersect_box(view.eye, direction, self.volume.grid().world_edges()) else {
+        let Some((t_in, t_out)) = intersect_box(view.eye, direction, self.volume.placement().edges) else {
             return ([0.0; 4], 0);
         };
         let (mut color, mut transparency, mut samples) = ([0.0_f64; 3], 1.0_f64, 0);
@@ -79,7 +80,7 @@ impl Scene<'_> {
     /// Trilinear interpolation at a world position.
     fn value_at(&self, world: [f64; 3]) -> f64 {
         let grid = self.volume.grid();
-        let (scale, offset) = grid.sample_from_world();
+        let Placement { scale, offset, .. } = *self.volume.placement();
         let mut below = [0; 3];
         let mut weight = [0.0; 3];
         for axis in 0..3 {

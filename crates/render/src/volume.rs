@@ -1,7 +1,7 @@
 //! A field on a grid, as the blocks of its PEs, ready to be rendered.
 
 use thiserror::Error;
-use visapult_volume::{Block, Decomposition, DecompositionError, Grid, GridError, ValueRange};
+use visapult_volume::{Block, Decomposition, DecompositionError, Grid, GridError, ValueRange, coarsened_size};
 
 use crate::macrocells::Macrocells;
 
@@ -11,11 +11,39 @@ use crate::macrocells::Macrocells;
 #[derive(Clone, Debug)]
 pub struct Volume {
     grid: Grid,
+    placement: Placement,
     decomposition: Decomposition,
     blocks: Vec<Block>,
     macrocells: Vec<Macrocells>,
     /// Values of blocks that are one sample wide, doubled along x; empty for the others.
     doubled: Vec<Vec<f32>>,
+}
+
+/// Where the samples of a volume lie in the world.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Placement {
+    /// Edges of the box in world units.
+    pub(crate) edges: [f64; 3],
+    /// `sample = world * scale + offset`, per axis.
+    pub(crate) scale: [f64; 3],
+    pub(crate) offset: [f64; 3],
+    /// Unit of the sampling step: smallest world distance between neighbouring samples of the finest level.
+    pub(crate) step: f64,
+}
+
+impl Placement {
+    fn of(grid: &Grid) -> Self {
+        let (scale, offset) = grid.sample_from_world();
+        Self { edges: grid.world_edges(), scale, offset, step: grid.world_step() }
+    }
+
+    /// Sample `i` of the level lies at `(i + 1/2) 2^level - 1/2` of `finest`, in the same box.
+    fn of_level(finest: &Grid, level: u32) -> Self {
+        let fine = Self::of(finest);
+        let cube = f64::from(level).exp2();
+        let scale = fine.scale.map(|scale| scale / cube);
+        Self { scale, offset: fine.offset.map(|offset| (offset + 0.5) / cube - 0.5), ..fine }
+    }
 }
 
 /// Why blocks do not make a volume.
@@ -89,7 +117,8 @@ impl Volume {
             if thin { block.values.iter().flat_map(|&value| [value; 2]).collect() } else { Vec::new() }
         };
         let doubled = blocks.iter().map(double).collect();
-        Ok(Self { grid, decomposition, blocks, macrocells, doubled })
+        let placement = Placement::of(&grid);
+        Ok(Self { grid, placement, decomposition, blocks, macrocells, doubled })
     }
 
     /// A volume of one block: `values` of the whole grid, `[z, y, x]`.
@@ -101,6 +130,25 @@ impl Volume {
         let decomposition = Decomposition::new(grid.size, 1, 1)?;
         let block = Block { owned: grid.bounds(), stored: grid.bounds(), values };
         Self::new(grid, decomposition, vec![block])
+    }
+
+    /// A volume of one block from the `values` of a level of detail of the grid `finest`, in the same box.
+    ///
+    /// # Errors
+    /// [`VolumeError`] if the grid is unusable or `values` has another length.
+    pub fn of_level(finest: &Grid, level: u32, values: Vec<f32>) -> Result<Self, VolumeError> {
+        finest.validate()?;
+        let size = coarsened_size(finest.size, level);
+        let spacing = finest.spacing.map(|spacing| spacing * f64::from(level).exp2());
+        let origin = std::array::from_fn(|a| finest.origin[a] + (spacing[a] - finest.spacing[a]) / 2.0);
+        let placement = Placement::of_level(finest, level);
+        let volume = Self::whole(Grid { size, spacing, origin, ..finest.clone() }, values)?;
+        Ok(Self { placement, ..volume })
+    }
+
+    /// Where the samples lie.
+    pub(crate) fn placement(&self) -> &Placement {
+        &self.placement
     }
 
     /// The grid of all blocks.
@@ -153,6 +201,22 @@ mod tests {
         assert!(volume.blocks()[0].values[7].is_nan());
         let nothing = Volume::whole(Grid::of_size([3, 1, 1]), vec![f32::NAN; 3]).unwrap();
         assert_eq!(nothing.range(), None);
+    }
+
+    #[test]
+    fn a_level_lies_in_the_box_of_its_finest_grid() {
+        let finest = Grid::of_size([9, 8, 8]);
+        let fine = Placement::of(&finest);
+        let volume = Volume::of_level(&finest, 1, vec![0.0; 5 * 4 * 4]).unwrap();
+        assert_eq!(volume.grid().size, [5, 4, 4]);
+        assert_eq!((volume.grid().spacing, volume.grid().origin), ([2.0; 3], [0.5; 3]));
+        let level = volume.placement();
+        assert_eq!((level.edges, level.step), (fine.edges, fine.step));
+        let world_of = |fine_sample: f64| (fine_sample - fine.offset[0]) / fine.scale[0];
+        for i in 0..5 {
+            let at = world_of((f64::from(i) + 0.5) * 2.0 - 0.5) * level.scale[0] + level.offset[0];
+            assert!((at - f64::from(i)).abs() < 1e-12);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use visapult_volume::{Block, Box3, ValueRange};
 
 use super::pyramid::{Pyramid, Samples};
 use super::quantise::{Code, CodeBits, dequantise, quantise};
+use crate::VolumeError;
 use crate::codec::{CodecError, with_decoder, with_encoder};
 
 /// Samples along the edge of the bricks that are made; readers accept up to [`EncodedBrick::MAX_EDGE`].
@@ -37,6 +38,21 @@ pub enum BrickError {
         /// Claimed samples per axis.
         size: [u16; 3],
     },
+    /// It lies where the level has no samples.
+    #[error("brick at {lo:?} of {size:?} samples lies outside level {level} of {level_size:?} samples")]
+    Outside {
+        /// First sample.
+        lo: [u16; 3],
+        /// Claimed samples per axis.
+        size: [u16; 3],
+        /// Level of detail.
+        level: u32,
+        /// Samples per axis of the level.
+        level_size: [usize; 3],
+    },
+    /// The grid or its values are unusable.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
     /// The payload is damaged.
     #[error("brick at {lo:?}: {cause}")]
     Payload {

@@ -2,10 +2,12 @@
 //!
 //! Invariant: what a brick decodes to is off by at most half a step of its own range; no data stays no data.
 
+mod assemble;
 mod encode;
 mod pyramid;
 mod quantise;
 
+pub use assemble::volume_of_bricks;
 pub use encode::{BRICK_EDGE, BrickError, EncodedBrick, encode_level, range_of_bricks};
 pub use pyramid::Pyramid;
 pub use quantise::CodeBits;

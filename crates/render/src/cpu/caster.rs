@@ -44,7 +44,7 @@ impl Visible {
 impl<'a> Caster<'a> {
     /// Prepares to cast rays with a sample every `sample_step` smallest spacings.
     pub fn new(volume: &'a Volume, transfer_function: &TransferFunction, sample_step: f64) -> Self {
-        let dt = sample_step * volume.grid().world_step();
+        let dt = sample_step * volume.placement().step;
         let visible = Visible::new(volume, transfer_function, dt);
         Self { volume, dt, visible, instruction_set: InstructionSet::best() }
     }
@@ -87,8 +87,7 @@ pub(super) struct SceneBlock<'a> {
 
 impl<'a> Scene<'a> {
     pub(super) fn new(volume: &'a Volume, visible: &'a Visible, view: &'a View) -> Self {
-        let grid = volume.grid();
-        let setup = RaySetup::new(view, grid);
+        let setup = RaySetup::new(view, volume.placement());
         let block = |index: usize| {
             let block = &volume.blocks()[index];
             let (values, size) = volume.padded(index);
@@ -96,7 +95,7 @@ impl<'a> Scene<'a> {
             Some(SceneBlock { owned: block.owned, origin: block.stored.lo, scene })
         };
         let blocks = volume.decomposition().front_to_back(setup.eye()).into_iter().filter_map(block).collect();
-        Self { setup, table: &visible.table, bounds: grid.bounds(), blocks }
+        Self { setup, table: &visible.table, bounds: volume.grid().bounds(), blocks }
     }
 }
 

@@ -3,10 +3,11 @@
 //! Sample positions are those of the whole grid, whoever takes them. Where a plane cuts a ray is computed from the ray and
 //! the plane alone, so that the boxes on its two sides agree to the sample: none is taken twice, none is lost.
 
-use visapult_volume::{Box3, Grid};
+use visapult_volume::Box3;
 
 use super::lanes::LANES;
 use crate::camera::{View, dot, intersect_box};
+use crate::volume::Placement;
 
 /// Pixels along each edge of a packet.
 pub(crate) const PACKET_EDGE: usize = 4;
@@ -31,9 +32,7 @@ pub(crate) struct SampleRange {
 /// What stays the same for all packets of a view.
 pub(crate) struct RaySetup<'a> {
     view: &'a View,
-    edges: [f64; 3],
-    scale: [f64; 3],
-    offset: [f64; 3],
+    placement: &'a Placement,
 }
 
 /// The part of one ray in the grid's box.
@@ -44,9 +43,8 @@ pub(crate) struct Chord {
 }
 
 impl<'a> RaySetup<'a> {
-    pub(crate) fn new(view: &'a View, grid: &Grid) -> Self {
-        let (scale, offset) = grid.sample_from_world();
-        Self { view, edges: grid.world_edges(), scale, offset }
+    pub(crate) fn new(view: &'a View, placement: &'a Placement) -> Self {
+        Self { view, placement }
     }
 
     /// Sample coordinates of the eye.
@@ -63,14 +61,15 @@ impl<'a> RaySetup<'a> {
             return None;
         }
         let direction = self.view.direction(column as f64 + 0.5, row as f64 + 0.5);
-        let (t_in, t_out) = intersect_box(self.view.eye, direction, self.edges)?;
+        let (t_in, t_out) = intersect_box(self.view.eye, direction, self.placement.edges)?;
         Some(Chord { direction, t_in, t_out })
     }
 
     /// Sample coordinates at distance `t` from the eye.
     #[inline(always)]
     pub(crate) fn sample_at(&self, direction: [f64; 3], t: f64) -> [f64; 3] {
-        std::array::from_fn(|axis| (self.view.eye[axis] + t * direction[axis]) * self.scale[axis] + self.offset[axis])
+        let Placement { scale, offset, .. } = self.placement;
+        std::array::from_fn(|axis| (self.view.eye[axis] + t * direction[axis]) * scale[axis] + offset[axis])
     }
 
     /// Rays with a sample at `t_in + (k + 1/2) dt` for every `k` below `t_out`.
@@ -92,7 +91,7 @@ impl<'a> RaySetup<'a> {
         let first = self.sample_at(direction, t_first);
         for axis in 0..3 {
             rays.first[axis][lane] = first[axis];
-            rays.step[axis][lane] = direction[axis] * dt * self.scale[axis];
+            rays.step[axis][lane] = direction[axis] * dt * self.placement.scale[axis];
         }
     }
 

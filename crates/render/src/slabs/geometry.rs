@@ -1,7 +1,5 @@
 //! Where slabs lie: key view, normal, depths, and the tiles of their layers.
 
-use visapult_volume::Grid;
-
 use super::tile::TILE_EDGE;
 use crate::camera::dot;
 use crate::cpu::TileRect;
@@ -42,14 +40,14 @@ impl KeyView {
         self.camera.view(usize::from(self.width), usize::from(self.height))
     }
 
-    /// Where the slabs of a grid's box lie.
-    pub fn geometry(&self, grid: &Grid) -> SlabGeometry {
+    /// Where the slabs of a box of these `edges`, in world units, lie.
+    pub fn geometry(&self, edges: [f64; 3]) -> SlabGeometry {
         let view = self.view();
         let normal = match self.alignment {
             SlabAlignment::View => view.forward,
             SlabAlignment::Axis => nearest_axis(view.forward),
         };
-        let half = grid.world_edges().map(|edge| edge / 2.0);
+        let half = edges.map(|edge| edge / 2.0);
         let center = -dot(view.eye, normal);
         let reach: f64 = (0..3).map(|axis| half[axis] * normal[axis].abs()).sum();
         SlabGeometry {
@@ -137,30 +135,28 @@ mod tests {
     #[test]
     fn slabs_span_the_box_from_its_nearest_to_its_farthest_corner() {
         let camera = Camera { azimuth_deg: 0.0, elevation_deg: 0.0, ..Camera::default() };
-        let mut grid = Grid::of_size([9, 9, 9]);
-        grid.spacing = [1.0, 1.0, 0.5];
+        let edges = [1.0, 1.0, 0.5];
         for alignment in [SlabAlignment::View, SlabAlignment::Axis] {
-            let geometry = KeyView { alignment, ..KeyView::new(camera) }.geometry(&grid);
+            let geometry = KeyView { alignment, ..KeyView::new(camera) }.geometry(edges);
             assert_eq!((geometry.near, geometry.far, geometry.normal), (2.75, 3.25, [0.0, 0.0, -1.0]));
         }
         let oblique = Camera { azimuth_deg: 60.0, ..camera };
-        let axis = KeyView { alignment: SlabAlignment::Axis, ..KeyView::new(oblique) }.geometry(&grid);
+        let axis = KeyView { alignment: SlabAlignment::Axis, ..KeyView::new(oblique) }.geometry(edges);
         assert_eq!(axis.normal, [-1.0, 0.0, 0.0]);
     }
 
     #[test]
     fn slabs_start_at_an_eye_inside_and_vanish_behind_it() {
         let inside = Camera { distance: 0.1, ..Camera::default() };
-        let grid = Grid::of_size([8, 8, 8]);
-        assert_eq!(KeyView::new(inside).geometry(&grid).near, 0.0);
+        let edges = [1.0; 3];
+        assert_eq!(KeyView::new(inside).geometry(edges).near, 0.0);
         let behind = Camera { target: [0.0, 0.0, -9.0], azimuth_deg: 0.0, elevation_deg: 0.0, ..inside };
-        assert_eq!(KeyView::new(behind).geometry(&grid).thickness(), 0.0);
+        assert_eq!(KeyView::new(behind).geometry(edges).thickness(), 0.0);
     }
 
     #[test]
     fn tiles_overlap_by_one_texel_and_stay_in_the_layer() {
-        let geometry =
-            KeyView { width: 130, height: 20, ..KeyView::new(Camera::default()) }.geometry(&Grid::of_size([4; 3]));
+        let geometry = KeyView { width: 130, height: 20, ..KeyView::new(Camera::default()) }.geometry([1.0; 3]);
         let places = geometry.tile_places();
         let expected = [([0, 0], [65, 20]), ([63, 0], [66, 20]), ([127, 0], [3, 20])];
         assert_eq!(places, expected.map(|(lo, size)| TilePlace { lo, size }));

@@ -57,8 +57,8 @@ pub fn make_slabs(
     transfer_function: &TransferFunction,
     sample_step: f64,
 ) -> SlabKeyframe {
-    let geometry = key.geometry(volume.grid());
-    let wanted = geometry.thickness() / (sample_step * volume.grid().world_step());
+    let geometry = key.geometry(volume.placement().edges);
+    let wanted = geometry.thickness() / (sample_step * volume.placement().step);
     let planes = LayerPlanes {
         normal: geometry.normal.map(f64::from),
         near: f64::from(geometry.near),
