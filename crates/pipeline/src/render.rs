@@ -3,7 +3,10 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use visapult_render::{Camera, Image, KeyView, SlabStack, TransferFunction, make_slabs, render_exact};
+use visapult_render::{
+    Camera, CodeBits, EncodedBrick, Image, KeyView, Pyramid, SlabStack, TransferFunction, encode_level, make_slabs,
+    render_exact, volume_of_bricks,
+};
 use visapult_volume::StepIndex;
 
 use crate::back_end::BackEnd;
@@ -184,8 +187,28 @@ fn cast_bricks(
     transfer_function: &TransferFunction,
     level: u32,
 ) -> Result<Cast, PipelineError> {
-    let _ = (step, config, transfer_function);
-    Err(PipelineError::Option(format!("level {level} pending")))
+    let [width, height] = config.size;
+    let levels = step.pyramids.first().map_or(1, Pyramid::level_count);
+    if level >= levels {
+        return Err(PipelineError::Option(format!(
+            "there is no level {level} of bricks: levels 0 to {} are",
+            levels - 1
+        )));
+    }
+    let started = Instant::now();
+    let of_pe = |(block, pyramid)| encode_level(block, pyramid, level, CodeBits::Eight);
+    let bricks: Vec<EncodedBrick> = step.volume.blocks().iter().zip(&step.pyramids).flat_map(of_pe).collect();
+    let proxy_seconds = started.elapsed().as_secs_f64();
+    let volume = volume_of_bricks(step.volume.grid(), level, CodeBits::Eight, &bricks)
+        .map_err(|e| PipelineError::Option(e.to_string()))?;
+    let rendering = render_exact(&volume, &config.camera, transfer_function, width, height, config.sample_step);
+    Ok(Cast {
+        image: rendering.image,
+        samples: rendering.samples,
+        wire_bytes: bricks.iter().map(|brick| brick.wire_bytes() as u64).sum(),
+        proxy_seconds,
+        render_seconds: started.elapsed().as_secs_f64() - proxy_seconds,
+    })
 }
 
 fn proxy_name(proxy: RenderProxy) -> &'static str {
