@@ -8,7 +8,7 @@ import { Fence } from "./fence";
 import { type Gl, GraphicsError, Target } from "./gl";
 import { drawLabels, type Labels } from "./overlay";
 import { Pacing } from "./pacing";
-import type { Wanted } from "./selection";
+import { slabsFit, type Wanted } from "./selection";
 import { SlabPass, slabsServe } from "./slab-pass";
 import { type SlabSet, SlabSets } from "./slab-sets";
 import { type Still, Stills } from "./stills";
@@ -31,6 +31,8 @@ export interface PainterOptions {
   readonly keepBuffer: boolean;
   /** Always draw at full resolution. */
   readonly fullResolution: boolean;
+  /** Show stills; tests that look at the page's own pictures switch them off. */
+  readonly stills: boolean;
 }
 
 /** Words and scales drawn over the picture. */
@@ -49,7 +51,7 @@ const UPLOAD_BUDGET_MS = 6;
 /** While the view moves: 30 pictures a second. */
 const MOVING_BUDGET_MS = 30;
 /** When only the data changed. */
-const DATA_BUDGET_MS = 90;
+const DATA_BUDGET_MS = 140;
 /** A piece of the full picture at rest: how long a new movement may have to wait. */
 const REFINE_BUDGET_MS = 40;
 const REST_MS = 140;
@@ -272,9 +274,9 @@ export class Painter {
   #subject(): Subject | null {
     const set = this.#bricks.shown;
     const slabs = this.#slabs.shown;
-    const fits =
-      slabs && slabs.field === this.#wanted.field && (!set || slabs.step >= set.step || set.field !== slabs.field);
-    if (slabs && fits && slabsServe(slabs, this.#camera)) return { kind: "slabs", set: slabs };
+    if (slabs && slabsFit(slabs, set, this.#wanted, performance.now()) && slabsServe(slabs, this.#camera)) {
+      return { kind: "slabs", set: slabs };
+    }
     const transfer = set && this.#transfers.get(set.field);
     if (!set || !this.#geometry || !transfer) return null;
     const { aspect } = this;
@@ -342,7 +344,8 @@ export class Painter {
   /** The still of exactly this view, if there is one that is not older than the bricks. */
   #still(): Still | null {
     const still = this.#stills.complete;
-    if (!still || still.sequence !== this.#sequence || still.field !== this.#wanted.field) return null;
+    if (!this.#options.stills || !still || still.sequence !== this.#sequence || still.field !== this.#wanted.field)
+      return null;
     const [width, height] = this.size;
     if (still.width !== width || still.height !== height) return null;
     const set = this.#bricks.shown;

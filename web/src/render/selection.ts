@@ -24,3 +24,21 @@ export function bricksReplace(shown: Candidate | null, next: Candidate, wanted: 
   if (wanted.step !== null && shown.step === wanted.step) return false;
   return next.id > shown.id;
 }
+
+/** Where every step is followed, a keyframe stands for the newest step until it is this old. */
+const KEYFRAME_LIFE_MS = 1500;
+
+interface Keyframe {
+  readonly field: number;
+  readonly step: number;
+  /** When it was complete, page clock. */
+  readonly since: number;
+}
+
+/** Whether a keyframe shows what is wanted at least as well as the brick set does, camera aside. */
+export function slabsFit(slabs: Keyframe, bricks: Candidate | null, wanted: Wanted, now: number): boolean {
+  if (slabs.field !== wanted.field) return false;
+  if (bricks === null || bricks.field !== wanted.field || slabs.step === bricks.step) return true;
+  if (wanted.step !== null) return slabs.step === wanted.step;
+  return slabs.step > bricks.step || now - slabs.since < KEYFRAME_LIFE_MS;
+}

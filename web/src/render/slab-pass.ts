@@ -12,7 +12,7 @@ export function slabsServe(set: SlabSet, camera: Camera): boolean {
   if (angleBetween(set.camera, camera) > WIDEST_ANGLE) return false;
   const key = basisOf(set.camera);
   const { eye } = basisOf(camera);
-  const depth = dot([eye[0] - key.eye[0], eye[1] - key.eye[1], eye[2] - key.eye[2]], key.forward);
+  const depth = dot([eye[0] - key.eye[0], eye[1] - key.eye[1], eye[2] - key.eye[2]], set.normal);
   return depth < set.near + 0.25 * (set.far - set.near);
 }
 
@@ -61,9 +61,10 @@ export class SlabPass {
     const thickness = (set.far - set.near) / set.slabCount;
     gl.uniform3fv(at("uKeyEye"), eye);
     gl.uniform3fv(at("uKeyForward"), forward);
-    gl.uniform3fv(at("uKeyRight"), scale(right, wide));
-    gl.uniform3fv(at("uKeyUp"), scale(up, tangent));
+    gl.uniform3fv(at("uKeyRight"), right);
+    gl.uniform3fv(at("uKeyUp"), up);
     gl.uniform2f(at("uKeyTangents"), wide, tangent);
+    gl.uniform3fv(at("uNormal"), set.normal);
     gl.uniform2f(at("uRays"), set.rays[0], set.rays[1]);
     gl.uniform2f(at("uDepth"), set.near + thickness / 2, thickness);
     gl.uniform1f(at("uAtlasEdge"), ATLAS_EDGE);

@@ -12,11 +12,14 @@ export interface SlabSet {
   readonly camera: KeyCamera;
   readonly rays: readonly [number, number];
   readonly slabCount: number;
+  readonly normal: readonly [number, number, number];
   readonly near: number;
   readonly far: number;
   readonly atlas: Atlas;
   readonly tiles: WebGLVertexArrayObject;
   readonly tileCount: number;
+  /** When it was complete, page clock. */
+  readonly since: number;
 }
 
 interface Atlas {
@@ -142,12 +145,27 @@ export class SlabSets {
     this.#assembly = null;
     if (!set.atlas) return;
     if (this.#shown) this.#release(this.#shown);
-    const { header, camera, rays, slabCount, near, far } = set.part;
+    const { header, camera, rays, slabCount, normal, near, far } = set.part;
     const { field, step, time } = header;
     const tiles = this.#instances(places);
     const { atlas } = set;
     const tileCount = set.waiting.length;
-    this.#shown = { id: set.id, field, step, time, camera, rays, slabCount, near, far, atlas, tiles, tileCount };
+    this.#shown = {
+      id: set.id,
+      field,
+      step,
+      time,
+      camera,
+      rays,
+      slabCount,
+      normal,
+      near,
+      far,
+      atlas,
+      tiles,
+      tileCount,
+      since: performance.now(),
+    };
   }
 
   #instances(places: Float32Array): WebGLVertexArrayObject {

@@ -44,6 +44,7 @@ class App {
     const painter = new Painter(this.#canvas, this.#overlay, {
       keepBuffer: test,
       fullResolution: query.get("resolution") === "full",
+      stills: query.get("stills") !== "0",
     });
     this.#timeline = new Timeline({
       togglePlay: () => this.#viewer.togglePlay(),

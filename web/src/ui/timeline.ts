@@ -63,10 +63,9 @@ export class Timeline {
     const { steps, step } = state;
     const running = state.playing || (state.live && step === null);
     const still = steps.last === steps.first && !state.live;
-    this.element.classList.toggle("still", still);
+    this.element.hidden = still;
     setIcon(this.#play, running ? "Pause" : "Play", running ? icons.pause : icons.play);
     this.#play.title = `${running ? "Pause" : "Play"} (Space)`;
-    for (const control of [this.#play, this.#slider, this.#back, this.#forward]) control.disabled = still;
     this.#slider.min = String(steps.first);
     this.#slider.max = String(steps.last);
     const at = step ?? state.shownStep ?? steps.last;

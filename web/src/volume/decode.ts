@@ -71,16 +71,16 @@ export interface DecodedTile {
 }
 
 export function decodeTile(tile: PackedTile): DecodedTile {
-  const planes = unpackSlabTile(tile);
+  const { colours, alpha } = unpackSlabTile(tile);
   const count = tile.width * tile.height;
   const texels = new Uint16Array(4 * count);
   for (let i = 0; i < count; i++) {
-    const alpha = (planes[3 * count + i] | (planes[4 * count + i] << 8)) / 65535;
-    if (alpha === 0) continue;
+    if (alpha[i] === 0) continue;
+    const opacity = alpha[i] / 65535;
     for (let channel = 0; channel < 3; channel++) {
-      texels[4 * i + channel] = halfFromNumber((planes[channel * count + i] / 255) * alpha);
+      texels[4 * i + channel] = halfFromNumber((colours[channel * count + i] / 255) * opacity);
     }
-    texels[4 * i + 3] = halfFromNumber(alpha);
+    texels[4 * i + 3] = halfFromNumber(opacity);
   }
   return { slab: tile.slab, x: tile.x, y: tile.y, width: tile.width, height: tile.height, texels };
 }

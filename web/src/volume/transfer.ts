@@ -1,5 +1,5 @@
 import type { TransferFunctionMessage, TransferPoint } from "../wire/index";
-import { type ColourMapName, colourMapKnots, type Rgb } from "./colormaps";
+import { type ColourMapName, colourMapKnots, colourMapNames, type Rgb } from "./colormaps";
 
 /** A colour stop: position in [0, 1] and display colour. */
 export type ColourStop = readonly [s: number, ...Rgb];
@@ -24,11 +24,34 @@ const REFERENCE_LENGTH = 1 / 128;
 export function transferFromMessage(message: TransferFunctionMessage): TransferFunction {
   const sorted = [...message.points].sort((a, b) => a[0] - b[0]);
   const points = sorted.length === 1 ? [sorted[0], sorted[0]] : sorted;
+  const stops = points.map(([s, r, g, b]): ColourStop => [s, r, g, b]);
+  const name = colourMapNames.find((candidate) => liesOnMap(stops, candidate));
   return {
     range: message.range,
-    colours: { kind: "stops", stops: points.map(([s, r, g, b]): ColourStop => [s, r, g, b]) },
-    opacity: points.map(([s, , , , a]): OpacityPoint => [s, a]),
+    colours: name ? { kind: "map", name } : { kind: "stops", stops },
+    opacity: withoutCollinear(points.map(([s, , , , a]): OpacityPoint => [s, a])),
   };
+}
+
+/** Largest difference in a channel at which stops count as samples of a known map. */
+const SAME_COLOUR = 0.03;
+const FEWEST_STOPS_OF_A_MAP = 5;
+
+function liesOnMap(stops: readonly ColourStop[], name: ColourMapName): boolean {
+  if (stops.length < FEWEST_STOPS_OF_A_MAP && name !== "gray") return false;
+  const map = colourStops({ kind: "map", name });
+  return stops.every(([s, ...rgb]) => colourAt(map, s).every((c, i) => Math.abs(c - rgb[i]) < SAME_COLOUR));
+}
+
+/** Leaves out points that lie on the line between those kept around them: fewer to edit, same function. */
+function withoutCollinear(points: readonly OpacityPoint[]): readonly OpacityPoint[] {
+  const kept: OpacityPoint[] = [points[0]];
+  for (let i = 1; i < points.length - 1; i++) {
+    const line = [kept[kept.length - 1], points[i + 1]];
+    const between = points.slice(points.indexOf(line[0]) + 1, i + 1);
+    if (between.some(([s, a]) => Math.abs(opacityAt(line, s) - a) > 1e-6)) kept.push(points[i]);
+  }
+  return [...kept, points[points.length - 1]];
 }
 
 /** Points at every position where colour or opacity bends: linear interpolation of them gives both back exactly. */

@@ -1,4 +1,4 @@
-import { undoDifferences8 } from "./differences";
+import { undoDifferences8, undoDifferences16 } from "./differences";
 import { type BulkHeader, bulkCursor, readHeader } from "./header";
 import { unzstd } from "./zstd";
 
@@ -29,6 +29,9 @@ export interface SlabsMessage {
   /** Width and height of each layer in rays. */
   readonly rays: readonly [number, number];
   readonly slabCount: number;
+  /** Unit vector perpendicular to the slabs, away from the key eye. */
+  readonly normal: readonly [number, number, number];
+  /** Distances from the key eye along `normal` between which the slabs lie, equally thick. */
   readonly near: number;
   readonly far: number;
   readonly tiles: readonly PackedTile[];
@@ -46,12 +49,14 @@ export function parseSlabs(bytes: Uint8Array): SlabsMessage {
   const rays = [cursor.u16("width"), cursor.u16("height")] as const;
   const slabCount = cursor.u16("slab count");
   const tileCount = cursor.u16("tile count");
+  const normal = [cursor.f32("normal"), cursor.f32("normal"), cursor.f32("normal")] as const;
   const near = cursor.f32("near");
   const far = cursor.f32("far");
   const [azimuth, elevation, distance, fov] = angles;
-  if (![...angles, ...target, near, far].every(Number.isFinite)) cursor.fail("the key camera is not finite");
+  if (![...angles, ...target, ...normal, near, far].every(Number.isFinite)) cursor.fail("the key camera is not finite");
   if (rays[0] === 0 || rays[1] === 0 || slabCount === 0) cursor.fail("a keyframe without rays or slabs");
   if (distance <= 0 || fov <= 0 || fov >= 180 || far < near) cursor.fail("an impossible key camera");
+  if (Math.abs(Math.hypot(...normal) - 1) > 1e-3) cursor.fail("the slabs' normal is not a unit vector");
   const tiles: PackedTile[] = [];
   for (let i = 0; i < tileCount; i++) {
     const tile = readTile(cursor);
@@ -62,19 +67,20 @@ export function parseSlabs(bytes: Uint8Array): SlabsMessage {
   }
   cursor.finish();
   const camera = { azimuth, elevation, distance, fov, target: [target[0], target[1], target[2]] as const };
-  return { kind: "slabs", header, camera, rays, slabCount, near, far, tiles };
+  return { kind: "slabs", header, camera, rays, slabCount, normal, near, far, tiles };
 }
 
-/** Five planes of a tile, differences undone: R, G, B, alpha low byte, alpha high byte. */
-export function unpackSlabTile(tile: PackedTile): Uint8Array {
-  return unpackPlanes(tile.frame, tile.width * tile.height, 5, `tile at ${tile.x},${tile.y} of slab ${tile.slab}`);
+/** Colours of a tile: planes R, G, B of `width * height` bytes each, and 16 bits of opacity along the slabs' normal. */
+export interface TileTexels {
+  readonly colours: Uint8Array;
+  readonly alpha: Uint16Array;
 }
 
-/** `planes` planes of `texels` bytes each from one zstd frame, differences undone within each plane. */
-export function unpackPlanes(frame: Uint8Array, texels: number, planes: number, what: string): Uint8Array {
-  const bytes = unzstd(frame, texels * planes, what);
-  for (let plane = 0; plane < planes; plane++) undoDifferences8(bytes, plane * texels, texels);
-  return bytes;
+export function unpackSlabTile(tile: PackedTile): TileTexels {
+  const texels = tile.width * tile.height;
+  const bytes = unzstd(tile.frame, 5 * texels, `tile at ${tile.x},${tile.y} of slab ${tile.slab}`);
+  for (let plane = 0; plane < 3; plane++) undoDifferences8(bytes, plane * texels, texels);
+  return { colours: bytes.subarray(0, 3 * texels), alpha: undoDifferences16(bytes.subarray(3 * texels), texels) };
 }
 
 function readTile(cursor: ReturnType<typeof bulkCursor>): PackedTile {

@@ -1,5 +1,6 @@
+import { undoDifferences8 } from "./differences";
 import { type BulkHeader, bulkCursor, readHeader } from "./header";
-import { unpackPlanes } from "./slabs";
+import { unzstd } from "./zstd";
 
 /** A rectangle of the exact image, still compressed. */
 export interface StillTile {
@@ -52,7 +53,8 @@ export function parseStill(bytes: Uint8Array): StillMessage {
 /** RGBA of a tile, interleaved, associated alpha. */
 export function unpackStillTile(tile: StillTile): Uint8Array {
   const texels = tile.width * tile.height;
-  const planes = unpackPlanes(tile.frame, texels, 4, `still tile at ${tile.x},${tile.y}`);
+  const planes = unzstd(tile.frame, 4 * texels, `still tile at ${tile.x},${tile.y}`);
+  for (let plane = 0; plane < 4; plane++) undoDifferences8(planes, plane * texels, texels);
   const rgba = new Uint8Array(texels * 4);
   for (let i = 0; i < texels; i++) {
     for (let plane = 0; plane < 4; plane++) rgba[4 * i + plane] = planes[plane * texels + i];

@@ -57,10 +57,10 @@ function deliver(bytes: Uint8Array, epoch: number): void {
       return sendPart(epoch, { type: "bricks", header, level, bits, size, lo, hi, bricks }, buffers);
     }
     case "slabs": {
-      const { camera, rays, slabCount, near, far } = message;
+      const { camera, rays, slabCount, normal, near, far } = message;
       const tiles = message.tiles.map(decodeTile);
       const buffers = tiles.map((tile) => tile.texels.buffer);
-      return sendPart(epoch, { type: "slabs", header, camera, rays, slabCount, near, far, tiles }, buffers);
+      return sendPart(epoch, { type: "slabs", header, camera, rays, slabCount, normal, near, far, tiles }, buffers);
     }
     case "still": {
       const { sequence, width, height } = message;

@@ -23,6 +23,7 @@ export interface SlabsPart {
   readonly camera: KeyCamera;
   readonly rays: readonly [number, number];
   readonly slabCount: number;
+  readonly normal: readonly [number, number, number];
   readonly near: number;
   readonly far: number;
   readonly tiles: readonly DecodedTile[];

@@ -8,6 +8,7 @@ function slabs(frame: Uint8Array, slab = 1, x = 63): Bytes {
     .f32(30, 20, 3, 30, 0, 0, 0)
     .u16(128, 64)
     .u16(2, 1)
+    .f32(0, 0, -1)
     .f32(2, 4)
     .u16(slab, 0, x, 0, 2, 1)
     .u32(frame.length)
@@ -15,11 +16,14 @@ function slabs(frame: Uint8Array, slab = 1, x = 63): Bytes {
 }
 
 test("reads a keyframe and its tiles", () => {
-  const parsed = parseSlabs(slabs(rawFrame([10, 246, 1, 1, 5, 250, 255, 1, 127, 0])).done());
+  const parsed = parseSlabs(slabs(rawFrame([10, 246, 1, 1, 5, 250, 255, 1, 127, 128])).done());
   expect(parsed.camera).toEqual({ azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0] });
   expect([parsed.rays, parsed.slabCount, parsed.near, parsed.far]).toEqual([[128, 64], 2, 2, 4]);
   expect(parsed.tiles[0]).toMatchObject({ slab: 1, x: 63, y: 0, width: 2, height: 1 });
-  expect(unpackSlabTile(parsed.tiles[0])).toEqual(Uint8Array.from([10, 0, 1, 2, 5, 255, 255, 0, 127, 127]));
+  // Opacities 0x7fff and 0x0000: differences 0x7fff and 0x8001.
+  const { colours, alpha } = unpackSlabTile(parsed.tiles[0]);
+  expect([...colours]).toEqual([10, 0, 1, 2, 5, 255]);
+  expect([...alpha]).toEqual([0x7fff, 0]);
 });
 
 test("tiles outside the keyframe are refused", () => {
@@ -32,6 +36,9 @@ test("an impossible key camera is refused", () => {
   const bytes = slabs(rawFrame(new Uint8Array(10))).done();
   new DataView(bytes.buffer).setFloat32(36, Number.NaN, true);
   expect(() => parseSlabs(bytes)).toThrow(/not finite/);
+  const slanted = slabs(rawFrame(new Uint8Array(10))).done();
+  new DataView(slanted.buffer).setFloat32(60, 1, true);
+  expect(() => parseSlabs(slanted)).toThrow(/unit vector/);
 });
 
 test("reads a still and interleaves its planes", () => {

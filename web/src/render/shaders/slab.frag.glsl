@@ -1,25 +1,25 @@
 #version 300 es
-// Opacity corrected for the new path through the slab: a' = 1 - (1 - a)^(cos g / cos n), colour kept (RENDERING, slabs).
+// Opacity of a slab crossed at the angle n to its normal: a' = 1 - (1 - alpha)^(1 / cos n), colour kept (view protocol, slabs).
 precision highp float;
 precision highp sampler2DArray;
 
 uniform sampler2DArray uAtlas;
-uniform vec3 uKeyForward;
-// Half the key picture's width and height at distance 1.
-uniform vec2 uKeyTangents;
+uniform float uAtlasEdge;
+uniform vec2 uRays;
+uniform vec3 uNormal;
 
-in vec3 atlas;
-flat in vec4 inside;
-in vec2 screen;
+in vec3 in_key;
 in vec3 from_eye;
+flat in vec4 place;
+flat in vec4 tile;
 out vec4 colour;
 
 void main() {
-  vec4 texel = textureLod(uAtlas, vec3(clamp(atlas.xy, inside.xy, inside.zw), atlas.z), 0.0);
-  if (texel.a <= 0.0) discard;
-  vec2 slope = screen * uKeyTangents;
-  float key_cosine = inversesqrt(1.0 + dot(slope, slope));
-  float new_cosine = max(0.05, abs(dot(normalize(from_eye), uKeyForward)));
-  float alpha = 1.0 - pow(max(0.0, 1.0 - texel.a), key_cosine / new_cosine);
-  colour = vec4(texel.rgb * (alpha / texel.a), alpha);
+  vec2 ray = (in_key.xy / in_key.z * vec2(0.5, -0.5) + 0.5) * uRays;
+  vec2 texel = clamp(ray - tile.xy, vec2(0.5), tile.zw - 0.5) + place.zw;
+  vec4 along_normal = textureLod(uAtlas, vec3(texel / uAtlasEdge, place.y), 0.0);
+  if (along_normal.a <= 0.0) discard;
+  float cosine = max(0.05, abs(dot(normalize(from_eye), uNormal)));
+  float alpha = 1.0 - pow(max(0.0, 1.0 - along_normal.a), 1.0 / cosine);
+  colour = vec4(along_normal.rgb * (alpha / along_normal.a), alpha);
 }

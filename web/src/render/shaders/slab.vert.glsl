@@ -8,29 +8,34 @@ uniform vec3 uKeyEye;
 uniform vec3 uKeyForward;
 uniform vec3 uKeyRight;
 uniform vec3 uKeyUp;
+// Half the key picture's width and height at distance 1.
+uniform vec2 uKeyTangents;
 uniform vec2 uRays;
-// Depth of slab s: x + s * y.
+uniform vec3 uNormal;
+// Distance of slab s along the normal: x + s * y.
 uniform vec2 uDepth;
 uniform vec3 uEye;
 uniform vec3 uForward;
 // Divided by half the picture at distance 1.
 uniform vec3 uRight;
 uniform vec3 uUp;
-uniform float uAtlasEdge;
 
-out vec3 atlas;
-flat out vec4 inside;
-out vec2 screen;
+// Where the point lies in the key picture: x, y in [-1, 1] times the third.
+out vec3 in_key;
 out vec3 from_eye;
+flat out vec4 place;
+flat out vec4 tile;
 
 void main() {
   vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1);
   vec2 ray = mix(aDrawn.xy, aDrawn.zw, corner);
-  screen = vec2(ray.x / uRays.x * 2.0 - 1.0, 1.0 - ray.y / uRays.y * 2.0);
-  float depth = uDepth.x + aPlace.x * uDepth.y;
-  vec3 at = uKeyEye + depth * (uKeyForward + screen.x * uKeyRight + screen.y * uKeyUp);
-  from_eye = at - uEye;
-  atlas = vec3((aPlace.zw + ray - aTile.xy) / uAtlasEdge, aPlace.y);
-  inside = vec4(aPlace.zw + 0.5, aPlace.zw + aTile.zw - 0.5) / uAtlasEdge;
+  vec2 screen = vec2(ray.x / uRays.x * 2.0 - 1.0, 1.0 - ray.y / uRays.y * 2.0);
+  vec2 slope = screen * uKeyTangents;
+  vec3 direction = uKeyForward + slope.x * uKeyRight + slope.y * uKeyUp;
+  float along = (uDepth.x + aPlace.x * uDepth.y) / dot(direction, uNormal);
+  in_key = vec3(screen, 1.0) * along;
+  from_eye = uKeyEye + along * direction - uEye;
+  place = aPlace;
+  tile = aTile;
   gl_Position = vec4(dot(from_eye, uRight), dot(from_eye, uUp), 0.0, dot(from_eye, uForward));
 }
