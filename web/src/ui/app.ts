@@ -65,7 +65,8 @@ class App {
     });
     this.#build();
     painter.resize(this.#stage.clientWidth, this.#stage.clientHeight, window.devicePixelRatio || 1);
-    this.#viewer = new Viewer(painter, location, query.get("token") ?? "", (state) => this.#show(state));
+    const wide = window.matchMedia("(min-width: 701px)").matches;
+    this.#viewer = new Viewer(painter, location, query.get("token") ?? "", wide, (state) => this.#show(state));
     this.#listen();
     this.#show(this.#viewer.state);
     exposeToTests(this.#viewer);

@@ -22,16 +22,19 @@ export function writeHash(state: LinkState): string {
   if (camera.target.some((n) => n !== 0)) parts.push(["at", camera.target.map(short).join(",")]);
   if (state.field !== null) parts.push(["field", state.field]);
   if (state.proxy !== "auto") parts.push(["proxy", state.proxy]);
-  if (!state.panel) parts.push(["panel", "0"]);
+  parts.push(["panel", state.panel ? "1" : "0"]);
   if (state.transfer) parts.push(...writeTransfer(state.transfer));
   return `#${parts.map(([name, value]) => `${name}=${encodeURIComponent(value).replaceAll("%2C", ",")}`).join("&")}`;
 }
 
-/** Reads what it can; what is missing or damaged takes its default. `undefined` step: the hash says nothing. */
-export function readHash(
-  hash: string,
-  home: Camera,
-): Omit<LinkState, "step"> & { readonly step: number | null | undefined } {
+/** A link as read: what it does not say is `undefined` (step) or `null`. */
+export type ReadLink = Omit<LinkState, "step" | "panel"> & {
+  readonly step: number | null | undefined;
+  readonly panel: boolean | null;
+};
+
+/** Reads what it can; what is missing or damaged takes its default. */
+export function readHash(hash: string, home: Camera): ReadLink {
   const entries = new URLSearchParams(hash.replace(/^#/, ""));
   const view = numbers(entries.get("view"), 4);
   const at = numbers(entries.get("at"), 3);
@@ -47,7 +50,7 @@ export function readHash(
     field: entries.get("field"),
     step: readStep(entries.get("step")),
     proxy: proxy === "bricks" || proxy === "slabs" ? proxy : "auto",
-    panel: entries.get("panel") !== "0",
+    panel: entries.has("panel") ? entries.get("panel") !== "0" : null,
     transfer: readTransfer(entries),
   };
 }

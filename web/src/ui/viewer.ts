@@ -59,7 +59,8 @@ export class Viewer {
   /** When the data on the screen arrived, page clock. */
   shownAt = 0;
 
-  constructor(painter: Painter, base: URL, token: string, onChange: (state: ViewerState) => void) {
+  /** `wide`: there is room for the controls beside the picture. */
+  constructor(painter: Painter, base: URL, token: string, wide: boolean, onChange: (state: ViewerState) => void) {
     const link = readHash(base.hash, homeCamera(painter.aspect));
     this.painter = painter;
     this.#onChange = onChange;
@@ -74,7 +75,7 @@ export class Viewer {
       step: link.step ?? null,
       playing: false,
       proxy: link.proxy,
-      panel: link.panel,
+      panel: link.panel ?? wide,
       axes: true,
       transfer: null,
       fieldInfo: null,

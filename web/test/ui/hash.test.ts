@@ -50,7 +50,7 @@ test("a damaged link falls back to the defaults", () => {
     field: null,
     step: undefined,
     proxy: "auto",
-    panel: true,
+    panel: null,
     transfer: null,
   });
 });

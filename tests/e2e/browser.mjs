@@ -1,0 +1,121 @@
+/** A real browser with software WebGL2, and what tests ask of the page. */
+import { mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+
+const require = createRequire(new URL("../../web/package.json", import.meta.url));
+const { chromium } = require("playwright-core");
+
+const screenshots = fileURLToPath(new URL("../../out/e2e/", import.meta.url));
+mkdirSync(screenshots, { recursive: true });
+
+export const launch = () =>
+  chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist"],
+  });
+
+/** Opens the page of a server; `query` and `hash` are added to its URL. Fails the test on any script error. */
+export async function openPage(browser, url, { query = {}, hash = "", width = 1024, height = 720, before } = {}) {
+  const page = await browser.newPage({ viewport: { width, height } });
+  page.errors = [];
+  page.on("pageerror", (error) => page.errors.push(error.message));
+  if (before) await page.addInitScript(before);
+  const address = new URL(url);
+  for (const [name, value] of Object.entries({ test: "1", ...query })) address.searchParams.set(name, value);
+  address.hash = hash;
+  await page.goto(address.href);
+  return page;
+}
+
+/** Waits until `condition(window.visapult, argument)` holds in the page; says what the page showed if it never does. */
+export async function until(page, condition, argument = null, timeout = 30_000) {
+  const probe = `window.visapult ? (${condition})(window.visapult, ${JSON.stringify(argument)}) : false`;
+  const giveUp = performance.now() + timeout;
+  while (!(await page.evaluate(probe))) {
+    if (performance.now() > giveUp)
+      throw new Error(`waited ${timeout} ms in vain for ${condition}: ${await describeState(page)}`);
+    await new Promise((resolve) => setTimeout(resolve, 40));
+  }
+}
+
+const describeState = (page) =>
+  page.evaluate(() => {
+    const { shown, steps, wantedStep, stats, frameCount } = window.visapult ?? {};
+    return JSON.stringify({
+      shown,
+      steps,
+      wantedStep,
+      stats,
+      frameCount,
+      status: document.querySelector(".status")?.textContent,
+    });
+  });
+
+export const hasPicture = (page) => until(page, (v) => v.shown.step !== null);
+
+/** Waits until the page has nothing left to draw: full resolution, and no frame for a while. */
+export function settled(page) {
+  return until(
+    page,
+    ({ frameCount, shown }) => {
+      const now = performance.now();
+      if (window.settling?.frameCount !== frameCount) window.settling = { frameCount, since: now };
+      return shown.resolution === 1 && now - window.settling.since > 700;
+    },
+    null,
+    60_000,
+  );
+}
+
+/** The picture without labels, reduced to 96 x 64 RGB. */
+export function picture(page) {
+  return page.evaluate(() => {
+    const small = document.createElement("canvas");
+    [small.width, small.height] = [96, 64];
+    const context = small.getContext("2d", { willReadFrequently: true });
+    context.drawImage(document.querySelector("canvas.picture"), 0, 0, small.width, small.height);
+    const { data } = context.getImageData(0, 0, small.width, small.height);
+    return Array.from(data).filter((_, i) => i % 4 !== 3);
+  });
+}
+
+/** Mean absolute difference of two pictures, of 255. */
+export function difference(a, b) {
+  return a.reduce((sum, value, i) => sum + Math.abs(value - b[i]), 0) / a.length;
+}
+
+/** Share of pixels that are not nearly black. */
+export function lit(pixels) {
+  const count = pixels.length / 3;
+  let bright = 0;
+  for (let i = 0; i < pixels.length; i += 3) if (pixels[i] + pixels[i + 1] + pixels[i + 2] > 45) bright += 1;
+  return bright / count;
+}
+
+export const keep = (page, name) => page.screenshot({ path: `${screenshots}${name}.png` });
+
+/** Milliseconds from a key press to the frame that shows it, for `count` presses. */
+export async function turnLatencies(page, count) {
+  const latencies = [];
+  for (let i = 0; i < count; i++) {
+    const latency = await page.evaluate(async () => {
+      const v = window.visapult;
+      const pressed = performance.now();
+      const { azimuth } = v.camera;
+      document
+        .querySelector(".stage")
+        .dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
+      if (v.camera.azimuth === azimuth) throw new Error("the key did not turn the camera");
+      while (v.lastFrameTime <= pressed) await new Promise((resolve) => requestAnimationFrame(resolve));
+      return v.lastFrameTime - pressed;
+    });
+    latencies.push(latency);
+  }
+  return latencies;
+}
+
+export function median(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}

@@ -1,0 +1,147 @@
+/** The demo page in a real browser: a running simulation is watched, turned, coloured, paused, and survives its server. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import {
+  difference,
+  hasPicture,
+  keep,
+  launch,
+  lit,
+  median,
+  openPage,
+  picture,
+  settled,
+  turnLatencies,
+  until,
+} from "./browser.mjs";
+import { startServer } from "./server.mjs";
+
+const SOURCE = "demo:wave?n=64";
+const CHANGED = 1;
+
+describe("a live simulation", () => {
+  let server;
+  let browser;
+  let page;
+
+  before(async () => {
+    server = await startServer(SOURCE);
+    browser = await launch();
+    page = await openPage(browser, server.url, { query: { stills: "0" } });
+    await hasPicture(page);
+  });
+
+  after(async () => {
+    await browser?.close();
+    server?.resume();
+    await server?.kill();
+  });
+
+  test("its picture appears and goes on by itself", async () => {
+    const first = await page.evaluate(() => window.visapult.shown.step);
+    await until(page, (v, n) => v.shown.step > n + 20 && v.shown.level === 0, first);
+    assert.ok(lit(await picture(page)) > 0.02, "the picture is black");
+    await keep(page, "1-live");
+  });
+
+  test("pausing holds the step, stepping goes to the next", async () => {
+    await page.locator(".stage").focus();
+    await page.keyboard.press("Space");
+    await until(page, (v) => v.wantedStep !== null && v.shown.step === v.wantedStep && v.steps.last > v.wantedStep + 1);
+    await settled(page);
+    const paused = await picture(page);
+    const held = await page.evaluate(() => window.visapult.wantedStep);
+    await until(page, (v, n) => v.steps.last > n + 5, held);
+    assert.equal(difference(paused, await picture(page)), 0, "a paused picture changed");
+    await page.keyboard.press("]");
+    await until(page, (v, n) => v.wantedStep === n && v.shown.step === n, held + 1);
+    await keep(page, "2-paused");
+  });
+
+  test("the mouse turns the view", async () => {
+    await settled(page);
+    const still = await picture(page);
+    const { azimuth } = await page.evaluate(() => window.visapult.camera);
+    const box = await page.locator(".stage").boundingBox();
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + 120, y + 40, { steps: 8 });
+    await page.mouse.up();
+    await settled(page);
+    assert.notEqual((await page.evaluate(() => window.visapult.camera)).azimuth, azimuth);
+    assert.ok(difference(still, await picture(page)) > CHANGED, "the picture did not turn");
+    await keep(page, "3-mouse");
+  });
+
+  test("the wheel and the keyboard move the view", async () => {
+    const start = await page.evaluate(() => window.visapult.camera);
+    const still = await picture(page);
+    await page.mouse.wheel(0, -240);
+    await page.locator(".stage").focus();
+    for (const key of ["ArrowLeft", "ArrowLeft", "ArrowUp", "+"]) await page.keyboard.press(key);
+    await settled(page);
+    const camera = await page.evaluate(() => window.visapult.camera);
+    assert.equal(Math.round(camera.azimuth), Math.round((start.azimuth + 350) % 360));
+    assert.ok(camera.distance < start.distance);
+    assert.ok(difference(still, await picture(page)) > CHANGED);
+    await keep(page, "4-keyboard");
+  });
+
+  test("the transfer function is edited while the server is suspended", async () => {
+    server.suspend();
+    await settled(page);
+    const before = await picture(page);
+    await page.locator("#map").selectOption("inferno");
+    await settled(page);
+    const recoloured = await picture(page);
+    assert.ok(difference(before, recoloured) > CHANGED, "another colour map changed nothing");
+    const handles = page.locator(".handle");
+    await handles.nth(Math.floor((await handles.count()) / 2)).focus();
+    for (let i = 0; i < 12; i++) await page.keyboard.press("ArrowUp");
+    const box = await page.locator(".transfer").boundingBox();
+    await page.mouse.click(box.x + box.width * 0.6, box.y + box.height * 0.15);
+    await settled(page);
+    assert.ok(difference(recoloured, await picture(page)) > CHANGED, "more opacity changed nothing");
+    await keep(page, "5-transfer-function");
+    server.resume();
+  });
+
+  test("the view turns as promptly while the server is suspended", async (t) => {
+    await settled(page);
+    const running = await turnLatencies(page, 12);
+    server.suspend();
+    const still = await picture(page);
+    const suspended = await turnLatencies(page, 12);
+    await settled(page);
+    assert.ok(difference(still, await picture(page)) > CHANGED);
+    await keep(page, "6-suspended");
+    server.resume();
+    const [with_server, without] = [median(running), median(suspended)];
+    t.diagnostic(
+      `camera to frame: ${with_server.toFixed(1)} ms with the server, ${without.toFixed(1)} ms with it suspended`,
+    );
+    assert.ok(without <= 3 * with_server, `${without} ms against ${with_server} ms`);
+  });
+
+  test("the page says that its server is gone, and recovers when it is back", async () => {
+    const camera = await page.evaluate(() => window.visapult.camera);
+    await server.kill();
+    await page.getByText("Connection lost").waitFor();
+    assert.ok(lit(await picture(page)) > 0.02, "the picture went with the server");
+    await keep(page, "7-server-gone");
+    server = await startServer(SOURCE, Number(server.url.port));
+    await until(page, (v) => v.stats.connection === "open");
+    await page.getByText("Connection lost").waitFor({ state: "hidden" });
+    await page.locator(".stage").focus();
+    await page.keyboard.press("l");
+    const back = await page.evaluate(() => window.visapult.steps.last);
+    await until(page, (v, n) => v.wantedStep === null && v.shown.step !== null && v.shown.step >= n, back);
+    assert.deepEqual(await page.evaluate(() => window.visapult.camera), camera);
+    await keep(page, "8-recovered");
+  });
+
+  test("nothing on the page failed", () => {
+    assert.deepEqual(page.errors, []);
+  });
+});

@@ -1,0 +1,135 @@
+/** The vectors in testdata/wire, which the server's encoder is tested against too. */
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import {
+  encodeAck,
+  encodeView,
+  parseBricks,
+  parseControl,
+  parseSlabs,
+  parseStill,
+  unpackBrick,
+  unpackSlabTile,
+  unpackStillTile,
+  type ViewMessage,
+} from "../../src/wire/index";
+
+const folder = new URL("../../../testdata/wire/", import.meta.url);
+const bytes = (name: string) => new Uint8Array(readFileSync(new URL(`${name}.bin`, folder)));
+const json = <T>(name: string) => JSON.parse(readFileSync(new URL(`${name}.json`, folder), "utf8")) as T;
+
+interface Header {
+  completes: boolean;
+  field: number;
+  set: number;
+  step: number;
+  time: number;
+}
+
+interface Bricks {
+  header: Header;
+  level: number;
+  bits: 8 | 16;
+  size: number[];
+  range: [number, number];
+  bricks: { lo: number[]; size: number[]; range: [number, number]; values: (number | null)[] }[];
+}
+
+describe.each(["bricks-8", "bricks-16"])("%s", (name) => {
+  test("decodes to the values that were encoded", () => {
+    const expected = json<Bricks>(name);
+    const parsed = parseBricks(bytes(name));
+    expect(parsed.header).toEqual(expected.header);
+    expect([parsed.level, parsed.bits, parsed.size]).toEqual([expected.level, expected.bits, expected.size]);
+    expect([parsed.lo, parsed.hi]).toEqual(expected.range);
+    expect(parsed.bricks.length).toBe(expected.bricks.length);
+    for (const [i, brick] of parsed.bricks.entries()) {
+      const due = expected.bricks[i];
+      expect([brick.lo, brick.size]).toEqual([due.lo, due.size]);
+      const codes = unpackBrick(brick, parsed.bits);
+      for (const [k, value] of due.values.entries()) {
+        const got = codes ? valueOf(codes[k], brick.valueLo, brick.valueHi, parsed.bits) : brick.valueLo;
+        if (value === null) expect(got).toBeNaN();
+        else expect(got).toBeCloseTo(value, 5);
+      }
+    }
+  });
+});
+
+function valueOf(code: number, lo: number, hi: number, bits: number): number {
+  return code === 0 ? Number.NaN : lo + ((hi - lo) * (code - 1)) / (2 ** bits - 2);
+}
+
+interface Slabs {
+  header: Header;
+  camera: Record<string, unknown>;
+  width: number;
+  height: number;
+  slabs: number;
+  normal: number[];
+  near: number;
+  far: number;
+  tiles: { slab: number; lo: number[]; size: number[]; rgb: number[][]; alpha: number[] }[];
+}
+
+test("slabs decode to the colours and opacities that were encoded", () => {
+  const expected = json<Slabs>("slabs");
+  const parsed = parseSlabs(bytes("slabs"));
+  expect(parsed.header).toEqual(expected.header);
+  expect(parsed.camera).toEqual(expected.camera);
+  expect([...parsed.rays, parsed.slabCount]).toEqual([expected.width, expected.height, expected.slabs]);
+  expect([parsed.normal, parsed.near, parsed.far]).toEqual([expected.normal, expected.near, expected.far]);
+  expect(parsed.tiles.length).toBe(expected.tiles.length);
+  for (const [i, tile] of parsed.tiles.entries()) {
+    const due = expected.tiles[i];
+    expect([tile.slab, [tile.x, tile.y], [tile.width, tile.height]]).toEqual([due.slab, due.lo, due.size]);
+    const texels = unpackSlabTile(tile);
+    expect([...texels.colours]).toEqual(due.rgb.flat());
+    expect([...texels.alpha]).toEqual(due.alpha);
+  }
+});
+
+interface Still {
+  header: Header;
+  sequence: number;
+  width: number;
+  height: number;
+  tiles: { lo: number[]; size: number[]; rgba: number[] }[];
+}
+
+test("a still decodes to its pixels", () => {
+  const expected = json<Still>("still");
+  const parsed = parseStill(bytes("still"));
+  expect(parsed.header).toEqual(expected.header);
+  expect([parsed.sequence, parsed.width, parsed.height]).toEqual([expected.sequence, expected.width, expected.height]);
+  for (const [i, tile] of parsed.tiles.entries()) {
+    const due = expected.tiles[i];
+    expect([
+      [tile.x, tile.y],
+      [tile.width, tile.height],
+    ]).toEqual([due.lo, due.size]);
+    expect([...unpackStillTile(tile)]).toEqual(due.rgba);
+  }
+});
+
+test.each(["welcome", "steps", "field", "plan", "notice"])("%s is understood", (name) => {
+  const message = parseControl(bytes(name));
+  expect(message?.kind).toBe(name);
+});
+
+test("control messages keep what they say", () => {
+  expect(parseControl(bytes("steps"))).toEqual({ kind: "steps", steps: json("steps") });
+  expect(parseControl(bytes("notice"))).toEqual({ kind: "notice", ...json<object>("notice") });
+  const field = json<{ range: number[]; histogram: number[] }>("field");
+  expect(parseControl(bytes("field"))).toMatchObject({ range: field.range, histogram: field.histogram });
+});
+
+test("a view is encoded as the server decodes it", () => {
+  const encoded = encodeView(json<ViewMessage>("view"));
+  expect(encoded[0]).toBe(bytes("view")[0]);
+  expect(JSON.parse(new TextDecoder().decode(encoded.subarray(1)))).toEqual(json("view"));
+});
+
+test("an acknowledgement is encoded byte by byte as the server decodes it", () => {
+  expect(encodeAck(json<{ received_bytes: number }>("ack").received_bytes)).toEqual(bytes("ack"));
+});
