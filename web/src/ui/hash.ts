@@ -28,22 +28,20 @@ export function writeHash(state: LinkState): string {
 }
 
 /** A link as read: what it does not say is `undefined` (step) or `null`. */
-export type ReadLink = Omit<LinkState, "step" | "panel"> & {
+export type ReadLink = Omit<LinkState, "camera" | "step" | "panel"> & {
+  readonly camera: Camera | null;
   readonly step: number | null | undefined;
   readonly panel: boolean | null;
 };
 
 /** Reads what it can; what is missing or damaged takes its default. */
-export function readHash(hash: string, home: Camera): ReadLink {
+export function readHash(hash: string): ReadLink {
   const entries = new URLSearchParams(hash.replace(/^#/, ""));
   const view = numbers(entries.get("view"), 4);
   const at = numbers(entries.get("at"), 3);
   const sane = view && Math.abs(view[1]) < 90 && view[2] > 0 && view[2] < 100 && view[3] > 1 && view[3] < 120;
-  const camera: Camera = {
-    ...home,
-    ...(sane ? { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3] } : {}),
-    ...(at ? { target: [at[0], at[1], at[2]] } : {}),
-  };
+  const target: Camera["target"] = at ? [at[0], at[1], at[2]] : [0, 0, 0];
+  const camera = sane ? { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3], target } : null;
   const proxy = entries.get("proxy");
   return {
     camera,

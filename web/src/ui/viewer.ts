@@ -44,6 +44,8 @@ export class Viewer {
   readonly #onChange: (state: ViewerState) => void;
   #state: ViewerState;
   #camera: Camera;
+  /** The first view, nothing turned yet: it fits whatever size the picture gets. */
+  #atHome: boolean;
   #sequence = 0;
   #moving = false;
   #settle: ReturnType<typeof setTimeout> | null = null;
@@ -61,10 +63,11 @@ export class Viewer {
 
   /** `wide`: there is room for the controls beside the picture. */
   constructor(painter: Painter, base: URL, token: string, wide: boolean, onChange: (state: ViewerState) => void) {
-    const link = readHash(base.hash, homeCamera(painter.aspect));
+    const link = readHash(base.hash);
     this.painter = painter;
     this.#onChange = onChange;
-    this.#camera = link.camera;
+    this.#camera = link.camera ?? homeCamera(painter.aspect);
+    this.#atHome = link.camera === null;
     this.#wantedField = link.field;
     this.#hashTransfer = link.transfer;
     this.#state = {
@@ -121,11 +124,13 @@ export class Viewer {
 
   goHome(): void {
     this.#moveTo(homeCamera(this.painter.aspect));
+    this.#atHome = true;
   }
 
   /** The picture's size changed. */
   resize(cssWidth: number, cssHeight: number, pixelRatio: number): void {
     this.painter.resize(cssWidth, cssHeight, pixelRatio);
+    if (this.#atHome) this.#camera = homeCamera(this.painter.aspect);
     this.#sendView();
   }
 
@@ -207,6 +212,7 @@ export class Viewer {
 
   #moveTo(camera: Camera): void {
     this.#camera = camera;
+    this.#atHome = false;
     this.#moving = true;
     if (this.#settle !== null) clearTimeout(this.#settle);
     this.#settle = setTimeout(() => {

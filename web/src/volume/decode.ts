@@ -1,6 +1,7 @@
 import {
   type BricksMessage,
   halfFromNumber,
+  opacityOfCode,
   type PackedBrick,
   type PackedTile,
   unpackBrick,
@@ -71,12 +72,12 @@ export interface DecodedTile {
 }
 
 export function decodeTile(tile: PackedTile): DecodedTile {
-  const { colours, alpha } = unpackSlabTile(tile);
+  const { colours, opacityCodes } = unpackSlabTile(tile);
   const count = tile.width * tile.height;
   const texels = new Uint16Array(4 * count);
   for (let i = 0; i < count; i++) {
-    if (alpha[i] === 0) continue;
-    const opacity = alpha[i] / 65535;
+    if (opacityCodes[i] === 0) continue;
+    const opacity = opacityOfCode(opacityCodes[i]);
     for (let channel = 0; channel < 3; channel++) {
       texels[4 * i + channel] = halfFromNumber((colours[channel * count + i] / 255) * opacity);
     }

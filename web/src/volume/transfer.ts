@@ -43,13 +43,13 @@ function liesOnMap(stops: readonly ColourStop[], name: ColourMapName): boolean {
   return stops.every(([s, ...rgb]) => colourAt(map, s).every((c, i) => Math.abs(c - rgb[i]) < SAME_COLOUR));
 }
 
-/** Leaves out points that lie on the line between those kept around them: fewer to edit, same function. */
+/** Leaves out points that lie, within half a percent, on the line between those kept around them: fewer to edit. */
 function withoutCollinear(points: readonly OpacityPoint[]): readonly OpacityPoint[] {
   const kept: OpacityPoint[] = [points[0]];
   for (let i = 1; i < points.length - 1; i++) {
     const line = [kept[kept.length - 1], points[i + 1]];
     const between = points.slice(points.indexOf(line[0]) + 1, i + 1);
-    if (between.some(([s, a]) => Math.abs(opacityAt(line, s) - a) > 1e-6)) kept.push(points[i]);
+    if (between.some(([s, a]) => Math.abs(opacityAt(line, s) - a) > 1e-5 + 0.005 * a)) kept.push(points[i]);
   }
   return [...kept, points[points.length - 1]];
 }

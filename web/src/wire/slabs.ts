@@ -1,4 +1,4 @@
-import { undoDifferences8, undoDifferences16 } from "./differences";
+import { undoImageDifferences8, undoImageDifferences16 } from "./differences";
 import { type BulkHeader, bulkCursor, readHeader } from "./header";
 import { unzstd } from "./zstd";
 
@@ -70,17 +70,25 @@ export function parseSlabs(bytes: Uint8Array): SlabsMessage {
   return { kind: "slabs", header, camera, rays, slabCount, normal, near, far, tiles };
 }
 
-/** Colours of a tile: planes R, G, B of `width * height` bytes each, and 16 bits of opacity along the slabs' normal. */
+/** Texels of a tile: planes R, G, B of `width * height` bytes each, and codes of the opacity along the slabs' normal. */
 export interface TileTexels {
   readonly colours: Uint8Array;
-  readonly alpha: Uint16Array;
+  readonly opacityCodes: Uint16Array;
+}
+
+const MOST_OPACITY_CODE = 1023;
+
+/** Opacity of a code: finer where it is faint, for many faint layers lie behind each other. */
+export function opacityOfCode(code: number): number {
+  return (Math.min(code, MOST_OPACITY_CODE) / MOST_OPACITY_CODE) ** 2;
 }
 
 export function unpackSlabTile(tile: PackedTile): TileTexels {
   const texels = tile.width * tile.height;
   const bytes = unzstd(tile.frame, 5 * texels, `tile at ${tile.x},${tile.y} of slab ${tile.slab}`);
-  for (let plane = 0; plane < 3; plane++) undoDifferences8(bytes, plane * texels, texels);
-  return { colours: bytes.subarray(0, 3 * texels), alpha: undoDifferences16(bytes.subarray(3 * texels), texels) };
+  for (let plane = 0; plane < 3; plane++) undoImageDifferences8(bytes, plane * texels, texels, tile.width);
+  const opacityCodes = undoImageDifferences16(bytes.subarray(3 * texels), texels, tile.width);
+  return { colours: bytes.subarray(0, 3 * texels), opacityCodes };
 }
 
 function readTile(cursor: ReturnType<typeof bulkCursor>): PackedTile {

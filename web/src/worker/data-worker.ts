@@ -21,7 +21,7 @@ function open(url: string, epoch: number): WebSocket {
   opened.binaryType = "arraybuffer";
   let received = 0;
   opened.onclose = ({ reason, code }) => {
-    if (socket === opened) send({ epoch, type: "closed", reason: reason || `data connection closed (${code})` });
+    if (socket === opened) send({ epoch, type: "closed", reason: reason || closeWords(code) });
   };
   opened.onmessage = ({ data }: MessageEvent<unknown>) => {
     if (!(data instanceof ArrayBuffer)) return refuse(opened, epoch, "a text message on a data connection");
@@ -35,6 +35,10 @@ function open(url: string, epoch: number): WebSocket {
     }
   };
   return opened;
+}
+
+function closeWords(code: number): string {
+  return code === 1006 ? "the server went away" : `the server closed it, code ${code}`;
 }
 
 /** Close reasons are at most 123 bytes. */

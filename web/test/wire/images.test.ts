@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { encodeAck, parseSlabs, parseStill, unpackSlabTile, unpackStillTile } from "../../src/wire/index";
+import { undoImageDifferences8, undoImageDifferences16 } from "../../src/wire/differences";
+import {
+  encodeAck,
+  opacityOfCode,
+  parseSlabs,
+  parseStill,
+  unpackSlabTile,
+  unpackStillTile,
+} from "../../src/wire/index";
 import { Bytes, rawFrame } from "./build";
 
 function slabs(frame: Uint8Array, slab = 1, x = 63): Bytes {
@@ -16,14 +24,28 @@ function slabs(frame: Uint8Array, slab = 1, x = 63): Bytes {
 }
 
 test("reads a keyframe and its tiles", () => {
-  const parsed = parseSlabs(slabs(rawFrame([10, 246, 1, 1, 5, 250, 255, 1, 127, 128])).done());
+  // Colours of a row of two; opacity codes 1000 and 998: differences 1000 and -2, coded 2000 and 3.
+  const frame = rawFrame([10, 246, 1, 1, 5, 250, 208, 3, 7, 0]);
+  const parsed = parseSlabs(slabs(frame).done());
   expect(parsed.camera).toEqual({ azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0] });
   expect([parsed.rays, parsed.slabCount, parsed.near, parsed.far]).toEqual([[128, 64], 2, 2, 4]);
   expect(parsed.tiles[0]).toMatchObject({ slab: 1, x: 63, y: 0, width: 2, height: 1 });
-  // Opacities 0x7fff and 0x0000: differences 0x7fff and 0x8001.
-  const { colours, alpha } = unpackSlabTile(parsed.tiles[0]);
+  const { colours, opacityCodes } = unpackSlabTile(parsed.tiles[0]);
   expect([...colours]).toEqual([10, 0, 1, 2, 5, 255]);
-  expect([...alpha]).toEqual([0x7fff, 0]);
+  expect([...opacityCodes]).toEqual([1000, 998]);
+});
+
+test("images are predicted from left, above and above left", () => {
+  const bytes = Uint8Array.from([10, 5, 250, 2]);
+  undoImageDifferences8(bytes, 0, 4, 2);
+  expect([...bytes]).toEqual([10, 15, 4, 11]);
+  // Values 7 5 / 9 9: differences 7 -2 / 2 2, coded 14 3 / 4 4.
+  expect([...undoImageDifferences16(Uint8Array.from([14, 3, 4, 4, 0, 0, 0, 0]), 4, 2)]).toEqual([7, 5, 9, 9]);
+});
+
+test("opacity codes are finer where the opacity is faint", () => {
+  expect([0, 1023, 5000].map(opacityOfCode)).toEqual([0, 1, 1]);
+  expect(opacityOfCode(341)).toBeCloseTo(1 / 9);
 });
 
 test("tiles outside the keyframe are refused", () => {

@@ -48,7 +48,7 @@ describe.each(["bricks-8", "bricks-16"])("%s", (name) => {
       expect([brick.lo, brick.size]).toEqual([due.lo, due.size]);
       const codes = unpackBrick(brick, parsed.bits);
       for (const [k, value] of due.values.entries()) {
-        const got = codes ? valueOf(codes[k], brick.valueLo, brick.valueHi, parsed.bits) : brick.valueLo;
+        const got = codes ? codeValue(codes[k], brick.valueLo, brick.valueHi, parsed.bits) : brick.valueLo;
         if (value === null) expect(got).toBeNaN();
         else expect(got).toBeCloseTo(value, 5);
       }
@@ -56,7 +56,7 @@ describe.each(["bricks-8", "bricks-16"])("%s", (name) => {
   });
 });
 
-function valueOf(code: number, lo: number, hi: number, bits: number): number {
+function codeValue(code: number, lo: number, hi: number, bits: number): number {
   return code === 0 ? Number.NaN : lo + ((hi - lo) * (code - 1)) / (2 ** bits - 2);
 }
 
@@ -85,7 +85,7 @@ test("slabs decode to the colours and opacities that were encoded", () => {
     expect([tile.slab, [tile.x, tile.y], [tile.width, tile.height]]).toEqual([due.slab, due.lo, due.size]);
     const texels = unpackSlabTile(tile);
     expect([...texels.colours]).toEqual(due.rgb.flat());
-    expect([...texels.alpha]).toEqual(due.alpha);
+    expect([...texels.opacityCodes]).toEqual(due.alpha);
   }
 });
 

@@ -1,0 +1,81 @@
+/** vtk.js over the same volume, camera, transfer function and sampling step. */
+import "@kitware/vtk.js/Rendering/Profiles/Volume";
+import vtkDataArray from "@kitware/vtk.js/Common/Core/DataArray";
+import vtkImageData from "@kitware/vtk.js/Common/DataModel/ImageData";
+import vtkPiecewiseFunction from "@kitware/vtk.js/Common/DataModel/PiecewiseFunction";
+import vtkColorTransferFunction from "@kitware/vtk.js/Rendering/Core/ColorTransferFunction";
+import vtkRenderer from "@kitware/vtk.js/Rendering/Core/Renderer";
+import vtkRenderWindow from "@kitware/vtk.js/Rendering/Core/RenderWindow";
+import vtkVolume from "@kitware/vtk.js/Rendering/Core/Volume";
+import vtkVolumeMapper from "@kitware/vtk.js/Rendering/Core/VolumeMapper";
+import vtkOpenGLRenderWindow from "@kitware/vtk.js/Rendering/OpenGL/RenderWindow";
+
+const WIDTH = 1024;
+const HEIGHT = 768;
+
+/** Builds the scene; `edge` samples an axis over a box of edge 1 around the origin. */
+window.setUp = async (edge, colours, opacity) => {
+  const values = new Float32Array(await (await fetch("field.f32")).arrayBuffer());
+  const spacing = 1 / (edge - 1);
+  const image = vtkImageData.newInstance({ origin: [-0.5, -0.5, -0.5], spacing: [spacing, spacing, spacing] });
+  image.setDimensions(edge, edge, edge);
+  image.getPointData().setScalars(vtkDataArray.newInstance({ name: "field", values, numberOfComponents: 1 }));
+
+  const mapper = vtkVolumeMapper.newInstance();
+  mapper.setInputData(image);
+  mapper.setSampleDistance(spacing);
+  mapper.setMaximumSamplesPerRay(4096);
+  mapper.setAutoAdjustSampleDistances(false);
+
+  const volume = vtkVolume.newInstance();
+  volume.setMapper(mapper);
+  const colour = vtkColorTransferFunction.newInstance();
+  for (const [s, r, g, b] of colours) colour.addRGBPoint(s, r, g, b);
+  const alpha = vtkPiecewiseFunction.newInstance();
+  for (const [s, a] of opacity) alpha.addPoint(s, a);
+  const property = volume.getProperty();
+  property.setRGBTransferFunction(0, colour);
+  property.setScalarOpacity(0, alpha);
+  property.setScalarOpacityUnitDistance(0, 1 / 128);
+  property.setInterpolationTypeToLinear();
+  property.setShade(false);
+
+  const renderer = vtkRenderer.newInstance({ background: [0, 0, 0] });
+  const window_ = vtkRenderWindow.newInstance();
+  window_.addRenderer(renderer);
+  renderer.addVolume(volume);
+  const view = vtkOpenGLRenderWindow.newInstance();
+  const container = document.createElement("div");
+  document.body.append(container);
+  view.setContainer(container);
+  view.setSize(WIDTH, HEIGHT);
+  window_.addView(view);
+  window.scene = { renderer, window_, view };
+};
+
+/** Draws the view from `azimuth` (degrees) and waits until the pixels are there. */
+window.draw = (azimuth) => {
+  const { renderer, window_, view } = window.scene;
+  const [a, e] = [(azimuth * Math.PI) / 180, (20 * Math.PI) / 180];
+  const camera = renderer.getActiveCamera();
+  camera.setFocalPoint(0, 0, 0);
+  camera.setPosition(3 * Math.cos(e) * Math.sin(a), 3 * Math.sin(e), 3 * Math.cos(e) * Math.cos(a));
+  camera.setViewUp(0, 1, 0);
+  camera.setViewAngle(30);
+  renderer.resetCameraClippingRange();
+  window_.render();
+  const gl = view.get3DContext();
+  gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
+};
+
+/** Frame times of `count` views, each two degrees further, one per animation frame. */
+window.spin = async (count) => {
+  const times = [];
+  for (let i = 0; i < count; i++) {
+    await new Promise((resolve) => requestAnimationFrame(resolve));
+    const start = performance.now();
+    window.draw(30 + 2 * i);
+    times.push(performance.now() - start);
+  }
+  return times;
+};

@@ -1,0 +1,1 @@
+export default { base: "./", build: { outDir: "dist", chunkSizeWarningLimit: 4000 } };
