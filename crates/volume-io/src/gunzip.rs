@@ -51,6 +51,10 @@ impl Gunzip {
             }
             (&self.spool).write_all(&buffer[..count])?;
             *written += count as u64;
+            if *written == self.limit {
+                // The checksum comes after the last byte; it is only held against the bytes on the way to the end.
+                let _beyond = decoder.read(&mut buffer[..1])?;
+            }
         }
         Ok(())
     }

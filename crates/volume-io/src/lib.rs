@@ -45,7 +45,7 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
         nifti::open(path)
     } else if ends(&[".json"]) {
         Ok(Box::new(raw::open(path)?))
-    } else if ends(&[".zarr"]) || path.is_dir() {
+    } else if path.is_dir() || path.iter().any(|part| part.to_string_lossy().ends_with(".zarr")) {
         Ok(Box::new(zarr::Zarr::open(path)?))
     } else {
         Err(SourceError::unsupported(url))

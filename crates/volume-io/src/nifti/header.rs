@@ -126,7 +126,7 @@ impl Header {
         })
     }
 
-    /// The grid, with its origin where its axes run along the coordinates; voxels are cells.
+    /// The grid, with its origin where its axes run along the coordinates.
     pub(super) fn grid(&self) -> Grid {
         let origin = match &self.affine {
             Some(rows) if self.axes_run_along_coordinates() => rows.map(|row| row[3]),
