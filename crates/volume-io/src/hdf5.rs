@@ -7,6 +7,7 @@ mod attributes;
 mod chunks;
 mod dataset;
 mod find;
+mod heap;
 mod library;
 
 use std::path::Path;
@@ -31,7 +32,7 @@ impl Hdf5 {
     /// Opens the dataset, or the group of datasets, at `inside`; with none, what the file holds.
     pub(crate) fn open(path: &Path, inside: Option<&str>) -> Result<Self, SourceError> {
         let wrong = |problem: String| SourceError::format(path.display(), problem);
-        check_signature(path)?;
+        check_beginning(path)?;
         let file = hdf5_metno::File::open(path)
             .map_err(|e| wrong(format!("the HDF5 library cannot open it: {}; copy it again", one_line(&e))))?;
         let found = find::datasets(&file, inside).map_err(wrong)?;
@@ -81,14 +82,15 @@ impl Source for Hdf5 {
     }
 }
 
-fn check_signature(path: &Path) -> Result<(), SourceError> {
+/// Refuses what is not HDF5, or would not let the library go.
+fn check_beginning(path: &Path) -> Result<(), SourceError> {
     let (file, length) = open_file(path)?;
     let offsets = std::iter::once(0).chain((9..40).map(|bit| 1 << bit));
     for offset in offsets.take_while(|offset| offset + SIGNATURE.len() as u64 <= length) {
         let mut start = [0; SIGNATURE.len()];
         file.read_at(offset, &mut start).map_err(|cause| SourceError::io(path.display(), cause))?;
         if start == SIGNATURE {
-            return Ok(());
+            return heap::check(&file, length).map_err(|problem| SourceError::format(path.display(), problem));
         }
     }
     Err(SourceError::format(path.display(), "it has no HDF5 signature: it is not HDF5, or its beginning is lost"))
