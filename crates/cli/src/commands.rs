@@ -22,6 +22,7 @@ pub(crate) fn view(options: &ViewOptions) -> Result<()> {
     let back_end = open_for_view(options)?;
     let config = PortalConfig { address: options.bind, port: options.port, token: user_token()? };
     let portal = Portal::bind(config)?;
+    back_end.prepare_first_view();
     let url = portal.url();
     println!("{url}");
     if !options.no_open && has_display() {

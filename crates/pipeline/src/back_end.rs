@@ -108,6 +108,14 @@ impl BackEnd {
         });
     }
 
+    /// Begins to load what a page will show first, while the page is still on its way. A running simulation has moved on
+    /// by then, so this is for what does not move.
+    pub fn prepare_first_view(self: &Arc<Self>) {
+        if !self.store.source().info().live {
+            self.prefetch(StepKey { field: 0, step: self.steps().first });
+        }
+    }
+
     /// Time between the steps of a running simulation, once two have come.
     pub fn step_interval(&self) -> Option<Duration> {
         *lock(&self.step_interval)

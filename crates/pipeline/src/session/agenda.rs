@@ -79,7 +79,8 @@ pub(crate) struct Outlook<'a> {
 impl Outlook<'_> {
     /// The step the user wants.
     pub(crate) fn wanted(&self) -> StepKey {
-        let step = self.view.step.map_or(self.steps.last, |step| self.steps.clamp(step));
+        let unasked = if self.live { self.steps.last } else { self.steps.first };
+        let step = self.view.step.map_or(unasked, |step| self.steps.clamp(step));
         StepKey { field: self.view.field, step }
     }
 
@@ -106,21 +107,28 @@ pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
     }
     next_bricks(outlook, progress)
         .or_else(|| slabs_are_due(outlook, progress).then_some(Work::Slabs))
-        .unwrap_or_else(|| still_or_wait(outlook, progress))
+        .or_else(|| next_still(outlook, progress))
+        .or_else(|| finer_codes(outlook, progress))
+        .unwrap_or(Work::Wait(None))
 }
 
 /// The next level of bricks on the way from coarse to what is planned.
 fn next_bricks(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
     let target = outlook.plan.level;
     let level = match progress.finest {
-        Some((sent, bits)) if sent < target || (sent == target && bits >= outlook.plan.bits) => return None,
-        Some(_) if outlook.stepping => target,
-        None if outlook.stepping => target,
+        Some((sent, _)) if sent <= target => return None,
+        _ if outlook.stepping => target,
         Some((sent, _)) => outlook.quick_level.min(sent.saturating_sub(1)).max(target),
         None => outlook.levels - 1,
     };
-    let bits = if level == target { outlook.plan.bits } else { 8 };
-    Some(Work::Bricks { level, bits })
+    Some(Work::Bricks { level, bits: 8 })
+}
+
+/// The planned level once more with more bits, where the plan has them: last of all, for it changes least.
+fn finer_codes(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
+    let plan = outlook.plan;
+    let coarser = matches!(progress.finest, Some((level, bits)) if level == plan.level && bits < plan.bits);
+    (coarser && !outlook.view.moving).then_some(Work::Bricks { level: plan.level, bits: plan.bits })
 }
 
 fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
@@ -150,13 +158,11 @@ fn angle_between_deg(a: &Camera, b: &Camera) -> f64 {
     cosine.clamp(-1.0, 1.0).acos().to_degrees()
 }
 
-fn still_or_wait(outlook: &Outlook<'_>, progress: &Progress) -> Work {
+/// The still that is due now, or the wait until it is.
+fn next_still(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
     let due = !outlook.view.moving && !outlook.follows() && progress.still_of != Some(outlook.view.sequence);
-    if !due {
-        return Work::Wait(None);
-    }
     let at = outlook.view_at + REST_BEFORE_STILL;
-    if outlook.now >= at { Work::Still } else { Work::Wait(Some(at)) }
+    due.then(|| if outlook.now >= at { Work::Still } else { Work::Wait(Some(at)) })
 }
 
 #[cfg(test)]
@@ -219,17 +225,18 @@ mod tests {
         }
     }
 
+    const AT_0: StepKey = StepKey { field: 0, step: 0 };
     const AT_9: StepKey = StepKey { field: 0, step: 9 };
 
     fn sent(level: u32, bits: u8) -> Progress {
-        Progress { current: Some(AT_9), finest: Some((level, bits)), ..Progress::default() }
+        Progress { current: Some(AT_0), finest: Some((level, bits)), ..Progress::default() }
     }
 
     #[test]
     fn a_file_goes_from_coarse_to_fine_and_ends_in_a_still() {
         let mut scene = Scene::new();
-        assert_eq!(scene.next(&Progress::default()), Work::Begin(AT_9));
-        let begun = Progress { current: Some(AT_9), ..Progress::default() };
+        assert_eq!(scene.next(&Progress::default()), Work::Begin(AT_0));
+        let begun = Progress { current: Some(AT_0), ..Progress::default() };
         assert_eq!(scene.next(&begun), Work::Bricks { level: 3, bits: 8 });
         assert_eq!(scene.next(&sent(3, 8)), Work::Bricks { level: 2, bits: 8 });
         assert_eq!(scene.next(&sent(2, 8)), Work::Bricks { level: 1, bits: 8 });
@@ -237,6 +244,9 @@ mod tests {
         scene.elapsed = REST_BEFORE_STILL;
         assert_eq!(scene.next(&sent(0, 8)), Work::Still);
         assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 8) }), Work::Wait(None));
+        scene.plan.bits = 16;
+        assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 8) }), Work::Bricks { level: 0, bits: 16 });
+        assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 16) }), Work::Wait(None));
     }
 
     #[test]
@@ -260,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_step_that_failed_is_not_tried_for_ever() {
-        let failed = Progress { failed: Some(AT_9), ..Progress::default() };
+        let failed = Progress { failed: Some(AT_0), ..Progress::default() };
         assert_eq!(Scene::new().next(&failed), Work::Wait(None));
     }
 
