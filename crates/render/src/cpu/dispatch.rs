@@ -17,6 +17,8 @@ pub(crate) trait Task {
 pub(crate) enum InstructionSet {
     Portable(Portable),
     #[cfg(target_arch = "x86_64")]
+    Avx2(super::avx2::Avx2),
+    #[cfg(target_arch = "x86_64")]
     Avx512(super::avx512::Avx512),
 }
 
@@ -26,8 +28,9 @@ impl InstructionSet {
         let portable = std::iter::once(Self::Portable(Portable));
         #[cfg(target_arch = "x86_64")]
         {
+            let avx2 = super::avx2::Avx2::detect().map(Self::Avx2);
             let avx512 = super::avx512::Avx512::detect().map(Self::Avx512);
-            portable.chain(avx512).collect()
+            portable.chain(avx2).chain(avx512).collect()
         }
         #[cfg(not(target_arch = "x86_64"))]
         portable.collect()
@@ -43,6 +46,8 @@ impl InstructionSet {
     pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
         match self {
             Self::Portable(lanes) => lanes.run(task),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(lanes) => lanes.run(task),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(lanes) => lanes.run(task),
         }

@@ -11,6 +11,8 @@ mod rays;
 mod table;
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 
 pub use caster::Caster;
