@@ -35,7 +35,7 @@ check: setup-build web/dist/index.html
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --locked --workspace --no-deps --document-private-items
 	python3 tools/check_arrows.py
-	cargo deny --offline --all-features check licenses bans sources
+	cargo deny --log-level error --all-features check licenses bans sources
 	cargo machete
 	cd web && npm run --silent lint && npm run --silent types
 
