@@ -1,7 +1,7 @@
 //! From blocks of scalars to images and proxies: camera, transfer function, exact ray casting, bricks, slabs.
 //!
 //! Owns no file, no socket and no thread pool: rendering runs in the caller's rayon pool.
-//! The equations are those of `docs/src/rendering.md`; [`reference`] follows them literally.
+//! The equations are those of `docs/src/rendering.md`; [`mod@reference`] follows them literally.
 
 mod bricks;
 mod camera;
