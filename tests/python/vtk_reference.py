@@ -13,6 +13,11 @@ from vtk.util import numpy_support
 REFERENCE_LENGTH = 1.0 / 128.0
 
 
+def vtk_version() -> str:
+    """Version of VTK, such as 9.5.0."""
+    return str(vtk.vtkVersion.GetVTKVersion())
+
+
 @dataclass(frozen=True)
 class Camera:
     """Angles in degrees, lengths in units of the longest edge of the grid's box."""
@@ -82,6 +87,10 @@ class VtkRayCaster:
         start = time.perf_counter()
         self._window.Render()
         return time.perf_counter() - start
+
+    def close(self) -> None:
+        """Gives the window's memory back."""
+        self._window.Finalize()
 
     def _look(self, camera: Camera) -> None:
         view = self._renderer.GetActiveCamera()

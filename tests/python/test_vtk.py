@@ -1,0 +1,66 @@
+"""Exact images held against VTK's ray caster and against the equations in numpy."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import run
+from images import psnr, read_png
+from reference import reference_image
+from vtk_reference import Camera, VtkRayCaster
+
+SIZE = (240, 180)
+SOFT = [[0.0, 0.1, 0.2, 0.9, 0.0], [0.3, 0.2, 0.7, 0.8, 0.02], [0.7, 0.9, 0.8, 0.2, 0.1], [1.0, 0.9, 0.1, 0.1, 0.4]]
+CAMERAS = [
+    Camera(),
+    Camera(azimuth=0.0, elevation=0.0),
+    Camera(azimuth=-130.0, elevation=-55.0, distance=2.2, fov=40.0),
+]
+GRIDS = {
+    "points": {"spacing": (1.0, 1.0, 1.0), "cell_centred": False},
+    "uneven": {"spacing": (1.0, 2.0, 0.5), "cell_centred": False},
+    "cells": {"spacing": (1.0, 1.0, 1.0), "cell_centred": True},
+}
+
+
+def picture(volume: np.ndarray, grid: dict[str, object], camera: Camera, folder: Path) -> np.ndarray:
+    volume.astype("<f4").tofile(folder / "volume.raw")
+    sidecar = {
+        "file": "volume.raw",
+        "type": "f32",
+        "size": list(volume.shape[::-1]),
+        "spacing": grid["spacing"],
+        "centering": "cell" if grid["cell_centred"] else "point",
+    }
+    (folder / "volume.json").write_text(json.dumps(sidecar))
+    (folder / "tf.json").write_text(json.dumps({"range": None, "points": SOFT}))
+    options = {
+        "--out": folder / "image.png",
+        "--size": f"{SIZE[0]}x{SIZE[1]}",
+        "--tf": folder / "tf.json",
+        "--az": camera.azimuth,
+        "--el": camera.elevation,
+        "--distance": camera.distance,
+        "--fov": camera.fov,
+    }
+    run("render", folder / "volume.json", *(f"{name}={value}" for name, value in options.items()))
+    return read_png(folder / "image.png")
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("camera", CAMERAS)
+def test_images_are_those_of_the_equations(grid: str, camera: Camera, volume: np.ndarray, tmp_path: Path) -> None:
+    expected = reference_image(volume, SOFT, camera, SIZE, **GRIDS[grid])
+    expected = np.floor(np.clip(expected[..., :3], 0, 1) * 255 + 0.5)
+    assert expected.max() > 50
+    assert psnr(picture(volume, GRIDS[grid], camera, tmp_path), expected) >= 50
+
+
+@pytest.mark.parametrize("grid", ["points", "uneven"])
+@pytest.mark.parametrize("camera", CAMERAS)
+def test_images_are_those_of_vtk(grid: str, camera: Camera, volume: np.ndarray, tmp_path: Path) -> None:
+    expected = VtkRayCaster(volume, SOFT, size=SIZE, **GRIDS[grid]).render(camera)
+    assert expected.max() > 50
+    assert psnr(picture(volume, GRIDS[grid], camera, tmp_path), expected) >= 38
