@@ -114,3 +114,60 @@ fn resolved(step: &LoadedStep, transfer_function: &TransferFunction) -> Transfer
     resolved.range = resolved.range.or(step.known_range.map(|r| [r.lo, r.hi]));
     resolved
 }
+
+#[cfg(test)]
+mod tests {
+    use visapult_volume::{Grid, ValueRange};
+
+    use super::*;
+    use crate::statistics::statistics_of;
+    use crate::step_store::StepKey;
+
+    fn step() -> LoadedStep {
+        let values = (0..32 * 32 * 32).map(|i| (i % 32) as f32 / 31.0).collect();
+        let volume = visapult_render::Volume::whole(Grid::of_size([32; 3]), values).unwrap();
+        let range = ValueRange { lo: 0.0, hi: 1.0 };
+        LoadedStep {
+            key: StepKey { field: 0, step: 0 },
+            time: f64::NAN,
+            pyramids: vec![visapult_render::Pyramid::of(&volume.blocks()[0], 1)],
+            statistics: statistics_of(volume.blocks(), Some(range), range),
+            known_range: Some(range),
+            keyframes: Keyframes::default(),
+            volume,
+        }
+    }
+
+    fn view(step: &LoadedStep, azimuth_deg: f64) -> View {
+        View {
+            sequence: 1,
+            camera: visapult_render::Camera { azimuth_deg, ..Default::default() },
+            viewport: [64, 64],
+            field: 0,
+            step: None,
+            moving: false,
+            proxy: crate::wire::ProxyChoice::Slabs,
+            transfer_function: step.default_transfer_function(),
+        }
+    }
+
+    #[test]
+    fn viewers_of_one_step_and_view_share_what_is_encoded() {
+        let step = step();
+        let bricks = || step.keyframes.bricks(&step, 0, CodeBits::Eight, 2);
+        assert!(Arc::ptr_eq(&bricks(), &bricks()));
+        let slabs = |azimuth| step.keyframes.slabs(&step, &view(&step, azimuth), 2);
+        assert!(Arc::ptr_eq(&slabs(10.0), &slabs(10.0)));
+        assert!(!Arc::ptr_eq(&slabs(10.0), &slabs(20.0)));
+    }
+
+    #[test]
+    fn keyframes_of_views_long_past_are_let_go() {
+        let step = step();
+        let first = Arc::downgrade(&step.keyframes.slabs(&step, &view(&step, 0.0), 1));
+        for turn in 1..=KEYFRAMES_KEPT {
+            step.keyframes.slabs(&step, &view(&step, turn as f64), 1);
+        }
+        assert!(first.upgrade().is_none());
+    }
+}

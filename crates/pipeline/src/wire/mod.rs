@@ -3,12 +3,13 @@
 //! Control messages are a kind byte and JSON; bulk messages are binary. Nothing here knows a socket.
 
 mod bulk;
-mod control;
+mod from_page;
+mod to_page;
 
 pub use bulk::{BulkBody, BulkHeader, BulkKind, bricks_bodies, slab_bodies, still_bodies};
-pub use control::{
-    Ack, Field, FieldName, FromPage, GridShape, MAX_CONTROL_BYTES, Notice, Plan, ProxyChoice, ProxyKind, Severity,
-    SourceShape, Steps, ToPage, View, Viewport, Welcome, WireError,
+pub use from_page::{Ack, FromPage, MAX_CONTROL_BYTES, ProxyChoice, View, Viewport, WireError};
+pub use to_page::{
+    Field, FieldName, GridShape, Notice, Plan, ProxyKind, Severity, SourceShape, Steps, ToPage, Welcome,
 };
 
 /// Version of the view protocol spoken here.

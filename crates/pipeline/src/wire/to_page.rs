@@ -1,0 +1,203 @@
+//! What the process tells a page on the control connection: one kind byte, one JSON object.
+
+use serde::{Deserialize, Serialize};
+use visapult_render::TransferFunction;
+use visapult_volume::{Centering, Grid, StepIndex, StepSpan};
+
+const KIND_WELCOME: u8 = 1;
+const KIND_STEPS: u8 = 2;
+const KIND_FIELD: u8 = 3;
+const KIND_PLAN: u8 = 4;
+const KIND_NOTICE: u8 = 5;
+
+/// What the process tells a page on the control connection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToPage {
+    /// First message of a session.
+    Welcome(Box<Welcome>),
+    /// The readable steps changed.
+    Steps(Steps),
+    /// Range, histogram and default transfer function of a field.
+    Field(Field),
+    /// What is being sent, and why.
+    Plan(Plan),
+    /// A sentence for the user.
+    Notice(Notice),
+}
+
+/// First message of a session: what there is to see.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// Version of the view protocol.
+    pub protocol: u32,
+    /// Name and version of the program.
+    pub server: String,
+    /// Session to name on data connections.
+    pub session: String,
+    /// Number of data connections to open.
+    pub groups: usize,
+    /// What is being shown.
+    pub source: SourceShape,
+    /// Steps that can be read now.
+    pub steps: Steps,
+}
+
+/// What is being shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SourceShape {
+    /// File or simulation.
+    pub name: String,
+    /// Format in a few words.
+    pub format: String,
+    /// Whether steps keep coming.
+    pub live: bool,
+    /// Unit of `times`.
+    pub time_unit: String,
+    /// Time of each step, or none.
+    pub times: Vec<f64>,
+    /// The finest grid.
+    pub grid: GridShape,
+    /// Fields on that grid.
+    pub fields: Vec<FieldName>,
+}
+
+/// A grid as a page needs it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GridShape {
+    /// Samples per axis, `[nx, ny, nz]`.
+    pub size: [usize; 3],
+    /// Distance between samples, in `unit`.
+    pub spacing: [f64; 3],
+    /// Position of the first sample, in `unit`.
+    pub origin: [f64; 3],
+    /// Unit of length.
+    pub unit: String,
+    /// `point` or `cell`.
+    pub centering: String,
+}
+
+impl From<&Grid> for GridShape {
+    fn from(grid: &Grid) -> Self {
+        let centering = match grid.centering {
+            Centering::Point => "point",
+            Centering::Cell => "cell",
+        };
+        Self {
+            size: grid.size,
+            spacing: grid.spacing,
+            origin: grid.origin,
+            unit: grid.unit.clone(),
+            centering: centering.to_owned(),
+        }
+    }
+}
+
+/// Name and unit of a field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldName {
+    /// Name as the source gives it.
+    pub name: String,
+    /// Unit of its values.
+    pub unit: String,
+}
+
+/// Steps that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steps {
+    /// Oldest.
+    pub first: StepIndex,
+    /// Newest.
+    pub last: StepIndex,
+}
+
+impl From<StepSpan> for Steps {
+    fn from(span: StepSpan) -> Self {
+        Self { first: span.first, last: span.last }
+    }
+}
+
+/// Range, histogram and default transfer function of a field.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Field {
+    /// Index into the welcome's fields.
+    pub field: usize,
+    /// Step the histogram was taken from.
+    pub step: StepIndex,
+    /// Smallest and largest value over the steps known; none where no value is finite.
+    pub range: Option<[f32; 2]>,
+    /// Finite values of this step in equal bins over `range`.
+    pub histogram: Vec<u64>,
+    /// Finite values of this step.
+    pub finite: u64,
+    /// Values of this step that are missing or not finite.
+    pub missing: u64,
+    /// Default transfer function.
+    pub transfer_function: TransferFunction,
+}
+
+/// Proxies a page can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProxyKind {
+    /// Multiresolution scalar bricks.
+    Bricks,
+    /// View-aligned colour layers, with coarse bricks.
+    Slabs,
+}
+
+/// What is being sent, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What the page turns by itself.
+    pub proxy: ProxyKind,
+    /// Finest level of bricks sent.
+    pub level: u32,
+    /// Bits per sample of those bricks.
+    pub bits: u8,
+    /// The reason in one sentence.
+    pub reason: String,
+    /// Measured throughput to this page, bits per second; 0 while unknown.
+    pub throughput_bps: f64,
+    /// Bytes this plan costs per step or view.
+    pub bytes: u64,
+}
+
+/// How bad a notice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// For information.
+    Info,
+    /// Something is not as asked.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// A sentence for the user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// How bad.
+    pub severity: Severity,
+    /// What, where, what to do.
+    pub text: String,
+}
+
+impl ToPage {
+    /// The bytes of the message.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Welcome(body) => json_message(KIND_WELCOME, body.as_ref()),
+            Self::Steps(body) => json_message(KIND_STEPS, body),
+            Self::Field(body) => json_message(KIND_FIELD, body),
+            Self::Plan(body) => json_message(KIND_PLAN, body),
+            Self::Notice(body) => json_message(KIND_NOTICE, body),
+        }
+    }
+}
+
+fn json_message(kind: u8, body: &impl Serialize) -> Vec<u8> {
+    let mut bytes = vec![kind];
+    serde_json::to_writer(&mut bytes, body).expect("control messages have string keys and finite structure");
+    bytes
+}
