@@ -29,10 +29,10 @@ SUBJECTS: list[tuple[str, object, Points]] = [
 HEADER = """# Proxies against the exact image
 
 {edge}^3, 512 x 512 rays and pixels, key view at azimuth 30 and elevation 20 degrees, turned in azimuth by the degrees at the head of a
-column. Cells: PSNR over the foreground in dB / SSIM, against the exact image at step 1/2. MB: bytes on the wire. Seconds: median
-of 5. `exact, step 1` is what sampling alone costs.
+column. Cells: PSNR over the foreground in dB / SSIM, against the exact image at step 1/2. MB: bytes on the wire. s: seconds
+to make the proxy, median of 5; CPU s: processor seconds of all threads. `exact, step 1` shows what the sampling step alone costs.
 
-Machine: {machine}. Command: `python bench/proxies.py --edge {edge}`.
+Machine: {machine}, load average {load:.1f} when the run began. Command: `python bench/proxies.py --edge {edge}`.
 
 """
 
@@ -41,11 +41,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--edge", type=int, default=256)
     edge = parser.parse_args().edge
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         table = measure(edge, Path(folder))
     results = ROOT / "bench" / "results" / "proxies.md"
     results.parent.mkdir(exist_ok=True)
-    results.write_text(HEADER.format(edge=edge, machine=machine()) + table)
+    results.write_text(HEADER.format(edge=edge, machine=machine(), load=load) + table)
     print(results.read_text())
 
 

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (edge, subjects) = arguments.split_first().ok_or("usage: proxy_quality EDGE [NAME FIELD.raw TF.json]...")?;
     let edge: usize = edge.parse()?;
     let angles: String = ANGLES_DEG.iter().map(|angle| format!(" {angle} |")).collect();
-    println!("| field | proxy | MB | seconds to make |{angles}\n|---|---|--:|--:|{}", "---|".repeat(ANGLES_DEG.len()));
+    println!("| field | proxy | MB | s | CPU s |{angles}\n|---|---|--:|--:|--:|{}", "---|".repeat(ANGLES_DEG.len()));
     for subject in subjects.chunks_exact(3) {
         let bytes = std::fs::read(&subject[1])?;
         let values = bytes.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
@@ -54,19 +54,20 @@ impl<'a> Subject<'a> {
         self.row("exact, step 1", None, |camera| self.exact(&self.volume, camera, 1.0))?;
         for level in [0, 1] {
             let block = &self.volume.blocks()[0];
-            let (bricks, seconds) =
+            let (bricks, mut cost) =
                 timed(|| encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::Eight));
-            let bytes: usize = bricks.iter().map(|brick| brick.wire_bytes()).sum();
+            cost.bytes = bricks.iter().map(|brick| brick.wire_bytes()).sum();
             let volume = volume_of_bricks(self.volume.grid(), level, CodeBits::Eight, &bricks)?;
             let name = format!("bricks, level {level}, 8 bits");
-            self.row(&name, Some((bytes, seconds)), |camera| self.exact(&volume, camera, 1.0))?;
+            self.row(&name, Some(cost), |camera| self.exact(&volume, camera, 1.0))?;
         }
         for (slabs, alignment) in [(64, SlabAlignment::View), (128, SlabAlignment::View), (64, SlabAlignment::Axis)] {
             let key = KeyView { slabs, alignment, ..KeyView::new(cameras()[0]) };
-            let (keyframe, seconds) = timed(|| make_slabs(&self.volume, &key, &self.transfer_function, 1.0));
+            let (keyframe, mut cost) = timed(|| make_slabs(&self.volume, &key, &self.transfer_function, 1.0));
+            cost.bytes = keyframe.wire_bytes();
             let stack = SlabStack::from_keyframe(&keyframe)?;
             let name = format!("{slabs} slabs, {}", if alignment == SlabAlignment::View { "view" } else { "axis" });
-            self.row(&name, Some((keyframe.wire_bytes(), seconds)), |camera| stack.render(camera, SIZE, SIZE))?;
+            self.row(&name, Some(cost), |camera| stack.render(camera, SIZE, SIZE))?;
         }
         Ok(())
     }
@@ -74,7 +75,7 @@ impl<'a> Subject<'a> {
     fn row(
         &self,
         proxy: &str,
-        cost: Option<(usize, f64)>,
+        cost: Option<Cost>,
         draw: impl Fn(&Camera) -> Image + Sync,
     ) -> Result<(), Box<dyn Error>> {
         let views: Vec<_> = cameras().into_iter().zip(&self.truth).collect();
@@ -82,7 +83,9 @@ impl<'a> Subject<'a> {
             views.par_iter().map(|(camera, truth)| Quality::of(&draw(camera), truth)).collect::<Result<Vec<_>, _>>()?;
         let cells: String =
             qualities.iter().map(|q| format!(" {:.1} / {:.3} |", q.foreground_psnr_db, q.ssim)).collect();
-        let cost = cost.map_or(" | ".into(), |(bytes, seconds)| format!("{:.2} | {seconds:.3}", bytes as f64 / 1e6));
+        let cost = cost.map_or(" | | ".into(), |cost| {
+            format!("{:.2} | {:.3} | {:.3}", cost.bytes as f64 / 1e6, cost.seconds, cost.cpu_seconds)
+        });
         println!("| {} | {proxy} | {cost} |{cells}", self.name);
         Ok(())
     }
@@ -96,9 +99,19 @@ fn cameras() -> [Camera; ANGLES_DEG.len()] {
     ANGLES_DEG.map(|angle| Camera { azimuth_deg: 30.0 + angle, elevation_deg: 20.0, ..Camera::default() })
 }
 
-/// What `make` makes, and the median of the seconds it takes.
-fn timed<T>(make: impl Fn() -> T) -> (T, f64) {
+/// What making a proxy costs.
+struct Cost {
+    bytes: usize,
+    /// Median of the wall-clock seconds.
+    seconds: f64,
+    /// Mean of the processor seconds of all threads: what counts on a machine that does something else, too.
+    cpu_seconds: f64,
+}
+
+/// What `make` makes, and what that costs; `bytes` are still to be filled in.
+fn timed<T>(make: impl Fn() -> T) -> (T, Cost) {
     let mut made = make();
+    let cpu_before = cpu_seconds();
     let mut seconds: Vec<f64> = (0..REPEATS)
         .map(|_| {
             let start = Instant::now();
@@ -106,6 +119,15 @@ fn timed<T>(make: impl Fn() -> T) -> (T, f64) {
             start.elapsed().as_secs_f64()
         })
         .collect();
+    let cpu_seconds = (cpu_seconds() - cpu_before) / REPEATS as f64;
     seconds.sort_by(f64::total_cmp);
-    (made, seconds[REPEATS / 2])
+    (made, Cost { bytes: 0, seconds: seconds[REPEATS / 2], cpu_seconds })
+}
+
+/// Processor time of this process; NaN where the system does not tell. Fields 14 and 15 of `proc_pid_stat(5)`, in 1/100 s.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |index: usize| fields.get(index).and_then(|n| n.parse::<f64>().ok()).unwrap_or(f64::NAN);
+    (ticks(11) + ticks(12)) / 100.0
 }

@@ -25,6 +25,9 @@ pub struct SlabStack {
 
 const NO_TILE: u32 = u32::MAX;
 
+/// Most places for tiles in all layers together: 64 MiB of index.
+const MAX_PLACES: usize = 1 << 24;
+
 /// Associated RGBA of 16 bits, and where its texels lie.
 #[derive(Clone, Debug)]
 struct Tile {
@@ -39,6 +42,18 @@ pub enum SlabStackError {
     /// A tile cannot be decoded.
     #[error(transparent)]
     Tile(#[from] TileError),
+    /// More layers, or larger ones, than are accepted.
+    #[error(
+        "{slabs} layers of {width} x {height} are more than the {MAX_PLACES} tiles accepted: use fewer slabs or rays"
+    )]
+    TooLarge {
+        /// Slabs of the keyframe.
+        slabs: u16,
+        /// Texels per row.
+        width: u16,
+        /// Rows.
+        height: u16,
+    },
     /// A tile lies elsewhere than tiles can.
     #[error("tile of slab {slab} at {lo:?} of {size:?} texels is not one of {slabs} layers of {width} x {height}")]
     Place {
@@ -61,10 +76,14 @@ impl SlabStack {
     /// Decodes the tiles of a keyframe.
     ///
     /// # Errors
-    /// [`SlabStackError`] if a tile is damaged or lies where none can.
+    /// [`SlabStackError`] if there are too many layers, or a tile is damaged or lies where none can.
     pub fn from_keyframe(keyframe: &SlabKeyframe) -> Result<Self, SlabStackError> {
         let geometry = keyframe.geometry;
         let [columns, rows] = geometry.tile_counts();
+        if columns * rows * usize::from(geometry.slabs) > MAX_PLACES {
+            let SlabGeometry { slabs, width, height, .. } = geometry;
+            return Err(SlabStackError::TooLarge { slabs, width, height });
+        }
         let tiles = keyframe.tiles.par_iter().map(|tile| decode(tile, &geometry)).collect::<Result<Vec<_>, _>>()?;
         let mut index = vec![NO_TILE; columns * rows * usize::from(geometry.slabs)];
         for (number, (tile, encoded)) in tiles.iter().zip(&keyframe.tiles).enumerate() {

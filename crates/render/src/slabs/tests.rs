@@ -139,3 +139,23 @@ fn tiles_that_lie_where_none_can_are_refused() {
     assert!(refused(&|tile| tile.lo[0] += 1));
     assert!(refused(&|tile| tile.size[1] -= 1));
 }
+
+#[test]
+fn a_keyframe_of_impossibly_many_layers_is_refused() {
+    let mut keyframe = make_slabs(&volume(), &key(8), &soft(), 1.0);
+    keyframe.geometry = SlabGeometry { width: 65_535, height: 65_535, slabs: 65_535, ..keyframe.geometry };
+    assert!(matches!(SlabStack::from_keyframe(&keyframe), Err(SlabStackError::TooLarge { .. })));
+}
+
+#[test]
+fn missing_values_are_seen_through() {
+    let mut values = wave();
+    values.iter_mut().skip(EDGE.pow(3) / 2).for_each(|value| *value = f32::NAN);
+    let half = Volume::whole(Grid::of_size([EDGE; 3]), values).unwrap();
+    let camera = turned(10.0);
+    let image =
+        SlabStack::from_keyframe(&make_slabs(&half, &key(64), &soft(), 1.0)).unwrap().render(&camera, SIZE, SIZE);
+    let truth = render_reference(&half, &camera, &soft(), SIZE, SIZE, 0.5).image;
+    let quality = Quality::of(&image, &truth).unwrap().foreground_psnr_db;
+    assert!(quality >= 33.0, "{quality:.1} dB");
+}
