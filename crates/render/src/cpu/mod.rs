@@ -8,7 +8,7 @@ mod march;
 mod occupancy;
 mod portable;
 mod rays;
-mod table;
+pub(crate) mod table;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -5,6 +5,9 @@ use crate::camera::dot;
 use crate::cpu::TileRect;
 use crate::{Camera, View};
 
+/// Depths may be off by this much from rounding.
+const SLACK: f32 = 1e-5;
+
 /// What the slabs' planes are perpendicular to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SlabAlignment {
@@ -99,6 +102,11 @@ impl TilePlace {
 }
 
 impl SlabGeometry {
+    /// Keeps the slabs between two depths; what lies behind the eye or outside the box stays out.
+    pub(super) fn narrow(&mut self, [near, far]: [f64; 2]) {
+        (self.near, self.far) = (self.near.max(near as f32 - SLACK), self.far.min(far as f32 + SLACK));
+    }
+
     /// Thickness of a slab in world units; 0 where nothing lies in front of the key eye.
     pub fn thickness(&self) -> f64 {
         (f64::from(self.far) - f64::from(self.near)).max(0.0) / f64::from(self.slabs.max(1))

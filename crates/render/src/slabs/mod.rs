@@ -4,6 +4,7 @@
 //! `docs/src/rendering.md`; bytes: `docs/src/view-protocol.md`.
 //! Invariant: what a layer stores does not depend on how the volume is split over PEs.
 
+mod depths;
 mod geometry;
 mod layers;
 mod stack;
@@ -57,10 +58,15 @@ pub fn make_slabs(
     transfer_function: &TransferFunction,
     sample_step: f64,
 ) -> SlabKeyframe {
-    let geometry = key.geometry(volume.placement().edges);
+    let mut geometry = key.geometry(volume.placement().edges);
+    let normal = geometry.normal.map(f64::from);
+    match depths::visible_depths(volume, transfer_function, key.camera.eye(), normal) {
+        Some(depths) => geometry.narrow(depths),
+        None => return SlabKeyframe { camera: key.camera, geometry, tiles: Vec::new(), samples: 0 },
+    }
     let wanted = geometry.thickness() / (sample_step * volume.placement().step);
     let planes = LayerPlanes {
-        normal: geometry.normal.map(f64::from),
+        normal,
         near: f64::from(geometry.near),
         far: f64::from(geometry.far),
         count: usize::from(geometry.slabs),
