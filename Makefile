@@ -15,7 +15,7 @@ BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start clean setup-build
+.PHONY: build demo test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start bench-live clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -86,6 +86,11 @@ bench-page: build
 bench-start: build $(PYTHON)/ready web/node_modules/.package-lock.json
 	tools/setup.sh browser
 	VISAPULT=$(abspath $(BINARY)) PYTHON=$(PYTHON)/bin/python node bench/start.mjs
+
+## bench-live: steps per second of the live wave in the page
+bench-live: build web/node_modules/.package-lock.json
+	tools/setup.sh browser
+	VISAPULT=$(abspath $(BINARY)) node bench/live.mjs
 
 clean:
 	rm -rf target web/dist web/node_modules out
