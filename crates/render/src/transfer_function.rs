@@ -158,7 +158,8 @@ impl TransferFunction {
         ];
         let point = |share: f32, alpha: f32| {
             let s = (0.5 + 0.5 * share).clamp(0.0, 1.0);
-            let [r, g, b] = ColorMap::Diverging.color(s);
+            // Away from white sooner than linearly, so that weak shells already tell their sign.
+            let [r, g, b] = ColorMap::Diverging.color(0.5 + 0.5 * share.signum() * share.abs().powf(0.55));
             [s, r, g, b, alpha]
         };
         let below = SHELLS.iter().rev().map(|&[share, alpha]| point(-share, alpha));
@@ -168,15 +169,15 @@ impl TransferFunction {
 
     fn ramp(range: [f32; 2]) -> Self {
         /// Opacity at the top of the range, over the reference length.
-        const TOP: f32 = 0.35;
+        const TOP: f32 = 0.4;
         /// Share of the range that stays invisible.
-        const HIDDEN: f32 = 0.18;
+        const HIDDEN: f32 = 0.1;
         let steps = ColorMap::Viridis.points().len() - 1;
         let point = |i: usize| {
             let s = i as f32 / steps as f32;
             let visible = ((s - HIDDEN) / (1.0 - HIDDEN)).max(0.0);
             let [r, g, b] = ColorMap::Viridis.points()[i];
-            [s, r, g, b, TOP * visible * visible]
+            [s, r, g, b, TOP * visible.powf(1.7)]
         };
         Self { range: Some(range), points: (0..=steps).map(point).collect() }
     }
