@@ -12,7 +12,7 @@ use super::table::Table;
 use crate::{Camera, Image, Rendering, TransferFunction, View, Volume};
 
 /// Pixels along the edge of a tile, the unit of parallel work.
-const TILE_EDGE: usize = 16;
+const TILE_EDGE: usize = 32;
 /// Opacity at which a ray ends.
 const OPAQUE: f32 = 1.0 - 1.0 / 1024.0;
 

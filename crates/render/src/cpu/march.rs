@@ -73,7 +73,8 @@ pub(crate) fn march<L: Lanes>(
 /// The box around the positions of all rays that have samples.
 #[inline(always)]
 pub(crate) fn sweep_of(lines: &Lines) -> Sweep {
-    let mut sweep = Sweep { lo: [0.0; 3], hi: [0.0; 3], lo_step: [0.0; 3], hi_step: [0.0; 3] };
+    let zero = [0.0; 3];
+    let mut sweep = Sweep { lo: zero, hi: zero, lo_step: zero, hi_step: zero, samples_down: zero, samples_up: zero };
     for axis in 0..3 {
         let (mut lo, mut hi, mut lo_step, mut hi_step) = (f32::MAX, f32::MIN, f32::MAX, f32::MIN);
         for lane in 0..LANES {
@@ -86,6 +87,8 @@ pub(crate) fn sweep_of(lines: &Lines) -> Sweep {
         }
         (sweep.lo[axis], sweep.hi[axis]) = (lo, hi);
         (sweep.lo_step[axis], sweep.hi_step[axis]) = (lo_step, hi_step);
+        sweep.samples_down[axis] = if lo_step < 0.0 { -1.0 / lo_step } else { f32::MAX };
+        sweep.samples_up[axis] = if hi_step > 0.0 { 1.0 / hi_step } else { f32::MAX };
     }
     sweep
 }

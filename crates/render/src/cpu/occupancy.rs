@@ -19,13 +19,16 @@ pub(crate) struct Occupancy {
     slack: f32,
 }
 
-/// Where a packet's box of positions is at sample 0 and how it moves per sample.
+/// Where a packet's box of positions is at sample 0, how it moves per sample, and how many samples it takes to move by
+/// one: `f32::MAX` where it does not move outwards.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sweep {
     pub(crate) lo: [f32; 3],
     pub(crate) hi: [f32; 3],
     pub(crate) lo_step: [f32; 3],
     pub(crate) hi_step: [f32; 3],
+    pub(crate) samples_down: [f32; 3],
+    pub(crate) samples_up: [f32; 3],
 }
 
 impl Occupancy {
@@ -81,24 +84,14 @@ impl Occupancy {
         for axis in 0..3 {
             // The cubes known to be empty: those looked at, or all within the layers.
             let straddles = (subset >> axis & 1) as f32;
-            let below = if layers > 0.0 { layers - 1.0 } else { 0.0 };
-            let above = if layers > 0.0 { layers } else { straddles };
-            let first = cube[axis] as f32 - below;
-            let past = cube[axis] as f32 + above + 1.0;
-            if past < self.counts[axis] as f32 {
-                let room = past * EDGE - hi[axis];
-                if room < 0.0 {
-                    return 0.0;
-                }
-                if sweep.hi_step[axis] > 0.0 {
-                    samples = samples.min(room / sweep.hi_step[axis]);
-                }
-            }
-            if first > 0.0 && sweep.lo_step[axis] < 0.0 {
-                samples = samples.min((lo[axis] - first * EDGE).max(0.0) / -sweep.lo_step[axis]);
-            }
+            let first = cube[axis] as f32 - (layers - 1.0).max(0.0);
+            let past = cube[axis] as f32 + layers.max(straddles) + 1.0;
+            let up = if past < self.counts[axis] as f32 { past * EDGE - hi[axis] } else { f32::MAX };
+            let down = if first > 0.0 { (lo[axis] - first * EDGE).max(0.0) } else { f32::MAX };
+            samples = samples.min(up * sweep.samples_up[axis]).min(down * sweep.samples_down[axis]);
         }
-        samples.floor().max(1.0)
+        // Negative: the packet's box is wider than the cubes known to be empty.
+        if samples < 0.0 { 0.0 } else { samples.floor().max(1.0) }
     }
 }
 
