@@ -75,7 +75,7 @@ bench-exact: build $(PYTHON)/ready
 
 ## bench-proxies: quality, size and time of bricks and slabs
 bench-proxies: build $(PYTHON)/ready
-	cargo run --release --locked -p visapult-render --example proxy_quality
+	$(PYTHON)/bin/python bench/proxies.py
 
 ## bench-page: frames per second of the page beside vtk.js
 bench-page: build
