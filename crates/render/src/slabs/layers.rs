@@ -10,18 +10,14 @@ pub(super) fn tile_of(slab: usize, place: &TilePlace, rgba: &[[f32; 4]], planes:
     if rgba.iter().all(|color| color[3] < LEAST_ALPHA) {
         return None;
     }
+    planes.rgb.iter_mut().for_each(|plane| plane.resize(rgba.len(), 0));
+    planes.alpha.resize(rgba.len(), 0);
     let [red, green, blue] = &mut planes.rgb;
-    red.clear();
-    green.clear();
-    blue.clear();
-    planes.alpha.clear();
+    let colors = red.iter_mut().zip(green).zip(blue);
     let phase = phase_of(slab);
-    for &color in rgba {
+    for ((((red, green), blue), code), &color) in colors.zip(&mut planes.alpha).zip(rgba) {
         let [r, g, b, alpha] = texel_of(color, phase);
-        red.push(r as u8);
-        green.push(g as u8);
-        blue.push(b as u8);
-        planes.alpha.push(alpha);
+        (*red, *green, *blue, *code) = (r as u8, g as u8, b as u8, alpha);
     }
     Some(SlabTile {
         slab: slab as u16,
