@@ -60,6 +60,8 @@ async function compare(name) {
   const ours = await openOurs(server.url, OPACITY[name]);
   const peer = await openPeer(peerServer.url, OPACITY[name]);
   const psnr = await similarity(ours, peer);
+  // Nothing but the page draws: no stills are made meanwhile.
+  server.suspend();
   const times = { ours: [], peer: [] };
   for (let round = 0; round < ROUNDS; round++) {
     await ours.bringToFront();
@@ -67,6 +69,7 @@ async function compare(name) {
     await peer.bringToFront();
     times.peer.push(...(await peer.evaluate((n) => window.spin(n), FRAMES)).slice(1));
   }
+  server.resume();
   await ours.close();
   await peer.close();
   peerServer.close();

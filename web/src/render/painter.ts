@@ -4,7 +4,7 @@ import { BoxScene, boxEdges, type Edge } from "./box-scene";
 import { BrickSets } from "./brick-sets";
 import { basisOf, type Camera, homeCamera } from "./camera";
 import { Compositor, type Shown } from "./compositor";
-import { Fence } from "./fence";
+import { Fences, type WorkKind } from "./fences";
 import { type Gl, GraphicsError, Target } from "./gl";
 import { drawLabels, type Labels } from "./overlay";
 import { Pacing } from "./pacing";
@@ -54,6 +54,7 @@ const MOVING_BUDGET_MS = 30;
 const DATA_BUDGET_MS = 140;
 /** A piece of the full picture at rest: how long a new movement may have to wait. */
 const REFINE_BUDGET_MS = 40;
+const POLLS_PER_PIECE = 12;
 const REST_MS = 140;
 const DATA_REST_MS = 450;
 
@@ -74,10 +75,10 @@ export class Painter {
   readonly #slabPass: SlabPass;
   readonly #compositor: Compositor;
   readonly #box: BoxScene;
-  readonly #fence: Fence;
+  readonly #fences: Fences;
   readonly #pacing = { bricks: new Pacing(), slabs: new Pacing() };
-  #front: { target: Target; kind: "bricks" | "slabs" } | null = null;
-  readonly #targets: Record<"bricks" | "slabs", [Target, Target]>;
+  #front: { target: Target; kind: WorkKind } | null = null;
+  readonly #targets: Record<WorkKind, [Target, Target]>;
   #geometry: Geometry | null = null;
   readonly #transfers = new Map<number, TransferFunction>();
   #camera: Camera = homeCamera(1);
@@ -93,7 +94,6 @@ export class Painter {
   #refining: { target: Target; row: number; version: number } | null = null;
   #presentDue = true;
   #scheduled = false;
-  #running: "bricks" | "slabs" | null = null;
   #shownState: ShownState = nothingShown;
   frameCount = 0;
   lastFrameTime = 0;
@@ -124,7 +124,7 @@ export class Painter {
     this.#volumePass = new VolumePass(gl);
     this.#slabPass = new SlabPass(gl);
     this.#compositor = new Compositor(gl);
-    this.#fence = new Fence(gl);
+    this.#fences = new Fences(gl);
     this.#targets = {
       bricks: [new Target(gl, "rgba8"), new Target(gl, "rgba8")],
       slabs: [new Target(gl, "rgba16f"), new Target(gl, "rgba16f")],
@@ -257,17 +257,26 @@ export class Painter {
     });
   }
 
+  /** While the graphics processor works: looks again before the next display frame, so that slow ones follow each other closely. */
+  #pollSoon(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setTimeout(() => {
+      this.#scheduled = false;
+      this.#tick();
+    }, this.#fences.expected / POLLS_PER_PIECE);
+  }
+
   #tick(): void {
     if (this.#bricks.advance(UPLOAD_BUDGET_MS, this.#wanted)) this.#touch(DATA_BUDGET_MS);
     if (this.#slabs.advance(UPLOAD_BUDGET_MS)) this.#touch(DATA_BUDGET_MS);
-    const work = this.#fence.poll();
-    if (work === "busy") return this.#schedule();
-    if (work !== "idle" && this.#running) this.#pacing[this.#running].record(work.pixels, work.ms);
+    for (const { kind, pixels, ms } of this.#fences.poll()) this.#pacing[kind].record(pixels, ms);
+    if (this.#fences.full) return this.#pollSoon();
     if (this.#drawn !== this.#version) this.#drawWhole();
     else if (this.#resolution < 1 && this.#front) this.#refine();
     else if (this.#presentDue) this.#present();
     const waiting = this.#bricks.isUploading || this.#slabs.isUploading || this.#presentDue;
-    const unfinished = this.#drawn !== this.#version || this.#resolution < 1 || this.#fence.pending;
+    const unfinished = this.#drawn !== this.#version || this.#resolution < 1 || this.#fences.pending;
     if (waiting || unfinished) this.#schedule();
   }
 
@@ -302,7 +311,7 @@ export class Painter {
     this.#front = { target, kind: subject.kind };
     this.#resolution = scale;
     this.#present();
-    this.#submit(since, target.width * target.height, subject.kind);
+    this.#fences.submit(since, target.width * target.height, subject.kind);
   }
 
   /** Draws the next rows at full resolution into the hidden target; shows it when all are there. */
@@ -328,17 +337,12 @@ export class Painter {
       this.#refining = null;
       this.#present();
     }
-    this.#submit(since, width * (end - row), subject.kind);
+    this.#fences.submit(since, width * (end - row), subject.kind);
   }
 
   #paint(subject: Subject, target: Target, from: number, to: number): void {
     if (subject.kind === "bricks") return this.#volumePass.draw(target, subject.picture, from, to);
     this.#slabPass.draw(target, subject.set, this.#camera, this.aspect, from, to);
-  }
-
-  #submit(since: number, pixels: number, kind: "bricks" | "slabs"): void {
-    this.#fence.submit(since, pixels);
-    this.#running = kind;
   }
 
   /** The still of exactly this view, if there is one that is not older than the bricks. */

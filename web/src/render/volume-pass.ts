@@ -3,8 +3,8 @@ import type { BrickSet } from "./brick-sets";
 import { basisOf, type Camera, scale } from "./camera";
 import { Classification } from "./classification";
 import { type Gl, Program, type Target } from "./gl";
-import screenVertex from "./shaders/screen.vert.glsl?raw";
 import volumeFragment from "./shaders/volume.frag.glsl?raw";
+import volumeVertex from "./shaders/volume.vert.glsl?raw";
 
 /** What a picture of bricks shows. */
 export interface BrickPicture {
@@ -25,7 +25,7 @@ export class VolumePass {
 
   constructor(gl: Gl) {
     this.#gl = gl;
-    this.#program = new Program(gl, screenVertex, volumeFragment);
+    this.#program = new Program(gl, volumeVertex, volumeFragment);
     this.#classification = new Classification(gl);
     this.#empty = gl.createVertexArray();
   }
@@ -39,15 +39,20 @@ export class VolumePass {
     target.bind();
     gl.disable(gl.BLEND);
     gl.disable(gl.DEPTH_TEST);
-    gl.disable(gl.CULL_FACE);
     gl.enable(gl.SCISSOR_TEST);
     gl.scissor(0, from, target.width, to - from);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.enable(gl.CULL_FACE);
+    gl.frontFace(gl.CCW);
+    gl.cullFace(gl.FRONT);
     this.#program.use();
     this.#bindTextures(set);
     this.#setCamera(picture, target);
     this.#setVolume(set, geometry, transfer, dt);
     gl.bindVertexArray(this.#empty);
-    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    gl.drawArrays(gl.TRIANGLES, 0, 36);
+    gl.disable(gl.CULL_FACE);
     gl.disable(gl.SCISSOR_TEST);
   }
 

@@ -32,6 +32,21 @@ out vec4 colour;
 
 const float OPAQUE = 1.0 / 1024.0;
 
+vec3 first;
+vec3 stride;
+vec3 sum;
+float through;
+
+// Composites sample k; from `end` on there are none.
+void take(float k, float end) {
+  float value = textureLod(uVolume, first + stride * k, 0.0).r;
+  bool missing = value < -0.5 || k >= end;
+  float index = missing ? uIndex.z : clamp(value * uIndex.x + uIndex.y, 0.0, uIndex.z - 1.0) + 0.5;
+  vec4 associated = texelFetch(uColours, ivec2(int(index), 0), 0);
+  sum += through * associated.rgb;
+  through *= 1.0 - associated.a;
+}
+
 void main() {
   vec2 screen = gl_FragCoord.xy * uPixel - 1.0;
   vec3 direction = normalize(uForward + screen.x * uRight + screen.y * uUp);
@@ -46,38 +61,39 @@ void main() {
   int count = int(ceil((leave - enter) / uStep - 0.5));
 
   // Texture coordinate of sample k: first + k * stride; the same in macrocells.
-  vec3 first = (uEye + direction * (enter + 0.5 * uStep)) * uTextureScale + uTextureOffset;
-  vec3 stride = direction * uStep * uTextureScale;
+  first = (uEye + direction * (enter + 0.5 * uStep)) * uTextureScale + uTextureOffset;
+  stride = direction * uStep * uTextureScale;
   vec3 first_cell = first * uCellsPerTexture;
   vec3 per_cell = 1.0 / (stride * uCellsPerTexture);
   vec3 ahead = step(0.0, stride);
-  float last_index = uIndex.z - 1.0;
-
-  vec3 sum = vec3(0.0);
-  float through = 1.0;
+  float end = float(count);
+  sum = vec3(0.0);
+  through = 1.0;
   int k = 0;
-  while (k < count && through >= OPAQUE) {
-    // Leap through empty macrocells; then `dense` is the first sample beyond the one we are in.
-    int dense = k;
-    while (k < count) {
+  // Loops test at their end: a software renderer runs a body once more, masked, where they test at their beginning.
+  do {
+    bool empty;
+    do {
       vec3 cell = floor((first + stride * float(k)) * uCellsPerTexture);
       int distance = int(texelFetch(uDistances, clamp(ivec3(cell), ivec3(0), uLastCell), 0).r);
-      float reach = float(max(distance - 1, 0));
+      empty = distance > 0;
+      float reach = float(distance - 1);
       vec3 faces = cell + mix(vec3(-reach), vec3(1.0 + reach), ahead);
       vec3 crossings = (faces - first_cell) * per_cell;
-      int beyond = int(ceil(min(min(crossings.x, crossings.y), min(crossings.z, 1e6))));
-      dense = min(max(k + 1, beyond), count);
-      if (distance == 0) break;
-      k = dense;
-    }
-    for (; k < dense; k++) {
-      float value = textureLod(uVolume, first + stride * float(k), 0.0).r;
-      float index = value < -0.5 ? uIndex.z : clamp(value * uIndex.x + uIndex.y, 0.0, last_index) + 0.5;
-      vec4 associated = texelFetch(uColours, ivec2(int(index), 0), 0);
-      sum += through * associated.rgb;
-      through *= 1.0 - associated.a;
-      if (through < OPAQUE) break;
-    }
-  }
+      if (empty) k = max(k + 1, int(ceil(min(min(crossings.x, crossings.y), min(crossings.z, 1e6)))));
+    } while (empty && k < count);
+    // Runs of equal length keep neighbouring rays in step, whichever macrocells they cross: software renderers and
+    // graphics processors alike pay for the slowest of a group. Samples of empty macrocells are transparent anyway.
+    float at = float(k);
+    take(at, end);
+    take(at + 1.0, end);
+    take(at + 2.0, end);
+    take(at + 3.0, end);
+    take(at + 4.0, end);
+    take(at + 5.0, end);
+    take(at + 6.0, end);
+    take(at + 7.0, end);
+    k += 8;
+  } while (k < count && through >= OPAQUE);
   colour = vec4(sum, 1.0 - through);
 }
