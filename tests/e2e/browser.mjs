@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 const require = createRequire(new URL("../../web/package.json", import.meta.url));
 const { chromium } = require("playwright-core");
 
-const screenshots = fileURLToPath(new URL("../../out/e2e/", import.meta.url));
+export const screenshots = fileURLToPath(new URL("../../out/e2e/", import.meta.url));
 mkdirSync(screenshots, { recursive: true });
 
 export const launch = () =>

@@ -4,7 +4,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { difference, hasPicture, keep, launch, lit, openPage, picture, settled, until } from "./browser.mjs";
+import {
+  difference,
+  hasPicture,
+  keep,
+  launch,
+  lit,
+  openPage,
+  picture,
+  screenshots,
+  settled,
+  until,
+} from "./browser.mjs";
 import { writeNpy } from "./npy.mjs";
 import { startServer } from "./server.mjs";
 
@@ -102,6 +113,56 @@ describe("a file", () => {
     await settled(page);
     assert.ok(lit(await picture(page)) > 0.02);
     await keep(page, "slabs");
+    await page.close();
+  });
+
+  test("a time series plays to its end, each step shown", async () => {
+    const moving = (x, y, z, t) => blob(x - 3 * t, y, z);
+    const series = await startServer(writeNpy(join(folder, "series.npy"), 32, moving, 6));
+    const page = await openPage(browser, series.url, { query: { stills: "0" } });
+    await until(page, (v) => v.shown.step === 0);
+    await page.evaluate(() => {
+      window.seen = new Set();
+      const look = () => {
+        window.seen.add(window.visapult.shown.step);
+        requestAnimationFrame(look);
+      };
+      look();
+    });
+    await page.locator(".stage").focus();
+    await page.keyboard.press("Space");
+    await until(page, (v) => v.shown.step === 5 && v.wantedStep === 5);
+    assert.deepEqual(await page.evaluate(() => [...window.seen]), [0, 1, 2, 3, 4, 5]);
+    await page.keyboard.press("[");
+    await until(page, (v) => v.shown.step === 4);
+    await keep(page, "time-series");
+    await page.close();
+    await series.kill();
+  });
+
+  test("the PNG is downloaded with labels", async () => {
+    const page = await openPage(browser, server.url);
+    await hasPicture(page);
+    const download = page.waitForEvent("download");
+    await page.keyboard.press("p");
+    const saved = await download;
+    assert.match(saved.suggestedFilename(), /\.png$/);
+    await saved.saveAs(join(screenshots, "saved.png"));
+    await page.close();
+  });
+
+  test("every control can be reached and is named", async () => {
+    const page = await openPage(browser, server.url);
+    await hasPicture(page);
+    const nameless = await page.evaluate(() => {
+      const controls = document.querySelectorAll("button, select, input, [role=slider], [role=application]");
+      const name = (e) => e.getAttribute("aria-label") ?? e.labels?.[0]?.textContent ?? e.textContent;
+      return [...controls].filter((e) => !name(e)?.trim()).map((e) => e.outerHTML.slice(0, 80));
+    });
+    assert.deepEqual(nameless, []);
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").waitFor();
+    await keep(page, "help");
     await page.close();
   });
 

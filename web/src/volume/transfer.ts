@@ -43,13 +43,20 @@ function liesOnMap(stops: readonly ColourStop[], name: ColourMapName): boolean {
   return stops.every(([s, ...rgb]) => colourAt(map, s).every((c, i) => Math.abs(c - rgb[i]) < SAME_COLOUR));
 }
 
-/** Leaves out points that lie, within half a percent, on the line between those kept around them: fewer to edit. */
+/** Largest difference of the square root of the opacity, the editor's scale, at which a point counts as lying on a line. */
+const ON_THE_LINE = 0.01;
+
+/** Leaves out points that lie on the line between those kept around them: fewer to edit, the same to the eye. */
 function withoutCollinear(points: readonly OpacityPoint[]): readonly OpacityPoint[] {
   const kept: OpacityPoint[] = [points[0]];
+  let lastKept = 0;
   for (let i = 1; i < points.length - 1; i++) {
-    const line = [kept[kept.length - 1], points[i + 1]];
-    const between = points.slice(points.indexOf(line[0]) + 1, i + 1);
-    if (between.some(([s, a]) => Math.abs(opacityAt(line, s) - a) > 1e-5 + 0.005 * a)) kept.push(points[i]);
+    const line = [points[lastKept], points[i + 1]];
+    const between = points.slice(lastKept + 1, i + 1);
+    const isOff = ([s, a]: OpacityPoint) => Math.abs(Math.sqrt(opacityAt(line, s)) - Math.sqrt(a)) > ON_THE_LINE;
+    if (!between.some(isOff)) continue;
+    kept.push(points[i]);
+    lastKept = i;
   }
   return [...kept, points[points.length - 1]];
 }
