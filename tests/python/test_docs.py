@@ -1,0 +1,29 @@
+"""The documents lead somewhere: every link to a file in them exists, and the book has every page it lists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs" / "src").glob("*.md")]
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    targets = [target for target in LINK.findall(page.read_text()) if "://" not in target]
+    missing = [target for target in targets if not (page.parent / target).exists()]
+    assert not missing
+
+
+def test_the_book_lists_every_page() -> None:
+    listed = set(LINK.findall((ROOT / "docs" / "src" / "SUMMARY.md").read_text()))
+    there = {page.name for page in (ROOT / "docs" / "src").glob("*.md")} - {"SUMMARY.md"}
+    assert listed == there
+
+
+def test_the_readme_shows_the_two_commands() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert "make demo" in readme
+    assert "make test" in readme
