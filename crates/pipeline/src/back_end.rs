@@ -96,15 +96,15 @@ impl BackEnd {
     /// # Errors
     /// [`PipelineError`] if the source cannot give it.
     pub fn load(&self, key: StepKey) -> Result<Arc<LoadedStep>, PipelineError> {
-        self.compute(|| self.store.load(key))
+        self.store.load(key, &self.pool)
     }
 
     /// Begins to load a step that will probably be wanted next.
     pub fn prefetch(self: &Arc<Self>, key: StepKey) {
         let back_end = Arc::clone(self);
-        self.pool.spawn(move || {
+        std::thread::spawn(move || {
             // A failure is told to whoever asks for the step.
-            let _ = back_end.store.load(key);
+            let _ = back_end.load(key);
         });
     }
 
@@ -114,6 +114,11 @@ impl BackEnd {
         if !self.store.source().info().live {
             self.prefetch(StepKey { field: 0, step: self.steps().first });
         }
+    }
+
+    /// The rendering threads.
+    pub(crate) fn pool(&self) -> &ThreadPool {
+        &self.pool
     }
 
     /// Time between the steps of a running simulation, once two have come.

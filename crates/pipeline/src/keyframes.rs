@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{
     CodeBits, EncodedBrick, KeyView, Still, TransferFunction, encode_level, make_slabs, render_exact,
@@ -42,6 +43,9 @@ struct SlabKey {
 type Made = Arc<OnceLock<Arc<Encoded>>>;
 
 /// What has been encoded of one step.
+///
+/// Nothing here may be asked for on a thread of the pool that encodes: whoever comes second waits for the first, and a
+/// pool's thread that waits may be the one that the encoding needs.
 #[derive(Default)]
 pub struct Keyframes {
     levels: Mutex<HashMap<(u32, u8), Made>>,
@@ -50,13 +54,20 @@ pub struct Keyframes {
 
 impl Keyframes {
     /// A level of bricks, encoded now unless it is kept. PE `p` goes to data connection `p % groups`.
-    pub fn bricks(&self, step: &LoadedStep, level: u32, bits: CodeBits, groups: usize) -> Arc<Encoded> {
+    pub fn bricks(
+        &self,
+        step: &LoadedStep,
+        level: u32,
+        bits: CodeBits,
+        groups: usize,
+        pool: &ThreadPool,
+    ) -> Arc<Encoded> {
         let made = entry(&self.levels, (level, bits.bits()));
-        made.get_or_init(|| encode_bricks(step, level, bits, groups)).clone()
+        made.get_or_init(|| pool.install(|| encode_bricks(step, level, bits, groups))).clone()
     }
 
     /// A slab keyframe for `view`, made now unless one for the same view is kept.
-    pub fn slabs(&self, step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
+    pub fn slabs(&self, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
         let key = SlabKey { camera: view.camera, transfer_function: view.transfer_function.clone() };
         let made = {
             let mut slabs = lock(&self.slabs);
@@ -68,7 +79,7 @@ impl Keyframes {
                 made
             })
         };
-        made.get_or_init(|| encode_slabs(step, view, groups)).clone()
+        made.get_or_init(|| pool.install(|| encode_slabs(step, view, groups))).clone()
     }
 }
 
@@ -138,6 +149,11 @@ mod tests {
         }
     }
 
+    /// One thread: whoever waits on it for another's work waits for ever.
+    fn pool() -> ThreadPool {
+        rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap()
+    }
+
     fn view(step: &LoadedStep, azimuth_deg: f64) -> View {
         View {
             sequence: 1,
@@ -153,21 +169,31 @@ mod tests {
 
     #[test]
     fn viewers_of_one_step_and_view_share_what_is_encoded() {
-        let step = step();
-        let bricks = || step.keyframes.bricks(&step, 0, CodeBits::Eight, 2);
+        let (step, pool) = (step(), pool());
+        let bricks = || step.keyframes.bricks(&step, 0, CodeBits::Eight, 2, &pool);
         assert!(Arc::ptr_eq(&bricks(), &bricks()));
-        let slabs = |azimuth| step.keyframes.slabs(&step, &view(&step, azimuth), 2);
+        let slabs = |azimuth| step.keyframes.slabs(&step, &view(&step, azimuth), 2, &pool);
         assert!(Arc::ptr_eq(&slabs(10.0), &slabs(10.0)));
         assert!(!Arc::ptr_eq(&slabs(10.0), &slabs(20.0)));
     }
 
     #[test]
     fn keyframes_of_views_long_past_are_let_go() {
-        let step = step();
-        let first = Arc::downgrade(&step.keyframes.slabs(&step, &view(&step, 0.0), 1));
+        let (step, pool) = (step(), pool());
+        let first = Arc::downgrade(&step.keyframes.slabs(&step, &view(&step, 0.0), 1, &pool));
         for turn in 1..=KEYFRAMES_KEPT {
-            step.keyframes.slabs(&step, &view(&step, turn as f64), 1);
+            step.keyframes.slabs(&step, &view(&step, turn as f64), 1, &pool);
         }
         assert!(first.upgrade().is_none());
+    }
+    #[test]
+    fn many_sessions_may_ask_for_the_same_at_once() {
+        let (step, pool) = (step(), pool());
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| step.keyframes.bricks(&step, 0, CodeBits::Sixteen, 2, &pool));
+                scope.spawn(|| step.keyframes.slabs(&step, &view(&step, 5.0), 2, &pool));
+            }
+        });
     }
 }

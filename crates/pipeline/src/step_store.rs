@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{Pyramid, TransferFunction, Volume};
 use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex, ValueRange, level_count};
@@ -118,13 +119,16 @@ impl StepStore {
         &self.decomposition
     }
 
-    /// A step of a field, read now unless it is kept.
+    /// A step of a field, read now by the threads of `pool` unless it is kept.
+    ///
+    /// Not to be called on a thread of `pool`: it waits for whoever reads the step already, and a pool's thread that waits
+    /// may be the one that the reading needs.
     ///
     /// # Errors
     /// [`PipelineError`] if the source cannot give it.
-    pub fn load(&self, key: StepKey) -> Result<Arc<LoadedStep>, PipelineError> {
+    pub fn load(&self, key: StepKey, pool: &ThreadPool) -> Result<Arc<LoadedStep>, PipelineError> {
         let slot = self.slot(key);
-        let loaded = slot.get_or_init(|| self.read(key).map(Arc::new)).clone();
+        let loaded = slot.get_or_init(|| pool.install(|| self.read(key)).map(Arc::new)).clone();
         if loaded.is_err() {
             let mut kept = lock(&self.kept);
             kept.slots.remove(&key);

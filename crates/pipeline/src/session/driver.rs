@@ -203,7 +203,7 @@ impl Driver {
     fn queue_bricks(&mut self, level: u32, bits: u8) {
         let (Some(step), Some(code)) = (self.step.clone(), CodeBits::from_bits(bits)) else { return };
         let groups = self.back_end.groups();
-        let encoded = self.back_end.compute(|| step.keyframes.bricks(&step, level, code, groups));
+        let encoded = step.keyframes.bricks(&step, level, code, groups, self.back_end.pool());
         let samples: usize = coarsened_size(step.volume.grid().size, level).iter().product();
         self.bytes_per_sample = encoded.bytes as f64 / samples as f64 / f64::from(bits / 8);
         self.progress.finest = Some((level, bits));
@@ -213,7 +213,7 @@ impl Driver {
     fn queue_slabs(&mut self, view: &View) {
         let Some(step) = self.step.clone() else { return };
         let groups = self.back_end.groups();
-        let encoded = self.back_end.compute(|| step.keyframes.slabs(&step, view, groups));
+        let encoded = step.keyframes.slabs(&step, view, groups, self.back_end.pool());
         self.slab_bytes = encoded.bytes;
         self.progress.slabs_of = Some(view.clone());
         self.queue(BulkKind::Slabs, &step, &encoded);
