@@ -1,5 +1,4 @@
 //! A back end that many ask at once.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use visapult_pipeline::{BackEnd, BackEndConfig, SourceReport};
 
