@@ -1,30 +1,18 @@
 import type { Geometry, TransferFunction } from "../volume/index";
 import type { BulkPart } from "../worker/index";
-import { BoxScene, boxEdges, type Edge } from "./box-scene";
 import { BrickSets } from "./brick-sets";
-import { basisOf, type Camera, homeCamera } from "./camera";
-import { Compositor, type Shown } from "./compositor";
+import { type Camera, homeCamera } from "./camera";
+import type { Shown } from "./compositor";
 import { Fences, type WorkKind } from "./fences";
 import { type Gl, GraphicsError, Target } from "./gl";
-import { drawLabels, type Labels } from "./overlay";
 import { Pacing } from "./pacing";
+import { type Annotation, Presenter } from "./presenter";
 import { slabsFit, type Wanted } from "./selection";
+import { bricksShown, nothingShown, type ShownState, slabsShown, stillShown } from "./shown";
 import { SlabPass, slabsServe } from "./slab-pass";
 import { type SlabSet, SlabSets } from "./slab-sets";
 import { type Still, Stills } from "./stills";
 import { type BrickPicture, VolumePass } from "./volume-pass";
-
-/** What is on the screen. */
-export interface ShownState {
-  readonly proxy: "bricks" | "slabs" | "still" | "none";
-  readonly step: number | null;
-  readonly time: number;
-  readonly level: number | null;
-  readonly bits: number | null;
-  readonly field: number | null;
-  /** Linear fraction of the full resolution it was drawn at. */
-  readonly resolution: number;
-}
 
 export interface PainterOptions {
   /** Keep the drawing buffer, so that tests can read it. */
@@ -35,18 +23,12 @@ export interface PainterOptions {
   readonly stills: boolean;
 }
 
-/** Words and scales drawn over the picture. */
-export interface Annotation {
-  readonly lengthUnit: string;
-  readonly legendTitle: string | null;
-  readonly caption: string;
-  readonly axes: boolean;
-}
-
 type Subject =
   | { readonly kind: "bricks"; readonly picture: BrickPicture }
   | { readonly kind: "slabs"; readonly set: SlabSet };
 
+/** Of a picture, in device pixels (view protocol, *View*). */
+const LONGEST_EDGE = 4096;
 const UPLOAD_BUDGET_MS = 6;
 /** While the view moves: 30 pictures a second. */
 const MOVING_BUDGET_MS = 30;
@@ -65,30 +47,26 @@ const DATA_REST_MS = 450;
  */
 export class Painter {
   readonly #gl: Gl;
-  readonly #canvas: HTMLCanvasElement;
-  readonly #overlay: HTMLCanvasElement;
+  readonly #presenter: Presenter;
   readonly #options: PainterOptions;
   readonly #bricks: BrickSets;
   readonly #slabs: SlabSets;
   readonly #stills: Stills;
   readonly #volumePass: VolumePass;
   readonly #slabPass: SlabPass;
-  readonly #compositor: Compositor;
-  readonly #box: BoxScene;
   readonly #fences: Fences;
   readonly #pacing = { bricks: new Pacing(), slabs: new Pacing() };
-  #front: { target: Target; kind: WorkKind } | null = null;
+  /** The image on the screen, unless a still replaces it. */
+  #front: { target: Target; state: ShownState } | null = null;
   readonly #targets: Record<WorkKind, [Target, Target]>;
   #geometry: Geometry | null = null;
   readonly #transfers = new Map<number, TransferFunction>();
   #camera: Camera = homeCamera(1);
   #wanted: Wanted = { field: 0, step: null };
   #annotation: Annotation = { lengthUnit: "", legendTitle: null, caption: "", axes: true };
-  #pixelRatio = 1;
   #sequence = 0;
   #version = 1;
   #drawn = 0;
-  #resolution = 0;
   #restAt = 0;
   #budget = MOVING_BUDGET_MS;
   #refining: { target: Target; row: number; version: number } | null = null;
@@ -114,16 +92,13 @@ export class Painter {
       throw new GraphicsError("this browser's WebGL2 cannot draw into images of half floats");
     }
     this.#gl = gl;
-    this.#canvas = canvas;
-    this.#overlay = overlay;
+    this.#presenter = new Presenter(canvas, overlay, gl);
     this.#options = options;
-    this.#box = new BoxScene(canvas, gl);
     this.#bricks = new BrickSets(gl);
     this.#slabs = new SlabSets(gl);
     this.#stills = new Stills(gl);
     this.#volumePass = new VolumePass(gl);
     this.#slabPass = new SlabPass(gl);
-    this.#compositor = new Compositor(gl);
     this.#fences = new Fences(gl);
     this.#targets = {
       bricks: [new Target(gl, "rgba8"), new Target(gl, "rgba8")],
@@ -137,12 +112,13 @@ export class Painter {
 
   /** Width over height. */
   get aspect(): number {
-    return this.#canvas.width / this.#canvas.height;
+    const [width, height] = this.size;
+    return width / height;
   }
 
   /** Width and height of the picture in device pixels. */
   get size(): readonly [number, number] {
-    return [this.#canvas.width, this.#canvas.height];
+    return this.#presenter.size;
   }
 
   /** A new session with `groups` data connections; `sameGrid` keeps the picture until new data come. */
@@ -156,15 +132,8 @@ export class Painter {
   }
 
   resize(cssWidth: number, cssHeight: number, pixelRatio: number): void {
-    const limit = Math.min(4096, this.#gl.getParameter(this.#gl.MAX_RENDERBUFFER_SIZE) as number);
-    const ratio = Math.min(pixelRatio, limit / Math.max(1, cssWidth, cssHeight));
-    const width = Math.max(1, Math.round(cssWidth * ratio));
-    const height = Math.max(1, Math.round(cssHeight * ratio));
-    this.#pixelRatio = ratio;
-    for (const canvas of [this.#canvas, this.#overlay]) {
-      if (canvas.width !== width) canvas.width = width;
-      if (canvas.height !== height) canvas.height = height;
-    }
+    const largest = this.#gl.getParameter(this.#gl.MAX_RENDERBUFFER_SIZE) as number;
+    this.#presenter.resize(cssWidth, cssHeight, pixelRatio, Math.min(LONGEST_EDGE, largest));
     this.#present();
     this.#touch(MOVING_BUDGET_MS);
   }
@@ -222,23 +191,11 @@ export class Painter {
 
   /** The picture as PNG, with labels or without. */
   async png(withLabels: boolean): Promise<Blob> {
+    if (!withLabels) this.#presenter.presentPlain(this.#image());
+    else this.#present();
+    const blob = this.#presenter.png(withLabels);
     this.#present();
-    const copy = document.createElement("canvas");
-    copy.width = this.#canvas.width;
-    copy.height = this.#canvas.height;
-    const context = copy.getContext("2d");
-    if (!context) throw new GraphicsError("the browser gave no canvas for the PNG");
-    if (withLabels) {
-      context.drawImage(this.#canvas, 0, 0);
-      context.drawImage(this.#overlay, 0, 0);
-    } else {
-      this.#presentPlain();
-      context.drawImage(this.#canvas, 0, 0);
-      this.#present();
-    }
-    return new Promise((resolve, reject) => {
-      copy.toBlob((blob) => (blob ? resolve(blob) : reject(new GraphicsError("the browser made no PNG"))), "image/png");
-    });
+    return blob;
   }
 
   #touch(budgetMs: number): void {
@@ -273,11 +230,15 @@ export class Painter {
     for (const { kind, pixels, ms } of this.#fences.poll()) this.#pacing[kind].record(pixels, ms);
     if (this.#fences.full) return this.#pollSoon();
     if (this.#drawn !== this.#version) this.#drawWhole();
-    else if (this.#resolution < 1 && this.#front) this.#refine();
+    else if (this.#isCoarse()) this.#refine();
     else if (this.#presentDue) this.#present();
     const waiting = this.#bricks.isUploading || this.#slabs.isUploading || this.#presentDue;
-    const unfinished = this.#drawn !== this.#version || this.#resolution < 1 || this.#fences.pending;
+    const unfinished = this.#drawn !== this.#version || this.#isCoarse() || this.#fences.pending;
     if (waiting || unfinished) this.#schedule();
+  }
+
+  #isCoarse(): boolean {
+    return this.#front !== null && this.#front.state.resolution < 1;
   }
 
   #subject(): Subject | null {
@@ -299,7 +260,6 @@ export class Painter {
     this.#refining = null;
     if (!subject) {
       this.#front = null;
-      this.#resolution = 1;
       return this.#present();
     }
     const [width, height] = this.size;
@@ -308,8 +268,7 @@ export class Painter {
     target.resize(Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale)));
     const since = performance.now();
     this.#paint(subject, target, 0, target.height);
-    this.#front = { target, kind: subject.kind };
-    this.#resolution = scale;
+    this.#front = { target, state: stateOf(subject, scale) };
     this.#present();
     this.#fences.submit(since, target.width * target.height, subject.kind);
   }
@@ -332,8 +291,7 @@ export class Painter {
     this.#refining.row = end;
     if (end === height) {
       this.#targets[subject.kind].reverse();
-      this.#front = { target, kind: subject.kind };
-      this.#resolution = 1;
+      this.#front = { target, state: stateOf(subject, 1) };
       this.#refining = null;
       this.#present();
     }
@@ -364,83 +322,17 @@ export class Painter {
 
   #present(): void {
     this.#presentDue = false;
-    const [width, height] = this.size;
-    const edges = this.#geometry ? boxEdges(this.#geometry.edges, basisOf(this.#camera).eye) : [];
-    const image = this.#image();
-    this.#compositor.clear(width, height);
-    this.#drawBox(
-      edges.filter((edge) => edge.facing === 0),
-      0.45,
-    );
-    if (image) this.#compositor.over(image, width, height);
-    this.#drawBox(
-      edges.filter((edge) => edge.facing !== 0),
-      0.55,
-    );
-    this.#drawOverlay(edges);
+    const transfer = this.#transfers.get(this.#wanted.field) ?? null;
+    const setting = { geometry: this.#geometry, camera: this.#camera, annotation: this.#annotation, transfer };
+    this.#presenter.present(this.#image(), setting);
     this.frameCount += 1;
     this.lastFrameTime = performance.now();
-    this.#shownState = this.#state();
-    this.onFrame(this.#shownState);
-  }
-
-  #presentPlain(): void {
-    const [width, height] = this.size;
-    this.#compositor.clear(width, height);
-    const image = this.#image();
-    if (image) this.#compositor.over(image, width, height);
-  }
-
-  #drawBox(edges: readonly Edge[], opacity: number): void {
-    const [width, height] = this.size;
-    if (!this.#annotation.axes || edges.length === 0) return;
-    this.#box.look(this.#camera, width, height);
-    this.#box.reset();
-    this.#box.draw(edges, width, height, this.#pixelRatio, opacity);
-    this.#box.reset();
-  }
-
-  #drawOverlay(edges: readonly Edge[]): void {
-    const context = this.#overlay.getContext("2d");
-    if (!context) return;
-    const [width, height] = this.size;
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, width, height);
-    if (!this.#geometry) return;
-    context.setTransform(this.#pixelRatio, 0, 0, this.#pixelRatio, 0, 0);
-    const { lengthUnit, legendTitle, caption, axes } = this.#annotation;
-    const transfer = this.#transfers.get(this.#wanted.field);
-    const legend = legendTitle !== null && transfer ? { title: legendTitle, transfer } : null;
-    const labels: Labels = { geometry: this.#geometry, lengthUnit, camera: this.#camera, edges, legend, caption, axes };
-    drawLabels(context, labels, this.#box.camera, width / this.#pixelRatio, height / this.#pixelRatio);
-  }
-
-  #state(): ShownState {
     const still = this.#still();
-    if (still) {
-      const { step, time, field } = still;
-      return { proxy: "still", step, time, level: 0, bits: null, field, resolution: 1 };
-    }
-    if (!this.#front) return nothingShown;
-    const slabs = this.#front.kind === "slabs" ? this.#slabs.shown : null;
-    const resolution = this.#resolution;
-    if (slabs) {
-      const { step, time, field } = slabs;
-      return { proxy: "slabs", step, time, level: null, bits: null, field, resolution };
-    }
-    const set = this.#bricks.shown;
-    if (!set) return nothingShown;
-    const { step, time, level, bits, field } = set;
-    return { proxy: "bricks", step, time, level, bits, field, resolution };
+    this.#shownState = still ? stillShown(still) : (this.#front?.state ?? nothingShown);
+    this.onFrame(this.#shownState);
   }
 }
 
-const nothingShown: ShownState = {
-  proxy: "none",
-  step: null,
-  time: Number.NaN,
-  level: null,
-  bits: null,
-  field: null,
-  resolution: 0,
-};
+function stateOf(subject: Subject, resolution: number): ShownState {
+  return subject.kind === "bricks" ? bricksShown(subject.picture.set, resolution) : slabsShown(subject.set, resolution);
+}

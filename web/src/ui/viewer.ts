@@ -1,15 +1,11 @@
 import { type Camera, homeCamera, orbit, type Painter, pan, type ShownState, zoom } from "../render/index";
-import {
-  type ColourMapName,
-  geometryOf,
-  type TransferFunction,
-  transferFromMessage,
-  transferToMessage,
-} from "../volume/index";
+import { type ColourMapName, geometryOf, type TransferFunction, transferToMessage } from "../volume/index";
 import type { ControlMessage, FieldMessage, PlanMessage, ProxyChoice, SourceInfo, StepSpan } from "../wire/index";
 import { type ConnectionState, Session } from "../worker/index";
+import { FieldStates } from "./field-states";
 import { readHash, writeHash } from "./hash";
 import { Meter } from "./meter";
+import { Playback } from "./playback";
 
 /** What the controls show; a new object whenever something in it changes. */
 export interface ViewerState {
@@ -31,9 +27,6 @@ export interface ViewerState {
 type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
 
 const SETTLE_MS = 160;
-/** Playback goes on with a coarser level than planned after this long. */
-const PATIENCE_MS = 900;
-const FASTEST_STEP_MS = 100;
 
 /** The page's state: what the user wants, what the server said, and what follows from both. */
 export class Viewer {
@@ -49,17 +42,11 @@ export class Viewer {
   #sequence = 0;
   #moving = false;
   #settle: ReturnType<typeof setTimeout> | null = null;
-  #fields = new Map<number, FieldMessage>();
-  #transfers = new Map<number, TransferFunction>();
-  #edited = new Set<number>();
+  readonly #fields: FieldStates;
+  readonly #playback: Playback;
   #wantedField: string | null;
-  #hashTransfer: TransferFunction | null;
   readonly #linkStep: number | null | undefined;
   #hashTimer: ReturnType<typeof setTimeout> | null = null;
-  #shownSince = { step: -1, at: 0 };
-  #playTimer: ReturnType<typeof setTimeout> | null = null;
-  /** When the data on the screen arrived, page clock. */
-  shownAt = 0;
 
   /** `wide`: there is room for the controls beside the picture. */
   constructor(painter: Painter, base: URL, token: string, wide: boolean, onChange: (state: ViewerState) => void) {
@@ -69,7 +56,11 @@ export class Viewer {
     this.#camera = link.camera ?? homeCamera(painter.aspect);
     this.#atHome = link.camera === null;
     this.#wantedField = link.field;
-    this.#hashTransfer = link.transfer;
+    this.#fields = new FieldStates(link.transfer);
+    this.#playback = new Playback(
+      () => this.#state,
+      (step) => (step === null ? this.#set({ playing: false }) : this.#wantStep(step, true)),
+    );
     this.#state = {
       connection: { kind: "connecting" },
       source: null,
@@ -100,6 +91,11 @@ export class Viewer {
 
   get state(): ViewerState {
     return this.#state;
+  }
+
+  /** When the step on the screen appeared, page clock. */
+  get shownAt(): number {
+    return this.#playback.shownAt;
   }
 
   get camera(): Camera {
@@ -137,13 +133,13 @@ export class Viewer {
   chooseField(field: number): void {
     if (!this.#state.source?.fields[field]) return;
     this.painter.want({ field, step: this.#state.step });
-    this.#set({ field, fieldInfo: this.#fields.get(field) ?? null, transfer: this.#transfers.get(field) ?? null });
+    this.#set({ field, fieldInfo: this.#fields.message(field), transfer: this.#fields.transfer(field) });
     this.#sendView();
   }
 
   setTransfer(transfer: TransferFunction): void {
     const { field } = this.#state;
-    this.#edited.add(field);
+    this.#fields.edit(field, transfer);
     this.#applyTransfer(field, transfer);
     this.#sendView();
   }
@@ -155,10 +151,9 @@ export class Viewer {
 
   resetTransfer(): void {
     const { field } = this.#state;
-    const info = this.#fields.get(field);
-    if (!info) return;
-    this.#edited.delete(field);
-    this.#applyTransfer(field, transferFromMessage(info.transferFunction));
+    const transfer = this.#fields.reset(field);
+    if (!transfer) return;
+    this.#applyTransfer(field, transfer);
     this.#sendView();
   }
 
@@ -188,7 +183,7 @@ export class Viewer {
     if (source?.live && atEnd) return this.follow();
     if (steps.first === steps.last) return;
     this.#wantStep(atEnd ? steps.first : (step ?? steps.last), true);
-    this.#advancePlayback();
+    this.#playback.advance();
   }
 
   stepBy(delta: number): void {
@@ -254,7 +249,7 @@ export class Viewer {
     const notice = gone
       ? ({ severity: "warning", text: "The step of this link is gone: showing the nearest one there is." } as const)
       : null;
-    if (!same) this.#forgetFields();
+    if (!same) this.#fields.clear();
     this.painter.want({ field, step });
     this.#set({ source, steps, field, step, notice, playing: false });
     this.#sendView();
@@ -266,12 +261,6 @@ export class Viewer {
       0,
       source.fields.findIndex((field) => field.name === named),
     );
-  }
-
-  #forgetFields(): void {
-    this.#fields.clear();
-    this.#transfers.clear();
-    this.#edited.clear();
   }
 
   #control(message: Exclude<ControlMessage, Welcome>): void {
@@ -298,57 +287,22 @@ export class Viewer {
   }
 
   #newField(message: FieldMessage): void {
-    const first = !this.#fields.has(message.field);
-    this.#fields.set(message.field, message);
     const isShown = message.field === this.#state.field;
+    const transfer = this.#fields.receive(message, isShown);
     if (isShown) this.#set({ fieldInfo: message });
-    if (this.#edited.has(message.field)) return;
-    const fromLink = first && isShown ? this.#hashTransfer : null;
-    if (fromLink) {
-      this.#hashTransfer = null;
-      this.#edited.add(message.field);
-    }
-    const known = this.#transfers.get(message.field);
-    const next = fromLink ?? transferFromMessage(message.transferFunction);
-    if (known && JSON.stringify(known) === JSON.stringify(next)) return;
-    this.#applyTransfer(message.field, next);
+    if (!transfer) return;
+    this.#applyTransfer(message.field, transfer);
     if (isShown) this.#sendView();
   }
 
   #applyTransfer(field: number, transfer: TransferFunction): void {
-    this.#transfers.set(field, transfer);
     this.painter.setTransfer(field, transfer);
     if (field === this.#state.field) this.#set({ transfer });
   }
 
   #frameDrawn(shown: ShownState): void {
-    const now = performance.now();
-    this.frames.add(now, 1);
-    const step = shown.step ?? -1;
-    if (step !== this.#shownSince.step) {
-      this.#shownSince = { step, at: now };
-      this.shownAt = now;
-      this.#onChange(this.#state);
-    }
-    if (this.#state.playing) this.#advancePlayback();
-  }
-
-  /** The next step is asked for when this one is shown as well as planned, or patience ends. */
-  #advancePlayback(): void {
-    if (this.#playTimer !== null) return;
-    const { playing, step, steps, plan } = this.#state;
-    const { shown } = this.painter;
-    if (!playing || step === null || shown.step !== step) return;
-    const asPlanned = shown.level === null || !plan || shown.level <= plan.level;
-    const shownFor = performance.now() - this.#shownSince.at;
-    const wait = Math.max(0, (asPlanned ? FASTEST_STEP_MS : PATIENCE_MS) - shownFor);
-    this.#playTimer = setTimeout(() => {
-      this.#playTimer = null;
-      const now = this.#state;
-      if (!now.playing || now.step !== step) return this.#advancePlayback();
-      if (step >= steps.last) return this.#set({ playing: false });
-      this.#wantStep(step + 1, true);
-    }, wait);
+    this.frames.add(performance.now(), 1);
+    if (this.#playback.frame(shown)) this.#onChange(this.#state);
   }
 
   #set(patch: Partial<ViewerState>): void {
@@ -370,7 +324,7 @@ export class Viewer {
     this.#hashTimer = setTimeout(() => {
       this.#hashTimer = null;
       const { source, field, step, proxy, panel, transfer } = this.#state;
-      const edited = this.#edited.has(field) ? transfer : null;
+      const edited = this.#fields.isEdited(field) ? transfer : null;
       const name = source?.fields[field]?.name ?? null;
       const hash = writeHash({ camera: this.#camera, field: name, step, proxy, panel, transfer: edited });
       history.replaceState(history.state, "", hash);

@@ -1,0 +1,120 @@
+import type { Geometry, TransferFunction } from "../volume/index";
+import { BoxScene, boxEdges, type Edge } from "./box-scene";
+import { basisOf, type Camera } from "./camera";
+import { Compositor, type Shown } from "./compositor";
+import { type Gl, GraphicsError } from "./gl";
+import { drawLabels } from "./overlay";
+
+/** Words and scales drawn over the picture. */
+export interface Annotation {
+  readonly lengthUnit: string;
+  readonly legendTitle: string | null;
+  readonly caption: string;
+  readonly axes: boolean;
+}
+
+/** What is laid around an image of the volume. */
+export interface Setting {
+  readonly geometry: Geometry | null;
+  readonly camera: Camera;
+  readonly annotation: Annotation;
+  /** Of the legend. */
+  readonly transfer: TransferFunction | null;
+}
+
+const FAR_EDGES = 0.45;
+const NEAR_EDGES = 0.55;
+
+/** Puts an image of the volume on the canvas, between the far and the near edges of its box, and labels above it. */
+export class Presenter {
+  readonly #canvas: HTMLCanvasElement;
+  readonly #overlay: HTMLCanvasElement;
+  readonly #compositor: Compositor;
+  readonly #box: BoxScene;
+  #pixelRatio = 1;
+
+  constructor(canvas: HTMLCanvasElement, overlay: HTMLCanvasElement, gl: Gl) {
+    this.#canvas = canvas;
+    this.#overlay = overlay;
+    this.#box = new BoxScene(canvas, gl);
+    this.#compositor = new Compositor(gl);
+  }
+
+  /** Width and height of the picture in device pixels. */
+  get size(): readonly [number, number] {
+    return [this.#canvas.width, this.#canvas.height];
+  }
+
+  /** `longest`: edge in device pixels that the picture may have at most. */
+  resize(cssWidth: number, cssHeight: number, pixelRatio: number, longest: number): void {
+    const ratio = Math.min(pixelRatio, longest / Math.max(1, cssWidth, cssHeight));
+    const width = Math.max(1, Math.round(cssWidth * ratio));
+    const height = Math.max(1, Math.round(cssHeight * ratio));
+    this.#pixelRatio = ratio;
+    for (const canvas of [this.#canvas, this.#overlay]) {
+      if (canvas.width !== width) canvas.width = width;
+      if (canvas.height !== height) canvas.height = height;
+    }
+  }
+
+  present(image: Shown | null, setting: Setting): void {
+    const [width, height] = this.size;
+    const { geometry, camera, annotation } = setting;
+    const edges = geometry ? boxEdges(geometry.edges, basisOf(camera).eye) : [];
+    const drawn = annotation.axes ? edges : [];
+    const isFar = (edge: Edge) => edge.facing === 0;
+    this.#box.look(camera, width, height);
+    this.#compositor.clear(width, height);
+    this.#drawBox(drawn.filter(isFar), FAR_EDGES);
+    if (image) this.#compositor.over(image, width, height);
+    this.#drawBox(
+      drawn.filter((edge) => !isFar(edge)),
+      NEAR_EDGES,
+    );
+    this.#drawOverlay(setting, edges);
+  }
+
+  /** The image alone. */
+  presentPlain(image: Shown | null): void {
+    const [width, height] = this.size;
+    this.#compositor.clear(width, height);
+    if (image) this.#compositor.over(image, width, height);
+  }
+
+  /** What the canvas shows now, as PNG; call in the task that presented it. */
+  png(withOverlay: boolean): Promise<Blob> {
+    const copy = document.createElement("canvas");
+    [copy.width, copy.height] = this.size;
+    const context = copy.getContext("2d");
+    if (!context) throw new GraphicsError("the browser gave no canvas for the PNG");
+    context.drawImage(this.#canvas, 0, 0);
+    if (withOverlay) context.drawImage(this.#overlay, 0, 0);
+    return new Promise((resolve, reject) => {
+      copy.toBlob((blob) => (blob ? resolve(blob) : reject(new GraphicsError("the browser made no PNG"))), "image/png");
+    });
+  }
+
+  #drawBox(edges: readonly Edge[], opacity: number): void {
+    if (edges.length === 0) return;
+    const [width, height] = this.size;
+    this.#box.reset();
+    this.#box.draw(edges, width, height, this.#pixelRatio, opacity);
+    this.#box.reset();
+  }
+
+  #drawOverlay(setting: Setting, edges: readonly Edge[]): void {
+    const context = this.#overlay.getContext("2d");
+    if (!context) return;
+    const [width, height] = this.size;
+    const ratio = this.#pixelRatio;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, width, height);
+    const { geometry, camera, annotation, transfer } = setting;
+    if (!geometry) return;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const { lengthUnit, legendTitle, caption, axes } = annotation;
+    const legend = legendTitle !== null && transfer ? { title: legendTitle, transfer } : null;
+    const labels = { geometry, lengthUnit, camera, edges, legend, caption, axes };
+    drawLabels(context, labels, this.#box.camera, width / ratio, height / ratio);
+  }
+}

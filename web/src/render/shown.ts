@@ -1,0 +1,37 @@
+import type { BrickSet } from "./brick-sets";
+import type { SlabSet } from "./slab-sets";
+import type { Still } from "./stills";
+
+/** What is on the screen. */
+export interface ShownState {
+  readonly proxy: "bricks" | "slabs" | "still" | "none";
+  readonly step: number | null;
+  readonly time: number;
+  readonly level: number | null;
+  readonly bits: number | null;
+  readonly field: number | null;
+  /** Linear fraction of the full resolution it was drawn at. */
+  readonly resolution: number;
+}
+
+export const nothingShown: ShownState = {
+  proxy: "none",
+  step: null,
+  time: Number.NaN,
+  level: null,
+  bits: null,
+  field: null,
+  resolution: 0,
+};
+
+export function bricksShown({ step, time, level, bits, field }: BrickSet, resolution: number): ShownState {
+  return { proxy: "bricks", step, time, level, bits, field, resolution };
+}
+
+export function slabsShown({ step, time, field }: SlabSet, resolution: number): ShownState {
+  return { proxy: "slabs", step, time, level: null, bits: null, field, resolution };
+}
+
+export function stillShown({ step, time, field }: Still): ShownState {
+  return { proxy: "still", step, time, level: 0, bits: null, field, resolution: 1 };
+}

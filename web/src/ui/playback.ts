@@ -1,0 +1,61 @@
+import type { ShownState } from "../render/index";
+import type { PlanMessage, StepSpan } from "../wire/index";
+
+/** Playback goes on with a coarser level than planned after this long. */
+const PATIENCE_MS = 900;
+const FASTEST_STEP_MS = 100;
+
+export interface PlaybackState {
+  readonly playing: boolean;
+  readonly step: number | null;
+  readonly steps: StepSpan;
+  readonly plan: PlanMessage | null;
+}
+
+/** Asks for the next step of a series when this one is shown as well as planned, or patience ends. */
+export class Playback {
+  readonly #state: () => PlaybackState;
+  readonly #next: (step: number | null) => void;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #shown: ShownState | null = null;
+  /** When the step on the screen appeared, page clock. */
+  shownAt = 0;
+
+  /** `next` is called with the step to go to, or `null` at the end. */
+  constructor(state: () => PlaybackState, next: (step: number | null) => void) {
+    this.#state = state;
+    this.#next = next;
+  }
+
+  /** Takes note of a frame; true if it shows another step than the one before. */
+  frame(shown: ShownState): boolean {
+    const another = this.#shown?.step !== shown.step;
+    this.#shown = shown;
+    if (another) this.shownAt = performance.now();
+    this.advance();
+    return another;
+  }
+
+  advance(): void {
+    const { playing, step, plan } = this.#state();
+    const shown = this.#shown;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (!playing || step === null || shown?.step !== step) return;
+    const asPlanned = shown.level === null || !plan || shown.level <= plan.level;
+    const wait = (asPlanned ? FASTEST_STEP_MS : PATIENCE_MS) - (performance.now() - this.shownAt);
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = null;
+        this.#goOn(step);
+      },
+      Math.max(0, wait),
+    );
+  }
+
+  #goOn(from: number): void {
+    const { playing, step, steps } = this.#state();
+    if (!playing || step !== from) return this.advance();
+    this.#next(from >= steps.last ? null : from + 1);
+  }
+}

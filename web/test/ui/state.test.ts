@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { ShownState } from "../../src/render/index";
+import { FieldStates } from "../../src/ui/field-states";
+import { Playback, type PlaybackState } from "../../src/ui/playback";
+import type { TransferFunction } from "../../src/volume/index";
+import type { FieldMessage, PlanMessage } from "../../src/wire/index";
+
+vi.mock("../../src/render/index", () => ({}));
+
+const message = (field: number, a: number): FieldMessage => ({
+  kind: "field",
+  field,
+  step: 0,
+  range: [0, 1],
+  histogram: [],
+  finite: 1,
+  missing: 0,
+  transferFunction: {
+    range: [0, 1],
+    points: [
+      [0, 0, 0, 0, 0],
+      [1, 1, 1, 1, a],
+    ],
+  },
+});
+
+const edited: TransferFunction = {
+  range: [0, 2],
+  colours: { kind: "map", name: "viridis" },
+  opacity: [
+    [0, 0],
+    [1, 1],
+  ],
+};
+
+describe("fields", () => {
+  test("the server's function follows the server until it is edited, and again after a reset", () => {
+    const fields = new FieldStates(null);
+    expect(fields.receive(message(0, 0.5), true)?.opacity[1][1]).toBe(0.5);
+    expect(fields.receive(message(0, 0.5), true)).toBeNull();
+    fields.edit(0, edited);
+    expect(fields.receive(message(0, 0.7), true)).toBeNull();
+    expect(fields.transfer(0)).toBe(edited);
+    expect(fields.reset(0)?.opacity[1][1]).toBe(0.7);
+  });
+
+  test("a link's function belongs to the first field that is shown", () => {
+    const fields = new FieldStates(edited);
+    expect(fields.receive(message(1, 0.5), false)).not.toBe(edited);
+    expect(fields.receive(message(0, 0.5), true)).toBe(edited);
+    expect(fields.isEdited(0)).toBe(true);
+  });
+});
+
+describe("playback", () => {
+  beforeEach(() => vi.useFakeTimers());
+  afterEach(() => vi.useRealTimers());
+
+  const plan: PlanMessage = {
+    kind: "plan",
+    proxy: "bricks",
+    level: 0,
+    bits: 8,
+    reason: "",
+    throughputBps: 0,
+    bytes: 0,
+  };
+  const shown = (step: number, level: number): ShownState => ({
+    proxy: "bricks",
+    step,
+    time: 0,
+    level,
+    bits: 8,
+    field: 0,
+    resolution: 1,
+  });
+  const state: PlaybackState = { playing: true, step: 3, steps: { first: 0, last: 4 }, plan };
+
+  test("goes on when the step is shown as planned, not before", () => {
+    const asked: (number | null)[] = [];
+    const playback = new Playback(
+      () => state,
+      (step) => asked.push(step),
+    );
+    playback.frame(shown(2, 0));
+    vi.advanceTimersByTime(5000);
+    expect(asked).toEqual([]);
+    playback.frame(shown(3, 2));
+    vi.advanceTimersByTime(500);
+    expect(asked).toEqual([]);
+    playback.frame(shown(3, 0));
+    vi.advanceTimersByTime(200);
+    expect(asked).toEqual([4]);
+  });
+
+  test("does not wait for ever for the planned level", () => {
+    const asked: (number | null)[] = [];
+    const playback = new Playback(
+      () => state,
+      (step) => asked.push(step),
+    );
+    playback.frame(shown(3, 2));
+    vi.advanceTimersByTime(2000);
+    expect(asked).toEqual([4]);
+  });
+
+  test("ends at the last step", () => {
+    const asked: (number | null)[] = [];
+    const playback = new Playback(
+      () => ({ ...state, step: 4 }),
+      (step) => asked.push(step),
+    );
+    playback.frame(shown(4, 0));
+    vi.advanceTimersByTime(200);
+    expect(asked).toEqual([null]);
+  });
+});
