@@ -80,7 +80,7 @@ bench-proxies: build $(PYTHON)/ready
 ## bench-page: frames per second of the page beside vtk.js
 bench-page: build
 	tools/setup.sh browser
-	bench/page/run.sh $(abspath $(BINARY))
+	cd bench/page && npm install --no-save --no-fund --no-audit --loglevel=error && VISAPULT=$(abspath $(BINARY)) npm run --silent bench
 
 ## bench-start: time from the command to the first image in the page
 bench-start: build $(PYTHON)/ready web/node_modules/.package-lock.json
