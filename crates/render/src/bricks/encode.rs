@@ -129,12 +129,6 @@ pub fn encode_level(block: &Block, pyramid: &Pyramid, level: u32, bits: CodeBits
     bricks.into_par_iter().map(|bounds| encode_brick(&samples.part(bounds), bits)).collect()
 }
 
-/// Smallest and largest value of all bricks, or `None` where none has data.
-pub fn range_of_bricks(bricks: &[EncodedBrick]) -> Option<ValueRange> {
-    let ranges = bricks.iter().filter(|brick| brick.range[0].is_finite());
-    ranges.map(|brick| ValueRange { lo: brick.range[0], hi: brick.range[1] }).reduce(ValueRange::union)
-}
-
 /// Memory that a thread uses again for each brick.
 #[derive(Default)]
 struct Scratch {
@@ -228,8 +222,6 @@ mod tests {
         assert!(bricks[1].range[0].is_nan() && bricks[1].payload.is_empty());
         assert_eq!(bricks[0].decode(CodeBits::Eight).unwrap(), vec![2.5; 512]);
         assert!(bricks[1].decode(CodeBits::Eight).unwrap().iter().all(|v| v.is_nan()));
-        assert_eq!(range_of_bricks(&bricks), Some(ValueRange { lo: 2.5, hi: 2.5 }));
-        assert_eq!(range_of_bricks(&bricks[1..]), None);
     }
 
     #[test]

@@ -8,6 +8,6 @@ mod pyramid;
 mod quantise;
 
 pub use assemble::volume_of_bricks;
-pub use encode::{BRICK_EDGE, BrickError, EncodedBrick, encode_level, range_of_bricks};
+pub use encode::{BRICK_EDGE, BrickError, EncodedBrick, encode_level};
 pub use pyramid::Pyramid;
 pub use quantise::CodeBits;
