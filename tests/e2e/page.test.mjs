@@ -132,6 +132,7 @@ describe("a file", () => {
     await page.locator(".stage").focus();
     await page.keyboard.press("Space");
     await until(page, (v) => v.shown.step === 5 && v.wantedStep === 5);
+    await page.waitForFunction(() => window.seen.has(5));
     assert.deepEqual(await page.evaluate(() => [...window.seen]), [0, 1, 2, 3, 4, 5]);
     await page.keyboard.press("[");
     await until(page, (v) => v.shown.step === 4);
