@@ -1,0 +1,13 @@
+//! RIPP, the *Reliable Independent Packet Protocol*: reliability without order, sans IO.
+//!
+//! Everything here is told the time and handed the bytes: no socket, no clock, no thread. The parts, in the order a byte meets them:
+//! [`outbox`] decides which region of which object goes next; [`lane_out`] decides when, and in which datagrams; [`wire`] and [`record`]
+//! make those; [`lane_in`] takes them and reports; [`inbox`] knows what of each object has come. [`rate`] decides how fast.
+
+pub mod flight;
+pub mod pacer;
+pub mod record;
+pub mod spans;
+pub mod time;
+pub mod window;
+pub mod wire;

@@ -1,0 +1,125 @@
+//! Pacing by error diffusion: what an integer division leaves is carried forward, so that the long-run rate is exact at any rate.
+
+use std::time::Duration;
+
+use crate::time::Time;
+
+const NS_BITS: u128 = 8 * 1_000_000_000;
+
+/// When the next burst may leave.
+///
+/// A sender that was kept from its schedule makes good at most [`Pacer::most_debt`] of it, and at most at 9/8 of the rate: a stall is never
+/// followed by a burst.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    rate_bps: u64,
+    /// When the schedule allows the next burst; behind the clock by what the sender is owed.
+    due: Time,
+    /// When the limit on catching up allows it.
+    gap: Time,
+    remainder: u128,
+    most_debt: Duration,
+}
+
+impl Pacer {
+    /// A pacer at `rate_bps` bits per second of IP packets, ready at once.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    #[must_use]
+    pub fn new(rate_bps: u64, most_debt: Duration, now: Time) -> Self {
+        assert!(rate_bps > 0, "a rate of zero never sends");
+        Self { rate_bps, due: now, gap: now, remainder: 0, most_debt }
+    }
+
+    /// The rate, in bits per second.
+    #[must_use]
+    pub const fn rate_bps(&self) -> u64 {
+        self.rate_bps
+    }
+
+    /// The schedule a late sender may make good.
+    #[must_use]
+    pub const fn most_debt(&self) -> Duration {
+        self.most_debt
+    }
+
+    /// Changes the rate from here on.
+    pub fn set_rate(&mut self, rate_bps: u64) {
+        let rate_bps = rate_bps.max(1);
+        if rate_bps != self.rate_bps {
+            self.rate_bps = rate_bps;
+            self.remainder = 0;
+        }
+    }
+
+    /// When the next burst may leave; not in the future if at once.
+    #[must_use]
+    pub fn next(&self) -> Time {
+        self.due.max(self.gap)
+    }
+
+    /// How far the sender is behind its schedule.
+    #[must_use]
+    pub fn behind(&self, now: Time) -> Duration {
+        now.since(self.due)
+    }
+
+    /// Forgets what the sender is owed: it had nothing to send.
+    pub fn rest(&mut self, now: Time) {
+        self.due = self.due.max(now);
+    }
+
+    /// Accounts for `bytes` that leave at `now`.
+    pub fn spend(&mut self, now: Time, bytes: u64) {
+        self.due = self.due.max(now.before(self.most_debt));
+        let owed = u128::from(bytes) * NS_BITS + self.remainder;
+        let rate = u128::from(self.rate_bps);
+        let cost = Duration::from_nanos((owed / rate) as u64);
+        self.remainder = owed % rate;
+        self.due = self.due.after(cost);
+        self.gap = now.after(cost * 8 / 9);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent_in(pacer: &mut Pacer, from: Time, to: Time, bytes: u64) -> u64 {
+        let mut sent = 0;
+        let mut now = pacer.next().max(from);
+        while now < to {
+            pacer.spend(now, bytes);
+            sent += bytes;
+            now = pacer.next().max(now);
+        }
+        sent
+    }
+
+    #[test]
+    fn the_long_run_rate_is_exact_at_any_rate() {
+        for rate in [1_000_000, 7_777_777, 949_999_999, 12_345_678_901, 99_999_999_977_u64] {
+            let mut pacer = Pacer::new(rate, Duration::from_millis(20), Time::ZERO);
+            let bursts = 100_000_u64;
+            for _ in 0..bursts {
+                let now = pacer.next();
+                pacer.spend(now, 63_001);
+            }
+            let exact = u128::from(bursts) * 63_001 * NS_BITS / u128::from(rate);
+            assert!(u128::from(pacer.next().ns()).abs_diff(exact) <= 1, "{rate}");
+        }
+    }
+
+    #[test]
+    fn a_stall_is_made_good_slowly_and_not_beyond_the_limit() {
+        let rate = 1_000_000_000;
+        let ms = |ms: u64| Time::from_ns(ms * 1_000_000);
+        let mut pacer = Pacer::new(rate, Duration::from_millis(20), Time::ZERO);
+        sent_in(&mut pacer, Time::ZERO, ms(100), 15_000);
+        let after = sent_in(&mut pacer, ms(1_000), ms(1_010), 15_000);
+        assert!(after <= 125_000 * 10 * 9 / 8 + 15_000, "{after}");
+        let long = sent_in(&mut pacer, ms(1_010), ms(2_000), 15_000) + after;
+        assert!(long <= 125_000 * (1_000 + 20) + 15_000, "{long}");
+    }
+}

@@ -1,0 +1,295 @@
+//! Sealing and opening datagrams: one key per lane, direction and epoch, derived from the session's secret.
+//!
+//! The nonce is the epoch key's initialisation vector, combined with the packet number; the clear header is authenticated with the rest. A
+//! packet number never repeats within a lane and direction, so that no nonce repeats. An epoch is 2^22 datagrams, well below the limits of
+//! use of AES-GCM and ChaCha20-Poly1305 (RFC 9001 section 6.6: 2^23 datagrams for a chance of 2^-60 to be told from random).
+
+use std::fmt;
+
+use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::error::Unspecified;
+use aws_lc_rs::hkdf;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::wire::{CLEAR_HEADER, ClearHeader, TAG};
+
+/// Datagrams that one epoch's key seals, as a power of two.
+pub const EPOCH_BITS: u32 = 22;
+
+/// Authenticated ciphers of the data path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cipher {
+    /// AES-128-GCM: the fastest where the processor has AES instructions.
+    Aes128Gcm,
+    /// AES-256-GCM.
+    Aes256Gcm,
+    /// ChaCha20-Poly1305: the fastest where it has none.
+    Chacha20Poly1305,
+}
+
+impl Cipher {
+    fn algorithm(self) -> &'static aead::Algorithm {
+        match self {
+            Self::Aes128Gcm => &aead::AES_128_GCM,
+            Self::Aes256Gcm => &aead::AES_256_GCM,
+            Self::Chacha20Poly1305 => &aead::CHACHA20_POLY1305,
+        }
+    }
+}
+
+/// Which end of a session seals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// The end that dialled.
+    Dialer,
+    /// The end that listened.
+    Listener,
+}
+
+impl End {
+    /// The other end.
+    #[must_use]
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Dialer => Self::Listener,
+            Self::Listener => Self::Dialer,
+        }
+    }
+}
+
+/// Sealing went wrong: the cipher refused its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a datagram could not be sealed")]
+pub struct SealError;
+
+/// The key material of one lane in one direction.
+#[derive(Clone)]
+pub struct LaneSecret {
+    cipher: Cipher,
+    secret: [u8; 32],
+    key_id: u32,
+}
+
+impl fmt::Debug for LaneSecret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("LaneSecret").field("cipher", &self.cipher).field("key_id", &self.key_id).finish_non_exhaustive()
+    }
+}
+
+impl LaneSecret {
+    /// The secret of what `from` sends on lane `lane`, out of the session's secret.
+    #[must_use]
+    pub fn derive(session: &[u8; 32], cipher: Cipher, lane: u16, from: End) -> Self {
+        let side = match from {
+            End::Dialer => b'd',
+            End::Listener => b'l',
+        };
+        let [high, low] = lane.to_be_bytes();
+        let secret = expand::<32>(session, &[b"ripp lane", &[side, high, low]]);
+        let key_id = u32::from_be_bytes(expand::<4>(&secret, &[b"ripp key id"]));
+        Self { cipher, secret, key_id }
+    }
+
+    /// What stands in the clear header of datagrams under this secret.
+    #[must_use]
+    pub const fn key_id(&self) -> u32 {
+        self.key_id
+    }
+
+    fn epoch(&self, epoch: u64) -> EpochKey {
+        let epoch_bytes = epoch.to_be_bytes();
+        let length = self.cipher.algorithm().key_len();
+        let key = expand::<32>(&self.secret, &[b"ripp key", &epoch_bytes]);
+        let iv = expand::<12>(&self.secret, &[b"ripp iv", &epoch_bytes]);
+        #[expect(clippy::expect_used, reason = "the length is the algorithm's own")]
+        let key = UnboundKey::new(self.cipher.algorithm(), &key[..length]).expect("a key of the algorithm's length");
+        EpochKey { epoch, key: LessSafeKey::new(key), iv }
+    }
+}
+
+struct Length(usize);
+
+impl hkdf::KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+fn expand<const N: usize>(secret: &[u8; 32], info: &[&[u8]]) -> [u8; N] {
+    let mut out = [0; N];
+    let prk = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret);
+    #[expect(clippy::expect_used, reason = "32 bytes are far below HKDF's limit of 255 digests")]
+    prk.expand(info, Length(N)).and_then(|key| key.fill(&mut out)).expect("a short output");
+    out
+}
+
+struct EpochKey {
+    epoch: u64,
+    key: LessSafeKey,
+    iv: [u8; 12],
+}
+
+impl EpochKey {
+    fn nonce(&self, number: u64) -> Nonce {
+        let mut nonce = self.iv;
+        for (byte, count) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+            *byte ^= count;
+        }
+        Nonce::assume_unique_for_key(nonce)
+    }
+}
+
+/// Seals what one end sends on one lane.
+pub struct Sealer {
+    secret: LaneSecret,
+    current: EpochKey,
+}
+
+impl fmt::Debug for Sealer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.secret.fmt(out)
+    }
+}
+
+impl Sealer {
+    /// A sealer under this secret.
+    #[must_use]
+    pub fn new(secret: LaneSecret) -> Self {
+        let current = secret.epoch(0);
+        Self { secret, current }
+    }
+
+    /// Seals a datagram in place: room for the clear header, the frame, and room for the tag.
+    ///
+    /// # Errors
+    /// If the cipher refuses.
+    ///
+    /// # Panics
+    /// If the datagram is shorter than header and tag.
+    pub fn seal(&mut self, number: u64, datagram: &mut [u8]) -> Result<(), SealError> {
+        let epoch = number >> EPOCH_BITS;
+        if epoch != self.current.epoch {
+            self.current = self.secret.epoch(epoch);
+        }
+        ClearHeader { key_id: self.secret.key_id, number }.write(datagram);
+        let (header, rest) = datagram.split_at_mut(CLEAR_HEADER);
+        let (body, tag_room) = rest.split_at_mut(rest.len() - TAG);
+        let nonce = self.current.nonce(number);
+        let tag = self.current.key.seal_in_place_separate_tag(nonce, Aad::from(&*header), body).map_err(|Unspecified| SealError)?;
+        tag_room.copy_from_slice(tag.as_ref());
+        Ok(())
+    }
+}
+
+/// Opens what the other end sent on one lane; keeps the keys of the epochs around the present one.
+pub struct Opener {
+    secret: LaneSecret,
+    epochs: [EpochKey; 3],
+}
+
+impl fmt::Debug for Opener {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.secret.fmt(out)
+    }
+}
+
+impl Opener {
+    /// An opener under this secret.
+    #[must_use]
+    pub fn new(secret: LaneSecret) -> Self {
+        let epochs = [0, 1, 2].map(|epoch| secret.epoch(epoch));
+        Self { secret, epochs }
+    }
+
+    /// What stands in the clear header of datagrams this can open.
+    #[must_use]
+    pub const fn key_id(&self) -> u32 {
+        self.secret.key_id
+    }
+
+    /// Moves on to the epochs around the one of `number`, which has been authenticated.
+    pub fn advance(&mut self, number: u64) {
+        let epoch = number >> EPOCH_BITS;
+        while self.epochs[1].epoch < epoch {
+            let next = self.secret.epoch(self.epochs[2].epoch + 1);
+            self.epochs.rotate_left(1);
+            self.epochs[2] = next;
+        }
+    }
+
+    /// Opens a datagram in place and returns its frame; `None` if it is not authentic or of an epoch out of reach.
+    pub fn open<'a>(&self, header: ClearHeader, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
+        let epoch = header.number >> EPOCH_BITS;
+        let key = self.epochs.iter().find(|key| key.epoch == epoch)?;
+        if header.key_id != self.secret.key_id {
+            return None;
+        }
+        let (clear, sealed) = datagram.split_at_mut_checked(CLEAR_HEADER)?;
+        key.key.open_in_place(key.nonce(header.number), Aad::from(&*clear), sealed).ok().map(|frame| &*frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(cipher: Cipher) -> (Sealer, Opener) {
+        let secret = LaneSecret::derive(&[7; 32], cipher, 3, End::Dialer);
+        (Sealer::new(secret.clone()), Opener::new(secret))
+    }
+
+    fn sealed(sealer: &mut Sealer, number: u64) -> Vec<u8> {
+        let mut datagram = vec![0; CLEAR_HEADER];
+        datagram.extend_from_slice(b"a frame");
+        datagram.resize(datagram.len() + TAG, 0);
+        sealer.seal(number, &mut datagram).unwrap();
+        datagram
+    }
+
+    #[test]
+    fn what_is_sealed_opens_under_every_cipher() {
+        for cipher in [Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::Chacha20Poly1305] {
+            let (mut sealer, opener) = pair(cipher);
+            let mut datagram = sealed(&mut sealer, 9);
+            let header = ClearHeader::read(&datagram).unwrap();
+            assert_eq!(opener.open(header, &mut datagram), Some(&b"a frame"[..]));
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_is_noticed() {
+        let (mut sealer, opener) = pair(Cipher::Aes128Gcm);
+        let good = sealed(&mut sealer, 9);
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x10;
+            if let Ok(header) = ClearHeader::read(&bad) {
+                assert_eq!(opener.open(header, &mut bad), None, "byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_and_directions_have_keys_of_their_own() {
+        let secrets = [(0, End::Dialer), (1, End::Dialer), (0, End::Listener)]
+            .map(|(lane, from)| LaneSecret::derive(&[7; 32], Cipher::Aes128Gcm, lane, from));
+        assert_ne!(secrets[0].secret, secrets[1].secret);
+        assert_ne!(secrets[0].secret, secrets[2].secret);
+    }
+
+    #[test]
+    fn epochs_follow_each_other_and_old_ones_end() {
+        let (mut sealer, mut opener) = pair(Cipher::Aes128Gcm);
+        let mut old = sealed(&mut sealer, 1);
+        for epoch in 1..5_u64 {
+            let mut datagram = sealed(&mut sealer, epoch << EPOCH_BITS);
+            let header = ClearHeader::read(&datagram).unwrap();
+            assert!(opener.open(header, &mut datagram).is_some(), "epoch {epoch}");
+            opener.advance(header.number);
+        }
+        let header = ClearHeader::read(&old).unwrap();
+        assert_eq!(opener.open(header, &mut old), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! The bytes of a datagram: a clear header, and the frame that is sealed behind it. All integers are big-endian.
+//!
+//! ```text
+//! clear, authenticated      sealed                                    tag
+//! 0  version << 4           one frame: data, report, ping or pong     16 bytes
+//! 1  zero (3 bytes)
+//! 4  lane key id
+//! 8  packet number (8)
+//! ```
+
+mod bytes;
+mod data;
+mod probe;
+mod report;
+
+pub use data::{DATA_HEADER, DataHeader};
+pub use probe::{Ping, Pong};
+pub use report::{MOST_RANGES, Page, Report};
+
+use thiserror::Error;
+
+use bytes::Reader;
+
+/// Version of the datagram format.
+pub const VERSION: u8 = 1;
+/// Bytes before the sealed part.
+pub const CLEAR_HEADER: usize = 16;
+/// Bytes of the authentication tag behind the sealed part.
+pub const TAG: usize = 16;
+/// Least and greatest UDP payload a path may have; every path is expected to carry the least.
+pub const LEAST_DATAGRAM: usize = 1_172;
+/// See [`LEAST_DATAGRAM`]; a 9000-byte path less IPv4 and UDP headers.
+pub const MOST_DATAGRAM: usize = 8_972;
+/// Largest offset and length: 48 bits.
+pub const MOST_OFFSET: u64 = (1 << 48) - 1;
+
+const DATA: u8 = 1;
+const REPORT: u8 = 2;
+const PING: u8 = 3;
+const PONG: u8 = 4;
+
+/// Why bytes are not a datagram or a frame of this version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum WireError {
+    /// Fewer bytes than the header or frame needs.
+    #[error("datagram ends early")]
+    Short,
+    /// Another version of the format.
+    #[error("datagram of version {0}, this build knows version {VERSION}")]
+    Version(u8),
+    /// A frame kind or field with no meaning in this version.
+    #[error("datagram has a field with no meaning: {0}")]
+    Field(&'static str),
+}
+
+/// The clear part of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClearHeader {
+    /// Which lane and direction's key sealed this.
+    pub key_id: u32,
+    /// Packet number: unique for the key, never reused.
+    pub number: u64,
+}
+
+impl ClearHeader {
+    /// Writes the header to the first [`CLEAR_HEADER`] bytes.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn write(self, datagram: &mut [u8]) {
+        datagram[..4].copy_from_slice(&[VERSION << 4, 0, 0, 0]);
+        datagram[4..8].copy_from_slice(&self.key_id.to_be_bytes());
+        datagram[8..16].copy_from_slice(&self.number.to_be_bytes());
+    }
+
+    /// Reads the header of a datagram.
+    ///
+    /// # Errors
+    /// If it is too short for header and tag, or of another version.
+    pub fn read(datagram: &[u8]) -> Result<Self, WireError> {
+        if datagram.len() < CLEAR_HEADER + TAG {
+            return Err(WireError::Short);
+        }
+        let mut reader = Reader::new(datagram);
+        let first = reader.u32()?;
+        if first >> 28 != u32::from(VERSION) {
+            return Err(WireError::Version((first >> 28) as u8));
+        }
+        if first & 0x0fff_ffff != 0 {
+            return Err(WireError::Field("reserved header bits"));
+        }
+        Ok(Self { key_id: reader.u32()?, number: reader.u64()? })
+    }
+}
+
+/// What a datagram carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// A region of an object.
+    Data(DataHeader, &'a [u8]),
+    /// What the receiving end of a lane has seen, and its credit.
+    Report(Report),
+    /// A question that is answered at once by a pong, and by a report.
+    Ping(Ping),
+    /// The answer.
+    Pong(Pong),
+}
+
+impl<'a> Frame<'a> {
+    /// Reads the opened part of a datagram.
+    ///
+    /// # Errors
+    /// If it is not a frame of this version.
+    pub fn read(body: &'a [u8]) -> Result<Self, WireError> {
+        let mut reader = Reader::new(body);
+        match reader.u8()? {
+            DATA => DataHeader::read(reader).map(|(header, payload)| Frame::Data(header, payload)),
+            REPORT => Report::read(reader).map(Frame::Report),
+            PING => Ping::read(reader).map(Frame::Ping),
+            PONG => Pong::read(reader).map(Frame::Pong),
+            _ => Err(WireError::Field("frame kind")),
+        }
+    }
+}
