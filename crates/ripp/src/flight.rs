@@ -44,7 +44,8 @@ impl Run {
     fn continues(&self, next: &Self) -> bool {
         let same = (self.region.flow, self.region.object, self.region.resent, self.payload)
             == (next.region.flow, next.region.object, next.region.resent, next.payload);
-        same && self.region.length % self.payload == 0 && self.region.offset + self.region.length == next.region.offset
+        same && self.region.length.is_multiple_of(self.payload)
+            && self.region.offset + self.region.length == next.region.offset
     }
 }
 
@@ -98,7 +99,14 @@ impl Flight {
 
     /// Settles packet numbers `from..to`: those of `missing` (ascending) are lost, the others have arrived. Packet numbers settled before are
     /// passed over.
-    pub fn settle(&mut self, from: u64, to: u64, missing: &[(u64, u64)], mut arrived: impl FnMut(Region), mut lost: impl FnMut(Region)) {
+    pub fn settle(
+        &mut self,
+        from: u64,
+        to: u64,
+        missing: &[(u64, u64)],
+        mut arrived: impl FnMut(Region),
+        mut lost: impl FnMut(Region),
+    ) {
         let mut gaps = missing.iter().copied().peekable();
         while let Some((first, run)) = self.next_run(from, to) {
             let start = first.max(from);
@@ -107,7 +115,8 @@ impl Flight {
             let mut at = start;
             while at < end {
                 while gaps.next_if(|&(gap, count)| gap + count <= at).is_some() {}
-                let (gap_start, gap_end) = gaps.peek().map_or((end, end), |&(gap, count)| (gap.clamp(at, end), (gap + count).min(end)));
+                let (gap_start, gap_end) =
+                    gaps.peek().map_or((end, end), |&(gap, count)| (gap.clamp(at, end), (gap + count).min(end)));
                 if at < gap_start {
                     arrived(run.part(at - first, gap_start - first).region);
                 }
@@ -152,7 +161,9 @@ mod tests {
         Region { flow: 0, object: 1, offset, length, resent: false }
     }
 
-    fn settle(flight: &mut Flight, from: u64, to: u64, missing: &[(u64, u64)]) -> (Vec<(u64, u64)>, Vec<(u64, u64)>) {
+    type Parts = Vec<(u64, u64)>;
+
+    fn settle(flight: &mut Flight, from: u64, to: u64, missing: &[(u64, u64)]) -> (Parts, Parts) {
         let (mut arrived, mut lost) = (Vec::new(), Vec::new());
         let pair = |region: Region| (region.offset, region.length);
         flight.settle(from, to, missing, |region| arrived.push(pair(region)), |region| lost.push(pair(region)));

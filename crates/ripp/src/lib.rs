@@ -4,9 +4,17 @@
 //! [`outbox`] decides which region of which object goes next; [`lane_out`] decides when, and in which datagrams; [`wire`] and [`record`]
 //! make those; [`lane_in`] takes them and reports; [`inbox`] knows what of each object has come. [`rate`] decides how fast.
 
+pub mod control;
 pub mod flight;
+pub mod inbox;
+pub mod lane_in;
+pub mod lane_out;
+pub mod outbox;
 pub mod pacer;
+pub mod rate;
+pub mod receiving;
 pub mod record;
+pub mod sending;
 pub mod spans;
 pub mod time;
 pub mod window;

@@ -74,7 +74,10 @@ pub struct LaneSecret {
 
 impl fmt::Debug for LaneSecret {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("LaneSecret").field("cipher", &self.cipher).field("key_id", &self.key_id).finish_non_exhaustive()
+        out.debug_struct("LaneSecret")
+            .field("cipher", &self.cipher)
+            .field("key_id", &self.key_id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -177,7 +180,11 @@ impl Sealer {
         let (header, rest) = datagram.split_at_mut(CLEAR_HEADER);
         let (body, tag_room) = rest.split_at_mut(rest.len() - TAG);
         let nonce = self.current.nonce(number);
-        let tag = self.current.key.seal_in_place_separate_tag(nonce, Aad::from(&*header), body).map_err(|Unspecified| SealError)?;
+        let tag = self
+            .current
+            .key
+            .seal_in_place_separate_tag(nonce, Aad::from(&*header), body)
+            .map_err(|Unspecified| SealError)?;
         tag_room.copy_from_slice(tag.as_ref());
         Ok(())
     }

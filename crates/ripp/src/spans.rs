@@ -51,7 +51,12 @@ impl Spans {
         }
         let mut merged = (start, end);
         let mut at = start;
-        let first = self.ranges.range(..=start).next_back().filter(|&(_, &old_end)| old_end >= start).map_or(start, |(&old, _)| old);
+        let first = self
+            .ranges
+            .range(..=start)
+            .next_back()
+            .filter(|&(_, &old_end)| old_end >= start)
+            .map_or(start, |(&old, _)| old);
         while let Some((&old_start, &old_end)) = self.ranges.range(first.min(merged.0)..=end).next() {
             if at < old_start {
                 fresh(at, old_start);
@@ -104,7 +109,7 @@ mod tests {
         let mut spans = Spans::default();
         let mut model = [false; 300];
         for _ in 0..2000 {
-            if draws.next().unwrap() % 4 == 0 {
+            if draws.next().unwrap().is_multiple_of(4) {
                 let most = draws.next().unwrap() % 20 + 1;
                 if let Some((start, end)) = spans.take(most) {
                     (start..end).for_each(|at| assert!(std::mem::replace(&mut model[at as usize], false)));
@@ -113,7 +118,8 @@ mod tests {
                 let start = draws.next().unwrap() % 280;
                 let end = start + draws.next().unwrap() % 20;
                 spans.insert(start, end, |from, to| {
-                    (from..to).for_each(|at| assert!(!std::mem::replace(&mut model[at as usize], true), "{at} told twice"));
+                    (from..to)
+                        .for_each(|at| assert!(!std::mem::replace(&mut model[at as usize], true), "{at} told twice"));
                 });
                 (start..end).for_each(|at| assert!(model[at as usize], "{at} not told"));
             }

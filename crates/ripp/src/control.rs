@@ -1,0 +1,263 @@
+//! Messages of the control channel: JSON objects with a `type`, in frames that the channel delimits.
+//!
+//! A message of a type that this build does not know is [`Message::Unknown`] and passed over, and so are fields it does not know: an older and
+//! a newer build understand each other as far as the older does.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::outbox::Mode;
+use crate::record::Cipher;
+
+/// Versions of the protocol that this build speaks, the preferred first.
+pub const VERSIONS: [u32; 1] = [1];
+/// Most bytes of a message.
+pub const MOST_MESSAGE: usize = 64 * 1024;
+/// Most bytes of the name of an object or flow.
+pub const MOST_NAME: usize = 4096;
+/// Most lanes of a session.
+pub const MOST_LANES: u16 = 64;
+
+/// A message of the control channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Message {
+    /// The dialling end's first message.
+    Hello(Hello),
+    /// The listening end's answer.
+    Welcome(Welcome),
+    /// The listening end will have nothing to do with it; the connection ends.
+    Rejected {
+        /// What, and what to do.
+        why: String,
+    },
+    /// The dialling end has settled on how data moves.
+    Ready {
+        /// By datagrams, or by streams because no datagram came through.
+        transport: Transport,
+        /// Bytes of a full datagram, towards the listening end and from it.
+        datagram: (u16, u16),
+        /// Least round-trip time seen, in microseconds.
+        rtt_us: u64,
+    },
+    /// The sending end opens a flow.
+    Flow {
+        /// Its number.
+        flow: u16,
+        /// Its name.
+        name: String,
+        /// What it promises.
+        mode: Mode,
+        /// Its share among the session's flows.
+        weight: u32,
+    },
+    /// The sending end has an object.
+    Offer {
+        /// Its number, never used again in this session and direction.
+        object: u32,
+        /// Its flow.
+        flow: u16,
+        /// Its name.
+        name: String,
+        /// Its bytes.
+        length: u64,
+    },
+    /// The receiving end has a place for it.
+    Accept {
+        /// The object.
+        object: u32,
+    },
+    /// The receiving end does not want it.
+    Refuse {
+        /// The object.
+        object: u32,
+        /// Why.
+        why: String,
+    },
+    /// The sending end has read all of a reliable object.
+    Digest {
+        /// The object.
+        object: u32,
+        /// BLAKE3 of its bytes, in hexadecimal.
+        blake3: String,
+    },
+    /// Everything of an object that will ever come has come.
+    Ended {
+        /// The object.
+        object: u32,
+        /// Bytes that the sending end knows to have arrived.
+        arrived: u64,
+    },
+    /// The receiving end is through with an object.
+    Done {
+        /// The object.
+        object: u32,
+        /// Bytes that it has.
+        arrived: u64,
+        /// Why it is of no use, if it is not.
+        fault: Option<String>,
+    },
+    /// The sending end takes an object back.
+    Cancel {
+        /// The object.
+        object: u32,
+        /// Why.
+        why: String,
+    },
+    /// Nothing but a sign of life.
+    Alive,
+    /// The session ends.
+    Bye {
+        /// Why; empty when all is done.
+        why: String,
+    },
+    /// A message of a later version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// How data moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// Datagrams over UDP.
+    Udp,
+    /// Streams of TLS over TCP.
+    Tcp,
+}
+
+/// The dialling end's first message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Versions it speaks, the preferred first.
+    pub versions: Vec<u32>,
+    /// What the URL says.
+    pub token: Option<String>,
+    /// What is dialled: the name in the URL.
+    pub name: String,
+    /// Joins the session of this number as a further stream, instead of beginning one.
+    #[serde(default)]
+    pub join: Option<String>,
+    /// Lanes it would like.
+    pub lanes: u16,
+    /// Ciphers it knows, the preferred first.
+    pub ciphers: Vec<Cipher>,
+    /// The transport it insists on, if it does.
+    #[serde(default)]
+    pub transport: Option<Transport>,
+    /// What it would like to do, for the program at the other end.
+    #[serde(default)]
+    pub request: String,
+}
+
+/// The listening end's answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The version they speak.
+    pub version: u32,
+    /// The cipher of datagrams.
+    pub cipher: Cipher,
+    /// UDP ports of its lanes.
+    pub ports: Vec<u16>,
+    /// What a further stream joins the session with: known to the two ends only.
+    pub session: String,
+    /// Greatest rate it wants to receive, in bits per second; 0 sets no limit.
+    #[serde(default)]
+    pub most_rate_bps: u64,
+}
+
+/// Bytes that are no message.
+#[derive(Debug, Error)]
+pub enum MessageError {
+    /// Not JSON, or not of the form of its type.
+    #[error("control message not understood: {0}")]
+    Form(#[from] serde_json::Error),
+    /// A field out of bounds.
+    #[error("control message out of bounds: {0}")]
+    Bounds(&'static str),
+}
+
+impl Message {
+    /// The message as bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        #[expect(clippy::expect_used, reason = "plain data without maps always serialises")]
+        serde_json::to_vec(self).expect("plain data")
+    }
+
+    /// Reads a message and checks its bounds.
+    ///
+    /// # Errors
+    /// If it is not a message, or out of bounds.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MessageError> {
+        if bytes.len() > MOST_MESSAGE {
+            return Err(MessageError::Bounds("longer than 64 KiB"));
+        }
+        let message = serde_json::from_slice(bytes)?;
+        match &message {
+            Self::Flow { name, mode, .. } if name.len() > MOST_NAME || !is_sane(*mode) => {
+                Err(MessageError::Bounds("flow"))
+            }
+            Self::Offer { name, length, .. } if name.len() > MOST_NAME || *length > crate::wire::MOST_OFFSET => {
+                Err(MessageError::Bounds("an object has a name of at most 4096 bytes and a length below 2^48"))
+            }
+            Self::Hello(hello) if hello.lanes == 0 || hello.lanes > MOST_LANES => {
+                Err(MessageError::Bounds("1 to 64 lanes"))
+            }
+            Self::Welcome(welcome) if welcome.ports.len() > usize::from(MOST_LANES) => {
+                Err(MessageError::Bounds("lanes"))
+            }
+            _ => Ok(message),
+        }
+    }
+}
+
+fn is_sane(mode: Mode) -> bool {
+    !matches!(mode, Mode::Deadline(limit) if limit > Duration::from_secs(86_400))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_journey() {
+        let messages = [
+            Message::Flow {
+                flow: 3,
+                name: "density".into(),
+                mode: Mode::Deadline(Duration::from_millis(200)),
+                weight: 2,
+            },
+            Message::Offer { object: 7, flow: 3, name: "step 12".into(), length: 1 << 40 },
+            Message::Done { object: 7, arrived: 12, fault: Some("digest differs".into()) },
+            Message::Alive,
+        ];
+        for message in messages {
+            assert_eq!(Message::from_bytes(&message.to_bytes()).unwrap(), message);
+        }
+    }
+
+    #[test]
+    fn later_builds_are_understood_as_far_as_possible() {
+        assert_eq!(Message::from_bytes(br#"{"type":"telepathy","strength":3}"#).unwrap(), Message::Unknown);
+        assert_eq!(
+            Message::from_bytes(br#"{"type":"accept","object":5,"mood":"good"}"#).unwrap(),
+            Message::Accept { object: 5 }
+        );
+    }
+
+    #[test]
+    fn bounds_are_held() {
+        for bad in [
+            r#"{"type":"offer","object":5,"flow":1,"name":"","length":1152921504606846976}"#,
+            r#"{"type":"hello","versions":[1],"token":null,"name":"","lanes":0,"ciphers":[]}"#,
+            r#"{"type":"accept","object":-1}"#,
+            "[",
+        ] {
+            assert!(Message::from_bytes(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The receiving side's objects: what of each has come, and where a datagram's bytes may be written.
+
+use std::collections::HashMap;
+
+use thiserror::Error;
+
+use crate::spans::Spans;
+
+/// Most holes that an object may have: what a peer can make the receiver remember.
+pub const MOST_SPANS: usize = 1 << 17;
+
+/// Why a region is not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// The object is not known yet: it may be announced later, and the region sent again.
+    #[error("object is not known")]
+    Unknown,
+    /// The object is complete or was given up; the region is of no use.
+    #[error("object is closed")]
+    Closed,
+    /// The region reaches beyond the object: the peer is in error.
+    #[error("region beyond the end of its object")]
+    Beyond,
+    /// The object has too many holes; the region may be sent again later.
+    #[error("object has too many holes")]
+    TooManyHoles,
+}
+
+#[derive(Debug)]
+struct ObjectIn {
+    length: u64,
+    claimed: Spans,
+    written: u64,
+}
+
+/// Objects being received.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    objects: HashMap<u32, ObjectIn>,
+}
+
+impl Inbox {
+    /// Expects an object of `length` bytes.
+    pub fn expect(&mut self, object: u32, length: u64) {
+        self.objects.insert(object, ObjectIn { length, claimed: Spans::default(), written: 0 });
+    }
+
+    /// Claims the bytes of a region that nobody claimed before: `fresh` is called with each run of them, as offsets in the object. Whoever
+    /// claims bytes writes them and then calls [`Inbox::written`].
+    ///
+    /// # Errors
+    /// If the region has no place; nothing is claimed then.
+    pub fn claim(&mut self, object: u32, offset: u64, length: u64, fresh: impl FnMut(u64, u64)) -> Result<(), Refusal> {
+        let found = self.objects.get_mut(&object).ok_or(Refusal::Unknown)?;
+        let end = offset.checked_add(length).filter(|&end| end <= found.length).ok_or(Refusal::Beyond)?;
+        if found.claimed.count() >= MOST_SPANS {
+            return Err(Refusal::TooManyHoles);
+        }
+        found.claimed.insert(offset, end, fresh);
+        Ok(())
+    }
+
+    /// `bytes` claimed bytes of an object have been written; true if it is whole now.
+    pub fn written(&mut self, object: u32, bytes: u64) -> bool {
+        let Some(found) = self.objects.get_mut(&object) else { return false };
+        found.written += bytes;
+        found.written == found.length
+    }
+
+    /// Bytes of an object that have been written, and its length.
+    #[must_use]
+    pub fn progress(&self, object: u32) -> Option<(u64, u64)> {
+        self.objects.get(&object).map(|found| (found.written, found.length))
+    }
+
+    /// The parts of an object that have not come, as `(start, end)`.
+    #[must_use]
+    pub fn holes(&self, object: u32) -> Vec<(u64, u64)> {
+        let Some(found) = self.objects.get(&object) else { return Vec::new() };
+        let mut at = 0;
+        let mut holes = Vec::new();
+        for (start, end) in found.claimed.iter().chain([(found.length, found.length)]) {
+            if at < start {
+                holes.push((at, start));
+            }
+            at = end;
+        }
+        holes
+    }
+
+    /// Forgets an object.
+    pub fn close(&mut self, object: u32) {
+        self.objects.remove(&object);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claimed(inbox: &mut Inbox, offset: u64, length: u64) -> Vec<(u64, u64)> {
+        let mut runs = Vec::new();
+        inbox.claim(1, offset, length, |from, to| runs.push((from, to))).unwrap();
+        runs
+    }
+
+    #[test]
+    fn bytes_are_claimed_once_and_counted_once() {
+        let mut inbox = Inbox::default();
+        inbox.expect(1, 100);
+        assert_eq!(claimed(&mut inbox, 40, 20), [(40, 60)]);
+        assert_eq!(claimed(&mut inbox, 30, 50), [(30, 40), (60, 80)]);
+        assert_eq!(inbox.holes(1), [(0, 30), (80, 100)]);
+        assert!(!inbox.written(1, 50));
+        claimed(&mut inbox, 0, 100);
+        assert!(inbox.written(1, 50));
+    }
+
+    #[test]
+    fn regions_without_a_place_are_refused() {
+        let mut inbox = Inbox::default();
+        inbox.expect(1, 100);
+        let mut claim = |object, offset, length| inbox.claim(object, offset, length, |_, _| panic!("claimed"));
+        assert_eq!(claim(2, 0, 1), Err(Refusal::Unknown));
+        assert_eq!(claim(1, 90, 11), Err(Refusal::Beyond));
+        assert_eq!(claim(1, u64::MAX, 2), Err(Refusal::Beyond));
+        inbox.close(1);
+        assert_eq!(inbox.claim(1, 0, 1, |_, _| ()), Err(Refusal::Unknown));
+    }
+}

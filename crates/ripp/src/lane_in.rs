@@ -1,0 +1,285 @@
+//! The receiving half of a lane: opens datagrams, remembers which came, and reports.
+
+use std::time::Duration;
+
+use crate::record::{LaneSecret, Opener};
+use crate::time::{Time, wire_difference_us};
+use crate::window::{ReceiveWindow, Seen, WINDOW};
+use crate::wire::{ClearHeader, Page, Ping, Report};
+
+/// Most reports made at one time.
+const MOST_PAGES: usize = 4;
+const FIRST_INTERVAL: Duration = Duration::from_millis(2);
+const INTERVALS: std::ops::RangeInclusive<u32> = 200..=50_000;
+
+/// What the receiving end allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Credit {
+    /// Datagrams that may be under way.
+    pub datagrams: u64,
+    /// Greatest rate in bits per second; 0 sets no limit.
+    pub most_rate_bps: u64,
+    /// How long an allowance holds.
+    pub lifetime: Duration,
+}
+
+impl Default for Credit {
+    fn default() -> Self {
+        Self { datagrams: WINDOW / 2, most_rate_bps: 0, lifetime: Duration::from_millis(500) }
+    }
+}
+
+/// Datagrams that changed nothing, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rejections {
+    /// Not a datagram of this version, or of another lane.
+    pub malformed: u64,
+    /// Not authentic.
+    pub forged: u64,
+    /// Seen before, or too old to know.
+    pub replayed: u64,
+}
+
+/// An authentic datagram that was not seen before.
+#[derive(Debug)]
+pub struct Opened<'a> {
+    /// Its packet number, to be handed to [`LaneIn::accept`] once its content is in its place.
+    pub number: u64,
+    /// Its frame.
+    pub frame: &'a [u8],
+}
+
+/// What arrived since the last report.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    first: Time,
+    last: Time,
+    /// Bytes that arrived after the first moment.
+    bytes: u64,
+    delay_least: u32,
+    delay_most: u32,
+}
+
+/// The receiving half of a lane.
+#[derive(Debug)]
+pub struct LaneIn {
+    opener: Opener,
+    window: ReceiveWindow,
+    credit: Credit,
+    rejections: Rejections,
+    /// Below this the sender needs no reports.
+    settled: u64,
+    /// Below this everything that is missing counts as lost: it was passed before the last report.
+    judged: u64,
+    /// Ends of the window at the last reports, the oldest first: how long a gap may stay open before it counts.
+    ends: [u64; 2],
+    /// Where the next page begins.
+    cursor: u64,
+    interval: Option<Interval>,
+    echo: Option<(u32, Time)>,
+    bytes: u64,
+    datagrams: u64,
+    marked: u64,
+    kernel_drops: u64,
+    late: u64,
+    busy: u8,
+    report_every: Duration,
+    last_report: Time,
+    /// Something came since the last report, or gaps are not judged yet.
+    owes_report: bool,
+}
+
+impl LaneIn {
+    /// A lane that opens datagrams under `secret`.
+    #[must_use]
+    pub fn new(secret: LaneSecret, credit: Credit, now: Time) -> Self {
+        Self {
+            opener: Opener::new(secret),
+            window: ReceiveWindow::default(),
+            credit,
+            rejections: Rejections::default(),
+            settled: 0,
+            judged: 0,
+            ends: [0; 2],
+            cursor: 0,
+            interval: None,
+            echo: None,
+            bytes: 0,
+            datagrams: 0,
+            marked: 0,
+            kernel_drops: 0,
+            late: 0,
+            busy: 0,
+            report_every: FIRST_INTERVAL,
+            last_report: now,
+            owes_report: false,
+        }
+    }
+
+    /// What stands in the clear header of this lane's datagrams.
+    #[must_use]
+    pub const fn key_id(&self) -> u32 {
+        self.opener.key_id()
+    }
+
+    /// Datagrams that changed nothing.
+    #[must_use]
+    pub const fn rejections(&self) -> Rejections {
+        self.rejections
+    }
+
+    /// Datagrams and bytes of IP packets accepted.
+    #[must_use]
+    pub const fn received(&self) -> (u64, u64) {
+        (self.datagrams, self.bytes)
+    }
+
+    /// Changes what the receiver allows from the next report on.
+    pub fn set_credit(&mut self, credit: Credit) {
+        self.credit = credit;
+    }
+
+    /// Opens a datagram in place. Nothing changes but a count of what was refused.
+    pub fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<Opened<'a>> {
+        let header = ClearHeader::read(datagram).ok().filter(|header| header.key_id == self.opener.key_id());
+        let Some(header) = header else {
+            self.rejections.malformed += 1;
+            return None;
+        };
+        match self.window.look(header.number) {
+            Seen::New => {}
+            Seen::Before | Seen::TooOld => {
+                self.rejections.replayed += 1;
+                return None;
+            }
+            Seen::TooFar => {
+                self.rejections.forged += 1;
+                return None;
+            }
+        }
+        let Some(frame) = self.opener.open(header, datagram) else {
+            self.rejections.forged += 1;
+            return None;
+        };
+        Some(Opened { number: header.number, frame })
+    }
+
+    /// Counts an opened datagram as arrived, `wire_bytes` long as an IP packet. What is not accepted is reported missing, and sent again.
+    pub fn accept(&mut self, now: Time, number: u64, wire_bytes: u64, marked: bool, sent_us: Option<u32>) {
+        if number < self.judged {
+            self.late += 1;
+        }
+        self.window.mark(number);
+        self.opener.advance(number);
+        self.datagrams += 1;
+        self.bytes += wire_bytes;
+        self.marked += u64::from(marked);
+        let Some(sent_us) = sent_us else { return };
+        self.owes_report = true;
+        let delay = now.wire_us().wrapping_sub(sent_us);
+        if self.echo.is_none_or(|(echo, _)| wire_difference_us(sent_us, echo) >= 0) {
+            self.echo = Some((sent_us, now));
+        }
+        match &mut self.interval {
+            Some(interval) => {
+                if now > interval.first {
+                    interval.bytes += wire_bytes;
+                }
+                interval.last = now;
+                if wire_difference_us(delay, interval.delay_least) < 0 {
+                    interval.delay_least = delay;
+                }
+                if wire_difference_us(delay, interval.delay_most) > 0 {
+                    interval.delay_most = delay;
+                }
+            }
+            empty => *empty = Some(Interval { first: now, last: now, bytes: 0, delay_least: delay, delay_most: delay }),
+        }
+    }
+
+    /// Takes note of what a ping says.
+    pub fn on_ping(&mut self, ping: &Ping) {
+        self.settled = self.settled.max(ping.settled.min(self.window.end()));
+        let interval = ping.report_interval_us.clamp(*INTERVALS.start(), *INTERVALS.end());
+        self.report_every = Duration::from_micros(u64::from(interval));
+        self.owes_report = true;
+    }
+
+    /// The kernel has dropped this many of the lane's datagrams in all.
+    pub fn set_kernel_drops(&mut self, drops: u64) {
+        self.kernel_drops = drops;
+    }
+
+    /// Share of its time that the receiving thread was busy, of 255.
+    pub fn set_busy(&mut self, busy: u8) {
+        self.busy = busy;
+    }
+
+    /// When the next report is due: what arrives after a pause is gathered first, so that the report tells how fast it came.
+    #[must_use]
+    pub fn next_report(&self) -> Option<Time> {
+        let from = self.interval.map_or(self.last_report, |interval| interval.first.max(self.last_report));
+        self.owes_report.then(|| from.after(self.report_every))
+    }
+
+    /// Makes the reports that are due, one for each page of what is missing.
+    pub fn report(&mut self, now: Time, mut send: impl FnMut(&Report)) {
+        if self.next_report().is_none_or(|due| due > now) {
+            return;
+        }
+        let mut report = self.summary(now);
+        self.judged = self.ends[0];
+        let start = self.settled.max(self.window.start());
+        let mut from = if self.cursor > start && self.cursor < self.judged { self.cursor } else { start };
+        for _ in 0..MOST_PAGES {
+            report.page = self.page(from);
+            send(&report);
+            from = report.page.to;
+            if from >= self.judged {
+                break;
+            }
+        }
+        self.cursor = from;
+        self.owes_report = self.judged < self.window.end();
+        self.ends = [self.ends[1], self.window.end()];
+        self.last_report = now;
+        self.interval = None;
+    }
+
+    fn page(&self, from: u64) -> Page {
+        let mut missing: Vec<_> = self.window.missing(from, self.judged).take(crate::wire::MOST_RANGES + 1).collect();
+        let mut to = self.judged.max(from);
+        if missing.len() > crate::wire::MOST_RANGES
+            && let Some((first, _)) = missing.pop()
+        {
+            to = first;
+        }
+        Page { from, to, missing }
+    }
+
+    fn summary(&self, now: Time) -> Report {
+        let (echo_us, hold) = self.echo.map_or((0, Duration::ZERO), |(echo, at)| (echo, now.since(at)));
+        let interval =
+            self.interval.unwrap_or(Interval { first: now, last: now, bytes: 0, delay_least: 0, delay_most: 0 });
+        Report {
+            busy: self.busy,
+            interval_us: now.since(self.last_report).as_micros() as u32,
+            highest: self.window.end().saturating_sub(1),
+            echo_us,
+            hold_us: hold.as_micros() as u32,
+            now_us: now.wire_us(),
+            bytes: self.bytes & crate::wire::MOST_OFFSET,
+            marked: self.marked as u32,
+            kernel_drops: self.kernel_drops as u32,
+            late: self.late as u32,
+            delay_least_us: interval.delay_least,
+            delay_most_us: interval.delay_most,
+            span_us: interval.last.since(interval.first).as_micros() as u32,
+            span_bytes: interval.bytes as u32,
+            credit: self.window.end() + self.credit.datagrams,
+            most_rate_bps: self.credit.most_rate_bps,
+            lifetime_ms: self.credit.lifetime.as_millis() as u32,
+            page: Page::default(),
+        }
+    }
+}

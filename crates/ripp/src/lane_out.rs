@@ -1,0 +1,421 @@
+//! The sending half of a lane: decides when the next datagrams leave and what they carry, within rate, credit and window.
+
+mod credit;
+mod rtt;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+pub use rtt::RoundTrip;
+
+use crate::flight::{Flight, Region};
+use crate::outbox::Outbox;
+use crate::pacer::Pacer;
+use crate::rate::{Causes, Controller, RoundMeter, Seen};
+use crate::time::{Time, wire_difference_us};
+use crate::window::WINDOW;
+use crate::wire::{CLEAR_HEADER, DATA_HEADER, Ping, Pong, Report, TAG};
+use credit::CreditLine;
+
+/// Datagrams that leave together at the beginning: their spacing on arrival tells the rate of the path.
+const TRAIN: u64 = 64;
+/// The time of the rate that a burst may hold.
+const BURST: Duration = Duration::from_micros(300);
+const PING_EVERY: std::ops::Range<Duration> = Duration::from_millis(2)..Duration::from_millis(100);
+const IDLE_PING_EVERY: Duration = Duration::from_millis(200);
+
+/// Sizes of a lane's datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// UDP payload of a full datagram.
+    pub datagram: u16,
+    /// Bytes of IP and UDP headers that each adds on the wire.
+    pub headers: u16,
+    /// Most datagrams of one burst.
+    pub burst: u16,
+}
+
+impl Sizes {
+    /// Object bytes in a full datagram.
+    #[must_use]
+    pub const fn payload(self) -> u64 {
+        self.datagram as u64 - (CLEAR_HEADER + DATA_HEADER + TAG) as u64
+    }
+
+    /// Bytes on the wire of a datagram with so many object bytes.
+    #[must_use]
+    pub const fn wire(self, payload: u64) -> u64 {
+        payload + (CLEAR_HEADER + DATA_HEADER + TAG) as u64 + self.headers as u64
+    }
+}
+
+/// What a lane does next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The burst has been filled and is to be sent now.
+    Burst,
+    /// This ping is to be sent now, under this packet number.
+    Ping(u64, Ping),
+    /// Nothing before this time, unless a report or new work comes.
+    Wait(Time),
+}
+
+/// Datagrams to be sent together: all of one size, but perhaps the last.
+#[derive(Debug, Default)]
+pub struct Burst {
+    /// Packet number of the first; the others follow.
+    pub first: u64,
+    /// What they carry, in order. Every region but the last fills its datagrams.
+    pub regions: Vec<Region>,
+    /// Object bytes of a full datagram.
+    pub payload: u64,
+}
+
+impl Burst {
+    /// The datagrams: packet number and region of each.
+    pub fn datagrams(&self) -> impl Iterator<Item = (u64, Region)> + '_ {
+        let payload = self.payload;
+        let cut = move |&region: &Region| {
+            (0..region.length.div_ceil(payload)).map(move |index| {
+                let offset = index * payload;
+                Region { offset: region.offset + offset, length: payload.min(region.length - offset), ..region }
+            })
+        };
+        (self.first..).zip(self.regions.iter().flat_map(cut))
+    }
+}
+
+/// Counts of a lane's sending half since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SentCounts {
+    /// Datagrams of data.
+    pub datagrams: u64,
+    /// Bytes of IP packets.
+    pub wire_bytes: u64,
+    /// Object bytes sent again.
+    pub resent_bytes: u64,
+    /// Datagrams of data that were lost.
+    pub lost: u64,
+    /// Object bytes in them.
+    pub lost_bytes: u64,
+    /// Datagrams of data that arrived.
+    pub arrived: u64,
+    /// Object bytes in them.
+    pub arrived_bytes: u64,
+    /// Times that there was nothing to send.
+    pub starved: u64,
+    /// Times that the receiver's credit held the lane back.
+    pub without_credit: u64,
+}
+
+/// The sending half of a lane.
+#[derive(Debug)]
+pub struct LaneOut {
+    numbers: Arc<AtomicU64>,
+    sizes: Sizes,
+    flight: Flight,
+    pacer: Pacer,
+    controller: Controller,
+    meter: RoundMeter,
+    credit: CreditLine,
+    rtt: RoundTrip,
+    counts: SentCounts,
+    train_sent: bool,
+    last_ping: Time,
+    last_heard: Time,
+    last_spent: Time,
+    was_starved: bool,
+}
+
+impl LaneOut {
+    /// A lane whose packet numbers are drawn from `numbers`, on a path with this round-trip time.
+    #[must_use]
+    pub fn new(numbers: Arc<AtomicU64>, sizes: Sizes, controller: Controller, rtt: Duration, now: Time) -> Self {
+        let debt = match controller {
+            Controller::Fixed(_) => Duration::from_millis(25),
+            Controller::Auto(_) => Duration::from_millis(3),
+        };
+        let mut round_trip = RoundTrip::default();
+        round_trip.note(rtt);
+        Self {
+            numbers,
+            sizes,
+            flight: Flight::default(),
+            pacer: Pacer::new(controller.rate_bps(), debt, now),
+            train_sent: matches!(controller, Controller::Fixed(_)),
+            controller,
+            meter: RoundMeter::default(),
+            credit: CreditLine::first(now),
+            rtt: round_trip,
+            counts: SentCounts::default(),
+            last_ping: now,
+            last_heard: now,
+            last_spent: now,
+            was_starved: false,
+        }
+    }
+
+    /// Counts since the lane began.
+    #[must_use]
+    pub const fn counts(&self) -> &SentCounts {
+        &self.counts
+    }
+
+    /// Round-trip times seen.
+    #[must_use]
+    pub const fn rtt(&self) -> &RoundTrip {
+        &self.rtt
+    }
+
+    /// The rate now, in bits of IP packets per second.
+    #[must_use]
+    pub const fn rate_bps(&self) -> u64 {
+        self.pacer.rate_bps()
+    }
+
+    /// What limited its rounds.
+    #[must_use]
+    pub fn causes(&self) -> &Causes {
+        self.controller.causes()
+    }
+
+    /// The controller, to be asked about what it found.
+    #[must_use]
+    pub const fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// Queueing delay of the last report, in seconds.
+    #[must_use]
+    pub fn queue_s(&self) -> f64 {
+        self.meter.last_queue_s()
+    }
+
+    /// When the other end was last heard of.
+    #[must_use]
+    pub const fn last_heard(&self) -> Time {
+        self.last_heard
+    }
+
+    /// Something is under way.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        !self.flight.is_empty()
+    }
+
+    /// Sizes of datagrams from here on.
+    #[must_use]
+    pub const fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    /// Changes the size of datagrams from here on.
+    pub fn set_sizes(&mut self, sizes: Sizes) {
+        self.sizes = sizes;
+    }
+
+    /// Decides what to do now; fills `burst` if that is to send one.
+    pub fn turn(&mut self, now: Time, outbox: &mut Outbox, burst: &mut Burst) -> Turn {
+        if let Some(ping) = self.due_ping(now, outbox) {
+            return ping;
+        }
+        let ping_at = self.next_ping(outbox);
+        let Some(most) = self.most_datagrams(now) else {
+            self.pacer.rest(now);
+            return Turn::Wait(ping_at);
+        };
+        let due = self.pacer.next();
+        if due > now {
+            return Turn::Wait(due.min(ping_at));
+        }
+        self.fill(now, outbox, burst, most);
+        if burst.regions.is_empty() {
+            self.counts.starved += u64::from(!std::mem::replace(&mut self.was_starved, true));
+            self.pacer.rest(now);
+            return Turn::Wait(ping_at);
+        }
+        if self.was_starved {
+            self.counts.starved += 1;
+            self.was_starved = false;
+        }
+        Turn::Burst
+    }
+
+    fn most_datagrams(&mut self, now: Time) -> Option<u64> {
+        let next = self.numbers.load(Ordering::Relaxed);
+        let settled = self.flight.first().unwrap_or(next);
+        let window = (WINDOW / 2).saturating_sub(next - settled);
+        let credit = self.credit.datagrams(now, next);
+        let most_bytes =
+            self.controller.most_under_way(self.rtt.least().as_secs_f64()).max(TRAIN * self.sizes.payload());
+        let path = most_bytes.saturating_sub(self.flight.bytes()) / self.sizes.payload();
+        if credit == 0 {
+            self.counts.without_credit += 1;
+        }
+        let burst = if self.train_sent { self.burst_datagrams(now) } else { TRAIN };
+        let most = burst.min(u64::from(self.sizes.burst)).min(window).min(credit).min(path);
+        (most > 0).then_some(most)
+    }
+
+    fn burst_datagrams(&self, now: Time) -> u64 {
+        let rate = self.allowed_bps(now);
+        let bytes = (u128::from(rate) * BURST.as_micros() / 8_000_000) as u64;
+        (bytes / self.sizes.wire(self.sizes.payload())).clamp(1, u64::from(self.sizes.burst))
+    }
+
+    /// The rate the controller, the receiver's limit and the age of its credit allow.
+    fn allowed_bps(&self, now: Time) -> u64 {
+        self.credit.limit(now, self.controller.rate_bps())
+    }
+
+    fn fill(&mut self, now: Time, outbox: &mut Outbox, burst: &mut Burst, most: u64) {
+        let payload = self.sizes.payload();
+        burst.regions.clear();
+        burst.payload = payload;
+        let mut datagrams = 0;
+        let mut wire = 0;
+        while datagrams < most {
+            let Some(region) = outbox.next(now, (most - datagrams) * payload) else { break };
+            let count = region.length.div_ceil(payload);
+            datagrams += count;
+            wire += region.length + count * self.sizes.wire(0);
+            burst.regions.push(region);
+            if !region.length.is_multiple_of(payload) {
+                break;
+            }
+        }
+        if datagrams == 0 {
+            return;
+        }
+        burst.first = self.numbers.fetch_add(datagrams, Ordering::Relaxed);
+        let mut number = burst.first;
+        for &region in &burst.regions {
+            number += self.flight.add(number, region, payload);
+            self.counts.resent_bytes += if region.resent { region.length } else { 0 };
+        }
+        self.account(now, datagrams, wire);
+    }
+
+    fn account(&mut self, now: Time, datagrams: u64, wire: u64) {
+        self.counts.datagrams += datagrams;
+        self.counts.wire_bytes += wire;
+        self.last_spent = now;
+        self.pacer.set_rate(self.allowed_bps(now));
+        let train = !self.train_sent;
+        self.pacer.spend(now, wire);
+        if train {
+            // The train's sequel leaves at the first rate; a burst as long as the train is allowed once.
+            self.train_sent = self.counts.datagrams >= TRAIN;
+            if !self.train_sent {
+                self.pacer = Pacer::new(self.pacer.rate_bps(), self.pacer.most_debt(), now);
+            }
+        }
+    }
+
+    fn next_ping(&self, outbox: &Outbox) -> Time {
+        let busy = !self.flight.is_empty() || outbox.has_work();
+        let every =
+            if busy { (self.rtt.smooth() / 2).clamp(PING_EVERY.start, PING_EVERY.end) } else { IDLE_PING_EVERY };
+        // A peer that has fallen silent is asked ever more rarely.
+        let silence = self.last_ping.since(self.last_heard) / 4;
+        self.last_ping.after(every.max(silence.min(IDLE_PING_EVERY)))
+    }
+
+    fn due_ping(&mut self, now: Time, outbox: &Outbox) -> Option<Turn> {
+        if self.next_ping(outbox) > now {
+            return None;
+        }
+        self.last_ping = now;
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        Some(Turn::Ping(number, self.ping(now, number)))
+    }
+
+    /// The ping to be sent under packet number `number`.
+    fn ping(&self, now: Time, number: u64) -> Ping {
+        let report_every = (self.rtt.least() / 16).clamp(Duration::from_micros(500), Duration::from_millis(10));
+        Ping {
+            size: (CLEAR_HEADER + Ping::LEAST + TAG) as u32,
+            sent_us: now.wire_us(),
+            challenge: number,
+            settled: self.flight.first().unwrap_or(number),
+            report_interval_us: report_every.as_micros() as u32,
+        }
+    }
+
+    /// Takes a report of the receiving end.
+    pub fn on_report(&mut self, now: Time, report: &Report, outbox: &mut Outbox) {
+        self.last_heard = now;
+        self.credit.renew(now, report);
+        self.note_round_trip(now, report);
+        self.settle(now, report, outbox);
+        self.note_train(report);
+        let seen = Seen {
+            least_rtt: self.rtt.least(),
+            next_number: self.numbers.load(Ordering::Relaxed),
+            paced_bps: self.controller.rate_bps(),
+            sent_bytes: self.counts.wire_bytes,
+            lost: self.counts.lost,
+            arrived: self.counts.arrived,
+            starved: self.counts.starved + u64::from(self.was_starved),
+        };
+        if let Some(round) = self.meter.on_report(now, report, seen) {
+            self.controller.on_round(now, &round);
+        }
+        self.meter.set_pace(self.controller.rate_bps());
+        self.pacer.set_rate(self.allowed_bps(now));
+    }
+
+    fn note_round_trip(&mut self, now: Time, report: &Report) {
+        let elapsed = wire_difference_us(now.wire_us(), report.echo_us);
+        let rtt = i64::from(elapsed) - i64::from(report.hold_us);
+        if report.echo_us != 0 && rtt >= 0 {
+            self.rtt.note(Duration::from_micros(rtt.cast_unsigned()));
+        }
+    }
+
+    fn settle(&mut self, now: Time, report: &Report, outbox: &mut Outbox) {
+        let payload = self.sizes.payload();
+        let counts = &mut self.counts;
+        let (mut arrived, mut lost) = (Vec::new(), Vec::new());
+        let page = &report.page;
+        self.flight.settle(
+            page.from,
+            page.to,
+            &page.missing,
+            |region| arrived.push(region),
+            |region| lost.push(region),
+        );
+        for region in arrived {
+            counts.arrived += region.length.div_ceil(payload);
+            counts.arrived_bytes += region.length;
+            outbox.arrived(region);
+        }
+        for region in lost {
+            counts.lost += region.length.div_ceil(payload);
+            counts.lost_bytes += region.length;
+            outbox.lost(now, region);
+        }
+    }
+
+    fn note_train(&mut self, report: &Report) {
+        let datagram = self.sizes.wire(self.sizes.payload());
+        if report.span_us > 0 && u64::from(report.span_bytes) >= TRAIN / 4 * datagram {
+            self.controller.on_train(f64::from(report.span_bytes) * 8e6 / f64::from(report.span_us));
+        }
+    }
+
+    /// Takes the answer to a ping.
+    pub fn on_pong(&mut self, now: Time, pong: &Pong) {
+        self.last_heard = now;
+        let rtt = i64::from(wire_difference_us(now.wire_us(), pong.sent_us)) - i64::from(pong.hold_us);
+        if rtt >= 0 {
+            self.rtt.note(Duration::from_micros(rtt.cast_unsigned()));
+        }
+    }
+
+    /// Gives up the lane: what was under way on it is to be sent on others.
+    pub fn abandon(&mut self, now: Time, outbox: &mut Outbox) {
+        self.flight.abandon(|region| outbox.lost(now, region));
+    }
+}

@@ -1,0 +1,44 @@
+//! What the receiver allows, and for how long.
+
+use std::time::Duration;
+
+use crate::time::Time;
+use crate::wire::Report;
+
+/// Datagrams that may be sent before the first report.
+const FIRST: u64 = 1 << 16;
+const FIRST_LIFETIME: Duration = Duration::from_secs(2);
+/// Longest lifetime that a receiver can give: silence ends sending.
+const MOST_LIFETIME: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub(super) struct CreditLine {
+    below: u64,
+    most_bps: u64,
+    renewed: Time,
+    lifetime: Duration,
+}
+
+impl CreditLine {
+    pub(super) fn first(now: Time) -> Self {
+        Self { below: FIRST, most_bps: 0, renewed: now, lifetime: FIRST_LIFETIME }
+    }
+
+    pub(super) fn renew(&mut self, now: Time, report: &Report) {
+        self.below = self.below.max(report.credit);
+        self.most_bps = report.most_rate_bps;
+        self.renewed = now;
+        self.lifetime = Duration::from_millis(u64::from(report.lifetime_ms)).min(MOST_LIFETIME);
+    }
+
+    /// Datagrams that may be sent now, when the next packet number is `next`.
+    pub(super) fn datagrams(&self, now: Time, next: u64) -> u64 {
+        if now.since(self.renewed) >= self.lifetime { 0 } else { self.below.saturating_sub(next) }
+    }
+
+    /// The rate that is allowed of `bps`: no more than the receiver's limit, and half in the second half of the credit's life.
+    pub(super) fn limit(&self, now: Time, bps: u64) -> u64 {
+        let most = if self.most_bps == 0 { bps } else { bps.min(self.most_bps) };
+        if now.since(self.renewed) > self.lifetime / 2 { (most / 2).max(1) } else { most }
+    }
+}

@@ -1,0 +1,323 @@
+//! The sending side's objects: which region of which object goes next, and when an object is settled.
+//!
+//! Nothing of an object is kept but how far it got and what is to be sent again: lost bytes are read from their source anew.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::flight::Region;
+use crate::spans::Spans;
+use crate::time::Time;
+
+/// What a flow promises of its objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Every byte arrives, or an error says why.
+    Reliable,
+    /// Lost bytes are sent again until this long after the object was offered.
+    Deadline(Duration),
+    /// Lost bytes stay lost.
+    Lossy,
+}
+
+/// An object of which every byte has arrived or been given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// The object.
+    pub object: u32,
+    /// Bytes that arrived.
+    pub arrived: u64,
+    /// Bytes given up.
+    pub given_up: u64,
+}
+
+#[derive(Debug)]
+struct ObjectOut {
+    flow: u16,
+    length: u64,
+    /// First byte that was never sent.
+    fresh: u64,
+    repair: Spans,
+    arrived: u64,
+    given_up: u64,
+    expires: Option<Time>,
+    open: bool,
+}
+
+impl ObjectOut {
+    fn is_late(&self, now: Time) -> bool {
+        self.expires.is_some_and(|expires| now >= expires)
+    }
+
+    fn give_up_rest(&mut self) {
+        self.given_up += self.length - self.fresh + self.repair.covered();
+        self.fresh = self.length;
+        self.repair.clear();
+    }
+
+    fn settled(&self) -> bool {
+        self.arrived + self.given_up == self.length
+    }
+}
+
+#[derive(Debug)]
+struct FlowOut {
+    mode: Mode,
+    weight: u64,
+    /// Bytes served, divided by the weight.
+    served: u64,
+    /// Objects in the order they were offered.
+    queue: VecDeque<u32>,
+}
+
+/// Objects to be sent, by flow.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    flows: BTreeMap<u16, FlowOut>,
+    objects: HashMap<u32, ObjectOut>,
+    /// Objects with something to send again, oldest first.
+    repairs: VecDeque<u32>,
+    settled: Vec<Settled>,
+}
+
+const WEIGHT_UNIT: u64 = 1024;
+
+impl Outbox {
+    /// Opens a flow; among flows that have something to send, bytes are shared by weight (1 at least).
+    pub fn open_flow(&mut self, flow: u16, mode: Mode, weight: u32) {
+        let weight = u64::from(weight.max(1));
+        self.flows.insert(flow, FlowOut { mode, weight, served: 0, queue: VecDeque::new() });
+    }
+
+    /// Adds an object of `length` bytes to a flow. Nothing of it is sent before [`Outbox::open`].
+    pub fn offer(&mut self, object: u32, flow: u16, length: u64, now: Time) {
+        let floor = self.flows.values().filter(|flow| !flow.queue.is_empty()).map(|flow| flow.served).min();
+        let Some(home) = self.flows.get_mut(&flow) else { return };
+        if home.queue.is_empty() {
+            home.served = home.served.max(floor.unwrap_or(0));
+        }
+        let expires = match home.mode {
+            Mode::Deadline(limit) => Some(now.after(limit)),
+            Mode::Reliable | Mode::Lossy => None,
+        };
+        home.queue.push_back(object);
+        let repair = Spans::default();
+        self.objects.insert(
+            object,
+            ObjectOut { flow, length, fresh: 0, repair, arrived: 0, given_up: 0, expires, open: false },
+        );
+    }
+
+    /// The receiver is ready for the object.
+    pub fn open(&mut self, object: u32) {
+        if let Some(found) = self.objects.get_mut(&object) {
+            found.open = true;
+            self.settle_if_done(object);
+        }
+    }
+
+    /// Drops an object: nothing more of it is sent, and it never settles.
+    pub fn cancel(&mut self, object: u32) {
+        if let Some(found) = self.objects.remove(&object)
+            && let Some(flow) = self.flows.get_mut(&found.flow)
+        {
+            flow.queue.retain(|&queued| queued != object);
+        }
+    }
+
+    /// Objects that have settled since the last call.
+    pub fn take_settled(&mut self) -> Vec<Settled> {
+        std::mem::take(&mut self.settled)
+    }
+
+    /// Something could be sent now.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        let open = |object: &u32| self.objects.get(object).is_some_and(|found| found.open);
+        self.repairs.iter().any(open) || self.flows.values().any(|flow| flow.queue.iter().any(open))
+    }
+
+    /// Objects that are not settled, open or not.
+    #[must_use]
+    pub fn unsettled(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Bytes of an object that have arrived, and its length.
+    #[must_use]
+    pub fn progress(&self, object: u32) -> Option<(u64, u64)> {
+        self.objects.get(&object).map(|found| (found.arrived, found.length))
+    }
+
+    /// The next region to send, of at most `most` bytes: what was lost first, then the flow that is furthest behind its share.
+    pub fn next(&mut self, now: Time, most: u64) -> Option<Region> {
+        self.next_repair(now, most).or_else(|| self.next_fresh(now, most))
+    }
+
+    fn next_repair(&mut self, now: Time, most: u64) -> Option<Region> {
+        while let Some(&object) = self.repairs.front() {
+            if let Some(found) = self.objects.get_mut(&object) {
+                if found.is_late(now) {
+                    self.give_up(object);
+                } else if let Some((start, end)) = found.repair.take(most) {
+                    return Some(Region { flow: found.flow, object, offset: start, length: end - start, resent: true });
+                }
+            }
+            self.repairs.pop_front();
+        }
+        None
+    }
+
+    fn next_fresh(&mut self, now: Time, most: u64) -> Option<Region> {
+        loop {
+            let objects = &self.objects;
+            let first_open = |flow: &FlowOut| {
+                flow.queue.iter().position(|object| objects.get(object).is_some_and(|found| found.open))
+            };
+            let ready = self.flows.iter().filter_map(|(&id, flow)| Some((flow.served, id, first_open(flow)?)));
+            let (_, flow_id, position) = ready.min()?;
+            let object = *self.flows.get(&flow_id)?.queue.get(position)?;
+            let found = self.objects.get_mut(&object)?;
+            let late = found.is_late(now);
+            let length = most.min(found.length - found.fresh);
+            let region = Region { flow: flow_id, object, offset: found.fresh, length, resent: false };
+            found.fresh += length;
+            let sent_all = found.fresh == found.length;
+            let flow = self.flows.get_mut(&flow_id)?;
+            if late || sent_all {
+                flow.queue.remove(position);
+            }
+            if late {
+                if let Some(found) = self.objects.get_mut(&object) {
+                    found.fresh = region.offset;
+                }
+                self.give_up(object);
+            } else if length > 0 {
+                flow.served += length * WEIGHT_UNIT / flow.weight;
+                return Some(region);
+            }
+        }
+    }
+
+    /// A region has arrived.
+    pub fn arrived(&mut self, region: Region) {
+        if let Some(found) = self.objects.get_mut(&region.object) {
+            found.arrived += region.length;
+            self.settle_if_done(region.object);
+        }
+    }
+
+    /// A region was lost: it is sent again where the flow's mode asks for it.
+    pub fn lost(&mut self, now: Time, region: Region) {
+        let Some(found) = self.objects.get_mut(&region.object) else { return };
+        let lossy = self.flows.get(&found.flow).is_some_and(|flow| flow.mode == Mode::Lossy);
+        if lossy || found.is_late(now) {
+            found.given_up += region.length;
+            self.settle_if_done(region.object);
+        } else {
+            if found.repair.is_empty() {
+                self.repairs.push_back(region.object);
+            }
+            found.repair.insert(region.offset, region.offset + region.length, |_, _| {});
+        }
+    }
+
+    fn give_up(&mut self, object: u32) {
+        if let Some(found) = self.objects.get_mut(&object) {
+            found.give_up_rest();
+            self.settle_if_done(object);
+        }
+    }
+
+    fn settle_if_done(&mut self, object: u32) {
+        let Some(found) = self.objects.get(&object) else { return };
+        if found.open && found.settled() {
+            self.settled.push(Settled { object, arrived: found.arrived, given_up: found.given_up });
+            self.cancel(object);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outbox(mode: Mode, lengths: &[u64]) -> Outbox {
+        let mut outbox = Outbox::default();
+        outbox.open_flow(0, mode, 1);
+        for (object, &length) in lengths.iter().enumerate() {
+            outbox.offer(object as u32, 0, length, Time::ZERO);
+            outbox.open(object as u32);
+        }
+        outbox
+    }
+
+    #[test]
+    fn lost_bytes_go_before_fresh_ones() {
+        let mut outbox = outbox(Mode::Reliable, &[1000]);
+        let first = outbox.next(Time::ZERO, 300).unwrap();
+        outbox.lost(Time::ZERO, Region { offset: 100, length: 50, ..first });
+        let again = outbox.next(Time::ZERO, 300).unwrap();
+        assert_eq!((again.offset, again.length, again.resent), (100, 50, true));
+        assert_eq!(outbox.next(Time::ZERO, 300).unwrap().offset, 300);
+    }
+
+    #[test]
+    fn an_object_settles_when_every_byte_has_arrived() {
+        let mut outbox = outbox(Mode::Reliable, &[100, 0]);
+        assert_eq!(outbox.take_settled(), [Settled { object: 1, arrived: 0, given_up: 0 }]);
+        let region = outbox.next(Time::ZERO, 1000).unwrap();
+        outbox.lost(Time::ZERO, region);
+        assert!(outbox.take_settled().is_empty());
+        let region = outbox.next(Time::ZERO, 1000).unwrap();
+        outbox.arrived(region);
+        assert_eq!(outbox.take_settled(), [Settled { object: 0, arrived: 100, given_up: 0 }]);
+        assert!(!outbox.has_work() && outbox.unsettled() == 0);
+    }
+
+    #[test]
+    fn late_and_lossy_objects_are_given_up() {
+        let mut lossy = outbox(Mode::Lossy, &[100]);
+        let region = lossy.next(Time::ZERO, 1000).unwrap();
+        lossy.lost(Time::ZERO, region);
+        assert_eq!(lossy.take_settled(), [Settled { object: 0, arrived: 0, given_up: 100 }]);
+
+        let mut late = outbox(Mode::Deadline(Duration::from_millis(5)), &[100, 80]);
+        let region = late.next(Time::ZERO, 60).unwrap();
+        late.arrived(Region { length: 10, ..region });
+        late.lost(Time::ZERO, Region { offset: 10, length: 50, ..region });
+        assert_eq!(late.next(Time::from_ns(5_000_000), 60), None);
+        let settled =
+            [Settled { object: 0, arrived: 10, given_up: 90 }, Settled { object: 1, arrived: 0, given_up: 80 }];
+        assert_eq!(late.take_settled(), settled);
+    }
+
+    #[test]
+    fn flows_share_by_weight() {
+        let mut outbox = Outbox::default();
+        for (flow, weight) in [(0, 1), (1, 3)] {
+            outbox.open_flow(flow, Mode::Reliable, weight);
+            outbox.offer(u32::from(flow), flow, 1_000_000, Time::ZERO);
+            outbox.open(u32::from(flow));
+        }
+        let mut served = [0; 2];
+        for _ in 0..400 {
+            let region = outbox.next(Time::ZERO, 1000).unwrap();
+            served[usize::from(region.flow)] += region.length;
+        }
+        assert_eq!(served, [100_000, 300_000]);
+    }
+
+    #[test]
+    fn an_object_that_waits_for_its_receiver_does_not_hold_up_the_next() {
+        let mut outbox = outbox(Mode::Reliable, &[]);
+        outbox.offer(5, 0, 10, Time::ZERO);
+        outbox.offer(6, 0, 10, Time::ZERO);
+        outbox.open(6);
+        assert_eq!(outbox.next(Time::ZERO, 10).unwrap().object, 6);
+        assert_eq!(outbox.next(Time::ZERO, 10), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! How fast: a fixed rate on a declared path, or a controller that finds the rate.
+
+mod auto;
+mod cause;
+mod fixed;
+mod round;
+
+pub use auto::Auto;
+pub use cause::{Cause, Causes};
+pub use fixed::Fixed;
+pub use round::{Round, RoundMeter, Seen};
+
+use crate::time::Time;
+
+/// Decides the rate of a lane, once a round trip.
+#[derive(Debug)]
+pub enum Controller {
+    /// A rate that is kept, for paths of one's own.
+    Fixed(Fixed),
+    /// A rate that is found, and shared.
+    Auto(Box<Auto>),
+}
+
+impl Controller {
+    /// Bits of IP packets per second to send at.
+    #[must_use]
+    pub fn rate_bps(&self) -> u64 {
+        match self {
+            Self::Fixed(fixed) => fixed.rate_bps(),
+            Self::Auto(auto) => auto.rate_bps(),
+        }
+    }
+
+    /// Most bytes under way, for a least round-trip time in seconds.
+    #[must_use]
+    pub fn most_under_way(&self, least_rtt_s: f64) -> u64 {
+        match self {
+            Self::Fixed(_) => u64::MAX,
+            Self::Auto(auto) => auto.most_under_way(least_rtt_s),
+        }
+    }
+
+    /// Learns from what a round trip showed.
+    pub fn on_round(&mut self, now: Time, round: &Round) {
+        match self {
+            Self::Fixed(fixed) => fixed.on_round(now, round),
+            Self::Auto(auto) => auto.on_round(now, round),
+        }
+    }
+
+    /// Learns from the arrival of a train of datagrams that left together: bits per second between its first and last.
+    pub fn on_train(&mut self, train_bps: f64) {
+        if let Self::Auto(auto) = self {
+            auto.on_train(train_bps);
+        }
+    }
+
+    /// What the rounds so far were limited by.
+    #[must_use]
+    pub fn causes(&self) -> &Causes {
+        match self {
+            Self::Fixed(fixed) => fixed.causes(),
+            Self::Auto(auto) => auto.causes(),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The controller that finds the rate.
+//!
+//! It starts from the rate at which a train of datagrams arrived, and doubles until a queue shows. Then it sends at the rate the path was seen to
+//! deliver, and asks for more by small probes that grow while they succeed. A queue that stands is drained, and the rate set to what was
+//! delivered meanwhile: that is what the path carries. A queue that does not drain is somebody else's: then the rate is shared, by additive
+//! increase and multiplicative decrease. Loss without a queue changes nothing, unless a trial at a lower rate shows that it was ours.
+
+use super::{Cause, Causes, Round};
+use crate::time::Time;
+
+/// Gains of probes that follow each other with success.
+const PROBES: [f64; 4] = [1.08, 1.25, 1.5, 2.0];
+/// Rounds from one probe that failed to the next: at first, and at most.
+const PROBE_EVERY: (u32, u32) = (5, 20);
+/// Loss above which, without a queue, a trial tells whether it is ours.
+const TRIAL_LOSS: f64 = 0.03;
+/// Share of the rate that remains after a congestion loss on a shared path.
+const BACK_OFF: f64 = 0.7;
+/// How fast a share grows, per second.
+const SHARE_GROWTH: f64 = 0.03;
+/// Rounds that a queue stands in spite of draining before the path counts as shared.
+const STANDING_ROUNDS: u32 = 4;
+const LEAST_BPS: f64 = 100_000.0;
+const MOST_BPS: f64 = 400e9;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// Doubling.
+    Start { expected_bps: Option<f64> },
+    /// At the rate the path delivers; rounds until the next probe.
+    Hold { rounds: u32 },
+    /// Probe `index` is being sent.
+    Probe { index: usize },
+    /// Its datagrams arrive.
+    Judge { index: usize },
+    /// Less is sent, to see whether the loss was ours: the loss before, and rounds until the answer.
+    Trial { loss: f64, rounds: u32 },
+    /// The path is shared: rounds until a back-off may follow another.
+    Share { hold: u32, clear: u32 },
+}
+
+/// The controller that finds the rate.
+#[derive(Debug)]
+pub struct Auto {
+    phase: Phase,
+    /// What the path is taken to carry, in bits per second of IP packets.
+    path_bps: f64,
+    rate_bps: f64,
+    most_bps: f64,
+    /// Loss that does not depend on the rate.
+    random_loss: f64,
+    queue_before_s: f64,
+    standing: u32,
+    failed_probes: u32,
+    causes: Causes,
+}
+
+impl Auto {
+    /// A controller that begins at `first_bps` and never exceeds `most_bps`.
+    #[must_use]
+    pub fn new(first_bps: u64, most_bps: Option<u64>) -> Self {
+        let most_bps = most_bps.map_or(MOST_BPS, |most| most as f64).max(LEAST_BPS);
+        let rate_bps = (first_bps as f64).clamp(LEAST_BPS, most_bps);
+        Self {
+            phase: Phase::Start { expected_bps: None },
+            path_bps: rate_bps,
+            rate_bps,
+            most_bps,
+            random_loss: 0.0,
+            queue_before_s: 0.0,
+            standing: 0,
+            failed_probes: 0,
+            causes: Causes::default(),
+        }
+    }
+
+    pub(super) fn rate_bps(&self) -> u64 {
+        self.rate_bps as u64
+    }
+
+    pub(super) const fn causes(&self) -> &Causes {
+        &self.causes
+    }
+
+    pub(super) fn most_under_way(&self, least_rtt_s: f64) -> u64 {
+        let round_trips = if matches!(self.phase, Phase::Start { .. }) { 3.0 } else { 2.0 };
+        // A little more than round trips alone, for receivers that answer late.
+        (self.rate_bps.max(self.path_bps) / 8.0 * (least_rtt_s * round_trips + 0.02)) as u64
+    }
+
+    pub(super) fn on_train(&mut self, train_bps: f64) {
+        if let Phase::Start { expected_bps: expected @ None } = &mut self.phase {
+            *expected = Some(train_bps);
+            self.set_rate(self.rate_bps.max(train_bps * 0.5));
+        }
+    }
+
+    pub(super) fn on_round(&mut self, _now: Time, round: &Round) {
+        let threshold = queue_threshold(round.least_rtt_s);
+        let queued = round.queue_s > threshold;
+        if !queued && round.kernel_drops == 0 && round.loss < TRIAL_LOSS.max(2.0 * self.random_loss) {
+            self.random_loss += 0.1 * (round.loss - self.random_loss);
+        }
+        let cause = self.cause(round, queued);
+        self.causes.count(cause);
+        match (self.phase, cause) {
+            (Phase::Start { .. }, _) => self.start(round, queued),
+            (_, Cause::Receiver) => self.spare_receiver(round),
+            (Phase::Share { hold, clear }, _) => self.share(round, threshold, hold, clear),
+            (Phase::Trial { loss, rounds }, _) => self.judge_trial(round, loss, rounds),
+            (_, Cause::Policer) => self.try_less(round),
+            _ if queued => self.drain(round, threshold),
+            (_, Cause::Source | Cause::Sender) => self.hold(PROBE_EVERY.0),
+            (Phase::Hold { rounds }, _) => self.wait(rounds),
+            (Phase::Probe { index }, _) => self.let_probe_arrive(index),
+            (Phase::Judge { index }, _) => self.judge_probe(round, index),
+        }
+        self.queue_before_s = round.last_queue_s;
+    }
+
+    fn cause(&self, round: &Round, queued: bool) -> Cause {
+        let excess = round.loss > TRIAL_LOSS.max(2.0 * self.random_loss + 0.01);
+        if round.kernel_drops > 0 || (round.busy > 0.97 && queued) {
+            Cause::Receiver
+        } else if matches!(self.phase, Phase::Share { .. }) {
+            Cause::Shared
+        } else if queued {
+            Cause::Queue
+        } else if excess && round.delivered_bps < 0.98 * round.paced_bps {
+            Cause::Policer
+        } else if round.source_limited {
+            Cause::Source
+        } else if round.sent_bps < 0.85 * round.paced_bps {
+            Cause::Sender
+        } else if round.loss > 0.0 {
+            Cause::RandomLoss
+        } else {
+            Cause::Rate
+        }
+    }
+
+    fn start(&mut self, round: &Round, queued: bool) {
+        let Phase::Start { expected_bps } = self.phase else { return };
+        if queued || round.loss > 0.1 || round.marked > 0.1 || round.kernel_drops > 0 {
+            self.path_bps = round.delivered_bps;
+            self.hold(2);
+            self.drain_excess(round, queue_threshold(round.least_rtt_s));
+            return;
+        }
+        if round.source_limited || round.sent_bps < 0.5 * round.paced_bps {
+            return;
+        }
+        let next = self.rate_bps * 2.0;
+        match expected_bps {
+            Some(expected) if self.rate_bps < expected && next >= expected => self.set_rate(expected),
+            Some(expected) if next > expected && round.delivered_bps > 0.9 * expected => {
+                self.path_bps = self.rate_bps;
+                self.hold(0);
+            }
+            Some(expected) if self.rate_bps >= expected && round.paced_bps < 0.9 * self.rate_bps => {}
+            _ => self.set_rate(next),
+        }
+    }
+
+    fn spare_receiver(&mut self, round: &Round) {
+        self.path_bps = (round.delivered_bps * 0.95).min(self.path_bps);
+        self.failed_probes += 1;
+        self.hold(self.probe_distance());
+    }
+
+    /// A queue stood through the round: the path carries what was delivered, and the queue is drained.
+    fn drain(&mut self, round: &Round, threshold: f64) {
+        let should_drain = round.seconds * (1.0 - round.paced_bps / self.path_bps).max(0.0);
+        let did_drain = self.queue_before_s - round.last_queue_s;
+        self.standing = if did_drain < 0.3 * should_drain || should_drain == 0.0 { self.standing + 1 } else { 0 };
+        if self.standing >= STANDING_ROUNDS {
+            self.standing = 0;
+            self.path_bps = self.path_bps.min(round.delivered_bps * 1.05);
+            self.phase = Phase::Share { hold: 0, clear: 0 };
+            self.set_rate(self.path_bps);
+            return;
+        }
+        if matches!(self.phase, Phase::Probe { .. } | Phase::Judge { .. }) {
+            self.failed_probes += 1;
+        }
+        let carried = round.delivered_bps / (1.0 - self.random_loss);
+        if carried < 0.98 * round.paced_bps || carried > self.path_bps {
+            self.path_bps = carried;
+        }
+        self.hold(self.probe_distance());
+        self.drain_excess(round, threshold);
+    }
+
+    /// Sends so much less for a round that half of the threshold remains of the queue.
+    fn drain_excess(&mut self, round: &Round, threshold: f64) {
+        let excess = (round.last_queue_s - threshold / 2.0).max(0.0);
+        let share = 1.0 - excess / (round.seconds + round.last_queue_s).max(1e-3);
+        self.set_rate(self.path_bps * share.clamp(0.4, 1.0));
+    }
+
+    fn hold(&mut self, rounds: u32) {
+        self.phase = Phase::Hold { rounds };
+        self.set_rate(self.path_bps);
+    }
+
+    fn wait(&mut self, rounds: u32) {
+        self.standing = 0;
+        if rounds > 0 {
+            self.hold(rounds - 1);
+        } else {
+            self.probe(0);
+        }
+    }
+
+    fn probe(&mut self, index: usize) {
+        self.phase = Phase::Probe { index };
+        self.set_rate(self.path_bps * PROBES[index.min(PROBES.len() - 1)]);
+    }
+
+    fn let_probe_arrive(&mut self, index: usize) {
+        self.phase = Phase::Judge { index };
+        self.set_rate(self.path_bps);
+    }
+
+    fn judge_probe(&mut self, round: &Round, index: usize) {
+        let carried = round.delivered_bps / (1.0 - self.random_loss);
+        let asked = round.paced_bps / self.path_bps;
+        if asked > 1.02 && carried > self.path_bps * (1.0 + (asked - 1.0) * 0.6) {
+            self.failed_probes = 0;
+            self.path_bps = carried.min(round.paced_bps);
+            self.probe(index + 1);
+        } else {
+            self.failed_probes += 1;
+            self.hold(self.probe_distance());
+        }
+    }
+
+    fn probe_distance(&self) -> u32 {
+        (PROBE_EVERY.0 << self.failed_probes.min(4)).min(PROBE_EVERY.1)
+    }
+
+    fn try_less(&mut self, round: &Round) {
+        self.phase = Phase::Trial { loss: round.loss, rounds: 2 };
+        self.set_rate(round.delivered_bps * 0.97);
+    }
+
+    fn judge_trial(&mut self, round: &Round, loss: f64, rounds: u32) {
+        if rounds > 0 {
+            self.phase = Phase::Trial { loss, rounds: rounds - 1 };
+        } else if round.loss < loss / 3.0 {
+            self.path_bps = round.delivered_bps.max(self.rate_bps);
+            self.failed_probes += 1;
+            self.hold(self.probe_distance());
+        } else {
+            self.random_loss = round.loss;
+            self.hold(self.probe_distance());
+        }
+    }
+
+    fn share(&mut self, round: &Round, threshold: f64, hold: u32, clear: u32) {
+        let clear = if round.queue_s < threshold / 2.0 { clear + 1 } else { 0 };
+        let congested = (round.loss > 2.0 * self.random_loss + 0.002 && round.last_queue_s > threshold / 2.0)
+            || round.marked > 0.01;
+        if clear >= 3 {
+            self.failed_probes = 0;
+            self.hold(0);
+        } else if congested && hold == 0 {
+            self.path_bps = self.path_bps.min(round.delivered_bps) * BACK_OFF;
+            self.phase = Phase::Share { hold: 3, clear };
+        } else {
+            self.path_bps *= 1.0 + SHARE_GROWTH * round.seconds;
+            self.phase = Phase::Share { hold: hold.saturating_sub(1), clear };
+        }
+        self.set_rate(self.path_bps);
+    }
+
+    fn set_rate(&mut self, bps: f64) {
+        self.path_bps = self.path_bps.clamp(LEAST_BPS, self.most_bps);
+        self.rate_bps = bps.clamp(LEAST_BPS, self.most_bps);
+    }
+}
+
+/// Standing delay above which a queue counts as one: a share of the round trip, but never less than schedulers make up.
+fn queue_threshold(least_rtt_s: f64) -> f64 {
+    (least_rtt_s / 10.0).clamp(0.003, 0.015)
+}

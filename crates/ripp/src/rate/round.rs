@@ -1,0 +1,188 @@
+//! What one round trip showed: the signals a controller decides on, gathered from reports.
+
+use std::time::Duration;
+
+use crate::time::{Time, wire_difference_us};
+use crate::wire::Report;
+
+/// A round lasts at least this long: shorter ones say more of schedulers than of paths.
+const LEAST_ROUND: Duration = Duration::from_millis(8);
+/// The least one-way delay is that of this long at most, lest a route's change be taken for a queue for ever.
+const BASE_MEMORY: Duration = Duration::from_secs(10);
+
+/// What one round trip showed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Round {
+    /// How long it lasted.
+    pub seconds: f64,
+    /// Least round-trip time known.
+    pub least_rtt_s: f64,
+    /// Rate at which its datagrams were to be sent, in bits per second.
+    pub paced_bps: f64,
+    /// Rate at which they were sent.
+    pub sent_bps: f64,
+    /// Rate at which they arrived, by the receiver's clock.
+    pub delivered_bps: f64,
+    /// Least delay above the least known, in seconds: the queue that stood through the round.
+    pub queue_s: f64,
+    /// That of its last report.
+    pub last_queue_s: f64,
+    /// Share of its datagrams that were lost.
+    pub loss: f64,
+    /// Share that was marked congestion-experienced.
+    pub marked: f64,
+    /// Datagrams dropped by the receiver's kernel.
+    pub kernel_drops: u32,
+    /// Share of its time that the receiving thread was busy.
+    pub busy: f64,
+    /// There was not enough to send.
+    pub source_limited: bool,
+}
+
+/// What the sending half of a lane knows when a report comes.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Least round-trip time.
+    pub least_rtt: Duration,
+    /// Next packet number.
+    pub next_number: u64,
+    /// The present rate.
+    pub paced_bps: u64,
+    /// Bytes of IP packets sent in all.
+    pub sent_bytes: u64,
+    /// Datagrams of data that were lost and that arrived, in all.
+    pub lost: u64,
+    /// See `lost`.
+    pub arrived: u64,
+    /// Times the source had nothing to send, in all.
+    pub starved: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: Time,
+    /// The round ends when this packet number is reported.
+    number: u64,
+    seen: Seen,
+    receiver_us: u32,
+    bytes: u64,
+    marked: u32,
+    kernel_drops: u32,
+}
+
+/// Cuts the reports of a lane into rounds.
+#[derive(Debug, Default)]
+pub struct RoundMeter {
+    start: Option<Mark>,
+    /// How the round before was sent: its datagrams are those that arrive in this one.
+    sent: (f64, f64, bool),
+    base: Option<Base>,
+    queue_us: Option<u32>,
+    last_queue_us: u32,
+    busy: u8,
+}
+
+/// Least `arrival - send time`, in two halves of the memory.
+#[derive(Clone, Copy, Debug)]
+struct Base {
+    now: u32,
+    before: u32,
+    since: Time,
+}
+
+impl Base {
+    fn least(&self) -> u32 {
+        earlier(self.now, self.before)
+    }
+
+    fn note(&mut self, now: Time, delay: u32) {
+        if now.since(self.since) > BASE_MEMORY / 2 {
+            *self = Self { now: delay, before: self.now, since: now };
+        }
+        self.now = earlier(self.now, delay);
+    }
+}
+
+fn earlier(a: u32, b: u32) -> u32 {
+    if wire_difference_us(a, b) < 0 { a } else { b }
+}
+
+impl RoundMeter {
+    /// Queueing delay of the last report, in seconds.
+    #[must_use]
+    pub fn last_queue_s(&self) -> f64 {
+        f64::from(self.last_queue_us) * 1e-6
+    }
+
+    /// The rate from here on: that of the round that has just begun.
+    pub fn set_pace(&mut self, paced_bps: u64) {
+        if let Some(start) = &mut self.start {
+            start.seen.paced_bps = paced_bps;
+        }
+    }
+
+    /// Takes a report; gives the round that it ends, if it ends one.
+    pub fn on_report(&mut self, now: Time, report: &Report, seen: Seen) -> Option<Round> {
+        self.note_delay(now, report);
+        let mark = Mark {
+            at: now,
+            number: seen.next_number,
+            seen,
+            receiver_us: report.now_us,
+            bytes: report.bytes,
+            marked: report.marked,
+            kernel_drops: report.kernel_drops,
+        };
+        let Some(start) = self.start else {
+            self.start = Some(mark);
+            return None;
+        };
+        if report.highest < start.number || now.since(start.at) < LEAST_ROUND {
+            return None;
+        }
+        self.start = Some(mark);
+        self.finish(&start, &mark)
+    }
+
+    fn note_delay(&mut self, now: Time, report: &Report) {
+        self.busy = self.busy.max(report.busy);
+        if (report.delay_least_us, report.delay_most_us) == (0, 0) {
+            return;
+        }
+        let delay = report.delay_least_us;
+        let base = self.base.get_or_insert(Base { now: delay, before: delay, since: now });
+        base.note(now, delay);
+        let queue = delay.wrapping_sub(base.least());
+        self.last_queue_us = queue;
+        self.queue_us = Some(self.queue_us.map_or(queue, |least| least.min(queue)));
+    }
+
+    fn finish(&mut self, start: &Mark, end: &Mark) -> Option<Round> {
+        let receiver_s = f64::from(end.receiver_us.wrapping_sub(start.receiver_us)) * 1e-6;
+        let seconds = end.at.since(start.at).as_secs_f64();
+        if receiver_s <= 0.0 {
+            return None;
+        }
+        let bits = |bytes: u64| bytes as f64 * 8.0;
+        let lost = end.seen.lost - start.seen.lost;
+        let settled = (lost + end.seen.arrived - start.seen.arrived).max(1) as f64;
+        let sent_bps = bits(end.seen.sent_bytes - start.seen.sent_bytes) / seconds;
+        let sent = (start.seen.paced_bps as f64, sent_bps, end.seen.starved > start.seen.starved);
+        let (paced_bps, sent_bps, source_limited) = std::mem::replace(&mut self.sent, sent);
+        let round = Round {
+            seconds,
+            least_rtt_s: end.seen.least_rtt.as_secs_f64(),
+            paced_bps,
+            sent_bps,
+            delivered_bps: bits(end.bytes.wrapping_sub(start.bytes) & crate::wire::MOST_OFFSET) / receiver_s,
+            queue_s: f64::from(self.queue_us.take().unwrap_or(self.last_queue_us)) * 1e-6,
+            last_queue_s: self.last_queue_s(),
+            loss: lost as f64 / settled,
+            marked: f64::from(end.marked.wrapping_sub(start.marked)) / settled,
+            kernel_drops: end.kernel_drops.wrapping_sub(start.kernel_drops),
+            busy: f64::from(std::mem::take(&mut self.busy)) / 255.0,
+            source_limited,
+        };
+        (paced_bps > 0.0).then_some(round)
+    }
+}

@@ -1,0 +1,248 @@
+//! The receiving end of a session: objects offered, accepted, filled, verified and done.
+
+use std::collections::HashMap;
+
+use thiserror::Error;
+
+use crate::control::Message;
+use crate::inbox::{Inbox, Refusal};
+use crate::outbox::Mode;
+
+/// Most objects that a peer may have on offer or in progress.
+pub const MOST_OBJECTS: usize = 1 << 16;
+
+/// Most flows that a peer may open.
+pub const MOST_FLOWS: usize = 1024;
+
+/// What the receiving end is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReceiveEvent {
+    /// An object is on offer: it waits for [`Receiving::accept`] or [`Receiving::refuse`].
+    Offered {
+        /// Its number.
+        object: u32,
+        /// Name of its flow.
+        flow: String,
+        /// Its name.
+        name: String,
+        /// Its bytes.
+        length: u64,
+        /// What its flow promises.
+        mode: Mode,
+    },
+    /// Every byte is written, and this is what the sender says they are: to be verified, then [`Receiving::finish`].
+    Whole {
+        /// The object.
+        object: u32,
+        /// BLAKE3 that the sender computed, in hexadecimal; none for flows that may lose bytes.
+        blake3: Option<String>,
+    },
+    /// Nothing more will come of an object that is not whole; then [`Receiving::finish`].
+    Ended {
+        /// The object.
+        object: u32,
+        /// Where bytes are missing, as `(start, end)`.
+        holes: Vec<(u64, u64)>,
+    },
+    /// The sender took the object back.
+    Cancelled {
+        /// The object.
+        object: u32,
+        /// Why.
+        why: String,
+    },
+}
+
+/// The peer broke the protocol: the session ends.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Breach {
+    /// A flow's number again, or too many flows.
+    #[error("the sender opened flow {0} twice, or more than {MOST_FLOWS}")]
+    FlowAgain(u16),
+    /// An object in a flow that does not exist.
+    #[error("the sender offered an object in flow {0}, which it has not opened")]
+    NoFlow(u16),
+    /// An object's number again.
+    #[error("the sender offered object {0} twice or out of order")]
+    ObjectAgain(u32),
+    /// A digest that is none.
+    #[error("the sender gave object {0} a digest that is not 64 hexadecimal digits")]
+    Digest(u32),
+}
+
+#[derive(Debug)]
+struct Expected {
+    length: u64,
+    mode: Mode,
+    accepted: bool,
+    whole: bool,
+    ended: bool,
+    told: bool,
+    blake3: Option<String>,
+}
+
+/// The receiving end.
+#[derive(Debug, Default)]
+pub struct Receiving {
+    inbox: Inbox,
+    flows: HashMap<u16, (String, Mode)>,
+    objects: HashMap<u32, Expected>,
+    /// Numbers below were offered once: objects are offered in ascending order.
+    next_object: u64,
+    messages: Vec<Message>,
+    events: Vec<ReceiveEvent>,
+}
+
+impl Receiving {
+    /// Takes a message of the sending end; others are passed over.
+    ///
+    /// # Errors
+    /// If the peer breaks the protocol.
+    pub fn on_message(&mut self, message: Message) -> Result<(), Breach> {
+        match message {
+            Message::Flow { flow, name, mode, .. } => self.on_flow(flow, name, mode),
+            Message::Offer { object, flow, name, length } => self.on_offer(object, flow, name, length),
+            Message::Digest { object, blake3 } => self.on_digest(object, blake3),
+            Message::Ended { object, .. } => {
+                if let Some(found) = self.objects.get_mut(&object) {
+                    found.ended = true;
+                    self.tell_if_over(object);
+                }
+                Ok(())
+            }
+            Message::Cancel { object, why } => {
+                if self.objects.remove(&object).is_some() {
+                    self.inbox.close(object);
+                    self.events.push(ReceiveEvent::Cancelled { object, why });
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn on_flow(&mut self, flow: u16, name: String, mode: Mode) -> Result<(), Breach> {
+        if self.flows.len() >= MOST_FLOWS || self.flows.insert(flow, (name, mode)).is_some() {
+            return Err(Breach::FlowAgain(flow));
+        }
+        Ok(())
+    }
+
+    fn on_offer(&mut self, object: u32, flow: u16, name: String, length: u64) -> Result<(), Breach> {
+        let (flow, mode) = self.flows.get(&flow).cloned().ok_or(Breach::NoFlow(flow))?;
+        if u64::from(object) < self.next_object {
+            return Err(Breach::ObjectAgain(object));
+        }
+        self.next_object = u64::from(object) + 1;
+        if self.objects.len() >= MOST_OBJECTS {
+            let why = format!("{MOST_OBJECTS} objects are in progress already");
+            self.messages.push(Message::Refuse { object, why });
+            return Ok(());
+        }
+        let expected =
+            Expected { length, mode, accepted: false, whole: false, ended: false, told: false, blake3: None };
+        self.objects.insert(object, expected);
+        self.events.push(ReceiveEvent::Offered { object, flow, name, length, mode });
+        Ok(())
+    }
+
+    fn on_digest(&mut self, object: u32, blake3: String) -> Result<(), Breach> {
+        if blake3.len() != 64 || !blake3.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(Breach::Digest(object));
+        }
+        if let Some(found) = self.objects.get_mut(&object) {
+            found.blake3 = Some(blake3);
+            self.tell_if_over(object);
+        }
+        Ok(())
+    }
+
+    /// The caller has a place for the object.
+    pub fn accept(&mut self, object: u32) {
+        let Some(found) = self.objects.get_mut(&object).filter(|found| !found.accepted) else { return };
+        found.accepted = true;
+        found.whole = found.length == 0;
+        self.inbox.expect(object, found.length);
+        self.messages.push(Message::Accept { object });
+        self.tell_if_over(object);
+    }
+
+    /// The caller does not want the object, or can no longer take it.
+    pub fn refuse(&mut self, object: u32, why: &str) {
+        if self.objects.remove(&object).is_some() {
+            self.inbox.close(object);
+            self.messages.push(Message::Refuse { object, why: why.to_owned() });
+        }
+    }
+
+    /// Claims what is new of a region; see [`Inbox::claim`].
+    ///
+    /// # Errors
+    /// If the region has no place.
+    pub fn claim(&mut self, object: u32, offset: u64, length: u64, fresh: impl FnMut(u64, u64)) -> Result<(), Refusal> {
+        if !self.objects.contains_key(&object) && u64::from(object) < self.next_object {
+            return Err(Refusal::Closed);
+        }
+        self.inbox.claim(object, offset, length, fresh)
+    }
+
+    /// `bytes` claimed bytes have been written.
+    pub fn written(&mut self, object: u32, bytes: u64) {
+        if self.inbox.written(object, bytes)
+            && let Some(found) = self.objects.get_mut(&object)
+        {
+            found.whole = true;
+            self.tell_if_over(object);
+        }
+    }
+
+    /// The caller is through with an object: it has `arrived` bytes of it, or found a fault.
+    pub fn finish(&mut self, object: u32, arrived: u64, fault: Option<String>) {
+        if self.objects.remove(&object).is_some() {
+            self.inbox.close(object);
+            self.messages.push(Message::Done { object, arrived, fault });
+        }
+    }
+
+    /// Bytes of an object that have been written, and its length.
+    #[must_use]
+    pub fn progress(&self, object: u32) -> Option<(u64, u64)> {
+        self.inbox.progress(object)
+    }
+
+    /// Objects on offer or in progress.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Messages to be sent to the other end, in order.
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// What happened since the last call.
+    pub fn take_events(&mut self) -> Vec<ReceiveEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Something is waiting to be taken.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        !self.messages.is_empty() || !self.events.is_empty()
+    }
+
+    fn tell_if_over(&mut self, object: u32) {
+        let Some(found) = self.objects.get_mut(&object).filter(|found| found.accepted && !found.told) else { return };
+        let reliable = found.mode == Mode::Reliable;
+        let whole = found.whole && (!reliable || found.blake3.is_some());
+        if whole {
+            found.told = true;
+            self.events.push(ReceiveEvent::Whole { object, blake3: found.blake3.clone() });
+        } else if found.ended && !reliable {
+            found.told = true;
+            let holes = self.inbox.holes(object);
+            self.events.push(ReceiveEvent::Ended { object, holes });
+        }
+    }
+}

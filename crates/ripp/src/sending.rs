@@ -1,0 +1,163 @@
+//! The sending end of a session: flows and objects, from the offer to the receiver's word that it is done.
+
+use std::collections::HashMap;
+
+use thiserror::Error;
+
+use crate::control::Message;
+use crate::outbox::{Mode, Outbox};
+use crate::time::Time;
+
+/// How an object ended at the sender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendEvent {
+    /// The receiver has a place for the object: it is being sent.
+    Accepted {
+        /// The object.
+        object: u32,
+    },
+    /// The receiver is through with the object and has this much of it.
+    Done {
+        /// The object.
+        object: u32,
+        /// Bytes that arrived.
+        arrived: u64,
+    },
+    /// The object failed.
+    Failed {
+        /// The object.
+        object: u32,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A message that the sending end did not expect: the session ends.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the receiver spoke of object {0}, which was not offered")]
+pub struct NotOffered(pub u32);
+
+/// The sending end.
+#[derive(Debug, Default)]
+pub struct Sending {
+    /// What lanes draw from.
+    pub outbox: Outbox,
+    flows: Vec<Mode>,
+    next_object: u32,
+    /// Objects offered and not ended, with their modes.
+    live: HashMap<u32, Mode>,
+    messages: Vec<Message>,
+    events: Vec<SendEvent>,
+}
+
+impl Sending {
+    /// Opens a flow and returns its number; `None` if there are 65,536 already.
+    pub fn open_flow(&mut self, name: &str, mode: Mode, weight: u32) -> Option<u16> {
+        let flow = u16::try_from(self.flows.len()).ok()?;
+        self.flows.push(mode);
+        self.outbox.open_flow(flow, mode, weight);
+        self.messages.push(Message::Flow { flow, name: name.to_owned(), mode, weight });
+        Some(flow)
+    }
+
+    /// Offers an object and returns its number; `None` if the flow does not exist or the numbers are used up.
+    pub fn offer(&mut self, flow: u16, name: &str, length: u64, now: Time) -> Option<u32> {
+        let mode = *self.flows.get(usize::from(flow))?;
+        let object = self.next_object;
+        self.next_object = self.next_object.checked_add(1)?;
+        self.live.insert(object, mode);
+        self.outbox.offer(object, flow, length, now);
+        self.messages.push(Message::Offer { object, flow, name: name.to_owned(), length });
+        Some(object)
+    }
+
+    /// All of a reliable object has been read, and this is the BLAKE3 of it, in hexadecimal.
+    pub fn digest(&mut self, object: u32, blake3: String) {
+        if self.live.contains_key(&object) {
+            self.messages.push(Message::Digest { object, blake3 });
+        }
+    }
+
+    /// Takes an object back.
+    pub fn cancel(&mut self, object: u32, why: &str) {
+        if self.live.remove(&object).is_some() {
+            self.outbox.cancel(object);
+            self.messages.push(Message::Cancel { object, why: why.to_owned() });
+            self.events.push(SendEvent::Failed { object, why: why.to_owned() });
+        }
+    }
+
+    /// Takes a message of the receiving end; others are passed over.
+    ///
+    /// # Errors
+    /// If it speaks of an object that was never offered.
+    pub fn on_message(&mut self, message: &Message) -> Result<(), NotOffered> {
+        match message {
+            Message::Accept { object } => self.accepted(*object),
+            Message::Refuse { object, why } | Message::Done { object, fault: Some(why), .. } => self.fail(*object, why),
+            Message::Done { object, arrived, fault: None } => self.done(*object, *arrived),
+            _ => Ok(()),
+        }
+    }
+
+    fn accepted(&mut self, object: u32) -> Result<(), NotOffered> {
+        if self.is_live(object)? {
+            self.outbox.open(object);
+            self.events.push(SendEvent::Accepted { object });
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, object: u32, arrived: u64) -> Result<(), NotOffered> {
+        if self.is_live(object)? {
+            self.end(object);
+            self.events.push(SendEvent::Done { object, arrived });
+        }
+        Ok(())
+    }
+
+    /// Tells the receiver of objects that have settled without being whole; to be called after reports.
+    pub fn on_settled(&mut self) {
+        for settled in self.outbox.take_settled() {
+            if self.live.get(&settled.object).is_some_and(|&mode| mode != Mode::Reliable) {
+                self.messages.push(Message::Ended { object: settled.object, arrived: settled.arrived });
+            }
+        }
+    }
+
+    /// Messages to be sent to the other end, in order.
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// What happened since the last call.
+    pub fn take_events(&mut self) -> Vec<SendEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Objects offered and not ended.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.live.len()
+    }
+
+    fn is_live(&self, object: u32) -> Result<bool, NotOffered> {
+        if object >= self.next_object {
+            return Err(NotOffered(object));
+        }
+        Ok(self.live.contains_key(&object))
+    }
+
+    fn fail(&mut self, object: u32, why: &str) -> Result<(), NotOffered> {
+        if self.is_live(object)? {
+            self.end(object);
+            self.events.push(SendEvent::Failed { object, why: why.to_owned() });
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, object: u32) {
+        self.live.remove(&object);
+        self.outbox.cancel(object);
+    }
+}
