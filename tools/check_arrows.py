@@ -10,6 +10,7 @@ MAY_IMPORT = {
     "render": {"volume"},
     "pipeline": {"volume", "volume-io", "render"},
     "portal": {"pipeline"},
+    "testbed": set(),
     "cli": {"pipeline", "portal"},
 }
 PREFIX = "visapult-"
