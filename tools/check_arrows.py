@@ -8,10 +8,12 @@ MAY_IMPORT = {
     "volume": set(),
     "volume-io": {"volume"},
     "render": {"volume"},
-    "pipeline": {"volume", "volume-io", "render"},
+    "ripp": set(),
+    "ripp-net": {"ripp"},
+    "pipeline": {"volume", "volume-io", "render", "ripp-net"},
     "portal": {"pipeline"},
     "testbed": set(),
-    "cli": {"pipeline", "portal"},
+    "cli": {"pipeline", "portal", "ripp-net"},
 }
 PREFIX = "visapult-"
 

@@ -1,0 +1,109 @@
+//! Reaches a listener: name, TCP and TLS within one deadline.
+
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFd;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, Connection};
+
+use super::handshake::Handshake;
+use super::{ControlError, ControlLink, wait_until};
+use crate::identity::Identity;
+use crate::tls;
+use crate::trust::Trust;
+use crate::url::RippUrl;
+
+/// Names that have very many addresses are not tried for ever.
+const MAX_ADDRESSES: usize = 8;
+
+pub(super) fn dial(
+    url: &RippUrl,
+    trust: &Trust,
+    identity: Option<&Identity>,
+    timeout: Duration,
+) -> Result<ControlLink, ControlError> {
+    let deadline = Instant::now() + timeout;
+    let late = || ControlError::TimedOut { peer: url.authority(), after: timeout };
+    let addresses = resolve(url, deadline, &late)?;
+    if let Trust::InsecureLoopback = trust {
+        if let Some(elsewhere) = addresses.iter().find(|address| !address.ip().to_canonical().is_loopback()) {
+            return Err(ControlError::NotLoopback(*elsewhere));
+        }
+        let (stream, peer) = connect(url, &addresses, deadline, &late)?;
+        return ControlLink::plain(stream, peer);
+    }
+    let config = Arc::new(tls::client_config(trust, identity)?);
+    let name = server_name(url, trust)?;
+    let (stream, peer) = connect(url, &addresses, deadline, &late)?;
+    let connection = Connection::from(ClientConnection::new(config, name)?);
+    let mut handshake = Handshake::new(stream, peer, url.authority(), connection, deadline)?;
+    while !handshake.advance()? {
+        let mut watched = [PollFd::new(&handshake.stream, handshake.interest())];
+        if !wait_until(&mut watched, Some(deadline))? {
+            return Err(late());
+        }
+    }
+    handshake.finish()
+}
+
+/// A resolver may take longer than we have, so it does so elsewhere.
+fn resolve(url: &RippUrl, deadline: Instant, late: &dyn Fn() -> ControlError) -> Result<Vec<SocketAddr>, ControlError> {
+    if let Ok(ip) = url.host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, url.port)]);
+    }
+    let (answer, answered) = mpsc::sync_channel(1);
+    let (host, port) = (url.host.clone(), url.port);
+    thread::Builder::new().name("ripp-resolve".to_owned()).spawn(move || {
+        let found = (host.as_str(), port).to_socket_addrs().map(|found| found.take(MAX_ADDRESSES).collect());
+        // Nobody listens any more when the deadline has passed.
+        let _ = answer.send(found);
+    })?;
+    let found: Vec<_> =
+        answered.recv_timeout(deadline.saturating_duration_since(Instant::now())).map_err(|_| late())?.map_err(
+            |cause: std::io::Error| ControlError::Unresolved { peer: url.authority(), cause: cause.to_string() },
+        )?;
+    if found.is_empty() {
+        return Err(ControlError::Unresolved { peer: url.authority(), cause: "it has no address".to_owned() });
+    }
+    Ok(found)
+}
+
+fn connect(
+    url: &RippUrl,
+    addresses: &[SocketAddr],
+    deadline: Instant,
+    late: &dyn Fn() -> ControlError,
+) -> Result<(TcpStream, SocketAddr), ControlError> {
+    let mut last = None;
+    for (tried, address) in addresses.iter().enumerate() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // What one address does not use, the next ones have.
+        let share = left / (addresses.len() - tried) as u32;
+        if share.is_zero() {
+            return Err(late());
+        }
+        match TcpStream::connect_timeout(address, share) {
+            Ok(stream) => return Ok((stream, *address)),
+            Err(cause) => last = Some(cause),
+        }
+    }
+    match last {
+        Some(cause) if cause.kind() != std::io::ErrorKind::TimedOut => {
+            Err(ControlError::Unreachable { peer: url.authority(), cause })
+        }
+        _ => Err(late()),
+    }
+}
+
+fn server_name(url: &RippUrl, trust: &Trust) -> Result<ServerName<'static>, ControlError> {
+    match ServerName::try_from(url.host.clone()) {
+        Ok(name) => Ok(name),
+        // The name is not looked at, so one that certificates cannot bear does no harm.
+        Err(_) if matches!(trust, Trust::Pinned(_)) => Ok(ServerName::from(IpAddr::from([0, 0, 0, 0]))),
+        Err(cause) => Err(ControlError::Unresolved { peer: url.authority(), cause: cause.to_string() }),
+    }
+}

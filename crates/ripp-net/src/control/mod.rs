@@ -1,0 +1,157 @@
+//! The control link: messages in order over TLS 1.3, and the secrets that lanes are sealed with.
+//!
+//! Invariant: a peer that is slow, silent or hostile costs bounded memory and never keeps another from being served.
+
+mod channel;
+mod dial;
+mod error;
+mod frame;
+mod handshake;
+mod listener;
+mod pump;
+mod queue;
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, Timespec, poll};
+use rustls::Connection;
+
+pub use error::{CloseReason, ControlError};
+pub use frame::MAX_MESSAGE_BYTES;
+pub use listener::{ControlListener, MAX_CONNECTING, Security};
+pub use queue::{ControlEvent, ControlReceiver, ControlSender, MAX_QUEUED};
+
+use crate::identity::Identity;
+use crate::trust::Trust;
+use crate::url::RippUrl;
+use channel::{Channel, locked};
+
+/// The protocol's name in TLS (RFC 7301).
+pub const ALPN: &[u8] = b"ripp/1";
+
+/// A connection that has passed its handshake and has not yet carried a message.
+pub struct ControlLink {
+    stream: TcpStream,
+    peer: SocketAddr,
+    local: SocketAddr,
+    secure: Option<Arc<Mutex<Connection>>>,
+    peer_certified: bool,
+}
+
+/// Derives keys from the session's secrets (RFC 8446, 7.5); both ends derive the same. Cloneable, and usable while messages flow.
+#[derive(Clone)]
+pub struct KeyExporter(Arc<Mutex<Connection>>);
+
+impl ControlLink {
+    /// Reaches the listener of `url`: finding its address, TCP and TLS take at most `timeout` in all. `identity` is shown if the
+    /// listener asks for a certificate; the URL's token is the caller's to send.
+    ///
+    /// # Errors
+    /// [`ControlError`], which names the case.
+    pub fn dial(
+        url: &RippUrl,
+        trust: &Trust,
+        identity: Option<&Identity>,
+        timeout: Duration,
+    ) -> Result<Self, ControlError> {
+        dial::dial(url, trust, identity, timeout)
+    }
+
+    fn sealed(stream: TcpStream, peer: SocketAddr, connection: Connection) -> Result<Self, ControlError> {
+        // Of a listener it is known anyway; of a dialer TLS has verified whatever it has shown.
+        let peer_certified = connection.peer_certificates().is_some();
+        let local = stream.local_addr()?;
+        Ok(Self { stream, peer, local, secure: Some(Arc::new(Mutex::new(connection))), peer_certified })
+    }
+
+    fn plain(stream: TcpStream, peer: SocketAddr) -> Result<Self, ControlError> {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        let local = stream.local_addr()?;
+        Ok(Self { stream, peer, local, secure: None, peer_certified: false })
+    }
+
+    /// The other end.
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// This end.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Whether the other end has shown a certificate that we believe: always where we dialed, and at a listener where a client was
+    /// vouched for by an authority given in [`Security::Tls`]. False in plaintext.
+    pub fn peer_certified(&self) -> bool {
+        self.peer_certified
+    }
+
+    /// Derives keys for lanes; none in plaintext, where nothing is sealed.
+    pub fn exporter(&self) -> Option<KeyExporter> {
+        self.secure.clone().map(KeyExporter)
+    }
+
+    /// Fills `out` as [`KeyExporter::export_key`] does; `None` in plaintext, where `out` is left alone and nothing is to be sealed.
+    ///
+    /// # Errors
+    /// [`ControlError::Tls`] if `out` is longer than TLS derives (some 10 kB).
+    pub fn export_key(&self, label: &str, context: &[u8], out: &mut [u8]) -> Option<Result<(), ControlError>> {
+        self.exporter().map(|exporter| exporter.export_key(label, context, out))
+    }
+
+    /// Starts the thread that owns the connection. It ends when the last sender is dropped, or the link.
+    ///
+    /// # Errors
+    /// [`ControlError::Io`] if the system gives no thread.
+    pub fn split(self) -> Result<(ControlSender, ControlReceiver), ControlError> {
+        let channel = match self.secure {
+            Some(connection) => Channel::Tls(connection),
+            None => Channel::Plain { unsent: Vec::new() },
+        };
+        Ok(pump::start(self.stream, channel)?)
+    }
+}
+
+impl fmt::Debug for ControlLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ControlLink({} -> {})", self.local, self.peer)
+    }
+}
+
+impl KeyExporter {
+    /// Fills `out` with a secret for `label` and `context`.
+    ///
+    /// # Errors
+    /// [`ControlError::Tls`] if `out` is longer than TLS derives (some 10 kB).
+    pub fn export_key(&self, label: &str, context: &[u8], out: &mut [u8]) -> Result<(), ControlError> {
+        locked(&self.0).export_keying_material(out, label.as_bytes(), Some(context))?;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for KeyExporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyExporter")
+    }
+}
+
+/// Waits for one of `watched`; false once `deadline` has passed.
+fn wait_until(watched: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Result<bool> {
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(false);
+        }
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(watched, left.as_ref()) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(true),
+            Err(cause) => return Err(cause.into()),
+        }
+    }
+}

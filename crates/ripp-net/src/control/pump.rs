@@ -1,0 +1,174 @@
+//! The thread that owns a control link's connection: all its reading, writing, sealing and opening.
+
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+
+use super::channel::Channel;
+use super::error::CloseReason;
+use super::frame::{FrameReader, header};
+use super::queue::{ControlReceiver, ControlSender, MAX_ARRIVED, MAX_QUEUED, Shared};
+use super::wait_until;
+use crate::socket::Waker;
+
+/// How long the last messages may take to leave, and the other end to say farewell.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+struct Pump {
+    stream: TcpStream,
+    channel: Channel,
+    frames: FrameReader,
+    /// Cut from the stream, and not yet taken by the full queue.
+    held: Option<Vec<u8>>,
+    outgoing: Receiver<Vec<u8>>,
+    arrived: SyncSender<Vec<u8>>,
+    shared: Arc<Shared>,
+    waker: Waker,
+}
+
+/// Hands the connection to a thread of its own.
+pub(super) fn start(stream: TcpStream, channel: Channel) -> io::Result<(ControlSender, ControlReceiver)> {
+    let waker = Waker::new()?;
+    let (queue, outgoing) = sync_channel(MAX_QUEUED);
+    let (arriving, arrived) = sync_channel(MAX_ARRIVED);
+    let shared = Arc::new(Shared { stalled: AtomicBool::new(false), reason: OnceLock::new() });
+    let pump = Pump {
+        stream,
+        channel,
+        frames: FrameReader::default(),
+        held: None,
+        outgoing,
+        arrived: arriving,
+        shared: shared.clone(),
+        waker: waker.clone(),
+    };
+    thread::Builder::new().name("ripp-control".to_owned()).spawn(move || pump.run())?;
+    Ok((ControlSender::new(queue, waker.clone()), ControlReceiver::new(arrived, shared, waker)))
+}
+
+impl Pump {
+    fn run(mut self) {
+        let mut ended = self.channel.read_early(&mut self.frames).err();
+        let reason = loop {
+            if let Err(reason) = self.deliver() {
+                break reason;
+            }
+            // What came before the end is delivered before the end is told, unless it is we who end it.
+            match &ended {
+                Some(reason) if self.held.is_none() || *reason == CloseReason::ByUs => break reason.clone(),
+                _ => {}
+            }
+            let outcome = if ended.is_some() { self.wait_for_room() } else { self.exchange() };
+            ended = ended.or(outcome.err());
+        };
+        if let CloseReason::ByUs | CloseReason::Protocol(_) = reason {
+            self.say_farewell();
+        }
+        // Nobody else sets it.
+        let _ = self.shared.reason.set(reason);
+    }
+
+    /// Sends what goes, waits for something to do, and reads.
+    fn exchange(&mut self) -> Result<(), CloseReason> {
+        self.send()?;
+        let mut interest = PollFlags::empty();
+        interest.set(PollFlags::OUT, self.channel.unsent());
+        interest.set(PollFlags::IN, self.held.is_none());
+        let mut watched = [PollFd::new(&self.stream, interest), PollFd::new(&self.waker, PollFlags::IN)];
+        wait_until(&mut watched, None).map_err(|cause| CloseReason::Lost(cause.to_string()))?;
+        let [stream, waker] = watched.map(|fd| fd.revents());
+        if !waker.is_empty() {
+            self.waker.take();
+        }
+        // Errors and hang-ups are told whatever the interest, and reading tells which.
+        if stream.intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP) {
+            self.channel.read(&mut self.stream, &mut self.frames)?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> Result<(), CloseReason> {
+        self.channel.write(&mut self.stream)?;
+        while !self.channel.unsent() {
+            match self.outgoing.try_recv() {
+                Ok(message) => self.channel.put([&header(message.len()), &message])?,
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return Err(CloseReason::ByUs),
+            }
+            self.channel.write(&mut self.stream)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until somebody has taken a message, or nobody will.
+    fn wait_for_room(&mut self) -> Result<(), CloseReason> {
+        let mut watched = [PollFd::new(&self.waker, PollFlags::IN)];
+        wait_until(&mut watched, None).map_err(|cause| CloseReason::Lost(cause.to_string()))?;
+        self.waker.take();
+        Ok(())
+    }
+
+    /// Hands over the messages that are whole, as far as there is room.
+    fn deliver(&mut self) -> Result<(), CloseReason> {
+        loop {
+            let message = match self.held.take() {
+                Some(held) => held,
+                None => match self.frames.next() {
+                    Ok(Some(message)) => message,
+                    Ok(None) => return Ok(()),
+                    Err(long) => return Err(CloseReason::Protocol(format!("a message of {} bytes", long.0))),
+                },
+            };
+            self.held = self.hand_over(message);
+            if self.held.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Gives the message back if there is no room; whoever makes some will wake us.
+    fn hand_over(&self, message: Vec<u8>) -> Option<Vec<u8>> {
+        let refused = match self.arrived.try_send(message) {
+            Err(TrySendError::Full(message)) => message,
+            // A program that does not listen may still speak.
+            Ok(()) | Err(TrySendError::Disconnected(_)) => return None,
+        };
+        self.shared.stalled.store(true, Ordering::SeqCst);
+        // Again, for room that was made before the flag was up.
+        match self.arrived.try_send(refused) {
+            Err(TrySendError::Full(message)) => Some(message),
+            Ok(()) | Err(TrySendError::Disconnected(_)) => None,
+        }
+    }
+
+    /// Sends the rest, says that nothing more comes, and waits for the other end to do so: to close with bytes unread would reset
+    /// the connection and take from the other end what it has not read.
+    fn say_farewell(&mut self) {
+        let deadline = Instant::now() + FAREWELL;
+        self.channel.close();
+        let mut open = true;
+        while self.channel.write(&mut self.stream).is_ok() {
+            let unsent = self.channel.unsent();
+            if !unsent && open {
+                open = false;
+                // Fails where the connection is gone already.
+                let _ = self.stream.shutdown(Shutdown::Write);
+            }
+            let interest = if unsent { PollFlags::OUT | PollFlags::IN } else { PollFlags::IN };
+            let mut watched = [PollFd::new(&self.stream, interest)];
+            if !matches!(wait_until(&mut watched, Some(deadline)), Ok(true)) {
+                return;
+            }
+            let readable = watched[0].revents() != PollFlags::OUT;
+            if readable && self.channel.read(&mut self.stream, &mut FrameReader::default()).is_err() {
+                return;
+            }
+        }
+    }
+}

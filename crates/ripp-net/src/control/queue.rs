@@ -1,0 +1,128 @@
+//! The two ends that a program holds of a control link.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use super::error::{CloseReason, ControlError};
+use super::frame::MAX_MESSAGE_BYTES;
+use crate::socket::Waker;
+
+/// Messages that wait to be sent at most.
+pub const MAX_QUEUED: usize = 1024;
+/// Messages that wait to be taken at most; then the connection is no longer read, and the other end has to wait.
+pub(super) const MAX_ARRIVED: usize = 64;
+
+/// Sends messages; cloneable, and never waits. The link closes in order when the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct ControlSender(Arc<Outgoing>);
+
+/// The order of the fields matters: first the queue ends, then the owner thread is called to see it.
+#[derive(Debug)]
+struct Outgoing {
+    queue: SyncSender<Vec<u8>>,
+    waker: WakeOnDrop,
+}
+
+#[derive(Debug)]
+struct WakeOnDrop(Waker);
+
+impl Drop for WakeOnDrop {
+    fn drop(&mut self) {
+        self.0.wake();
+    }
+}
+
+// The order of the fields matters, as with `Outgoing`.
+/// Receives messages, and at last why the link ended.
+#[derive(Debug)]
+pub struct ControlReceiver {
+    arrived: Receiver<Vec<u8>>,
+    waker: WakeOnDrop,
+    shared: Arc<Shared>,
+}
+
+/// What receiver and owner thread tell one another.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// The owner thread waits for room.
+    pub(super) stalled: AtomicBool,
+    /// Set before the queue is closed.
+    pub(super) reason: OnceLock<CloseReason>,
+}
+
+/// What a control link brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ControlEvent {
+    /// A message, whole.
+    Message(Vec<u8>),
+    /// The end; told again to whoever asks again.
+    Closed(CloseReason),
+}
+
+impl ControlSender {
+    pub(super) fn new(queue: SyncSender<Vec<u8>>, waker: Waker) -> Self {
+        Self(Arc::new(Outgoing { queue, waker: WakeOnDrop(waker) }))
+    }
+
+    /// Queues `message`.
+    ///
+    /// # Errors
+    /// [`ControlError::TooLong`]; [`ControlError::BackedUp`] if [`MAX_QUEUED`] messages wait already; [`ControlError::Closed`].
+    pub fn send(&self, message: &[u8]) -> Result<(), ControlError> {
+        if message.len() > MAX_MESSAGE_BYTES {
+            return Err(ControlError::TooLong(message.len()));
+        }
+        self.0.queue.try_send(message.to_vec()).map_err(|refused| match refused {
+            TrySendError::Full(_) => ControlError::BackedUp,
+            TrySendError::Disconnected(_) => ControlError::Closed,
+        })?;
+        self.0.waker.0.wake();
+        Ok(())
+    }
+}
+
+impl ControlReceiver {
+    pub(super) fn new(arrived: Receiver<Vec<u8>>, shared: Arc<Shared>, waker: Waker) -> Self {
+        Self { arrived, shared, waker: WakeOnDrop(waker) }
+    }
+
+    /// Waits for what comes next.
+    pub fn recv(&self) -> ControlEvent {
+        match self.arrived.recv() {
+            Ok(message) => self.took(message),
+            Err(_) => self.closed(),
+        }
+    }
+
+    /// Waits for what comes next, at most `timeout`.
+    pub fn recv_timeout(&self, timeout: Duration) -> Option<ControlEvent> {
+        match self.arrived.recv_timeout(timeout) {
+            Ok(message) => Some(self.took(message)),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(self.closed()),
+        }
+    }
+
+    /// What is there now.
+    pub fn try_recv(&self) -> Option<ControlEvent> {
+        match self.arrived.try_recv() {
+            Ok(message) => Some(self.took(message)),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(self.closed()),
+        }
+    }
+
+    fn took(&self, message: Vec<u8>) -> ControlEvent {
+        if self.shared.stalled.swap(false, Ordering::SeqCst) {
+            self.waker.0.wake();
+        }
+        ControlEvent::Message(message)
+    }
+
+    fn closed(&self) -> ControlEvent {
+        let unexplained = || CloseReason::Lost("its thread ended".to_owned());
+        ControlEvent::Closed(self.shared.reason.get().cloned().unwrap_or_else(unexplained))
+    }
+}

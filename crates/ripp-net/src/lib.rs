@@ -1,0 +1,31 @@
+//! RIPP's sockets, TLS and threads: all that the sans-IO core leaves out.
+//!
+//! - [`RippUrl`]: what one end prints and the other needs.
+//! - [`Identity`], [`Trust`]: who we are, whom we believe.
+//! - [`ControlLink`], [`ControlListener`]: framed messages over TLS 1.3, and the keys that lanes are sealed with.
+//! - [`LaneSocket`]: the only place with UDP sockets.
+//!
+//! Invariant: nothing is read that a peer could make us wait for without a deadline, and nothing a length claims is allocated before
+//! the bytes are here.
+
+mod control;
+mod fingerprint;
+mod identity;
+mod socket;
+mod tls;
+mod token;
+mod trust;
+mod url;
+
+pub use control::{
+    ALPN, CloseReason, ControlError, ControlEvent, ControlLink, ControlListener, ControlReceiver, ControlSender,
+    KeyExporter, MAX_CONNECTING, MAX_MESSAGE_BYTES, MAX_QUEUED, Security,
+};
+pub use fingerprint::{Fingerprint, FingerprintError};
+pub use identity::{Identity, IdentityError, user_folder};
+pub use socket::{
+    Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,
+};
+pub use token::{Token, TokenError};
+pub use trust::{Authorities, Trust, TrustError};
+pub use url::{RippUrl, UrlError};

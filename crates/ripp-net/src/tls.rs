@@ -1,0 +1,159 @@
+//! TLS 1.3 and nothing older: who is believed, and what a refusal is called.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::sign::CertifiedKey;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, ServerConfig, SignatureScheme, version,
+};
+
+use crate::control::{ALPN, ControlError};
+use crate::fingerprint::Fingerprint;
+use crate::identity::Identity;
+use crate::trust::{Authorities, Trust};
+
+/// What a listener of `identity` answers with. With `clients`, a certificate is asked for but may be left out.
+pub(crate) fn server_config(identity: &Identity, clients: Option<&Authorities>) -> Result<ServerConfig, ControlError> {
+    let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&version::TLS13])?;
+    let builder = match clients {
+        Some(authorities) => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(authorities.0.clone(), provider());
+            let verifier = verifier.allow_unauthenticated().build();
+            builder.with_client_cert_verifier(verifier.map_err(|cause| ControlError::Tls(cause.to_string()))?)
+        }
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    // Each session has its own keys; nothing is resumed.
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+/// What a dialer asks with; `identity` is shown to listeners that ask for a certificate.
+pub(crate) fn client_config(trust: &Trust, identity: Option<&Identity>) -> Result<ClientConfig, ControlError> {
+    let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&version::TLS13])?;
+    let builder = match trust {
+        Trust::Pinned(fingerprint) => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Pinned(*fingerprint, provider())))
+        }
+        Trust::Authorities(authorities) => {
+            let verifier = WebPkiServerVerifier::builder_with_provider(authorities.0.clone(), provider()).build();
+            builder.with_webpki_verifier(verifier.map_err(|cause| ControlError::Tls(cause.to_string()))?)
+        }
+        Trust::InsecureLoopback => return Err(ControlError::Tls("plaintext has no TLS configuration".to_owned())),
+    };
+    let mut config = match identity {
+        Some(identity) => builder.with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())?,
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
+
+/// Whether the key is one we can use and belongs to the certificate.
+pub(crate) fn check_pair(identity: &Identity) -> Result<(), String> {
+    CertifiedKey::from_der(identity.chain.clone(), identity.key.clone_key(), &provider())
+        .map(|_| ())
+        .map_err(|cause| cause.to_string())
+}
+
+/// The name of a failed handshake with `peer`.
+pub(crate) fn named(cause: &Error, peer: &str) -> ControlError {
+    let peer = peer.to_owned();
+    match cause {
+        Error::InvalidCertificate(CertificateError::Other(OtherError(inner))) => match inner.downcast_ref::<Mismatch>()
+        {
+            Some(Mismatch { expected, got }) => ControlError::WrongFingerprint { peer, expected: *expected, got: *got },
+            None => ControlError::Certificate { peer, cause: inner.to_string() },
+        },
+        Error::InvalidCertificate(inner) => match inner {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => ControlError::Expired { peer },
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                ControlError::NotYetValid { peer }
+            }
+            CertificateError::NotValidForName => ControlError::WrongHost { peer, names: "another host".to_owned() },
+            CertificateError::NotValidForNameContext { presented, .. } => {
+                ControlError::WrongHost { peer, names: presented.join(", ") }
+            }
+            CertificateError::UnknownIssuer => ControlError::UnknownAuthority { peer },
+            other => ControlError::Certificate { peer, cause: other.to_string() },
+        },
+        Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol) | Error::NoApplicationProtocol => {
+            ControlError::OtherProtocol { peer }
+        }
+        Error::AlertReceived(alert) => ControlError::Refused { peer, cause: format!("{alert:?}") },
+        Error::InvalidMessage(_) => ControlError::NotTls { peer },
+        other => ControlError::Tls(format!("with {peer}: {other}")),
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+/// Another certificate than the pinned one.
+#[derive(Debug)]
+struct Mismatch {
+    expected: Fingerprint,
+    got: Fingerprint,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected the certificate {}, got {}", self.expected, self.got)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// Believes one certificate, whatever it says of itself. Its holder still has to prove that it has the key.
+#[derive(Debug)]
+struct Pinned(Fingerprint, Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let got = Fingerprint::of_der(end_entity);
+        if got == self.0 {
+            return Ok(ServerCertVerified::assertion());
+        }
+        let mismatch = Arc::new(Mismatch { expected: self.0, got });
+        Err(Error::InvalidCertificate(CertificateError::Other(OtherError(mismatch))))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("TLS 1.2 is not spoken here".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.1.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.1.signature_verification_algorithms.supported_schemes()
+    }
+}
