@@ -54,14 +54,14 @@ const describeState = (page) =>
 
 export const hasPicture = (page) => until(page, (v) => v.shown.step !== null);
 
-/** Waits until the page has nothing left to draw: full resolution, and no frame for a while. */
+/** Waits until the page has nothing left to draw: full resolution and precision, and no frame for a while. */
 export function settled(page) {
   return until(
     page,
     ({ frameCount, shown }) => {
       const now = performance.now();
       if (window.settling?.frameCount !== frameCount) window.settling = { frameCount, since: now };
-      return shown.resolution === 1 && now - window.settling.since > 700;
+      return shown.resolution === 1 && shown.precision === "exact" && now - window.settling.since > 700;
     },
     null,
     60_000,

@@ -10,8 +10,9 @@ export class Pacing {
   #cost: number | null = null;
   #rung = 0;
 
-  get measured(): boolean {
-    return this.#cost !== null;
+  /** Whether `pixels` are known to take no longer than `budgetMs`. */
+  fits(pixels: number, budgetMs: number): boolean {
+    return this.#cost !== null && pixels * this.#cost <= budgetMs;
   }
 
   /** Reports that `pixels` took `ms`. */

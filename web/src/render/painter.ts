@@ -8,7 +8,7 @@ import { type Gl, GraphicsError, Target } from "./gl";
 import { Pacing } from "./pacing";
 import { type Annotation, Presenter } from "./presenter";
 import { slabsFit, type Wanted } from "./selection";
-import { bricksShown, nothingShown, type ShownState, slabsShown, stillShown } from "./shown";
+import { bricksShown, nothingShown, type Precision, type ShownState, slabsShown, stillShown } from "./shown";
 import { SlabPass, slabsServe } from "./slab-pass";
 import { type SlabSet, SlabSets } from "./slab-sets";
 import { type Still, Stills } from "./stills";
@@ -19,6 +19,8 @@ export interface PainterOptions {
   readonly keepBuffer: boolean;
   /** Always draw at full resolution. */
   readonly fullResolution: boolean;
+  /** Draw bricks in draft precision while the view moves faster than they can be drawn. */
+  readonly drafts: boolean;
   /** Show stills; tests that look at the page's own pictures switch them off. */
   readonly stills: boolean;
 }
@@ -238,7 +240,9 @@ export class Painter {
   }
 
   #isCoarse(): boolean {
-    return this.#front !== null && this.#front.state.resolution < 1;
+    if (!this.#front) return false;
+    const { resolution, precision } = this.#front.state;
+    return resolution < 1 || precision === "draft";
   }
 
   #subject(): Subject | null {
@@ -263,12 +267,15 @@ export class Painter {
       return this.#present();
     }
     const [width, height] = this.size;
-    const scale = this.#options.fullResolution ? 1 : this.#pacing[subject.kind].scale(width * height, this.#budget);
+    const pacing = this.#pacing[subject.kind];
+    const scale = this.#options.fullResolution ? 1 : pacing.scale(width * height, this.#budget);
+    const fits = !this.#options.drafts || pacing.fits(width * height, this.#budget);
+    const precision = fits ? "exact" : "draft";
     const target = this.#targets[subject.kind][0];
     target.resize(Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale)));
     const since = performance.now();
-    this.#paint(subject, target, 0, target.height);
-    this.#front = { target, state: stateOf(subject, scale) };
+    this.#paint(subject, target, 0, target.height, precision);
+    this.#front = { target, state: stateOf(subject, scale, precision) };
     this.#present();
     this.#fences.submit(since, target.width * target.height, subject.kind);
   }
@@ -287,19 +294,19 @@ export class Painter {
     const { target, row } = this.#refining;
     const end = Math.min(height, row + this.#pacing[subject.kind].rows(width, REFINE_BUDGET_MS));
     const since = performance.now();
-    this.#paint(subject, target, row, end);
+    this.#paint(subject, target, row, end, "exact");
     this.#refining.row = end;
     if (end === height) {
       this.#targets[subject.kind].reverse();
-      this.#front = { target, state: stateOf(subject, 1) };
+      this.#front = { target, state: stateOf(subject, 1, "exact") };
       this.#refining = null;
       this.#present();
     }
     this.#fences.submit(since, width * (end - row), subject.kind);
   }
 
-  #paint(subject: Subject, target: Target, from: number, to: number): void {
-    if (subject.kind === "bricks") return this.#volumePass.draw(target, subject.picture, from, to);
+  #paint(subject: Subject, target: Target, from: number, to: number, precision: Precision): void {
+    if (subject.kind === "bricks") return this.#volumePass.draw(target, subject.picture, from, to, precision);
     this.#slabPass.draw(target, subject.set, this.#camera, this.aspect, from, to);
   }
 
@@ -333,6 +340,7 @@ export class Painter {
   }
 }
 
-function stateOf(subject: Subject, resolution: number): ShownState {
-  return subject.kind === "bricks" ? bricksShown(subject.picture.set, resolution) : slabsShown(subject.set, resolution);
+function stateOf(subject: Subject, resolution: number, precision: Precision): ShownState {
+  if (subject.kind === "slabs") return slabsShown(subject.set, resolution);
+  return bricksShown(subject.picture.set, resolution, precision);
 }

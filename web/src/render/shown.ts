@@ -2,6 +2,9 @@ import type { BrickSet } from "./brick-sets";
 import type { SlabSet } from "./slab-sets";
 import type { Still } from "./stills";
 
+/** `exact`: as RENDERING says; `draft`: rays of bricks ended sooner, for views that move faster than they can be drawn. */
+export type Precision = "exact" | "draft";
+
 /** What is on the screen. */
 export interface ShownState {
   readonly proxy: "bricks" | "slabs" | "still" | "none";
@@ -12,6 +15,7 @@ export interface ShownState {
   readonly field: number | null;
   /** Linear fraction of the full resolution it was drawn at. */
   readonly resolution: number;
+  readonly precision: Precision;
 }
 
 export const nothingShown: ShownState = {
@@ -22,16 +26,18 @@ export const nothingShown: ShownState = {
   bits: null,
   field: null,
   resolution: 0,
+  precision: "exact",
 };
 
-export function bricksShown({ step, time, level, bits, field }: BrickSet, resolution: number): ShownState {
-  return { proxy: "bricks", step, time, level, bits, field, resolution };
+export function bricksShown(set: BrickSet, resolution: number, precision: Precision): ShownState {
+  const { step, time, level, bits, field } = set;
+  return { proxy: "bricks", step, time, level, bits, field, resolution, precision };
 }
 
 export function slabsShown({ step, time, field }: SlabSet, resolution: number): ShownState {
-  return { proxy: "slabs", step, time, level: null, bits: null, field, resolution };
+  return { proxy: "slabs", step, time, level: null, bits: null, field, resolution, precision: "exact" };
 }
 
 export function stillShown({ step, time, field }: Still): ShownState {
-  return { proxy: "still", step, time, level: 0, bits: null, field, resolution: 1 };
+  return { proxy: "still", step, time, level: 0, bits: null, field, resolution: 1, precision: "exact" };
 }

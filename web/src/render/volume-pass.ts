@@ -5,6 +5,7 @@ import { Classification } from "./classification";
 import { type Gl, Program, type Target } from "./gl";
 import volumeFragment from "./shaders/volume.frag.glsl?raw";
 import volumeVertex from "./shaders/volume.vert.glsl?raw";
+import type { Precision } from "./shown";
 
 /** What a picture of bricks shows. */
 export interface BrickPicture {
@@ -15,6 +16,9 @@ export interface BrickPicture {
   /** Width over height. */
   readonly aspect: number;
 }
+
+/** A ray ends where less light than this comes through: a draft differs by less than two of 255 levels. */
+const LEAST_LIGHT: Readonly<Record<Precision, number>> = { exact: 1 / 1024, draft: 1 / 128 };
 
 /** Ray casts a brick set into a target. */
 export class VolumePass {
@@ -31,7 +35,7 @@ export class VolumePass {
   }
 
   /** Draws rows `from` to `to` (from the bottom) of `target`. */
-  draw(target: Target, picture: BrickPicture, from: number, to: number): void {
+  draw(target: Target, picture: BrickPicture, from: number, to: number, precision: Precision): void {
     const gl = this.#gl;
     const { set, geometry, transfer } = picture;
     const dt = sampleDistance(geometry, set.level);
@@ -50,6 +54,7 @@ export class VolumePass {
     this.#bindTextures(set);
     this.#setCamera(picture, target);
     this.#setVolume(set, geometry, transfer, dt);
+    gl.uniform1f(this.#program.at("uLeast"), LEAST_LIGHT[precision]);
     gl.bindVertexArray(this.#empty);
     gl.drawArrays(gl.TRIANGLES, 0, 36);
     gl.disable(gl.CULL_FACE);

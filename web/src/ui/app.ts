@@ -44,6 +44,7 @@ class App {
     const painter = new Painter(this.#canvas, this.#overlay, {
       keepBuffer: test,
       fullResolution: query.get("resolution") === "full",
+      drafts: query.get("drafts") !== "0",
       stills: query.get("stills") !== "0",
     });
     this.#timeline = new Timeline({

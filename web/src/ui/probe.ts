@@ -4,7 +4,14 @@ import type { Viewer } from "./viewer";
 export interface Probe {
   readonly frameCount: number;
   readonly lastFrameTime: number;
-  readonly shown: { step: number | null; level: number | null; proxy: string; sequence: number; resolution: number };
+  readonly shown: {
+    step: number | null;
+    level: number | null;
+    proxy: string;
+    sequence: number;
+    resolution: number;
+    precision: "exact" | "draft";
+  };
   readonly camera: { azimuth: number; elevation: number; distance: number };
   readonly stats: { framesPerSecond: number; bytes: number; connection: string };
   readonly steps: { first: number; last: number };
@@ -26,8 +33,8 @@ export function exposeToTests(viewer: Viewer): void {
       return viewer.painter.lastFrameTime;
     },
     get shown() {
-      const { step, level, proxy, resolution } = viewer.painter.shown;
-      return { step, level, proxy, resolution, sequence: viewer.sequence };
+      const { step, level, proxy, resolution, precision } = viewer.painter.shown;
+      return { step, level, proxy, resolution, precision, sequence: viewer.sequence };
     },
     get camera() {
       const { azimuth, elevation, distance } = viewer.camera;

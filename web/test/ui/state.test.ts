@@ -73,6 +73,7 @@ describe("playback", () => {
     bits: 8,
     field: 0,
     resolution: 1,
+    precision: "exact",
   });
   const state: PlaybackState = { playing: true, step: 3, steps: { first: 0, last: 4 }, plan };
 

@@ -27,10 +27,10 @@ uniform ivec3 uLastCell;
 // Scale and offset from value to index in uColours, and the index that stands for no data.
 uniform vec3 uIndex;
 uniform float uStep;
+// A ray ends where less than this share of light comes through.
+uniform float uLeast;
 
 out vec4 colour;
-
-const float OPAQUE = 1.0 / 1024.0;
 
 vec3 first;
 vec3 stride;
@@ -94,6 +94,6 @@ void main() {
     take(at + 6.0, end);
     take(at + 7.0, end);
     k += 8;
-  } while (k < count && through >= OPAQUE);
+  } while (k < count && through >= uLeast);
   colour = vec4(sum, 1.0 - through);
 }
