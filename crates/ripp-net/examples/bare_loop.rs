@@ -110,7 +110,7 @@ fn receive(to: &LaneSocket, run: &Run) -> Outcome<Side> {
     let mut side = Side { bytes: 0, cpu_s: 0.0, calls: 0, dropped: 0 };
     let cpu = cpu_s();
     loop {
-        let batch = to.receive(&mut arena, Duration::from_millis(100))?;
+        let batch = to.recv_batch(&mut arena, Duration::from_millis(100))?;
         let before = side.bytes;
         for datagram in batch.datagrams {
             open(&key, datagram.bytes)?;

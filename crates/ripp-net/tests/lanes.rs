@@ -20,7 +20,7 @@ fn collect(lane: &LaneSocket, bytes: usize) -> Vec<(Vec<u8>, SocketAddr, Ecn)> {
     let mut found = Vec::new();
     let mut arrived = 0;
     while arrived < bytes {
-        let batch = lane.receive(&mut arena, PATIENCE).unwrap();
+        let batch = lane.recv_batch(&mut arena, PATIENCE).unwrap();
         let before = arrived;
         for datagram in batch.datagrams {
             arrived += datagram.bytes.len();
@@ -140,7 +140,7 @@ fn what_a_full_buffer_costs_is_counted() {
     // The kernel tells with the first datagram that is queued after the loss.
     let mut dropped = 0;
     while dropped == 0 {
-        let batch = right.receive(&mut arena, Duration::ZERO).unwrap();
+        let batch = right.recv_batch(&mut arena, Duration::ZERO).unwrap();
         (dropped, _) = (batch.dropped, left.send_burst(right.local_addr(), b"next", 100).unwrap());
     }
     assert!(dropped > 0);
@@ -153,11 +153,11 @@ fn another_thread_ends_the_wait() {
     thread::scope(|scope| {
         scope.spawn(move || waker.wake());
         let mut arena = RecvArena::new();
-        let batch = lane.receive(&mut arena, PATIENCE).unwrap();
+        let batch = lane.recv_batch(&mut arena, PATIENCE).unwrap();
         assert!(batch.woken && batch.datagrams.count() == 0);
     });
     let mut arena = RecvArena::new();
-    assert!(!lane.receive(&mut arena, Duration::from_millis(1)).unwrap().woken, "a wake-up counts once");
+    assert!(!lane.recv_batch(&mut arena, Duration::from_millis(1)).unwrap().woken, "a wake-up counts once");
 }
 
 #[test]
@@ -173,4 +173,37 @@ fn the_route_tells_its_mtu() {
 fn a_burst_of_nothing_is_refused() {
     let lane = loopback();
     assert!(lane.send_burst(lane.local_addr(), b"x", 0).is_err());
+}
+
+/// Runs `test` where loopback carries packets of `mtu` bytes; not at all where we may not make such a place.
+fn where_loopback_carries(mtu: usize, test: impl FnOnce() + Send) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            #[expect(unsafe_code, reason = "no safe wrapper")]
+            // SAFETY: only this thread changes its network, and it opens all its sockets afterwards.
+            let moved = unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) };
+            let up = ["link", "set", "lo", "up", "mtu", &mtu.to_string()].map(str::to_owned);
+            match moved.map(|()| std::process::Command::new("ip").args(up).status()) {
+                Ok(Ok(status)) if status.success() => test(),
+                outcome => eprintln!("skipped: no network of our own ({outcome:?})"),
+            }
+        });
+    });
+}
+
+#[test]
+fn a_datagram_larger_than_the_interface_carries_is_told_and_the_lane_goes_on() {
+    where_loopback_carries(1500, || {
+        let (left, right) = (loopback(), loopback());
+        let to = right.local_addr();
+        assert_eq!(left.route_mtu(to).unwrap(), 1500);
+        let offload = left.gso_max_segments();
+        for bytes in [1473, 2000, 9000] {
+            assert_eq!(left.send_burst(to, &pattern(bytes), bytes).unwrap(), SendOutcome::TooLarge { sent: 0 });
+            assert_eq!(left.send_burst(to, &pattern(5 * bytes), bytes).unwrap(), SendOutcome::TooLarge { sent: 0 });
+        }
+        assert_eq!(left.gso_max_segments(), offload, "too large is no reason to give up offload");
+        assert_eq!(left.send_burst(to, &pattern(14_720), 1472).unwrap(), SendOutcome::Sent);
+        assert_eq!(collect(&right, 14_720).len(), 10);
+    });
 }

@@ -1,7 +1,7 @@
 //! The sockets of lanes: whole bursts out, whole batches in.
 //!
 //! What the kernel can do (segmentation offload both ways, counters, marks) is probed for each socket and never assumed.
-//! Invariant: no call but [`LaneSocket::receive`] and [`LaneSocket::wait_writable`] ever waits.
+//! Invariant: no call but [`LaneSocket::recv_batch`] and [`LaneSocket::wait_writable`] ever waits.
 
 mod arena;
 mod options;
@@ -118,7 +118,7 @@ impl LaneSocket {
         options::set_traffic_class(&self.socket, self.local.is_ipv6(), ecn as u8)
     }
 
-    /// Ends the [`LaneSocket::receive`] that waits, or the next, from any thread.
+    /// Ends the [`LaneSocket::recv_batch`] that waits, or the next, from any thread.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
@@ -153,7 +153,7 @@ impl LaneSocket {
     ///
     /// # Errors
     /// The system's.
-    pub fn receive<'a>(&self, arena: &'a mut RecvArena, timeout: Duration) -> io::Result<Batch<'a>> {
+    pub fn recv_batch<'a>(&self, arena: &'a mut RecvArena, timeout: Duration) -> io::Result<Batch<'a>> {
         let mut woken = false;
         if !receive::fill(self, arena)? && !timeout.is_zero() {
             let mut watched =

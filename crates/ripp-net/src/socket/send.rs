@@ -103,3 +103,33 @@ fn outcome(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<Step> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::RecvArena;
+    use super::*;
+
+    #[test]
+    fn a_kernel_that_cannot_cut_gets_the_datagrams_one_by_one() {
+        let lane = || LaneSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let (left, right) = (lane(), lane());
+        left.segmenting.store(false, Ordering::Relaxed);
+        assert_eq!(left.gso_max_segments(), 1);
+        // More datagrams than one call takes, the last one shorter.
+        let burst: Vec<u8> = (0..100 * 150 + 50).map(|i| (i % 251) as u8).collect();
+        assert_eq!(left.send_burst(right.local_addr(), &burst, 100).unwrap(), SendOutcome::Sent);
+        let (mut arena, mut found) = (RecvArena::new(), Vec::new());
+        while found.len() < burst.len() {
+            let batch = right.recv_batch(&mut arena, Duration::from_secs(10)).unwrap();
+            let before = found.len();
+            batch.datagrams.for_each(|datagram| {
+                assert!(datagram.bytes.len() <= 100);
+                found.extend_from_slice(datagram.bytes);
+            });
+            assert!(found.len() > before);
+        }
+        assert!(found == burst);
+    }
+}
