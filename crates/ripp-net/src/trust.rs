@@ -118,3 +118,27 @@ impl fmt::Debug for Authorities {
         write!(f, "Authorities({})", self.0.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_with_a_fingerprint_pins_it() {
+        let url = "ripp://host:1/#ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0".parse().unwrap();
+        assert!(matches!(Trust::for_url(&url), Ok(Trust::Pinned(pinned)) if pinned == Fingerprint::of_der(b"abc")));
+    }
+
+    #[test]
+    fn a_file_without_authorities_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("authorities.pem");
+        let missing = Authorities::from_file(&path).unwrap_err();
+        assert!(matches!(missing, TrustError::Unreadable { .. }) && missing.to_string().contains("authorities.pem"));
+        for text in ["", "rubbish", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"] {
+            fs::write(&path, text).unwrap();
+            let refusal = Authorities::from_file(&path).unwrap_err();
+            assert!(matches!(refusal, TrustError::Unusable { .. }) && refusal.to_string().contains("authorities.pem"));
+        }
+    }
+}

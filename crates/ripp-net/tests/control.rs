@@ -8,9 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
+use rustls::pki_types::PrivatePkcs8KeyDer;
 use visapult_ripp_net::{
-    Authorities, CloseReason, ControlError, ControlEvent, ControlLink, ControlListener, Identity, MAX_CONNECTING,
-    MAX_MESSAGE_BYTES, RippUrl, Security, Trust,
+    Authorities, CloseReason, ControlError, ControlEvent, ControlLink, ControlListener, Fingerprint, Identity,
+    MAX_CONNECTING, MAX_MESSAGE_BYTES, RippUrl, Security, Trust,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -265,4 +266,28 @@ fn a_stopped_listener_lets_its_waiter_go() {
     let (listener, ..) = open_listener();
     listener.stopper().wake();
     assert!(matches!(listener.accept(), Err(ControlError::Stopped)));
+}
+
+#[test]
+fn a_tls_server_of_another_protocol_is_named() {
+    let made = rcgen::generate_simple_self_signed(vec!["web".to_owned()]).unwrap();
+    let trust = Trust::Pinned(Fingerprint::of_der(made.cert.der()));
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider.into())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key.into())
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let web = TcpListener::bind(any_port()).unwrap();
+    let url = format!("ripp://{}/", web.local_addr().unwrap()).parse().unwrap();
+    let answering = thread::spawn(move || {
+        let mut stream = web.accept().unwrap().0;
+        rustls::ServerConnection::new(config.into()).unwrap().complete_io(&mut stream).unwrap_err()
+    });
+    let refusal = ControlLink::dial(&url, &trust, None, PATIENCE).unwrap_err();
+    assert!(matches!(refusal, ControlError::OtherProtocol { .. }), "{refusal}");
+    answering.join().unwrap();
 }

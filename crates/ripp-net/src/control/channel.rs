@@ -26,8 +26,6 @@ impl Channel {
         match self {
             Self::Tls(connection) => {
                 let mut connection = locked(connection);
-                // What is taken is bounded by the caller.
-                connection.set_buffer_limit(None);
                 parts.iter().try_for_each(|part| connection.writer().write_all(part)).map_err(|cause| lost(&cause))
             }
             Self::Plain { unsent } => {

@@ -61,7 +61,9 @@ impl ControlLink {
         dial::dial(url, trust, identity, timeout)
     }
 
-    fn sealed(stream: TcpStream, peer: SocketAddr, connection: Connection) -> Result<Self, ControlError> {
+    fn sealed(stream: TcpStream, peer: SocketAddr, mut connection: Connection) -> Result<Self, ControlError> {
+        // The owner thread gives it one message at a time, which must go in whole.
+        connection.set_buffer_limit(None);
         // Of a listener it is known anyway; of a dialer TLS has verified whatever it has shown.
         let peer_certified = connection.peer_certificates().is_some();
         let local = stream.local_addr()?;
