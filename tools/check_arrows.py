@@ -13,6 +13,7 @@ MAY_IMPORT = {
     "pipeline": {"volume", "volume-io", "render", "ripp-net"},
     "portal": {"pipeline"},
     "testbed": set(),
+    "testkit": {"ripp"},
     "cli": {"pipeline", "portal", "ripp-net"},
 }
 PREFIX = "visapult-"

@@ -1,0 +1,238 @@
+//! One lane of one end, as a driver runs it: sealing, opening, reports, pings, and what to do when nothing gets through.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use visapult_ripp::lane_in::{Credit, LaneIn};
+use visapult_ripp::lane_out::{Burst, LaneOut, Sizes, Turn};
+use visapult_ripp::outbox::Outbox;
+use visapult_ripp::rate::{Auto, Controller, Fixed};
+use visapult_ripp::record::{LaneSecret, Sealer};
+use visapult_ripp::time::Time;
+use visapult_ripp::wire::{CLEAR_HEADER, DATA_HEADER, DataHeader, LEAST_DATAGRAM, Ping, Pong, Report, TAG};
+
+use crate::path::HEADERS;
+use crate::schedule::Pace;
+use crate::watch::LaneWatch;
+
+/// Reports of nothing but loss after which datagrams become small.
+const BARREN_REPORTS: u32 = 3;
+/// Silence of a lane after which it is given up, if others are heard.
+const DEAD_AFTER: Duration = Duration::from_secs(2);
+
+/// Where a lane's datagrams get the bytes they carry.
+pub trait Contents {
+    /// The bytes of an object that this end sends.
+    fn bytes(&self, object: u32, offset: u64, length: u64) -> &[u8];
+}
+
+/// One lane of one end.
+#[derive(Debug)]
+pub struct Lane {
+    /// Its number.
+    pub index: u16,
+    /// Its sending half.
+    pub sender: LaneOut,
+    /// Its receiving half.
+    pub receiver: LaneIn,
+    /// It has not been given up.
+    pub alive: bool,
+    /// Object bytes in datagrams sent.
+    pub payload_sent: u64,
+    /// Object bytes in datagrams accepted.
+    pub payload_accepted: u64,
+    numbers: Arc<AtomicU64>,
+    sealer: Sealer,
+    watch: LaneWatch,
+    burst: Burst,
+    accepted: HashSet<u64>,
+    settled: (u64, u64),
+    barren: u32,
+}
+
+impl Lane {
+    /// A lane of a session.
+    #[must_use]
+    pub fn new(index: u16, secrets: (LaneSecret, LaneSecret), how: &LanePlan, now: Time) -> Self {
+        let numbers = Arc::new(AtomicU64::new(0));
+        let (controller, fixed) = match how.pace {
+            Pace::Fixed(bps) => (Controller::Fixed(Fixed::new(bps)), Some(bps)),
+            Pace::Auto(bps) => (Controller::Auto(Box::new(Auto::new(bps, None))), None),
+        };
+        Self {
+            index,
+            sender: LaneOut::new(Arc::clone(&numbers), how.sizes, controller, how.rtt, now),
+            receiver: LaneIn::new(secrets.1, how.credit, now),
+            alive: true,
+            payload_sent: 0,
+            payload_accepted: 0,
+            numbers,
+            sealer: Sealer::new(secrets.0),
+            watch: LaneWatch::new(fixed, now),
+            burst: Burst::default(),
+            accepted: HashSet::new(),
+            settled: (0, 0),
+            barren: 0,
+        }
+    }
+
+    /// Sends what is due; returns when to come back.
+    ///
+    /// # Errors
+    /// If a promise is broken.
+    pub fn turn(
+        &mut self,
+        now: Time,
+        outbox: &mut Outbox,
+        contents: &impl Contents,
+        send: &mut impl FnMut(Vec<u8>),
+    ) -> Result<Time, String> {
+        loop {
+            match self.sender.turn(now, outbox, &mut self.burst) {
+                Turn::Wait(at) if at > now => return Ok(at),
+                Turn::Wait(at) => return Err(format!("told at {now:?} to wait until {at:?}: a loop without end")),
+                Turn::Ping(number, ping) => {
+                    let mut frame = vec![0; ping.size as usize];
+                    let length = ping.write(&mut frame);
+                    send(self.seal(number, &frame[..length])?);
+                }
+                Turn::Burst => self.send_burst(now, contents, send)?,
+            }
+        }
+    }
+
+    fn send_burst(
+        &mut self,
+        now: Time,
+        contents: &impl Contents,
+        send: &mut impl FnMut(Vec<u8>),
+    ) -> Result<(), String> {
+        let datagrams: Vec<_> = self.burst.datagrams().collect();
+        let sizes = self.sender.sizes();
+        let wire = datagrams.iter().map(|(_, region)| sizes.wire(region.length)).sum();
+        let last = datagrams.last().map_or(0, |&(number, _)| number);
+        self.watch.burst(now, last, wire)?;
+        for (number, region) in datagrams {
+            let header = DataHeader {
+                flow: region.flow,
+                object: region.object,
+                offset: region.offset,
+                length: region.length as u16,
+                sent_us: now.wire_us(),
+                resent: region.resent,
+            };
+            let mut frame = vec![0; DATA_HEADER];
+            header.write(&mut frame);
+            frame.extend_from_slice(contents.bytes(region.object, region.offset, region.length));
+            self.payload_sent += region.length;
+            send(self.seal(number, &frame)?);
+        }
+        Ok(())
+    }
+
+    /// Seals a frame under a packet number that was drawn for it.
+    fn seal(&mut self, number: u64, frame: &[u8]) -> Result<Vec<u8>, String> {
+        self.watch.number(number)?;
+        let mut datagram = vec![0; CLEAR_HEADER + frame.len() + TAG];
+        datagram[CLEAR_HEADER..CLEAR_HEADER + frame.len()].copy_from_slice(frame);
+        self.sealer.seal(number, &mut datagram).map_err(|error| error.to_string())?;
+        Ok(datagram)
+    }
+
+    /// Seals a frame under the packet number `skip` after the next.
+    ///
+    /// # Errors
+    /// If a promise is broken.
+    pub fn seal_next(&mut self, skip: u64, frame: &[u8]) -> Result<Vec<u8>, String> {
+        let number = self.numbers.fetch_add(1 + skip, Ordering::Relaxed) + skip;
+        self.seal(number, frame)
+    }
+
+    /// Sends the reports that are due; returns when to come back.
+    ///
+    /// # Errors
+    /// If a promise is broken.
+    pub fn report(&mut self, now: Time, send: &mut impl FnMut(Vec<u8>)) -> Result<Option<Time>, String> {
+        let mut reports = Vec::new();
+        self.receiver.report(now, |report| reports.push(report.clone()));
+        for report in reports {
+            let mut frame = [0; Report::MOST];
+            let length = report.write(&mut frame);
+            let sealed = self.seal_next(0, &frame[..length])?;
+            if sealed.len() > LEAST_DATAGRAM {
+                return Err(format!("a report of {} bytes, which not every path carries", sealed.len()));
+            }
+            send(sealed);
+        }
+        Ok(self.receiver.next_report())
+    }
+
+    /// Counts a datagram as arrived.
+    ///
+    /// # Errors
+    /// If it was accepted before.
+    pub fn accept(&mut self, now: Time, number: u64, bytes: usize, sent_us: Option<u32>) -> Result<(), String> {
+        if !self.accepted.insert(number) {
+            return Err(format!("packet number {number} accepted twice"));
+        }
+        self.receiver.accept(now, number, bytes as u64 + u64::from(HEADERS), false, sent_us);
+        Ok(())
+    }
+
+    /// Takes a report; datagrams become small when large ones do not get through.
+    pub fn on_report(&mut self, now: Time, report: &Report, outbox: &mut Outbox) {
+        self.watch.report(now, report);
+        self.sender.on_report(now, report, outbox);
+        let counts = self.sender.counts();
+        let (lost, arrived) = (counts.lost, counts.arrived);
+        if arrived > self.settled.1 {
+            self.barren = 0;
+        } else if lost > self.settled.0 {
+            self.barren += 1;
+        }
+        self.settled = (lost, arrived);
+        if self.barren >= BARREN_REPORTS {
+            let sizes = self.sender.sizes();
+            self.sender.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes });
+        }
+    }
+
+    /// The answer to a ping of `bytes` bytes.
+    ///
+    /// # Errors
+    /// If a promise is broken.
+    pub fn answer(&mut self, ping: &Ping, bytes: usize) -> Result<Vec<u8>, String> {
+        self.receiver.on_ping(ping);
+        let pong = Pong { size: bytes as u32, sent_us: ping.sent_us, challenge: ping.challenge, hold_us: 0 };
+        let mut frame = [0; Pong::LENGTH];
+        let length = pong.write(&mut frame);
+        self.seal_next(0, &frame[..length])
+    }
+
+    /// Nothing was heard of it for long.
+    #[must_use]
+    pub fn is_silent(&self, now: Time) -> bool {
+        now.since(self.sender.last_heard()) > DEAD_AFTER
+    }
+
+    /// Gives it up.
+    pub fn abandon(&mut self, now: Time, outbox: &mut Outbox) {
+        self.alive = false;
+        self.sender.abandon(now, outbox);
+    }
+}
+
+/// How a lane begins.
+#[derive(Clone, Copy, Debug)]
+pub struct LanePlan {
+    /// Rate, its share of the end's.
+    pub pace: Pace,
+    /// Sizes of its datagrams.
+    pub sizes: Sizes,
+    /// What it allows its peer.
+    pub credit: Credit,
+    /// Round-trip time that the handshake took.
+    pub rtt: Duration,
+}

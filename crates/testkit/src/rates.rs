@@ -1,0 +1,214 @@
+//! How `auto` does on typical paths: share of the link, time to get there, queues it makes, what it sends again.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use visapult_ripp::lane_in::Credit;
+use visapult_ripp::lane_out::Sizes;
+use visapult_ripp::outbox::Mode;
+use visapult_ripp::rate::Cause;
+use visapult_ripp::record::Cipher;
+
+use crate::clock::Clock;
+use crate::draw::{MS, SECOND};
+use crate::path::{HEADERS, PathPlan};
+use crate::schedule::{EndPlan, Kind, ObjectPlan, Pace, Schedule};
+use crate::world::World;
+
+const LENGTH: u64 = 10 * SECOND;
+const SAMPLE: u64 = 10 * MS;
+const OBJECT: u64 = 4 << 20;
+const SIZES: Sizes = Sizes { datagram: 1472, headers: HEADERS, burst: 64 };
+
+/// A path on which `auto` is to find the rate.
+#[derive(Clone, Debug)]
+struct Scenario {
+    name: String,
+    link_bps: u64,
+    rtt: u64,
+    loss: f64,
+    queue: u64,
+    /// At half time the link's rate becomes this share of what it was.
+    becomes: f64,
+    pace: Pace,
+}
+
+/// Prints a line for each path whose name contains `only`; with `trace` also what happens every tenth of a second.
+///
+/// # Errors
+/// If a promise is broken.
+pub fn print_table(only: &str, link_bps: u64, first_bps: u64, trace: bool) -> anyhow::Result<()> {
+    println!(
+        "share: of what the link can carry of objects, less loss; t90: from the first datagram sent until 90 % of that arrive"
+    );
+    println!(
+        "{:<34} {:>6} {:>6} {:>6} {:>8} {:>6} {:>8} {:>7} {:>7}  causes",
+        "path", "share", "first", "second", "t90 ms", "RTTs", "queue ms", "lost %", "resent"
+    );
+    for scenario in scenarios(link_bps, first_bps).iter().filter(|scenario| scenario.name.contains(only)) {
+        let line = Measured::of(scenario, trace).map_err(|what| anyhow!("{}: {what}", scenario.name))?;
+        println!("{:<34} {line}", scenario.name);
+    }
+    Ok(())
+}
+
+fn scenarios(link_bps: u64, first_bps: u64) -> Vec<Scenario> {
+    let mbps = link_bps / 1_000_000;
+    let path = |rtt_ms: u64, loss: f64, queue_ms: u64, becomes: f64| {
+        let change = if becomes == 1.0 { String::new() } else { format!(" x{becomes}") };
+        Scenario {
+            name: format!("{mbps}M {rtt_ms}ms {}% queue {queue_ms}ms{change}", loss * 100.0),
+            link_bps,
+            rtt: rtt_ms * MS,
+            loss,
+            queue: link_bps / 8 * queue_ms / 1000,
+            becomes,
+            pace: Pace::Auto(first_bps),
+        }
+    };
+    let mut all = Vec::new();
+    for queue_ms in [25, 80] {
+        all.extend([0.0, 0.001, 0.01].map(|loss| path(80, loss, queue_ms, 1.0)));
+    }
+    all.extend([path(1, 0.0, 25, 1.0), path(300, 0.0, 25, 1.0), path(300, 0.0, 300, 1.0), path(80, 0.05, 25, 1.0)]);
+    all.extend([path(80, 0.0, 5, 1.0), path(20, 0.0, 2, 1.0)]);
+    for becomes in [0.5, 2.0] {
+        all.extend([0.0, 0.01].map(|loss| path(80, loss, 80, becomes)));
+    }
+    let fixed = Scenario {
+        name: format!("{mbps}M 80ms 1% fixed at 99%"),
+        pace: Pace::Fixed(link_bps / 100 * 99),
+        ..path(80, 0.01, 25, 1.0)
+    };
+    all.push(fixed);
+    all
+}
+
+impl Scenario {
+    fn schedule(&self) -> Schedule {
+        let rates = vec![(0, self.link_bps), (LENGTH / 2, (self.link_bps as f64 * self.becomes) as u64)];
+        let path = PathPlan { rates, delay: self.rtt / 2, queue: self.queue, loss: self.loss, ..PathPlan::default() };
+        let back = PathPlan { loss: 0.0, ..path.clone() };
+        let bytes = self.link_bps / 8 * (LENGTH / SECOND) * 2;
+        let object = ObjectPlan { flow: 0, length: OBJECT, at: 0, cancel: None };
+        let sender = EndPlan {
+            clock: Clock { origin: 77 * SECOND, ppm: 20, steps: Vec::new() },
+            pace: self.pace,
+            credit: Credit::default(),
+            receive_buffer: usize::MAX,
+            stalls: Vec::new(),
+            flows: vec![(Mode::Reliable, 1)],
+            objects: vec![object; (bytes / OBJECT) as usize + 1],
+            ahead: 8,
+            moods: (0.0, 0.0),
+        };
+        let clock = Clock { origin: 5 * SECOND, ppm: -20, steps: Vec::new() };
+        let receiver = EndPlan { clock, objects: Vec::new(), ..sender.clone() };
+        Schedule {
+            seed: 1,
+            kind: Kind::Plain,
+            cipher: Cipher::Aes128Gcm,
+            lanes: 1,
+            datagram: SIZES.datagram,
+            burst: SIZES.burst,
+            paths: [path, back],
+            ends: [sender, receiver],
+            death: None,
+            injections: Vec::new(),
+            lies: None,
+            limit: LENGTH,
+        }
+    }
+
+    /// Object bytes that the link can carry between two moments.
+    fn capacity(&self, from: u64, to: u64) -> f64 {
+        let at = |time: u64| {
+            let (before, after) = (time.min(LENGTH / 2), time.saturating_sub(LENGTH / 2));
+            (before as f64 + after as f64 * self.becomes) * self.link_bps as f64 / 8e9
+        };
+        let payload = SIZES.payload();
+        (at(to) - at(from)) * payload as f64 / SIZES.wire(payload) as f64 * (1.0 - self.loss)
+    }
+}
+
+/// What a run showed.
+#[derive(Debug)]
+struct Measured {
+    share: [f64; 3],
+    ramp: Option<Duration>,
+    rtt: u64,
+    queue_ms: f64,
+    lost: f64,
+    resent: f64,
+    causes: String,
+}
+
+impl Measured {
+    fn of(scenario: &Scenario, trace: bool) -> Result<Self, String> {
+        let mut world = World::new(scenario.schedule(), false);
+        let samples = (LENGTH / SAMPLE) as usize;
+        let mut written = vec![0; samples + 1];
+        for at in 1..=samples {
+            let until = at as u64 * SAMPLE;
+            while world.step(until)? {}
+            written[at] = world.ends[1].written();
+            if trace && at.is_multiple_of(10) {
+                print_moment(&world, written[at] - written[at - 10]);
+            }
+        }
+        let share = |from: u64, to: u64| {
+            let sample = |time: u64| written[(time / SAMPLE) as usize] as f64;
+            (sample(to) - sample(from)) / scenario.capacity(from, to)
+        };
+        let shares = [share(0, LENGTH), share(0, LENGTH / 2), share(LENGTH / 2, LENGTH)];
+        // Offer and acceptance take a round trip, before the first datagram is sent.
+        let start = scenario.rtt.next_multiple_of(SAMPLE);
+        let width = (scenario.rtt / 2).next_multiple_of(SAMPLE).max(4 * SAMPLE);
+        let arrival = scenario.rtt / 2;
+        let ramp = (start..LENGTH - width).step_by(SAMPLE as usize).find(|&from| share(from, from + width) >= 0.9);
+        let waited = world.paths[0].counts().waited;
+        let counts = world.ends[0].lanes[0].sender.counts();
+        let causes = world.ends[0].lanes[0].sender.causes();
+        let causes = Cause::ALL.iter().filter(|&&cause| causes.rounds(cause) > 0);
+        Ok(Self {
+            share: shares,
+            ramp: ramp.map(|at| Duration::from_nanos(at.saturating_sub(start + arrival))),
+            rtt: scenario.rtt,
+            queue_ms: waited.0 as f64 / waited.1.max(1) as f64 * 1e-6,
+            lost: counts.lost as f64 / counts.datagrams.max(1) as f64,
+            resent: counts.resent_bytes as f64 / counts.lost_bytes.max(1) as f64,
+            causes: causes
+                .map(|&cause| format!("{cause} {} ", world.ends[0].lanes[0].sender.causes().rounds(cause)))
+                .collect(),
+        })
+    }
+}
+
+impl std::fmt::Display for Measured {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [all, first, second] = self.share.map(|share| share * 100.0);
+        let ramp = self.ramp.map_or(f64::INFINITY, |ramp| ramp.as_secs_f64() * 1e3);
+        let rtts = ramp * 1e6 / self.rtt as f64;
+        write!(
+            out,
+            "{all:>6.1} {first:>6.1} {second:>6.1} {ramp:>8.0} {rtts:>6.1} {:>8.1} {:>7.2} {:>7.3}  {}",
+            self.queue_ms,
+            self.lost * 100.0,
+            self.resent,
+            self.causes
+        )
+    }
+}
+
+fn print_moment(world: &World, written: u64) {
+    let lane = &world.ends[0].lanes[0].sender;
+    println!(
+        "  {:>6.2} s  rate {:>8.2} Mbit/s  arrived {:>8.2} Mbit/s  queue {:>6.1} ms  smooth rtt {:>6.1} ms  lost {:>6}",
+        world.now as f64 * 1e-9,
+        lane.rate_bps() as f64 * 1e-6,
+        written as f64 * 8e-5,
+        lane.queue_s() * 1e3,
+        lane.rtt().smooth().as_secs_f64() * 1e3,
+        lane.counts().lost
+    );
+}
