@@ -141,7 +141,8 @@ impl Schedule {
         let last = self.ends.iter().flat_map(|end| &end.objects).map(|object| object.at).max().unwrap_or(0);
         let slowest = |bps: u64, end: &EndPlan| match end.pace {
             Pace::Fixed(fixed) => bps.min(fixed),
-            Pace::Auto(_) => bps,
+            // Its floor: how well it does is for the table of rates to tell.
+            Pace::Auto(_) => bps.min(100_000 * u64::from(self.lanes)),
         };
         let bps = self.ends.iter().fold(path_bps, slowest);
         let round_trip = self.paths[0].delay + self.paths[1].delay;

@@ -14,6 +14,8 @@ const MOST_LIFETIME: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct CreditLine {
     below: u64,
+    /// The receiver has spoken: its word replaces the first allowance.
+    heard: bool,
     most_bps: u64,
     renewed: Time,
     lifetime: Duration,
@@ -21,11 +23,12 @@ pub(super) struct CreditLine {
 
 impl CreditLine {
     pub(super) fn first(now: Time) -> Self {
-        Self { below: FIRST, most_bps: 0, renewed: now, lifetime: FIRST_LIFETIME }
+        Self { below: FIRST, heard: false, most_bps: 0, renewed: now, lifetime: FIRST_LIFETIME }
     }
 
     pub(super) fn renew(&mut self, now: Time, report: &Report) {
-        self.below = self.below.max(report.credit);
+        self.below = if self.heard { self.below.max(report.credit) } else { report.credit };
+        self.heard = true;
         self.most_bps = report.most_rate_bps;
         self.renewed = now;
         self.lifetime = Duration::from_millis(u64::from(report.lifetime_ms)).min(MOST_LIFETIME);

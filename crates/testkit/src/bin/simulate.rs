@@ -1,5 +1,6 @@
 //! `simulate`: runs of the transport's simulator from the command line.
 
+use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
@@ -32,8 +33,17 @@ struct Arguments {
     first: u64,
 }
 
-fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.rates {
         return rates::print_table(
             &arguments.only,
