@@ -8,7 +8,7 @@ import { chromium } from "playwright-core";
 import { startServer } from "../../tests/e2e/server.mjs";
 import { EDGE, makeField, names, npy } from "./fields.mjs";
 
-const ROUNDS = 7;
+const ROUNDS = 5;
 const FRAMES = 6;
 const COLOURS = [
   [0, 0.27, 0, 0.33],
@@ -208,8 +208,7 @@ function summary(numbers) {
 }
 
 function report() {
-  const rate = ({ median, low, high }) =>
-    `${(1000 / median).toFixed(1)} (${low.toFixed(0)}-${high.toFixed(0)} ms)`;
+  const rate = ({ median, low, high }) => `${(1000 / median).toFixed(1)} (${low.toFixed(0)}-${high.toFixed(0)} ms)`;
   const times = ({ median, low, high }) => `${median.toFixed(1)} x (${low.toFixed(1)}-${high.toFixed(1)})`;
   const lines = rows.map(({ name, psnr, ms, ratio }) => {
     const rates = [rate(ms.draft), rate(ms.exact), rate(ms.peer)];
