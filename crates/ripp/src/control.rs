@@ -37,10 +37,6 @@ pub enum Message {
     Ready {
         /// By datagrams, or by streams because no datagram came through.
         transport: Transport,
-        /// Bytes of a full datagram, towards the listening end and from it.
-        datagram: (u16, u16),
-        /// Least round-trip time seen, in microseconds.
-        rtt_us: u64,
     },
     /// The sending end opens a flow.
     Flow {
@@ -150,6 +146,9 @@ pub struct Hello {
     /// What it would like to do, for the program at the other end.
     #[serde(default)]
     pub request: String,
+    /// What lane keys derive from where the control channel is not encrypted (loopback only), and has no secret of its own.
+    #[serde(default)]
+    pub plain_secret: Option<String>,
 }
 
 /// The listening end's answer.

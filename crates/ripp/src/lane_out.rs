@@ -109,6 +109,24 @@ pub struct SentCounts {
     pub without_credit: u64,
 }
 
+impl SentCounts {
+    /// The counts of two lanes together.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            datagrams: self.datagrams + other.datagrams,
+            wire_bytes: self.wire_bytes + other.wire_bytes,
+            resent_bytes: self.resent_bytes + other.resent_bytes,
+            lost: self.lost + other.lost,
+            lost_bytes: self.lost_bytes + other.lost_bytes,
+            arrived: self.arrived + other.arrived,
+            arrived_bytes: self.arrived_bytes + other.arrived_bytes,
+            starved: self.starved + other.starved,
+            without_credit: self.without_credit + other.without_credit,
+        }
+    }
+}
+
 /// The sending half of a lane.
 #[derive(Debug)]
 pub struct LaneOut {

@@ -1,0 +1,100 @@
+//! Dialling a session.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome};
+use visapult_ripp::record::End;
+
+use super::setup::{self, ANSWER_PATIENCE, Running, UDP_PATIENCE};
+use super::{Options, Session, SessionError};
+use crate::control::{ControlLink, ControlReceiver};
+use crate::identity::Identity;
+use crate::token::Token;
+use crate::trust::Trust;
+use crate::url::RippUrl;
+
+const CONNECT_PATIENCE: Duration = Duration::from_secs(9);
+
+impl Session {
+    /// Reaches the listener of `url` and begins a session.
+    ///
+    /// # Errors
+    /// What went wrong, where, and what to do.
+    pub fn dial(url: &RippUrl, trust: &Trust, identity: Option<&Identity>, options: &Options) -> Result<Self, SessionError> {
+        let began = Instant::now();
+        let link = ControlLink::dial(url, trust, identity, CONNECT_PATIENCE)?;
+        let (peer, local) = (link.peer_addr(), link.local_addr());
+        let exporter = link.exporter();
+        let plain = exporter.is_none().then(|| Token::fresh().map(|token| token.encoded())).transpose();
+        let plain = plain.map_err(|cause| SessionError::protocol(&"this machine", &cause))?;
+        let (control, receiver) = link.split()?;
+        let secret = setup::session_secret(exporter.as_ref(), plain.as_deref())?;
+        control.send(&Message::Hello(hello(url, options, plain)).to_bytes())?;
+        let welcome = welcome(&receiver, &peer.to_string())?;
+        let peers: Vec<_> = welcome.ports.iter().map(|&port| Some(SocketAddr::new(peer.ip(), port))).collect();
+        let links = setup::links(&secret, welcome.cipher, End::Dialer, options, local_for(local, options), &peers)?;
+        let mut running = setup::start(control, links, options)?;
+        let transport = match choose_transport(&running, options, peer) {
+            Ok(transport) => transport,
+            Err(cause) => {
+                running.abort(&cause.to_string());
+                return Err(cause);
+            }
+        };
+        running.shared.message(&Message::Ready { transport });
+        running.keep_control(receiver)?;
+        let Running { shared, offers, threads } = running;
+        Ok(Self {
+            shared,
+            offers: Mutex::new(offers),
+            transport,
+            request: options.request.clone(),
+            name: url.name.clone(),
+            setup: began.elapsed(),
+            threads,
+        })
+    }
+}
+
+fn hello(url: &RippUrl, options: &Options, plain_secret: Option<String>) -> Hello {
+    Hello {
+        versions: VERSIONS.to_vec(),
+        token: url.token.as_ref().map(Token::encoded),
+        name: url.name.clone(),
+        join: None,
+        lanes: options.lanes.clamp(1, MOST_LANES),
+        ciphers: options.ciphers.clone(),
+        transport: options.transport,
+        request: options.request.clone(),
+        plain_secret,
+    }
+}
+
+fn welcome(receiver: &ControlReceiver, peer: &str) -> Result<Welcome, SessionError> {
+    match setup::next_message(receiver, peer, Instant::now() + ANSWER_PATIENCE)? {
+        Message::Welcome(welcome) if VERSIONS.contains(&welcome.version) && !welcome.ports.is_empty() => Ok(welcome),
+        Message::Welcome(welcome) => Err(SessionError::protocol(&peer, &format!("it chose version {} of the protocol", welcome.version))),
+        _ => Err(SessionError::protocol(&peer, &"no welcome")),
+    }
+}
+
+/// Lanes leave from the address that reached the listener, so that both go the same way.
+fn local_for(local: SocketAddr, options: &Options) -> IpAddr {
+    match local.ip() {
+        ip if options.local.is_empty() => ip,
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    }
+}
+
+fn choose_transport(running: &Running, options: &Options, peer: SocketAddr) -> Result<Transport, SessionError> {
+    if options.transport == Some(Transport::Tcp) {
+        return Ok(Transport::Tcp);
+    }
+    if running.shared.wait_for_lanes(UDP_PATIENCE) {
+        return Ok(Transport::Udp);
+    }
+    Err(SessionError::UdpBlocked(peer.to_string()))
+}

@@ -1,0 +1,66 @@
+//! Why there is no session, or no more of it.
+
+use thiserror::Error;
+use visapult_ripp::control::MessageError;
+
+use crate::control::ControlError;
+use crate::identity::IdentityError;
+use crate::trust::TrustError;
+
+/// Why there is no session, or no more of it.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// The control channel.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The URL names nobody to trust.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// Our own certificate.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The listener will have nothing to do with us.
+    #[error("{peer} refused the session: {why}")]
+    Refused {
+        /// The listener.
+        peer: String,
+        /// What it said.
+        why: String,
+    },
+    /// The other end spoke out of turn.
+    #[error("{peer} does not speak as a RIPP peer should: {why}")]
+    Protocol {
+        /// The other end.
+        peer: String,
+        /// What was wrong.
+        why: String,
+    },
+    /// No datagram came through, and streams were not wanted.
+    #[error("no datagram comes through between here and {0} (UDP is blocked?); use --transport auto or tcp, or open UDP ports")]
+    UdpBlocked(String),
+    /// A socket.
+    #[error("a UDP socket cannot be had: {0}")]
+    Socket(std::io::Error),
+    /// A thread.
+    #[error("a thread cannot be had: {0}")]
+    Thread(std::io::Error),
+    /// The session has ended.
+    #[error("the session ended{}{}", if .0.is_empty() { "" } else { ": " }, .0)]
+    Ended(String),
+    /// 65,536 flows.
+    #[error("the session has 65,536 flows already")]
+    TooManyFlows,
+    /// 2^32 objects.
+    #[error("the session's object numbers are used up; open another session")]
+    TooManyObjects,
+}
+
+impl SessionError {
+    pub(super) fn protocol(peer: &impl ToString, why: &impl ToString) -> Self {
+        Self::Protocol { peer: peer.to_string(), why: why.to_string() }
+    }
+
+    pub(super) fn message(peer: &impl ToString, error: &MessageError) -> Self {
+        Self::protocol(peer, error)
+    }
+}

@@ -1,0 +1,228 @@
+//! Listening for sessions.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome};
+use visapult_ripp::record::{Cipher, End};
+
+use super::setup::{self, ANSWER_PATIENCE, Running, UDP_PATIENCE};
+use super::shared::lock;
+use super::{Options, Session, SessionError};
+use crate::control::{ControlLink, ControlListener, ControlReceiver, ControlSender, Security};
+use crate::identity::Identity;
+use crate::socket::Waker;
+use crate::token::Token;
+use crate::url::RippUrl;
+
+/// Handshakes that go on at one time.
+const MOST_HANDSHAKES: usize = 64;
+/// Sessions that wait to be taken.
+const MOST_WAITING: usize = 16;
+
+/// How a listener is protected, and what it offers.
+#[derive(Debug)]
+pub struct ListenerOptions {
+    /// TLS and who we are; `None` is plaintext, on loopback only.
+    pub identity: Option<Identity>,
+    /// The secret that diallers show; `None` admits whoever TLS admits, on loopback only.
+    pub token: Option<Token>,
+    /// Options of the sessions.
+    pub session: Options,
+}
+
+/// Listens for sessions. Dropping it stops it; sessions already taken go on.
+#[derive(Debug)]
+pub struct Listener {
+    local: SocketAddr,
+    token: Option<Token>,
+    identity: Option<crate::fingerprint::Fingerprint>,
+    sessions: Mutex<Receiver<Session>>,
+    stop: Waker,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listener {
+    /// Listens at `at` (port 0: any).
+    ///
+    /// # Errors
+    /// If the address cannot be had, or would be served unprotected off loopback.
+    pub fn bind(at: SocketAddr, options: ListenerOptions) -> Result<Self, SessionError> {
+        let security = match &options.identity {
+            Some(identity) => Security::Tls { identity: identity.clone(), clients: None },
+            None => Security::InsecureLoopback,
+        };
+        if options.token.is_none() && !at.ip().to_canonical().is_loopback() {
+            return Err(crate::control::ControlError::NotLoopback(at).into());
+        }
+        let control = ControlListener::bind(at, &security)?;
+        let local = control.local_addr();
+        let stop = control.stopper();
+        let (queue, sessions) = sync_channel(MOST_WAITING);
+        let (token, identity) = (options.token.clone(), options.identity.as_ref().map(Identity::fingerprint));
+        let door = Door { options: Arc::new(options), queue, busy: Arc::new(AtomicUsize::new(0)) };
+        let thread = thread::Builder::new().name("ripp-door".to_owned()).spawn(move || door.run(&control)).map_err(SessionError::Thread)?;
+        Ok(Self { local, token, identity, sessions: Mutex::new(sessions), stop, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The URL that a dialler needs to reach this listener under the name `host`.
+    #[must_use]
+    pub fn url(&self, host: &str, name: &str) -> RippUrl {
+        RippUrl {
+            token: self.token.clone(),
+            host: host.to_owned(),
+            port: self.local.port(),
+            name: name.to_owned(),
+            fingerprint: self.identity,
+        }
+    }
+
+    /// Waits for the next session; `None` when `timeout` has passed.
+    ///
+    /// # Errors
+    /// If the listener has stopped.
+    pub fn accept(&self, timeout: Duration) -> Result<Option<Session>, SessionError> {
+        match lock(&self.sessions).recv_timeout(timeout) {
+            Ok(session) => Ok(Some(session)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(SessionError::Ended("the listener stopped".to_owned())),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.stop.wake();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Door {
+    options: Arc<ListenerOptions>,
+    queue: SyncSender<Session>,
+    busy: Arc<AtomicUsize>,
+}
+
+impl Door {
+    fn run(&self, control: &ControlListener) {
+        while let Ok(link) = control.accept() {
+            if self.busy.fetch_add(1, Ordering::Relaxed) >= MOST_HANDSHAKES {
+                self.busy.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let door = self.clone();
+            let spawned = thread::Builder::new().name("ripp-handshake".to_owned()).spawn(move || {
+                let peer = link.peer_addr();
+                match door.handshake(link) {
+                    // A full queue means that nobody takes sessions: the dialler sees the session end.
+                    Ok(session) => drop(door.queue.try_send(session)),
+                    Err(cause) => tracing::info!("no session with {peer}: {cause}"),
+                }
+                door.busy.fetch_sub(1, Ordering::Relaxed);
+            });
+            if spawned.is_err() {
+                self.busy.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn handshake(&self, link: ControlLink) -> Result<Session, SessionError> {
+        let began = Instant::now();
+        let (peer, local) = (link.peer_addr(), link.local_addr());
+        let exporter = link.exporter();
+        let (control, receiver) = link.split()?;
+        let hello = hello(&receiver, &peer.to_string())?;
+        let cipher = match self.judge(&hello) {
+            Ok(cipher) => cipher,
+            Err(why) => {
+                control.send(&Message::Rejected { why: why.clone() }.to_bytes())?;
+                return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
+            }
+        };
+        let secret = setup::session_secret(exporter.as_ref(), hello.plain_secret.as_deref())?;
+        let options = Options { request: hello.request.clone(), ..self.options.session.clone() };
+        let peers = vec![None; usize::from(hello.lanes.min(MOST_LANES))];
+        let links = setup::links(&secret, cipher, End::Listener, &options, local.ip(), &peers)?;
+        let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
+        let welcome = Welcome { version: VERSIONS[0], cipher, ports, session: String::new(), most_rate_bps: options.most_receive_bps };
+        control.send(&Message::Welcome(welcome).to_bytes())?;
+        let running = setup::start(control.clone(), links, &options)?;
+        self.finish(running, receiver, &control, &peer.to_string(), hello, began)
+    }
+
+    fn finish(
+        &self,
+        mut running: Running,
+        receiver: ControlReceiver,
+        _control: &ControlSender,
+        peer: &str,
+        hello: Hello,
+        began: Instant,
+    ) -> Result<Session, SessionError> {
+        let transport = match ready(&receiver, peer) {
+            Ok(transport) => transport,
+            Err(cause) => {
+                running.abort(&cause.to_string());
+                return Err(cause);
+            }
+        };
+        running.keep_control(receiver)?;
+        if transport == Transport::Udp {
+            // The dialler has validated its direction; ours follows within a round trip.
+            running.shared.wait_for_lanes(UDP_PATIENCE);
+        }
+        let Running { shared, offers, threads } = running;
+        Ok(Session {
+            shared,
+            offers: Mutex::new(offers),
+            transport,
+            request: hello.request,
+            name: hello.name,
+            setup: began.elapsed(),
+            threads,
+        })
+    }
+
+    /// The cipher of a session that is admitted, or why it is not.
+    fn judge(&self, hello: &Hello) -> Result<Cipher, String> {
+        if !hello.versions.iter().any(|version| VERSIONS.contains(version)) {
+            return Err(format!("it speaks versions {VERSIONS:?} of the protocol, you {:?}: update the older one", hello.versions));
+        }
+        if let Some(token) = &self.options.token {
+            let shown = hello.token.as_deref().and_then(|shown| Token::parse(shown).ok());
+            if !shown.is_some_and(|shown| token.matches(shown.as_bytes())) {
+                return Err("the token is wrong; copy the whole URL that the listener printed".to_owned());
+            }
+        }
+        let known = &self.options.session.ciphers;
+        let cipher = hello.ciphers.iter().find(|cipher| known.contains(cipher));
+        cipher.copied().ok_or_else(|| "no cipher that both ends know".to_owned())
+    }
+}
+
+fn hello(receiver: &ControlReceiver, peer: &str) -> Result<Hello, SessionError> {
+    match setup::next_message(receiver, peer, Instant::now() + ANSWER_PATIENCE)? {
+        Message::Hello(hello) => Ok(hello),
+        _ => Err(SessionError::protocol(&peer, &"no hello")),
+    }
+}
+
+fn ready(receiver: &ControlReceiver, peer: &str) -> Result<Transport, SessionError> {
+    match setup::next_message(receiver, peer, Instant::now() + ANSWER_PATIENCE)? {
+        Message::Ready { transport } => Ok(transport),
+        _ => Err(SessionError::protocol(&peer, &"not ready")),
+    }
+}

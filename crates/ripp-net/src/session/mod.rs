@@ -1,0 +1,175 @@
+//! A session: two ends, flows of objects between them, lanes that carry those.
+//!
+//! Threads: one that keeps the control channel, one that digests, and one per lane and direction. They share [`shared::Shared`].
+
+mod control_loop;
+mod dial;
+mod digest;
+mod error;
+mod lane;
+mod listen;
+mod objects;
+mod options;
+mod receive;
+mod send;
+mod setup;
+mod shared;
+mod statistics;
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use visapult_ripp::control::Transport;
+use visapult_ripp::lane_out::Sizes;
+use visapult_ripp::outbox::Mode;
+use visapult_ripp::rate::{Auto, Controller, Fixed};
+
+pub use error::SessionError;
+pub use listen::{Listener, ListenerOptions};
+pub use objects::{Delivery, Incoming, MemorySink, ObjectError, Offer, Outgoing, Sink, Source};
+pub use options::{Options, Rate};
+pub use statistics::{LaneStatistics, Statistics};
+
+use objects::Outcome;
+use shared::{Outbound, Shared, lock};
+
+/// Datagrams that a new lane sends in its first round trip.
+const FIRST_DATAGRAMS: u64 = 64;
+
+/// One end of a session. Dropping it ends the session.
+#[derive(Debug)]
+pub struct Session {
+    shared: Arc<Shared>,
+    offers: Mutex<Receiver<Offer>>,
+    transport: Transport,
+    request: String,
+    name: String,
+    setup: Duration,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// A flow: objects that share a mode and a weight.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    shared: Arc<Shared>,
+    flow: u16,
+    mode: Mode,
+}
+
+impl Session {
+    /// Opens a flow to the other end. Flows that have something to send share the rate by weight.
+    ///
+    /// # Errors
+    /// If there are 65,536 already.
+    pub fn open_flow(&self, name: &str, mode: Mode, weight: u32) -> Result<Flow, SessionError> {
+        let mut out = self.shared.out();
+        let flow = out.sending.open_flow(name, mode, weight).ok_or(SessionError::TooManyFlows)?;
+        self.shared.pump_out(&mut out);
+        Ok(Flow { shared: Arc::clone(&self.shared), flow, mode })
+    }
+
+    /// Waits for the next object that the other end offers; `None` when `timeout` has passed.
+    ///
+    /// # Errors
+    /// Why the session ended, if it did.
+    pub fn next_offer(&self, timeout: Duration) -> Result<Option<Offer>, SessionError> {
+        match lock(&self.offers).recv_timeout(timeout) {
+            Ok(offer) => Ok(Some(offer)),
+            Err(RecvTimeoutError::Timeout) if !self.shared.is_over() => Ok(None),
+            Err(_) => Err(SessionError::Ended(self.shared.why().unwrap_or_default())),
+        }
+    }
+
+    /// The session goes on.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !self.shared.is_over()
+    }
+
+    /// Why the session ended; `None` while it goes on, or when it ended in peace.
+    #[must_use]
+    pub fn why_ended(&self) -> Option<String> {
+        self.shared.why()
+    }
+
+    /// How data moves.
+    #[must_use]
+    pub const fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// What the dialler wants, in its own words.
+    #[must_use]
+    pub fn request(&self) -> &str {
+        &self.request
+    }
+
+    /// What was dialled: the name in the URL.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How long it took from the first packet to the last answer of the handshake.
+    #[must_use]
+    pub const fn setup_time(&self) -> Duration {
+        self.setup
+    }
+
+    /// What the session has done so far.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        statistics::gather(&self.shared)
+    }
+
+    /// Ends the session; what is under way fails.
+    pub fn close(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.shared.end(None);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Flow {
+    /// Offers an object; it is sent as soon as the other end accepts it.
+    ///
+    /// # Errors
+    /// If the session has ended, or its object numbers are used up.
+    pub fn send(&self, name: &str, source: Arc<dyn Source>) -> Result<Outgoing, SessionError> {
+        let now = self.shared.now();
+        let mut out = self.shared.out();
+        if self.shared.is_over() {
+            return Err(SessionError::Ended(self.shared.why().unwrap_or_default()));
+        }
+        let length = source.length();
+        let object = out.sending.offer(self.flow, name, length, now).ok_or(SessionError::TooManyObjects)?;
+        let outcome = Arc::new(Outcome::default());
+        out.sources.insert(object, Outbound { source, outcome: Arc::clone(&outcome), mode: self.mode, blake3: None });
+        self.shared.pump_out(&mut out);
+        Ok(Outgoing { shared: Arc::clone(&self.shared), object, outcome })
+    }
+}
+
+/// The controller of one of `lanes` lanes.
+fn controller(options: &Options, lanes: u64, rtt: Duration, sizes: Sizes) -> Controller {
+    match options.rate {
+        Rate::Fixed(bps) => Controller::Fixed(Fixed::new(bps / lanes)),
+        Rate::Auto { most_bps } => {
+            let first = sizes.wire(sizes.payload()) * 8 * FIRST_DATAGRAMS * 1_000_000 / (rtt.as_micros() as u64).max(1_000);
+            Controller::Auto(Box::new(Auto::new(first, most_bps.map(|most| most / lanes))))
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What is sent and what is received: sources, sinks, and handles on objects under way.
+
+use std::cell::UnsafeCell;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use thiserror::Error;
+use visapult_ripp::outbox::Mode;
+
+use super::Shared;
+
+/// Bytes to be sent. They are read once to be sent, once more for the digest of a reliable object, and again where they were lost: a source
+/// must not change while it is being sent.
+pub trait Source: Send + Sync {
+    /// Bytes in all.
+    fn length(&self) -> u64;
+    /// Reads exactly `into.len()` bytes from `offset` on, which is within the length.
+    ///
+    /// # Errors
+    /// If they cannot be read: the object is cancelled.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+}
+
+/// A place for received bytes. Every byte is written once; the parts come in any order, from several threads.
+pub trait Sink: Send + Sync {
+    /// Writes `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// If they cannot be kept: the object is refused.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Reads back what was written, to verify it.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+}
+
+impl Source for Vec<u8> {
+    fn length(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let start = usize::try_from(offset).map_err(io::Error::other)?;
+        let part = self.get(start..start + into.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        into.copy_from_slice(part);
+        Ok(())
+    }
+}
+
+/// Memory that an object is received into.
+#[derive(Debug)]
+pub struct MemorySink {
+    bytes: UnsafeCell<Box<[u8]>>,
+}
+
+#[expect(unsafe_code, reason = "disjoint parts of one buffer are written by several threads")]
+// SAFETY: the session writes every byte of an object once, and reads parts only after they were written; both pass through a mutex in between.
+unsafe impl Sync for MemorySink {}
+
+impl MemorySink {
+    /// Memory of `length` zeros, touched so that no page is missing when data comes.
+    #[must_use]
+    pub fn new(length: usize) -> Self {
+        let mut bytes = vec![0; length];
+        bytes.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+        bytes.iter_mut().step_by(4096).for_each(|byte| *byte = 0);
+        Self { bytes: UnsafeCell::new(bytes.into_boxed_slice()) }
+    }
+
+    /// The bytes, once nobody writes them any more.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes.into_inner().into_vec()
+    }
+
+    fn part(&self, offset: u64, length: usize) -> io::Result<*mut u8> {
+        #[expect(unsafe_code, reason = "only the buffer's address and length are looked at, which never change")]
+        // SAFETY: no reference to the contents is made.
+        let whole: *mut [u8] = unsafe { &raw mut **self.bytes.get() };
+        let start = usize::try_from(offset).map_err(io::Error::other)?;
+        if start.checked_add(length).is_none_or(|end| end > whole.len()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "beyond the end of the memory"));
+        }
+        Ok(whole.cast::<u8>().wrapping_add(start))
+    }
+}
+
+impl Sink for MemorySink {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let to = self.part(offset, bytes.len())?;
+        #[expect(unsafe_code, reason = "see the implementation of Sync")]
+        // SAFETY: the range is within the buffer, and nobody else writes or reads these bytes now.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+        Ok(())
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let from = self.part(offset, into.len())?;
+        #[expect(unsafe_code, reason = "see the implementation of Sync")]
+        // SAFETY: the range is within the buffer, and was written before.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len());
+        }
+        Ok(())
+    }
+}
+
+/// Why an object was not delivered.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{why}")]
+pub struct ObjectError {
+    /// What happened, and where.
+    pub why: String,
+}
+
+/// What came of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Bytes that arrived; all of them in a reliable flow.
+    pub arrived: u64,
+    /// Where bytes are missing, as `(start, end)`; known to the receiver only.
+    pub holes: Vec<(u64, u64)>,
+    /// BLAKE3 of the object in hexadecimal, where both ends found the same.
+    pub blake3: Option<String>,
+}
+
+/// A result that a thread may wait for.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    result: Mutex<Option<Result<Delivery, ObjectError>>>,
+    set: Condvar,
+}
+
+impl Outcome {
+    pub(super) fn set(&self, result: Result<Delivery, ObjectError>) {
+        self.result.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(result);
+        self.set.notify_all();
+    }
+
+    fn wait(&self) -> Result<Delivery, ObjectError> {
+        let mut guard = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(result) = &*guard {
+                return result.clone();
+            }
+            guard = self.set.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn is_set(&self) -> bool {
+        self.result.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+/// An object being sent.
+#[derive(Debug)]
+pub struct Outgoing {
+    pub(super) shared: Arc<Shared>,
+    pub(super) object: u32,
+    pub(super) outcome: Arc<Outcome>,
+}
+
+impl Outgoing {
+    /// Waits until the receiver is through with the object.
+    ///
+    /// # Errors
+    /// Why it was not delivered.
+    pub fn wait(&self) -> Result<Delivery, ObjectError> {
+        self.outcome.wait()
+    }
+
+    /// The object was delivered or has failed.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.outcome.is_set()
+    }
+
+    /// Bytes known to have arrived.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        self.shared.out().sending.outbox.progress(self.object).map_or(0, |(arrived, _)| arrived)
+    }
+
+    /// Takes the object back.
+    pub fn cancel(&self) {
+        self.shared.cancel(self.object, "cancelled by the sender");
+    }
+}
+
+/// An object that the other end would like to send.
+#[derive(Debug)]
+pub struct Offer {
+    pub(super) shared: Arc<Shared>,
+    pub(super) object: u32,
+    /// Name of its flow.
+    pub flow: String,
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub length: u64,
+    /// What its flow promises.
+    pub mode: Mode,
+}
+
+impl Offer {
+    /// Accepts the object into `sink`, which has room for its length.
+    #[must_use]
+    pub fn accept(self, sink: Arc<dyn Sink>) -> Incoming {
+        let outcome = Arc::new(Outcome::default());
+        self.shared.accept(self.object, self.length, sink, Arc::clone(&outcome));
+        Incoming { shared: self.shared, object: self.object, length: self.length, outcome }
+    }
+
+    /// Refuses the object.
+    pub fn refuse(self, why: &str) {
+        self.shared.refuse(self.object, why);
+    }
+}
+
+/// An object being received.
+#[derive(Debug)]
+pub struct Incoming {
+    shared: Arc<Shared>,
+    object: u32,
+    length: u64,
+    outcome: Arc<Outcome>,
+}
+
+impl Incoming {
+    /// Waits until the object is whole and verified, or nothing more will come of it.
+    ///
+    /// # Errors
+    /// Why it is of no use.
+    pub fn wait(&self) -> Result<Delivery, ObjectError> {
+        self.outcome.wait()
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        let done = if self.outcome.is_set() { self.length } else { 0 };
+        self.shared.incoming().receiving.progress(self.object).map_or(done, |(arrived, _)| arrived)
+    }
+
+    /// Gives the object up.
+    pub fn cancel(&self) {
+        self.shared.refuse(self.object, "cancelled by the receiver");
+        self.outcome.set(Err(ObjectError { why: "cancelled by the receiver".to_owned() }));
+    }
+}

@@ -1,0 +1,63 @@
+//! What a program may ask of a session; the rest sizes itself.
+
+use std::net::IpAddr;
+
+use visapult_ripp::control::Transport;
+use visapult_ripp::record::Cipher;
+
+/// How fast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    /// As fast as the path carries, shared with others.
+    Auto {
+        /// But not faster than this, in bits of IP packets per second.
+        most_bps: Option<u64>,
+    },
+    /// This many bits of IP packets per second, on a path of one's own.
+    Fixed(u64),
+}
+
+/// Options of one end of a session.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How fast to send.
+    pub rate: Rate,
+    /// Greatest rate to receive at, in bits per second; 0 sets no limit.
+    pub most_receive_bps: u64,
+    /// Lanes that a dialler asks for, 1 to 64.
+    pub lanes: u16,
+    /// Local addresses that lanes are spread over; none takes what the system chooses.
+    pub local: Vec<IpAddr>,
+    /// Bytes of IP packets at most; `None` probes the path.
+    pub mtu: Option<u16>,
+    /// How data must move; `None` tries datagrams, then streams.
+    pub transport: Option<Transport>,
+    /// Ciphers of datagrams, the preferred first.
+    pub ciphers: Vec<Cipher>,
+    /// What the dialler wants, for the program at the other end.
+    pub request: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        let aes_is_fast = std::arch::is_x86_feature_detected!("aes");
+        #[cfg(not(target_arch = "x86_64"))]
+        let aes_is_fast = cfg!(target_feature = "aes");
+        let ciphers = if aes_is_fast {
+            vec![Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::Chacha20Poly1305]
+        } else {
+            vec![Cipher::Chacha20Poly1305, Cipher::Aes128Gcm]
+        };
+        Self {
+            rate: Rate::Auto { most_bps: None },
+            most_receive_bps: 0,
+            lanes: 1,
+            local: Vec::new(),
+            mtu: None,
+            transport: None,
+            ciphers,
+            request: String::new(),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The receiving thread of a lane: opens what comes, puts it in its place, reports, and keeps the path valid.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use visapult_ripp::inbox::Refusal;
+use visapult_ripp::lane_in::{Credit, LaneIn};
+use visapult_ripp::lane_out::{LaneOut, Sizes};
+use visapult_ripp::record::Sealer;
+use visapult_ripp::time::Time;
+use visapult_ripp::wire::{CLEAR_HEADER, DataHeader, Frame, LEAST_DATAGRAM, Report, TAG};
+
+use super::lane::{LaneLink, Validated};
+use super::shared::{In, Out, Place, Shared};
+use super::{Options, controller};
+use crate::socket::{Batch, Datagrams, Ecn, MAX_BURST_BYTES, RecvArena};
+
+const IDLE: Duration = Duration::from_millis(100);
+/// Reports in a row in which everything was lost, after which a path is taken to swallow large datagrams.
+const SWALLOWED_REPORTS: u32 = 20;
+
+/// Receives on lane `index` until the session ends.
+pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
+    let link = Arc::clone(&shared.links[index]);
+    let credit = Credit { most_rate_bps: options.most_receive_bps, ..Credit::default() };
+    let now = shared.now();
+    let mut thread = Thread {
+        shared,
+        index,
+        options,
+        lane_in: LaneIn::new(link.receive_secret.clone(), credit, now),
+        sealer: Sealer::new(link.send_secret.clone()),
+        link: &link,
+        more: (0, 0),
+        swallowed: (0, 0, 0),
+    };
+    let mut arena = RecvArena::new();
+    while !shared.is_over() {
+        thread.keep_path();
+        thread.report();
+        let timeout = thread.next_event().since(shared.now()).min(IDLE);
+        match link.socket.receive(&mut arena, timeout) {
+            Ok(batch) => thread.take(batch),
+            Err(cause) => {
+                shared.end(Some(&format!("lane {index} cannot receive any more: {cause}")));
+            }
+        }
+    }
+}
+
+struct Thread<'a> {
+    shared: &'a Arc<Shared>,
+    index: usize,
+    options: &'a Options,
+    link: &'a LaneLink,
+    lane_in: LaneIn,
+    sealer: Sealer,
+    /// Batches that left more behind, of all since the last report.
+    more: (u32, u32),
+    /// Reports in a row without an arrival; datagrams arrived and lost at the last.
+    swallowed: (u32, u64, u64),
+}
+
+/// A datagram of data that was opened.
+struct Data<'a> {
+    number: u64,
+    header: DataHeader,
+    payload: &'a [u8],
+    wire_bytes: u64,
+    marked: bool,
+    welcome: bool,
+}
+
+impl Thread<'_> {
+    fn next_event(&self) -> Time {
+        let due = [self.lane_in.next_report(), self.link.next_challenge(), self.link.validation_due()];
+        due.into_iter().flatten().min().unwrap_or(self.shared.now().after(IDLE))
+    }
+
+    fn keep_path(&mut self) {
+        let now = self.shared.now();
+        if self.link.next_challenge().is_some_and(|due| due <= now) {
+            self.link.send_challenge(now, &mut self.sealer);
+        }
+        if let Some(validated) = self.link.newly_validated(now) {
+            self.open_lane(now, validated);
+        }
+    }
+
+    fn open_lane(&self, now: Time, validated: Validated) {
+        let headers = self.link.headers();
+        let burst = (MAX_BURST_BYTES / usize::from(validated.datagram)).min(self.link.socket.gso_max_segments().max(8)) as u16;
+        let sizes = Sizes { datagram: validated.datagram, headers, burst };
+        let mut out = self.shared.out();
+        if let Some(lane) = &mut out.lanes[self.index] {
+            lane.set_sizes(sizes);
+        } else {
+            let lanes = self.shared.links.len() as u64;
+            let controller = controller(self.options, lanes, validated.rtt, sizes);
+            let numbers = Arc::clone(&self.link.numbers);
+            out.lanes[self.index] = Some(LaneOut::new(numbers, sizes, controller, validated.rtt, now));
+        }
+        drop(out);
+        self.shared.wake_senders();
+        self.shared.lane_opened();
+    }
+
+    fn report(&mut self) {
+        let now = self.shared.now();
+        if self.lane_in.next_report().is_none_or(|due| due > now) {
+            return;
+        }
+        let (more, all) = std::mem::take(&mut self.more);
+        self.lane_in.set_busy((more * 255 / all.max(1)) as u8);
+        let Some(to) = self.link.peer() else {
+            // Nobody is told before the path is valid; what is missing is told then.
+            self.lane_in.report(now, |_| {});
+            return;
+        };
+        let (link, sealer) = (self.link, &mut self.sealer);
+        self.lane_in.report(now, |report| {
+            let mut datagram = vec![0; CLEAR_HEADER + Report::MOST + TAG];
+            let length = report.write(&mut datagram[CLEAR_HEADER..]);
+            datagram.truncate(CLEAR_HEADER + length + TAG);
+            datagram[CLEAR_HEADER + length..].fill(0);
+            link.send_one(to, sealer, &mut datagram);
+        });
+    }
+
+    fn take(&mut self, batch: Batch<'_>) {
+        self.lane_in.set_kernel_drops(batch.dropped);
+        self.more.0 += u32::from(batch.more);
+        self.more.1 += 1;
+        let now = self.shared.now();
+        let mut data = self.open(now, batch.datagrams);
+        if data.is_empty() {
+            return;
+        }
+        self.place(&mut data);
+        for datagram in data.iter().filter(|datagram| datagram.welcome) {
+            let sent_us = Some(datagram.header.sent_us);
+            self.lane_in.accept(now, datagram.number, datagram.wire_bytes, datagram.marked, sent_us);
+        }
+    }
+
+    /// Opens a batch; what is not data is dealt with at once.
+    fn open<'a>(&mut self, now: Time, datagrams: Datagrams<'a>) -> Vec<Data<'a>> {
+        let mut data = Vec::with_capacity(64);
+        let mut last_from = None;
+        for datagram in datagrams {
+            let size = datagram.bytes.len();
+            let headers = if datagram.from.is_ipv6() { 48 } else { 28 };
+            let wire_bytes = (size + headers) as u64;
+            let marked = datagram.ecn == Ecn::Congested;
+            let Some(opened) = self.lane_in.open(datagram.bytes) else { continue };
+            if last_from != Some(datagram.from) {
+                last_from = Some(datagram.from);
+                self.link.heard_from(datagram.from);
+            }
+            let Ok(frame) = Frame::read(opened.frame) else { continue };
+            if let Frame::Data(header, payload) = frame {
+                data.push(Data { number: opened.number, header, payload, wire_bytes, marked, welcome: false });
+            } else {
+                let sent_us = if let Frame::Ping(ping) = &frame { Some(ping.sent_us) } else { None };
+                self.lane_in.accept(now, opened.number, wire_bytes, marked, sent_us);
+                self.on_control_frame(now, datagram.from, size, frame);
+            }
+        }
+        data
+    }
+
+    fn on_control_frame(&mut self, now: Time, from: SocketAddr, size: usize, frame: Frame<'_>) {
+        match frame {
+            Frame::Ping(ping) => {
+                self.lane_in.on_ping(&ping);
+                self.link.answer(self.shared.now(), now, from, size, &ping, &mut self.sealer);
+            }
+            Frame::Pong(pong) => {
+                if !self.link.on_pong(now, from, &pong)
+                    && let Some(lane) = &mut self.shared.out().lanes[self.index]
+                {
+                    lane.on_pong(now, &pong);
+                }
+            }
+            Frame::Report(report) => self.on_report(now, &report),
+            Frame::Data(..) => {}
+        }
+    }
+
+    fn on_report(&mut self, now: Time, report: &Report) {
+        let mut out = self.shared.out();
+        let Out { sending, lanes, .. } = &mut *out;
+        let Some(lane) = &mut lanes[self.index] else { return };
+        lane.on_report(now, report, &mut sending.outbox);
+        let (arrived, lost) = (lane.counts().arrived, lane.counts().lost);
+        let (reports, arrived_before, lost_before) = self.swallowed;
+        let reports = if arrived > arrived_before { 0 } else { reports + u32::from(lost > lost_before) };
+        self.swallowed = (reports, arrived, lost);
+        if reports > SWALLOWED_REPORTS && usize::from(lane.sizes().datagram) > LEAST_DATAGRAM {
+            tracing::warn!("lane {}: the path swallows large datagrams; sending small ones", self.index);
+            lane.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() });
+        }
+        sending.on_settled();
+        self.shared.pump_out(&mut out);
+        drop(out);
+        self.link.work.notify_all();
+    }
+
+    /// Puts data in its place, run by run.
+    fn place(&self, data: &mut [Data<'_>]) {
+        let mut start = 0;
+        while start < data.len() {
+            let end = start + run_length(&data[start..]);
+            self.place_run(&mut data[start..end]);
+            start = end;
+        }
+    }
+
+    fn place_run(&self, run: &mut [Data<'_>]) {
+        let object = run[0].header.object;
+        let from = run[0].header.offset;
+        let length = run.iter().map(|datagram| u64::from(datagram.header.length)).sum();
+        let mut fresh = Vec::new();
+        let claimed = {
+            let mut incoming = self.shared.incoming();
+            let claimed = incoming.receiving.claim(object, from, length, |start, end| fresh.push((start, end)));
+            claimed.map(|()| incoming.places.get(&object).cloned())
+        };
+        match claimed {
+            Ok(Some(place)) => self.write(object, &place, run, &fresh),
+            Ok(None) | Err(Refusal::Closed) => {}
+            Err(Refusal::Unknown | Refusal::TooManyHoles) => return,
+            Err(Refusal::Beyond) => {
+                self.shared.end(Some(&format!("the peer sent bytes beyond the end of object {object}")));
+                return;
+            }
+        }
+        run.iter_mut().for_each(|datagram| datagram.welcome = true);
+    }
+
+    fn write(&self, object: u32, place: &Place, run: &[Data<'_>], fresh: &[(u64, u64)]) {
+        for datagram in run {
+            let from = datagram.header.offset;
+            let to = from + u64::from(datagram.header.length);
+            for &(start, end) in fresh.iter().filter(|(start, end)| *start < to && *end > from) {
+                let (start, end) = (start.max(from), end.min(to));
+                let part = &datagram.payload[(start - from) as usize..(end - from) as usize];
+                if let Err(cause) = place.sink.write_at(start, part) {
+                    self.shared.refuse(object, &format!("the receiver could not keep the object: {cause}"));
+                    return;
+                }
+            }
+        }
+        let bytes = fresh.iter().map(|(start, end)| end - start).sum();
+        let mut incoming = self.shared.incoming();
+        let In { receiving, .. } = &mut *incoming;
+        receiving.written(object, bytes);
+        self.shared.pump_in(&mut incoming);
+    }
+}
+
+/// Datagrams at the front that carry consecutive bytes of one object.
+fn run_length(data: &[Data<'_>]) -> usize {
+    let follows = |pair: &[Data<'_>]| {
+        let (a, b) = (&pair[0].header, &pair[1].header);
+        a.object == b.object && a.offset.checked_add(u64::from(a.length)) == Some(b.offset)
+    };
+    1 + data.windows(2).take_while(|pair| follows(pair)).count()
+}

@@ -1,0 +1,150 @@
+//! The sending thread of a lane: asks the core what is next, reads it from its source, seals it, and hands it to the kernel.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use visapult_ripp::flight::Region;
+use visapult_ripp::lane_out::{Burst, Turn};
+use visapult_ripp::record::Sealer;
+use visapult_ripp::time::Time;
+use visapult_ripp::wire::{CLEAR_HEADER, DATA_HEADER, DataHeader, LEAST_DATAGRAM, Ping, TAG};
+
+use super::lane::LaneLink;
+use super::objects::Source;
+use super::shared::{Out, Shared};
+use crate::socket::{MAX_BURST_BYTES, SendOutcome};
+
+const HEAD: usize = CLEAR_HEADER + DATA_HEADER;
+/// A lane without a path looks again after this long.
+const WITHOUT_PATH: Duration = Duration::from_millis(50);
+const FULL_QUEUE: Duration = Duration::from_millis(20);
+
+/// Sends on lane `index` until the session ends.
+pub(super) fn run(shared: &Arc<Shared>, index: usize) {
+    let link = &shared.links[index];
+    let mut lane = Lane { link, sealer: Sealer::new(link.send_secret.clone()), buffer: vec![0; MAX_BURST_BYTES] };
+    let mut burst = Burst::default();
+    let mut out = shared.out();
+    while !shared.is_over() {
+        let now = shared.now();
+        let Out { sending, lanes, .. } = &mut *out;
+        let turn = lanes[index].as_mut().map_or(Turn::Wait(now.after(WITHOUT_PATH)), |lane| lane.turn(now, &mut sending.outbox, &mut burst));
+        match turn {
+            Turn::Wait(until) => {
+                // Late objects may have been given up by the turn.
+                sending.on_settled();
+                shared.pump_out(&mut out);
+                let wait = until.since(now);
+                out = link.work.wait_timeout(out, wait).unwrap_or_else(PoisonError::into_inner).0;
+            }
+            Turn::Ping(number, ping) => {
+                drop(out);
+                lane.ping(number, &ping);
+                out = shared.out();
+            }
+            Turn::Burst => {
+                let sources = sources_of(&out, &burst);
+                drop(out);
+                let outcome = lane.burst(now, &burst, &sources);
+                out = shared.out();
+                after_burst(shared, &mut out, index, outcome);
+            }
+        }
+    }
+}
+
+fn sources_of(out: &Out, burst: &Burst) -> Vec<Option<Arc<dyn Source>>> {
+    burst.regions.iter().map(|region| out.sources.get(&region.object).map(|sent| Arc::clone(&sent.source))).collect()
+}
+
+enum Fault {
+    /// The source of an object cannot be read.
+    Source(u32, io::Error),
+    /// The path's datagrams are smaller than was thought.
+    TooLarge,
+}
+
+fn after_burst(shared: &Shared, out: &mut Out, index: usize, outcome: Result<(), Fault>) {
+    match outcome {
+        Ok(()) => {}
+        Err(Fault::Source(object, cause)) => {
+            out.sending.cancel(object, &format!("the sender could not read the object: {cause}"));
+            shared.pump_out(out);
+        }
+        Err(Fault::TooLarge) => {
+            if let Some(lane) = &mut out.lanes[index] {
+                let sizes = lane.sizes();
+                lane.set_sizes(visapult_ripp::lane_out::Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes });
+            }
+        }
+    }
+}
+
+struct Lane<'a> {
+    link: &'a LaneLink,
+    sealer: Sealer,
+    buffer: Vec<u8>,
+}
+
+impl Lane<'_> {
+    fn ping(&mut self, number: u64, ping: &Ping) {
+        let Some(to) = self.link.peer() else { return };
+        let mut datagram = [0; CLEAR_HEADER + Ping::LEAST + TAG];
+        ping.write(&mut datagram[CLEAR_HEADER..]);
+        self.link.send_numbered(to, &mut self.sealer, number, &mut datagram);
+    }
+
+    /// Sends a burst. What cannot be sent counts as lost on the way and is reported missing.
+    fn burst(&mut self, now: Time, burst: &Burst, sources: &[Option<Arc<dyn Source>>]) -> Result<(), Fault> {
+        let Some(to) = self.link.peer() else { return Ok(()) };
+        let full = burst.payload as usize + HEAD + TAG;
+        let mut used = 0;
+        let mut at = 0;
+        for (number, region) in burst.datagrams() {
+            while burst.regions[at].object != region.object || !holds(&burst.regions[at], &region) {
+                at += 1;
+            }
+            let Some(source) = &sources[at] else { continue };
+            let length = region.length as usize;
+            let datagram = &mut self.buffer[used..used + HEAD + length + TAG];
+            header(&region, now).write(&mut datagram[CLEAR_HEADER..]);
+            source.read_at(region.offset, &mut datagram[HEAD..HEAD + length]).map_err(|cause| Fault::Source(region.object, cause))?;
+            if self.sealer.seal(number, datagram).is_ok() {
+                used += datagram.len();
+            }
+        }
+        self.send(to, used, full)
+    }
+
+    fn send(&self, to: SocketAddr, used: usize, full: usize) -> Result<(), Fault> {
+        let mut done = 0;
+        while done < used {
+            match self.link.socket.send_burst(to, &self.buffer[done..used], full) {
+                Ok(SendOutcome::Sent) | Err(_) => break,
+                Ok(SendOutcome::Full { sent }) => {
+                    done += sent;
+                    let _ = self.link.socket.wait_writable(FULL_QUEUE);
+                }
+                Ok(SendOutcome::TooLarge { .. }) => return Err(Fault::TooLarge),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn holds(region: &Region, part: &Region) -> bool {
+    region.offset <= part.offset && part.offset + part.length <= region.offset + region.length
+}
+
+fn header(region: &Region, now: Time) -> DataHeader {
+    DataHeader {
+        flow: region.flow,
+        object: region.object,
+        offset: region.offset,
+        length: region.length as u16,
+        sent_us: now.wire_us(),
+        resent: region.resent,
+    }
+}

@@ -1,0 +1,268 @@
+//! What the threads of a session share: both ends' state, each behind one lock, and the control channel.
+//!
+//! Lock order: `out` and `incoming` are never held together. Messages are queued under the lock that made them, so that they leave in order.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use visapult_ripp::control::Message;
+use visapult_ripp::lane_out::LaneOut;
+use visapult_ripp::outbox::Mode;
+use visapult_ripp::receiving::{ReceiveEvent, Receiving};
+use visapult_ripp::sending::{SendEvent, Sending};
+use visapult_ripp::time::Time;
+
+use super::digest::Job;
+use super::lane::LaneLink;
+use super::objects::{Delivery, ObjectError, Offer, Outcome, Sink, Source};
+use crate::control::ControlSender;
+
+/// The sending end: objects, and what each lane is at.
+pub(super) struct Out {
+    pub(super) sending: Sending,
+    /// One per lane; none before its path is validated and after it died.
+    pub(super) lanes: Vec<Option<LaneOut>>,
+    pub(super) sources: HashMap<u32, Outbound>,
+}
+
+#[derive(Clone)]
+pub(super) struct Outbound {
+    pub(super) source: Arc<dyn Source>,
+    pub(super) outcome: Arc<Outcome>,
+    pub(super) mode: Mode,
+    pub(super) blake3: Option<String>,
+}
+
+/// The receiving end: objects and where their bytes go.
+pub(super) struct In {
+    pub(super) receiving: Receiving,
+    pub(super) places: HashMap<u32, Place>,
+}
+
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) sink: Arc<dyn Sink>,
+    pub(super) length: u64,
+    pub(super) outcome: Arc<Outcome>,
+}
+
+pub(super) struct Shared {
+    origin: Instant,
+    out: Mutex<Out>,
+    incoming: Mutex<In>,
+    pub(super) control: ControlSender,
+    pub(super) links: Vec<Arc<LaneLink>>,
+    offers: Mutex<Sender<Offer>>,
+    jobs: Mutex<Sender<Job>>,
+    /// Lanes that have a path.
+    opened: Mutex<usize>,
+    opening: Condvar,
+    over: AtomicBool,
+    why: Mutex<Option<String>>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Session").field("lanes", &self.links.len()).field("over", &self.is_over()).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(super) fn new(control: ControlSender, links: Vec<Arc<LaneLink>>, offers: Sender<Offer>, jobs: Sender<Job>) -> Self {
+        let lanes = links.iter().map(|_| None).collect();
+        Self {
+            origin: Instant::now(),
+            out: Mutex::new(Out { sending: Sending::default(), lanes, sources: HashMap::new() }),
+            incoming: Mutex::new(In { receiving: Receiving::default(), places: HashMap::new() }),
+            control,
+            links,
+            offers: Mutex::new(offers),
+            jobs: Mutex::new(jobs),
+            opened: Mutex::new(0),
+            opening: Condvar::new(),
+            over: AtomicBool::new(false),
+            why: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn now(&self) -> Time {
+        Time::from_ns(self.origin.elapsed().as_nanos() as u64)
+    }
+
+    pub(super) fn out(&self) -> MutexGuard<'_, Out> {
+        lock(&self.out)
+    }
+
+    pub(super) fn incoming(&self) -> MutexGuard<'_, In> {
+        lock(&self.incoming)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Why the session ended; `None` while it goes on, or when it ended in peace.
+    pub(super) fn why(&self) -> Option<String> {
+        lock(&self.why).clone()
+    }
+
+    /// A lane has a path.
+    pub(super) fn lane_opened(&self) {
+        *lock(&self.opened) += 1;
+        self.opening.notify_all();
+    }
+
+    /// Waits until all lanes have a path, or one has and half of the patience is gone; false if none has after all of it.
+    pub(super) fn wait_for_lanes(&self, patience: Duration) -> bool {
+        let all = self.links.len();
+        let wait = |patience, enough: usize| {
+            let pending = |opened: &mut usize| *opened < enough && !self.is_over();
+            let guard = lock(&self.opened);
+            *self.opening.wait_timeout_while(guard, patience, pending).unwrap_or_else(PoisonError::into_inner).0 >= enough
+        };
+        wait(patience / 2, all) || wait(patience / 2, 1)
+    }
+
+    /// Wakes what sends: there is something to do.
+    pub(super) fn wake_senders(&self) {
+        self.links.iter().for_each(|link| link.work.notify_all());
+    }
+
+    /// Ends the session; what is under way fails with `why`.
+    pub(super) fn end(&self, why: Option<&str>) {
+        if self.over.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        lock(&self.why).clone_from(&why.map(str::to_owned));
+        let bye = Message::Bye { why: why.unwrap_or_default().to_owned() };
+        let _ = self.control.send(&bye.to_bytes());
+        let fault = || Err(ObjectError { why: why.unwrap_or("the session ended").to_owned() });
+        self.out().sources.drain().for_each(|(_, outbound)| outbound.outcome.set(fault()));
+        self.incoming().places.drain().for_each(|(_, place)| place.outcome.set(fault()));
+        for link in &self.links {
+            link.work.notify_all();
+            link.socket.waker().wake();
+        }
+        let (closed, _) = std::sync::mpsc::channel();
+        *lock(&self.offers) = closed;
+        *lock(&self.jobs) = std::sync::mpsc::channel().0;
+    }
+
+    pub(super) fn message(&self, message: &Message) {
+        if self.control.send(&message.to_bytes()).is_err() {
+            self.over_by_control();
+        }
+    }
+
+    fn over_by_control(&self) {
+        // The control loop is told why by the channel itself and ends the session.
+        self.links.iter().for_each(|link| link.socket.waker().wake());
+    }
+
+    /// Sends what the sending end has to say, and does what its events ask for.
+    pub(super) fn pump_out(&self, out: &mut Out) {
+        for message in out.sending.take_messages() {
+            self.message(&message);
+        }
+        for event in out.sending.take_events() {
+            match event {
+                SendEvent::Accepted { object } => self.on_accepted(out, object),
+                SendEvent::Done { object, arrived } => {
+                    if let Some(sent) = out.sources.remove(&object) {
+                        sent.outcome.set(Ok(Delivery { arrived, holes: Vec::new(), blake3: sent.blake3 }));
+                    }
+                }
+                SendEvent::Failed { object, why } => {
+                    if let Some(sent) = out.sources.remove(&object) {
+                        sent.outcome.set(Err(ObjectError { why }));
+                    }
+                }
+            }
+        }
+    }
+
+    fn on_accepted(&self, out: &Out, object: u32) {
+        if let Some(sent) = out.sources.get(&object).filter(|sent| sent.mode == Mode::Reliable) {
+            let _ = lock(&self.jobs).send(Job::Tell { object, source: Arc::clone(&sent.source) });
+        }
+        self.wake_senders();
+    }
+
+    /// Sends what the receiving end has to say, and does what its events ask for.
+    pub(super) fn pump_in(self: &Arc<Self>, incoming: &mut In) {
+        if !incoming.receiving.has_news() {
+            return;
+        }
+        for event in incoming.receiving.take_events() {
+            match event {
+                ReceiveEvent::Offered { object, flow, name, length, mode } => {
+                    let offer = Offer { shared: Arc::clone(self), object, flow, name, length, mode };
+                    let _ = lock(&self.offers).send(offer);
+                }
+                ReceiveEvent::Whole { object, blake3 } => self.on_whole(incoming, object, blake3),
+                ReceiveEvent::Ended { object, holes } => {
+                    let missing: u64 = holes.iter().map(|(start, end)| end - start).sum();
+                    if let Some(place) = incoming.places.remove(&object) {
+                        let arrived = place.length - missing;
+                        incoming.receiving.finish(object, arrived, None);
+                        place.outcome.set(Ok(Delivery { arrived, holes, blake3: None }));
+                    }
+                }
+                ReceiveEvent::Cancelled { object, why } => {
+                    if let Some(place) = incoming.places.remove(&object) {
+                        place.outcome.set(Err(ObjectError { why }));
+                    }
+                }
+            }
+        }
+        for message in incoming.receiving.take_messages() {
+            self.message(&message);
+        }
+    }
+
+    fn on_whole(&self, incoming: &mut In, object: u32, blake3: Option<String>) {
+        let Some(place) = incoming.places.get(&object).cloned() else { return };
+        if let Some(expected) = blake3 {
+            let _ = lock(&self.jobs).send(Job::Verify { object, place, expected });
+        } else {
+            incoming.places.remove(&object);
+            incoming.receiving.finish(object, place.length, None);
+            place.outcome.set(Ok(Delivery { arrived: place.length, holes: Vec::new(), blake3: None }));
+        }
+    }
+
+    pub(super) fn cancel(&self, object: u32, why: &str) {
+        let mut out = self.out();
+        out.sending.cancel(object, why);
+        self.pump_out(&mut out);
+    }
+
+    pub(super) fn accept(self: &Arc<Self>, object: u32, length: u64, sink: Arc<dyn Sink>, outcome: Arc<Outcome>) {
+        let mut incoming = self.incoming();
+        if self.is_over() {
+            let why = self.why().unwrap_or_else(|| "the session ended".to_owned());
+            outcome.set(Err(ObjectError { why }));
+            return;
+        }
+        incoming.places.insert(object, Place { sink, length, outcome });
+        incoming.receiving.accept(object);
+        self.pump_in(&mut incoming);
+    }
+
+    pub(super) fn refuse(self: &Arc<Self>, object: u32, why: &str) {
+        let mut incoming = self.incoming();
+        incoming.receiving.refuse(object, why);
+        if let Some(place) = incoming.places.remove(&object) {
+            place.outcome.set(Err(ObjectError { why: why.to_owned() }));
+        }
+        self.pump_in(&mut incoming);
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

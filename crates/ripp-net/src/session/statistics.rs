@@ -1,0 +1,68 @@
+//! What a session has done, in numbers.
+
+use std::time::Duration;
+
+use visapult_ripp::lane_out::SentCounts;
+use visapult_ripp::rate::Causes;
+
+use super::shared::Shared;
+
+/// What one lane has sent.
+#[derive(Clone, Debug, Default)]
+pub struct LaneStatistics {
+    /// Counts since the lane began.
+    pub sent: SentCounts,
+    /// The rate now, in bits of IP packets per second.
+    pub rate_bps: u64,
+    /// UDP payload of a full datagram.
+    pub datagram: u16,
+    /// Round-trip time: least, median and 99th percentile.
+    pub rtt: (Duration, Duration, Duration),
+    /// Queueing delay at present.
+    pub queue: Duration,
+    /// What limited its rounds.
+    pub causes: Causes,
+}
+
+/// What a session has done.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    /// Lanes that have a path.
+    pub lanes: Vec<LaneStatistics>,
+    /// Objects being sent.
+    pub outgoing: usize,
+    /// Objects on offer or being received.
+    pub incoming: usize,
+}
+
+impl Statistics {
+    /// Counts of all lanes.
+    #[must_use]
+    pub fn sent(&self) -> SentCounts {
+        self.lanes.iter().fold(SentCounts::default(), |sum, lane| sum.plus(&lane.sent))
+    }
+
+    /// What limited the rounds of all lanes.
+    #[must_use]
+    pub fn causes(&self) -> Causes {
+        let mut sum = Causes::default();
+        self.lanes.iter().for_each(|lane| sum.add(&lane.causes));
+        sum
+    }
+}
+
+pub(super) fn gather(shared: &Shared) -> Statistics {
+    let out = shared.out();
+    let lanes = out.lanes.iter().flatten().map(|lane| LaneStatistics {
+        sent: *lane.counts(),
+        rate_bps: lane.rate_bps(),
+        datagram: lane.sizes().datagram,
+        rtt: (lane.rtt().least(), lane.rtt().quantile(0.5), lane.rtt().quantile(0.99)),
+        queue: Duration::from_secs_f64(lane.queue_s()),
+        causes: lane.causes().clone(),
+    });
+    let lanes = lanes.collect();
+    let outgoing = out.sending.live();
+    drop(out);
+    Statistics { lanes, outgoing, incoming: shared.incoming().receiving.live() }
+}
