@@ -142,7 +142,8 @@ pub struct LaneOut {
     train_sent: bool,
     last_ping: Time,
     last_heard: Time,
-    last_spent: Time,
+    /// When the first and the last burst left, and the bytes that had left before the last.
+    span: Option<(Time, Time, u64)>,
     was_starved: bool,
 }
 
@@ -169,7 +170,7 @@ impl LaneOut {
             counts: SentCounts::default(),
             last_ping: now,
             last_heard: now,
-            last_spent: now,
+            span: None,
             was_starved: false,
         }
     }
@@ -178,6 +179,13 @@ impl LaneOut {
     #[must_use]
     pub const fn counts(&self) -> &SentCounts {
         &self.counts
+    }
+
+    /// Time from the first burst to the last, and bytes of IP packets that left in it, the last burst not among them: their quotient is the rate
+    /// that was kept.
+    #[must_use]
+    pub fn span(&self) -> Option<(Duration, u64)> {
+        self.span.map(|(first, last, bytes)| (last.since(first), bytes))
     }
 
     /// Round-trip times seen.
@@ -318,7 +326,8 @@ impl LaneOut {
     fn account(&mut self, now: Time, datagrams: u64, wire: u64) {
         self.counts.datagrams += datagrams;
         self.counts.wire_bytes += wire;
-        self.last_spent = now;
+        let before = self.counts.wire_bytes - wire;
+        self.span = Some((self.span.map_or(now, |(first, ..)| first), now, before));
         self.pacer.set_rate(self.allowed_bps(now));
         let train = !self.train_sent;
         self.pacer.spend(now, wire);

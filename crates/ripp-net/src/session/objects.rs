@@ -52,6 +52,7 @@ impl Source for Vec<u8> {
 #[derive(Debug)]
 pub struct MemorySink {
     bytes: UnsafeCell<Box<[u8]>>,
+    length: usize,
 }
 
 #[expect(unsafe_code, reason = "disjoint parts of one buffer are written by several threads")]
@@ -65,7 +66,13 @@ impl MemorySink {
         let mut bytes = vec![0; length];
         bytes.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
         bytes.iter_mut().step_by(4096).for_each(|byte| *byte = 0);
-        Self { bytes: UnsafeCell::new(bytes.into_boxed_slice()) }
+        Self { bytes: UnsafeCell::new(bytes.into_boxed_slice()), length }
+    }
+
+    /// Bytes of room.
+    #[must_use]
+    pub const fn length(&self) -> usize {
+        self.length
     }
 
     /// The bytes, once nobody writes them any more.
@@ -236,6 +243,12 @@ impl Incoming {
     /// Why it is of no use.
     pub fn wait(&self) -> Result<Delivery, ObjectError> {
         self.outcome.wait()
+    }
+
+    /// The object is whole and verified, or nothing more will come of it.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.outcome.is_set()
     }
 
     /// Bytes written so far.

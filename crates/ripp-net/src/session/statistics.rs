@@ -20,6 +20,8 @@ pub struct LaneStatistics {
     pub rtt: (Duration, Duration, Duration),
     /// Queueing delay at present.
     pub queue: Duration,
+    /// Rate that was kept from the first burst to the last, in bits of IP packets per second.
+    pub kept_bps: f64,
     /// What limited its rounds.
     pub causes: Causes,
 }
@@ -59,6 +61,7 @@ pub(super) fn gather(shared: &Shared) -> Statistics {
         datagram: lane.sizes().datagram,
         rtt: (lane.rtt().least(), lane.rtt().quantile(0.5), lane.rtt().quantile(0.99)),
         queue: Duration::from_secs_f64(lane.queue_s()),
+        kept_bps: lane.span().map_or(0.0, |(time, bytes)| bytes as f64 * 8.0 / time.as_secs_f64().max(1e-9)),
         causes: lane.causes().clone(),
     });
     let lanes = lanes.collect();

@@ -1,0 +1,92 @@
+//! Measuring memory to memory: what a session carries between two machines, with its content verified.
+//!
+//! The sending side offers objects of known content as long as it is told to; the receiving side checks every byte, and tells what arrived when.
+//! Either end of a session may be the sending one.
+
+mod content;
+mod cpu;
+mod receiving;
+mod report;
+mod sending;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use visapult_ripp::outbox::Mode;
+
+pub use receiving::receive;
+pub use report::Report;
+pub use sending::{Progress, send};
+
+use crate::session::SessionError;
+
+/// Name of the flow that is measured.
+const FLOW: &str = "perf";
+/// Name of the flow that carries word of the end, and the receiver's account.
+const NOTES: &str = "perf-notes";
+
+/// How much is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Amount {
+    /// This many bytes.
+    Bytes(u64),
+    /// For this long.
+    Time(Duration),
+}
+
+/// What the dialler asks the listener for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Always `perf`: a listener of another kind refuses.
+    pub kind: String,
+    /// How much.
+    pub amount: Amount,
+    /// What the flow promises.
+    pub mode: Mode,
+    /// The listener sends.
+    pub reverse: bool,
+}
+
+impl Request {
+    /// A request to measure.
+    #[must_use]
+    pub fn new(amount: Amount, mode: Mode, reverse: bool) -> Self {
+        Self { kind: FLOW.to_owned(), amount, mode, reverse }
+    }
+
+    /// As the request of a session.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        #[expect(clippy::expect_used, reason = "plain data")]
+        serde_json::to_string(self).expect("plain data")
+    }
+
+    /// From the request of a session; `None` if it asks for something else.
+    #[must_use]
+    pub fn from_text(text: &str) -> Option<Self> {
+        serde_json::from_str::<Self>(text).ok().filter(|request| request.kind == FLOW)
+    }
+}
+
+/// What the receiving side saw.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Account {
+    /// Bytes placed, each sample after [`SAMPLE`] more since the first.
+    samples: Vec<u64>,
+    /// Objects whose content was right.
+    verified: u64,
+    /// Bytes in them that arrived.
+    bytes: u64,
+    /// Objects whose content was wrong, or that failed.
+    faults: Vec<String>,
+    /// Processor time, user and system.
+    cpu_s: f64,
+}
+
+const SAMPLE: Duration = Duration::from_millis(10);
+const MOST_SAMPLES: usize = 2_000_000;
+
+fn ended(why: impl ToString) -> SessionError {
+    SessionError::Ended(why.to_string())
+}

@@ -1,0 +1,156 @@
+//! What came of a measurement.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use visapult_ripp::control::Transport;
+use visapult_ripp::rate::Cause;
+
+use super::{Account, SAMPLE};
+use crate::session::{Rate, Session, Statistics};
+
+/// Least, median and 99th percentile of round-trip times, in microseconds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct RttMicros {
+    /// Least.
+    pub min: u64,
+    /// Median.
+    pub median: u64,
+    /// 99th percentile.
+    pub p99: u64,
+}
+
+/// What came of a measurement. Bytes are of objects unless the name says otherwise; times are seconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Object bits per second that were placed at the receiver, from the first byte sent on; over the time asked for, or until all was there.
+    pub goodput_bps: f64,
+    /// Bytes that arrived in all.
+    pub bytes: u64,
+    /// Every byte that arrived was what was sent.
+    pub verified: bool,
+    /// What was wrong, if something was.
+    pub faults: Vec<String>,
+    /// Bytes of IP packets that were sent.
+    pub wire_bytes: u64,
+    /// Datagrams sent.
+    pub datagrams: u64,
+    /// Datagrams lost on the way.
+    pub datagrams_lost: u64,
+    /// Bytes in them.
+    pub bytes_lost: u64,
+    /// Bytes sent again.
+    pub bytes_retransmitted: u64,
+    /// Round-trip times.
+    pub rtt_us: RttMicros,
+    /// From the first byte sent until nine tenths of the median rate arrived.
+    pub ramp_to_90_s: f64,
+    /// From the first byte sent until all was acknowledged.
+    pub seconds: f64,
+    /// From the first packet of the handshake to its end.
+    pub setup_s: f64,
+    /// Processor time of the sending process.
+    pub sender_cpu_s: f64,
+    /// Processor time of the receiving process.
+    pub receiver_cpu_s: f64,
+    /// Error of the rate that was kept, where one was asked for, in millionths.
+    pub rate_error_ppm: Option<f64>,
+    /// What limited the rate most often.
+    pub limited_by: String,
+    /// Rounds that each cause limited.
+    pub limits: Vec<(String, u64)>,
+    /// How data moved.
+    pub transport: Transport,
+    /// UDP payload of a full datagram.
+    pub datagram: u16,
+    /// Lanes with a path.
+    pub lanes: usize,
+    /// Bytes placed in each tenth of a second since the first.
+    pub bytes_per_100_ms: Vec<u64>,
+}
+
+impl Report {
+    #[expect(clippy::too_many_arguments, reason = "one value from each part of a measurement")]
+    pub(super) fn new(
+        session: &Session,
+        statistics: &Statistics,
+        account: &Account,
+        seconds: Duration,
+        asked: Option<Duration>,
+        rate: Rate,
+        sender_cpu_s: f64,
+        lanes: usize,
+    ) -> Self {
+        let sent = statistics.sent();
+        let first = statistics.lanes.first();
+        let us = |time: Duration| time.as_micros() as u64;
+        let rtt = first.map(|lane| RttMicros { min: us(lane.rtt.0), median: us(lane.rtt.1), p99: us(lane.rtt.2) }).unwrap_or_default();
+        let one_way_s = rtt.min as f64 * 0.5e-6;
+        let over_s = asked.map_or(arrival_s(account), |asked| asked.as_secs_f64() - one_way_s) + one_way_s;
+        let kept: f64 = statistics.lanes.iter().map(|lane| lane.kept_bps).sum();
+        let causes = statistics.causes();
+        let mut limits: Vec<_> = Cause::ALL.map(|cause| (cause.to_string(), causes.rounds(cause))).into();
+        limits.retain(|(_, rounds)| *rounds > 0);
+        limits.sort_by_key(|(_, rounds)| std::cmp::Reverse(*rounds));
+        Self {
+            goodput_bps: placed_by(account, over_s - one_way_s) as f64 * 8.0 / over_s.max(1e-6),
+            bytes: account.bytes,
+            verified: account.faults.is_empty(),
+            faults: account.faults.clone(),
+            wire_bytes: sent.wire_bytes,
+            datagrams: sent.datagrams,
+            datagrams_lost: sent.lost,
+            bytes_lost: sent.lost_bytes,
+            bytes_retransmitted: sent.resent_bytes,
+            rtt_us: rtt,
+            ramp_to_90_s: ramp_s(account) + one_way_s,
+            seconds: seconds.as_secs_f64(),
+            setup_s: session.setup_time().as_secs_f64(),
+            sender_cpu_s,
+            receiver_cpu_s: account.cpu_s,
+            rate_error_ppm: match rate {
+                Rate::Fixed(bps) => Some((kept / bps as f64 - 1.0) * 1e6),
+                Rate::Auto { .. } => None,
+            },
+            limited_by: limits.first().map_or_else(|| "nothing".to_owned(), |(cause, _)| cause.clone()),
+            limits,
+            transport: session.transport(),
+            datagram: first.map_or(0, |lane| lane.datagram),
+            lanes,
+            bytes_per_100_ms: per_100_ms(account),
+        }
+    }
+}
+
+/// Time from the first byte placed to the last.
+fn arrival_s(account: &Account) -> f64 {
+    let last = account.samples.last().copied().unwrap_or(0);
+    account.samples.partition_point(|&bytes| bytes < last) as f64 * SAMPLE.as_secs_f64()
+}
+
+/// Bytes placed by `seconds` after the first.
+fn placed_by(account: &Account, seconds: f64) -> u64 {
+    let at = (seconds / SAMPLE.as_secs_f64()).round() as usize;
+    account.samples.get(at).or(account.samples.last()).copied().unwrap_or(0)
+}
+
+fn per_100_ms(account: &Account) -> Vec<u64> {
+    let every_tenth: Vec<_> = std::iter::once(0).chain(account.samples.iter().skip(10).step_by(10).copied()).collect();
+    every_tenth.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+/// When the rate over 50 ms first reached nine tenths of its median.
+fn ramp_s(account: &Account) -> f64 {
+    const SPAN: usize = 5;
+    let mut rates: Vec<_> = account.samples.windows(SPAN + 1).map(|window| window[SPAN] - window[0]).collect();
+    let Some(reached) = ({
+        let mut sorted = rates.clone();
+        sorted.sort_unstable();
+        sorted.get(sorted.len() / 2).copied()
+    }) else {
+        return 0.0;
+    };
+    rates.truncate(rates.len().max(1));
+    let at = rates.iter().position(|&rate| rate as f64 >= 0.9 * reached as f64).unwrap_or(0);
+    at as f64 * SAMPLE.as_secs_f64()
+}
