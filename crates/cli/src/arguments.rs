@@ -1,10 +1,15 @@
 //! The command line, and how people write sizes, times and levels on it.
 
+mod perf;
+mod units;
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use perf::{PerfOptions, PerfSendOptions, PerfServeOptions, PerfSide};
 
 const SOURCES: &str = "\
 Sources:
@@ -31,6 +36,8 @@ pub(crate) enum Command {
     Render(Box<RenderOptions>),
     /// Tell grid, spacing, fields, steps and range of a source.
     Info(InfoOptions),
+    /// Measure what a path between two machines carries.
+    Perf(PerfOptions),
 }
 
 /// Options of `visapult view`.

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod commands;
+mod perf;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         Command::View(options) => commands::view(&options),
         Command::Render(options) => commands::render(&options),
         Command::Info(options) => commands::info(&options),
+        Command::Perf(options) => perf::run(&options.side),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

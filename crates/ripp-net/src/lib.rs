@@ -11,6 +11,8 @@
 mod control;
 mod fingerprint;
 mod identity;
+pub mod perf;
+mod session;
 mod socket;
 mod tls;
 mod token;
@@ -23,9 +25,15 @@ pub use control::{
 };
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError, user_folder};
+pub use session::{
+    Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, ObjectError, Offer, Options, Outgoing, Rate,
+    Session, SessionError, Sink, Source, Statistics,
+};
 pub use socket::{
     Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,
 };
 pub use token::{Token, TokenError};
 pub use trust::{Authorities, Trust, TrustError};
 pub use url::{RippUrl, UrlError};
+pub use visapult_ripp::control::Transport;
+pub use visapult_ripp::outbox::Mode;

@@ -1,0 +1,133 @@
+//! The command line of `visapult perf`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use visapult_ripp_net::{Mode, Rate, RippUrl, Transport};
+
+use super::units::{parse_bytes, parse_rate};
+
+/// Options of `visapult perf`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  there:  visapult perf serve --bind 0.0.0.0:7410\n  here:   visapult perf send 'ripp://...' \
+    --time 10s\n          visapult perf send 'ripp://...' --rate 950M --bytes 1GiB --json result.json")]
+pub(crate) struct PerfOptions {
+    #[command(subcommand)]
+    pub(crate) side: PerfSide,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PerfSide {
+    /// Wait for measurements, and print the URL that they need.
+    Serve(PerfServeOptions),
+    /// Measure to (or from) a waiting `perf serve`.
+    Send(Box<PerfSendOptions>),
+}
+
+/// Options of `visapult perf serve`.
+#[derive(Debug, Args)]
+pub(crate) struct PerfServeOptions {
+    /// Address and port to listen on; everything is encrypted and needs the URL's token.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7410")]
+    pub(crate) bind: SocketAddr,
+    /// Host name or address to put in the URL [default: the first address of this machine that fits].
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Refuse to receive faster than this.
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) most_rate: Option<u64>,
+    /// Rate to send at when the other end asks for the reverse direction: bits of IP packets per second, or `auto`.
+    #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
+    pub(crate) rate: Rate,
+    /// Serve one measurement, then stop.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// No encryption and no token; loopback only.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Print a JSON line for the URL and for each measurement.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `visapult perf send`.
+#[derive(Debug, Args)]
+pub(crate) struct PerfSendOptions {
+    /// What `perf serve` printed.
+    pub(crate) url: RippUrl,
+    /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it.
+    #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
+    pub(crate) rate: Rate,
+    /// What is promised: reliable, lossy, or deadline=200ms.
+    #[arg(long, value_name = "MODE", default_value = "reliable", value_parser = parse_mode)]
+    pub(crate) mode: Mode,
+    /// How much to send.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with = "time")]
+    pub(crate) bytes: Option<u64>,
+    /// How long to send [default: 10s].
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) time: Option<Duration>,
+    /// Lanes: UDP sockets, each with threads of its own.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) lanes: u16,
+    /// Largest IP packet in bytes, or `auto`, which probes the path.
+    #[arg(long, value_name = "MTU", default_value = "auto", value_parser = parse_mtu)]
+    pub(crate) mtu: Mtu,
+    /// How data moves; `auto` tries datagrams, then streams.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) transport: TransportName,
+    /// Let the other end send.
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// Write the result to this JSON file; `-` prints it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// Largest IP packet, if it is given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mtu(pub(crate) Option<u16>);
+
+/// How data moves.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TransportName {
+    /// Datagrams if they come through, else streams.
+    Auto,
+    /// Datagrams.
+    Udp,
+    /// Streams of TLS.
+    Tcp,
+}
+
+impl TransportName {
+    pub(crate) const fn transport(self) -> Option<Transport> {
+        match self {
+            Self::Auto => None,
+            Self::Udp => Some(Transport::Udp),
+            Self::Tcp => Some(Transport::Tcp),
+        }
+    }
+}
+
+fn parse_choice(text: &str) -> Result<Rate, String> {
+    if text == "auto" { Ok(Rate::Auto { most_bps: None }) } else { parse_rate(text).map(Rate::Fixed) }
+}
+
+fn parse_mode(text: &str) -> Result<Mode, String> {
+    match text.split_once('=') {
+        None if text == "reliable" => Ok(Mode::Reliable),
+        None if text == "lossy" => Ok(Mode::Lossy),
+        Some(("deadline", time)) => humantime::parse_duration(time).map(Mode::Deadline).map_err(|cause| format!("deadline: {cause}")),
+        _ => Err("expected reliable, lossy or deadline=200ms".to_owned()),
+    }
+}
+
+fn parse_mtu(text: &str) -> Result<Mtu, String> {
+    if text == "auto" {
+        return Ok(Mtu(None));
+    }
+    let mtu = text.parse().ok().filter(|mtu| (1_200..=9_000).contains(mtu));
+    mtu.map(|mtu| Mtu(Some(mtu))).ok_or_else(|| "expected auto, or 1200 to 9000 bytes".to_owned())
+}
