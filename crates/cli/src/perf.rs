@@ -31,7 +31,8 @@ pub(crate) fn run(side: &PerfSide) -> Result<()> {
 }
 
 fn serve(options: &PerfServeOptions) -> Result<()> {
-    let session = Options { rate: options.rate, most_receive_bps: options.most_rate.unwrap_or(0), ..Options::default() };
+    let session =
+        Options { rate: options.rate, most_receive_bps: options.most_rate.unwrap_or(0), ..Options::default() };
     let (identity, token) = if options.insecure {
         (None, None)
     } else {

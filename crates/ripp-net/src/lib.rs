@@ -26,8 +26,8 @@ pub use control::{
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError, user_folder};
 pub use session::{
-    Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, ObjectError, Offer, Options, Outgoing, Rate,
-    Session, SessionError, Sink, Source, Statistics,
+    Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, ObjectError, Offer, Options,
+    Outgoing, Rate, Session, SessionError, Sink, Source, Statistics,
 };
 pub use socket::{
     Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,

@@ -11,8 +11,10 @@ use super::units::{parse_bytes, parse_rate};
 
 /// Options of `visapult perf`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  there:  visapult perf serve --bind 0.0.0.0:7410\n  here:   visapult perf send 'ripp://...' \
-    --time 10s\n          visapult perf send 'ripp://...' --rate 950M --bytes 1GiB --json result.json")]
+#[command(
+    after_help = "Examples:\n  there:  visapult perf serve --bind 0.0.0.0:7410\n  here:   visapult perf send 'ripp://...' \
+    --time 10s\n          visapult perf send 'ripp://...' --rate 950M --bytes 1GiB --json result.json"
+)]
 pub(crate) struct PerfOptions {
     #[command(subcommand)]
     pub(crate) side: PerfSide,
@@ -119,7 +121,9 @@ fn parse_mode(text: &str) -> Result<Mode, String> {
     match text.split_once('=') {
         None if text == "reliable" => Ok(Mode::Reliable),
         None if text == "lossy" => Ok(Mode::Lossy),
-        Some(("deadline", time)) => humantime::parse_duration(time).map(Mode::Deadline).map_err(|cause| format!("deadline: {cause}")),
+        Some(("deadline", time)) => {
+            humantime::parse_duration(time).map(Mode::Deadline).map_err(|cause| format!("deadline: {cause}"))
+        }
         _ => Err("expected reliable, lossy or deadline=200ms".to_owned()),
     }
 }

@@ -5,21 +5,36 @@ pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let rest = ["bit/s", "bps", "bit", "b/s"].iter().find_map(|unit| lower.strip_suffix(unit)).unwrap_or(&lower);
     let (number, scale) = scaled(rest.trim(), &[("k", 1e3), ("m", 1e6), ("g", 1e9), ("t", 1e12)]);
-    whole(number, scale).filter(|&bps| bps > 0).ok_or_else(|| format!("{text:?} is no rate: write bits per second, such as 950M or 10Gbit"))
+    whole(number, scale)
+        .filter(|&bps| bps > 0)
+        .ok_or_else(|| format!("{text:?} is no rate: write bits per second, such as 950M or 10Gbit"))
 }
 
 /// Bytes: `64MiB`, `1G`, `4096`.
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let binary = [("kib", 1024.0), ("mib", 1_048_576.0), ("gib", 1_073_741_824.0), ("tib", 1_099_511_627_776.0)];
-    let decimal = [("kb", 1e3), ("mb", 1e6), ("gb", 1e9), ("tb", 1e12), ("k", 1e3), ("m", 1e6), ("g", 1e9), ("t", 1e12), ("b", 1.0)];
+    let decimal = [
+        ("kb", 1e3),
+        ("mb", 1e6),
+        ("gb", 1e9),
+        ("tb", 1e12),
+        ("k", 1e3),
+        ("m", 1e6),
+        ("g", 1e9),
+        ("t", 1e12),
+        ("b", 1.0),
+    ];
     let units: Vec<_> = binary.into_iter().chain(decimal).collect();
     let (number, scale) = scaled(&lower, &units);
-    whole(number, scale).filter(|&bytes| bytes > 0).ok_or_else(|| format!("{text:?} is no size: write bytes, such as 64MiB or 1G"))
+    whole(number, scale)
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| format!("{text:?} is no size: write bytes, such as 64MiB or 1G"))
 }
 
 fn scaled<'a>(text: &'a str, units: &[(&str, f64)]) -> (&'a str, f64) {
-    let found = units.iter().find_map(|(unit, scale)| text.strip_suffix(unit).map(|number| (number.trim_end(), *scale)));
+    let found =
+        units.iter().find_map(|(unit, scale)| text.strip_suffix(unit).map(|number| (number.trim_end(), *scale)));
     found.unwrap_or((text, 1.0))
 }
 
@@ -35,7 +50,13 @@ mod tests {
 
     #[test]
     fn rates_are_bits_per_second() {
-        for (text, bps) in [("950M", 950_000_000), ("10Gbit", 10_000_000_000), ("1.5 Gbit/s", 1_500_000_000), ("9600", 9600), ("2kbps", 2000)] {
+        for (text, bps) in [
+            ("950M", 950_000_000),
+            ("10Gbit", 10_000_000_000),
+            ("1.5 Gbit/s", 1_500_000_000),
+            ("9600", 9600),
+            ("2kbps", 2000),
+        ] {
             assert_eq!(parse_rate(text), Ok(bps), "{text}");
         }
         for bad in ["", "fast", "-1M", "0", "1e9", "10GiB", "inf"] {
@@ -45,7 +66,14 @@ mod tests {
 
     #[test]
     fn sizes_are_bytes() {
-        for (text, bytes) in [("64MiB", 64 << 20), ("1G", 1_000_000_000), ("1GB", 1_000_000_000), ("4096", 4096), ("0.5 KiB", 512), ("7B", 7)] {
+        for (text, bytes) in [
+            ("64MiB", 64 << 20),
+            ("1G", 1_000_000_000),
+            ("1GB", 1_000_000_000),
+            ("4096", 4096),
+            ("0.5 KiB", 512),
+            ("7B", 7),
+        ] {
             assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
         }
         assert!(parse_bytes("1X").is_err() && parse_bytes("0").is_err());

@@ -106,7 +106,9 @@ impl Receiver<'_> {
 
     fn accept(&mut self, offer: Offer) {
         let index = offer.name.parse().ok();
-        let fits = offer.length as usize <= PATTERN && self.memory + offer.length <= MOST_MEMORY && self.under_way.len() < MOST_OBJECTS;
+        let fits = offer.length as usize <= PATTERN
+            && self.memory + offer.length <= MOST_MEMORY
+            && self.under_way.len() < MOST_OBJECTS;
         let Some(index) = index.filter(|_| fits && offer.flow == FLOW) else {
             offer.refuse("a measurement takes objects of at most 4 MiB, 300 MiB in all, in the flow `perf`");
             return;

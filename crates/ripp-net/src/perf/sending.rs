@@ -35,7 +35,14 @@ pub struct Progress {
 ///
 /// # Errors
 /// If the session ends before that.
-pub fn send(session: &Session, amount: Amount, mode: Mode, rate: Rate, stop: &AtomicBool, mut progress: impl FnMut(&Progress)) -> Result<Report, SessionError> {
+pub fn send(
+    session: &Session,
+    amount: Amount,
+    mode: Mode,
+    rate: Rate,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(&Progress),
+) -> Result<Report, SessionError> {
     let flow = session.open_flow(FLOW, mode, 1)?;
     let pattern = pattern();
     let cpu = cpu::seconds();
@@ -89,7 +96,8 @@ pub fn send(session: &Session, amount: Amount, mode: Mode, rate: Rate, stop: &At
 }
 
 fn bytes_ahead(statistics: &Statistics) -> u64 {
-    let ahead = |lane: &crate::session::LaneStatistics| lane.rate_bps as f64 / 8.0 * (AHEAD + 3.0 * lane.rtt.1.as_secs_f64());
+    let ahead =
+        |lane: &crate::session::LaneStatistics| lane.rate_bps as f64 / 8.0 * (AHEAD + 3.0 * lane.rtt.1.as_secs_f64());
     (statistics.lanes.iter().map(ahead).sum::<f64>() as u64).clamp(2 * LEAST_OBJECT as u64, MOST_AHEAD)
 }
 

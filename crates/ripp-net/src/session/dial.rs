@@ -22,7 +22,12 @@ impl Session {
     ///
     /// # Errors
     /// What went wrong, where, and what to do.
-    pub fn dial(url: &RippUrl, trust: &Trust, identity: Option<&Identity>, options: &Options) -> Result<Self, SessionError> {
+    pub fn dial(
+        url: &RippUrl,
+        trust: &Trust,
+        identity: Option<&Identity>,
+        options: &Options,
+    ) -> Result<Self, SessionError> {
         let began = Instant::now();
         let link = ControlLink::dial(url, trust, identity, CONNECT_PATIENCE)?;
         let (peer, local) = (link.peer_addr(), link.local_addr());
@@ -75,7 +80,9 @@ fn hello(url: &RippUrl, options: &Options, plain_secret: Option<String>) -> Hell
 fn welcome(receiver: &ControlReceiver, peer: &str) -> Result<Welcome, SessionError> {
     match setup::next_message(receiver, peer, Instant::now() + ANSWER_PATIENCE)? {
         Message::Welcome(welcome) if VERSIONS.contains(&welcome.version) && !welcome.ports.is_empty() => Ok(welcome),
-        Message::Welcome(welcome) => Err(SessionError::protocol(&peer, &format!("it chose version {} of the protocol", welcome.version))),
+        Message::Welcome(welcome) => {
+            Err(SessionError::protocol(&peer, &format!("it chose version {} of the protocol", welcome.version)))
+        }
         _ => Err(SessionError::protocol(&peer, &"no welcome")),
     }
 }

@@ -58,7 +58,9 @@ fn verify(shared: &Arc<Shared>, object: u32, place: &Place, expected: &str, chun
     let sink: &dyn Sink = &*place.sink;
     let fault = match digest(place.length, chunk, |offset, part| sink.read_at(offset, part)) {
         Ok(found) if found.eq_ignore_ascii_case(expected) => None,
-        Ok(found) => Some(format!("the object is not what was sent: BLAKE3 is {found}, should be {expected}; send it again")),
+        Ok(found) => {
+            Some(format!("the object is not what was sent: BLAKE3 is {found}, should be {expected}; send it again"))
+        }
         Err(cause) => Some(format!("the object could not be read back to verify it: {cause}")),
     };
     let mut incoming = shared.incoming();

@@ -36,7 +36,9 @@ pub enum SessionError {
         why: String,
     },
     /// No datagram came through, and streams were not wanted.
-    #[error("no datagram comes through between here and {0} (UDP is blocked?); use --transport auto or tcp, or open UDP ports")]
+    #[error(
+        "no datagram comes through between here and {0} (UDP is blocked?); use --transport auto or tcp, or open UDP ports"
+    )]
     UdpBlocked(String),
     /// A socket.
     #[error("a UDP socket cannot be had: {0}")]

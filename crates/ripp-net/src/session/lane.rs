@@ -52,8 +52,15 @@ pub(super) struct Validated {
 }
 
 impl LaneLink {
-    pub(super) fn new(socket: LaneSocket, send_secret: LaneSecret, receive_secret: LaneSecret, peer: Option<SocketAddr>, mtu: Option<u16>) -> Self {
-        let most = mtu.map_or(MOST_DATAGRAM, |mtu| usize::from(mtu).saturating_sub(28).clamp(LEAST_DATAGRAM, MOST_DATAGRAM));
+    pub(super) fn new(
+        socket: LaneSocket,
+        send_secret: LaneSecret,
+        receive_secret: LaneSecret,
+        peer: Option<SocketAddr>,
+        mtu: Option<u16>,
+    ) -> Self {
+        let most =
+            mtu.map_or(MOST_DATAGRAM, |mtu| usize::from(mtu).saturating_sub(28).clamp(LEAST_DATAGRAM, MOST_DATAGRAM));
         let path = Path {
             peer: None,
             candidate: peer,
@@ -108,7 +115,8 @@ impl LaneLink {
             (to, path.challenge, self.sizes_to_try(to, path.most))
         };
         for size in sizes {
-            let ping = Ping { size: size as u32, sent_us: now.wire_us(), challenge, settled: 0, report_interval_us: 2_000 };
+            let ping =
+                Ping { size: size as u32, sent_us: now.wire_us(), challenge, settled: 0, report_interval_us: 2_000 };
             let mut datagram = vec![0; size];
             ping.write(&mut datagram[CLEAR_HEADER..]);
             self.send_one(to, sealer, &mut datagram);
@@ -117,7 +125,8 @@ impl LaneLink {
 
     fn sizes_to_try(&self, to: SocketAddr, most: usize) -> Vec<usize> {
         let headers = if to.is_ipv6() { 48 } else { 28 };
-        let route = self.socket.route_mtu(to).unwrap_or(1500).saturating_sub(headers).clamp(LEAST_DATAGRAM, MOST_DATAGRAM);
+        let route =
+            self.socket.route_mtu(to).unwrap_or(1500).saturating_sub(headers).clamp(LEAST_DATAGRAM, MOST_DATAGRAM);
         let most = most.min(route);
         let mut sizes: Vec<_> = SIZES.into_iter().filter(|&size| size < most).chain([most]).collect();
         sizes.sort_unstable();
@@ -125,7 +134,15 @@ impl LaneLink {
     }
 
     /// Answers a ping where it came from; the answer is never larger than the ping.
-    pub(super) fn answer(&self, now: Time, arrived: Time, from: SocketAddr, size: usize, ping: &Ping, sealer: &mut Sealer) {
+    pub(super) fn answer(
+        &self,
+        now: Time,
+        arrived: Time,
+        from: SocketAddr,
+        size: usize,
+        ping: &Ping,
+        sealer: &mut Sealer,
+    ) {
         let hold_us = now.since(arrived).as_micros() as u32;
         let pong = Pong { size: size as u32, sent_us: ping.sent_us, challenge: ping.challenge, hold_us };
         let mut datagram = vec![0; CLEAR_HEADER + Pong::LENGTH + TAG];

@@ -65,7 +65,10 @@ impl Listener {
         let (queue, sessions) = sync_channel(MOST_WAITING);
         let (token, identity) = (options.token.clone(), options.identity.as_ref().map(Identity::fingerprint));
         let door = Door { options: Arc::new(options), queue, busy: Arc::new(AtomicUsize::new(0)) };
-        let thread = thread::Builder::new().name("ripp-door".to_owned()).spawn(move || door.run(&control)).map_err(SessionError::Thread)?;
+        let thread = thread::Builder::new()
+            .name("ripp-door".to_owned())
+            .spawn(move || door.run(&control))
+            .map_err(SessionError::Thread)?;
         Ok(Self { local, token, identity, sessions: Mutex::new(sessions), stop, thread: Some(thread) })
     }
 
@@ -157,7 +160,13 @@ impl Door {
         let peers = vec![None; usize::from(hello.lanes.min(MOST_LANES))];
         let links = setup::links(&secret, cipher, End::Listener, &options, local.ip(), &peers)?;
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
-        let welcome = Welcome { version: VERSIONS[0], cipher, ports, session: String::new(), most_rate_bps: options.most_receive_bps };
+        let welcome = Welcome {
+            version: VERSIONS[0],
+            cipher,
+            ports,
+            session: String::new(),
+            most_rate_bps: options.most_receive_bps,
+        };
         control.send(&Message::Welcome(welcome).to_bytes())?;
         let running = setup::start(control.clone(), links, &options)?;
         self.finish(running, receiver, &control, &peer.to_string(), hello, began)
@@ -199,7 +208,10 @@ impl Door {
     /// The cipher of a session that is admitted, or why it is not.
     fn judge(&self, hello: &Hello) -> Result<Cipher, String> {
         if !hello.versions.iter().any(|version| VERSIONS.contains(version)) {
-            return Err(format!("it speaks versions {VERSIONS:?} of the protocol, you {:?}: update the older one", hello.versions));
+            return Err(format!(
+                "it speaks versions {VERSIONS:?} of the protocol, you {:?}: update the older one",
+                hello.versions
+            ));
         }
         if let Some(token) = &self.options.token {
             let shown = hello.token.as_deref().and_then(|shown| Token::parse(shown).ok());

@@ -168,7 +168,8 @@ fn controller(options: &Options, lanes: u64, rtt: Duration, sizes: Sizes) -> Con
     match options.rate {
         Rate::Fixed(bps) => Controller::Fixed(Fixed::new(bps / lanes)),
         Rate::Auto { most_bps } => {
-            let first = sizes.wire(sizes.payload()) * 8 * FIRST_DATAGRAMS * 1_000_000 / (rtt.as_micros() as u64).max(1_000);
+            let first =
+                sizes.wire(sizes.payload()) * 8 * FIRST_DATAGRAMS * 1_000_000 / (rtt.as_micros() as u64).max(1_000);
             Controller::Auto(Box::new(Auto::new(first, most_bps.map(|most| most / lanes))))
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
         thread.keep_path();
         thread.report();
         let timeout = thread.next_event().since(shared.now()).min(IDLE);
-        match link.socket.receive(&mut arena, timeout) {
+        match link.socket.recv_batch(&mut arena, timeout) {
             Ok(batch) => thread.take(batch),
             Err(cause) => {
                 shared.end(Some(&format!("lane {index} cannot receive any more: {cause}")));
@@ -90,7 +90,8 @@ impl Thread<'_> {
 
     fn open_lane(&self, now: Time, validated: Validated) {
         let headers = self.link.headers();
-        let burst = (MAX_BURST_BYTES / usize::from(validated.datagram)).min(self.link.socket.gso_max_segments().max(8)) as u16;
+        let burst =
+            (MAX_BURST_BYTES / usize::from(validated.datagram)).min(self.link.socket.gso_max_segments().max(8)) as u16;
         let sizes = Sizes { datagram: validated.datagram, headers, burst };
         let mut out = self.shared.out();
         if let Some(lane) = &mut out.lanes[self.index] {

@@ -30,7 +30,9 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize) {
     while !shared.is_over() {
         let now = shared.now();
         let Out { sending, lanes, .. } = &mut *out;
-        let turn = lanes[index].as_mut().map_or(Turn::Wait(now.after(WITHOUT_PATH)), |lane| lane.turn(now, &mut sending.outbox, &mut burst));
+        let turn = lanes[index]
+            .as_mut()
+            .map_or(Turn::Wait(now.after(WITHOUT_PATH)), |lane| lane.turn(now, &mut sending.outbox, &mut burst));
         match turn {
             Turn::Wait(until) => {
                 // Late objects may have been given up by the turn.
@@ -110,7 +112,9 @@ impl Lane<'_> {
             let length = region.length as usize;
             let datagram = &mut self.buffer[used..used + HEAD + length + TAG];
             header(&region, now).write(&mut datagram[CLEAR_HEADER..]);
-            source.read_at(region.offset, &mut datagram[HEAD..HEAD + length]).map_err(|cause| Fault::Source(region.object, cause))?;
+            source
+                .read_at(region.offset, &mut datagram[HEAD..HEAD + length])
+                .map_err(|cause| Fault::Source(region.object, cause))?;
             if self.sealer.seal(number, datagram).is_ok() {
                 used += datagram.len();
             }

@@ -63,7 +63,11 @@ pub(super) struct Running {
 }
 
 /// Starts the lanes' receiving threads, which validate paths, and the digest thread.
-pub(super) fn start(control: ControlSender, links: Vec<Arc<LaneLink>>, options: &Options) -> Result<Running, SessionError> {
+pub(super) fn start(
+    control: ControlSender,
+    links: Vec<Arc<LaneLink>>,
+    options: &Options,
+) -> Result<Running, SessionError> {
     let (offers_in, offers) = channel();
     let (jobs_in, jobs) = channel();
     let lanes = links.len();

@@ -67,12 +67,20 @@ pub(super) struct Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Session").field("lanes", &self.links.len()).field("over", &self.is_over()).finish_non_exhaustive()
+        out.debug_struct("Session")
+            .field("lanes", &self.links.len())
+            .field("over", &self.is_over())
+            .finish_non_exhaustive()
     }
 }
 
 impl Shared {
-    pub(super) fn new(control: ControlSender, links: Vec<Arc<LaneLink>>, offers: Sender<Offer>, jobs: Sender<Job>) -> Self {
+    pub(super) fn new(
+        control: ControlSender,
+        links: Vec<Arc<LaneLink>>,
+        offers: Sender<Offer>,
+        jobs: Sender<Job>,
+    ) -> Self {
         let lanes = links.iter().map(|_| None).collect();
         Self {
             origin: Instant::now(),
@@ -122,7 +130,8 @@ impl Shared {
         let wait = |patience, enough: usize| {
             let pending = |opened: &mut usize| *opened < enough && !self.is_over();
             let guard = lock(&self.opened);
-            *self.opening.wait_timeout_while(guard, patience, pending).unwrap_or_else(PoisonError::into_inner).0 >= enough
+            *self.opening.wait_timeout_while(guard, patience, pending).unwrap_or_else(PoisonError::into_inner).0
+                >= enough
         };
         wait(patience / 2, all) || wait(patience / 2, 1)
     }
