@@ -17,7 +17,7 @@ export interface BrickPicture {
   readonly aspect: number;
 }
 
-/** A ray ends where less light than this comes through: a draft differs by less than two of 255 levels. */
+/** A ray ends where less light than this comes through: a draft differs by two of 255 levels at most. */
 const LEAST_LIGHT: Readonly<Record<Precision, number>> = { exact: 1 / 1024, draft: 1 / 128 };
 
 /** Ray casts a brick set into a target. */
