@@ -15,7 +15,7 @@ BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start bench-live clean setup-build
+.PHONY: build demo test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start bench-live bench-transport clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -91,6 +91,12 @@ bench-start: build $(PYTHON)/ready web/node_modules/.package-lock.json
 bench-live: build web/node_modules/.package-lock.json
 	tools/setup.sh browser
 	VISAPULT=$(abspath $(BINARY)) node bench/live.mjs
+
+## bench-transport: the transport beside TCP, GridFTP, UDT, SRT and QUIC over the testbed (root); OPTIONS='--quick --only ours,bbr'
+bench-transport: build
+	cargo build --release --locked -p visapult-testbed
+	tools/setup.sh bench
+	python3 bench/transport/run.py $(OPTIONS)
 
 clean:
 	rm -rf target web/dist web/node_modules out

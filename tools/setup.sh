@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a part of the build needs and the machine lacks; silent when nothing is missing.
-# usage: tools/setup.sh build | browser | check | python FOLDER
+# usage: tools/setup.sh build | browser | check | bench | python FOLDER
 set -euo pipefail
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/visapult"
@@ -67,6 +67,12 @@ setup_browser() {
   need_packages libegl1 libgl1-mesa-dri
 }
 
+setup_bench() {
+  need_packages iproute2 iperf3 g++ make libudt-dev libsrt-openssl-dev globus-gridftp-server-progs globus-gass-copy-progs
+  make --no-print-directory --silent -C bench/transport/native
+  cargo build --quiet --release --locked --manifest-path bench/transport/peers/Cargo.toml --target-dir bench/transport/peers/target
+}
+
 setup_check() {
   cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
   have cargo-deny || install_cargo_tool cargo-deny 0.20.2
@@ -83,6 +89,7 @@ case "${1:-}" in
   build) setup_build ;;
   browser) setup_browser ;;
   check) setup_check ;;
+  bench) setup_bench ;;
   python) setup_python "${2:?folder}" ;;
-  *) fail 'usage: tools/setup.sh build | browser | check | python FOLDER' ;;
+  *) fail 'usage: tools/setup.sh build | browser | check | bench | python FOLDER' ;;
 esac

@@ -1,0 +1,44 @@
+"""`wan` from Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from columns import Column
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WAN = Path(os.environ.get("WAN", ROOT / "target" / "release" / "wan")).resolve()
+LEFT, RIGHT = "10.7.0.1", "10.7.0.2"
+
+
+class Testbed:
+    """A link that is up inside a `with`."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self.name = f"bench-{os.getpid()}"
+
+    def __enter__(self) -> Testbed:
+        self._wan("up", *self.column.options(), "--for", "10m")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wan("down")
+
+    def command(self, side: str, command: list[str]) -> list[str]:
+        """The command that runs another on one side; it becomes that one, and keeps its process number."""
+        return [str(WAN), "exec", "--name", self.name, side, *command]
+
+    def stats(self, *, reset: bool = False) -> dict[str, Any]:
+        """What the link has done, and what the testbed got wrong."""
+        return json.loads(self._wan("stats", *(["--reset"] if reset else [])))
+
+    def _wan(self, command: str, *options: str) -> str:
+        done = subprocess.run([WAN, command, "--name", self.name, *options], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"wan {command}: {done.stderr.strip()}")
+        return done.stdout
