@@ -6,8 +6,10 @@ use thiserror::Error;
 
 use crate::spans::Spans;
 
-/// Most holes that an object may have: what a peer can make the receiver remember.
+/// Most runs of bytes, with holes between, that an object may have: what a peer can make the receiver remember of one.
 pub const MOST_SPANS: usize = 1 << 17;
+/// And of all objects together.
+pub const MOST_SPANS_IN_ALL: usize = 1 << 19;
 
 /// Why a region is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -37,11 +39,14 @@ struct ObjectIn {
 #[derive(Debug, Default)]
 pub struct Inbox {
     objects: HashMap<u32, ObjectIn>,
+    /// Runs of all objects.
+    spans: usize,
 }
 
 impl Inbox {
     /// Expects an object of `length` bytes.
     pub fn expect(&mut self, object: u32, length: u64) {
+        self.close(object);
         self.objects.insert(object, ObjectIn { length, claimed: Spans::default(), written: 0 });
     }
 
@@ -53,10 +58,14 @@ impl Inbox {
     pub fn claim(&mut self, object: u32, offset: u64, length: u64, fresh: impl FnMut(u64, u64)) -> Result<(), Refusal> {
         let found = self.objects.get_mut(&object).ok_or(Refusal::Unknown)?;
         let end = offset.checked_add(length).filter(|&end| end <= found.length).ok_or(Refusal::Beyond)?;
-        if found.claimed.count() >= MOST_SPANS {
+        // What closes or shortens a hole is always welcome.
+        let before = found.claimed.count();
+        let full = before >= MOST_SPANS || self.spans >= MOST_SPANS_IN_ALL;
+        if full && !found.claimed.touches(offset, end) {
             return Err(Refusal::TooManyHoles);
         }
         found.claimed.insert(offset, end, fresh);
+        self.spans = self.spans + found.claimed.count() - before;
         Ok(())
     }
 
@@ -90,7 +99,9 @@ impl Inbox {
 
     /// Forgets an object.
     pub fn close(&mut self, object: u32) {
-        self.objects.remove(&object);
+        if let Some(found) = self.objects.remove(&object) {
+            self.spans -= found.claimed.count();
+        }
     }
 }
 
@@ -114,6 +125,19 @@ mod tests {
         assert!(!inbox.written(1, 50));
         claimed(&mut inbox, 0, 100);
         assert!(inbox.written(1, 50));
+    }
+
+    #[test]
+    fn an_object_full_of_holes_still_takes_what_closes_them() {
+        let mut inbox = Inbox::default();
+        let runs = MOST_SPANS as u64;
+        inbox.expect(1, 2 * runs + 2);
+        (0..runs).for_each(|run| inbox.claim(1, 2 * run, 1, |_, _| ()).unwrap());
+        assert_eq!(inbox.claim(1, 2 * runs, 1, |_, _| ()), Err(Refusal::TooManyHoles));
+        assert_eq!(claimed(&mut inbox, 1, 1), [(1, 2)]);
+        assert_eq!(claimed(&mut inbox, 2 * runs, 1), [(2 * runs, 2 * runs + 1)]);
+        inbox.close(1);
+        assert_eq!(inbox.spans, 0);
     }
 
     #[test]

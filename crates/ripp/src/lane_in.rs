@@ -177,7 +177,8 @@ impl LaneIn {
         let Some(sent_us) = sent_us else { return };
         self.owes_report = true;
         let delay = now.wire_us().wrapping_sub(sent_us);
-        if self.echo.is_none_or(|(echo, _)| wire_difference_us(sent_us, echo) >= 0) {
+        // Within an interval the latest; the first of an interval always, whatever the sender's clock did in a long pause.
+        if self.interval.is_none() || self.echo.is_none_or(|(echo, _)| wire_difference_us(sent_us, echo) >= 0) {
             self.echo = Some((sent_us, now));
         }
         match &mut self.interval {

@@ -141,6 +141,8 @@ pub struct LaneOut {
     counts: SentCounts,
     train_sent: bool,
     last_ping: Time,
+    /// Send time that the last report echoed.
+    last_echo_us: u32,
     last_heard: Time,
     /// When the first and the last burst left, and the bytes that had left before the last.
     span: Option<(Time, Time, u64)>,
@@ -169,6 +171,7 @@ impl LaneOut {
             rtt: round_trip,
             counts: SentCounts::default(),
             last_ping: now,
+            last_echo_us: 0,
             last_heard: now,
             span: None,
             was_starved: false,
@@ -393,10 +396,12 @@ impl LaneOut {
         self.pacer.set_rate(self.allowed_bps(now));
     }
 
+    /// Each send time counts once: a time held for long says more of how the two clocks differ than of the path.
     fn note_round_trip(&mut self, now: Time, report: &Report) {
         let elapsed = wire_difference_us(now.wire_us(), report.echo_us);
         let rtt = i64::from(elapsed) - i64::from(report.hold_us);
-        if report.echo_us != 0 && rtt >= 0 {
+        let is_new = report.echo_us != std::mem::replace(&mut self.last_echo_us, report.echo_us);
+        if is_new && report.echo_us != 0 && rtt >= 0 {
             self.rtt.note(Duration::from_micros(rtt.cast_unsigned()));
         }
     }

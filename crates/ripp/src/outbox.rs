@@ -163,7 +163,11 @@ impl Outbox {
                 if found.is_late(now) {
                     self.give_up(object);
                 } else if let Some((start, end)) = found.repair.take(most) {
-                    return Some(Region { flow: found.flow, object, offset: start, length: end - start, resent: true });
+                    let region = Region { flow: found.flow, object, offset: start, length: end - start, resent: true };
+                    if found.repair.is_empty() {
+                        self.repairs.pop_front();
+                    }
+                    return Some(region);
                 }
             }
             self.repairs.pop_front();
@@ -263,6 +267,16 @@ mod tests {
         let again = outbox.next(Time::ZERO, 300).unwrap();
         assert_eq!((again.offset, again.length, again.resent), (100, 50, true));
         assert_eq!(outbox.next(Time::ZERO, 300).unwrap().offset, 300);
+    }
+
+    #[test]
+    fn what_has_been_sent_again_is_no_work_any_more() {
+        let mut outbox = outbox(Mode::Reliable, &[100]);
+        for _ in 0..3 {
+            let region = outbox.next(Time::ZERO, 1000).unwrap();
+            assert!(!outbox.has_work() && outbox.repairs.is_empty());
+            outbox.lost(Time::ZERO, region);
+        }
     }
 
     #[test]

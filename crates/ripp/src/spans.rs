@@ -34,6 +34,12 @@ impl Spans {
         self.ranges.iter().map(|(&start, &end)| (start, end))
     }
 
+    /// `start..end` overlaps or adjoins a range of the set: adding it does not add a range.
+    #[must_use]
+    pub fn touches(&self, start: u64, end: u64) -> bool {
+        self.ranges.range(..=end).next_back().is_some_and(|(_, &old_end)| old_end >= start)
+    }
+
     /// Adds `start..end` and calls `fresh` with each part of it that was not covered yet.
     pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
         if start >= end {
@@ -101,6 +107,16 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             Some(state >> 33)
         })
+    }
+
+    #[test]
+    fn neighbours_touch() {
+        let mut spans = Spans::default();
+        spans.insert(10, 20, |_, _| ());
+        spans.insert(40, 50, |_, _| ());
+        for (start, end, touches) in [(0, 9, false), (0, 10, true), (20, 21, true), (21, 39, false), (21, 60, true)] {
+            assert_eq!(spans.touches(start, end), touches, "{start}..{end}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //! Times are microseconds modulo 2^32. Bytes are of IP packets. Counts are since the lane began, modulo 2^32 (bytes: 2^48).
 
 use super::bytes::{Reader, Writer};
-use super::{REPORT, WireError};
+use super::{CLEAR_HEADER, LEAST_DATAGRAM, REPORT, TAG, WireError};
 
 /// Most ranges of missing datagrams in one report.
 pub const MOST_RANGES: usize = 300;
@@ -74,8 +74,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Most bytes of a report's frame.
-    pub const MOST: usize = FIXED + MOST_RANGES * 3 + 200;
+    /// Most bytes of a report's frame: every path carries it.
+    pub const MOST: usize = LEAST_DATAGRAM - CLEAR_HEADER - TAG;
 
     /// Writes the frame; returns its length. Ranges that do not fit are left out and the page shortened to what is told.
     ///
