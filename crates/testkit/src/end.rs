@@ -6,6 +6,7 @@ mod outgoing;
 use fastrand::Rng;
 use visapult_ripp::control::Message;
 use visapult_ripp::inbox::Refusal;
+use visapult_ripp::outbox::Outbox;
 use visapult_ripp::receiving::Receiving;
 use visapult_ripp::record::{End as Side, LaneSecret};
 use visapult_ripp::sending::Sending;
@@ -17,6 +18,9 @@ use crate::schedule::{EndPlan, Kind, Pace, Schedule};
 use incoming::Incoming;
 pub use outgoing::Outcome;
 use outgoing::Outgoing;
+
+/// An end that did nothing for so long was stalled or suspended: pings alone wake it more often.
+const ASLEEP: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// What an end gives to the network.
 #[derive(Debug, Default)]
@@ -56,6 +60,9 @@ pub struct End {
     incoming: Incoming,
     /// The peer tells the truth: whatever it does is to be right.
     trusts: bool,
+    last_turn: Time,
+    /// The end was stalled or suspended until then: silence before it says nothing of a lane.
+    awake_since: Time,
 }
 
 impl End {
@@ -78,6 +85,8 @@ impl End {
             outgoing,
             incoming,
             trusts: !lies,
+            last_turn: now,
+            awake_since: now,
         }
     }
 
@@ -105,10 +114,12 @@ impl End {
         for lane in &mut self.lanes {
             let index = lane.index;
             let mut send = |datagram| out.datagrams.push((index, datagram));
-            if lane.alive {
-                let at = lane.turn(now, &mut self.sending.outbox, &self.outgoing, &mut send)?;
-                next = next.min(clock.world(at, world));
-            }
+            // A lane that was given up goes on asking: it is taken up again when it is heard.
+            lane.alive |= !lane.is_silent(now, Time::ZERO);
+            let mut nothing = Outbox::default();
+            let outbox = if lane.alive { &mut self.sending.outbox } else { &mut nothing };
+            let at = lane.turn(now, outbox, &self.outgoing, &mut send)?;
+            next = next.min(clock.world(at, world));
             if let Some(at) = lane.report(now, &mut send)? {
                 next = next.min(clock.world(at, world));
             }
@@ -248,11 +259,13 @@ impl End {
     #[must_use]
     pub fn undone(&self) -> String {
         format!(
-            "{} objects being sent {}, {} being received {}",
+            "{} objects being sent {}, {} being received {}, lanes alive {:?} at {:?} bit/s",
             self.sending.live(),
             self.outgoing.describe(&self.sending),
             self.receiving.live(),
             self.incoming.describe(&self.receiving),
+            self.lanes.iter().map(|lane| lane.alive).collect::<Vec<_>>(),
+            self.lanes.iter().map(|lane| lane.sender.rate_bps()).collect::<Vec<_>>(),
         )
     }
 
@@ -283,10 +296,15 @@ impl End {
 
     /// A lane of which nothing is heard while others are is given up.
     fn give_up_dead_lanes(&mut self, now: Time) {
-        if self.lanes.iter().all(|lane| !lane.alive || lane.is_silent(now)) {
+        if now.since(self.last_turn) > ASLEEP {
+            self.awake_since = now;
+        }
+        self.last_turn = now;
+        let awake = self.awake_since;
+        if self.lanes.iter().all(|lane| !lane.alive || lane.is_silent(now, awake)) {
             return;
         }
-        for lane in self.lanes.iter_mut().filter(|lane| lane.alive && lane.is_silent(now)) {
+        for lane in self.lanes.iter_mut().filter(|lane| lane.alive && lane.is_silent(now, awake)) {
             lane.abandon(now, &mut self.sending.outbox);
         }
     }

@@ -37,7 +37,7 @@ pub struct Lane {
     pub sender: LaneOut,
     /// Its receiving half.
     pub receiver: LaneIn,
-    /// It has not been given up.
+    /// It carries data: it has not been given up.
     pub alive: bool,
     /// Object bytes in datagrams sent.
     pub payload_sent: u64,
@@ -211,13 +211,13 @@ impl Lane {
         self.seal_next(0, &frame[..length])
     }
 
-    /// Nothing was heard of it for long.
+    /// Nothing was heard of it for long, though the end was awake.
     #[must_use]
-    pub fn is_silent(&self, now: Time) -> bool {
-        now.since(self.sender.last_heard()) > DEAD_AFTER
+    pub fn is_silent(&self, now: Time, awake_since: Time) -> bool {
+        now.since(self.sender.last_heard().max(awake_since)) > DEAD_AFTER
     }
 
-    /// Gives it up.
+    /// Gives it up, until it is heard again.
     pub fn abandon(&mut self, now: Time, outbox: &mut Outbox) {
         self.alive = false;
         self.sender.abandon(now, outbox);

@@ -348,7 +348,8 @@ impl World {
                 return Err(format!("end {side} remembers {} objects", end.remembered()));
             }
             if self.schedule.kind != Kind::Hostile && !end.is_done() {
-                return Err(format!("end {side} is not done after {seconds:.3} s: {}", end.undone()));
+                let [one, other] = [0, 1].map(|side: usize| self.ends[side].undone());
+                return Err(format!("end {side} is not done after {seconds:.3} s: {one}; {other}"));
             }
             if self.schedule.kind == Kind::Plain {
                 self.check_repair(side)?;
