@@ -128,7 +128,7 @@ impl LaneIn {
         self.rejections
     }
 
-    /// Datagrams and bytes of IP packets accepted.
+    /// Datagrams, and bytes of IP packets of data accepted.
     #[must_use]
     pub const fn received(&self) -> (u64, u64) {
         (self.datagrams, self.bytes)
@@ -164,15 +164,16 @@ impl LaneIn {
         Some(Opened { number: header.number, frame })
     }
 
-    /// Counts an opened datagram as arrived, `wire_bytes` long as an IP packet. What is not accepted is reported missing, and sent again.
-    pub fn accept(&mut self, now: Time, number: u64, wire_bytes: u64, marked: bool, sent_us: Option<u32>) {
+    /// Counts an opened datagram as arrived: `data_bytes` long as an IP packet if it carries data, else 0. What is not accepted is reported
+    /// missing, and sent again.
+    pub fn accept(&mut self, now: Time, number: u64, data_bytes: u64, marked: bool, sent_us: Option<u32>) {
         if number < self.judged {
             self.late += 1;
         }
         self.window.mark(number);
         self.opener.advance(number);
         self.datagrams += 1;
-        self.bytes += wire_bytes;
+        self.bytes += data_bytes;
         self.marked += u64::from(marked);
         let Some(sent_us) = sent_us else { return };
         self.owes_report = true;
@@ -184,7 +185,7 @@ impl LaneIn {
         match &mut self.interval {
             Some(interval) => {
                 if now > interval.first {
-                    interval.bytes += wire_bytes;
+                    interval.bytes += data_bytes;
                 }
                 interval.last = now;
                 if wire_difference_us(delay, interval.delay_least) < 0 {

@@ -22,7 +22,7 @@ use credit::CreditLine;
 const TRAIN: u64 = 64;
 /// The time of the rate that a burst may hold.
 const BURST: Duration = Duration::from_micros(300);
-const PING_EVERY: std::ops::Range<Duration> = Duration::from_millis(2)..Duration::from_millis(100);
+const PING_EVERY: std::ops::Range<Duration> = Duration::from_millis(5)..Duration::from_millis(100);
 const IDLE_PING_EVERY: Duration = Duration::from_millis(200);
 
 /// Sizes of a lane's datagrams.
@@ -174,7 +174,7 @@ impl LaneOut {
             last_echo_us: 0,
             last_heard: now,
             span: None,
-            was_starved: false,
+            was_starved: true,
         }
     }
 
@@ -264,10 +264,7 @@ impl LaneOut {
             self.pacer.rest(now);
             return Turn::Wait(ping_at);
         }
-        if self.was_starved {
-            self.counts.starved += 1;
-            self.was_starved = false;
-        }
+        self.was_starved = false;
         Turn::Burst
     }
 
@@ -387,7 +384,8 @@ impl LaneOut {
             sent_bytes: self.counts.wire_bytes,
             lost: self.counts.lost,
             arrived: self.counts.arrived,
-            starved: self.counts.starved + u64::from(self.was_starved),
+            starved: self.counts.starved,
+            starving: self.was_starved,
         };
         if let Some(round) = self.meter.on_report(now, report, seen) {
             self.controller.on_round(now, &round);

@@ -6,17 +6,20 @@ use crate::time::Time;
 
 const NS_BITS: u128 = 8 * 1_000_000_000;
 
+/// Schedule that a late sender makes good at once: timers are late by about this much.
+pub const SLACK: Duration = Duration::from_millis(1);
+
 /// When the next burst may leave.
 ///
-/// A sender that was kept from its schedule makes good at most [`Pacer::most_debt`] of it, and at most at 9/8 of the rate: a stall is never
-/// followed by a burst.
+/// A sender that was kept from its schedule for longer than [`SLACK`] makes good at most [`Pacer::most_debt`] of the rest, and at most at 9/8 of
+/// the rate: a stall is never followed by a burst. In any time `t`, no more leaves than 9/8 of the rate times `t + SLACK`, and one burst.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     rate_bps: u64,
-    /// When the schedule allows the next burst; behind the clock by what the sender is owed.
+    /// When the schedule allows the next burst; behind the clock by [`SLACK`] at most.
     due: Time,
-    /// When the limit on catching up allows it.
-    gap: Time,
+    /// Schedule missed before that, still to be made good.
+    debt: Duration,
     remainder: u128,
     most_debt: Duration,
 }
@@ -29,7 +32,7 @@ impl Pacer {
     #[must_use]
     pub fn new(rate_bps: u64, most_debt: Duration, now: Time) -> Self {
         assert!(rate_bps > 0, "a rate of zero never sends");
-        Self { rate_bps, due: now, gap: now, remainder: 0, most_debt }
+        Self { rate_bps, due: now, debt: Duration::ZERO, remainder: 0, most_debt }
     }
 
     /// The rate, in bits per second.
@@ -38,7 +41,7 @@ impl Pacer {
         self.rate_bps
     }
 
-    /// The schedule a late sender may make good.
+    /// The schedule a late sender may make good, beyond [`SLACK`].
     #[must_use]
     pub const fn most_debt(&self) -> Duration {
         self.most_debt
@@ -55,30 +58,36 @@ impl Pacer {
 
     /// When the next burst may leave; not in the future if at once.
     #[must_use]
-    pub fn next(&self) -> Time {
-        self.due.max(self.gap)
+    pub const fn next(&self) -> Time {
+        self.due
     }
 
     /// How far the sender is behind its schedule.
     #[must_use]
     pub fn behind(&self, now: Time) -> Duration {
-        now.since(self.due)
+        now.since(self.due) + self.debt
     }
 
     /// Forgets what the sender is owed: it had nothing to send.
     pub fn rest(&mut self, now: Time) {
         self.due = self.due.max(now);
+        self.debt = Duration::ZERO;
     }
 
     /// Accounts for `bytes` that leave at `now`.
     pub fn spend(&mut self, now: Time, bytes: u64) {
-        self.due = self.due.max(now.before(self.most_debt));
+        let earliest = now.before(SLACK);
+        if self.due < earliest {
+            self.debt = (self.debt + earliest.since(self.due)).min(self.most_debt);
+            self.due = earliest;
+        }
         let owed = u128::from(bytes) * NS_BITS + self.remainder;
         let rate = u128::from(self.rate_bps);
         let cost = Duration::from_nanos((owed / rate) as u64);
         self.remainder = owed % rate;
-        self.due = self.due.after(cost);
-        self.gap = now.after(cost * 8 / 9);
+        let made_good = self.debt.min(cost / 9);
+        self.debt -= made_good;
+        self.due = self.due.after(cost - made_good);
     }
 }
 
@@ -118,8 +127,9 @@ mod tests {
         let mut pacer = Pacer::new(rate, Duration::from_millis(20), Time::ZERO);
         sent_in(&mut pacer, Time::ZERO, ms(100), 15_000);
         let after = sent_in(&mut pacer, ms(1_000), ms(1_010), 15_000);
-        assert!(after <= 125_000 * 10 * 9 / 8 + 15_000, "{after}");
+        assert!(after <= 125_000 * 11 * 9 / 8 + 15_000, "{after}");
         let long = sent_in(&mut pacer, ms(1_010), ms(2_000), 15_000) + after;
-        assert!(long <= 125_000 * (1_000 + 20) + 15_000, "{long}");
+        assert!(long <= 125_000 * (1_000 + 21) + 15_000, "{long}");
+        assert!(long >= 125_000 * (1_000 + 20) - 15_000, "{long}");
     }
 }

@@ -177,7 +177,8 @@ impl Lane {
         if !self.accepted.insert(number) {
             return Err(format!("packet number {number} accepted twice"));
         }
-        self.receiver.accept(now, number, bytes as u64 + u64::from(HEADERS), false, sent_us);
+        let data_bytes = sent_us.map_or(0, |_| bytes as u64 + u64::from(HEADERS));
+        self.receiver.accept(now, number, data_bytes, false, sent_us);
         Ok(())
     }
 

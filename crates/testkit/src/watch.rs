@@ -106,10 +106,12 @@ impl FixedWatch {
         self.most_burst = self.most_burst.max(bytes);
         let (fast, exact) = (self.fast.pour(now, bytes), self.exact.pour(now, bytes));
         let burst = self.most_burst as f64 + 1.0;
-        if fast > burst {
+        // A timer may be late by the pacer's slack, and that is made good at once.
+        let slack = self.bytes_per_s * visapult_ripp::pacer::SLACK.as_secs_f64() * 9.0 / 8.0;
+        if fast > burst + slack {
             return Err(format!("{fast:.0} bytes above 9/8 of the rate, with bursts of {}", self.most_burst));
         }
-        if exact > burst + self.bytes_per_s * MOST_DEBT_S {
+        if exact > burst + slack + self.bytes_per_s * MOST_DEBT_S {
             return Err(format!("{exact:.0} bytes above the rate, with bursts of {}", self.most_burst));
         }
         Ok(())

@@ -164,7 +164,7 @@ impl Thread<'_> {
                 data.push(Data { number: opened.number, header, payload, wire_bytes, marked, welcome: false });
             } else {
                 let sent_us = if let Frame::Ping(ping) = &frame { Some(ping.sent_us) } else { None };
-                self.lane_in.accept(now, opened.number, wire_bytes, marked, sent_us);
+                self.lane_in.accept(now, opened.number, 0, marked, sent_us);
                 self.on_control_frame(now, datagram.from, size, frame);
             }
         }

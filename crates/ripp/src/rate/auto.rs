@@ -9,9 +9,9 @@ use super::{Cause, Causes, Round};
 use crate::time::Time;
 
 /// Gains of probes that follow each other with success.
-const PROBES: [f64; 4] = [1.08, 1.25, 1.5, 2.0];
+const PROBES: [f64; 3] = [1.08, 1.5, 2.0];
 /// Rounds from one probe that failed to the next: at first, and at most.
-const PROBE_EVERY: (u32, u32) = (5, 20);
+const PROBE_EVERY: (u32, u32) = (4, 8);
 /// Loss above which, without a queue, a trial tells whether it is ours.
 const TRIAL_LOSS: f64 = 0.03;
 /// Share of the rate that remains after a congestion loss on a shared path.
@@ -20,7 +20,7 @@ const BACK_OFF: f64 = 0.7;
 const SHARE_GROWTH: f64 = 0.03;
 /// Rounds that a queue stands in spite of draining before the path counts as shared.
 const STANDING_ROUNDS: u32 = 4;
-const LEAST_BPS: f64 = 100_000.0;
+const LEAST_BPS: f64 = 300_000.0;
 const MOST_BPS: f64 = 400e9;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,7 +97,9 @@ impl Auto {
 
     pub(super) fn on_round(&mut self, _now: Time, round: &Round) {
         let threshold = queue_threshold(round.least_rtt_s);
-        let queued = round.queue_s > threshold;
+        // A round in which little was sent says nothing of what the path carries.
+        let telling = round.sent_bps > 0.7 * round.paced_bps && !round.source_limited;
+        let queued = round.queue_s > threshold && telling;
         if !queued && round.kernel_drops == 0 && round.loss < TRIAL_LOSS.max(2.0 * self.random_loss) {
             self.random_loss += 0.1 * (round.loss - self.random_loss);
         }
@@ -230,6 +232,10 @@ impl Auto {
             self.path_bps = carried.min(round.paced_bps);
             self.probe(index + 1);
         } else {
+            // The probe found where the path ends.
+            if asked > 1.02 && carried > self.path_bps * 1.01 {
+                self.path_bps = carried.min(round.paced_bps);
+            }
             self.failed_probes += 1;
             self.hold(self.probe_distance());
         }

@@ -7,6 +7,10 @@ use crate::wire::Report;
 
 /// A round lasts at least this long: shorter ones say more of schedulers than of paths.
 const LEAST_ROUND: Duration = Duration::from_millis(8);
+/// And takes at least this many datagrams, or so many round trips: fewer say nothing of a rate.
+const LEAST_DATAGRAMS: u64 = 24;
+const LONGEST_ROUND: u32 = 4;
+const LONGEST: Duration = Duration::from_millis(400);
 /// The least one-way delay is that of this long at most, lest a route's change be taken for a queue for ever.
 const BASE_MEMORY: Duration = Duration::from_secs(10);
 
@@ -56,6 +60,8 @@ pub struct Seen {
     pub arrived: u64,
     /// Times the source had nothing to send, in all.
     pub starved: u64,
+    /// It has nothing to send now.
+    pub starving: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +74,14 @@ struct Mark {
     bytes: u64,
     marked: u32,
     kernel_drops: u32,
+}
+
+impl Mark {
+    fn is_full(&self, now: &Self) -> bool {
+        let datagrams = now.seen.arrived + now.seen.lost - self.seen.arrived - self.seen.lost;
+        let longest = (now.seen.least_rtt * LONGEST_ROUND).max(LONGEST);
+        datagrams >= LEAST_DATAGRAMS || now.at.since(self.at) >= longest
+    }
 }
 
 /// Cuts the reports of a lane into rounds.
@@ -137,7 +151,12 @@ impl RoundMeter {
             self.start = Some(mark);
             return None;
         };
-        if report.highest < start.number || now.since(start.at) < LEAST_ROUND {
+        if start.seen.starving && !seen.starving {
+            // A round begins when there is something to send.
+            self.start = Some(mark);
+            return None;
+        }
+        if report.highest < start.number || now.since(start.at) < LEAST_ROUND || !start.is_full(&mark) {
             return None;
         }
         self.start = Some(mark);
@@ -167,7 +186,8 @@ impl RoundMeter {
         let lost = end.seen.lost - start.seen.lost;
         let settled = (lost + end.seen.arrived - start.seen.arrived).max(1) as f64;
         let sent_bps = bits(end.seen.sent_bytes - start.seen.sent_bytes) / seconds;
-        let sent = (start.seen.paced_bps as f64, sent_bps, end.seen.starved > start.seen.starved);
+        let starved = end.seen.starved > start.seen.starved || end.seen.starving;
+        let sent = (start.seen.paced_bps as f64, sent_bps, starved);
         let (paced_bps, sent_bps, source_limited) = std::mem::replace(&mut self.sent, sent);
         let round = Round {
             seconds,

@@ -11,7 +11,7 @@
 //! 26 bytes received (6)
 //! 32 CE marks, kernel drops, late datagrams (4 + 4 + 4)
 //! ```
-//! Times are microseconds modulo 2^32. Bytes are of IP packets. Counts are since the lane began, modulo 2^32 (bytes: 2^48).
+//! Times are microseconds modulo 2^32. Bytes are of IP packets that carried data. Counts are since the lane began, modulo 2^32 (bytes: 2^48).
 
 use super::bytes::{Reader, Writer};
 use super::{CLEAR_HEADER, LEAST_DATAGRAM, REPORT, TAG, WireError};
@@ -47,7 +47,7 @@ pub struct Report {
     pub hold_us: u32,
     /// The receiver's clock.
     pub now_us: u32,
-    /// Bytes received in all, IP and UDP headers included; modulo 2^48.
+    /// Bytes of data received in all, all headers included; modulo 2^48.
     pub bytes: u64,
     /// Datagrams that carried a congestion-experienced mark.
     pub marked: u32,
