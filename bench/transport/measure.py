@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from columns import Column
 from peers import SECONDS, Ours, Peer
@@ -114,10 +114,21 @@ def theirs(payload: list[tuple[float, int]], began: float) -> dict[str, object]:
     }
 
 
-def ours(report: dict[str, object], took: float) -> dict[str, object]:
-    """All that arrived and was verified, over all the time from start to end of the client."""
-    arrived = report.get("bytes", 0) if report.get("verified") else 0
-    return {"goodput_bps": float(str(arrived)) * 8 / took, "report": report}
+def ours(report: dict[str, Any], took: float) -> dict[str, object]:
+    """The first seconds since the start, of what was verified in the end; and all of it over all the time of the client.
+
+    The report counts from when the session stood, and says how long that took.
+    """
+    verified = bool(report.get("verified"))
+    arrived = report.get("bytes", 0) if verified else 0
+    tenths = report.get("bytes_per_100_ms") if verified else None
+    early = sum(tenths[: max(0, round((SECONDS - report.get("setup_s", 0.0)) * 10))]) if tenths else arrived
+    return {
+        "goodput_bps": early * 8 / (SECONDS if tenths else max(took, SECONDS)),
+        "until_verified_bps": arrived * 8 / took,
+        "series": [0] * round(report.get("setup_s", 0.0) * 10) + [count * 80 for count in tenths or []],
+        "report": report,
+    }
 
 
 def rates(series: list[tuple[float, int]], began: float, step: float = 0.1) -> list[float]:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from columns import Column
 from testbed import RIGHT, ROOT
@@ -162,7 +163,7 @@ class Ours(Peer):
         return [str(VISAPULT), "perf", "send", url, *options]
 
     @staticmethod
-    def result(report: Path) -> dict[str, object]:
+    def result(report: Path) -> dict[str, Any]:
         """What the client wrote."""
         found = json.loads(report.read_text()) if report.exists() else {}
         return found if isinstance(found, dict) else {}

@@ -16,7 +16,7 @@ INTRODUCTION = """\
 
 Made by `make bench-transport`; do not edit. Every peer over the same emulated link ([testbed](testbed.md)), in turn, in one run: payload that
 reached the receiving program in the first {seconds} s after its client was started, start-up and handshakes included, divided by {seconds} s.
-Ours is divided by the whole time of the client, until the last byte was verified. Median of {runs}, least to most in brackets.
+Ours counts what arrived in that time and was verified in the end. Median of {runs}, least to most in brackets.
 The ceiling is the payload that UDP could carry on that link without loss. TCP may use buffers of 256 MiB; all sockets of the libraries have
 large buffers and the link's MTU. CPU seconds are those of the two programs; the kernel's work for the receiver falls to the testbed.
 A figure in (parentheses) does not count: the testbed itself did not keep up.

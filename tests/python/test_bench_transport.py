@@ -34,10 +34,17 @@ def test_a_peer_that_stopped_early_has_no_figure() -> None:
     assert theirs(steady(1e6, 100, 8), 100)["goodput_bps"] == 0
 
 
-def test_ours_counts_only_what_was_verified_over_all_its_time() -> None:
-    assert ours({"bytes": 3_000_000, "verified": True}, 12)["goodput_bps"] == 2e6
-    assert ours({"bytes": 3_000_000, "verified": False}, 12)["goodput_bps"] == 0
-    assert ours({}, 12)["goodput_bps"] == 0
+def test_ours_counts_what_arrived_in_time_if_all_was_verified() -> None:
+    # Two seconds of setting up, then 1 MB a second for eleven.
+    report = {"bytes": 11_000_000, "verified": True, "setup_s": 2.0, "bytes_per_100_ms": [100_000] * 110}
+    assert ours(report, 14)["goodput_bps"] == 10e6 * 8 / 12
+    assert ours(report, 14)["until_verified_bps"] == 11e6 * 8 / 14
+    assert ours({**report, "verified": False}, 14)["goodput_bps"] == 0
+    assert ours({}, 14)["goodput_bps"] == 0
+
+
+def test_ours_without_a_series_is_divided_by_all_its_time() -> None:
+    assert ours({"bytes": 3_000_000, "verified": True}, 24)["goodput_bps"] == 1e6
 
 
 def test_rates_add_up_to_the_count() -> None:
