@@ -4,6 +4,7 @@
 //! sockets does, and hold it to its promises while they do ([`watch`]). A failure names its seed, and the seed alone brings it back.
 
 pub mod clock;
+pub mod decoders;
 pub mod draw;
 pub mod end;
 pub mod hostile;
