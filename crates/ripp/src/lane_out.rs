@@ -279,7 +279,8 @@ impl LaneOut {
         if credit == 0 {
             self.counts.without_credit += 1;
         }
-        let burst = if self.train_sent { self.burst_datagrams(now) } else { TRAIN };
+        let burst =
+            if self.train_sent { self.burst_datagrams(now) } else { TRAIN.saturating_sub(self.counts.datagrams) };
         let most = burst.min(u64::from(self.sizes.burst)).min(window).min(credit).min(path);
         (most > 0).then_some(most)
     }
