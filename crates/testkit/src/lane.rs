@@ -19,6 +19,8 @@ use crate::watch::LaneWatch;
 
 /// Reports of nothing but loss after which datagrams become small.
 const BARREN_REPORTS: u32 = 3;
+/// Datagrams that leave together when a lane begins whose rate is to be found.
+const TRAIN: u64 = 64;
 /// Silence of a lane after which it is given up, if others are heard.
 const DEAD_AFTER: Duration = Duration::from_secs(2);
 
@@ -70,7 +72,7 @@ impl Lane {
             payload_accepted: 0,
             numbers,
             sealer: Sealer::new(secrets.0),
-            watch: LaneWatch::new(fixed, now),
+            watch: LaneWatch::new(fixed, TRAIN * how.sizes.wire(how.sizes.payload()), now),
             burst: Burst::default(),
             accepted: HashSet::new(),
             settled: (0, 0),

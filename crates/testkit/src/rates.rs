@@ -117,6 +117,7 @@ impl Scenario {
             injections: Vec::new(),
             lies: None,
             limit: LENGTH,
+            brisk: LENGTH,
         }
     }
 

@@ -11,6 +11,9 @@ use crate::clock::Clock;
 use crate::draw::{MS, SECOND, chance, intervals, log_uniform};
 use crate::path::{Bursts, PathPlan};
 
+/// What `auto` never falls below, in bits per second. How well it does is for the table of rates to tell; here it must not stand still.
+const AUTO_FLOOR: u64 = 100_000;
+
 /// How much a schedule harms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -94,6 +97,8 @@ pub struct Schedule {
     pub lies: Option<(usize, Vec<u64>)>,
     /// By when everything must have ended.
     pub limit: u64,
+    /// By when it would have ended if `auto` found a good rate.
+    pub brisk: u64,
 }
 
 impl Schedule {
@@ -123,6 +128,7 @@ impl Schedule {
             injections: Vec::new(),
             lies: None,
             limit: 0,
+            brisk: 0,
         };
         let harm = if kind == Kind::Plain { 0 } else { schedule.roughen(rng) };
         if kind == Kind::Hostile {
@@ -131,18 +137,18 @@ impl Schedule {
             times.sort_unstable();
             schedule.lies = Some((rng.usize(0..2), times));
         }
-        schedule.limit = schedule.patience(rate) + harm;
+        schedule.limit = schedule.patience(rate, AUTO_FLOOR) + harm;
+        schedule.brisk = schedule.patience(rate, rate / 8) + harm;
         schedule
     }
 
     /// How long an undisturbed transfer may take: several times what the slowest of rate and credit needs, and many round trips.
-    fn patience(&self, path_bps: u64) -> u64 {
+    fn patience(&self, path_bps: u64, auto_bps: u64) -> u64 {
         let bytes: u64 = self.ends.iter().flat_map(|end| &end.objects).map(|object| object.length).sum();
         let last = self.ends.iter().flat_map(|end| &end.objects).map(|object| object.at).max().unwrap_or(0);
         let slowest = |bps: u64, end: &EndPlan| match end.pace {
             Pace::Fixed(fixed) => bps.min(fixed),
-            // Its floor: how well it does is for the table of rates to tell.
-            Pace::Auto(_) => bps.min(100_000 * u64::from(self.lanes)),
+            Pace::Auto(_) => bps.min(auto_bps),
         };
         let bps = self.ends.iter().fold(path_bps, slowest);
         let round_trip = self.paths[0].delay + self.paths[1].delay;

@@ -38,6 +38,8 @@ pub struct Totals {
     pub datagrams: u64,
     /// Virtual seconds.
     pub seconds: f64,
+    /// Seeds of runs that took longer than with a good rate.
+    pub slow: Vec<u64>,
 }
 
 /// Runs one schedule.
@@ -61,16 +63,16 @@ pub fn run_many(first: u64, count: u64) -> (Totals, Vec<Failure>) {
     let failed = AtomicU64::new(0);
     let runs = (first..first + count).into_par_iter().filter(|_| failed.load(Ordering::Relaxed) < ENOUGH);
     let (mut totals, failures) = runs
-        .map(|seed| run_one(seed, false).inspect_err(|_| _ = failed.fetch_add(1, Ordering::Relaxed)))
-        .fold(<(Totals, Vec<Failure>)>::default, |mut so_far, run| {
+        .map(|seed| (seed, run_one(seed, false).inspect_err(|_| _ = failed.fetch_add(1, Ordering::Relaxed))))
+        .fold(<(Totals, Vec<Failure>)>::default, |mut so_far, (seed, run)| {
             match run {
-                Ok(summary) => so_far.0.add(&summary),
+                Ok(summary) => so_far.0.add(seed, &summary),
                 Err(failure) => so_far.1.push(failure),
             }
             so_far
         })
         .reduce(Default::default, |mut one, other| {
-            one.0.merge(&other.0);
+            one.0.merge(other.0);
             one.1.extend(other.1);
             one
         });
@@ -79,20 +81,22 @@ pub fn run_many(first: u64, count: u64) -> (Totals, Vec<Failure>) {
 }
 
 impl Totals {
-    fn add(&mut self, run: &Summary) {
-        self.merge(&Self {
+    fn add(&mut self, seed: u64, run: &Summary) {
+        self.merge(Self {
             objects: (run.objects.0 as u64, run.objects.1 as u64),
             verified: run.verified,
             datagrams: run.datagrams,
             seconds: run.ended as f64 * 1e-9,
+            slow: run.slow.then_some(seed).into_iter().collect(),
         });
     }
 
-    fn merge(&mut self, other: &Self) {
+    fn merge(&mut self, other: Self) {
         self.objects.0 += other.objects.0;
         self.objects.1 += other.objects.1;
         self.verified += other.verified;
         self.datagrams += other.datagrams;
         self.seconds += other.seconds;
+        self.slow.extend(other.slow);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use visapult_ripp::pacer::SLACK;
 use visapult_ripp::time::Time;
 use visapult_ripp::wire::Report;
 
@@ -41,11 +42,16 @@ pub struct LaneWatch {
     credit: Option<u64>,
     heard: Time,
     lifetime: Duration,
-    fixed: Option<FixedWatch>,
+    fixed: Option<RateWatch>,
+    /// The receiver's limit, while it is one and the same.
+    limit: Option<(u64, RateWatch)>,
+    /// Bytes that may leave together at the beginning, to find out the rate of the path.
+    train: u64,
 }
 
+/// Holds sending to a rate.
 #[derive(Debug)]
-struct FixedWatch {
+struct RateWatch {
     fast: Bucket,
     exact: Bucket,
     bytes_per_s: f64,
@@ -53,16 +59,12 @@ struct FixedWatch {
 }
 
 impl LaneWatch {
-    /// A watch over a lane that begins now, at a fixed rate if it has one.
+    /// A watch over a lane that begins now: at a fixed rate, or else with a train of `train` bytes.
     #[must_use]
-    pub fn new(fixed_bps: Option<u64>, now: Time) -> Self {
-        let fixed = fixed_bps.map(|bps| FixedWatch {
-            fast: Bucket::new(bps as f64 * 9.0 / 8.0, now),
-            exact: Bucket::new(bps as f64, now),
-            bytes_per_s: bps as f64 / 8.0,
-            most_burst: 0,
-        });
-        Self { next_number: 0, credit: None, heard: now, lifetime: FIRST_CREDIT.1, fixed }
+    pub fn new(fixed_bps: Option<u64>, train: u64, now: Time) -> Self {
+        let fixed = fixed_bps.map(|bps| RateWatch::new(bps, 0, now));
+        let train = if fixed.is_some() { 0 } else { train };
+        Self { next_number: 0, credit: None, heard: now, lifetime: FIRST_CREDIT.1, fixed, limit: None, train }
     }
 
     /// A packet number is used: never twice.
@@ -80,6 +82,11 @@ impl LaneWatch {
     /// A report has come.
     pub fn report(&mut self, now: Time, report: &Report) {
         self.credit = self.credit.max(Some(report.credit));
+        if report.most_rate_bps == 0 {
+            self.limit = None;
+        } else if self.limit.as_ref().is_none_or(|&(bps, _)| bps != report.most_rate_bps) {
+            self.limit = Some((report.most_rate_bps, RateWatch::new(report.most_rate_bps, self.train, now)));
+        }
         self.heard = now;
         self.lifetime = Duration::from_millis(u64::from(report.lifetime_ms)).min(MOST_LIFETIME);
     }
@@ -97,17 +104,27 @@ impl LaneWatch {
         if silence > 2 * self.lifetime {
             return Err(format!("data after {silence:?} of silence, with a credit for {:?}", self.lifetime));
         }
-        self.fixed.as_mut().map_or(Ok(()), |fixed| fixed.burst(now, bytes))
+        let limit = self.limit.as_mut().map(|(_, limit)| limit);
+        self.fixed.iter_mut().chain(limit).try_for_each(|watch| watch.burst(now, bytes))
     }
 }
 
-impl FixedWatch {
+impl RateWatch {
+    fn new(bps: u64, most_burst: u64, now: Time) -> Self {
+        Self {
+            fast: Bucket::new(bps as f64 * 9.0 / 8.0, now),
+            exact: Bucket::new(bps as f64, now),
+            bytes_per_s: bps as f64 / 8.0,
+            most_burst,
+        }
+    }
+
     fn burst(&mut self, now: Time, bytes: u64) -> Result<(), String> {
         self.most_burst = self.most_burst.max(bytes);
         let (fast, exact) = (self.fast.pour(now, bytes), self.exact.pour(now, bytes));
         let burst = self.most_burst as f64 + 1.0;
         // A timer may be late by the pacer's slack, and that is made good at once.
-        let slack = self.bytes_per_s * visapult_ripp::pacer::SLACK.as_secs_f64() * 9.0 / 8.0;
+        let slack = self.bytes_per_s * SLACK.as_secs_f64() * 9.0 / 8.0;
         if fast > burst + slack {
             return Err(format!("{fast:.0} bytes above 9/8 of the rate, with bursts of {}", self.most_burst));
         }

@@ -41,6 +41,8 @@ pub struct Summary {
     pub datagrams: u64,
     /// Virtual time in nanoseconds.
     pub ended: u64,
+    /// It took longer than with a good rate.
+    pub slow: bool,
 }
 
 /// Two ends, the path between them, and what harms them.
@@ -365,6 +367,7 @@ impl World {
             verified: self.ends.iter().map(|end| end.verified().1).sum(),
             datagrams: self.datagrams,
             ended: self.now,
+            slow: self.schedule.kind != Kind::Hostile && self.now > self.schedule.brisk,
         })
     }
 

@@ -74,6 +74,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         totals.seconds,
         began.elapsed().as_secs_f64()
     );
+    if !totals.slow.is_empty() {
+        println!("{} of them slow: seeds {:?}", totals.slow.len(), &totals.slow[..totals.slow.len().min(20)]);
+    }
     anyhow::ensure!(failures.is_empty(), "promises were broken");
     Ok(())
 }
