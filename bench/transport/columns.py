@@ -46,7 +46,8 @@ COLUMNS = [
     long_path("shallow", 0, "25ms"),
     long_path("shallow-0.1", 0.001, "25ms"),
     long_path("shallow-1", 0.01, "25ms"),
-    Column("near", "1 ms", 1e9, 1),
-    Column("far", "300 ms", 1e9, 300),
+    # A queue of 1 BDP would be shorter than the pauses that a shared machine imposes on every program.
+    Column("near", "1 ms, queue 5 ms", 1e9, 1, queue="5ms"),
+    Column("far", "300 ms, 1 BDP", 1e9, 300),
     Column("fast", "5 Gbit/s, 9000, 56 ms, loss 0.01 %", 5e9, 56, 0.0001, mtu=9000),
 ]

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from columns import Column
 from peers import SECONDS, Ours, Peer
-from processes import Sampler, at, wait_listening
+from processes import Sampler, at, busy_seconds, wait_listening
 from testbed import Testbed
 
 # The tail of a transfer that goes on until everything is there.
@@ -44,9 +44,9 @@ class Lines:
         return self.lines
 
 
-def measure(peer: Peer, column: Column) -> dict[str, object]:
+def measure(peer: Peer, column: Column, seed: int) -> dict[str, object]:
     """Goodput over the first seconds, start included, CPU time of both ends, and what the testbed got wrong."""
-    with Testbed(column) as link, tempfile.TemporaryDirectory() as folder:
+    with Testbed(column, seed) as link, tempfile.TemporaryDirectory() as folder:
         commands = peer.commands(column)
         environment = {**os.environ, **(commands.environment or {})}
         # What an end says of errors, for the message if nothing arrives.
@@ -74,7 +74,7 @@ def measure(peer: Peer, column: Column) -> dict[str, object]:
                         return failure(f"its server does not listen on port {peer.port}", errors)
                     command = commands.client
                 link.stats(reset=True)
-                began = time.monotonic()
+                busy, began = busy_seconds(), time.monotonic()
                 client = launch("left", command, sink)
                 sampler = Sampler(server.pid, client.pid, peer.io_kind)
                 sampler.start()
@@ -82,6 +82,7 @@ def measure(peer: Peer, column: Column) -> dict[str, object]:
                 took = time.monotonic() - began
                 sampler.stop()
                 stats = link.stats()
+                busy = busy_seconds() - busy
                 end(client)
             finally:
                 end(server)
@@ -92,9 +93,12 @@ def measure(peer: Peer, column: Column) -> dict[str, object]:
                 result = theirs(payload, began)
             if not result["goodput_bps"]:
                 return failure("nothing arrived", errors)
+            sender, receiver = sampler.cpu("client"), sampler.cpu("server")
             return {
                 **result,
-                "cpu_s": {"sender": round(sampler.cpu("client"), 2), "receiver": round(sampler.cpu("server"), 2)},
+                "cpu_s": {"sender": round(sender, 2), "receiver": round(receiver, 2)},
+                # What else the machine did: nothing that a figure should have suffered from, on a good day.
+                "others_cpu_s": round(max(0.0, busy - sender - receiver - stats["cpu_s"]), 2),
                 "wire_series": rates(sampler.wire, began),
                 "link": {key: stats["to_right"][key] for key in ("packets_in", "packets_out", "dropped", "queue_max_us")},
                 "own_errors": stats["own_errors"],

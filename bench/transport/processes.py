@@ -37,6 +37,12 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
 
 
+def busy_seconds() -> float:
+    """Time that the machine's cores have worked, for anybody."""
+    fields = [int(word) for word in read("/proc/stat").split("\n", 1)[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / TICKS
+
+
 def io_bytes(pid: int, kind: str) -> int:
     """Bytes that a process has read (`rchar`) or written (`wchar`) so far."""
     for line in read(f"/proc/{pid}/io").splitlines():

@@ -52,6 +52,9 @@ def tables(results: dict[str, Any]) -> str:
     text += "\nCPU seconds per GB, sender + receiver:\n\n" + head("peer", columns)
     for peer, title in titles.items():
         text += body(title, [cell(runs_of(column, peer), cpu_per_gigabyte) for column in columns])
+    others = [run["others_cpu_s"] for column in columns for row in column["rows"] for run in row["runs"] if "others_cpu_s" in run]
+    if others:
+        text += f"\nCPU seconds of everything else on the machine, a run: {statistics.median(others):.1f} (at most {max(others):.1f}).\n"
     if results["missing"]:
         text += "\nNot installed: " + ", ".join(f"{name} ({why})" for name, why in results["missing"].items()) + ".\n"
     return text

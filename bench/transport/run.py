@@ -82,9 +82,9 @@ def measure_column(column: Column, peers: list[Peer], runs: int) -> dict[str, ob
     """The peers take turns, so that what else the machine does hurts all."""
     print(f"\n{column.name}: {column.title}", flush=True)
     found: dict[str, list[dict[str, object]]] = {peer.name: [] for peer in peers}
-    for _ in range(runs):
+    for turn in range(runs):
         for peer in peers:
-            run = measure(peer, column)
+            run = measure(peer, column, seed=turn + 1)
             found[peer.name].append(run)
             print(f"  {peer.name:14} {line(run)}", flush=True)
     rows = [{"peer": peer.name, "title": peer.title, "runs": found[peer.name]} for peer in peers]
@@ -97,7 +97,8 @@ def line(run: dict[str, object]) -> str:
         return f"FAILED: {run['failed']}"
     cpu, own = run["cpu_s"], run["own_errors"]
     late = "" if run["honest"] else f"   NOT HONEST: testbed late by {own['late_p99_us']:.0f} us (p99), unread {own['unread']}"
-    return f"{run['goodput_bps'] / 1e6:8.0f} Mbit/s   CPU {cpu['sender']:5.2f} + {cpu['receiver']:5.2f} s{late}"
+    rate, others = run["goodput_bps"] / 1e6, run["others_cpu_s"]
+    return f"{rate:8.0f} Mbit/s   CPU {cpu['sender']:5.2f} + {cpu['receiver']:5.2f} s, others {others:5.2f} s{late}"
 
 
 if __name__ == "__main__":

@@ -18,12 +18,12 @@ LEFT, RIGHT = "10.7.0.1", "10.7.0.2"
 class Testbed:
     """A link that is up inside a `with`."""
 
-    def __init__(self, column: Column) -> None:
-        self.column = column
+    def __init__(self, column: Column, seed: int) -> None:
+        self.column, self.seed = column, seed
         self.name = f"bench-{os.getpid()}"
 
     def __enter__(self) -> Testbed:
-        self._wan("up", *self.column.options(), "--for", "10m")
+        self._wan("up", *self.column.options(), "--seed", str(self.seed), "--for", "10m")
         return self
 
     def __exit__(self, *_: object) -> None:

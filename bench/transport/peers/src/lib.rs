@@ -48,7 +48,13 @@ pub fn large_buffers(socket: &Socket) {
     for option in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
         // SAFETY: the descriptor is open and the option is one int.
         unsafe {
-            libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const bytes).cast(), size_of_val(&bytes) as u32);
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                option,
+                (&raw const bytes).cast(),
+                size_of_val(&bytes) as u32,
+            );
         }
     }
 }

@@ -63,7 +63,13 @@ fn send(socket: &Socket, address: SocketAddr) -> Result<()> {
 fn set(socket: &Socket, option: libc::c_int, value: libc::c_int) -> Result<()> {
     // SAFETY: the descriptor is open and the option is one int.
     let result = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, option, (&raw const value).cast(), size_of_val(&value) as u32)
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_UDP,
+            option,
+            (&raw const value).cast(),
+            size_of_val(&value) as u32,
+        )
     };
     if result < 0 { Err(std::io::Error::last_os_error()).context("UDP offload") } else { Ok(()) }
 }
