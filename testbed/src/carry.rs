@@ -26,6 +26,11 @@ pub(crate) fn carry(options: &UpOptions) -> Result<()> {
     let _ = fs::remove_file(control::socket(name));
     let answer = result?;
     removed?;
+    // Nobody misses a log without a line.
+    let log = control::log(name);
+    if fs::metadata(&log).is_ok_and(|log| log.len() == 0) {
+        let _ = fs::remove_file(log);
+    }
     if let Some((mut stream, answer)) = answer {
         control::send(&mut stream, &answer);
     }

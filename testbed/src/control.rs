@@ -62,6 +62,12 @@ pub fn socket(testbed: &str) -> PathBuf {
     folder().join(format!("{testbed}.sock"))
 }
 
+/// Where the emulator of a testbed says what went wrong.
+#[must_use]
+pub fn log(testbed: &str) -> PathBuf {
+    folder().join(format!("{testbed}.log"))
+}
+
 /// Asks a running emulator; `None` if none runs under that name.
 ///
 /// # Errors

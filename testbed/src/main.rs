@@ -47,7 +47,7 @@ fn up(options: &UpOptions) -> Result<()> {
     // What a killed emulator left.
     namespaces::remove(name)?;
     fs::create_dir_all(control::folder()).context("needs root: cannot make /run/visapult-wan")?;
-    let log = control::folder().join(format!("{name}.log"));
+    let log = control::log(name);
     let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut emulator = process::Command::new(std::env::current_exe()?)
         .arg("carry")

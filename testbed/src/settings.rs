@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, QueueLimit, Rate, Share, UnitError, duration};
 
-/// A queue never holds less than this many bytes when its size follows from rate and delay.
+/// A queue never holds less than ten packets when its size follows from rate and delay.
 const LEAST_QUEUE: u64 = 10 * 1500;
+/// Nor less than this time of the rate, as far as that is not more than two super-packets.
+const LEAST_QUEUE_TIME: Duration = Duration::from_millis(10);
+const SUPER_PACKETS: u64 = 2 << 16;
 
 /// A setting that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -283,7 +286,8 @@ impl Settings {
             QueueLimit::Bytes(bytes) => bytes,
             QueueLimit::Time(time) => in_time(time),
             QueueLimit::BandwidthDelay(times) => {
-                in_time((self.to_right.delay + self.to_left.delay).mul_f64(times)).max(LEAST_QUEUE)
+                let least = in_time(LEAST_QUEUE_TIME).clamp(LEAST_QUEUE, SUPER_PACKETS);
+                in_time((self.to_right.delay + self.to_left.delay).mul_f64(times)).max(least)
             }
         }
     }
@@ -352,6 +356,15 @@ mod tests {
     fn the_default_queue_is_one_bandwidth_delay_product() {
         let settings = settings(&["rate=1G", "rtt=80ms"]);
         assert_eq!(settings.queue_bytes(&settings.to_right), 10_000_000);
+    }
+
+    #[test]
+    fn a_queue_without_delay_still_holds_a_burst() {
+        let queue = |rate| {
+            let settings = settings(&[rate]);
+            settings.queue_bytes(&settings.to_right)
+        };
+        assert_eq!((queue("rate=10G"), queue("rate=50M"), queue("rate=1M")), (131_072, 62_500, 15_000));
     }
 
     #[test]
