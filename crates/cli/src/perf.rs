@@ -162,7 +162,7 @@ fn progress_line(progress: &Progress) -> String {
         progress.arrived as f64 * 1e-6,
         bits(rate as f64),
         100.0 * sent.lost as f64 / (sent.lost + sent.arrived).max(1) as f64,
-        lane.rtt.1.as_secs_f64() * 1e3,
+        lane.rtt.smooth().as_secs_f64() * 1e3,
         sent.resent_bytes as f64 * 1e-6,
     )
 }

@@ -73,7 +73,7 @@ pub struct LaneIn {
     judged: u64,
     /// Ends of the window at the last reports, the oldest first: how long a gap may stay open before it counts.
     ends: [u64; 2],
-    /// Where the next page begins.
+    /// Where the next page begins, if the last report could not tell all.
     cursor: u64,
     interval: Option<Interval>,
     echo: Option<(u32, Time)>,
@@ -217,6 +217,12 @@ impl LaneIn {
         self.busy = busy;
     }
 
+    /// How often the sender would like reports.
+    #[must_use]
+    pub const fn report_every(&self) -> Duration {
+        self.report_every
+    }
+
     /// When the next report is due: what arrives after a pause is gathered first, so that the report tells how fast it came.
     #[must_use]
     pub fn next_report(&self) -> Option<Time> {
@@ -241,7 +247,8 @@ impl LaneIn {
                 break;
             }
         }
-        self.cursor = from;
+        // What did not fit is told next; else all that is unsettled is told again, for reports are lost as well.
+        self.cursor = if from < self.judged { from } else { 0 };
         self.owes_report = self.judged < self.window.end();
         self.ends = [self.ends[1], self.window.end()];
         self.last_report = now;

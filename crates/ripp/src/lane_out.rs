@@ -20,8 +20,8 @@ use credit::CreditLine;
 
 /// Datagrams that leave together at the beginning: their spacing on arrival tells the rate of the path.
 const TRAIN: u64 = 64;
-/// The time of the rate that a burst may hold.
-const BURST: Duration = Duration::from_micros(300);
+/// The time of the rate that a burst may hold: a hundredth of the round trip, for every burst costs the sender a wake-up.
+const BURST: std::ops::RangeInclusive<Duration> = Duration::from_micros(200)..=Duration::from_micros(600);
 const PING_EVERY: std::ops::Range<Duration> = Duration::from_millis(5)..Duration::from_millis(100);
 const IDLE_PING_EVERY: Duration = Duration::from_millis(200);
 
@@ -258,6 +258,10 @@ impl LaneOut {
         if due > now {
             return Turn::Wait(due.min(ping_at));
         }
+        if self.was_starved {
+            // Nothing is owed for the time in which there was nothing to send.
+            self.pacer.rest(now);
+        }
         self.fill(now, outbox, burst, most);
         if burst.regions.is_empty() {
             self.counts.starved += u64::from(!std::mem::replace(&mut self.was_starved, true));
@@ -287,7 +291,8 @@ impl LaneOut {
 
     fn burst_datagrams(&self, now: Time) -> u64 {
         let rate = self.allowed_bps(now);
-        let bytes = (u128::from(rate) * BURST.as_micros() / 8_000_000) as u64;
+        let time = (self.rtt.least() / 100).clamp(*BURST.start(), *BURST.end());
+        let bytes = (u128::from(rate) * time.as_micros() / 8_000_000) as u64;
         (bytes / self.sizes.wire(self.sizes.payload())).clamp(1, u64::from(self.sizes.burst))
     }
 

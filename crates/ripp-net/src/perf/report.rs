@@ -85,7 +85,8 @@ impl Report {
         let first = statistics.lanes.first();
         let us = |time: Duration| time.as_micros() as u64;
         let rtt = first
-            .map(|lane| RttMicros { min: us(lane.rtt.0), median: us(lane.rtt.1), p99: us(lane.rtt.2) })
+            .map(|lane| &lane.rtt)
+            .map(|rtt| RttMicros { min: us(rtt.least()), median: us(rtt.quantile(0.5)), p99: us(rtt.quantile(0.99)) })
             .unwrap_or_default();
         let one_way_s = rtt.min as f64 * 0.5e-6;
         let over_s = asked.map_or(arrival_s(account), |asked| asked.as_secs_f64() - one_way_s) + one_way_s;

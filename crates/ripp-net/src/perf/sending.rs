@@ -17,7 +17,7 @@ const AHEAD: f64 = 0.25;
 const LEAST_OBJECT: usize = 64 << 10;
 /// Bytes on offer at most: what the receiving side holds in memory.
 const MOST_AHEAD: u64 = 256 << 20;
-const POLL: Duration = Duration::from_millis(2);
+const POLL: Duration = Duration::from_millis(5);
 const NOTES_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What is told while it runs.
@@ -96,8 +96,9 @@ pub fn send(
 }
 
 fn bytes_ahead(statistics: &Statistics) -> u64 {
-    let ahead =
-        |lane: &crate::session::LaneStatistics| lane.rate_bps as f64 / 8.0 * (AHEAD + 3.0 * lane.rtt.1.as_secs_f64());
+    let ahead = |lane: &crate::session::LaneStatistics| {
+        lane.rate_bps as f64 / 8.0 * (AHEAD + 3.0 * lane.rtt.smooth().as_secs_f64())
+    };
     (statistics.lanes.iter().map(ahead).sum::<f64>() as u64).clamp(2 * LEAST_OBJECT as u64, MOST_AHEAD)
 }
 

@@ -17,6 +17,10 @@ use super::{Options, controller};
 use crate::socket::{Batch, Datagrams, Ecn, MAX_BURST_BYTES, RecvArena};
 
 const IDLE: Duration = Duration::from_millis(100);
+/// On long paths datagrams are gathered for this share of the time between reports before they are looked at: each look costs a wake-up.
+const GATHER: u32 = 10;
+/// Shorter gathering saves nothing.
+const LEAST_GATHER: Duration = Duration::from_micros(150);
 /// Reports in a row in which everything was lost, after which a path is taken to swallow large datagrams.
 const SWALLOWED_REPORTS: u32 = 20;
 
@@ -41,7 +45,11 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
         thread.report();
         let timeout = thread.next_event().since(shared.now()).min(IDLE);
         match link.socket.recv_batch(&mut arena, timeout) {
-            Ok(batch) => thread.take(batch),
+            Ok(batch) => {
+                let more = batch.more;
+                let any = thread.take(batch);
+                thread.gather(any && !more);
+            }
             Err(cause) => {
                 shared.end(Some(&format!("lane {index} cannot receive any more: {cause}")));
             }
@@ -129,20 +137,26 @@ impl Thread<'_> {
         });
     }
 
-    fn take(&mut self, batch: Batch<'_>) {
+    fn gather(&self, worth: bool) {
+        let pause = self.lane_in.report_every() / GATHER;
+        if worth && pause >= LEAST_GATHER {
+            std::thread::sleep(pause);
+        }
+    }
+
+    /// Deals with what came; true if there was data.
+    fn take(&mut self, batch: Batch<'_>) -> bool {
         self.lane_in.set_kernel_drops(batch.dropped);
         self.more.0 += u32::from(batch.more);
         self.more.1 += 1;
         let now = self.shared.now();
         let mut data = self.open(now, batch.datagrams);
-        if data.is_empty() {
-            return;
-        }
         self.place(&mut data);
         for datagram in data.iter().filter(|datagram| datagram.welcome) {
             let sent_us = Some(datagram.header.sent_us);
             self.lane_in.accept(now, datagram.number, datagram.wire_bytes, datagram.marked, sent_us);
         }
+        !data.is_empty()
     }
 
     /// Opens a batch; what is not data is dealt with at once.

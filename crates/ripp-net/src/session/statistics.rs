@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use visapult_ripp::lane_out::SentCounts;
+use visapult_ripp::lane_out::{RoundTrip, SentCounts};
 use visapult_ripp::rate::Causes;
 
 use super::shared::Shared;
@@ -16,8 +16,8 @@ pub struct LaneStatistics {
     pub rate_bps: u64,
     /// UDP payload of a full datagram.
     pub datagram: u16,
-    /// Round-trip time: least, median and 99th percentile.
-    pub rtt: (Duration, Duration, Duration),
+    /// Round-trip times.
+    pub rtt: RoundTrip,
     /// Queueing delay at present.
     pub queue: Duration,
     /// Rate that was kept from the first burst to the last, in bits of IP packets per second.
@@ -59,7 +59,7 @@ pub(super) fn gather(shared: &Shared) -> Statistics {
         sent: *lane.counts(),
         rate_bps: lane.rate_bps(),
         datagram: lane.sizes().datagram,
-        rtt: (lane.rtt().least(), lane.rtt().quantile(0.5), lane.rtt().quantile(0.99)),
+        rtt: lane.rtt().clone(),
         queue: Duration::from_secs_f64(lane.queue_s()),
         kept_bps: lane.span().map_or(0.0, |(time, bytes)| bytes as f64 * 8.0 / time.as_secs_f64().max(1e-9)),
         causes: lane.causes().clone(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-const KEPT: usize = 4096;
+const KEPT: usize = 1024;
 
 /// Round-trip times of a lane.
 #[derive(Clone, Debug, Default)]

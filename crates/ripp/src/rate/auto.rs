@@ -8,8 +8,12 @@
 use super::{Cause, Causes, Round};
 use crate::time::Time;
 
+/// Share of the rate at which the first train arrived that is sent at next; trains tell the rate to a factor of two.
+const FIRST_SHARE: f64 = 0.7;
 /// Gains of probes that follow each other with success.
-const PROBES: [f64; 3] = [1.08, 1.5, 2.0];
+const PROBES: [f64; 4] = [1.08, 1.25, 1.6, 2.0];
+/// The first probe after the beginning: the train may have told too little.
+const AFTER_START: usize = 1;
 /// Rounds from one probe that failed to the next: at first, and at most.
 const PROBE_EVERY: (u32, u32) = (4, 8);
 /// Loss above which, without a queue, a trial tells whether it is ours.
@@ -91,7 +95,7 @@ impl Auto {
     pub(super) fn on_train(&mut self, train_bps: f64) {
         if let Phase::Start { expected_bps: expected @ None } = &mut self.phase {
             *expected = Some(train_bps);
-            self.set_rate(self.rate_bps.max(train_bps * 0.5));
+            self.set_rate(self.rate_bps.max(train_bps * FIRST_SHARE));
         }
     }
 
@@ -152,15 +156,15 @@ impl Auto {
         if round.source_limited || round.sent_bps < 0.5 * round.paced_bps {
             return;
         }
-        let next = self.rate_bps * 2.0;
         match expected_bps {
-            Some(expected) if self.rate_bps < expected && next >= expected => self.set_rate(expected),
-            Some(expected) if next > expected && round.delivered_bps > 0.9 * expected => {
+            Some(expected) if self.rate_bps < expected => self.set_rate(expected.min(self.rate_bps * 2.0)),
+            Some(_) if round.paced_bps >= 0.9 * self.rate_bps => {
                 self.path_bps = self.rate_bps;
-                self.hold(0);
+                self.probe(AFTER_START);
             }
-            Some(expected) if self.rate_bps >= expected && round.paced_bps < 0.9 * self.rate_bps => {}
-            _ => self.set_rate(next),
+            // What arrived was sent before the last step.
+            Some(_) => {}
+            None => self.set_rate(self.rate_bps * 2.0),
         }
     }
 
@@ -230,7 +234,7 @@ impl Auto {
         if asked > 1.02 && carried > self.path_bps * (1.0 + (asked - 1.0) * 0.6) {
             self.failed_probes = 0;
             self.path_bps = carried.min(round.paced_bps);
-            self.probe(index + 1);
+            self.probe((index + 1).max(AFTER_START + 1));
         } else {
             // The probe found where the path ends.
             if asked > 1.02 && carried > self.path_bps * 1.01 {
