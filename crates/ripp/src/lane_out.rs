@@ -20,8 +20,8 @@ use credit::CreditLine;
 
 /// Datagrams that leave together at the beginning: their spacing on arrival tells the rate of the path.
 const TRAIN: u64 = 64;
-/// The time of the rate that a burst may hold: a hundredth of the round trip, for every burst costs the sender a wake-up.
-const BURST: std::ops::RangeInclusive<Duration> = Duration::from_micros(200)..=Duration::from_micros(600);
+/// The time of the rate that a burst may hold: every burst costs the sender a wake-up, and a queue has to bear it.
+const BURST: Duration = Duration::from_micros(500);
 const PING_EVERY: std::ops::Range<Duration> = Duration::from_millis(5)..Duration::from_millis(100);
 const IDLE_PING_EVERY: Duration = Duration::from_millis(200);
 
@@ -147,6 +147,8 @@ pub struct LaneOut {
     /// When the first and the last burst left, and the bytes that had left before the last.
     span: Option<(Time, Time, u64)>,
     was_starved: bool,
+    /// The last turn waited for the pacer, and for nothing that a report could bring.
+    waits_for_pacer: bool,
 }
 
 impl LaneOut {
@@ -158,7 +160,7 @@ impl LaneOut {
             Controller::Auto(_) => Duration::from_millis(3),
         };
         let mut round_trip = RoundTrip::default();
-        round_trip.note(rtt);
+        round_trip.note(now, rtt);
         Self {
             numbers,
             sizes,
@@ -175,6 +177,7 @@ impl LaneOut {
             last_heard: now,
             span: None,
             was_starved: true,
+            waits_for_pacer: false,
         }
     }
 
@@ -227,6 +230,12 @@ impl LaneOut {
         self.last_heard
     }
 
+    /// The lane waits for its pacer only: a report changes nothing before that.
+    #[must_use]
+    pub const fn waits_for_pacer(&self) -> bool {
+        self.waits_for_pacer
+    }
+
     /// Something is under way.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
@@ -249,6 +258,7 @@ impl LaneOut {
         if let Some(ping) = self.due_ping(now, outbox) {
             return ping;
         }
+        self.waits_for_pacer = false;
         let ping_at = self.next_ping(outbox);
         let Some(most) = self.most_datagrams(now) else {
             self.pacer.rest(now);
@@ -256,6 +266,7 @@ impl LaneOut {
         };
         let due = self.pacer.next();
         if due > now {
+            self.waits_for_pacer = true;
             return Turn::Wait(due.min(ping_at));
         }
         if self.was_starved {
@@ -291,8 +302,7 @@ impl LaneOut {
 
     fn burst_datagrams(&self, now: Time) -> u64 {
         let rate = self.allowed_bps(now);
-        let time = (self.rtt.least() / 100).clamp(*BURST.start(), *BURST.end());
-        let bytes = (u128::from(rate) * time.as_micros() / 8_000_000) as u64;
+        let bytes = (u128::from(rate) * BURST.as_micros() / 8_000_000) as u64;
         (bytes / self.sizes.wire(self.sizes.payload())).clamp(1, u64::from(self.sizes.burst))
     }
 
@@ -366,7 +376,7 @@ impl LaneOut {
 
     /// The ping to be sent under packet number `number`.
     fn ping(&self, now: Time, number: u64) -> Ping {
-        let report_every = (self.rtt.least() / 16).clamp(Duration::from_micros(500), Duration::from_millis(10));
+        let report_every = (self.rtt.least() / 16).clamp(Duration::from_millis(1), Duration::from_millis(10));
         Ping {
             size: (CLEAR_HEADER + Ping::LEAST + TAG) as u32,
             sent_us: now.wire_us(),
@@ -392,6 +402,7 @@ impl LaneOut {
             arrived: self.counts.arrived,
             starved: self.counts.starved,
             starving: self.was_starved,
+            starting: self.controller.is_starting(),
         };
         if let Some(round) = self.meter.on_report(now, report, seen) {
             self.controller.on_round(now, &round);
@@ -406,7 +417,7 @@ impl LaneOut {
         let rtt = i64::from(elapsed) - i64::from(report.hold_us);
         let is_new = report.echo_us != std::mem::replace(&mut self.last_echo_us, report.echo_us);
         if is_new && report.echo_us != 0 && rtt >= 0 {
-            self.rtt.note(Duration::from_micros(rtt.cast_unsigned()));
+            self.rtt.note(now, Duration::from_micros(rtt.cast_unsigned()));
         }
     }
 
@@ -446,7 +457,7 @@ impl LaneOut {
         self.last_heard = now;
         let rtt = i64::from(wire_difference_us(now.wire_us(), pong.sent_us)) - i64::from(pong.hold_us);
         if rtt >= 0 {
-            self.rtt.note(Duration::from_micros(rtt.cast_unsigned()));
+            self.rtt.note(now, Duration::from_micros(rtt.cast_unsigned()));
         }
     }
 

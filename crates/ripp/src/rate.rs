@@ -40,6 +40,12 @@ impl Controller {
         }
     }
 
+    /// The rate is still being looked for.
+    #[must_use]
+    pub fn is_starting(&self) -> bool {
+        matches!(self, Self::Auto(auto) if auto.is_starting())
+    }
+
     /// Learns from what a round trip showed.
     pub fn on_round(&mut self, now: Time, round: &Round) {
         match self {

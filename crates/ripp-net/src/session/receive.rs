@@ -17,10 +17,10 @@ use super::{Options, controller};
 use crate::socket::{Batch, Datagrams, Ecn, MAX_BURST_BYTES, RecvArena};
 
 const IDLE: Duration = Duration::from_millis(100);
-/// On long paths datagrams are gathered for this share of the time between reports before they are looked at: each look costs a wake-up.
-const GATHER: u32 = 10;
-/// Shorter gathering saves nothing.
-const LEAST_GATHER: Duration = Duration::from_micros(150);
+/// Datagrams are gathered for this share of the time between reports before they are looked at: each look costs a wake-up.
+const GATHER: u32 = 6;
+/// Not before so many have come: the first tell how fast the path is.
+const GATHER_AFTER: u64 = 1_000;
 /// Reports in a row in which everything was lost, after which a path is taken to swallow large datagrams.
 const SWALLOWED_REPORTS: u32 = 20;
 
@@ -138,9 +138,8 @@ impl Thread<'_> {
     }
 
     fn gather(&self, worth: bool) {
-        let pause = self.lane_in.report_every() / GATHER;
-        if worth && pause >= LEAST_GATHER {
-            std::thread::sleep(pause);
+        if worth && self.lane_in.received().0 > GATHER_AFTER {
+            std::thread::sleep(self.lane_in.report_every() / GATHER);
         }
     }
 
@@ -216,10 +215,13 @@ impl Thread<'_> {
             tracing::warn!("lane {}: the path swallows large datagrams; sending small ones", self.index);
             lane.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() });
         }
+        let waits_for_pacer = lane.waits_for_pacer();
         sending.on_settled();
         self.shared.pump_out(&mut out);
         drop(out);
-        self.link.work.notify_all();
+        if !waits_for_pacer {
+            self.link.work.notify_all();
+        }
     }
 
     /// Puts data in its place, run by run.

@@ -2,12 +2,17 @@
 
 use std::time::Duration;
 
+use crate::time::Time;
+
 const KEPT: usize = 1024;
+/// The least is that of this long at most, and of half of it at least: routes change.
+const MEMORY: Duration = Duration::from_secs(20);
 
 /// Round-trip times of a lane.
 #[derive(Clone, Debug, Default)]
 pub struct RoundTrip {
-    least_us: Option<u32>,
+    /// Least of the present half of the memory and of the half before, and when the present one began.
+    least_us: Option<(u32, u32, Time)>,
     smooth_us: f64,
     latest: Vec<u32>,
     at: usize,
@@ -15,11 +20,15 @@ pub struct RoundTrip {
 
 impl RoundTrip {
     /// Adds a measurement.
-    pub fn note(&mut self, rtt: Duration) {
+    pub fn note(&mut self, now: Time, rtt: Duration) {
         let us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
-        self.smooth_us =
-            if self.least_us.is_some() { self.smooth_us * 0.875 + f64::from(us) * 0.125 } else { f64::from(us) };
-        self.least_us = Some(self.least_us.map_or(us, |least| least.min(us)));
+        let weight = if self.least_us.is_some() { 0.125 } else { 1.0 };
+        self.smooth_us += weight * (f64::from(us) - self.smooth_us);
+        self.least_us = Some(match self.least_us {
+            None => (us, us, now),
+            Some((present, _, since)) if now.since(since) > MEMORY / 2 => (us, present, now),
+            Some((present, before, since)) => (present.min(us), before, since),
+        });
         if self.latest.len() < KEPT {
             self.latest.push(us);
         } else {
@@ -28,10 +37,10 @@ impl RoundTrip {
         }
     }
 
-    /// The least seen.
+    /// The least seen lately.
     #[must_use]
     pub fn least(&self) -> Duration {
-        Duration::from_micros(u64::from(self.least_us.unwrap_or(0)))
+        Duration::from_micros(self.least_us.map_or(0, |(present, before, _)| u64::from(present.min(before))))
     }
 
     /// The smoothed present one (RFC 6298).
@@ -47,5 +56,19 @@ impl RoundTrip {
         sorted.sort_unstable();
         let at = ((sorted.len().saturating_sub(1)) as f64 * share).round() as usize;
         Duration::from_micros(u64::from(sorted.get(at).copied().unwrap_or(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_follows_a_longer_route() {
+        let mut rtt = RoundTrip::default();
+        let second = |second: u64| Time::from_ns(second * 1_000_000_000);
+        rtt.note(second(0), Duration::from_millis(10));
+        (1..60).for_each(|at| rtt.note(second(at), Duration::from_millis(30)));
+        assert_eq!(rtt.least(), Duration::from_millis(30));
     }
 }

@@ -15,9 +15,13 @@ const PROBES: [f64; 4] = [1.08, 1.25, 1.6, 2.0];
 /// The first probe after the beginning: the train may have told too little.
 const AFTER_START: usize = 1;
 /// Rounds from one probe that failed to the next: at first, and at most.
-const PROBE_EVERY: (u32, u32) = (4, 8);
+const PROBE_EVERY: (u32, u32) = (4, 6);
 /// Loss above which, without a queue, a trial tells whether it is ours.
 const TRIAL_LOSS: f64 = 0.03;
+/// Loss above this is never taken for random.
+const MOST_RANDOM_LOSS: f64 = 0.3;
+/// Share of the rate that a standing queue can cost in one round.
+const MOST_CUT: f64 = 0.6;
 /// Share of the rate that remains after a congestion loss on a shared path.
 const BACK_OFF: f64 = 0.7;
 /// How fast a share grows, per second.
@@ -56,6 +60,8 @@ pub struct Auto {
     queue_before_s: f64,
     standing: u32,
     failed_probes: u32,
+    /// The rate before queues cut it: worth a larger probe, once.
+    before_cut_bps: f64,
     causes: Causes,
 }
 
@@ -74,6 +80,7 @@ impl Auto {
             queue_before_s: 0.0,
             standing: 0,
             failed_probes: 0,
+            before_cut_bps: 0.0,
             causes: Causes::default(),
         }
     }
@@ -84,6 +91,10 @@ impl Auto {
 
     pub(super) const fn causes(&self) -> &Causes {
         &self.causes
+    }
+
+    pub(super) const fn is_starting(&self) -> bool {
+        matches!(self.phase, Phase::Start { .. })
     }
 
     pub(super) fn most_under_way(&self, least_rtt_s: f64) -> u64 {
@@ -118,7 +129,7 @@ impl Auto {
             _ if queued => self.drain(round, threshold),
             (_, Cause::Source | Cause::Sender) => self.hold(PROBE_EVERY.0),
             (Phase::Hold { rounds }, _) => self.wait(rounds),
-            (Phase::Probe { index }, _) => self.let_probe_arrive(index),
+            (Phase::Probe { index }, _) => self.let_probe_arrive(round, index),
             (Phase::Judge { index }, _) => self.judge_probe(round, index),
         }
         self.queue_before_s = round.last_queue_s;
@@ -191,7 +202,8 @@ impl Auto {
         }
         let carried = round.delivered_bps / (1.0 - self.random_loss);
         if carried < 0.98 * round.paced_bps || carried > self.path_bps {
-            self.path_bps = carried;
+            self.before_cut_bps = self.before_cut_bps.max(self.path_bps);
+            self.path_bps = carried.max(self.path_bps * MOST_CUT);
         }
         self.hold(self.probe_distance());
         self.drain_excess(round, threshold);
@@ -213,6 +225,9 @@ impl Auto {
         self.standing = 0;
         if rounds > 0 {
             self.hold(rounds - 1);
+        } else if self.before_cut_bps > self.path_bps * PROBES[AFTER_START] {
+            self.before_cut_bps = 0.0;
+            self.probe(AFTER_START);
         } else {
             self.probe(0);
         }
@@ -223,9 +238,11 @@ impl Auto {
         self.set_rate(self.path_bps * PROBES[index.min(PROBES.len() - 1)]);
     }
 
-    fn let_probe_arrive(&mut self, index: usize) {
+    fn let_probe_arrive(&mut self, round: &Round, index: usize) {
         self.phase = Phase::Judge { index };
-        self.set_rate(self.path_bps);
+        // On a short path what is sent in a round arrives in it: the probe goes on while it is judged.
+        let arrives_in_round = round.least_rtt_s < 0.5 * round.seconds;
+        self.set_rate(if arrives_in_round { self.rate_bps } else { self.path_bps });
     }
 
     fn judge_probe(&mut self, round: &Round, index: usize) {
@@ -262,7 +279,7 @@ impl Auto {
             self.failed_probes += 1;
             self.hold(self.probe_distance());
         } else {
-            self.random_loss = round.loss;
+            self.random_loss = round.loss.min(MOST_RANDOM_LOSS);
             self.hold(self.probe_distance());
         }
     }
@@ -292,5 +309,5 @@ impl Auto {
 
 /// Standing delay above which a queue counts as one: a share of the round trip, but never less than schedulers make up.
 fn queue_threshold(least_rtt_s: f64) -> f64 {
-    (least_rtt_s / 10.0).clamp(0.003, 0.015)
+    (least_rtt_s / 10.0).clamp(0.004, 0.015)
 }

@@ -1,4 +1,5 @@
-//! A fixed rate, with a circuit breaker (RFC 8084): what the path does not carry at all is not sent for ever.
+//! A fixed rate, with a circuit breaker (RFC 8084): what the path does not carry at all is not sent for ever. When the path carries it again,
+//! the rate comes back.
 
 use std::time::Duration;
 
@@ -10,13 +11,17 @@ const LEAST_SHARE: f64 = 0.5;
 /// How long less may arrive before the breaker opens, at least; and in round trips.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PATIENCE_ROUNDS: u32 = 10;
+/// Share of the rate that is still sent when nothing arrives, to see whether something does.
+const LEAST_RATE: u64 = 16;
 
 /// A fixed rate.
 #[derive(Debug)]
 pub struct Fixed {
+    asked_bps: u64,
     rate_bps: u64,
+    /// Since when and for how many rounds the path has been failing, or well again.
     failing: Option<(Time, u32)>,
-    broken: bool,
+    well: Option<Time>,
     causes: Causes,
 }
 
@@ -24,7 +29,8 @@ impl Fixed {
     /// A fixed rate in bits of IP packets per second.
     #[must_use]
     pub fn new(rate_bps: u64) -> Self {
-        Self { rate_bps: rate_bps.max(1), failing: None, broken: false, causes: Causes::default() }
+        let rate_bps = rate_bps.max(1);
+        Self { asked_bps: rate_bps, rate_bps, failing: None, well: None, causes: Causes::default() }
     }
 
     /// The rate now: as asked for, or what arrived when the breaker opened.
@@ -33,10 +39,10 @@ impl Fixed {
         self.rate_bps
     }
 
-    /// The breaker has opened: less than half of what was sent arrived, for long.
+    /// The breaker is open: less than half of what was sent arrived, for long.
     #[must_use]
     pub const fn is_broken(&self) -> bool {
-        self.broken
+        self.rate_bps < self.asked_bps
     }
 
     pub(super) const fn causes(&self) -> &Causes {
@@ -52,14 +58,28 @@ impl Fixed {
         });
         if 1.0 - round.loss >= LEAST_SHARE {
             self.failing = None;
+            self.recover(now, round);
             return;
         }
+        self.well = None;
         let (since, rounds) = self.failing.unwrap_or((now, 0));
         self.failing = Some((since, rounds + 1));
         if now.since(since) >= PATIENCE && rounds >= PATIENCE_ROUNDS {
-            self.rate_bps = ((self.rate_bps as f64 * (1.0 - round.loss)) as u64).max(1);
-            self.broken = true;
+            let carried = (self.rate_bps as f64 * (1.0 - round.loss)) as u64;
+            self.rate_bps = carried.max(self.asked_bps / LEAST_RATE).max(1);
             self.failing = None;
+        }
+    }
+
+    fn recover(&mut self, now: Time, round: &Round) {
+        if !self.is_broken() || round.loss > 0.1 {
+            self.well = None;
+            return;
+        }
+        let since = *self.well.get_or_insert(now);
+        if now.since(since) >= PATIENCE {
+            self.rate_bps = (self.rate_bps * 2).min(self.asked_bps);
+            self.well = None;
         }
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::time::{Time, wire_difference_us};
 use crate::wire::Report;
 
-/// A round lasts at least this long: shorter ones say more of schedulers than of paths.
-const LEAST_ROUND: Duration = Duration::from_millis(8);
+/// A round lasts at least this long, shorter at the beginning: short ones say more of schedulers than of paths.
+const LEAST_ROUND: Duration = Duration::from_millis(12);
+const LEAST_FIRST_ROUND: Duration = Duration::from_millis(3);
 /// And takes at least this many datagrams, or so many round trips: fewer say nothing of a rate.
 const LEAST_DATAGRAMS: u64 = 24;
 const LONGEST_ROUND: u32 = 4;
@@ -62,6 +63,8 @@ pub struct Seen {
     pub starved: u64,
     /// It has nothing to send now.
     pub starving: bool,
+    /// The rate is still being looked for.
+    pub starting: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -156,7 +159,8 @@ impl RoundMeter {
             self.start = Some(mark);
             return None;
         }
-        if report.highest < start.number || now.since(start.at) < LEAST_ROUND || !start.is_full(&mark) {
+        let least = if seen.starting { LEAST_FIRST_ROUND } else { LEAST_ROUND };
+        if report.highest < start.number || now.since(start.at) < least || !start.is_full(&mark) {
             return None;
         }
         self.start = Some(mark);
