@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use visapult_ripp_net::perf::{self, Amount, Progress, Report, Request};
-use visapult_ripp_net::{Identity, Listener, ListenerOptions, Options, Session, Token, Trust, user_folder};
+use visapult_ripp_net::{Identity, Listener, ListenerOptions, Options, Rate, Session, Token, Trust, user_folder};
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
 
@@ -49,7 +49,7 @@ fn serve(options: &PerfServeOptions) -> Result<()> {
     std::io::stdout().flush()?;
     while !STOP.load(Ordering::Relaxed) {
         let Some(session) = listener.accept(Duration::from_millis(200))? else { continue };
-        let outcome = serve_one(&session, options.json);
+        let outcome = serve_one(&session, options.rate, options.json);
         if let Err(cause) = &outcome {
             eprintln!("visapult: measurement failed: {cause:#}");
         }
@@ -61,20 +61,27 @@ fn serve(options: &PerfServeOptions) -> Result<()> {
     Ok(())
 }
 
-fn serve_one(session: &Session, json: bool) -> Result<()> {
+fn serve_one(session: &Session, rate: Rate, json: bool) -> Result<()> {
     let Some(request) = Request::from_text(session.request()) else {
         bail!("the dialler does not want a measurement");
     };
-    let bytes = if request.reverse {
-        let rate = visapult_ripp_net::Rate::Auto { most_bps: None };
-        perf::send(session, request.amount, request.mode, rate, &STOP, |_| {})?.bytes
+    let report = if request.reverse {
+        perf::send(session, request.amount, request.mode, rate, &STOP, |_| {})?
     } else {
         perf::receive(session, &STOP)?
     };
+    let bytes = report.bytes;
     if json {
-        println!("{}", serde_json::json!({ "bytes": bytes, "reverse": request.reverse }));
-    } else {
-        println!("{} {} bytes, verified", if request.reverse { "sent" } else { "received" }, bytes);
+        println!("{}", serde_json::json!({ "bytes": bytes, "reverse": request.reverse, "verified": report.verified }));
+    } else if report.verified {
+        println!("{} {bytes} bytes, verified", if request.reverse { "sent" } else { "received" });
+    }
+    verified(&report)
+}
+
+fn verified(report: &Report) -> Result<()> {
+    if !report.verified {
+        bail!("content did not verify: {}", report.faults.first().map_or("", String::as_str));
     }
     Ok(())
 }
@@ -106,6 +113,11 @@ fn send(options: &PerfSendOptions) -> Result<()> {
     let session_options = Options {
         rate: options.rate,
         lanes: options.lanes,
+        // In reverse, the rate that is asked for is the most that is taken.
+        most_receive_bps: match options.rate {
+            Rate::Fixed(bps) if options.reverse => bps,
+            _ => 0,
+        },
         mtu: options.mtu.0,
         transport: options.transport.transport(),
         request: request.to_text(),
@@ -118,9 +130,8 @@ fn send(options: &PerfSendOptions) -> Result<()> {
     };
     let session = Session::dial(&options.url, &trust, None, &session_options)?;
     if options.reverse {
-        let bytes = perf::receive(&session, &STOP)?;
-        println!("received {bytes} bytes, verified");
-        return Ok(());
+        let report = perf::receive(&session, &STOP)?;
+        return tell(options, &report);
     }
     let show = std::io::stderr().is_terminal();
     let report = perf::send(&session, amount, options.mode, options.rate, &STOP, |progress| {
@@ -131,16 +142,17 @@ fn send(options: &PerfSendOptions) -> Result<()> {
     if show {
         eprint!("\r\x1b[K");
     }
+    tell(options, &report)
+}
+
+fn tell(options: &PerfSendOptions, report: &Report) -> Result<()> {
     if let Some(path) = &options.json {
-        write_json(path, &report)?;
+        write_json(path, report)?;
     }
     if options.json.as_deref() != Some(Path::new("-")) {
-        println!("{}", summary(&report));
+        println!("{}", summary(report));
     }
-    if !report.verified {
-        bail!("content did not verify: {}", report.faults.first().map_or("", String::as_str));
-    }
-    Ok(())
+    verified(report)
 }
 
 fn write_json(path: &Path, report: &Report) -> Result<()> {

@@ -77,6 +77,25 @@ impl Channel {
         }
     }
 
+    /// Reads once what has arrived, up to the length of `raw`, and appends it to `opened`. False if nothing has.
+    pub(super) fn read_bulk(
+        &mut self,
+        stream: &mut TcpStream,
+        raw: &mut [u8],
+        opened: &mut Vec<u8>,
+    ) -> Result<bool, CloseReason> {
+        let arrived = match stream.read(raw) {
+            Ok(0) => return Err(CloseReason::ByPeer),
+            Ok(bytes) => &raw[..bytes],
+            Err(cause) => return ignoring_waits(&cause).map(|()| false),
+        };
+        match self {
+            Self::Tls(connection) => open_bulk(&mut locked(connection), arrived, opened)?,
+            Self::Plain { .. } => opened.extend_from_slice(arrived),
+        }
+        Ok(true)
+    }
+
     /// Takes what the handshake has brought along.
     pub(super) fn read_early(&mut self, frames: &mut FrameReader) -> Result<(), CloseReason> {
         match self {
@@ -117,6 +136,23 @@ fn open(connection: &mut Connection, frames: &mut FrameReader) -> Result<(), Clo
             Err(cause) => return ignoring_waits(&cause),
         }
     }
+}
+
+fn open_bulk(connection: &mut Connection, mut arrived: &[u8], opened: &mut Vec<u8>) -> Result<(), CloseReason> {
+    while !arrived.is_empty() {
+        connection.read_tls(&mut arrived).map_err(|cause| lost(&cause))?;
+        let state = connection.process_new_packets().map_err(|cause| CloseReason::Protocol(cause.to_string()))?;
+        let plain = state.plaintext_bytes_to_read();
+        if plain > 0 {
+            let before = opened.len();
+            opened.resize(before + plain, 0);
+            connection.reader().read_exact(&mut opened[before..]).map_err(|cause| lost(&cause))?;
+        }
+        if state.peer_has_closed() {
+            return Err(CloseReason::ByPeer);
+        }
+    }
+    Ok(())
 }
 
 fn ignoring_waits(cause: &io::Error) -> Result<(), CloseReason> {

@@ -22,13 +22,14 @@ const MAX_ADDRESSES: usize = 8;
 
 pub(super) fn dial(
     url: &RippUrl,
+    at: Option<SocketAddr>,
     trust: &Trust,
     identity: Option<&Identity>,
     timeout: Duration,
 ) -> Result<ControlLink, ControlError> {
     let deadline = Instant::now() + timeout;
     let late = || ControlError::TimedOut { peer: url.authority(), after: timeout };
-    let addresses = resolve(url, deadline, &late)?;
+    let addresses = at.map_or_else(|| resolve(url, deadline, &late), |at| Ok(vec![at]))?;
     if let Trust::InsecureLoopback = trust {
         if let Some(elsewhere) = addresses.iter().find(|address| !address.ip().to_canonical().is_loopback()) {
             return Err(ControlError::NotLoopback(*elsewhere));

@@ -3,7 +3,7 @@
 /// Bytes of a message at most; a longer one is a protocol error.
 pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
 
-const HEADER_BYTES: usize = 4;
+pub(super) const HEADER_BYTES: usize = 4;
 
 /// The header of a message of `bytes` bytes, which the caller has held against [`MAX_MESSAGE_BYTES`].
 pub(super) fn header(bytes: usize) -> [u8; HEADER_BYTES] {
@@ -26,6 +26,12 @@ impl FrameReader {
         self.bytes.drain(..self.taken);
         self.taken = 0;
         self.bytes.extend_from_slice(arrived);
+    }
+
+    /// What was pushed and not taken, cut or not.
+    pub(super) fn into_rest(mut self) -> Vec<u8> {
+        self.bytes.drain(..self.taken);
+        self.bytes
     }
 
     pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a peer that is slow, silent or hostile costs bounded memory and never keeps another from being served.
 
+mod bulk;
 mod channel;
 mod dial;
 mod error;
@@ -28,7 +29,9 @@ pub use queue::{ControlEvent, ControlReceiver, ControlSender, MAX_QUEUED};
 use crate::identity::Identity;
 use crate::trust::Trust;
 use crate::url::RippUrl;
+pub(crate) use bulk::BulkLink;
 use channel::{Channel, locked};
+use frame::FrameReader;
 
 /// The protocol's name in TLS (RFC 7301).
 pub const ALPN: &[u8] = b"ripp/1";
@@ -38,7 +41,9 @@ pub struct ControlLink {
     stream: TcpStream,
     peer: SocketAddr,
     local: SocketAddr,
-    secure: Option<Arc<Mutex<Connection>>>,
+    channel: Channel,
+    /// What has arrived and was not taken yet.
+    frames: FrameReader,
     peer_certified: bool,
 }
 
@@ -58,7 +63,18 @@ impl ControlLink {
         identity: Option<&Identity>,
         timeout: Duration,
     ) -> Result<Self, ControlError> {
-        dial::dial(url, trust, identity, timeout)
+        dial::dial(url, None, trust, identity, timeout)
+    }
+
+    /// Reaches the listener of `url` once more at the address that answered before.
+    pub(crate) fn dial_again(
+        url: &RippUrl,
+        at: SocketAddr,
+        trust: &Trust,
+        identity: Option<&Identity>,
+        timeout: Duration,
+    ) -> Result<Self, ControlError> {
+        dial::dial(url, Some(at), trust, identity, timeout)
     }
 
     fn sealed(stream: TcpStream, peer: SocketAddr, mut connection: Connection) -> Result<Self, ControlError> {
@@ -67,14 +83,16 @@ impl ControlLink {
         // Of a listener it is known anyway; of a dialer TLS has verified whatever it has shown.
         let peer_certified = connection.peer_certificates().is_some();
         let local = stream.local_addr()?;
-        Ok(Self { stream, peer, local, secure: Some(Arc::new(Mutex::new(connection))), peer_certified })
+        let channel = Channel::Tls(Arc::new(Mutex::new(connection)));
+        Ok(Self { stream, peer, local, channel, frames: FrameReader::default(), peer_certified })
     }
 
     fn plain(stream: TcpStream, peer: SocketAddr) -> Result<Self, ControlError> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
         let local = stream.local_addr()?;
-        Ok(Self { stream, peer, local, secure: None, peer_certified: false })
+        let channel = Channel::Plain { unsent: Vec::new() };
+        Ok(Self { stream, peer, local, channel, frames: FrameReader::default(), peer_certified: false })
     }
 
     /// The other end.
@@ -95,7 +113,10 @@ impl ControlLink {
 
     /// Derives keys for lanes; none in plaintext, where nothing is sealed.
     pub fn exporter(&self) -> Option<KeyExporter> {
-        self.secure.clone().map(KeyExporter)
+        match &self.channel {
+            Channel::Tls(connection) => Some(KeyExporter(Arc::clone(connection))),
+            Channel::Plain { .. } => None,
+        }
     }
 
     /// Fills `out` as [`KeyExporter::export_key`] does; `None` in plaintext, where `out` is left alone and nothing is to be sealed.
@@ -111,11 +132,7 @@ impl ControlLink {
     /// # Errors
     /// [`ControlError::Io`] if the system gives no thread.
     pub fn split(self) -> Result<(ControlSender, ControlReceiver), ControlError> {
-        let channel = match self.secure {
-            Some(connection) => Channel::Tls(connection),
-            None => Channel::Plain { unsent: Vec::new() },
-        };
-        Ok(pump::start(self.stream, channel)?)
+        Ok(pump::start(self.stream, self.channel, self.frames)?)
     }
 }
 

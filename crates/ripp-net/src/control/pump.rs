@@ -33,7 +33,11 @@ struct Pump {
 }
 
 /// Hands the connection to a thread of its own.
-pub(super) fn start(stream: TcpStream, channel: Channel) -> io::Result<(ControlSender, ControlReceiver)> {
+pub(super) fn start(
+    stream: TcpStream,
+    channel: Channel,
+    frames: FrameReader,
+) -> io::Result<(ControlSender, ControlReceiver)> {
     let waker = Waker::new()?;
     let (queue, outgoing) = sync_channel(MAX_QUEUED);
     let (arriving, arrived) = sync_channel(MAX_ARRIVED);
@@ -41,7 +45,7 @@ pub(super) fn start(stream: TcpStream, channel: Channel) -> io::Result<(ControlS
     let pump = Pump {
         stream,
         channel,
-        frames: FrameReader::default(),
+        frames,
         held: None,
         outgoing,
         arrived: arriving,

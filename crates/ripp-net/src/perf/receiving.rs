@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use visapult_ripp::outbox::Mode;
 
 use super::content::{Counting, PATTERN, Patterned, pattern};
-use super::{Account, FLOW, MOST_SAMPLES, NOTES, SAMPLE, cpu, ended};
+use super::{Account, FLOW, MOST_SAMPLES, NOTES, Report, SAMPLE, cpu, ended, give_note, take_note};
 use crate::session::{Incoming, MemorySink, Offer, Session, SessionError, Sink};
 
 /// Objects that are received at one time at most: 256 MiB.
@@ -33,11 +33,11 @@ struct Receiver<'a> {
     account: Account,
 }
 
-/// Receives what the other side sends, verifies it, and gives it an account. Returns the bytes that arrived.
+/// Receives what the other side sends, verifies it, and gives it an account. Returns the other side's report.
 ///
 /// # Errors
-/// If the session ends before that, or content was wrong.
-pub fn receive(session: &Session, stop: &AtomicBool) -> Result<u64, SessionError> {
+/// If the session ends before that.
+pub fn receive(session: &Session, stop: &AtomicBool) -> Result<Report, SessionError> {
     let placed = Arc::new(AtomicU64::new(0));
     let mut receiver = Receiver {
         session,
@@ -59,9 +59,9 @@ pub fn receive(session: &Session, stop: &AtomicBool) -> Result<u64, SessionError
     })?;
     receiver.account.samples = samples;
     receiver.account.cpu_s = cpu::seconds() - cpu;
-    let bytes = receiver.account.bytes;
-    receiver.give_account()?;
-    Ok(bytes)
+    let notes = session.open_flow(NOTES, Mode::Reliable, 1)?;
+    give_note(&notes, "account", &receiver.account)?;
+    take_note(session, "report")
 }
 
 /// Samples how much has been placed, from the first byte on.
@@ -158,15 +158,5 @@ impl Receiver<'_> {
             at = end;
         }
         true
-    }
-
-    fn give_account(&self) -> Result<(), SessionError> {
-        let bytes = serde_json::to_vec(&self.account).map_err(ended)?;
-        let notes = self.session.open_flow(NOTES, Mode::Reliable, 1)?;
-        notes.send("account", Arc::new(bytes))?.wait().map_err(ended)?;
-        match self.account.faults.first() {
-            Some(fault) => Err(ended(format!("content is wrong: {fault}"))),
-            None => Ok(()),
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use visapult_ripp::control::Transport;
 use visapult_ripp::rate::Cause;
 
@@ -10,7 +10,7 @@ use super::{Account, SAMPLE};
 use crate::session::{Rate, Session, Statistics};
 
 /// Least, median and 99th percentile of round-trip times, in microseconds.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct RttMicros {
     /// Least.
     pub min: u64,
@@ -21,7 +21,7 @@ pub struct RttMicros {
 }
 
 /// What came of a measurement. Bytes are of objects unless the name says otherwise; times are seconds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Object bits per second that were placed at the receiver, from the first byte sent on; over the time asked for, or until all was there.
     pub goodput_bps: f64,

@@ -9,8 +9,8 @@ use visapult_ripp::outbox::Mode;
 
 use super::content::{PATTERN, Patterned, pattern};
 use super::report::Report;
-use super::{Account, Amount, FLOW, NOTES, cpu, ended};
-use crate::session::{MemorySink, Outgoing, Rate, Session, SessionError, Statistics};
+use super::{Account, Amount, FLOW, NOTES, cpu, ended, give_note, take_note};
+use crate::session::{Flow, Outgoing, Rate, Session, SessionError, Statistics};
 
 /// Time of the rate that is on offer ahead of what has arrived, beside two round trips.
 const AHEAD: f64 = 0.25;
@@ -18,7 +18,6 @@ const LEAST_OBJECT: usize = 64 << 10;
 /// Bytes on offer at most: what the receiving side holds in memory.
 const MOST_AHEAD: u64 = 256 << 20;
 const POLL: Duration = Duration::from_millis(5);
-const NOTES_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What is told while it runs.
 #[derive(Clone, Debug)]
@@ -86,13 +85,16 @@ pub fn send(
     }
     let seconds = began.elapsed();
     let statistics = session.statistics();
-    let account = settle(session)?;
+    let (notes, account) = settle(session)?;
     let asked = match amount {
         Amount::Time(time) => Some(time),
         Amount::Bytes(_) => None,
     };
     let lanes = session.statistics().lanes.len();
-    Ok(Report::new(session, &statistics, &account, seconds, asked, rate, cpu::seconds() - cpu, lanes))
+    let cpu_s = cpu::seconds() - cpu;
+    let report = Report::new(session, &statistics, &account, seconds, asked, rate, cpu_s, lanes);
+    give_note(&notes, "report", &report)?;
+    Ok(report)
 }
 
 fn bytes_ahead(statistics: &Statistics) -> u64 {
@@ -111,23 +113,8 @@ fn object_length(most_ahead: u64, amount: Amount, offered: u64) -> usize {
 }
 
 /// Tells the receiving side that this was all, and takes its account.
-fn settle(session: &Session) -> Result<Account, SessionError> {
+fn settle(session: &Session) -> Result<(Flow, Account), SessionError> {
     let notes = session.open_flow(NOTES, Mode::Reliable, 1)?;
-    let end = notes.send("end", Arc::new(b"end".to_vec()))?;
-    end.wait().map_err(ended)?;
-    let deadline = Instant::now() + NOTES_PATIENCE;
-    while Instant::now() < deadline {
-        let Some(offer) = session.next_offer(Duration::from_millis(100))? else { continue };
-        if offer.flow != NOTES || offer.length > 64 << 20 {
-            offer.refuse("only the receiver's account is expected here");
-            continue;
-        }
-        let memory = Arc::new(MemorySink::new(offer.length as usize));
-        let incoming = offer.accept(Arc::<MemorySink>::clone(&memory));
-        incoming.wait().map_err(ended)?;
-        let mut bytes = vec![0; memory.length()];
-        crate::session::Sink::read_at(&*memory, 0, &mut bytes).map_err(ended)?;
-        return serde_json::from_slice(&bytes).map_err(ended);
-    }
-    Err(ended("the receiving side gave no account of what arrived"))
+    give_note(&notes, "end", &"end")?;
+    Ok((notes, take_note(session, "account of what arrived")?))
 }

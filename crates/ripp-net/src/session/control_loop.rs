@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use visapult_ripp::control::Message;
 
 use super::shared::Shared;
+use super::stream::Opener;
 use crate::control::{CloseReason, ControlEvent, ControlReceiver};
 
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
@@ -13,8 +14,25 @@ const ALIVE_EVERY: Duration = Duration::from_secs(1);
 const GONE_AFTER: Duration = Duration::from_secs(9);
 const TICK: Duration = Duration::from_millis(200);
 
+/// No datagram for this long on any lane, while the other end is there: they do not come through any more.
+const SILENT_AFTER: Duration = Duration::from_millis(2_500);
+/// As often as this in a row, so that an end that was stopped can catch up.
+const SILENT_LOOKS: u32 = 4;
+/// And for this long the other end is waited for to do something about it.
+const HOPELESS_AFTER: Duration = Duration::from_secs(8);
+
+/// What to do when datagrams do not come through any more.
+#[derive(Debug)]
+pub(super) enum Recourse {
+    /// Open streams: the dialler's part.
+    Streams(Arc<Opener>),
+    /// Wait for the other end to do so, and end the session if it does not.
+    None,
+}
+
 /// Keeps the control channel until the session ends.
-pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver) {
+pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &Recourse) {
+    let mut watch = Watch::default();
     let mut told = Instant::now();
     let mut heard = Instant::now();
     while !shared.is_over() {
@@ -36,6 +54,7 @@ pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver) {
             told = Instant::now();
             shared.message(&Message::Alive);
         }
+        watch.look(shared, recourse, heard.elapsed());
         if heard.elapsed() >= GONE_AFTER {
             shared.end(Some(&format!("the peer has given no sign of life for {} s", GONE_AFTER.as_secs())));
         }
@@ -63,5 +82,66 @@ fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> 
             shared.pump_in(&mut incoming);
             Ok(())
         }
+    }
+}
+
+/// Sees to it that data can move.
+#[derive(Default)]
+struct Watch {
+    silent_looks: u32,
+    turning: bool,
+    without_streams: Option<Instant>,
+}
+
+impl Watch {
+    fn look(&mut self, shared: &Arc<Shared>, recourse: &Recourse, control_silent: Duration) {
+        shared.end_without_streams(&mut self.without_streams);
+        if shared.streams.are_on() || self.turning {
+            return;
+        }
+        let silence = lanes_silent(shared).unwrap_or_default();
+        let is_silent = silence >= SILENT_AFTER && control_silent < SILENT_AFTER / 2;
+        self.silent_looks = if is_silent { self.silent_looks + 1 } else { 0 };
+        if self.silent_looks < SILENT_LOOKS {
+            return;
+        }
+        match recourse {
+            Recourse::Streams(opener) => {
+                self.turning = true;
+                turn_to_streams(shared, opener, silence);
+            }
+            Recourse::None if silence >= HOPELESS_AFTER => shared.end(Some(&format!(
+                "no datagram has come through for {} s, though the control connection lives (UDP blocked on the way?); \
+                 dial again, with --transport auto or tcp",
+                silence.as_secs()
+            ))),
+            Recourse::None => {}
+        }
+    }
+}
+
+/// How long nothing has been heard on any lane; `None` if no lane has a path.
+fn lanes_silent(shared: &Shared) -> Option<Duration> {
+    let now = shared.now();
+    let out = shared.out();
+    out.lanes.iter().flatten().map(|lane| now.since(lane.last_heard())).min()
+}
+
+/// Opens streams on a thread of its own: the control channel goes on meanwhile.
+fn turn_to_streams(shared: &Arc<Shared>, opener: &Arc<Opener>, silence: Duration) {
+    let (session, opener) = (Arc::clone(shared), Arc::clone(opener));
+    let open = move || match opener.open(&session) {
+        Ok(streams) => {
+            session.use_streams();
+            tracing::warn!(
+                "no datagram has come from {} for {:.1} s: data moves over {streams} TLS/TCP streams from here on",
+                opener.at,
+                silence.as_secs_f64()
+            );
+        }
+        Err(cause) => session.end(Some(&format!("no datagram comes through any more, and no stream: {cause}"))),
+    };
+    if let Err(cause) = std::thread::Builder::new().name("ripp-open".to_owned()).spawn(open) {
+        shared.end(Some(&format!("a thread could not be had: {cause}")));
     }
 }

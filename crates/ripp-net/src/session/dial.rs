@@ -1,13 +1,15 @@
 //! Dialling a session.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome};
 use visapult_ripp::record::End;
 
+use super::control_loop::Recourse;
 use super::setup::{self, ANSWER_PATIENCE, Running, UDP_PATIENCE};
+use super::stream::{FALLBACK_STREAMS, Opener};
 use super::{Options, Session, SessionError};
 use crate::control::{ControlLink, ControlReceiver};
 use crate::identity::Identity;
@@ -36,12 +38,18 @@ impl Session {
         let plain = plain.map_err(|cause| SessionError::protocol(&"this machine", &cause))?;
         let (control, receiver) = link.split()?;
         let secret = setup::session_secret(exporter.as_ref(), plain.as_deref())?;
-        control.send(&Message::Hello(hello(url, options, plain)).to_bytes())?;
+        let hello = hello(url, options, plain);
+        control.send(&Message::Hello(hello.clone()).to_bytes())?;
         let welcome = welcome(&receiver, &peer.to_string())?;
         let peers: Vec<_> = welcome.ports.iter().map(|&port| Some(SocketAddr::new(peer.ip(), port))).collect();
         let links = setup::links(&secret, welcome.cipher, End::Dialer, options, local_for(local, options), &peers)?;
         let mut running = setup::start(control, links, options)?;
-        let transport = match choose_transport(&running, options, peer) {
+        let hello = Hello { join: Some(welcome.session), plain_secret: None, ..hello };
+        let (trust, identity) = (trust.clone(), identity.cloned());
+        let streams =
+            if options.transport == Some(Transport::Tcp) || options.lanes > 1 { hello.lanes } else { FALLBACK_STREAMS };
+        let opener = Opener { url: url.clone(), at: peer, trust, identity, hello, streams };
+        let transport = match choose_transport(&running, options, &opener) {
             Ok(transport) => transport,
             Err(cause) => {
                 running.abort(&cause.to_string());
@@ -49,12 +57,17 @@ impl Session {
             }
         };
         running.shared.message(&Message::Ready { transport });
-        running.keep_control(receiver)?;
+        running.keep_control(
+            receiver,
+            match options.transport {
+                None => Recourse::Streams(Arc::new(opener)),
+                Some(_) => Recourse::None,
+            },
+        )?;
         let Running { shared, offers, threads } = running;
         Ok(Self {
             shared,
             offers: Mutex::new(offers),
-            transport,
             request: options.request.clone(),
             name: url.name.clone(),
             setup: began.elapsed(),
@@ -79,7 +92,7 @@ fn hello(url: &RippUrl, options: &Options, plain_secret: Option<String>) -> Hell
 
 fn welcome(receiver: &ControlReceiver, peer: &str) -> Result<Welcome, SessionError> {
     match setup::next_message(receiver, peer, Instant::now() + ANSWER_PATIENCE)? {
-        Message::Welcome(welcome) if VERSIONS.contains(&welcome.version) && !welcome.ports.is_empty() => Ok(welcome),
+        Message::Welcome(welcome) if VERSIONS.contains(&welcome.version) => Ok(welcome),
         Message::Welcome(welcome) => {
             Err(SessionError::protocol(&peer, &format!("it chose version {} of the protocol", welcome.version)))
         }
@@ -96,12 +109,23 @@ fn local_for(local: SocketAddr, options: &Options) -> IpAddr {
     }
 }
 
-fn choose_transport(running: &Running, options: &Options, peer: SocketAddr) -> Result<Transport, SessionError> {
-    if options.transport == Some(Transport::Tcp) {
-        return Ok(Transport::Tcp);
-    }
-    if running.shared.wait_for_lanes(UDP_PATIENCE) {
+/// Datagrams if they come through; else streams, and there is no session without any.
+fn choose_transport(running: &Running, options: &Options, opener: &Opener) -> Result<Transport, SessionError> {
+    let shared = &running.shared;
+    let datagrams = options.transport != Some(Transport::Tcp) && !shared.links.is_empty();
+    if datagrams && shared.wait_for_lanes(UDP_PATIENCE) {
         return Ok(Transport::Udp);
     }
-    Err(SessionError::UdpBlocked(peer.to_string()))
+    if options.transport == Some(Transport::Udp) {
+        return Err(SessionError::UdpBlocked(opener.at.to_string()));
+    }
+    let streams = opener.open(shared)?;
+    shared.use_streams();
+    if datagrams {
+        tracing::warn!(
+            "no datagram comes through between here and {} (UDP is blocked?): data moves over {streams} TLS/TCP streams",
+            opener.at
+        );
+    }
+    Ok(Transport::Tcp)
 }

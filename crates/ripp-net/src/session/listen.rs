@@ -1,19 +1,21 @@
 //! Listening for sessions.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome};
 use visapult_ripp::record::{Cipher, End};
 
+use super::control_loop::Recourse;
 use super::setup::{self, ANSWER_PATIENCE, Running, UDP_PATIENCE};
-use super::shared::lock;
+use super::shared::{Shared, lock};
 use super::{Options, Session, SessionError};
-use crate::control::{ControlLink, ControlListener, ControlReceiver, ControlSender, Security};
+use crate::control::{ControlLink, ControlListener, ControlReceiver, Security};
 use crate::identity::Identity;
 use crate::socket::Waker;
 use crate::token::Token;
@@ -64,7 +66,8 @@ impl Listener {
         let stop = control.stopper();
         let (queue, sessions) = sync_channel(MOST_WAITING);
         let (token, identity) = (options.token.clone(), options.identity.as_ref().map(Identity::fingerprint));
-        let door = Door { options: Arc::new(options), queue, busy: Arc::new(AtomicUsize::new(0)) };
+        let (options, busy) = (Arc::new(options), Arc::new(AtomicUsize::new(0)));
+        let door = Door { options, queue, busy, sessions: Arc::default() };
         let thread = thread::Builder::new()
             .name("ripp-door".to_owned())
             .spawn(move || door.run(&control))
@@ -117,6 +120,8 @@ struct Door {
     options: Arc<ListenerOptions>,
     queue: SyncSender<Session>,
     busy: Arc<AtomicUsize>,
+    /// Sessions that further streams may join, by their secret numbers.
+    sessions: Arc<Mutex<HashMap<String, Weak<Shared>>>>,
 }
 
 impl Door {
@@ -131,7 +136,8 @@ impl Door {
                 let peer = link.peer_addr();
                 match door.handshake(link) {
                     // A full queue means that nobody takes sessions: the dialler sees the session end.
-                    Ok(session) => drop(door.queue.try_send(session)),
+                    Ok(Some(session)) => drop(door.queue.try_send(session)),
+                    Ok(None) => {}
                     Err(cause) => tracing::info!("no session with {peer}: {cause}"),
                 }
                 door.busy.fetch_sub(1, Ordering::Relaxed);
@@ -142,12 +148,16 @@ impl Door {
         }
     }
 
-    fn handshake(&self, link: ControlLink) -> Result<Session, SessionError> {
+    /// Makes a session of what comes, or adds it to one as a stream.
+    fn handshake(&self, mut link: ControlLink) -> Result<Option<Session>, SessionError> {
         let began = Instant::now();
         let (peer, local) = (link.peer_addr(), link.local_addr());
         let exporter = link.exporter();
+        let hello = hello(&mut link, &peer.to_string())?;
+        if let Some(number) = &hello.join {
+            return self.join(link, number, &hello).map(|()| None);
+        }
         let (control, receiver) = link.split()?;
-        let hello = hello(&receiver, &peer.to_string())?;
         let cipher = match self.judge(&hello) {
             Ok(cipher) => cipher,
             Err(why) => {
@@ -157,26 +167,31 @@ impl Door {
         };
         let secret = setup::session_secret(exporter.as_ref(), hello.plain_secret.as_deref())?;
         let options = Options { request: hello.request.clone(), ..self.options.session.clone() };
-        let peers = vec![None; usize::from(hello.lanes.min(MOST_LANES))];
+        let streams = [hello.transport, options.transport].contains(&Some(Transport::Tcp));
+        let lanes = if streams { 0 } else { hello.lanes.min(MOST_LANES) };
+        let peers = vec![None; usize::from(lanes)];
+        let session = session_number()?;
         let links = setup::links(&secret, cipher, End::Listener, &options, local.ip(), &peers)?;
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
         let welcome = Welcome {
             version: VERSIONS[0],
             cipher,
             ports,
-            session: String::new(),
+            session: session.clone(),
             most_rate_bps: options.most_receive_bps,
         };
-        control.send(&Message::Welcome(welcome).to_bytes())?;
         let running = setup::start(control.clone(), links, &options)?;
-        self.finish(running, receiver, &control, &peer.to_string(), hello, began)
+        self.enter(session, &running.shared);
+        if let Err(cause) = control.send(&Message::Welcome(welcome).to_bytes()) {
+            running.abort(&cause.to_string());
+            return Err(cause.into());
+        }
+        Self::finish(running, receiver, &peer.to_string(), hello, began).map(Some)
     }
 
     fn finish(
-        &self,
         mut running: Running,
         receiver: ControlReceiver,
-        _control: &ControlSender,
         peer: &str,
         hello: Hello,
         began: Instant,
@@ -188,16 +203,16 @@ impl Door {
                 return Err(cause);
             }
         };
-        running.keep_control(receiver)?;
-        if transport == Transport::Udp {
+        match transport {
+            Transport::Tcp => running.shared.use_streams(),
             // The dialler has validated its direction; ours follows within a round trip.
-            running.shared.wait_for_lanes(UDP_PATIENCE);
+            Transport::Udp => drop(running.shared.wait_for_lanes(UDP_PATIENCE)),
         }
+        running.keep_control(receiver, Recourse::None)?;
         let Running { shared, offers, threads } = running;
         Ok(Session {
             shared,
             offers: Mutex::new(offers),
-            transport,
             request: hello.request,
             name: hello.name,
             setup: began.elapsed(),
@@ -213,22 +228,73 @@ impl Door {
                 hello.versions
             ));
         }
+        self.check_token(hello)?;
+        self.check_transport(hello)?;
+        let known = &self.options.session.ciphers;
+        let cipher = hello.ciphers.iter().find(|cipher| known.contains(cipher));
+        cipher.copied().ok_or_else(|| "no cipher that both ends know".to_owned())
+    }
+
+    fn check_token(&self, hello: &Hello) -> Result<(), String> {
         if let Some(token) = &self.options.token {
             let shown = hello.token.as_deref().and_then(|shown| Token::parse(shown).ok());
             if !shown.is_some_and(|shown| token.matches(shown.as_bytes())) {
                 return Err("the token is wrong; copy the whole URL that the listener printed".to_owned());
             }
         }
-        let known = &self.options.session.ciphers;
-        let cipher = hello.ciphers.iter().find(|cipher| known.contains(cipher));
-        cipher.copied().ok_or_else(|| "no cipher that both ends know".to_owned())
+        Ok(())
+    }
+
+    fn check_transport(&self, hello: &Hello) -> Result<(), String> {
+        use Transport::{Tcp, Udp};
+        match (hello.transport, self.options.session.transport) {
+            (Some(Tcp), Some(Udp)) => Err("data moves by datagrams only here; dial with --transport auto".to_owned()),
+            (Some(Udp), Some(Tcp)) => Err("data moves over streams only here; dial with --transport auto".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets further streams join the session.
+    fn enter(&self, number: String, session: &Arc<Shared>) {
+        let mut sessions = lock(&self.sessions);
+        sessions.retain(|_, session| session.upgrade().is_some_and(|session| !session.is_over()));
+        sessions.insert(number, Arc::downgrade(session));
+    }
+
+    /// Adds a stream to the session that it knows the number of.
+    fn join(&self, mut link: ControlLink, number: &str, hello: &Hello) -> Result<(), SessionError> {
+        let found = lock(&self.sessions).get(number).and_then(Weak::upgrade).filter(|session| !session.is_over());
+        let session = self.check_token(hello).and_then(|()| {
+            found.ok_or_else(|| "there is no such session (any more) to join; dial a new one".to_owned())
+        });
+        match session {
+            Ok(session) => {
+                session.add_stream(link, None)?;
+                session.use_streams();
+                Ok(())
+            }
+            Err(why) => {
+                let rejected = Message::Rejected { why: why.clone() };
+                link.send_first(&rejected.to_bytes(), Instant::now() + ANSWER_PATIENCE)?;
+                Err(SessionError::Refused { peer: "this listener".to_owned(), why })
+            }
+        }
     }
 }
 
-fn hello(receiver: &ControlReceiver, peer: &str) -> Result<Hello, SessionError> {
-    match setup::next_message(receiver, peer, Instant::now() + ANSWER_PATIENCE)? {
-        Message::Hello(hello) => Ok(hello),
-        _ => Err(SessionError::protocol(&peer, &"no hello")),
+/// A number that nobody guesses: 128 random bits.
+fn session_number() -> Result<String, SessionError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|cause| SessionError::protocol(&"this machine", &cause))?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+}
+
+fn hello(link: &mut ControlLink, peer: &str) -> Result<Hello, SessionError> {
+    let bytes = link.first_message(Instant::now() + ANSWER_PATIENCE)?;
+    match Message::from_bytes(&bytes) {
+        Ok(Message::Hello(hello)) => Ok(hello),
+        Ok(_) => Err(SessionError::protocol(&peer, &"no hello")),
+        Err(cause) => Err(SessionError::message(&peer, &cause)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A session: two ends, flows of objects between them, lanes that carry those.
 //!
-//! Threads: one that keeps the control channel, one that digests, and one per lane and direction. They share [`shared::Shared`].
+//! Threads: one that keeps the control channel, one that digests, one per lane and direction, and one per stream where there are no
+//! datagrams. They share [`shared::Shared`].
 
 mod control_loop;
 mod dial;
@@ -15,6 +16,7 @@ mod send;
 mod setup;
 mod shared;
 mod statistics;
+mod stream;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -43,7 +45,6 @@ const FIRST_DATAGRAMS: u64 = 64;
 pub struct Session {
     shared: Arc<Shared>,
     offers: Mutex<Receiver<Offer>>,
-    transport: Transport,
     request: String,
     name: String,
     setup: Duration,
@@ -96,8 +97,8 @@ impl Session {
 
     /// How data moves.
     #[must_use]
-    pub const fn transport(&self) -> Transport {
-        self.transport
+    pub fn transport(&self) -> Transport {
+        if self.shared.streams.are_on() { Transport::Tcp } else { Transport::Udp }
     }
 
     /// What the dialler wants, in its own words.
@@ -134,6 +135,7 @@ impl Session {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        self.shared.streams.join();
     }
 }
 

@@ -27,7 +27,9 @@ const SWALLOWED_REPORTS: u32 = 20;
 /// Receives on lane `index` until the session ends.
 pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
     let link = Arc::clone(&shared.links[index]);
-    let credit = Credit { most_rate_bps: options.most_receive_bps, ..Credit::default() };
+    // The lanes share what is allowed; none is given nothing, which would be no limit.
+    let share = options.most_receive_bps.div_ceil(shared.links.len() as u64);
+    let credit = Credit { most_rate_bps: share, ..Credit::default() };
     let now = shared.now();
     let mut thread = Thread {
         shared,
@@ -82,11 +84,17 @@ struct Data<'a> {
 
 impl Thread<'_> {
     fn next_event(&self) -> Time {
+        if self.shared.streams.are_on() {
+            return self.shared.now().after(IDLE);
+        }
         let due = [self.lane_in.next_report(), self.link.next_challenge(), self.link.validation_due()];
         due.into_iter().flatten().min().unwrap_or(self.shared.now().after(IDLE))
     }
 
     fn keep_path(&mut self) {
+        if self.shared.streams.are_on() {
+            return;
+        }
         let now = self.shared.now();
         if self.link.next_challenge().is_some_and(|due| due <= now) {
             self.link.send_challenge(now, &mut self.sealer);
@@ -102,6 +110,9 @@ impl Thread<'_> {
             (MAX_BURST_BYTES / usize::from(validated.datagram)).min(self.link.socket.gso_max_segments().max(8)) as u16;
         let sizes = Sizes { datagram: validated.datagram, headers, burst };
         let mut out = self.shared.out();
+        if self.shared.streams.are_on() {
+            return;
+        }
         if let Some(lane) = &mut out.lanes[self.index] {
             lane.set_sizes(sizes);
         } else {

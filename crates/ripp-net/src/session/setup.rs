@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use visapult_ripp::control::Message;
 use visapult_ripp::record::{Cipher, End, LaneSecret};
 
+use super::control_loop::Recourse;
 use super::lane::LaneLink;
 use super::objects::Offer;
 use super::shared::Shared;
@@ -71,7 +72,7 @@ pub(super) fn start(
     let (offers_in, offers) = channel();
     let (jobs_in, jobs) = channel();
     let lanes = links.len();
-    let shared = Arc::new(Shared::new(control, links, offers_in, jobs_in));
+    let shared = Arc::new(Shared::new(control, links, offers_in, jobs_in, options));
     let mut running = Running { shared: Arc::clone(&shared), offers, threads: Vec::new() };
     for index in 0..lanes {
         let (receiving, options) = (Arc::clone(&shared), options.clone());
@@ -98,15 +99,16 @@ impl Running {
     }
 
     /// Starts the thread that keeps the control channel, when the handshake is over.
-    pub(super) fn keep_control(&mut self, receiver: ControlReceiver) -> Result<(), SessionError> {
+    pub(super) fn keep_control(&mut self, receiver: ControlReceiver, recourse: Recourse) -> Result<(), SessionError> {
         let shared = Arc::clone(&self.shared);
-        self.spawn("ripp-control".to_owned(), move || control_loop::run(&shared, &receiver))
+        self.spawn("ripp-control".to_owned(), move || control_loop::run(&shared, &receiver, &recourse))
     }
 
     /// Ends what was started, because the handshake failed.
     pub(super) fn abort(self, why: &str) {
         self.shared.end(Some(why));
         self.threads.into_iter().for_each(|thread| drop(thread.join()));
+        self.shared.streams.join();
     }
 }
 

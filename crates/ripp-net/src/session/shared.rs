@@ -16,9 +16,11 @@ use visapult_ripp::receiving::{ReceiveEvent, Receiving};
 use visapult_ripp::sending::{SendEvent, Sending};
 use visapult_ripp::time::Time;
 
+use super::Options;
 use super::digest::Job;
 use super::lane::LaneLink;
 use super::objects::{Delivery, ObjectError, Offer, Outcome, Sink, Source};
+use super::stream::{Pace, StreamOut, Streams};
 use crate::control::ControlSender;
 
 /// The sending end: objects, and what each lane is at.
@@ -26,6 +28,9 @@ pub(super) struct Out {
     pub(super) sending: Sending,
     /// One per lane; none before its path is validated and after it died.
     pub(super) lanes: Vec<Option<LaneOut>>,
+    /// One per stream that was ever opened.
+    pub(super) streams: Vec<StreamOut>,
+    pub(super) pace: Pace,
     pub(super) sources: HashMap<u32, Outbound>,
 }
 
@@ -56,6 +61,9 @@ pub(super) struct Shared {
     incoming: Mutex<In>,
     pub(super) control: ControlSender,
     pub(super) links: Vec<Arc<LaneLink>>,
+    pub(super) streams: Streams,
+    /// Greatest rate to receive at; 0 sets no limit.
+    pub(super) most_receive_bps: u64,
     offers: Mutex<Sender<Offer>>,
     jobs: Mutex<Sender<Job>>,
     /// Lanes that have a path.
@@ -80,14 +88,23 @@ impl Shared {
         links: Vec<Arc<LaneLink>>,
         offers: Sender<Offer>,
         jobs: Sender<Job>,
+        options: &Options,
     ) -> Self {
-        let lanes = links.iter().map(|_| None).collect();
+        let out = Out {
+            sending: Sending::default(),
+            lanes: links.iter().map(|_| None).collect(),
+            streams: Vec::new(),
+            pace: Pace::new(options),
+            sources: HashMap::new(),
+        };
         Self {
             origin: Instant::now(),
-            out: Mutex::new(Out { sending: Sending::default(), lanes, sources: HashMap::new() }),
+            out: Mutex::new(out),
             incoming: Mutex::new(In { receiving: Receiving::default(), places: HashMap::new() }),
             control,
             links,
+            streams: Streams::default(),
+            most_receive_bps: options.most_receive_bps,
             offers: Mutex::new(offers),
             jobs: Mutex::new(jobs),
             opened: Mutex::new(0),
@@ -139,6 +156,7 @@ impl Shared {
     /// Wakes what sends: there is something to do.
     pub(super) fn wake_senders(&self) {
         self.links.iter().for_each(|link| link.work.notify_all());
+        self.streams.wake();
     }
 
     /// Ends the session; what is under way fails with `why`.
@@ -156,6 +174,7 @@ impl Shared {
             link.work.notify_all();
             link.socket.waker().wake();
         }
+        self.streams.wake();
         let (closed, _) = std::sync::mpsc::channel();
         *lock(&self.offers) = closed;
         *lock(&self.jobs) = std::sync::mpsc::channel().0;

@@ -14,7 +14,7 @@ pub struct LaneStatistics {
     pub sent: SentCounts,
     /// The rate now, in bits of IP packets per second.
     pub rate_bps: u64,
-    /// UDP payload of a full datagram.
+    /// UDP payload of a full datagram; 0 for a stream.
     pub datagram: u16,
     /// Round-trip times.
     pub rtt: RoundTrip,
@@ -29,7 +29,7 @@ pub struct LaneStatistics {
 /// What a session has done.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
-    /// Lanes that have a path.
+    /// Lanes that have a path, and streams.
     pub lanes: Vec<LaneStatistics>,
     /// Objects being sent.
     pub outgoing: usize,
@@ -64,7 +64,16 @@ pub(super) fn gather(shared: &Shared) -> Statistics {
         kept_bps: lane.span().map_or(0.0, |(time, bytes)| bytes as f64 * 8.0 / time.as_secs_f64().max(1e-9)),
         causes: lane.causes().clone(),
     });
-    let lanes = lanes.collect();
+    let streams = out.streams.iter().map(|stream| LaneStatistics {
+        sent: *stream.counts(),
+        rate_bps: stream.rate_bps(),
+        datagram: 0,
+        rtt: stream.rtt().clone(),
+        queue: Duration::ZERO,
+        kept_bps: stream.kept_bps(),
+        causes: stream.causes().clone(),
+    });
+    let lanes = lanes.chain(streams).collect();
     let outgoing = out.sending.live();
     drop(out);
     Statistics { lanes, outgoing, incoming: shared.incoming().receiving.live() }

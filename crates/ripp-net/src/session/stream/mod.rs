@@ -1,0 +1,146 @@
+//! Striped streams of TLS over TCP, for paths that carry no datagrams: the same objects, drawn from the same outbox, by other lanes.
+//!
+//! A stream is a further link to the same listener, that joins the session with the session's secret number. Its frames are those of datagrams
+//! without the seal, `[u32 length][data header][up to 65,512 bytes]`, and [`Ack`]s the other way. Frames are counted, not numbered: an ack says
+//! how many have been placed. What a stream had under way when it died goes back to the outbox.
+//!
+//! Invariant: a stream draws the next bytes only when the last have been handed to the socket; TCP sets the pace, and [`Pace`] bounds the sum.
+
+mod ack;
+mod open;
+mod out;
+mod pace;
+mod place;
+mod pump;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use visapult_ripp::control::MOST_LANES;
+
+pub(super) use open::{FALLBACK_STREAMS, Opener};
+pub(super) use out::StreamOut;
+pub(super) use pace::Pace;
+
+use super::SessionError;
+use super::shared::{Out, Shared, lock};
+use crate::control::ControlLink;
+use crate::socket::Waker;
+use ack::Ack;
+
+/// Bytes of an object in a full frame: with its headers it fills four TLS records.
+const FRAME_PAYLOAD: u64 = 65_512;
+/// A stream over which nothing gets through for this long is dead.
+const DEAD_AFTER: Duration = Duration::from_secs(9);
+/// A session without a stream that lives ends after this long; its other end may have said farewell in between.
+const ALONE: Duration = Duration::from_secs(1);
+
+/// The streams of a session.
+#[derive(Default)]
+pub(super) struct Streams {
+    /// Data moves over streams.
+    on: AtomicBool,
+    wakers: Mutex<Vec<Option<Waker>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    why_dead: Mutex<Option<String>>,
+}
+
+impl Streams {
+    /// Data moves over streams.
+    pub(super) fn are_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn wake(&self) {
+        lock(&self.wakers).iter().flatten().for_each(Waker::wake);
+    }
+
+    /// Streams that live.
+    pub(super) fn living(&self) -> usize {
+        lock(&self.wakers).iter().flatten().count()
+    }
+
+    /// Waits for the threads to end, which they do when the session has.
+    pub(super) fn join(&self) {
+        let threads = std::mem::take(&mut *lock(&self.threads));
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+    }
+}
+
+impl Shared {
+    /// Data moves over streams from here on: what lanes had under way goes back to the outbox.
+    pub(super) fn use_streams(&self) {
+        let now = self.now();
+        let mut out = self.out();
+        self.streams.on.store(true, Ordering::Relaxed);
+        let Out { sending, lanes, .. } = &mut *out;
+        for lane in lanes.iter_mut() {
+            if let Some(mut lane) = lane.take() {
+                lane.abandon(now, &mut sending.outbox);
+            }
+        }
+        sending.on_settled();
+        self.pump_out(&mut out);
+        drop(out);
+        self.wake_senders();
+    }
+
+    /// Adds a stream; `ack` has come over it already, if one has.
+    pub(super) fn add_stream(self: &Arc<Self>, link: ControlLink, ack: Option<Ack>) -> Result<(), SessionError> {
+        let link = link.into_bulk(DEAD_AFTER)?;
+        let waker = Waker::new().map_err(SessionError::Thread)?;
+        let index = self.register(&waker)?;
+        let shared = Arc::clone(self);
+        let thread = std::thread::Builder::new()
+            .name(format!("ripp-stream-{index}"))
+            .spawn(move || pump::run(&shared, index, link, &waker, ack))
+            .map_err(SessionError::Thread)?;
+        lock(&self.streams.threads).push(thread);
+        Ok(())
+    }
+
+    fn register(&self, waker: &Waker) -> Result<usize, SessionError> {
+        let mut out = self.out();
+        let mut wakers = lock(&self.streams.wakers);
+        if wakers.iter().flatten().count() >= usize::from(MOST_LANES) || wakers.len() >= 16 * usize::from(MOST_LANES) {
+            return Err(SessionError::protocol(&"the peer", &format!("more than {MOST_LANES} streams")));
+        }
+        wakers.push(Some(waker.clone()));
+        out.streams.push(StreamOut::default());
+        Ok(wakers.len() - 1)
+    }
+
+    /// A stream has ended: what it had under way goes to the others.
+    fn stream_ended(&self, index: usize, why: &str) {
+        if let Some(waker) = lock(&self.streams.wakers).get_mut(index) {
+            *waker = None;
+        }
+        if self.is_over() {
+            return;
+        }
+        tracing::debug!("stream {index} ended: {why}");
+        *lock(&self.streams.why_dead) = Some(why.to_owned());
+        let now = self.now();
+        let mut out = self.out();
+        let Out { sending, streams, .. } = &mut *out;
+        streams[index].abandon(now, &mut sending.outbox);
+        sending.on_settled();
+        self.pump_out(&mut out);
+        drop(out);
+        self.wake_senders();
+    }
+
+    /// Ends the session if all its streams have been dead for a while; `since` is when they were first seen to be.
+    pub(super) fn end_without_streams(&self, since: &mut Option<std::time::Instant>) {
+        if !self.streams.are_on() || self.streams.living() > 0 {
+            *since = None;
+            return;
+        }
+        if since.get_or_insert_with(std::time::Instant::now).elapsed() >= ALONE {
+            let why = lock(&self.streams.why_dead).clone().unwrap_or_else(|| "none could be opened".to_owned());
+            self.end(Some(&format!("all streams are gone: {why}; dial again")));
+        }
+    }
+}
