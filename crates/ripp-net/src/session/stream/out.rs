@@ -112,7 +112,7 @@ impl StreamOut {
         let rtt = i64::from(wire_difference_us(now.wire_us(), ack.echo_us)) - i64::from(ack.hold_us);
         let is_new = std::mem::replace(&mut self.last_echo_us, ack.echo_us) != ack.echo_us;
         if is_new && ack.frames > 0 && rtt >= 0 {
-            self.rtt.note(Duration::from_micros(rtt.cast_unsigned()));
+            self.rtt.note(now, Duration::from_micros(rtt.cast_unsigned()));
         }
     }
 
