@@ -17,13 +17,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).without_time().init();
     let outcome = match Arguments::parse().command {
-        Command::View(options) => commands::view(&options),
-        Command::Render(options) => commands::render(&options),
-        Command::Info(options) => commands::info(&options),
+        Command::View(options) => commands::view(&options).map(|()| ExitCode::SUCCESS),
+        Command::Render(options) => commands::render(&options).map(|()| ExitCode::SUCCESS),
+        Command::Info(options) => commands::info(&options).map(|()| ExitCode::SUCCESS),
         Command::Perf(options) => perf::run(&options.side),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(problem) => {
             eprintln!("visapult: {problem:#}");
             ExitCode::FAILURE

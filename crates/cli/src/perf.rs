@@ -1,44 +1,65 @@
 //! `visapult perf`: what a path between two machines carries.
 
+use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use visapult_ripp_net::perf::{self, Amount, Progress, Report, Request};
 use visapult_ripp_net::{Identity, Listener, ListenerOptions, Options, Rate, Session, Token, Trust, user_folder};
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
 
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(100);
+
+/// How long a measurement that comes while another ends is kept waiting.
+const TURN_PATIENCE: Duration = Duration::from_secs(1);
+const BUSY: &str = "busy with another measurement; try again when that is over";
+/// What a program returns that was interrupted, as shells have it.
+const INTERRUPTED: u8 = 130;
 
 /// Set when the user wants to stop.
 static STOP: AtomicBool = AtomicBool::new(false);
+/// Set while somebody looks at [`STOP`].
+static LOOKED_AT: AtomicBool = AtomicBool::new(false);
 
-pub(crate) fn run(side: &PerfSide) -> Result<()> {
+pub(crate) fn run(side: &PerfSide) -> Result<ExitCode> {
     ctrlc::set_handler(|| {
         // Asked twice, it does not wait.
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+        if STOP.swap(true, Ordering::Relaxed) || !LOOKED_AT.load(Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED.into());
         }
     })?;
     match side {
         PerfSide::Serve(options) => serve(options),
-        PerfSide::Send(options) => send(options),
+        PerfSide::Send(options) => match send(options) {
+            Err(cause) if is_stopped() => {
+                eprintln!("visapult: {cause:#}");
+                Ok(exit_code())
+            }
+            outcome => outcome.map(|()| exit_code()),
+        },
     }
 }
 
-fn serve(options: &PerfServeOptions) -> Result<()> {
-    let session =
-        Options { rate: options.rate, most_receive_bps: options.most_rate.unwrap_or(0), ..Options::default() };
-    let (identity, token) = if options.insecure {
-        (None, None)
-    } else {
-        (Some(Identity::load_or_create(&user_folder()?)?), Some(Token::fresh()?))
-    };
-    let listener = Listener::bind(options.bind, ListenerOptions { identity, token, session })?;
+fn is_stopped() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
+fn exit_code() -> ExitCode {
+    if is_stopped() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS }
+}
+
+/// Serves until it is stopped, which is how it ends in order where no measurement is under way.
+fn serve(options: &PerfServeOptions) -> Result<ExitCode> {
+    let listener = listen(options)?;
+    LOOKED_AT.store(true, Ordering::Relaxed);
     let host = options.host.clone().unwrap_or_else(|| own_host(listener.local_addr()));
     let url = listener.url(&host, "perf").to_string();
     if options.json {
@@ -47,34 +68,76 @@ fn serve(options: &PerfServeOptions) -> Result<()> {
         println!("{url}");
     }
     std::io::stdout().flush()?;
-    while !STOP.load(Ordering::Relaxed) {
-        let Some(session) = listener.accept(Duration::from_millis(200))? else { continue };
-        let outcome = serve_one(&session, options.rate, options.json);
-        if let Err(cause) = &outcome {
+    let mut waiting = None;
+    while !is_stopped() {
+        let Some(session) = waiting.take().map_or_else(|| listener.accept(POLL), |session| Ok(Some(session)))? else {
+            continue;
+        };
+        let (outcome, next) = thread::scope(|scope| {
+            let measurement = scope.spawn(|| {
+                let outcome = serve_one(&session, options);
+                linger(&session);
+                outcome
+            });
+            let next = turn_away_others(&listener, || measurement.is_finished());
+            (measurement.join(), next)
+        });
+        let outcome = outcome.unwrap_or_else(|_| Err(anyhow!("the measurement failed in a way that is a bug")));
+        waiting = next?;
+        if let Err(cause) = outcome {
             eprintln!("visapult: measurement failed: {cause:#}");
-        }
-        linger(&session);
-        if options.once {
-            return outcome;
+            if options.once || is_stopped() {
+                return Ok(if is_stopped() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE });
+            }
+        } else if options.once {
+            break;
         }
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
-fn serve_one(session: &Session, rate: Rate, json: bool) -> Result<()> {
+fn listen(options: &PerfServeOptions) -> Result<Listener> {
+    let session =
+        Options { rate: options.rate, most_receive_bps: options.most_rate.unwrap_or(0), ..Options::default() };
+    let (identity, token) = if options.insecure {
+        (None, None)
+    } else {
+        (Some(Identity::load_or_create(&user_folder()?)?), Some(Token::fresh()?))
+    };
+    Ok(Listener::bind(options.bind, ListenerOptions { identity, token, session })?)
+}
+
+/// One measurement at a time: two would measure one another. Returns who came just before this one was over.
+fn turn_away_others(listener: &Listener, is_over: impl Fn() -> bool) -> Result<Option<Session>> {
+    while !is_over() {
+        let Some(other) = listener.accept(POLL)? else { continue };
+        let deadline = Instant::now() + TURN_PATIENCE;
+        while !is_over() && Instant::now() < deadline {
+            thread::sleep(POLL / 10);
+        }
+        if is_over() {
+            return Ok(Some(other));
+        }
+        other.end_because(BUSY);
+    }
+    Ok(None)
+}
+
+fn serve_one(session: &Session, options: &PerfServeOptions) -> Result<()> {
     let Some(request) = Request::from_text(session.request()) else {
+        session.end_because("only measurements are served here; dial with visapult perf send");
         bail!("the dialler does not want a measurement");
     };
     let report = if request.reverse {
-        perf::send(session, request.amount, request.mode, rate, &STOP, |_| {})?
+        perf::send(session, request.amount, request.mode, options.rate, &STOP, |_| {})?
     } else {
         perf::receive(session, &STOP)?
     };
-    let bytes = report.bytes;
-    if json {
-        println!("{}", serde_json::json!({ "bytes": bytes, "reverse": request.reverse, "verified": report.verified }));
+    if options.json {
+        let (bytes, verified) = (report.bytes, report.verified);
+        println!("{}", serde_json::json!({ "bytes": bytes, "reverse": request.reverse, "verified": verified }));
     } else if report.verified {
-        println!("{} {bytes} bytes, verified", if request.reverse { "sent" } else { "received" });
+        println!("{} {} bytes, verified", if request.reverse { "sent" } else { "received" }, report.bytes);
     }
     verified(&report)
 }
@@ -89,10 +152,10 @@ fn verified(report: &Report) -> Result<()> {
 /// The dialler ends the session.
 fn linger(session: &Session) {
     for _ in 0..100 {
-        if !session.is_alive() || STOP.load(Ordering::Relaxed) {
+        if !session.is_alive() || is_stopped() {
             return;
         }
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(POLL / 10);
     }
 }
 
@@ -109,18 +172,40 @@ fn own_host(local: SocketAddr) -> String {
 
 fn send(options: &PerfSendOptions) -> Result<()> {
     let amount = options.bytes.map_or(Amount::Time(options.time.unwrap_or(DEFAULT_TIME)), Amount::Bytes);
-    let request = Request::new(amount, options.mode, options.reverse);
-    let session_options = Options {
+    let mut output = options.json.as_deref().map(Output::open).transpose()?;
+    let session = dial(options, amount)?;
+    LOOKED_AT.store(true, Ordering::Relaxed);
+    let report = if options.reverse {
+        perf::receive(&session, &STOP)?
+    } else {
+        send_and_show(&session, amount, options)?
+    };
+    if let Some(output) = &mut output {
+        output.write(&report)?;
+    }
+    if !matches!(output, Some(Output::Terminal)) {
+        println!("{}", summary(&report, options.reverse));
+    }
+    verified(&report)?;
+    if report.bytes == 0 && !is_stopped() {
+        bail!("nothing arrived; where a deadline was set, it is too short for this path (round trip {} us)", report.rtt_us.min);
+    }
+    Ok(())
+}
+
+fn dial(options: &PerfSendOptions, amount: Amount) -> Result<Session> {
+    // Where the other end sends, a fixed rate is the most that we let it send.
+    let most_receive_bps = match options.rate {
+        Rate::Fixed(bps) if options.reverse => bps,
+        _ => 0,
+    };
+    let session = Options {
         rate: options.rate,
+        most_receive_bps,
         lanes: options.lanes,
-        // In reverse, the rate that is asked for is the most that is taken.
-        most_receive_bps: match options.rate {
-            Rate::Fixed(bps) if options.reverse => bps,
-            _ => 0,
-        },
         mtu: options.mtu.0,
         transport: options.transport.transport(),
-        request: request.to_text(),
+        request: Request::new(amount, options.mode, options.reverse).to_text(),
         ..Options::default()
     };
     let trust = if options.url.fingerprint.is_none() && options.url.token.is_none() {
@@ -128,40 +213,47 @@ fn send(options: &PerfSendOptions) -> Result<()> {
     } else {
         Trust::for_url(&options.url)?
     };
-    let session = Session::dial(&options.url, &trust, None, &session_options)?;
-    if options.reverse {
-        let report = perf::receive(&session, &STOP)?;
-        return tell(options, &report);
-    }
+    Ok(Session::dial(&options.url, &trust, None, &session)?)
+}
+
+fn send_and_show(session: &Session, amount: Amount, options: &PerfSendOptions) -> Result<Report> {
     let show = std::io::stderr().is_terminal();
-    let report = perf::send(&session, amount, options.mode, options.rate, &STOP, |progress| {
+    let report = perf::send(session, amount, options.mode, options.rate, &STOP, |progress| {
         if show {
             eprint!("\r{}\x1b[K", progress_line(progress));
         }
-    })?;
+    });
     if show {
         eprint!("\r\x1b[K");
     }
-    tell(options, &report)
+    Ok(report?)
 }
 
-fn tell(options: &PerfSendOptions, report: &Report) -> Result<()> {
-    if let Some(path) = &options.json {
-        write_json(path, report)?;
-    }
-    if options.json.as_deref() != Some(Path::new("-")) {
-        println!("{}", summary(report));
-    }
-    verified(report)
+/// Where the result goes; opened before the measurement, so that none is made in vain.
+enum Output {
+    Terminal,
+    File(PathBuf, File),
 }
 
-fn write_json(path: &Path, report: &Report) -> Result<()> {
-    let json = serde_json::to_string_pretty(report)? + "\n";
-    if path == Path::new("-") {
-        print!("{json}");
-        return Ok(());
+impl Output {
+    fn open(path: &Path) -> Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Terminal);
+        }
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self::File(path.to_owned(), file))
     }
-    std::fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))
+
+    fn write(&mut self, report: &Report) -> Result<()> {
+        let json = serde_json::to_string_pretty(report)? + "\n";
+        match self {
+            Self::Terminal => print!("{json}"),
+            Self::File(path, file) => {
+                file.write_all(json.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn progress_line(progress: &Progress) -> String {
@@ -179,11 +271,12 @@ fn progress_line(progress: &Progress) -> String {
     )
 }
 
-fn summary(report: &Report) -> String {
+fn summary(report: &Report, reverse: bool) -> String {
     let loss = 100.0 * report.datagrams_lost as f64 / report.datagrams.max(1) as f64;
     format!(
-        "{} over {:.2} s ({:.1} MB, {}), {:?}, loss {loss:.3} %, repaired {:.1} MB, RTT {:.2} / {:.2} / {:.2} ms, 90 % after {:.2} s, \
+        "{}{} over {:.2} s ({:.1} MB, {}), {:?}, loss {loss:.3} %, repaired {:.1} MB, RTT {:.2} / {:.2} / {:.2} ms, 90 % after {:.2} s, \
          CPU {:.2} + {:.2} s, limited by {}",
+        if reverse { "received " } else { "" },
         bits(report.goodput_bps),
         report.seconds,
         report.bytes as f64 * 1e-6,

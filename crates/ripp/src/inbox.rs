@@ -76,6 +76,12 @@ impl Inbox {
         found.written == found.length
     }
 
+    /// Everything that was claimed has been written.
+    #[must_use]
+    pub fn is_settled(&self, object: u32) -> bool {
+        self.objects.get(&object).is_none_or(|found| found.written == found.claimed.covered())
+    }
+
     /// Bytes of an object that have been written, and its length.
     #[must_use]
     pub fn progress(&self, object: u32) -> Option<(u64, u64)> {

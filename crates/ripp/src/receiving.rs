@@ -157,14 +157,15 @@ impl Receiving {
         Ok(())
     }
 
-    /// The caller has a place for the object.
-    pub fn accept(&mut self, object: u32) {
-        let Some(found) = self.objects.get_mut(&object).filter(|found| !found.accepted) else { return };
+    /// The caller has a place for the object; false if the object is no longer on offer.
+    pub fn accept(&mut self, object: u32) -> bool {
+        let Some(found) = self.objects.get_mut(&object).filter(|found| !found.accepted) else { return false };
         found.accepted = true;
         found.whole = found.length == 0;
         self.inbox.expect(object, found.length);
         self.messages.push(Message::Accept { object });
         self.tell_if_over(object);
+        true
     }
 
     /// The caller does not want the object, or can no longer take it.
@@ -188,10 +189,9 @@ impl Receiving {
 
     /// `bytes` claimed bytes have been written.
     pub fn written(&mut self, object: u32, bytes: u64) {
-        if self.inbox.written(object, bytes)
-            && let Some(found) = self.objects.get_mut(&object)
-        {
-            found.whole = true;
+        let is_whole = self.inbox.written(object, bytes);
+        if let Some(found) = self.objects.get_mut(&object).filter(|found| is_whole || found.ended) {
+            found.whole |= is_whole;
             self.tell_if_over(object);
         }
     }
@@ -239,7 +239,7 @@ impl Receiving {
         if whole {
             found.told = true;
             self.events.push(ReceiveEvent::Whole { object, blake3: found.blake3.clone() });
-        } else if found.ended && !reliable {
+        } else if found.ended && !reliable && self.inbox.is_settled(object) {
             found.told = true;
             let holes = self.inbox.holes(object);
             self.events.push(ReceiveEvent::Ended { object, holes });

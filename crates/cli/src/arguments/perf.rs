@@ -9,6 +9,9 @@ use visapult_ripp_net::{Mode, Rate, RippUrl, Transport};
 
 use super::units::{parse_bytes, parse_rate};
 
+const LEAST_TIME: Duration = Duration::from_millis(100);
+const DAY: Duration = Duration::from_secs(86_400);
+
 /// Options of `visapult perf`.
 #[derive(Debug, Args)]
 #[command(
@@ -59,7 +62,8 @@ pub(crate) struct PerfServeOptions {
 pub(crate) struct PerfSendOptions {
     /// What `perf serve` printed.
     pub(crate) url: RippUrl,
-    /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it.
+    /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it; with --reverse, the most
+    /// that the other end may send.
     #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
     pub(crate) rate: Rate,
     /// What is promised: reliable, lossy, or deadline=200ms.
@@ -69,7 +73,7 @@ pub(crate) struct PerfSendOptions {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with = "time")]
     pub(crate) bytes: Option<u64>,
     /// How long to send [default: 10s].
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) time: Option<Duration>,
     /// Lanes: UDP sockets, each with threads of its own.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
@@ -117,13 +121,22 @@ fn parse_choice(text: &str) -> Result<Rate, String> {
     if text == "auto" { Ok(Rate::Auto { most_bps: None }) } else { parse_rate(text).map(Rate::Fixed) }
 }
 
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|cause| format!("no time: {cause}; write 10s or 500ms"))?;
+    if (LEAST_TIME..=DAY).contains(&time) { Ok(time) } else { Err("a time is 100ms to 1day".to_owned()) }
+}
+
+fn parse_deadline(text: &str) -> Result<Mode, String> {
+    let time = humantime::parse_duration(text).map_err(|cause| format!("deadline: {cause}; write deadline=200ms"))?;
+    let fits = (Duration::from_millis(1)..=DAY).contains(&time);
+    if fits { Ok(Mode::Deadline(time)) } else { Err("a deadline is 1ms to 1day".to_owned()) }
+}
+
 fn parse_mode(text: &str) -> Result<Mode, String> {
     match text.split_once('=') {
         None if text == "reliable" => Ok(Mode::Reliable),
         None if text == "lossy" => Ok(Mode::Lossy),
-        Some(("deadline", time)) => {
-            humantime::parse_duration(time).map(Mode::Deadline).map_err(|cause| format!("deadline: {cause}"))
-        }
+        Some(("deadline", time)) => parse_deadline(time),
         _ => Err("expected reliable, lossy or deadline=200ms".to_owned()),
     }
 }

@@ -5,27 +5,28 @@
 
 mod content;
 mod cpu;
+mod notes;
 mod receiving;
 mod report;
 mod sending;
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use visapult_ripp::outbox::Mode;
 
 pub use receiving::receive;
-pub use report::Report;
+pub use report::{Report, RttMicros};
 pub use sending::{Progress, send};
 
-use crate::session::{Flow, MemorySink, Session, SessionError, Sink};
+use crate::session::SessionError;
 
 /// Name of the flow that is measured.
 const FLOW: &str = "perf";
-/// Name of the flow that carries word of the end, the receiver's account, and the sender's report.
-const NOTES: &str = "perf-notes";
+/// Why a session ended that its user stopped.
+const STOPPED: &str = "stopped by its user";
+/// The other side's last words take this long at most.
+const LAST_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How much is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,36 +88,7 @@ struct Account {
 }
 
 const SAMPLE: Duration = Duration::from_millis(10);
-/// Bytes of a note: an account, or a report.
-const MOST_NOTE: u64 = 64 << 20;
-const NOTES_PATIENCE: Duration = Duration::from_secs(20);
 const MOST_SAMPLES: usize = 2_000_000;
-
-/// Waits for a note of the other end.
-fn take_note<T: DeserializeOwned>(session: &Session, what: &str) -> Result<T, SessionError> {
-    let deadline = Instant::now() + NOTES_PATIENCE;
-    while Instant::now() < deadline {
-        let Some(offer) = session.next_offer(Duration::from_millis(100))? else { continue };
-        if offer.flow != NOTES || offer.length > MOST_NOTE {
-            offer.refuse("only a note is expected here");
-            continue;
-        }
-        let memory = Arc::new(MemorySink::new(offer.length as usize));
-        let incoming = offer.accept(Arc::<MemorySink>::clone(&memory));
-        incoming.wait().map_err(ended)?;
-        let mut bytes = vec![0; memory.length()];
-        memory.read_at(0, &mut bytes).map_err(ended)?;
-        return serde_json::from_slice(&bytes).map_err(ended);
-    }
-    Err(ended(format!("the other end gave no {what}")))
-}
-
-/// Gives the other end a note, in a flow of its own.
-fn give_note(flow: &Flow, name: &str, note: &impl Serialize) -> Result<(), SessionError> {
-    let bytes = serde_json::to_vec(note).map_err(ended)?;
-    flow.send(name, Arc::new(bytes))?.wait().map_err(ended)?;
-    Ok(())
-}
 
 fn ended(why: impl ToString) -> SessionError {
     SessionError::Ended(why.to_string())

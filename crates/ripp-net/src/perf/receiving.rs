@@ -5,15 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use visapult_ripp::outbox::Mode;
-
 use super::content::{Counting, PATTERN, Patterned, pattern};
-use super::{Account, FLOW, MOST_SAMPLES, NOTES, Report, SAMPLE, cpu, ended, give_note, take_note};
+use super::notes::{self, NOTES};
+use super::{Account, FLOW, LAST_PATIENCE, MOST_SAMPLES, Report, SAMPLE, STOPPED, cpu, ended};
 use crate::session::{Incoming, MemorySink, Offer, Session, SessionError, Sink};
 
 /// Objects that are received at one time at most: 256 MiB.
 const MOST_OBJECTS: usize = 64 * 64;
 const MOST_MEMORY: u64 = 300 << 20;
+/// Faults that are told one by one.
+const MOST_FAULTS: usize = 100;
+const LEAST_ROOM: usize = 64 << 10;
+/// A sender that sends nothing for this long is not waited for any longer.
+const NOTHING_PATIENCE: Duration = Duration::from_secs(20);
 
 struct Receiving {
     incoming: Incoming,
@@ -27,6 +31,7 @@ struct Receiver<'a> {
     pattern: Arc<Vec<u8>>,
     placed: Arc<AtomicU64>,
     under_way: VecDeque<Receiving>,
+    /// Bytes of room that objects under way and spare memory take.
     memory: u64,
     /// Memory that was used before, and can be used again.
     spare: Vec<Arc<Counting>>,
@@ -59,9 +64,13 @@ pub fn receive(session: &Session, stop: &AtomicBool) -> Result<Report, SessionEr
     })?;
     receiver.account.samples = samples;
     receiver.account.cpu_s = cpu::seconds() - cpu;
-    let notes = session.open_flow(NOTES, Mode::Reliable, 1)?;
-    give_note(&notes, "account", &receiver.account)?;
-    take_note(session, "report")
+    notes::give(session, "account", &receiver.account)?.wait().map_err(ended)?;
+    let report = notes::take(session, Instant::now() + LAST_PATIENCE)?;
+    let mut report: Report = report.ok_or_else(|| ended("the sending side gave no report of the measurement"))?;
+    // Whatever the other side says of it: we have seen the bytes.
+    report.faults = receiver.account.faults;
+    report.verified = report.faults.is_empty();
+    Ok(report)
 }
 
 /// Samples how much has been placed, from the first byte on.
@@ -87,12 +96,19 @@ fn sample(placed: &AtomicU64, done: &AtomicBool) -> Vec<u64> {
 
 impl Receiver<'_> {
     fn run(&mut self, stop: &AtomicBool) -> Result<(), SessionError> {
+        let mut heard = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             self.verify_what_is_over();
             let patience = Duration::from_millis(if self.under_way.is_empty() { 100 } else { 5 });
-            let Some(offer) = self.session.next_offer(patience)? else { continue };
-            if offer.flow == NOTES {
-                let end = offer.accept(Arc::new(MemorySink::new(8)));
+            let Some(offer) = self.session.next_offer(patience)? else {
+                if self.under_way.is_empty() && heard.elapsed() > NOTHING_PATIENCE {
+                    return Err(self.give_up("nothing was sent for 20 s"));
+                }
+                continue;
+            };
+            heard = Instant::now();
+            if offer.flow == NOTES && offer.length <= LEAST_ROOM as u64 {
+                let end = offer.accept(Arc::new(MemorySink::new(LEAST_ROOM)));
                 end.wait().map_err(ended)?;
                 while !self.under_way.is_empty() {
                     self.verify_first();
@@ -101,28 +117,40 @@ impl Receiver<'_> {
             }
             self.accept(offer);
         }
-        Err(ended("stopped"))
+        Err(self.give_up(STOPPED))
+    }
+
+    fn give_up(&self, why: &str) -> SessionError {
+        self.session.end_because(why);
+        ended(why)
     }
 
     fn accept(&mut self, offer: Offer) {
-        let index = offer.name.parse().ok();
-        let fits = offer.length as usize <= PATTERN
-            && self.memory + offer.length <= MOST_MEMORY
-            && self.under_way.len() < MOST_OBJECTS;
-        let Some(index) = index.filter(|_| fits && offer.flow == FLOW) else {
+        let index = offer.name.parse::<u32>().ok().filter(|_| offer.flow == FLOW && offer.length <= PATTERN as u64);
+        let room = index.and_then(|_| self.room(offer.length as usize));
+        let (Some(index), Some(sink)) = (index, room) else {
             offer.refuse("a measurement takes objects of at most 4 MiB, 300 MiB in all, in the flow `perf`");
             return;
         };
         let length = offer.length as usize;
-        self.memory += offer.length;
-        let sink = self.spare.pop().unwrap_or_else(|| {
-            let memory = MemorySink::new(PATTERN);
-            Arc::new(Counting { memory, placed: Arc::clone(&self.placed) })
-        });
-        let reliable = offer.mode == Mode::Reliable;
         let incoming = offer.accept(Arc::<Counting>::clone(&sink));
-        self.under_way.push_back(Receiving { incoming, sink, index, length });
-        let _ = reliable;
+        self.under_way.push_back(Receiving { incoming, sink, index: index as usize, length });
+    }
+
+    /// Memory for an object, used before or new; `None` if that would be too much.
+    fn room(&mut self, length: usize) -> Option<Arc<Counting>> {
+        let room = length.next_power_of_two().clamp(LEAST_ROOM, PATTERN);
+        if self.under_way.len() >= MOST_OBJECTS {
+            return None;
+        }
+        if let Some(at) = self.spare.iter().rposition(|spare| spare.memory.length() == room) {
+            return Some(self.spare.swap_remove(at));
+        }
+        while self.memory + room as u64 > MOST_MEMORY {
+            self.memory -= self.spare.pop()?.memory.length() as u64;
+        }
+        self.memory += room as u64;
+        Some(Arc::new(Counting { memory: MemorySink::new(room), placed: Arc::clone(&self.placed) }))
     }
 
     fn verify_what_is_over(&mut self) {
@@ -133,15 +161,23 @@ impl Receiver<'_> {
 
     fn verify_first(&mut self) {
         let Some(object) = self.under_way.pop_front() else { return };
-        self.memory -= object.length as u64;
         match object.incoming.wait() {
             Ok(delivery) if delivery.blake3.is_some() || self.is_right(&object, &delivery.holes) => {
                 self.account.verified += 1;
                 self.account.bytes += delivery.arrived;
                 self.spare.push(object.sink);
+                return;
             }
-            Ok(_) => self.account.faults.push(format!("object {}: wrong content", object.index)),
-            Err(cause) => self.account.faults.push(format!("object {}: {cause}", object.index)),
+            Ok(_) => self.note_fault(format!("object {}: wrong content", object.index)),
+            Err(cause) => self.note_fault(format!("object {}: {cause}", object.index)),
+        }
+        // A late datagram may still be written to it.
+        self.memory -= object.sink.memory.length() as u64;
+    }
+
+    fn note_fault(&mut self, fault: String) {
+        if self.account.faults.len() < MOST_FAULTS {
+            self.account.faults.push(fault);
         }
     }
 

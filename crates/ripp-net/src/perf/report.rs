@@ -139,13 +139,13 @@ fn placed_by(account: &Account, seconds: f64) -> u64 {
 
 fn per_100_ms(account: &Account) -> Vec<u64> {
     let every_tenth: Vec<_> = std::iter::once(0).chain(account.samples.iter().skip(10).step_by(10).copied()).collect();
-    every_tenth.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    every_tenth.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect()
 }
 
 /// When the rate over 50 ms first reached nine tenths of its median.
 fn ramp_s(account: &Account) -> f64 {
     const SPAN: usize = 5;
-    let mut rates: Vec<_> = account.samples.windows(SPAN + 1).map(|window| window[SPAN] - window[0]).collect();
+    let mut rates: Vec<_> = account.samples.windows(SPAN + 1).map(|window| window[SPAN].saturating_sub(window[0])).collect();
     let Some(reached) = ({
         let mut sorted = rates.clone();
         sorted.sort_unstable();

@@ -9,8 +9,9 @@ use visapult_ripp::outbox::Mode;
 
 use super::content::{PATTERN, Patterned, pattern};
 use super::report::Report;
-use super::{Account, Amount, FLOW, NOTES, cpu, ended, give_note, take_note};
-use crate::session::{Flow, Outgoing, Rate, Session, SessionError, Statistics};
+use super::notes;
+use super::{Account, Amount, FLOW, LAST_PATIENCE, STOPPED, cpu, ended};
+use crate::session::{Outgoing, Rate, Session, SessionError, Statistics};
 
 /// Time of the rate that is on offer ahead of what has arrived, beside two round trips.
 const AHEAD: f64 = 0.25;
@@ -18,6 +19,8 @@ const LEAST_OBJECT: usize = 64 << 10;
 /// Bytes on offer at most: what the receiving side holds in memory.
 const MOST_AHEAD: u64 = 256 << 20;
 const POLL: Duration = Duration::from_millis(5);
+/// What is under way may take this long to arrive when the user wants to stop.
+const STOP_PATIENCE: Duration = Duration::from_millis(1_000);
 
 /// What is told while it runs.
 #[derive(Clone, Debug)]
@@ -30,7 +33,7 @@ pub struct Progress {
     pub statistics: Statistics,
 }
 
-/// Sends as much as `amount` says and returns what came of it. `stop` ends it early.
+/// Sends as much as `amount` says and returns what came of it. `stop` ends it early: what is under way still arrives, if it does so soon.
 ///
 /// # Errors
 /// If the session ends before that.
@@ -46,18 +49,22 @@ pub fn send(
     let pattern = pattern();
     let cpu = cpu::seconds();
     let began = Instant::now();
-    let mut under_way: VecDeque<Outgoing> = VecDeque::new();
+    let mut under_way: VecDeque<(Outgoing, u64)> = VecDeque::new();
+    let mut stopping = None;
     let mut offered = 0_u64;
     let mut index = 0;
     let mut told = Instant::now();
     let mut most_ahead = LEAST_OBJECT as u64;
     loop {
-        let more = !stop.load(Ordering::Relaxed)
+        if stopping.is_none() && stop.load(Ordering::Relaxed) {
+            stopping = Some(Instant::now() + STOP_PATIENCE);
+        }
+        let more = stopping.is_none()
             && match amount {
                 Amount::Bytes(bytes) => offered < bytes,
                 Amount::Time(time) => began.elapsed() < time,
             };
-        while under_way.front().is_some_and(Outgoing::is_over) {
+        while under_way.front().is_some_and(|(first, _)| first.is_over()) {
             under_way.pop_front();
         }
         if !more && under_way.is_empty() {
@@ -66,13 +73,19 @@ pub fn send(
         if !session.is_alive() {
             return Err(ended(session.why_ended().unwrap_or_default()));
         }
+        if stopping.is_some_and(|until| Instant::now() > until) {
+            session.end_because(STOPPED);
+            return Err(ended(STOPPED));
+        }
         let statistics = session.statistics();
         most_ahead = most_ahead.max(bytes_ahead(&statistics));
         let length = object_length(most_ahead, amount, offered);
-        let ahead = offered - statistics.sent().arrived_bytes.min(offered);
+        // What was lost for good is no longer ahead, though it never arrives.
+        let pending: u64 = under_way.iter().map(|(_, length)| length).sum();
+        let ahead = pending.min(offered - statistics.sent().arrived_bytes.min(offered));
         if more && ahead + length as u64 <= most_ahead.max(2 * length as u64) && under_way.len() < 4096 {
             let source = Patterned { pattern: Arc::clone(&pattern), index, length };
-            under_way.push_back(flow.send(&index.to_string(), Arc::new(source))?);
+            under_way.push_back((flow.send(&index.to_string(), Arc::new(source))?, length as u64));
             offered += length as u64;
             index += 1;
             continue;
@@ -85,7 +98,7 @@ pub fn send(
     }
     let seconds = began.elapsed();
     let statistics = session.statistics();
-    let (notes, account) = settle(session)?;
+    let account = settle(session, stopping)?;
     let asked = match amount {
         Amount::Time(time) => Some(time),
         Amount::Bytes(_) => None,
@@ -93,7 +106,7 @@ pub fn send(
     let lanes = session.statistics().lanes.len();
     let cpu_s = cpu::seconds() - cpu;
     let report = Report::new(session, &statistics, &account, seconds, asked, rate, cpu_s, lanes);
-    give_note(&notes, "report", &report)?;
+    notes::give(session, "report", &report)?.wait().map_err(ended)?;
     Ok(report)
 }
 
@@ -113,8 +126,14 @@ fn object_length(most_ahead: u64, amount: Amount, offered: u64) -> usize {
 }
 
 /// Tells the receiving side that this was all, and takes its account.
-fn settle(session: &Session) -> Result<(Flow, Account), SessionError> {
-    let notes = session.open_flow(NOTES, Mode::Reliable, 1)?;
-    give_note(&notes, "end", &"end")?;
-    Ok((notes, take_note(session, "account of what arrived")?))
+fn settle(session: &Session, until: Option<Instant>) -> Result<Account, SessionError> {
+    let end = notes::give(session, "end", &"end")?;
+    let deadline = until.unwrap_or_else(|| Instant::now() + LAST_PATIENCE);
+    let account = notes::take(session, deadline)?;
+    end.wait().map_err(ended)?;
+    account.ok_or_else(|| {
+        let why = if until.is_some() { STOPPED } else { "the receiving side gave no account of what arrived" };
+        session.end_because(why);
+        ended(why)
+    })
 }

@@ -13,6 +13,8 @@ const ALIVE_EVERY: Duration = Duration::from_secs(1);
 /// A peer that gives no sign of life for this long is gone. Being stopped for five seconds is survived.
 const GONE_AFTER: Duration = Duration::from_secs(9);
 const TICK: Duration = Duration::from_millis(200);
+/// While messages wait for the control channel to have room.
+const BACKLOG_TICK: Duration = Duration::from_millis(5);
 
 /// No datagram for this long on any lane, while the other end is there: they do not come through any more.
 const SILENT_AFTER: Duration = Duration::from_millis(2_500);
@@ -37,7 +39,11 @@ pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &R
     let mut heard = Instant::now();
     while !shared.is_over() {
         let asked = Instant::now();
-        match receiver.recv_timeout(TICK) {
+        let waits = shared.work_off().unwrap_or_else(|why| {
+            shared.end(Some(why));
+            false
+        });
+        match receiver.recv_timeout(if waits { BACKLOG_TICK } else { TICK }) {
             Some(ControlEvent::Message(bytes)) => {
                 heard = Instant::now();
                 if let Err(why) = on_message(shared, &bytes) {
@@ -65,11 +71,17 @@ fn closed(reason: &CloseReason) -> String {
     format!("the control connection ended: {reason}")
 }
 
+/// What another computer says, fit for a terminal and a log.
+pub(super) fn printable(said: &str) -> String {
+    const MOST: usize = 500;
+    said.chars().take(MOST).map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
+}
+
 /// Hands on a message; the error says why the session ends, with nothing to say when it ends in peace.
 fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> {
     let message = Message::from_bytes(bytes).map_err(|cause| Some(cause.to_string()))?;
     match message {
-        Message::Bye { why } => Err((!why.is_empty()).then(|| format!("the peer ended the session: {why}"))),
+        Message::Bye { why } => Err((!why.is_empty()).then(|| format!("the other end ended the session: {}", printable(&why)))),
         Message::Accept { .. } | Message::Refuse { .. } | Message::Done { .. } => {
             let mut out = shared.out();
             out.sending.on_message(&message).map_err(|cause| Some(cause.to_string()))?;

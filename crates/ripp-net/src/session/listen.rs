@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -135,8 +135,7 @@ impl Door {
             let spawned = thread::Builder::new().name("ripp-handshake".to_owned()).spawn(move || {
                 let peer = link.peer_addr();
                 match door.handshake(link) {
-                    // A full queue means that nobody takes sessions: the dialler sees the session end.
-                    Ok(Some(session)) => drop(door.queue.try_send(session)),
+                    Ok(Some(session)) => door.hand_over(session),
                     Ok(None) => {}
                     Err(cause) => tracing::info!("no session with {peer}: {cause}"),
                 }
@@ -145,6 +144,12 @@ impl Door {
             if spawned.is_err() {
                 self.busy.fetch_sub(1, Ordering::Relaxed);
             }
+        }
+    }
+
+    fn hand_over(&self, session: Session) {
+        if let Err(TrySendError::Full(session) | TrySendError::Disconnected(session)) = self.queue.try_send(session) {
+            session.end_because("busy: the listening program takes no more sessions at present; try again later");
         }
     }
 

@@ -125,6 +125,11 @@ impl Session {
         statistics::gather(&self.shared)
     }
 
+    /// Ends the session and tells the other end why; what is under way fails with that.
+    pub fn end_because(&self, why: &str) {
+        self.shared.end(Some(why));
+    }
+
     /// Ends the session; what is under way fails.
     pub fn close(mut self) {
         self.end();

@@ -2,6 +2,7 @@
 
 use std::cell::UnsafeCell;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use thiserror::Error;
@@ -197,7 +198,7 @@ impl Outgoing {
     }
 }
 
-/// An object that the other end would like to send.
+/// An object that the other end would like to send. Dropping it refuses the object.
 #[derive(Debug)]
 pub struct Offer {
     pub(super) shared: Arc<Shared>,
@@ -210,20 +211,55 @@ pub struct Offer {
     pub length: u64,
     /// What its flow promises.
     pub mode: Mode,
+    #[expect(dead_code, reason = "given back when the offer is dropped")]
+    pub(super) room: Room,
+    pub(super) answered: bool,
+}
+
+/// Memory that an offer takes of what all may take.
+#[derive(Debug)]
+pub(super) struct Room {
+    taken: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Room {
+    /// Takes `bytes` of `most`; `None` if they are not left.
+    pub(super) fn take(taken: &Arc<AtomicUsize>, bytes: usize, most: usize) -> Option<Self> {
+        let before = taken.fetch_add(bytes, Ordering::Relaxed);
+        let room = Self { taken: Arc::clone(taken), bytes };
+        (before + bytes <= most).then_some(room)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 impl Offer {
     /// Accepts the object into `sink`, which has room for its length.
     #[must_use]
-    pub fn accept(self, sink: Arc<dyn Sink>) -> Incoming {
+    pub fn accept(mut self, sink: Arc<dyn Sink>) -> Incoming {
+        self.answered = true;
         let outcome = Arc::new(Outcome::default());
         self.shared.accept(self.object, self.length, sink, Arc::clone(&outcome));
-        Incoming { shared: self.shared, object: self.object, length: self.length, outcome }
+        Incoming { shared: Arc::clone(&self.shared), object: self.object, length: self.length, outcome }
     }
 
     /// Refuses the object.
-    pub fn refuse(self, why: &str) {
+    pub fn refuse(mut self, why: &str) {
+        self.answered = true;
         self.shared.refuse(self.object, why);
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.shared.refuse(self.object, "the receiving program does not want the object");
+        }
     }
 }
 

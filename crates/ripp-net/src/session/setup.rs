@@ -116,8 +116,10 @@ impl Running {
 pub(super) fn next_message(receiver: &ControlReceiver, peer: &str, deadline: Instant) -> Result<Message, SessionError> {
     match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
         Some(ControlEvent::Message(bytes)) => match Message::from_bytes(&bytes) {
-            Ok(Message::Rejected { why }) => Err(SessionError::Refused { peer: peer.to_owned(), why }),
-            Ok(Message::Bye { why }) => Err(SessionError::Ended(why)),
+            Ok(Message::Rejected { why }) => {
+                Err(SessionError::Refused { peer: peer.to_owned(), why: control_loop::printable(&why) })
+            }
+            Ok(Message::Bye { why }) => Err(SessionError::Ended(control_loop::printable(&why))),
             Ok(message) => Ok(message),
             Err(cause) => Err(SessionError::message(&peer, &cause)),
         },

@@ -2,10 +2,10 @@
 //!
 //! Lock order: `out` and `incoming` are never held together. Messages are queued under the lock that made them, so that they leave in order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{SendError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,9 +19,15 @@ use visapult_ripp::time::Time;
 use super::Options;
 use super::digest::Job;
 use super::lane::LaneLink;
-use super::objects::{Delivery, ObjectError, Offer, Outcome, Sink, Source};
+use super::objects::{Delivery, ObjectError, Offer, Outcome, Room, Sink, Source};
 use super::stream::{Pace, StreamOut, Streams};
-use crate::control::ControlSender;
+use crate::control::{ControlError, ControlSender};
+
+/// Bytes of messages that wait for the other end to take some; a peer that lets more gather is not served.
+const MOST_BACKLOG: usize = 64 << 20;
+/// Bytes of names that wait in offers which the program has not looked at.
+const MOST_OFFERED: usize = 32 << 20;
+const OFFER_BYTES: usize = 256;
 
 /// The sending end: objects, and what each lane is at.
 pub(super) struct Out {
@@ -59,7 +65,9 @@ pub(super) struct Shared {
     origin: Instant,
     out: Mutex<Out>,
     incoming: Mutex<In>,
-    pub(super) control: ControlSender,
+    control: ControlSender,
+    backlog: Mutex<Backlog>,
+    offered: Arc<AtomicUsize>,
     pub(super) links: Vec<Arc<LaneLink>>,
     pub(super) streams: Streams,
     /// Greatest rate to receive at; 0 sets no limit.
@@ -71,6 +79,13 @@ pub(super) struct Shared {
     opening: Condvar,
     over: AtomicBool,
     why: Mutex<Option<String>>,
+}
+
+/// Messages that the control channel has no room for yet, in order.
+#[derive(Default)]
+struct Backlog {
+    messages: VecDeque<Vec<u8>>,
+    bytes: usize,
 }
 
 impl fmt::Debug for Shared {
@@ -102,6 +117,8 @@ impl Shared {
             out: Mutex::new(out),
             incoming: Mutex::new(In { receiving: Receiving::default(), places: HashMap::new() }),
             control,
+            backlog: Mutex::default(),
+            offered: Arc::default(),
             links,
             streams: Streams::default(),
             most_receive_bps: options.most_receive_bps,
@@ -180,10 +197,41 @@ impl Shared {
         *lock(&self.jobs) = std::sync::mpsc::channel().0;
     }
 
+    /// Sends a message; where the control channel is full it waits its turn.
     pub(super) fn message(&self, message: &Message) {
-        if self.control.send(&message.to_bytes()).is_err() {
-            self.over_by_control();
+        let bytes = message.to_bytes();
+        let mut backlog = lock(&self.backlog);
+        if backlog.messages.is_empty() {
+            match self.control.send(&bytes) {
+                Ok(()) => return,
+                Err(ControlError::BackedUp) => {}
+                Err(_) => return self.over_by_control(),
+            }
         }
+        // The control loop ends a session whose backlog is full; until then nothing more is kept.
+        if backlog.bytes < MOST_BACKLOG {
+            backlog.bytes += bytes.len();
+            backlog.messages.push_back(bytes);
+        }
+    }
+
+    /// Sends what waits, as far as there is room; true if something still waits.
+    ///
+    /// # Errors
+    /// If the other end has not taken messages for so long that too many wait.
+    pub(super) fn work_off(&self) -> Result<bool, &'static str> {
+        let mut backlog = lock(&self.backlog);
+        if backlog.bytes >= MOST_BACKLOG {
+            return Err("the other end does not take our messages");
+        }
+        while let Some(first) = backlog.messages.front() {
+            if self.control.send(first).is_err() {
+                return Ok(true);
+            }
+            backlog.bytes -= first.len();
+            backlog.messages.pop_front();
+        }
+        Ok(false)
     }
 
     fn over_by_control(&self) {
@@ -228,8 +276,17 @@ impl Shared {
         for event in incoming.receiving.take_events() {
             match event {
                 ReceiveEvent::Offered { object, flow, name, length, mode } => {
-                    let offer = Offer { shared: Arc::clone(self), object, flow, name, length, mode };
-                    let _ = lock(&self.offers).send(offer);
+                    let Some(room) = Room::take(&self.offered, OFFER_BYTES + flow.len() + name.len(), MOST_OFFERED)
+                    else {
+                        incoming.receiving.refuse(object, "too many objects are on offer that nobody has looked at");
+                        continue;
+                    };
+                    let shared = Arc::clone(self);
+                    let offer = Offer { shared, object, flow, name, length, mode, room, answered: false };
+                    if let Err(SendError(mut offer)) = lock(&self.offers).send(offer) {
+                        // The session is over, and we hold the lock that a refusal takes.
+                        offer.answered = true;
+                    }
                 }
                 ReceiveEvent::Whole { object, blake3 } => self.on_whole(incoming, object, blake3),
                 ReceiveEvent::Ended { object, holes } => {
@@ -276,8 +333,11 @@ impl Shared {
             outcome.set(Err(ObjectError { why }));
             return;
         }
+        if !incoming.receiving.accept(object) {
+            outcome.set(Err(ObjectError { why: "cancelled by the sender before it was accepted".to_owned() }));
+            return;
+        }
         incoming.places.insert(object, Place { sink, length, outcome });
-        incoming.receiving.accept(object);
         self.pump_in(&mut incoming);
     }
 

@@ -1,0 +1,198 @@
+//! Sessions over loopback on bad days: sources and sinks that fail, ends that give up, programs that do not look.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{
+    Failing, PATIENCE, Slow, assert_works, bytes_of, content, dial, eventually, listener, next_offer, self_signed,
+    sessions,
+};
+use visapult_ripp_net::{
+    Listener, ListenerOptions, MemorySink, Mode, Options, Rate, Session, SessionError, Token, Trust,
+};
+
+const LENGTH: usize = 4 << 20;
+
+#[test]
+fn a_sink_that_fails_is_told_to_both_ends_and_the_session_goes_on() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
+    let incoming = next_offer(&right).accept(Arc::new(Failing::new(LENGTH, 1 << 20)));
+    assert!(incoming.wait().unwrap_err().why.contains("the disk is full"));
+    let told = outgoing.wait().unwrap_err().why;
+    assert!(told.contains("receiver") && told.contains("the disk is full"), "{told}");
+    assert_works(&left, &right);
+}
+
+#[test]
+fn a_source_that_fails_is_told_to_both_ends_and_the_session_goes_on() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(Failing::new(LENGTH, 1 << 20))).unwrap();
+    let incoming = next_offer(&right).accept(Arc::new(MemorySink::new(LENGTH)));
+    assert!(outgoing.wait().unwrap_err().why.contains("the disk is full"));
+    let told = incoming.wait().unwrap_err().why;
+    assert!(told.contains("sender") && told.contains("the disk is full"), "{told}");
+    assert_works(&left, &right);
+}
+
+#[test]
+fn a_sink_slower_than_the_link_gets_every_byte_right() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let sent = content(LENGTH / 2);
+    let outgoing = flow.send("object", Arc::new(sent.clone())).unwrap();
+    let sink = Arc::new(Slow::new(sent.len(), Duration::from_millis(1)));
+    let incoming = next_offer(&right).accept(Arc::<Slow>::clone(&sink));
+    assert_eq!(incoming.wait().unwrap().arrived, sent.len() as u64);
+    outgoing.wait().unwrap();
+    assert!(bytes_of(&sink.sink) == sent, "wrong bytes");
+}
+
+#[test]
+fn a_receiver_without_memory_refuses_and_says_so() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
+    next_offer(&right).refuse("no memory for 4 MiB");
+    assert_eq!(outgoing.wait().unwrap_err().why, "no memory for 4 MiB");
+    assert_works(&left, &right);
+}
+
+#[test]
+fn the_sender_may_take_an_object_back() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
+    let incoming = next_offer(&right).accept(Arc::new(Slow::new(LENGTH, Duration::from_millis(1))));
+    eventually("the first byte", || incoming.arrived() > 0);
+    outgoing.cancel();
+    assert!(outgoing.wait().unwrap_err().why.contains("cancelled by the sender"));
+    assert!(incoming.wait().unwrap_err().why.contains("cancelled by the sender"));
+    assert_works(&left, &right);
+}
+
+#[test]
+fn the_receiver_may_give_an_object_up() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
+    let incoming = next_offer(&right).accept(Arc::new(Slow::new(LENGTH, Duration::from_millis(1))));
+    eventually("the first byte", || incoming.arrived() > 0);
+    incoming.cancel();
+    assert!(incoming.wait().unwrap_err().why.contains("cancelled by the receiver"));
+    assert!(outgoing.wait().unwrap_err().why.contains("cancelled by the receiver"));
+    assert_works(&left, &right);
+}
+
+#[test]
+fn an_object_that_nobody_accepts_waits_and_may_be_taken_back() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("ignored", Mode::Reliable, 1).unwrap();
+    let ignored = flow.send("object", Arc::new(content(LENGTH))).unwrap();
+    let offer = next_offer(&right);
+    assert_works(&left, &right);
+    assert!(!ignored.is_over());
+    ignored.cancel();
+    assert!(ignored.wait().unwrap_err().why.contains("cancelled"));
+    // Too late, and told so.
+    let late = offer.accept(Arc::new(MemorySink::new(LENGTH)));
+    assert!(late.wait().unwrap_err().why.contains("cancelled"), "the sender took it back");
+}
+
+#[test]
+fn an_offer_that_is_dropped_is_refused() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
+    drop(next_offer(&right));
+    assert!(outgoing.wait().is_err());
+    assert_works(&left, &right);
+}
+
+#[test]
+fn an_end_that_goes_away_says_why() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
+    let offer = next_offer(&right);
+    right.end_because("the building is on fire");
+    assert!(outgoing.wait().unwrap_err().why.contains("the building is on fire"));
+    assert!(matches!(left.next_offer(PATIENCE), Err(SessionError::Ended(why)) if why.contains("on fire")));
+    assert!(matches!(flow.send("late", Arc::new(vec![1])), Err(SessionError::Ended(_))));
+    assert!(offer.accept(Arc::new(MemorySink::new(LENGTH))).wait().is_err());
+}
+
+#[test]
+fn thousands_of_small_objects_at_once_all_arrive() {
+    const OBJECTS: usize = 5_000;
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let sent: Vec<_> =
+        (0..OBJECTS).map(|i| flow.send(&i.to_string(), Arc::new(i.to_be_bytes().to_vec())).unwrap()).collect();
+    let accept = |_| {
+        let sink = Arc::new(MemorySink::new(8));
+        let offer = next_offer(&right);
+        (offer.name.parse::<usize>().unwrap(), offer.accept(Arc::<MemorySink>::clone(&sink)), sink)
+    };
+    let received: Vec<_> = (0..OBJECTS).map(accept).collect();
+    for (index, incoming, sink) in received {
+        assert_eq!(incoming.wait().unwrap().arrived, 8);
+        assert_eq!(bytes_of(&sink), index.to_be_bytes());
+    }
+    sent.iter().for_each(|outgoing| assert!(outgoing.wait().is_ok()));
+}
+
+#[test]
+fn names_are_not_shown_on_a_terminal_as_they_come() {
+    let (left, right) = sessions();
+    right.end_because("\u{1b}[2J\u{7}gone");
+    let Err(SessionError::Ended(why)) = left.next_offer(PATIENCE) else { panic!("the session goes on") };
+    assert!(!why.contains('\u{1b}') && !why.contains('\u{7}') && why.contains("gone"), "{why:?}");
+}
+
+#[test]
+fn a_wrong_token_is_refused_with_what_to_do() {
+    let (_listener, mut url) = listener();
+    url.token = Some(Token::fresh().unwrap());
+    let refused = Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &Options::default()).unwrap_err();
+    let told = refused.to_string();
+    assert!(told.contains("token") && told.contains("whole URL"), "{told}");
+}
+
+#[test]
+fn a_listener_that_takes_nobody_turns_the_surplus_away() {
+    let (listener, url) = listener();
+    let held: Vec<_> = (0..24).map(|_| dial(&url)).collect();
+    eventually("an end", || held.iter().any(|session| !session.is_alive()));
+    let away = held.iter().find(|session| !session.is_alive()).unwrap();
+    assert!(away.why_ended().is_some_and(|why| why.contains("busy")), "{:?}", away.why_ended());
+    drop(listener);
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let (first, _) = listener();
+    let options = ListenerOptions { identity: Some(self_signed()), token: None, session: Options::default() };
+    let told = Listener::bind(first.local_addr(), options).unwrap_err().to_string();
+    assert!(told.contains(&first.local_addr().to_string()) && told.contains("choose another port"), "{told}");
+}
+
+#[test]
+fn a_rate_of_next_to_nothing_still_moves_things() {
+    let (listener, url) = listener();
+    let options = Options { rate: Rate::Fixed(300_000), ..Options::default() };
+    let left = Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &options).unwrap();
+    let right = listener.accept(PATIENCE).unwrap().unwrap();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(content(20_000))).unwrap();
+    let sink = Arc::new(MemorySink::new(20_000));
+    next_offer(&right).accept(Arc::<MemorySink>::clone(&sink)).wait().unwrap();
+    outgoing.wait().unwrap();
+    assert_eq!(bytes_of(&sink), content(20_000));
+}

@@ -1,0 +1,175 @@
+"""`visapult perf` on loopback: what is measured, and one clear line for whatever is wrong. Needs no rights."""
+
+import json
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import VISAPULT
+from test_bad_input import assert_one_clear_line
+from wan import Process
+
+PERF = [str(VISAPULT), "perf"]
+SOON = 10.0
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[Process, str]]:
+    server = Process([*PERF, "serve", "--bind", "127.0.0.1:0"])
+    try:
+        yield server, server.read_line()
+    finally:
+        server.stop()
+
+
+def send(url: str, *options: object) -> Process:
+    return Process([*PERF, "send", url, *map(str, options)])
+
+
+def assert_refused(url: str, *needles: str) -> None:
+    ended = send(url, "--bytes", "1MB").end(SOON)
+    assert ended.code == 1, ended
+    assert_one_clear_line(ended.stderr, *needles)
+
+
+def test_what_arrives_is_counted_and_verified(served: tuple[Process, str], tmp_path: Path) -> None:
+    ended = send(served[1], "--bytes", "32MiB", "--json", tmp_path / "result.json").end()
+    assert ended.code == 0, ended
+    report = json.loads((tmp_path / "result.json").read_text())
+    assert report["verified"]
+    assert report["bytes"] == 32 << 20
+    assert report["wire_bytes"] > report["bytes"]
+    assert {"min", "median", "p99"} == set(report["rtt_us"])
+
+
+def test_a_time_is_kept(served: tuple[Process, str]) -> None:
+    ended = send(served[1], "--rate", "200M", "--time", "1s", "--json", "-").end()
+    assert ended.code == 0, ended
+    report = json.loads(ended.stdout)
+    assert report["verified"]
+    # Sent for one second at this rate: the amount is arithmetic, whatever the machine's speed.
+    assert 0 < report["wire_bytes"] <= 1.2 * 200e6 / 8 * report["seconds"]
+
+
+def test_the_other_end_sends(served: tuple[Process, str], tmp_path: Path) -> None:
+    ended = send(served[1], "--reverse", "--bytes", "8MiB", "--json", tmp_path / "result.json").end()
+    assert ended.code == 0, ended
+    assert ended.stdout.startswith("received ")
+    report = json.loads((tmp_path / "result.json").read_text())
+    assert (report["bytes"], report["verified"]) == (8 << 20, True)
+
+
+def test_a_wrong_token_is_refused(served: tuple[Process, str]) -> None:
+    token = served[1].removeprefix("ripp://").split("@")[0]
+    assert_refused(served[1].replace(token, "A" * len(token)), "token", "whole URL")
+
+
+def test_a_wrong_fingerprint_is_found_out(served: tuple[Process, str]) -> None:
+    before, fingerprint = served[1].split("#")
+    other = ("A" if fingerprint[0] != "A" else "B") + fingerprint[1:]
+    assert_refused(f"{before}#{other}", "certificate", "expected")
+
+
+def test_a_url_without_its_fingerprint_is_not_believed(served: tuple[Process, str]) -> None:
+    assert_refused(served[1].split("#")[0], "certificate")
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    assert_refused(f"ripp://{'A' * 22}@127.0.0.1:{port}/perf#{'A' * 43}", "cannot connect", str(port))
+
+
+def test_somebody_else_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(SOON)
+        url = f"ripp://{'A' * 22}@127.0.0.1:{other.getsockname()[1]}/perf#{'A' * 43}"
+        sender = send(url)
+        connection, _ = other.accept()
+        connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+        ended = sender.end(SOON)
+        connection.close()
+    assert ended.code == 1
+    assert_one_clear_line(ended.stderr, "TLS")
+
+
+def test_a_name_that_means_nothing() -> None:
+    assert_refused(f"ripp://{'A' * 22}@no-such-host.invalid:7410/perf#{'A' * 43}", "no-such-host.invalid", "name")
+
+
+def test_a_port_in_use(served: tuple[Process, str]) -> None:
+    address = served[1].split("@")[1].split("/")[0]
+    ended = Process([*PERF, "serve", "--bind", address]).end(SOON)
+    assert ended.code == 1
+    assert_one_clear_line(ended.stderr, address, "choose another port")
+
+
+def test_a_second_measurement_is_told_to_wait(served: tuple[Process, str]) -> None:
+    first = send(served[1], "--time", "30s", "--rate", "10M")
+    try:
+        # Once the first one's bytes come, it is the server's; until then there may be room for another.
+        others = [send(served[1], "--bytes", "1kB").end(SOON) for _ in range(5)]
+        refused = [ended for ended in others if ended.code != 0]
+        assert refused
+        for ended in refused:
+            assert_one_clear_line(ended.stderr, "busy", "again")
+    finally:
+        first.stop()
+
+
+def test_unprotected_only_on_loopback() -> None:
+    ended = Process([*PERF, "serve", "--insecure", "--bind", "0.0.0.0:0"]).end(SOON)
+    assert ended.code == 1
+    assert_one_clear_line(ended.stderr, "loopback")
+
+
+def test_unprotected_on_loopback_works() -> None:
+    server = Process([*PERF, "serve", "--insecure", "--bind", "127.0.0.1:0", "--once"])
+    assert send(server.read_line(), "--bytes", "1MB").end().code == 0
+    assert server.end(SOON).code == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_waits_can_be_stopped(served: tuple[Process, str], number: int) -> None:
+    served[0].signal(number)
+    ended = served[0].end(5)
+    assert (ended.code, ended.stderr) == (0, "")
+
+
+URL = f"ripp://{'A' * 22}@127.0.0.1:1/perf#{'A' * 43}"
+
+
+@pytest.mark.parametrize(
+    ("words", "needle"),
+    [
+        (["send"], "URL"),
+        (["send", "http://example.org/"], "ripp://"),
+        (["send", "ripp://127.0.0.1:99999/"], "port"),
+        (["send", URL, "--rate", "fast"], "rate"),
+        (["send", URL, "--rate", "0"], "rate"),
+        (["send", URL, "--bytes", "0"], "bytes"),
+        (["send", URL, "--bytes=-1"], "bytes"),
+        (["send", URL, "--bytes", "9999999999TB"], "bytes"),
+        (["send", URL, "--bytes", "1MB", "--time", "1s"], "--time"),
+        (["send", URL, "--time", "0s"], "time"),
+        (["send", URL, "--time", "soon"], "time"),
+        (["send", URL, "--lanes", "0"], "lanes"),
+        (["send", URL, "--lanes", "65"], "lanes"),
+        (["send", URL, "--mtu", "500"], "mtu"),
+        (["send", URL, "--mode", "careful"], "mode"),
+        (["send", URL, "--mode", "deadline=0s"], "deadline"),
+        (["send", URL, "--mode", "deadline=48h"], "deadline"),
+        (["send", URL, "--json", "/no/such/folder/result.json"], "/no/such/folder"),
+        (["serve", "--bind", "here"], "bind"),
+        (["serve", "--bind", "192.0.2.1:0"], "192.0.2.1"),
+    ],
+)
+def test_command_lines_that_do_not_fit(words: list[str], needle: str) -> None:
+    ended = Process([*PERF, *words]).end(SOON)
+    assert ended.code in (1, 2), ended
+    told = [line for line in ended.stderr.splitlines() if line.startswith(("error: ", "visapult: "))]
+    assert len(told) == 1, ended.stderr
+    assert needle in ended.stderr

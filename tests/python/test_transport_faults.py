@@ -1,0 +1,384 @@
+"""Bad days on a wide-area link: each ends in continuation or in one clear error, and no byte is ever wrong.
+
+The scenarios mostly wait, so several are played at a time, each on a link of its own.
+"""
+
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from wan import Ended, Link, Measured, Process, link, measure, pause, unable
+
+Scenario = Callable[[], None]
+SCENARIOS: dict[str, Scenario] = {}
+AT_ONCE = 4
+#: What a program may take to see that the other end, or the way to it, is gone.
+SOON = 10.0
+PATH = "--rate 40M --rtt 20ms"
+
+
+def scenario(play: Scenario) -> Scenario:
+    SCENARIOS[play.__name__.strip("_")] = play
+    return play
+
+
+@pytest.fixture(scope="module")
+def played(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[None]]]:
+    """The scenarios that were asked for, under way."""
+    asked = [item.callspec.params["name"] for item in request.session.items if item.path == request.path]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {name: pool.submit(SCENARIOS[name]) for name in asked}
+        pool.shutdown(cancel_futures=True)
+
+
+def assert_whole(measured: Measured, count: int | None = None) -> None:
+    """Both ends are content, and every byte was right."""
+    assert measured.sender.code == 0, measured.sender
+    assert measured.server.code == 0, measured.server
+    assert not measured.sender.problems
+    assert not measured.server.problems
+    assert measured.report["verified"]
+    assert measured.report["bytes"] > 0
+    if count is not None:
+        assert measured.report["bytes"] == count
+    assert "verified" in measured.server.stdout
+
+
+def assert_received(receiver: Ended, server: Ended, count: int) -> None:
+    """The dialler received, and the server knows that every byte was right."""
+    for ended in (receiver, server):
+        assert (ended.code, ended.problems) == (0, []), ended
+    assert f"sent {count} bytes, verified" in server.stdout
+
+
+def assert_one_error(ended: Ended, *needles: str) -> None:
+    assert ended.code not in (0, 101), ended
+    assert len(ended.problems) == 1, ended.stderr
+    assert "panicked" not in ended.stderr
+    for needle in needles:
+        assert needle in ended.problems[0]
+
+
+def assert_told(ended: Ended) -> None:
+    """Whole, or one clear error in time."""
+    if ended.code != 0:
+        assert_one_error(ended)
+
+
+MANGLED = f"{PATH} --loss 5% --reorder 2% --duplicate 1% --jitter 2ms"
+
+
+@scenario
+def loss_reordering_duplicates_and_jitter() -> None:
+    assert_whole(measure(MANGLED, "--rate", "30M", "--bytes", "4MB"), 4_000_000)
+
+
+@scenario
+def loss_reordering_duplicates_and_jitter_at_a_rate_of_its_own() -> None:
+    assert_whole(measure(MANGLED, "--bytes", "4MB"), 4_000_000)
+
+
+@scenario
+def loss_in_long_bursts() -> None:
+    assert_whole(measure(f"{PATH} --loss 2% --burst 50", "--bytes", "4MB"), 4_000_000)
+
+
+@scenario
+def a_queue_that_is_much_too_short() -> None:
+    assert_whole(measure(f"{PATH} --queue 1ms", "--bytes", "8MB"), 8_000_000)
+
+
+@scenario
+def a_rate_fixed_at_twice_what_the_link_carries() -> None:
+    assert_whole(measure(PATH, "--rate", "80M", "--bytes", "8MB"), 8_000_000)
+
+
+@scenario
+def lossy_under_loss() -> None:
+    measured = measure(f"{PATH} --loss 5%", "--mode", "lossy", "--rate", "20M", "--time", "2s")
+    assert_whole(measured)
+    assert measured.report["bytes_retransmitted"] == 0
+
+
+@scenario
+def what_is_lost_for_good_does_not_hold_up_the_rest() -> None:
+    measured = measure(f"{PATH} --loss 20%", "--mode", "lossy", "--rate", "10M", "--time", "5s")
+    assert_whole(measured)
+    # A fixed rate for a given time is an amount: it is all sent, however much of it is lost.
+    assert measured.report["wire_bytes"] > 0.6 * 10e6 / 8 * 5
+
+
+@scenario
+def a_deadline_under_loss() -> None:
+    assert_whole(measure(f"{PATH} --loss 5%", "--mode", "deadline=200ms", "--rate", "20M", "--time", "2s"))
+
+
+@scenario
+def a_deadline_shorter_than_the_way() -> None:
+    measured = measure("--rate 40M --rtt 200ms", "--mode", "deadline=50ms", "--rate", "20M", "--time", "1s")
+    assert_one_error(measured.sender, "nothing arrived", "deadline")
+
+
+@scenario
+def reverse_with_loss() -> None:
+    with link(*f"{PATH} --loss 2%".split()) as up:
+        server, url = up.serve("--once")
+        receiver = up.send(url, "--reverse", "--bytes", "4MB").end()
+        assert_received(receiver, server.end(SOON), 4_000_000)
+
+
+@scenario
+def small_packets_of_1280_bytes() -> None:
+    measured = measure(PATH, "--mtu", "1280", "--bytes", "4MB")
+    assert_whole(measured, 4_000_000)
+    assert measured.report["datagram"] <= 1252
+
+
+@scenario
+def four_lanes() -> None:
+    measured = measure(f"{PATH} --loss 1%", "--lanes", "4", "--bytes", "4MB")
+    assert_whole(measured, 4_000_000)
+    assert measured.report["lanes"] == 4
+
+
+@scenario
+def a_path_that_swallows_large_packets() -> None:
+    measured = measure(f"{PATH} --mtu-hole 1400", "--bytes", "4MB")
+    assert_whole(measured, 4_000_000)
+    assert measured.report["datagram"] <= 1372
+
+
+def _change(change: str) -> Callable[[Link, Process, Process], None]:
+    return lambda up, _server, _sender: up.set(*change.split())
+
+
+def _for_a_while(change: str, back: str, seconds: float) -> Callable[[Link, Process, Process], None]:
+    def during(up: Link, _server: Process, _sender: Process) -> None:
+        up.set(*change.split())
+        pause(seconds)
+        up.set(*back.split())
+
+    return during
+
+
+@scenario
+def a_path_that_begins_to_swallow_large_packets() -> None:
+    measured = measure(PATH, "--bytes", "8MB", during=_change("--mtu-hole 1300"))
+    assert_whole(measured, 8_000_000)
+
+
+@scenario
+def a_rate_that_falls_to_a_quarter() -> None:
+    assert_whole(measure(PATH, "--bytes", "8MB", during=_change("--rate 10M")), 8_000_000)
+
+
+@scenario
+def a_way_that_becomes_longer() -> None:
+    assert_whole(measure(PATH, "--bytes", "8MB", during=_change("--rtt 200ms")), 8_000_000)
+
+
+@scenario
+def a_link_that_is_down_for_three_seconds() -> None:
+    during = _for_a_while("--block all", "--block none", 3)
+    assert_whole(measure(PATH, "--bytes", "8MB", during=during), 8_000_000)
+
+
+@scenario
+def no_reports_for_two_seconds() -> None:
+    during = _for_a_while("--to-left block=udp", "--to-left block=none", 2)
+    assert_whole(measure(PATH, "--bytes", "8MB", during=during), 8_000_000)
+
+
+@scenario
+def an_address_translator_that_forgets() -> None:
+    measured = measure(PATH, "--bytes", "12MB", during=_change("--rebind"))
+    assert_whole(measured, 12_000_000)
+
+
+@scenario
+def an_address_translator_that_forgets_whom_the_data_goes_to() -> None:
+    with link(*PATH.split()) as up:
+        server, url = up.serve("--once")
+        receiver = up.send(url, "--reverse", "--bytes", "12MB")
+        up.wait_for_traffic()
+        up.set("--rebind")
+        assert_received(receiver.end(), server.end(SOON), 12_000_000)
+
+
+def _stopped(*which: int) -> Callable[[Link, Process, Process], None]:
+    def during(_up: Link, server: Process, sender: Process) -> None:
+        chosen = [(server, sender)[index] for index in which]
+        for process in chosen:
+            process.signal(signal.SIGSTOP)
+        pause(5)
+        for process in chosen:
+            process.signal(signal.SIGCONT)
+
+    return during
+
+
+@scenario
+def a_receiver_that_is_stopped_for_five_seconds() -> None:
+    assert_whole(measure(PATH, "--bytes", "8MB", during=_stopped(0)), 8_000_000)
+
+
+@scenario
+def a_sender_that_is_stopped_for_five_seconds() -> None:
+    assert_whole(measure(PATH, "--bytes", "8MB", during=_stopped(1)), 8_000_000)
+
+
+@scenario
+def both_ends_suspended_for_five_seconds() -> None:
+    assert_whole(measure(PATH, "--bytes", "8MB", during=_stopped(0, 1)), 8_000_000)
+
+
+def _blocked_from_the_start(way: str) -> None:
+    with link(*PATH.split(), f"--{way}", "block=udp") as up:
+        server, url = up.serve("--once")
+        sender = up.send(url, "--bytes", "1MB", "--json", "-").end(SOON)
+        assert_told(sender)
+        assert sender.code == 0 or "UDP" in sender.stderr
+        if sender.code == 0:
+            assert server.end(SOON).code == 0
+
+
+@scenario
+def udp_blocked_to_the_listener() -> None:
+    _blocked_from_the_start("to-right")
+
+
+@scenario
+def udp_blocked_to_the_dialler() -> None:
+    _blocked_from_the_start("to-left")
+
+
+@scenario
+def udp_insisted_on_where_it_is_blocked() -> None:
+    with link(*PATH.split(), "--block", "udp") as up:
+        _server, url = up.serve()
+        assert_one_error(up.send(url, "--bytes", "1MB", "--transport", "udp").end(SOON), "UDP", "--transport")
+
+
+def _cut(change: str) -> tuple[Ended, Ended]:
+    """Both ends' words when the link changes for good under way."""
+    with link(*PATH.split()) as up:
+        server, url = up.serve("--once")
+        sender = up.send(url, "--bytes", "100MB")
+        up.wait_for_traffic()
+        up.set(*change.split())
+        return sender.end(2 * SOON), server.end(2 * SOON)
+
+
+@scenario
+def a_link_that_dies() -> None:
+    sender, server = _cut("--block all")
+    assert_one_error(sender)
+    assert_one_error(server)
+    assert sender.waited < SOON + 2
+
+
+def _blocked_under_way(way: str) -> None:
+    with link(*PATH.split()) as up:
+        server, url = up.serve("--once")
+        sender = up.send(url, "--bytes", "8MB")
+        up.wait_for_traffic()
+        up.set(f"--{way}", "block=udp")
+        assert_told(sender.end(4 * SOON))
+        assert_told(server.end(SOON))
+
+
+@scenario
+def udp_to_the_listener_blocked_under_way() -> None:
+    _blocked_under_way("to-right")
+
+
+@scenario
+def udp_to_the_dialler_blocked_under_way() -> None:
+    _blocked_under_way("to-left")
+
+
+@scenario
+def a_sender_that_is_killed() -> None:
+    with link(*PATH.split()) as up:
+        server, url = up.serve()
+        first = up.send(url, "--bytes", "100MB")
+        up.wait_for_traffic()
+        first.signal(signal.SIGKILL)
+        assert first.end().code == -signal.SIGKILL
+        # The next one is served, and the server has told what happened to the first.
+        next_one = up.send(url, "--bytes", "1MB").end()
+        assert next_one.code == 0, next_one
+        server.signal(signal.SIGINT)
+        ended = server.end(SOON)
+        assert len(ended.problems) == 1, ended.stderr
+        assert "1000000 bytes, verified" in ended.stdout
+
+
+@scenario
+def a_receiver_that_is_killed() -> None:
+    with link(*PATH.split()) as up:
+        server, url = up.serve()
+        sender = up.send(url, "--bytes", "100MB")
+        up.wait_for_traffic()
+        server.signal(signal.SIGKILL)
+        assert_one_error(sender.end(SOON))
+
+
+def _interrupted(first: int, *options: str) -> tuple[Ended, Ended]:
+    """The end that is interrupted, and the other."""
+    with link(*PATH.split()) as up:
+        server, url = up.serve("--once")
+        sender = up.send(url, "--bytes", "100MB", *options)
+        up.wait_for_traffic()
+        both = [server, sender]
+        both[first].signal(signal.SIGINT)
+        return both[first].end(5), both[1 - first].end(SOON)
+
+
+@scenario
+def ctrl_c_at_the_sender() -> None:
+    sender, server = _interrupted(1)
+    assert (sender.code, sender.problems) == (130, [])
+    # What was under way has arrived, and is right.
+    assert "verified" in sender.stdout
+    assert "verified" in server.stdout
+
+
+@scenario
+def ctrl_c_at_the_receiver() -> None:
+    server, sender = _interrupted(0)
+    assert server.code == 130
+    assert_one_error(sender, "other end")
+
+
+@scenario
+def ctrl_c_at_a_receiver_that_dialled() -> None:
+    receiver, server = _interrupted(1, "--reverse")
+    assert receiver.code == 130
+    assert_one_error(server, "other end")
+
+
+@scenario
+def ctrl_c_while_the_link_is_dead() -> None:
+    with link(*PATH.split()) as up:
+        _server, url = up.serve()
+        sender = up.send(url, "--bytes", "100MB")
+        up.wait_for_traffic()
+        up.set("--block", "all")
+        sender.signal(signal.SIGINT)
+        assert sender.end(5).code == 130
+
+
+@scenario
+def a_host_that_does_not_answer() -> None:
+    with link(*PATH.split(), "--block", "all") as up:
+        _server, url = up.serve()
+        assert_one_error(up.send(url, "--time", "1s").end(SOON), "did not answer", "firewall")
+
+
+@pytest.mark.skipif(unable() is not None, reason=str(unable()))
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_bad_day(name: str, played: dict[str, Future[None]]) -> None:
+    played[name].result(timeout=170)

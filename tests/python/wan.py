@@ -1,0 +1,191 @@
+"""A link of the testbed, and measurements with `visapult perf` over it: everything ends by itself."""
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conftest import VISAPULT
+
+WAN = Path(os.environ.get("WAN", VISAPULT.with_name("wan"))).resolve()
+RIGHT = "10.7.0.2"
+PORT = 7410
+PATIENCE = 60.0
+
+_numbers = itertools.count()
+# One configuration folder for all runs: the certificate is made once, and not in the user's home.
+_config = tempfile.TemporaryDirectory(prefix="visapult-faults-")
+ENVIRONMENT = {**os.environ, "XDG_CONFIG_HOME": _config.name, "RUST_BACKTRACE": "0", "NO_COLOR": "1"}
+
+
+def unable() -> str | None:
+    """Why links cannot be made here, if they cannot."""
+    if os.geteuid() != 0:
+        return "needs root: links of the testbed are network namespaces"
+    if not Path("/dev/net/tun").exists():
+        return "needs /dev/net/tun"
+    if not WAN.exists():
+        return f"needs {WAN} (cargo build --release -p visapult-testbed)"
+    return None
+
+
+class Process:
+    """A program under test, with what it says."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+        )
+        self.first_line = ""
+
+    def read_line(self) -> str:
+        """Waits for its first line."""
+        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        self.first_line = self.process.stdout.readline() if ready else ""
+        if not self.first_line:
+            raise AssertionError(f"it said nothing: {self.stop().stderr}")
+        return self.first_line.strip()
+
+    def signal(self, number: int) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+    def end(self, patience: float = PATIENCE) -> "Ended":
+        """Waits for its end; one that does not come is a failure."""
+        waited = time.monotonic()
+        try:
+            out, err = self.process.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            out, err = self.process.communicate()
+            raise AssertionError(f"it did not end within {patience} s; it said: {out}{err}") from None
+        return Ended(self.process.returncode, self.first_line + out, err, time.monotonic() - waited)
+
+    def stop(self) -> "Ended":
+        """Ends it, whatever it is at."""
+        self.signal(signal.SIGCONT)
+        self.signal(signal.SIGKILL)
+        out, err = self.process.communicate()
+        return Ended(self.process.returncode, out, err, 0.0)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+    #: Seconds from when its end was waited for.
+    waited: float
+
+    @property
+    def problems(self) -> list[str]:
+        """Lines in which it says what went wrong."""
+        return [line for line in self.stderr.splitlines() if line.startswith("visapult: ")]
+
+
+@dataclass
+class Link:
+    """A link that is up."""
+
+    name: str
+    processes: list[Process] = field(default_factory=list)
+
+    def start(self, side: str, *command: object) -> Process:
+        words = [str(word) for word in command]
+        process = Process([str(WAN), "exec", "--name", self.name, side, *words])
+        self.processes.append(process)
+        return process
+
+    def set(self, *options: str) -> None:
+        wan("set", "--name", self.name, *options)
+
+    def stats(self) -> dict[str, Any]:
+        return json.loads(wan("stats", "--name", self.name))
+
+    def wait_for_traffic(self, more: int = 200_000, way: str | None = None) -> None:
+        """Waits until `more` bytes have been carried from now on."""
+        carried = lambda: sum(
+            numbers["bytes_out"] for name, numbers in self.stats().items() if name in (way or "to_right to_left")
+        )
+        until = carried() + more
+        deadline = time.monotonic() + PATIENCE
+        while carried() < until:
+            assert time.monotonic() < deadline, "no traffic"
+            assert any(process.is_running() for process in self.processes), "nobody is left to make traffic"
+            pause(0.05)
+
+    def serve(self, *options: object, side: str = "right") -> tuple[Process, str]:
+        """A `perf serve` that is ready, and its URL."""
+        server = self.start(side, VISAPULT, "perf", "serve", "--bind", f"{RIGHT}:{PORT}", *options)
+        return server, server.read_line()
+
+    def send(self, url: str, *options: object) -> Process:
+        return self.start("left", VISAPULT, "perf", "send", url, *options)
+
+
+def pause(seconds: float) -> None:
+    """Lets misfortune last for a while."""
+    threading.Event().wait(seconds)
+
+
+def wan(*words: str) -> str:
+    finished = subprocess.run([WAN, *words], capture_output=True, text=True, timeout=20, check=False)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+@contextlib.contextmanager
+def link(*options: str) -> Iterator[Link]:
+    """A link with a name of its own, gone at the end whatever happens."""
+    up = Link(f"faults-{os.getpid()}-{next(_numbers)}")
+    wan("up", "--name", up.name, "--for", "3m", *options)
+    try:
+        yield up
+    finally:
+        for process in up.processes:
+            process.stop()
+        wan("down", "--name", up.name)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measurement that came to its end."""
+
+    sender: Ended
+    server: Ended
+    report: dict[str, Any]
+
+
+def measure(
+    options: str,
+    *send: object,
+    serve: tuple[object, ...] = (),
+    during: Callable[[Link, Process, Process], None] | None = None,
+) -> Measured:
+    """Sends over a link with `options`; `during` is called once data flows."""
+    with link(*options.split()) as up:
+        server, url = up.serve("--once", *serve)
+        sender = up.send(url, "--json", "-", *send)
+        if during:
+            up.wait_for_traffic()
+            during(up, server, sender)
+        ended = sender.end()
+        report = json.loads(ended.stdout) if re.match(r"\s*\{", ended.stdout) else {}
+        return Measured(ended, server.end(20), report)
