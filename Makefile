@@ -62,7 +62,8 @@ $(PYTHON)/ready: tests/python/requirements.txt
 	tools/setup.sh python $(PYTHON)
 
 test-python: build $(PYTHON)/ready
-	VISAPULT=$(abspath $(BINARY)) $(PYTHON)/bin/python -m pytest -q tests/python
+	cargo build --release --locked -p visapult-testbed
+	VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) $(PYTHON)/bin/python -m pytest -q -rs tests/python
 
 test-e2e: build web/node_modules/.package-lock.json
 	tools/setup.sh browser

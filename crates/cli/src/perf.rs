@@ -175,11 +175,8 @@ fn send(options: &PerfSendOptions) -> Result<()> {
     let mut output = options.json.as_deref().map(Output::open).transpose()?;
     let session = dial(options, amount)?;
     LOOKED_AT.store(true, Ordering::Relaxed);
-    let report = if options.reverse {
-        perf::receive(&session, &STOP)?
-    } else {
-        send_and_show(&session, amount, options)?
-    };
+    let report =
+        if options.reverse { perf::receive(&session, &STOP)? } else { send_and_show(&session, amount, options)? };
     if let Some(output) = &mut output {
         output.write(&report)?;
     }
@@ -188,7 +185,10 @@ fn send(options: &PerfSendOptions) -> Result<()> {
     }
     verified(&report)?;
     if report.bytes == 0 && !is_stopped() {
-        bail!("nothing arrived; where a deadline was set, it is too short for this path (round trip {} us)", report.rtt_us.min);
+        bail!(
+            "nothing arrived; where a deadline was set, it is too short for this path (round trip {} us)",
+            report.rtt_us.min
+        );
     }
     Ok(())
 }

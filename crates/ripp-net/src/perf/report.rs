@@ -145,7 +145,8 @@ fn per_100_ms(account: &Account) -> Vec<u64> {
 /// When the rate over 50 ms first reached nine tenths of its median.
 fn ramp_s(account: &Account) -> f64 {
     const SPAN: usize = 5;
-    let mut rates: Vec<_> = account.samples.windows(SPAN + 1).map(|window| window[SPAN].saturating_sub(window[0])).collect();
+    let mut rates: Vec<_> =
+        account.samples.windows(SPAN + 1).map(|window| window[SPAN].saturating_sub(window[0])).collect();
     let Some(reached) = ({
         let mut sorted = rates.clone();
         sorted.sort_unstable();

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use visapult_ripp::outbox::Mode;
 
 use super::content::{PATTERN, Patterned, pattern};
-use super::report::Report;
 use super::notes;
+use super::report::Report;
 use super::{Account, Amount, FLOW, LAST_PATIENCE, STOPPED, cpu, ended};
 use crate::session::{Outgoing, Rate, Session, SessionError, Statistics};
 

@@ -81,7 +81,9 @@ pub(super) fn printable(said: &str) -> String {
 fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> {
     let message = Message::from_bytes(bytes).map_err(|cause| Some(cause.to_string()))?;
     match message {
-        Message::Bye { why } => Err((!why.is_empty()).then(|| format!("the other end ended the session: {}", printable(&why)))),
+        Message::Bye { why } => {
+            Err((!why.is_empty()).then(|| format!("the other end ended the session: {}", printable(&why))))
+        }
         Message::Accept { .. } | Message::Refuse { .. } | Message::Done { .. } => {
             let mut out = shared.out();
             out.sending.on_message(&message).map_err(|cause| Some(cause.to_string()))?;
