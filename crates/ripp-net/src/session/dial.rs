@@ -1,7 +1,8 @@
 //! Dialling a session.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome};
@@ -9,7 +10,8 @@ use visapult_ripp::record::End;
 
 use super::control_loop::Recourse;
 use super::setup::{self, ANSWER_PATIENCE, Running, UDP_PATIENCE};
-use super::stream::{FALLBACK_STREAMS, Opener};
+use super::shared::Shared;
+use super::stream::{FALLBACK_STREAMS, Opener, Reached};
 use super::{Options, Session, SessionError};
 use crate::control::{ControlLink, ControlReceiver};
 use crate::identity::Identity;
@@ -48,7 +50,7 @@ impl Session {
         let (trust, identity) = (trust.clone(), identity.cloned());
         let streams =
             if options.transport == Some(Transport::Tcp) || options.lanes > 1 { hello.lanes } else { FALLBACK_STREAMS };
-        let opener = Opener { url: url.clone(), at: peer, trust, identity, hello, streams };
+        let opener = Arc::new(Opener { url: url.clone(), at: peer, trust, identity, hello, streams });
         let transport = match choose_transport(&running, options, &opener) {
             Ok(transport) => transport,
             Err(cause) => {
@@ -60,7 +62,7 @@ impl Session {
         running.keep_control(
             receiver,
             match options.transport {
-                None => Recourse::Streams(Arc::new(opener)),
+                None => Recourse::Streams(opener),
                 Some(_) => Recourse::None,
             },
         )?;
@@ -110,22 +112,40 @@ fn local_for(local: SocketAddr, options: &Options) -> IpAddr {
 }
 
 /// Datagrams if they come through; else streams, and there is no session without any.
-fn choose_transport(running: &Running, options: &Options, opener: &Opener) -> Result<Transport, SessionError> {
+fn choose_transport(running: &Running, options: &Options, opener: &Arc<Opener>) -> Result<Transport, SessionError> {
     let shared = &running.shared;
-    let datagrams = options.transport != Some(Transport::Tcp) && !shared.links.is_empty();
-    if datagrams && shared.wait_for_lanes(UDP_PATIENCE) {
-        return Ok(Transport::Udp);
-    }
     if options.transport == Some(Transport::Udp) {
-        return Err(SessionError::UdpBlocked(opener.at.to_string()));
+        let through = shared.wait_for_lanes(UDP_PATIENCE);
+        return if through { Ok(Transport::Udp) } else { Err(SessionError::UdpBlocked(opener.at.to_string())) };
     }
-    let streams = opener.open(shared)?;
-    shared.use_streams();
-    if datagrams {
+    if options.transport == Some(Transport::Tcp) || shared.links.is_empty() {
+        opener.open(shared)?;
+    } else {
+        let reaching = reach_in_time(shared, opener)?;
+        if shared.wait_for_lanes(UDP_PATIENCE) {
+            return Ok(Transport::Udp);
+        }
+        let reached = reaching.recv().unwrap_or_default();
+        let streams = if reached.is_empty() { opener.open(shared)? } else { opener.join(reached, shared)? };
         tracing::warn!(
             "no datagram comes through between here and {} (UDP is blocked?): data moves over {streams} TLS/TCP streams",
             opener.at
         );
     }
+    shared.use_streams();
     Ok(Transport::Tcp)
+}
+
+/// Reaches the listener for streams before it is given up that datagrams come through, so that no time is lost then.
+fn reach_in_time(shared: &Arc<Shared>, opener: &Arc<Opener>) -> Result<mpsc::Receiver<Reached>, SessionError> {
+    let (reached, reaching) = mpsc::sync_channel(1);
+    let (shared, opener) = (Arc::clone(shared), Arc::clone(opener));
+    let reach = move || {
+        if !shared.wait_for_lane(UDP_PATIENCE / 2) && !shared.is_over() {
+            // Nobody waits for it any more if datagrams have come through meanwhile.
+            let _ = reached.send(opener.reach());
+        }
+    };
+    thread::Builder::new().name("ripp-open".to_owned()).spawn(reach).map_err(SessionError::Thread)?;
+    Ok(reaching)
 }

@@ -158,6 +158,13 @@ impl Shared {
         self.opening.notify_all();
     }
 
+    /// Waits until a lane has a path; false if none has after all of the patience.
+    pub(super) fn wait_for_lane(&self, patience: Duration) -> bool {
+        let pending = |opened: &mut usize| *opened == 0 && !self.is_over();
+        let guard = lock(&self.opened);
+        *self.opening.wait_timeout_while(guard, patience, pending).unwrap_or_else(PoisonError::into_inner).0 > 0
+    }
+
     /// Waits until all lanes have a path, or one has and half of the patience is gone; false if none has after all of it.
     pub(super) fn wait_for_lanes(&self, patience: Duration) -> bool {
         let all = self.links.len();

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use visapult_ripp::control::MOST_LANES;
 
-pub(super) use open::{FALLBACK_STREAMS, Opener};
+pub(super) use open::{FALLBACK_STREAMS, Opener, Reached};
 pub(super) use out::StreamOut;
 pub(super) use pace::Pace;
 

@@ -33,21 +33,35 @@ pub(in crate::session) struct Opener {
     pub(in crate::session) streams: u16,
 }
 
+/// Links that have been reached and have not joined the session.
+pub(in crate::session) type Reached = Vec<Result<ControlLink, SessionError>>;
+
 impl Opener {
     /// Opens all streams at the same time and adds them to the session; returns how many there are.
     ///
     /// # Errors
     /// Why there is none.
     pub(in crate::session) fn open(&self, shared: &Arc<Shared>) -> Result<usize, SessionError> {
-        let outcomes: Vec<_> = thread::scope(|scope| {
-            let open = || self.open_one().and_then(|(link, ack)| shared.add_stream(link, Some(ack)));
-            let one = || thread::Builder::new().name("ripp-open".to_owned()).spawn_scoped(scope, open);
-            let opening: Vec<_> = (0..self.streams).map(|_| one()).collect();
-            let outcome = |opening: std::io::Result<thread::ScopedJoinHandle<'_, _>>| match opening {
-                Ok(thread) => thread.join().unwrap_or_else(|_| Err(SessionError::Ended("a stream failed".to_owned()))),
-                Err(cause) => Err(SessionError::Thread(cause)),
-            };
-            opening.into_iter().map(outcome).collect()
+        self.join(self.reach(), shared)
+    }
+
+    /// Reaches the listener with all links, which commits nobody to anything.
+    pub(in crate::session) fn reach(&self) -> Reached {
+        let dial = |()| {
+            let identity = self.identity.as_ref();
+            Ok(ControlLink::dial_again(&self.url, self.at, &self.trust, identity, OPEN_PATIENCE)?)
+        };
+        at_the_same_time(vec![(); usize::from(self.streams)], dial)
+    }
+
+    /// Makes the links streams of the session; returns how many there are.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(in crate::session) fn join(&self, links: Reached, shared: &Arc<Shared>) -> Result<usize, SessionError> {
+        let outcomes = at_the_same_time(links, |link| {
+            let (link, ack) = self.join_one(link?)?;
+            shared.add_stream(link, Some(ack))
         });
         let opened = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         match outcomes.into_iter().find_map(Result::err) {
@@ -60,9 +74,8 @@ impl Opener {
         }
     }
 
-    fn open_one(&self) -> Result<(ControlLink, Ack), SessionError> {
+    fn join_one(&self, mut link: ControlLink) -> Result<(ControlLink, Ack), SessionError> {
         let deadline = Instant::now() + OPEN_PATIENCE;
-        let mut link = ControlLink::dial_again(&self.url, self.at, &self.trust, self.identity.as_ref(), OPEN_PATIENCE)?;
         link.send_first(&Message::Hello(self.hello.clone()).to_bytes(), deadline)?;
         let answer = link.first_message(deadline)?;
         if let Some(ack) = Ack::from_bytes(&answer) {
@@ -73,4 +86,21 @@ impl Opener {
             _ => Err(SessionError::protocol(&self.at, &"it answers a stream with something else")),
         }
     }
+}
+
+/// Does the work on all items, each on a thread of its own.
+fn at_the_same_time<I: Send, T: Send>(
+    items: Vec<I>,
+    work: impl Fn(I) -> Result<T, SessionError> + Sync,
+) -> Vec<Result<T, SessionError>> {
+    let work = &work;
+    thread::scope(|scope| {
+        let start = |item| thread::Builder::new().name("ripp-open".to_owned()).spawn_scoped(scope, move || work(item));
+        let started: Vec<_> = items.into_iter().map(start).collect();
+        let finish = |thread: std::io::Result<thread::ScopedJoinHandle<'_, _>>| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|_| Err(SessionError::Ended("a stream failed".to_owned()))),
+            Err(cause) => Err(SessionError::Thread(cause)),
+        };
+        started.into_iter().map(finish).collect()
+    })
 }
