@@ -130,6 +130,7 @@ fn streams_take_over_when_datagrams_stop_in_the_middle() {
         };
         send_one(&left, &right, 10_000_000, block);
         assert_eq!((left.transport(), right.transport()), (Transport::Tcp, Transport::Tcp), "{blocked}");
+        assert!(left.statistics().sent().arrived_bytes >= 10_000_000);
         send_one(&right, &left, 1_000_000, || {});
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use visapult_ripp::control::Message;
-use visapult_ripp::lane_out::LaneOut;
+use visapult_ripp::lane_out::{LaneOut, SentCounts};
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::receiving::{ReceiveEvent, Receiving};
 use visapult_ripp::sending::{SendEvent, Sending};
@@ -34,6 +34,8 @@ pub(super) struct Out {
     pub(super) sending: Sending,
     /// One per lane; none before its path is validated and after it died.
     pub(super) lanes: Vec<Option<LaneOut>>,
+    /// Counts of lanes that were given up.
+    pub(super) retired: SentCounts,
     /// One per stream that was ever opened.
     pub(super) streams: Vec<StreamOut>,
     pub(super) pace: Pace,
@@ -108,6 +110,7 @@ impl Shared {
         let out = Out {
             sending: Sending::default(),
             lanes: links.iter().map(|_| None).collect(),
+            retired: SentCounts::default(),
             streams: Vec::new(),
             pace: Pace::new(options),
             sources: HashMap::new(),

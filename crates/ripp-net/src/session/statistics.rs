@@ -31,6 +31,8 @@ pub struct LaneStatistics {
 pub struct Statistics {
     /// Lanes that have a path, and streams.
     pub lanes: Vec<LaneStatistics>,
+    /// Counts of lanes that were given up.
+    pub retired: SentCounts,
     /// Objects being sent.
     pub outgoing: usize,
     /// Objects on offer or being received.
@@ -38,10 +40,10 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Counts of all lanes.
+    /// Counts of all lanes, given up or not.
     #[must_use]
     pub fn sent(&self) -> SentCounts {
-        self.lanes.iter().fold(SentCounts::default(), |sum, lane| sum.plus(&lane.sent))
+        self.lanes.iter().fold(self.retired, |sum, lane| sum.plus(&lane.sent))
     }
 
     /// What limited the rounds of all lanes.
@@ -74,7 +76,7 @@ pub(super) fn gather(shared: &Shared) -> Statistics {
         causes: stream.causes().clone(),
     });
     let lanes = lanes.chain(streams).collect();
-    let outgoing = out.sending.live();
+    let (outgoing, retired) = (out.sending.live(), out.retired);
     drop(out);
-    Statistics { lanes, outgoing, incoming: shared.incoming().receiving.live() }
+    Statistics { lanes, retired, outgoing, incoming: shared.incoming().receiving.live() }
 }

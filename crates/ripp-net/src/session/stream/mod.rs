@@ -75,10 +75,11 @@ impl Shared {
         let now = self.now();
         let mut out = self.out();
         self.streams.on.store(true, Ordering::Relaxed);
-        let Out { sending, lanes, .. } = &mut *out;
+        let Out { sending, lanes, retired, .. } = &mut *out;
         for lane in lanes.iter_mut() {
             if let Some(mut lane) = lane.take() {
                 lane.abandon(now, &mut sending.outbox);
+                *retired = retired.plus(lane.counts());
             }
         }
         sending.on_settled();
