@@ -102,6 +102,7 @@ fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> 
 /// Sees to it that data can move.
 #[derive(Default)]
 struct Watch {
+    looked: Option<Instant>,
     silent_looks: u32,
     turning: bool,
     without_streams: Option<Instant>,
@@ -109,6 +110,11 @@ struct Watch {
 
 impl Watch {
     fn look(&mut self, shared: &Arc<Shared>, recourse: &Recourse, control_silent: Duration) {
+        // Messages come in bursts; looks are spread over time.
+        if self.looked.is_some_and(|looked| looked.elapsed() < TICK) {
+            return;
+        }
+        self.looked = Some(Instant::now());
         shared.end_without_streams(&mut self.without_streams);
         if shared.streams.are_on() || self.turning {
             return;
