@@ -204,7 +204,8 @@ impl Doorkeeper {
         let connection = Connection::from(ServerConnection::new(config.clone())?);
         let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
         if self.connecting.len() == MAX_CONNECTING {
-            let evicted = self.connecting.remove(oldest_of_the_most(&self.connecting));
+            let peers: Vec<_> = self.connecting.iter().map(|one| one.peer.ip()).collect();
+            let evicted = self.connecting.remove(oldest_of_the_most(&peers));
             debug!(peer = %evicted.peer, "a connection gave way to a newer one");
         }
         self.connecting.push(Handshake::new(stream, peer, peer.to_string(), connection, deadline)?);
@@ -212,14 +213,14 @@ impl Doorkeeper {
     }
 }
 
-/// The oldest handshake of the network that has most of them: one that floods us pushes out its own.
-fn oldest_of_the_most(connecting: &[Handshake]) -> usize {
+/// The first of the network that has most of `peers`: one that floods us pushes out its own.
+pub(crate) fn oldest_of_the_most(peers: &[IpAddr]) -> usize {
     let mut counts = HashMap::<IpAddr, usize>::new();
-    for one in connecting {
-        *counts.entry(network(one.peer.ip())).or_default() += 1;
+    for &ip in peers {
+        *counts.entry(network(ip)).or_default() += 1;
     }
     let most = counts.values().max().copied().unwrap_or(0);
-    connecting.iter().position(|one| counts[&network(one.peer.ip())] == most).unwrap_or(0)
+    peers.iter().position(|&ip| counts[&network(ip)] == most).unwrap_or(0)
 }
 
 /// An IPv4 address, or the 64 bits of an IPv6 address that one owner has.

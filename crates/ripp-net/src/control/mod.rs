@@ -23,6 +23,7 @@ use rustls::Connection;
 
 pub use error::{CloseReason, ControlError};
 pub use frame::MAX_MESSAGE_BYTES;
+pub(crate) use listener::oldest_of_the_most;
 pub use listener::{ControlListener, MAX_CONNECTING, Security};
 pub use queue::{ControlEvent, ControlReceiver, ControlSender, MAX_QUEUED};
 
@@ -103,6 +104,11 @@ impl ControlLink {
     /// This end.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
+    }
+
+    /// The connection itself, to shut it down from elsewhere.
+    pub(crate) fn stream(&self) -> io::Result<TcpStream> {
+        self.stream.try_clone()
     }
 
     /// Whether the other end has shown a certificate that we believe: always where we dialed, and at a listener where a client was

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
@@ -14,6 +13,7 @@ use visapult_ripp::record::{Cipher, End};
 use super::control_loop::Recourse;
 use super::setup::{self, ANSWER_PATIENCE, Running, UDP_PATIENCE};
 use super::shared::{Shared, lock};
+use super::strangers::{Stranger, Strangers};
 use super::{Options, Session, SessionError};
 use crate::control::{ControlLink, ControlListener, ControlReceiver, Security};
 use crate::identity::Identity;
@@ -21,8 +21,6 @@ use crate::socket::Waker;
 use crate::token::Token;
 use crate::url::RippUrl;
 
-/// Handshakes that go on at one time.
-const MOST_HANDSHAKES: usize = 64;
 /// Sessions that wait to be taken.
 const MOST_WAITING: usize = 16;
 
@@ -66,8 +64,8 @@ impl Listener {
         let stop = control.stopper();
         let (queue, sessions) = sync_channel(MOST_WAITING);
         let (token, identity) = (options.token.clone(), options.identity.as_ref().map(Identity::fingerprint));
-        let (options, busy) = (Arc::new(options), Arc::new(AtomicUsize::new(0)));
-        let door = Door { options, queue, busy, sessions: Arc::default() };
+        let options = Arc::new(options);
+        let door = Door { options, queue, strangers: Strangers::default(), sessions: Arc::default() };
         let thread = thread::Builder::new()
             .name("ripp-door".to_owned())
             .spawn(move || door.run(&control))
@@ -119,7 +117,7 @@ impl Drop for Listener {
 struct Door {
     options: Arc<ListenerOptions>,
     queue: SyncSender<Session>,
-    busy: Arc<AtomicUsize>,
+    strangers: Strangers,
     /// Sessions that further streams may join, by their secret numbers.
     sessions: Arc<Mutex<HashMap<String, Weak<Shared>>>>,
 }
@@ -127,22 +125,18 @@ struct Door {
 impl Door {
     fn run(&self, control: &ControlListener) {
         while let Ok(link) = control.accept() {
-            if self.busy.fetch_add(1, Ordering::Relaxed) >= MOST_HANDSHAKES {
-                self.busy.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
+            let Ok(stranger) = self.strangers.admit(&link) else { continue };
             let door = self.clone();
-            let spawned = thread::Builder::new().name("ripp-handshake".to_owned()).spawn(move || {
+            let work = move || {
                 let peer = link.peer_addr();
-                match door.handshake(link) {
+                match door.handshake(link, stranger) {
                     Ok(Some(session)) => door.hand_over(session),
                     Ok(None) => {}
                     Err(cause) => tracing::info!("no session with {peer}: {cause}"),
                 }
-                door.busy.fetch_sub(1, Ordering::Relaxed);
-            });
-            if spawned.is_err() {
-                self.busy.fetch_sub(1, Ordering::Relaxed);
+            };
+            if let Err(cause) = thread::Builder::new().name("ripp-handshake".to_owned()).spawn(work) {
+                tracing::warn!("no thread for a new session: {cause}");
             }
         }
     }
@@ -154,7 +148,7 @@ impl Door {
     }
 
     /// Makes a session of what comes, or adds it to one as a stream.
-    fn handshake(&self, mut link: ControlLink) -> Result<Option<Session>, SessionError> {
+    fn handshake(&self, mut link: ControlLink, stranger: Stranger) -> Result<Option<Session>, SessionError> {
         let began = Instant::now();
         let (peer, local) = (link.peer_addr(), link.local_addr());
         let exporter = link.exporter();
@@ -170,6 +164,7 @@ impl Door {
                 return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
             }
         };
+        drop(stranger);
         let secret = setup::session_secret(exporter.as_ref(), hello.plain_secret.as_deref())?;
         let options = Options { request: hello.request.clone(), ..self.options.session.clone() };
         let streams = [hello.transport, options.transport].contains(&Some(Transport::Tcp));

@@ -16,6 +16,7 @@ mod send;
 mod setup;
 mod shared;
 mod statistics;
+mod strangers;
 mod stream;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
