@@ -197,7 +197,7 @@ fn a_stranger_at_the_lanes_is_not_answered_and_changes_nothing() {
     let (left, right) = (dial(&url), listener.accept(PATIENCE).unwrap().unwrap());
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    let garbage: Vec<u8> = (0..1500_u32).map(|i| (i * 7919 >> 3) as u8).collect();
+    let garbage: Vec<u8> = (0..1500_u32).map(|i| ((i * 7919) >> 3) as u8).collect();
     for lane in own_udp_ports().into_iter().filter(|lane| *lane != stranger.local_addr().unwrap()) {
         for length in (0..1500).step_by(7) {
             stranger.send_to(&garbage[..length], lane).unwrap();

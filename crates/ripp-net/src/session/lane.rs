@@ -40,6 +40,8 @@ struct Path {
     challenged: Option<Time>,
     answered: Option<Time>,
     largest: usize,
+    /// The size that was told as the path's.
+    told: usize,
     rtt: Duration,
     most: usize,
 }
@@ -68,6 +70,7 @@ impl LaneLink {
             challenged: None,
             answered: None,
             largest: 0,
+            told: 0,
             rtt: Duration::MAX,
             most,
         };
@@ -96,6 +99,7 @@ impl LaneLink {
             path.challenged = None;
             path.answered = None;
             path.largest = 0;
+            path.told = 0;
         }
     }
 
@@ -130,6 +134,8 @@ impl LaneLink {
         let most = most.min(route);
         let mut sizes: Vec<_> = SIZES.into_iter().filter(|&size| size < most).chain([most]).collect();
         sizes.sort_unstable();
+        // One that is lost on the way would cost the whole session.
+        sizes.push(most);
         sizes
     }
 
@@ -163,19 +169,25 @@ impl LaneLink {
         true
     }
 
-    /// The path, when it has just become clear what it is like.
+    /// The path, when it has just become clear what it is like, or that it takes larger datagrams than was thought.
     pub(super) fn newly_validated(&self, now: Time) -> Option<Validated> {
         let mut path = lock(&self.path);
         let patience = LEAST_PATIENCE.max(path.rtt.min(Duration::from_secs(1)) / 4);
         let answered = path.answered?;
         let candidate = path.candidate?;
-        if path.peer == Some(candidate) || (path.largest < path.most.min(1472) && now < answered.after(patience)) {
+        if path.peer == Some(candidate) {
+            let grown = path.largest > path.told;
+            path.told = path.largest;
+            return grown.then_some(Validated { datagram: path.largest as u16, rtt: path.rtt });
+        }
+        if path.largest < path.most.min(1472) && now < answered.after(patience) {
             return None;
         }
         if now < answered.after(LEAST_PATIENCE) {
             return None;
         }
         path.peer = Some(candidate);
+        path.told = path.largest;
         Some(Validated { datagram: path.largest as u16, rtt: path.rtt })
     }
 

@@ -113,6 +113,7 @@ impl Thread<'_> {
         if self.shared.streams.are_on() {
             return;
         }
+        let is_new = out.lanes[self.index].is_none();
         if let Some(lane) = &mut out.lanes[self.index] {
             lane.set_sizes(sizes);
         } else {
@@ -123,7 +124,9 @@ impl Thread<'_> {
         }
         drop(out);
         self.shared.wake_senders();
-        self.shared.lane_opened();
+        if is_new {
+            self.shared.lane_opened();
+        }
     }
 
     fn report(&mut self) {
