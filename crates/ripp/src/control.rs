@@ -33,11 +33,6 @@ pub enum Message {
         /// What, and what to do.
         why: String,
     },
-    /// The dialling end has settled on how data moves.
-    Ready {
-        /// By datagrams, or by streams because no datagram came through.
-        transport: Transport,
-    },
     /// The sending end opens a flow.
     Flow {
         /// Its number.

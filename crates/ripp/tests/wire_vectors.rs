@@ -249,7 +249,6 @@ fn messages() {
         Message::Hello(hello),
         Message::Welcome(welcome),
         Message::Rejected { why: "the token is wrong".to_owned() },
-        Message::Ready { transport: Transport::Udp },
         Message::Flow { flow: 1, name: name(), mode: Mode::Deadline(Duration::from_millis(200)), weight: 3 },
         Message::Flow { flow: 2, name: name(), mode: Mode::Reliable, weight: 1 },
         Message::Offer { object: 7, flow: 1, name: "step 12".to_owned(), length: (1 << 48) - 1 },

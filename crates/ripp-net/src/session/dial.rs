@@ -51,21 +51,26 @@ impl Session {
         let streams =
             if options.transport == Some(Transport::Tcp) || options.lanes > 1 { hello.lanes } else { FALLBACK_STREAMS };
         let opener = Arc::new(Opener { url: url.clone(), at: peer, trust, identity, hello, streams });
-        let transport = match choose_transport(&running, options, &opener) {
-            Ok(transport) => transport,
-            Err(cause) => {
+        let recourse = match options.transport {
+            None => Recourse::Streams(Arc::clone(&opener)),
+            Some(_) => Recourse::None,
+        };
+        running.keep_control(receiver, recourse)?;
+        let shared = Arc::clone(&running.shared);
+        if options.transport == Some(Transport::Tcp) || shared.links.is_empty() {
+            if let Err(cause) = open_streams(&shared, &opener) {
                 running.abort(&cause.to_string());
                 return Err(cause);
             }
-        };
-        running.shared.message(&Message::Ready { transport });
-        running.keep_control(
-            receiver,
-            match options.transport {
-                None => Recourse::Streams(opener),
-                Some(_) => Recourse::None,
-            },
-        )?;
+        } else {
+            // Paths are validated while the program opens flows and offers objects.
+            let asked = options.transport;
+            running.spawn("ripp-path".to_owned(), move || {
+                if let Err(cause) = wait_for_path(&shared, asked, &opener) {
+                    shared.end(Some(&cause.to_string()));
+                }
+            })?;
+        }
         let Running { shared, offers, threads } = running;
         Ok(Self {
             shared,
@@ -112,28 +117,26 @@ fn local_for(local: SocketAddr, options: &Options) -> IpAddr {
 }
 
 /// Datagrams if they come through; else streams, and there is no session without any.
-fn choose_transport(running: &Running, options: &Options, opener: &Arc<Opener>) -> Result<Transport, SessionError> {
-    let shared = &running.shared;
-    if options.transport == Some(Transport::Udp) {
-        let through = shared.wait_for_lanes(UDP_PATIENCE);
-        return if through { Ok(Transport::Udp) } else { Err(SessionError::UdpBlocked(opener.at.to_string())) };
+fn wait_for_path(shared: &Arc<Shared>, asked: Option<Transport>, opener: &Arc<Opener>) -> Result<(), SessionError> {
+    let reaching = if asked.is_none() { Some(reach_in_time(shared, opener)?) } else { None };
+    if shared.wait_for_lanes(UDP_PATIENCE) || shared.is_over() {
+        return Ok(());
     }
-    if options.transport == Some(Transport::Tcp) || shared.links.is_empty() {
-        opener.open(shared)?;
-    } else {
-        let reaching = reach_in_time(shared, opener)?;
-        if shared.wait_for_lanes(UDP_PATIENCE) {
-            return Ok(Transport::Udp);
-        }
-        let reached = reaching.recv().unwrap_or_default();
-        let streams = if reached.is_empty() { opener.open(shared)? } else { opener.join(reached, shared)? };
-        tracing::warn!(
-            "no datagram comes through between here and {} (UDP is blocked?): data moves over {streams} TLS/TCP streams",
-            opener.at
-        );
-    }
+    let Some(reaching) = reaching else { return Err(SessionError::UdpBlocked(opener.at.to_string())) };
+    let reached = reaching.recv().unwrap_or_default();
+    let streams = if reached.is_empty() { opener.open(shared)? } else { opener.join(reached, shared)? };
     shared.use_streams();
-    Ok(Transport::Tcp)
+    tracing::warn!(
+        "no datagram comes through between here and {} (UDP is blocked?): data moves over {streams} TLS/TCP streams",
+        opener.at
+    );
+    Ok(())
+}
+
+fn open_streams(shared: &Arc<Shared>, opener: &Opener) -> Result<usize, SessionError> {
+    let streams = opener.open(shared)?;
+    shared.use_streams();
+    Ok(streams)
 }
 
 /// Reaches the listener for streams before it is given up that datagrams come through, so that no time is lost then.

@@ -11,11 +11,11 @@ use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, We
 use visapult_ripp::record::{Cipher, End};
 
 use super::control_loop::Recourse;
-use super::setup::{self, ANSWER_PATIENCE, Running, UDP_PATIENCE};
+use super::setup::{self, ANSWER_PATIENCE, Running};
 use super::shared::{Shared, lock};
 use super::strangers::{Stranger, Strangers};
 use super::{Options, Session, SessionError};
-use crate::control::{ControlLink, ControlListener, ControlReceiver, Security};
+use crate::control::{ControlLink, ControlListener, Security};
 use crate::identity::Identity;
 use crate::socket::Waker;
 use crate::token::Token;
@@ -180,44 +180,22 @@ impl Door {
             session: session.clone(),
             most_rate_bps: options.most_receive_bps,
         };
-        let running = setup::start(control.clone(), links, &options)?;
+        let mut running = setup::start(control.clone(), links, &options)?;
         self.enter(session, &running.shared);
         if let Err(cause) = control.send(&Message::Welcome(welcome).to_bytes()) {
             running.abort(&cause.to_string());
             return Err(cause.into());
         }
-        Self::finish(running, receiver, &peer.to_string(), hello, began).map(Some)
-    }
-
-    fn finish(
-        mut running: Running,
-        receiver: ControlReceiver,
-        peer: &str,
-        hello: Hello,
-        began: Instant,
-    ) -> Result<Session, SessionError> {
-        let transport = match ready(&receiver, peer) {
-            Ok(transport) => transport,
-            Err(cause) => {
-                running.abort(&cause.to_string());
-                return Err(cause);
-            }
-        };
-        match transport {
-            Transport::Tcp => running.shared.use_streams(),
-            // The dialler has validated its direction; ours follows within a round trip.
-            Transport::Udp => drop(running.shared.wait_for_lanes(UDP_PATIENCE)),
-        }
         running.keep_control(receiver, Recourse::None)?;
         let Running { shared, offers, threads } = running;
-        Ok(Session {
+        Ok(Some(Session {
             shared,
             offers: Mutex::new(offers),
             request: hello.request,
             name: hello.name,
             setup: began.elapsed(),
             threads,
-        })
+        }))
     }
 
     /// The cipher of a session that is admitted, or why it is not.
@@ -295,12 +273,5 @@ fn hello(link: &mut ControlLink, peer: &str) -> Result<Hello, SessionError> {
         Ok(Message::Hello(hello)) => Ok(hello),
         Ok(_) => Err(SessionError::protocol(&peer, &"no hello")),
         Err(cause) => Err(SessionError::message(&peer, &cause)),
-    }
-}
-
-fn ready(receiver: &ControlReceiver, peer: &str) -> Result<Transport, SessionError> {
-    match setup::next_message(receiver, peer, Instant::now() + ANSWER_PATIENCE)? {
-        Message::Ready { transport } => Ok(transport),
-        _ => Err(SessionError::protocol(&peer, &"not ready")),
     }
 }

@@ -85,7 +85,7 @@ pub(super) fn start(
 }
 
 impl Running {
-    fn spawn(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> Result<(), SessionError> {
+    pub(super) fn spawn(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> Result<(), SessionError> {
         match thread::Builder::new().name(name).spawn(work) {
             Ok(thread) => {
                 self.threads.push(thread);

@@ -16,6 +16,8 @@ const PROBES: [f64; 4] = [1.08, 1.25, 1.6, 2.0];
 const AFTER_START: usize = 1;
 /// Rounds from one probe that failed to the next: at first, and at most.
 const PROBE_EVERY: (u32, u32) = (4, 6);
+/// The same where a probe costs loss at once.
+const PROBE_POLICED_EVERY: u32 = 30;
 /// Loss above which, without a queue, a trial tells whether it is ours.
 const TRIAL_LOSS: f64 = 0.03;
 /// Loss above this is never taken for random.
@@ -60,6 +62,8 @@ pub struct Auto {
     queue_before_s: f64,
     standing: u32,
     failed_probes: u32,
+    /// What is sent above the rate is lost without a queue.
+    policed: bool,
     /// The rate before queues cut it: worth a larger probe, once.
     before_cut_bps: f64,
     causes: Causes,
@@ -80,6 +84,7 @@ impl Auto {
             queue_before_s: 0.0,
             standing: 0,
             failed_probes: 0,
+            policed: false,
             before_cut_bps: 0.0,
             causes: Causes::default(),
         }
@@ -250,6 +255,8 @@ impl Auto {
         let asked = round.paced_bps / self.path_bps;
         if asked > 1.02 && carried > self.path_bps * (1.0 + (asked - 1.0) * 0.6) {
             self.failed_probes = 0;
+            // A policer's bucket lets one probe pass, not two.
+            self.policed &= index == 0;
             self.path_bps = carried.min(round.paced_bps);
             self.probe((index + 1).max(AFTER_START + 1));
         } else {
@@ -263,6 +270,9 @@ impl Auto {
     }
 
     fn probe_distance(&self) -> u32 {
+        if self.policed {
+            return PROBE_POLICED_EVERY;
+        }
         (PROBE_EVERY.0 << self.failed_probes.min(4)).min(PROBE_EVERY.1)
     }
 
@@ -276,6 +286,7 @@ impl Auto {
             self.phase = Phase::Trial { loss, rounds: rounds - 1 };
         } else if round.loss < loss / 3.0 {
             self.path_bps = round.delivered_bps.max(self.rate_bps);
+            self.policed = true;
             self.failed_probes += 1;
             self.hold(self.probe_distance());
         } else {
