@@ -52,7 +52,6 @@ impl Hostile {
         let hostile = Self::connect(url);
         hostile.say(&Message::Hello(hello(url)));
         let Message::Welcome(welcome) = hostile.hear() else { panic!("no welcome") };
-        hostile.say(&Message::Ready { transport: Transport::Udp });
         let session = listener.accept(PATIENCE).unwrap().unwrap();
         (hostile, session, welcome)
     }
