@@ -14,7 +14,7 @@ use visapult_ripp::control::{Hello, Message, VERSIONS, Welcome};
 use visapult_ripp::record::Cipher;
 use visapult_ripp_net::{
     ControlError, ControlEvent, ControlLink, ControlReceiver, ControlSender, Listener, Mode, RippUrl, Session, Token,
-    Transport, Trust,
+    Trust,
 };
 
 /// What a session may cost beside its data: offers, messages that wait, and what the allocator keeps of them.
