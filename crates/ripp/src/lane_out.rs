@@ -1,5 +1,7 @@
 //! The sending half of a lane: decides when the next datagrams leave and what they carry, within rate, credit and window.
 
+mod burst;
+mod counts;
 mod credit;
 mod rtt;
 
@@ -7,15 +9,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+pub use burst::{Burst, Sizes};
+pub use counts::SentCounts;
 pub use rtt::RoundTrip;
 
-use crate::flight::{Flight, Region};
+use crate::flight::Flight;
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
 use crate::rate::{Causes, Controller, RoundMeter, Seen};
 use crate::time::{Time, wire_difference_us};
 use crate::window::WINDOW;
-use crate::wire::{CLEAR_HEADER, DATA_HEADER, Ping, Pong, Report, TAG};
+use crate::wire::{CLEAR_HEADER, Ping, Pong, Report, TAG};
 use credit::CreditLine;
 
 /// Datagrams that leave together at the beginning: their spacing on arrival tells the rate of the path.
@@ -24,31 +28,6 @@ const TRAIN: u64 = 64;
 const BURST: Duration = Duration::from_micros(500);
 const PING_EVERY: std::ops::Range<Duration> = Duration::from_millis(5)..Duration::from_millis(100);
 const IDLE_PING_EVERY: Duration = Duration::from_millis(200);
-
-/// Sizes of a lane's datagrams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    /// UDP payload of a full datagram.
-    pub datagram: u16,
-    /// Bytes of IP and UDP headers that each adds on the wire.
-    pub headers: u16,
-    /// Most datagrams of one burst.
-    pub burst: u16,
-}
-
-impl Sizes {
-    /// Object bytes in a full datagram.
-    #[must_use]
-    pub const fn payload(self) -> u64 {
-        self.datagram as u64 - (CLEAR_HEADER + DATA_HEADER + TAG) as u64
-    }
-
-    /// Bytes on the wire of a datagram with so many object bytes.
-    #[must_use]
-    pub const fn wire(self, payload: u64) -> u64 {
-        payload + (CLEAR_HEADER + DATA_HEADER + TAG) as u64 + self.headers as u64
-    }
-}
 
 /// What a lane does next.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,72 +38,6 @@ pub enum Turn {
     Ping(u64, Ping),
     /// Nothing before this time, unless a report or new work comes.
     Wait(Time),
-}
-
-/// Datagrams to be sent together: all of one size, but perhaps the last.
-#[derive(Debug, Default)]
-pub struct Burst {
-    /// Packet number of the first; the others follow.
-    pub first: u64,
-    /// What they carry, in order. Every region but the last fills its datagrams.
-    pub regions: Vec<Region>,
-    /// Object bytes of a full datagram.
-    pub payload: u64,
-}
-
-impl Burst {
-    /// The datagrams: packet number and region of each.
-    pub fn datagrams(&self) -> impl Iterator<Item = (u64, Region)> + '_ {
-        let payload = self.payload;
-        let cut = move |&region: &Region| {
-            (0..region.length.div_ceil(payload)).map(move |index| {
-                let offset = index * payload;
-                Region { offset: region.offset + offset, length: payload.min(region.length - offset), ..region }
-            })
-        };
-        (self.first..).zip(self.regions.iter().flat_map(cut))
-    }
-}
-
-/// Counts of a lane's sending half since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SentCounts {
-    /// Datagrams of data.
-    pub datagrams: u64,
-    /// Bytes of IP packets.
-    pub wire_bytes: u64,
-    /// Object bytes sent again.
-    pub resent_bytes: u64,
-    /// Datagrams of data that were lost.
-    pub lost: u64,
-    /// Object bytes in them.
-    pub lost_bytes: u64,
-    /// Datagrams of data that arrived.
-    pub arrived: u64,
-    /// Object bytes in them.
-    pub arrived_bytes: u64,
-    /// Times that there was nothing to send.
-    pub starved: u64,
-    /// Times that the receiver's credit held the lane back.
-    pub without_credit: u64,
-}
-
-impl SentCounts {
-    /// The counts of two lanes together.
-    #[must_use]
-    pub fn plus(&self, other: &Self) -> Self {
-        Self {
-            datagrams: self.datagrams + other.datagrams,
-            wire_bytes: self.wire_bytes + other.wire_bytes,
-            resent_bytes: self.resent_bytes + other.resent_bytes,
-            lost: self.lost + other.lost,
-            lost_bytes: self.lost_bytes + other.lost_bytes,
-            arrived: self.arrived + other.arrived,
-            arrived_bytes: self.arrived_bytes + other.arrived_bytes,
-            starved: self.starved + other.starved,
-            without_credit: self.without_credit + other.without_credit,
-        }
-    }
 }
 
 /// The sending half of a lane.
@@ -147,6 +60,8 @@ pub struct LaneOut {
     /// When the first and the last burst left, and the bytes that had left before the last.
     span: Option<(Time, Time, u64)>,
     was_starved: bool,
+    /// What was under way was given up: the lane only asks whether somebody is there, until it hears.
+    given_up: bool,
     /// The last turn waited for the pacer, and for nothing that a report could bring.
     waits_for_pacer: bool,
 }
@@ -177,6 +92,7 @@ impl LaneOut {
             last_heard: now,
             span: None,
             was_starved: true,
+            given_up: false,
             waits_for_pacer: false,
         }
     }
@@ -260,6 +176,9 @@ impl LaneOut {
         }
         self.waits_for_pacer = false;
         let ping_at = self.next_ping(outbox);
+        if self.given_up {
+            return Turn::Wait(ping_at);
+        }
         let Some(most) = self.most_datagrams(now) else {
             self.pacer.rest(now);
             return Turn::Wait(ping_at);
@@ -357,7 +276,7 @@ impl LaneOut {
     }
 
     fn next_ping(&self, outbox: &Outbox) -> Time {
-        let busy = !self.flight.is_empty() || outbox.has_work();
+        let busy = !self.given_up && (!self.flight.is_empty() || outbox.has_work());
         let every =
             if busy { (self.rtt.smooth() / 2).clamp(PING_EVERY.start, PING_EVERY.end) } else { IDLE_PING_EVERY };
         // A peer that has fallen silent is asked ever more rarely.
@@ -389,6 +308,7 @@ impl LaneOut {
     /// Takes a report of the receiving end.
     pub fn on_report(&mut self, now: Time, report: &Report, outbox: &mut Outbox) {
         self.last_heard = now;
+        self.given_up = false;
         self.credit.renew(now, report);
         self.note_round_trip(now, report);
         self.settle(now, report, outbox);
@@ -455,14 +375,16 @@ impl LaneOut {
     /// Takes the answer to a ping.
     pub fn on_pong(&mut self, now: Time, pong: &Pong) {
         self.last_heard = now;
+        self.given_up = false;
         let rtt = i64::from(wire_difference_us(now.wire_us(), pong.sent_us)) - i64::from(pong.hold_us);
         if rtt >= 0 {
             self.rtt.note(now, Duration::from_micros(rtt.cast_unsigned()));
         }
     }
 
-    /// Gives up the lane: what was under way on it is to be sent on others.
+    /// Gives the lane up until it is heard again: what was under way on it is to be sent on others.
     pub fn abandon(&mut self, now: Time, outbox: &mut Outbox) {
+        self.given_up = true;
         self.flight.abandon(|region| outbox.lost(now, region));
     }
 }

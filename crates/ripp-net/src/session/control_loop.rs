@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp::control::Message;
 
-use super::shared::Shared;
+use super::shared::{Out, Shared};
 use super::stream::Opener;
 use crate::control::{CloseReason, ControlEvent, ControlReceiver};
 
@@ -20,6 +20,8 @@ const BACKLOG_TICK: Duration = Duration::from_millis(5);
 const SILENT_AFTER: Duration = Duration::from_millis(2_500);
 /// As often as this in a row, so that an end that was stopped can catch up.
 const SILENT_LOOKS: u32 = 4;
+/// A lane that is silent for this long while others are heard is given up, until it is heard again.
+const LANE_DEAD_AFTER: Duration = Duration::from_millis(2_500);
 /// And for this long the other end is waited for to do something about it.
 const HOPELESS_AFTER: Duration = Duration::from_secs(8);
 
@@ -120,6 +122,9 @@ impl Watch {
             return;
         }
         let silence = lanes_silent(shared).unwrap_or_default();
+        if silence < LANE_DEAD_AFTER / 2 {
+            give_up_dead_lanes(shared);
+        }
         let is_silent = silence >= SILENT_AFTER && control_silent < SILENT_AFTER / 2;
         self.silent_looks = if is_silent { self.silent_looks + 1 } else { 0 };
         if self.silent_looks < SILENT_LOOKS {
@@ -137,6 +142,25 @@ impl Watch {
             ))),
             Recourse::None => {}
         }
+    }
+}
+
+/// What is under way on a lane that is dead while others live is sent on those.
+fn give_up_dead_lanes(shared: &Shared) {
+    let now = shared.now();
+    let mut out = shared.out();
+    let Out { sending, lanes, .. } = &mut *out;
+    let mut any = false;
+    for (index, lane) in lanes.iter_mut().enumerate().filter_map(|(index, lane)| Some((index, lane.as_mut()?))) {
+        if lane.is_under_way() && now.since(lane.last_heard()) >= LANE_DEAD_AFTER {
+            tracing::warn!("lane {index} is dead: the others go on with what it had under way");
+            lane.abandon(now, &mut sending.outbox);
+            any = true;
+        }
+    }
+    drop(out);
+    if any {
+        shared.wake_senders();
     }
 }
 
