@@ -23,6 +23,8 @@ use crate::session::SessionError;
 
 /// Name of the flow that is measured.
 const FLOW: &str = "perf";
+/// Why an object was taken back that nobody needs any more.
+const NOT_NEEDED: &str = "the time was up before it began";
 /// Why a session ended that its user stopped.
 const STOPPED: &str = "stopped by its user";
 /// The other side's last words take this long at most.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::content::{Counting, PATTERN, Patterned, pattern};
 use super::notes::{self, NOTES};
-use super::{Account, FLOW, LAST_PATIENCE, MOST_SAMPLES, Report, SAMPLE, STOPPED, cpu, ended};
+use super::{Account, FLOW, LAST_PATIENCE, MOST_SAMPLES, NOT_NEEDED, Report, SAMPLE, STOPPED, cpu, ended};
 use crate::session::{Incoming, MemorySink, Offer, Session, SessionError, Sink};
 
 /// Objects that are received at one time at most: 256 MiB.
@@ -169,6 +169,7 @@ impl Receiver<'_> {
                 return;
             }
             Ok(_) => self.note_fault(format!("object {}: wrong content", object.index)),
+            Err(cause) if cause.why == NOT_NEEDED => {}
             Err(cause) => self.note_fault(format!("object {}: {cause}", object.index)),
         }
         // A late datagram may still be written to it.

@@ -145,7 +145,7 @@ fn per_100_ms(account: &Account) -> Vec<u64> {
 /// When the rate over 50 ms first reached nine tenths of its median.
 fn ramp_s(account: &Account) -> f64 {
     const SPAN: usize = 5;
-    let mut rates: Vec<_> =
+    let rates: Vec<_> =
         account.samples.windows(SPAN + 1).map(|window| window[SPAN].saturating_sub(window[0])).collect();
     let Some(reached) = ({
         let mut sorted = rates.clone();
@@ -154,7 +154,6 @@ fn ramp_s(account: &Account) -> f64 {
     }) else {
         return 0.0;
     };
-    rates.truncate(rates.len().max(1));
     let at = rates.iter().position(|&rate| rate as f64 >= 0.9 * reached as f64).unwrap_or(0);
     at as f64 * SAMPLE.as_secs_f64()
 }

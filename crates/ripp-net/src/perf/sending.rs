@@ -10,11 +10,14 @@ use visapult_ripp::outbox::Mode;
 use super::content::{PATTERN, Patterned, pattern};
 use super::notes;
 use super::report::Report;
-use super::{Account, Amount, FLOW, LAST_PATIENCE, STOPPED, cpu, ended};
+use super::{Account, Amount, FLOW, LAST_PATIENCE, NOT_NEEDED, STOPPED, cpu, ended};
 use crate::session::{Outgoing, Rate, Session, SessionError, Statistics};
 
 /// Time of the rate that is on offer ahead of what has arrived, beside two round trips.
 const AHEAD: f64 = 0.25;
+/// Bytes on offer, and in an object, before it is known how fast the path is.
+const FIRST_AHEAD: u64 = 16 << 20;
+const FIRST_OBJECT: usize = 256 << 10;
 const LEAST_OBJECT: usize = 64 << 10;
 /// Bytes on offer at most: what the receiving side holds in memory.
 const MOST_AHEAD: u64 = 256 << 20;
@@ -54,7 +57,8 @@ pub fn send(
     let mut offered = 0_u64;
     let mut index = 0;
     let mut told = Instant::now();
-    let mut most_ahead = LEAST_OBJECT as u64;
+    let mut most_ahead = first_ahead(rate);
+    let mut time_is_up = false;
     loop {
         if stopping.is_none() && stop.load(Ordering::Relaxed) {
             stopping = Some(Instant::now() + STOP_PATIENCE);
@@ -64,6 +68,9 @@ pub fn send(
                 Amount::Bytes(bytes) => offered < bytes,
                 Amount::Time(time) => began.elapsed() < time,
             };
+        if let (false, Amount::Time(_), false) = (more, amount, std::mem::replace(&mut time_is_up, !more)) {
+            take_back_what_has_not_begun(&under_way);
+        }
         while under_way.front().is_some_and(|(first, _)| first.is_over()) {
             under_way.pop_front();
         }
@@ -79,7 +86,7 @@ pub fn send(
         }
         let statistics = session.statistics();
         most_ahead = most_ahead.max(bytes_ahead(&statistics));
-        let length = object_length(most_ahead, amount, offered);
+        let length = object_length(&statistics, most_ahead, amount, offered);
         // What was lost for good is no longer ahead, though it never arrives.
         let pending: u64 = under_way.iter().map(|(_, length)| length).sum();
         let ahead = pending.min(offered - statistics.sent().arrived_bytes.min(offered));
@@ -110,6 +117,20 @@ pub fn send(
     Ok(report)
 }
 
+/// Offers take a round trip to be accepted: enough for the beginning is on offer before anything is known of the path.
+fn first_ahead(rate: Rate) -> u64 {
+    match rate {
+        Rate::Fixed(bps) => ((bps as f64 / 8.0 * 2.0 * AHEAD) as u64).clamp(2 * LEAST_OBJECT as u64, MOST_AHEAD),
+        Rate::Auto { .. } => FIRST_AHEAD,
+    }
+}
+
+/// When the time is up, what has not begun is not waited for. The receiving side knows this reason.
+fn take_back_what_has_not_begun(under_way: &VecDeque<(Outgoing, u64)>) {
+    let idle = under_way.iter().filter(|(object, _)| !object.is_over() && object.arrived() == 0);
+    idle.for_each(|(object, _)| object.cancel_because(NOT_NEEDED));
+}
+
 fn bytes_ahead(statistics: &Statistics) -> u64 {
     let ahead = |lane: &crate::session::LaneStatistics| {
         lane.rate_bps as f64 / 8.0 * (AHEAD + 3.0 * lane.rtt.smooth().as_secs_f64())
@@ -117,8 +138,10 @@ fn bytes_ahead(statistics: &Statistics) -> u64 {
     (statistics.lanes.iter().map(ahead).sum::<f64>() as u64).clamp(2 * LEAST_OBJECT as u64, MOST_AHEAD)
 }
 
-fn object_length(most_ahead: u64, amount: Amount, offered: u64) -> usize {
-    let length = (most_ahead as usize / 8).clamp(LEAST_OBJECT, PATTERN).next_multiple_of(LEAST_OBJECT).min(PATTERN);
+fn object_length(statistics: &Statistics, most_ahead: u64, amount: Amount, offered: u64) -> usize {
+    let known = statistics.lanes.iter().any(|lane| lane.sent.arrived > 0);
+    let wanted = if known { most_ahead as usize / 8 } else { (most_ahead as usize / 8).min(FIRST_OBJECT) };
+    let length = wanted.clamp(LEAST_OBJECT, PATTERN).next_multiple_of(LEAST_OBJECT).min(PATTERN);
     match amount {
         Amount::Bytes(bytes) => length.min(usize::try_from(bytes - offered.min(bytes)).unwrap_or(length)),
         Amount::Time(_) => length,

@@ -194,7 +194,11 @@ impl Outgoing {
 
     /// Takes the object back.
     pub fn cancel(&self) {
-        self.shared.cancel(self.object, "cancelled by the sender");
+        self.cancel_because("cancelled by the sender");
+    }
+
+    pub(crate) fn cancel_because(&self, why: &str) {
+        self.shared.cancel(self.object, why);
     }
 }
 
