@@ -58,7 +58,7 @@ pub fn send(
     let mut index = 0;
     let mut told = Instant::now();
     let mut most_ahead = first_ahead(rate);
-    let mut time_is_up = false;
+    let mut curtailed = false;
     loop {
         if stopping.is_none() && stop.load(Ordering::Relaxed) {
             stopping = Some(Instant::now() + STOP_PATIENCE);
@@ -68,7 +68,8 @@ pub fn send(
                 Amount::Bytes(bytes) => offered < bytes,
                 Amount::Time(time) => began.elapsed() < time,
             };
-        if let (false, Amount::Time(_), false) = (more, amount, std::mem::replace(&mut time_is_up, !more)) {
+        let curtails = !more && (stopping.is_some() || matches!(amount, Amount::Time(_)));
+        if curtails && !std::mem::replace(&mut curtailed, true) {
             take_back_what_has_not_begun(&under_way);
         }
         while under_way.front().is_some_and(|(first, _)| first.is_over()) {
@@ -125,7 +126,7 @@ fn first_ahead(rate: Rate) -> u64 {
     }
 }
 
-/// When the time is up, what has not begun is not waited for. The receiving side knows this reason.
+/// When the time is up or the user stops it, what has not begun is not waited for. The receiving side knows this reason.
 fn take_back_what_has_not_begun(under_way: &VecDeque<(Outgoing, u64)>) {
     let idle = under_way.iter().filter(|(object, _)| !object.is_over() && object.arrived() == 0);
     idle.for_each(|(object, _)| object.cancel_because(NOT_NEEDED));
