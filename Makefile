@@ -53,7 +53,7 @@ web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 web: web/dist/index.html
 
 test-rust: build
-	cargo test --release --locked --workspace
+	cargo test --release --locked --workspace --no-fail-fast
 
 test-web: web/node_modules/.package-lock.json
 	cd web && npm test --silent

@@ -23,7 +23,9 @@ fn hold(name: &str, vectors: &Value) {
         fs::create_dir_all(&folder).unwrap();
         fs::write(&file, &text).unwrap();
     }
-    assert_eq!(fs::read_to_string(&file).unwrap(), text, "{name}.json differs from what is written now");
+    // The order of keys depends on what other crates ask of the JSON library.
+    let kept: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(kept == *vectors, "{name}.json differs from what is written now");
 }
 
 fn hex(bytes: &[u8]) -> String {
