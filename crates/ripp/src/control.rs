@@ -157,9 +157,6 @@ pub struct Welcome {
     pub ports: Vec<u16>,
     /// What a further stream joins the session with: known to the two ends only.
     pub session: String,
-    /// Greatest rate it wants to receive, in bits per second; 0 sets no limit.
-    #[serde(default)]
-    pub most_rate_bps: u64,
 }
 
 /// Bytes that are no message.

@@ -138,11 +138,6 @@ impl LaneIn {
         (self.datagrams, self.bytes)
     }
 
-    /// Changes what the receiver allows from the next report on.
-    pub fn set_credit(&mut self, credit: Credit) {
-        self.credit = credit;
-    }
-
     /// Opens a datagram in place. Nothing changes but a count of what was refused.
     pub fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<Opened<'a>> {
         let header = ClearHeader::read(datagram).ok().filter(|header| header.key_id == self.opener.key_id());
@@ -171,6 +166,11 @@ impl LaneIn {
     /// Counts an opened datagram as arrived: `data_bytes` long as an IP packet if it carries data, else 0. What is not accepted is reported
     /// missing, and sent again.
     pub fn accept(&mut self, now: Time, number: u64, data_bytes: u64, marked: bool, sent_us: Option<u32>) {
+        if self.window.look(number) != Seen::New {
+            // Opened twice before it was accepted once: a copy that came with the original.
+            self.rejections.replayed += 1;
+            return;
+        }
         if number < self.judged {
             self.late += 1;
         }

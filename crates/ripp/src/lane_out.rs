@@ -128,12 +128,6 @@ impl LaneOut {
         self.controller.causes()
     }
 
-    /// The controller, to be asked about what it found.
-    #[must_use]
-    pub const fn controller(&self) -> &Controller {
-        &self.controller
-    }
-
     /// Queueing delay of the last report, in seconds.
     #[must_use]
     pub fn queue_s(&self) -> f64 {

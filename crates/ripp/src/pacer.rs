@@ -62,12 +62,6 @@ impl Pacer {
         self.due
     }
 
-    /// How far the sender is behind its schedule.
-    #[must_use]
-    pub fn behind(&self, now: Time) -> Duration {
-        now.since(self.due) + self.debt
-    }
-
     /// Forgets what the sender is owed: it had nothing to send.
     pub fn rest(&mut self, now: Time) {
         self.due = self.due.max(now);

@@ -50,7 +50,7 @@ impl Controller {
     pub fn on_round(&mut self, now: Time, round: &Round) {
         match self {
             Self::Fixed(fixed) => fixed.on_round(now, round),
-            Self::Auto(auto) => auto.on_round(now, round),
+            Self::Auto(auto) => auto.on_round(round),
         }
     }
 

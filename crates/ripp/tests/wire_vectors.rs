@@ -245,7 +245,6 @@ fn messages() {
         cipher: Cipher::Aes128Gcm,
         ports: vec![40_001, 40_002],
         session: "0123456789abcdef".to_owned(),
-        most_rate_bps: 0,
     };
     let messages = [
         Message::Hello(hello),

@@ -117,14 +117,7 @@ impl Lane {
         let last = datagrams.last().map_or(0, |&(number, _)| number);
         self.watch.burst(now, last, wire)?;
         for (number, region) in datagrams {
-            let header = DataHeader {
-                flow: region.flow,
-                object: region.object,
-                offset: region.offset,
-                length: region.length as u16,
-                sent_us: now.wire_us(),
-                resent: region.resent,
-            };
+            let header = DataHeader::of(&region, now);
             let mut frame = vec![0; DATA_HEADER];
             header.write(&mut frame);
             frame.extend_from_slice(contents.bytes(region.object, region.offset, region.length));

@@ -173,13 +173,7 @@ impl Door {
         let session = session_number()?;
         let links = setup::links(&secret, cipher, End::Listener, &options, local.ip(), &peers)?;
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
-        let welcome = Welcome {
-            version: VERSIONS[0],
-            cipher,
-            ports,
-            session: session.clone(),
-            most_rate_bps: options.most_receive_bps,
-        };
+        let welcome = Welcome { version: VERSIONS[0], cipher, ports, session: session.clone() };
         let mut running = setup::start(control.clone(), links, &options)?;
         self.enter(session, &running.shared);
         if let Err(cause) = control.send(&Message::Welcome(welcome).to_bytes()) {

@@ -9,10 +9,11 @@ use visapult_ripp::lane_in::{Credit, LaneIn};
 use visapult_ripp::lane_out::{LaneOut, Sizes};
 use visapult_ripp::record::Sealer;
 use visapult_ripp::time::Time;
-use visapult_ripp::wire::{CLEAR_HEADER, DataHeader, Frame, LEAST_DATAGRAM, Report, TAG};
+use visapult_ripp::wire::{CLEAR_HEADER, Frame, LEAST_DATAGRAM, Report, TAG};
 
 use super::lane::{LaneLink, Validated};
-use super::shared::{In, Out, Place, Shared};
+use super::place::{Piece, place_run};
+use super::shared::{Out, Shared};
 use super::{Options, controller};
 use crate::socket::{Batch, Datagrams, Ecn, MAX_BURST_BYTES, RecvArena};
 
@@ -75,8 +76,7 @@ struct Thread<'a> {
 /// A datagram of data that was opened.
 struct Data<'a> {
     number: u64,
-    header: DataHeader,
-    payload: &'a [u8],
+    piece: Piece<'a>,
     wire_bytes: u64,
     marked: bool,
     welcome: bool,
@@ -166,7 +166,7 @@ impl Thread<'_> {
         let mut data = self.open(now, batch.datagrams);
         self.place(&mut data);
         for datagram in data.iter().filter(|datagram| datagram.welcome) {
-            let sent_us = Some(datagram.header.sent_us);
+            let sent_us = Some(datagram.piece.header.sent_us);
             self.lane_in.accept(now, datagram.number, datagram.wire_bytes, datagram.marked, sent_us);
         }
         !data.is_empty()
@@ -188,7 +188,8 @@ impl Thread<'_> {
             }
             let Ok(frame) = Frame::read(opened.frame) else { continue };
             if let Frame::Data(header, payload) = frame {
-                data.push(Data { number: opened.number, header, payload, wire_bytes, marked, welcome: false });
+                let piece = Piece { header, payload };
+                data.push(Data { number: opened.number, piece, wire_bytes, marked, welcome: false });
             } else {
                 let sent_us = if let Frame::Ping(ping) = &frame { Some(ping.sent_us) } else { None };
                 self.lane_in.accept(now, opened.number, 0, marked, sent_us);
@@ -240,62 +241,17 @@ impl Thread<'_> {
 
     /// Puts data in its place, run by run.
     fn place(&self, data: &mut [Data<'_>]) {
-        let mut start = 0;
-        while start < data.len() {
-            let end = start + run_length(&data[start..]);
-            self.place_run(&mut data[start..end]);
-            start = end;
-        }
-    }
-
-    fn place_run(&self, run: &mut [Data<'_>]) {
-        let object = run[0].header.object;
-        let from = run[0].header.offset;
-        let length = run.iter().map(|datagram| u64::from(datagram.header.length)).sum();
-        let mut fresh = Vec::new();
-        let claimed = {
-            let mut incoming = self.shared.incoming();
-            let claimed = incoming.receiving.claim(object, from, length, |start, end| fresh.push((start, end)));
-            claimed.map(|()| incoming.places.get(&object).cloned())
-        };
-        match claimed {
-            Ok(Some(place)) => self.write(object, &place, run, &fresh),
-            Ok(None) | Err(Refusal::Closed) => {}
-            Err(Refusal::Unknown | Refusal::TooManyHoles) => return,
-            Err(Refusal::Beyond) => {
-                self.shared.end(Some(&format!("the peer sent bytes beyond the end of object {object}")));
-                return;
-            }
-        }
-        run.iter_mut().for_each(|datagram| datagram.welcome = true);
-    }
-
-    fn write(&self, object: u32, place: &Place, run: &[Data<'_>], fresh: &[(u64, u64)]) {
-        for datagram in run {
-            let from = datagram.header.offset;
-            let to = from + u64::from(datagram.header.length);
-            for &(start, end) in fresh.iter().filter(|(start, end)| *start < to && *end > from) {
-                let (start, end) = (start.max(from), end.min(to));
-                let part = &datagram.payload[(start - from) as usize..(end - from) as usize];
-                if let Err(cause) = place.sink.write_at(start, part) {
-                    self.shared.refuse(object, &format!("the receiver could not keep the object: {cause}"));
+        for run in data.chunk_by_mut(|a, b| a.piece.precedes(&b.piece)) {
+            match place_run(self.shared, run.iter().map(|datagram| datagram.piece)) {
+                Ok(()) | Err(Refusal::Closed) => run.iter_mut().for_each(|datagram| datagram.welcome = true),
+                // Not accepted: it is reported missing, and sent again.
+                Err(Refusal::Unknown | Refusal::TooManyHoles) => {}
+                Err(Refusal::Beyond) => {
+                    let object = run[0].piece.header.object;
+                    self.shared.end(Some(&format!("the peer sent bytes beyond the end of object {object}")));
                     return;
                 }
             }
         }
-        let bytes = fresh.iter().map(|(start, end)| end - start).sum();
-        let mut incoming = self.shared.incoming();
-        let In { receiving, .. } = &mut *incoming;
-        receiving.written(object, bytes);
-        self.shared.pump_in(&mut incoming);
     }
-}
-
-/// Datagrams at the front that carry consecutive bytes of one object.
-fn run_length(data: &[Data<'_>]) -> usize {
-    let follows = |pair: &[Data<'_>]| {
-        let (a, b) = (&pair[0].header, &pair[1].header);
-        a.object == b.object && a.offset.checked_add(u64::from(a.length)) == Some(b.offset)
-    };
-    1 + data.windows(2).take_while(|pair| follows(pair)).count()
 }

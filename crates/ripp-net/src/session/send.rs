@@ -111,7 +111,7 @@ impl Lane<'_> {
             let Some(source) = &sources[at] else { continue };
             let length = region.length as usize;
             let datagram = &mut self.buffer[used..used + HEAD + length + TAG];
-            header(&region, now).write(&mut datagram[CLEAR_HEADER..]);
+            DataHeader::of(&region, now).write(&mut datagram[CLEAR_HEADER..]);
             source
                 .read_at(region.offset, &mut datagram[HEAD..HEAD + length])
                 .map_err(|cause| Fault::Source(region.object, cause))?;
@@ -140,15 +140,4 @@ impl Lane<'_> {
 
 fn holds(region: &Region, part: &Region) -> bool {
     region.offset <= part.offset && part.offset + part.length <= region.offset + region.length
-}
-
-fn header(region: &Region, now: Time) -> DataHeader {
-    DataHeader {
-        flow: region.flow,
-        object: region.object,
-        offset: region.offset,
-        length: region.length as u16,
-        sent_us: now.wire_us(),
-        resent: region.resent,
-    }
 }

@@ -13,9 +13,9 @@ use super::control_loop::Recourse;
 use super::lane::LaneLink;
 use super::objects::Offer;
 use super::shared::Shared;
-use super::{Options, SessionError, control_loop, digest, receive, send};
+use super::{Options, Rate, SessionError, control_loop, digest, receive, send};
 use crate::control::{ControlEvent, ControlReceiver, ControlSender, KeyExporter};
-use crate::socket::LaneSocket;
+use crate::socket::{Ecn, LaneSocket};
 
 /// A UDP path that answers later than this is taken to be blocked.
 pub(super) const UDP_PATIENCE: Duration = Duration::from_millis(1_500);
@@ -49,6 +49,10 @@ pub(super) fn links(
     let link = |(lane, &peer): (usize, &Option<SocketAddr>)| {
         let local = locals[lane % locals.len()];
         let socket = LaneSocket::bind(SocketAddr::new(local, 0)).map_err(SessionError::Socket)?;
+        if matches!(options.rate, Rate::Auto { .. }) {
+            // A fixed rate does not heed marks, and so must not ask for them instead of losses (RFC 3168).
+            let _ = socket.set_ecn(Ecn::Capable0);
+        }
         let secrets = [end, end.peer()].map(|from| LaneSecret::derive(secret, cipher, lane as u16, from));
         let [send, receive] = secrets;
         Ok(Arc::new(LaneLink::new(socket, send, receive, peer, options.mtu)))

@@ -163,21 +163,18 @@ impl Shared {
 
     /// Waits until a lane has a path; false if none has after all of the patience.
     pub(super) fn wait_for_lane(&self, patience: Duration) -> bool {
-        let pending = |opened: &mut usize| *opened == 0 && !self.is_over();
-        let guard = lock(&self.opened);
-        *self.opening.wait_timeout_while(guard, patience, pending).unwrap_or_else(PoisonError::into_inner).0 > 0
+        self.wait_for(1, patience)
     }
 
     /// Waits until all lanes have a path, or one has and half of the patience is gone; false if none has after all of it.
     pub(super) fn wait_for_lanes(&self, patience: Duration) -> bool {
-        let all = self.links.len();
-        let wait = |patience, enough: usize| {
-            let pending = |opened: &mut usize| *opened < enough && !self.is_over();
-            let guard = lock(&self.opened);
-            *self.opening.wait_timeout_while(guard, patience, pending).unwrap_or_else(PoisonError::into_inner).0
-                >= enough
-        };
-        wait(patience / 2, all) || wait(patience / 2, 1)
+        self.wait_for(self.links.len(), patience / 2) || self.wait_for(1, patience / 2)
+    }
+
+    fn wait_for(&self, enough: usize, patience: Duration) -> bool {
+        let pending = |opened: &mut usize| *opened < enough && !self.is_over();
+        let guard = lock(&self.opened);
+        *self.opening.wait_timeout_while(guard, patience, pending).unwrap_or_else(PoisonError::into_inner).0 >= enough
     }
 
     /// Wakes what sends: there is something to do.
@@ -215,7 +212,8 @@ impl Shared {
             match self.control.send(&bytes) {
                 Ok(()) => return,
                 Err(ControlError::BackedUp) => {}
-                Err(_) => return self.over_by_control(),
+                // The control loop is told why by the channel itself, and ends the session.
+                Err(_) => return,
             }
         }
         // The control loop ends a session whose backlog is full; until then nothing more is kept.
@@ -242,11 +240,6 @@ impl Shared {
             backlog.messages.pop_front();
         }
         Ok(false)
-    }
-
-    fn over_by_control(&self) {
-        // The control loop is told why by the channel itself and ends the session.
-        self.links.iter().for_each(|link| link.socket.waker().wake());
     }
 
     /// Sends what the sending end has to say, and does what its events ask for.

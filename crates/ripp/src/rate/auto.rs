@@ -1,12 +1,10 @@
 //! The controller that finds the rate.
 //!
-//! It starts from the rate at which a train of datagrams arrived, and doubles until a queue shows. Then it sends at the rate the path was seen to
-//! deliver, and asks for more by small probes that grow while they succeed. A queue that stands is drained, and the rate set to what was
+//! It starts from the rate at which a train of datagrams arrived. Then it sends at the rate the path was seen to deliver, and asks for more by small probes that grow while they succeed. A queue that stands is drained, and the rate set to what was
 //! delivered meanwhile: that is what the path carries. A queue that does not drain is somebody else's: then the rate is shared, by additive
 //! increase and multiplicative decrease. Loss without a queue changes nothing, unless a trial at a lower rate shows that it was ours.
 
 use super::{Cause, Causes, Round};
-use crate::time::Time;
 
 /// Share of the rate at which the first train arrived that is sent at next; trains tell the rate to a factor of two.
 const FIRST_SHARE: f64 = 0.7;
@@ -24,6 +22,8 @@ const TRIAL_LOSS: f64 = 0.03;
 const MOST_RANDOM_LOSS: f64 = 0.3;
 /// Share of the rate that a standing queue can cost in one round.
 const MOST_CUT: f64 = 0.6;
+/// Share of datagrams marked congestion-experienced above which a router is taken to have told of a queue.
+const MARKED: f64 = 0.01;
 /// Share of the rate that remains after a congestion loss on a shared path.
 const BACK_OFF: f64 = 0.7;
 /// How fast a share grows, per second.
@@ -35,7 +35,7 @@ const MOST_BPS: f64 = 400e9;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// Doubling.
+    /// On the way to the rate that the train told, or doubling where it told none.
     Start { expected_bps: Option<f64> },
     /// At the rate the path delivers; rounds until the next probe.
     Hold { rounds: u32 },
@@ -103,7 +103,7 @@ impl Auto {
     }
 
     pub(super) fn most_under_way(&self, least_rtt_s: f64) -> u64 {
-        let round_trips = if matches!(self.phase, Phase::Start { .. }) { 3.0 } else { 2.0 };
+        let round_trips = if self.is_starting() { 3.0 } else { 2.0 };
         // A little more than round trips alone, for receivers that answer late.
         (self.rate_bps.max(self.path_bps) / 8.0 * (least_rtt_s * round_trips + 0.02)) as u64
     }
@@ -115,11 +115,11 @@ impl Auto {
         }
     }
 
-    pub(super) fn on_round(&mut self, _now: Time, round: &Round) {
+    pub(super) fn on_round(&mut self, round: &Round) {
         let threshold = queue_threshold(round.least_rtt_s);
         // A round in which little was sent says nothing of what the path carries.
         let telling = round.sent_bps > 0.7 * round.paced_bps && !round.source_limited;
-        let queued = round.queue_s > threshold && telling;
+        let queued = (round.queue_s > threshold || round.marked > MARKED) && telling;
         if !queued && round.kernel_drops == 0 && round.loss < TRIAL_LOSS.max(2.0 * self.random_loss) {
             self.random_loss += 0.1 * (round.loss - self.random_loss);
         }
@@ -163,7 +163,7 @@ impl Auto {
 
     fn start(&mut self, round: &Round, queued: bool) {
         let Phase::Start { expected_bps } = self.phase else { return };
-        if queued || round.loss > 0.1 || round.marked > 0.1 || round.kernel_drops > 0 {
+        if queued || round.loss > 0.1 || round.kernel_drops > 0 {
             self.path_bps = round.delivered_bps;
             self.hold(2);
             self.drain_excess(round, queue_threshold(round.least_rtt_s));
@@ -298,7 +298,7 @@ impl Auto {
     fn share(&mut self, round: &Round, threshold: f64, hold: u32, clear: u32) {
         let clear = if round.queue_s < threshold / 2.0 { clear + 1 } else { 0 };
         let congested = (round.loss > 2.0 * self.random_loss + 0.002 && round.last_queue_s > threshold / 2.0)
-            || round.marked > 0.01;
+            || round.marked > MARKED;
         if clear >= 3 {
             self.failed_probes = 0;
             self.hold(0);

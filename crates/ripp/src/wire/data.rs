@@ -9,6 +9,8 @@
 
 use super::bytes::{Reader, Writer};
 use super::{DATA, WireError};
+use crate::flight::Region;
+use crate::time::Time;
 
 /// Bytes of a data frame before its payload.
 pub const DATA_HEADER: usize = 20;
@@ -33,6 +35,19 @@ pub struct DataHeader {
 }
 
 impl DataHeader {
+    /// The header of a datagram that carries `region`, which fits one, and leaves at `now`.
+    #[must_use]
+    pub const fn of(region: &Region, now: Time) -> Self {
+        Self {
+            flow: region.flow,
+            object: region.object,
+            offset: region.offset,
+            length: region.length as u16,
+            sent_us: now.wire_us(),
+            resent: region.resent,
+        }
+    }
+
     /// Writes the header to the first [`DATA_HEADER`] bytes of a frame.
     ///
     /// # Panics

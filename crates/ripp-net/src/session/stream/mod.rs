@@ -10,7 +10,6 @@ mod ack;
 mod open;
 mod out;
 mod pace;
-mod place;
 mod pump;
 
 use std::sync::atomic::{AtomicBool, Ordering};

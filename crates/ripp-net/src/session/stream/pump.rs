@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use visapult_ripp::flight::Region;
+use visapult_ripp::inbox::Refusal;
 use visapult_ripp::rate::Cause;
 use visapult_ripp::time::Time;
 use visapult_ripp::wire::{DATA_HEADER, DataHeader, Frame};
 
 use super::FRAME_PAYLOAD;
 use super::ack::Ack;
-use super::place::{Piece, place};
 use crate::control::{BulkLink, CloseReason};
 use crate::session::objects::Source;
+use crate::session::place::{Piece, place_run};
 use crate::session::shared::{Out, Shared};
 use crate::socket::Waker;
 
@@ -164,14 +165,7 @@ impl Thread<'_> {
 
     /// Puts a frame. What cannot be read is padded: the object is cancelled, and the frames are counted.
     fn put(&mut self, now: Time, region: &Region, source: Option<&dyn Source>) -> Result<(), End> {
-        let header = DataHeader {
-            flow: region.flow,
-            object: region.object,
-            offset: region.offset,
-            length: region.length as u16,
-            sent_us: now.wire_us(),
-            resent: region.resent,
-        };
+        let header = DataHeader::of(region, now);
         let frame = &mut self.buffer[..DATA_HEADER + region.length as usize];
         header.write(frame);
         let read = source.map(|source| source.read_at(region.offset, &mut frame[DATA_HEADER..]));
@@ -206,7 +200,7 @@ impl Thread<'_> {
             }
         }
         if !pieces.is_empty() {
-            place(self.shared, &pieces).map_err(End::Session)?;
+            place(self.shared, &pieces)?;
             self.placed += pieces.len() as u64;
         }
         ack.map_or(Ok(()), |ack| self.on_ack(&ack))
@@ -224,4 +218,19 @@ impl Thread<'_> {
         self.shared.pump_out(&mut out);
         Ok(())
     }
+}
+
+/// A stream keeps the order: nothing comes before it was accepted, and what has come is not sent again.
+fn place(shared: &Arc<Shared>, pieces: &[Piece<'_>]) -> Result<(), End> {
+    for run in pieces.chunk_by(Piece::precedes) {
+        match place_run(shared, run.iter().copied()) {
+            Ok(()) | Err(Refusal::Closed) => {}
+            Err(cause) => {
+                let object = run[0].header.object;
+                let why = format!("the peer sent bytes of object {object} that have no place: {cause}");
+                return Err(End::Session(why));
+            }
+        }
+    }
+    Ok(())
 }
