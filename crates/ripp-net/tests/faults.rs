@@ -3,12 +3,15 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use common::{
     Failing, PATIENCE, Slow, assert_works, bytes_of, content, dial, eventually, listener, next_offer, self_signed,
     sessions,
 };
+use visapult_ripp_net::perf::{self, Amount};
 use visapult_ripp_net::{
     Listener, ListenerOptions, MemorySink, Mode, Options, Rate, Session, SessionError, Token, Trust,
 };
@@ -193,4 +196,26 @@ fn a_rate_of_next_to_nothing_still_moves_things() {
     next_offer(&right).accept(Arc::<MemorySink>::clone(&sink)).wait().unwrap();
     outgoing.wait().unwrap();
     assert_eq!(bytes_of(&sink), content(20_000));
+}
+
+#[test]
+fn a_measurement_that_is_stopped_does_not_wait_for_an_account_that_never_comes() {
+    let (left, right) = sessions();
+    let stop = AtomicBool::new(false);
+    let outcome = thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            perf::send(&left, Amount::Bytes(100_000), Mode::Reliable, Rate::Auto { most_bps: None }, &stop, |_| {})
+        });
+        // It takes what is sent, hears that this was all, and says nothing.
+        let mut taken = Vec::new();
+        while taken.len() < 3 && !taken.iter().any(|(name, _): &(String, _)| name == "end") {
+            let offer = next_offer(&right);
+            let length = offer.length as usize;
+            taken.push((offer.name.clone(), offer.accept(Arc::new(MemorySink::new(length)))));
+        }
+        eventually("the last object", || taken.iter().all(|(_, incoming)| incoming.is_over()));
+        stop.store(true, Ordering::Relaxed);
+        sending.join().unwrap()
+    });
+    assert!(outcome.unwrap_err().to_string().contains("stopped by its user"));
 }

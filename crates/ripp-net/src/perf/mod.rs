@@ -10,7 +10,9 @@ mod receiving;
 mod report;
 mod sending;
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use visapult_ripp::outbox::Mode;
@@ -19,7 +21,7 @@ pub use receiving::receive;
 pub use report::{Report, RttMicros};
 pub use sending::{Progress, send};
 
-use crate::session::SessionError;
+use crate::session::{Session, SessionError};
 
 /// Name of the flow that is measured.
 const FLOW: &str = "perf";
@@ -29,6 +31,8 @@ const NOT_NEEDED: &str = "the time was up before it began";
 const STOPPED: &str = "stopped by its user";
 /// The other side's last words take this long at most.
 const LAST_PATIENCE: Duration = Duration::from_secs(20);
+/// What is under way may take this long to arrive when the user wants to stop.
+const STOP_PATIENCE: Duration = Duration::from_millis(1_000);
 
 /// How much is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,6 +95,27 @@ struct Account {
 
 const SAMPLE: Duration = Duration::from_millis(10);
 const MOST_SAMPLES: usize = 2_000_000;
+
+/// Does `work`, but ends the session `patience` after its user asked to stop, wherever the work waits then.
+fn unless_stopped<T>(session: &Session, stop: &AtomicBool, patience: Duration, work: impl FnOnce() -> T) -> T {
+    const LOOK: Duration = Duration::from_millis(20);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut asked = None;
+            while !done.load(Ordering::Relaxed) {
+                if stop.load(Ordering::Relaxed) && asked.get_or_insert_with(Instant::now).elapsed() >= patience {
+                    return session.end_because(STOPPED);
+                }
+                thread::park_timeout(LOOK);
+            }
+        });
+        let outcome = work();
+        done.store(true, Ordering::Relaxed);
+        watch.thread().unpark();
+        outcome
+    })
+}
 
 fn ended(why: impl ToString) -> SessionError {
     SessionError::Ended(why.to_string())

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::content::{Counting, PATTERN, Patterned, pattern};
 use super::notes::{self, NOTES};
-use super::{Account, FLOW, LAST_PATIENCE, MOST_SAMPLES, NOT_NEEDED, Report, SAMPLE, STOPPED, cpu, ended};
+use super::{Account, FLOW, LAST_PATIENCE, MOST_SAMPLES, NOT_NEEDED, Report, SAMPLE, cpu, ended, unless_stopped};
 use crate::session::{Incoming, MemorySink, Offer, Session, SessionError, Sink};
 
 /// Objects that are received at one time at most: 256 MiB.
@@ -43,6 +43,10 @@ struct Receiver<'a> {
 /// # Errors
 /// If the session ends before that.
 pub fn receive(session: &Session, stop: &AtomicBool) -> Result<Report, SessionError> {
+    unless_stopped(session, stop, Duration::ZERO, || receive_all(session))
+}
+
+fn receive_all(session: &Session) -> Result<Report, SessionError> {
     let placed = Arc::new(AtomicU64::new(0));
     let mut receiver = Receiver {
         session,
@@ -57,7 +61,7 @@ pub fn receive(session: &Session, stop: &AtomicBool) -> Result<Report, SessionEr
     let done = AtomicBool::new(false);
     let samples = std::thread::scope(|scope| {
         let sampler = scope.spawn(|| sample(&placed, &done));
-        let outcome = receiver.run(stop);
+        let outcome = receiver.run();
         done.store(true, Ordering::Relaxed);
         let samples = sampler.join().unwrap_or_default();
         outcome.map(|()| samples)
@@ -95,9 +99,9 @@ fn sample(placed: &AtomicU64, done: &AtomicBool) -> Vec<u64> {
 }
 
 impl Receiver<'_> {
-    fn run(&mut self, stop: &AtomicBool) -> Result<(), SessionError> {
+    fn run(&mut self) -> Result<(), SessionError> {
         let mut heard = Instant::now();
-        while !stop.load(Ordering::Relaxed) {
+        loop {
             self.verify_what_is_over();
             let patience = Duration::from_millis(if self.under_way.is_empty() { 100 } else { 5 });
             let Some(offer) = self.session.next_offer(patience)? else {
@@ -117,7 +121,6 @@ impl Receiver<'_> {
             }
             self.accept(offer);
         }
-        Err(self.give_up(STOPPED))
     }
 
     fn give_up(&self, why: &str) -> SessionError {

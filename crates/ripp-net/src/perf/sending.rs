@@ -10,7 +10,7 @@ use visapult_ripp::outbox::Mode;
 use super::content::{PATTERN, Patterned, pattern};
 use super::notes;
 use super::report::Report;
-use super::{Account, Amount, FLOW, LAST_PATIENCE, NOT_NEEDED, STOPPED, cpu, ended};
+use super::{Account, Amount, FLOW, LAST_PATIENCE, NOT_NEEDED, STOP_PATIENCE, cpu, ended, unless_stopped};
 use crate::session::{Outgoing, Rate, Session, SessionError, Statistics};
 
 /// Time of the rate that is on offer ahead of what has arrived, beside two round trips.
@@ -22,8 +22,6 @@ const LEAST_OBJECT: usize = 64 << 10;
 /// Bytes on offer at most: what the receiving side holds in memory.
 const MOST_AHEAD: u64 = 256 << 20;
 const POLL: Duration = Duration::from_millis(5);
-/// What is under way may take this long to arrive when the user wants to stop.
-const STOP_PATIENCE: Duration = Duration::from_millis(1_000);
 
 /// What is told while it runs.
 #[derive(Clone, Debug)]
@@ -46,6 +44,17 @@ pub fn send(
     mode: Mode,
     rate: Rate,
     stop: &AtomicBool,
+    progress: impl FnMut(&Progress),
+) -> Result<Report, SessionError> {
+    unless_stopped(session, stop, STOP_PATIENCE, || send_until(session, amount, mode, rate, stop, progress))
+}
+
+fn send_until(
+    session: &Session,
+    amount: Amount,
+    mode: Mode,
+    rate: Rate,
+    stop: &AtomicBool,
     mut progress: impl FnMut(&Progress),
 ) -> Result<Report, SessionError> {
     let flow = session.open_flow(FLOW, mode, 1)?;
@@ -53,22 +62,19 @@ pub fn send(
     let cpu = cpu::seconds();
     let began = Instant::now();
     let mut under_way: VecDeque<(Outgoing, u64)> = VecDeque::new();
-    let mut stopping = None;
     let mut offered = 0_u64;
     let mut index = 0;
     let mut told = Instant::now();
     let mut most_ahead = first_ahead(rate);
     let mut curtailed = false;
     loop {
-        if stopping.is_none() && stop.load(Ordering::Relaxed) {
-            stopping = Some(Instant::now() + STOP_PATIENCE);
-        }
-        let more = stopping.is_none()
+        let stopping = stop.load(Ordering::Relaxed);
+        let more = !stopping
             && match amount {
                 Amount::Bytes(bytes) => offered < bytes,
                 Amount::Time(time) => began.elapsed() < time,
             };
-        let curtails = !more && (stopping.is_some() || matches!(amount, Amount::Time(_)));
+        let curtails = !more && (stopping || matches!(amount, Amount::Time(_)));
         if curtails && !std::mem::replace(&mut curtailed, true) {
             take_back_what_has_not_begun(&under_way);
         }
@@ -80,10 +86,6 @@ pub fn send(
         }
         if !session.is_alive() {
             return Err(ended(session.why_ended().unwrap_or_default()));
-        }
-        if stopping.is_some_and(|until| Instant::now() > until) {
-            session.end_because(STOPPED);
-            return Err(ended(STOPPED));
         }
         let statistics = session.statistics();
         most_ahead = most_ahead.max(bytes_ahead(&statistics));
@@ -106,7 +108,7 @@ pub fn send(
     }
     let seconds = began.elapsed();
     let statistics = session.statistics();
-    let account = settle(session, stopping)?;
+    let account = settle(session)?;
     let asked = match amount {
         Amount::Time(time) => Some(time),
         Amount::Bytes(_) => None,
@@ -150,13 +152,12 @@ fn object_length(statistics: &Statistics, most_ahead: u64, amount: Amount, offer
 }
 
 /// Tells the receiving side that this was all, and takes its account.
-fn settle(session: &Session, until: Option<Instant>) -> Result<Account, SessionError> {
+fn settle(session: &Session) -> Result<Account, SessionError> {
     let end = notes::give(session, "end", &"end")?;
-    let deadline = until.unwrap_or_else(|| Instant::now() + LAST_PATIENCE);
-    let account = notes::take(session, deadline)?;
+    let account = notes::take(session, Instant::now() + LAST_PATIENCE)?;
     end.wait().map_err(ended)?;
     account.ok_or_else(|| {
-        let why = if until.is_some() { STOPPED } else { "the receiving side gave no account of what arrived" };
+        let why = "the receiving side gave no account of what arrived";
         session.end_because(why);
         ended(why)
     })
