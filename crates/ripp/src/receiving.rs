@@ -79,6 +79,8 @@ struct Expected {
     ended: bool,
     told: bool,
     blake3: Option<String>,
+    /// Why the sender took it back before it was accepted or refused.
+    taken_back: Option<String>,
 }
 
 /// The receiving end.
@@ -111,13 +113,23 @@ impl Receiving {
                 Ok(())
             }
             Message::Cancel { object, why } => {
-                if self.objects.remove(&object).is_some() {
-                    self.inbox.close(object);
-                    self.events.push(ReceiveEvent::Cancelled { object, why });
-                }
+                self.on_cancel(object, why);
                 Ok(())
             }
             _ => Ok(()),
+        }
+    }
+
+    fn on_cancel(&mut self, object: u32, why: String) {
+        match self.objects.get_mut(&object) {
+            // Whoever looks at the offer is told.
+            Some(found) if !found.accepted => found.taken_back = Some(why),
+            Some(_) => {
+                self.objects.remove(&object);
+                self.inbox.close(object);
+                self.events.push(ReceiveEvent::Cancelled { object, why });
+            }
+            None => {}
         }
     }
 
@@ -139,8 +151,16 @@ impl Receiving {
             self.messages.push(Message::Refuse { object, why });
             return Ok(());
         }
-        let expected =
-            Expected { length, mode, accepted: false, whole: false, ended: false, told: false, blake3: None };
+        let expected = Expected {
+            length,
+            mode,
+            accepted: false,
+            whole: false,
+            ended: false,
+            told: false,
+            blake3: None,
+            taken_back: None,
+        };
         self.objects.insert(object, expected);
         self.events.push(ReceiveEvent::Offered { object, flow, name, length, mode });
         Ok(())
@@ -157,20 +177,28 @@ impl Receiving {
         Ok(())
     }
 
-    /// The caller has a place for the object; false if the object is no longer on offer.
-    pub fn accept(&mut self, object: u32) -> bool {
-        let Some(found) = self.objects.get_mut(&object).filter(|found| !found.accepted) else { return false };
+    /// The caller has a place for the object.
+    ///
+    /// # Errors
+    /// Why it is no longer on offer.
+    pub fn accept(&mut self, object: u32) -> Result<(), String> {
+        let found = self.objects.get_mut(&object).filter(|found| !found.accepted);
+        let Some(found) = found else { return Err("the object is not on offer".to_owned()) };
+        if let Some(why) = found.taken_back.take() {
+            self.objects.remove(&object);
+            return Err(why);
+        }
         found.accepted = true;
         found.whole = found.length == 0;
         self.inbox.expect(object, found.length);
         self.messages.push(Message::Accept { object });
         self.tell_if_over(object);
-        true
+        Ok(())
     }
 
     /// The caller does not want the object, or can no longer take it.
     pub fn refuse(&mut self, object: u32, why: &str) {
-        if self.objects.remove(&object).is_some() {
+        if self.objects.remove(&object).is_some_and(|found| found.taken_back.is_none()) {
             self.inbox.close(object);
             self.messages.push(Message::Refuse { object, why: why.to_owned() });
         }
@@ -244,5 +272,34 @@ impl Receiving {
             let holes = self.inbox.holes(object);
             self.events.push(ReceiveEvent::Ended { object, holes });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_an_offer() -> Receiving {
+        let mut receiving = Receiving::default();
+        let flow = Message::Flow { flow: 0, name: "flow".to_owned(), mode: Mode::Reliable, weight: 1 };
+        receiving.on_message(flow).unwrap();
+        receiving.on_message(Message::Offer { object: 0, flow: 0, name: "object".to_owned(), length: 9 }).unwrap();
+        receiving
+    }
+
+    #[test]
+    fn an_object_taken_back_before_it_was_looked_at_cannot_be_accepted_and_says_why() {
+        let mut receiving = with_an_offer();
+        receiving.on_message(Message::Cancel { object: 0, why: "no time".to_owned() }).unwrap();
+        assert_eq!(receiving.accept(0), Err("no time".to_owned()));
+        assert_eq!((receiving.live(), receiving.take_messages()), (0, Vec::new()));
+    }
+
+    #[test]
+    fn an_object_taken_back_need_not_be_refused() {
+        let mut receiving = with_an_offer();
+        receiving.on_message(Message::Cancel { object: 0, why: "no time".to_owned() }).unwrap();
+        receiving.refuse(0, "no room");
+        assert_eq!((receiving.live(), receiving.take_messages()), (0, Vec::new()));
     }
 }

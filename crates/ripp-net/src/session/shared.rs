@@ -336,8 +336,8 @@ impl Shared {
             outcome.set(Err(ObjectError { why }));
             return;
         }
-        if !incoming.receiving.accept(object) {
-            outcome.set(Err(ObjectError { why: "cancelled by the sender before it was accepted".to_owned() }));
+        if let Err(why) = incoming.receiving.accept(object) {
+            outcome.set(Err(ObjectError { why }));
             return;
         }
         incoming.places.insert(object, Place { sink, length, outcome });

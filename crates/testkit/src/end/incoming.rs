@@ -151,7 +151,10 @@ impl Incoming {
         }
         self.buffered += length;
         self.buffers.insert(object, vec![0; length as usize]);
-        receiving.accept(object);
+        if receiving.accept(object).is_err() {
+            // The sender took it back meanwhile.
+            self.close(object);
+        }
     }
 
     fn close(&mut self, object: u32) -> Option<Vec<u8>> {
