@@ -9,6 +9,7 @@ use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, We
 use visapult_ripp::record::End;
 
 use super::control_loop::Recourse;
+use super::lane::Told;
 use super::setup::{self, ANSWER_PATIENCE, Running, UDP_PATIENCE};
 use super::shared::Shared;
 use super::stream::{FALLBACK_STREAMS, Opener, Reached};
@@ -42,8 +43,11 @@ impl Session {
         let secret = setup::session_secret(exporter.as_ref(), plain.as_deref())?;
         let hello = hello(url, options, plain);
         control.send(&Message::Hello(hello.clone()).to_bytes())?;
+        let asked = Instant::now();
         let welcome = welcome(&receiver, &peer.to_string())?;
-        let peers: Vec<_> = welcome.ports.iter().map(|&port| Some(SocketAddr::new(peer.ip(), port))).collect();
+        let rtt = asked.elapsed();
+        let told = |&port| Some(Told { peer: SocketAddr::new(peer.ip(), port), rtt });
+        let peers: Vec<_> = welcome.ports.iter().map(told).collect();
         let links = setup::links(&secret, welcome.cipher, End::Dialer, options, local_for(local, options), &peers)?;
         let mut running = setup::start(control, links, options)?;
         let hello = Hello { join: Some(welcome.session), plain_secret: None, ..hello };

@@ -1,7 +1,9 @@
 //! A lane's socket and path: where the other end is, that it is really there, and how large its datagrams may be.
 //!
 //! A path is validated by a challenge: sealed pings of several sizes, each with a random number that only somebody who can open them returns.
-//! Nothing but pings and pongs goes to an address that has not been validated. The same is done again when the other end's address changes.
+//! The same is done again when the other end's address changes. A dialler sends at once to where the listener has told it to, at the address
+//! that TLS was spoken with; a listener sends nothing to an address that has not been validated but pings, pongs and reports, which are few and
+//! small beside the datagrams that they answer.
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
@@ -20,6 +22,8 @@ const CHALLENGE_EVERY: Duration = Duration::from_millis(100);
 const LEAST_PATIENCE: Duration = Duration::from_millis(3);
 /// Sizes of UDP payload worth trying, beside those of the route: tunnels, Ethernet, jumbo frames.
 const SIZES: [usize; 4] = [LEAST_DATAGRAM, 1392, 1472, 4052];
+/// And the largest that is tried with data, before it is known what the path takes.
+const ASSUMED: usize = 1472;
 
 /// A lane's socket, keys and path.
 pub(super) struct LaneLink {
@@ -42,11 +46,20 @@ struct Path {
     largest: usize,
     /// The size that was told as the path's.
     told: usize,
+    /// Data goes to the peer though its answer has not come yet.
+    assumed: bool,
     rtt: Duration,
     most: usize,
 }
 
-/// What a validated path is like.
+/// Where a dialler was told to send to, and the round-trip time of the connection that told it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) peer: SocketAddr,
+    pub(super) rtt: Duration,
+}
+
+/// What a validated path is like, or one that is assumed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Validated {
     pub(super) datagram: u16,
@@ -58,29 +71,44 @@ impl LaneLink {
         socket: LaneSocket,
         send_secret: LaneSecret,
         receive_secret: LaneSecret,
-        peer: Option<SocketAddr>,
+        peer: Option<Told>,
         mtu: Option<u16>,
     ) -> Self {
         let most =
             mtu.map_or(MOST_DATAGRAM, |mtu| usize::from(mtu).saturating_sub(28).clamp(LEAST_DATAGRAM, MOST_DATAGRAM));
         let path = Path {
-            peer: None,
-            candidate: peer,
+            peer: peer.map(|told| told.peer),
+            candidate: peer.map(|told| told.peer),
             challenge: fresh_challenge(),
             challenged: None,
             answered: None,
             largest: 0,
             told: 0,
-            rtt: Duration::MAX,
+            assumed: peer.is_some(),
+            rtt: peer.map_or(Duration::MAX, |told| told.rtt),
             most,
         };
         let numbers = Arc::new(AtomicU64::new(0));
         Self { socket, numbers, send_secret, receive_secret, work: Condvar::new(), path: Mutex::new(path) }
     }
 
-    /// Where data goes, once that is validated.
+    /// Where data goes.
     pub(super) fn peer(&self) -> Option<SocketAddr> {
         lock(&self.path).peer
+    }
+
+    /// Where reports of what came go to.
+    pub(super) fn reports_to(&self) -> Option<SocketAddr> {
+        let path = lock(&self.path);
+        path.peer.or(path.candidate)
+    }
+
+    /// What a dialler takes its path for until the answers to its challenge have come.
+    pub(super) fn assumed(&self) -> Option<Validated> {
+        let path = lock(&self.path);
+        let (peer, most) = (path.peer.filter(|_| path.assumed)?, path.most);
+        let largest = self.largest_of_route(peer).min(most).min(ASSUMED);
+        Some(Validated { datagram: largest as u16, rtt: path.rtt })
     }
 
     /// Bytes of IP and UDP headers before each datagram.
@@ -127,11 +155,14 @@ impl LaneLink {
         }
     }
 
-    fn sizes_to_try(&self, to: SocketAddr, most: usize) -> Vec<usize> {
+    /// UDP payload of the largest datagram that leaves this machine towards `to`.
+    fn largest_of_route(&self, to: SocketAddr) -> usize {
         let headers = if to.is_ipv6() { 48 } else { 28 };
-        let route =
-            self.socket.route_mtu(to).unwrap_or(1500).saturating_sub(headers).clamp(LEAST_DATAGRAM, MOST_DATAGRAM);
-        let most = most.min(route);
+        self.socket.route_mtu(to).unwrap_or(1500).saturating_sub(headers).clamp(LEAST_DATAGRAM, MOST_DATAGRAM)
+    }
+
+    fn sizes_to_try(&self, to: SocketAddr, most: usize) -> Vec<usize> {
+        let most = most.min(self.largest_of_route(to));
         let mut sizes: Vec<_> = SIZES.into_iter().filter(|&size| size < most).chain([most]).collect();
         sizes.sort_unstable();
         // One that is lost on the way would cost the whole session.
@@ -175,7 +206,7 @@ impl LaneLink {
         let patience = LEAST_PATIENCE.max(path.rtt.min(Duration::from_secs(1)) / 4);
         let answered = path.answered?;
         let candidate = path.candidate?;
-        if path.peer == Some(candidate) {
+        if path.peer == Some(candidate) && !path.assumed {
             let grown = path.largest > path.told;
             path.told = path.largest;
             return grown.then_some(Validated { datagram: path.largest as u16, rtt: path.rtt });
@@ -187,6 +218,7 @@ impl LaneLink {
             return None;
         }
         path.peer = Some(candidate);
+        path.assumed = false;
         path.told = path.largest;
         Some(Validated { datagram: path.largest as u16, rtt: path.rtt })
     }
@@ -194,7 +226,7 @@ impl LaneLink {
     /// When [`LaneLink::newly_validated`] is to be asked.
     pub(super) fn validation_due(&self) -> Option<Time> {
         let path = lock(&self.path);
-        let pending = path.peer.is_none() || path.peer != path.candidate;
+        let pending = path.assumed || path.peer.is_none() || path.peer != path.candidate;
         path.answered.filter(|_| pending).map(|at| at.after(LEAST_PATIENCE))
     }
 

@@ -39,9 +39,13 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
         lane_in: LaneIn::new(link.receive_secret.clone(), credit, now),
         sealer: Sealer::new(link.send_secret.clone()),
         link: &link,
+        is_valid: false,
         more: (0, 0),
         swallowed: (0, 0, 0),
     };
+    if let Some(assumed) = link.assumed() {
+        thread.open_lane(now, assumed);
+    }
     let mut arena = RecvArena::new();
     while !shared.is_over() {
         thread.keep_path();
@@ -67,6 +71,8 @@ struct Thread<'a> {
     link: &'a LaneLink,
     lane_in: LaneIn,
     sealer: Sealer,
+    /// The path has been validated once.
+    is_valid: bool,
     /// Batches that left more behind, of all since the last report.
     more: (u32, u32),
     /// Reports in a row without an arrival; datagrams arrived and lost at the last.
@@ -101,6 +107,9 @@ impl Thread<'_> {
         }
         if let Some(validated) = self.link.newly_validated(now) {
             self.open_lane(now, validated);
+            if !std::mem::replace(&mut self.is_valid, true) {
+                self.shared.path_validated();
+            }
         }
     }
 
@@ -113,7 +122,6 @@ impl Thread<'_> {
         if self.shared.streams.are_on() {
             return;
         }
-        let is_new = out.lanes[self.index].is_none();
         if let Some(lane) = &mut out.lanes[self.index] {
             lane.set_sizes(sizes);
         } else {
@@ -124,9 +132,6 @@ impl Thread<'_> {
         }
         drop(out);
         self.shared.wake_senders();
-        if is_new {
-            self.shared.lane_opened();
-        }
     }
 
     fn report(&mut self) {
@@ -136,8 +141,7 @@ impl Thread<'_> {
         }
         let (more, all) = std::mem::take(&mut self.more);
         self.lane_in.set_busy((more * 255 / all.max(1)) as u8);
-        let Some(to) = self.link.peer() else {
-            // Nobody is told before the path is valid; what is missing is told then.
+        let Some(to) = self.link.reports_to() else {
             self.lane_in.report(now, |_| {});
             return;
         };

@@ -10,7 +10,7 @@ use visapult_ripp::control::Message;
 use visapult_ripp::record::{Cipher, End, LaneSecret};
 
 use super::control_loop::Recourse;
-use super::lane::LaneLink;
+use super::lane::{LaneLink, Told};
 use super::objects::Offer;
 use super::shared::Shared;
 use super::{Options, Rate, SessionError, control_loop, digest, receive, send};
@@ -43,10 +43,10 @@ pub(super) fn links(
     end: End,
     options: &Options,
     default_local: IpAddr,
-    peers: &[Option<SocketAddr>],
+    peers: &[Option<Told>],
 ) -> Result<Vec<Arc<LaneLink>>, SessionError> {
     let locals = if options.local.is_empty() { vec![default_local] } else { options.local.clone() };
-    let link = |(lane, &peer): (usize, &Option<SocketAddr>)| {
+    let link = |(lane, &peer): (usize, &Option<Told>)| {
         let local = locals[lane % locals.len()];
         let socket = LaneSocket::bind(SocketAddr::new(local, 0)).map_err(SessionError::Socket)?;
         if matches!(options.rate, Rate::Auto { .. }) {

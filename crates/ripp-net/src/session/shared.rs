@@ -32,7 +32,7 @@ const OFFER_BYTES: usize = 256;
 /// The sending end: objects, and what each lane is at.
 pub(super) struct Out {
     pub(super) sending: Sending,
-    /// One per lane; none before its path is validated and after it died.
+    /// One per lane; none before it has a path and after it died.
     pub(super) lanes: Vec<Option<LaneOut>>,
     /// Counts of lanes that were given up.
     pub(super) retired: SentCounts,
@@ -76,7 +76,7 @@ pub(super) struct Shared {
     pub(super) most_receive_bps: u64,
     offers: Mutex<Sender<Offer>>,
     jobs: Mutex<Sender<Job>>,
-    /// Lanes that have a path.
+    /// Lanes whose path has been valid.
     opened: Mutex<usize>,
     opening: Condvar,
     over: AtomicBool,
@@ -155,18 +155,18 @@ impl Shared {
         lock(&self.why).clone()
     }
 
-    /// A lane has a path.
-    pub(super) fn lane_opened(&self) {
+    /// A lane's path has been validated.
+    pub(super) fn path_validated(&self) {
         *lock(&self.opened) += 1;
         self.opening.notify_all();
     }
 
-    /// Waits until a lane has a path; false if none has after all of the patience.
+    /// Waits until a lane has a valid path; false if none has after all of the patience.
     pub(super) fn wait_for_lane(&self, patience: Duration) -> bool {
         self.wait_for(1, patience)
     }
 
-    /// Waits until all lanes have a path, or one has and half of the patience is gone; false if none has after all of it.
+    /// Waits until all lanes have a valid path, or one has and half of the patience is gone; false if none has after all of it.
     pub(super) fn wait_for_lanes(&self, patience: Duration) -> bool {
         self.wait_for(self.links.len(), patience / 2) || self.wait_for(1, patience / 2)
     }
