@@ -62,8 +62,10 @@ $(PYTHON)/ready: tests/python/requirements.txt
 	tools/setup.sh python $(PYTHON)
 
 test-python: build $(PYTHON)/ready
+	tools/setup.sh mpi
 	cargo build --release --locked -p visapult-testbed
-	VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) $(PYTHON)/bin/python -m pytest -q -rs tests/python
+	cargo build --release --locked -p visapult-comm --example exercise
+	VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) EXERCISE=$(abspath target/release/examples/exercise) $(PYTHON)/bin/python -m pytest -q -rs tests/python
 
 test-e2e: build web/node_modules/.package-lock.json
 	tools/setup.sh browser

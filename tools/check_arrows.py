@@ -5,12 +5,13 @@ import subprocess
 import sys
 
 MAY_IMPORT = {
+    "comm": set(),
     "volume": set(),
     "volume-io": {"volume"},
     "render": {"volume"},
     "ripp": set(),
     "ripp-net": {"ripp"},
-    "pipeline": {"volume", "volume-io", "render", "ripp-net"},
+    "pipeline": {"volume", "volume-io", "render", "comm", "ripp-net"},
     "portal": {"pipeline"},
     "testbed": set(),
     "testkit": {"ripp"},

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a part of the build needs and the machine lacks; silent when nothing is missing.
-# usage: tools/setup.sh build | browser | check | bench | python FOLDER
+# usage: tools/setup.sh build | browser | check | bench | mpi | python FOLDER
 set -euo pipefail
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/visapult"
@@ -73,6 +73,11 @@ setup_bench() {
   cargo build --quiet --release --locked --manifest-path bench/transport/peers/Cargo.toml --target-dir bench/transport/peers/target
 }
 
+# Both MPI libraries with their launchers and compilers. Where they cannot be installed, the tests that need them are skipped.
+setup_mpi() {
+  (need_packages mpich libmpich-dev openmpi-bin libopenmpi-dev gfortran) || printf 'visapult set-up: the MPI tests will be skipped\n' >&2
+}
+
 setup_check() {
   cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
   have cargo-deny || install_cargo_tool cargo-deny 0.20.2
@@ -90,6 +95,7 @@ case "${1:-}" in
   browser) setup_browser ;;
   check) setup_check ;;
   bench) setup_bench ;;
+  mpi) setup_mpi ;;
   python) setup_python "${2:?folder}" ;;
-  *) fail 'usage: tools/setup.sh build | browser | check | bench | python FOLDER' ;;
+  *) fail 'usage: tools/setup.sh build | browser | check | bench | mpi | python FOLDER' ;;
 esac
