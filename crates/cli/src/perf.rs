@@ -175,8 +175,14 @@ fn send(options: &PerfSendOptions) -> Result<()> {
     let mut output = options.json.as_deref().map(Output::open).transpose()?;
     let session = dial(options, amount)?;
     LOOKED_AT.store(true, Ordering::Relaxed);
-    let report =
-        if options.reverse { perf::receive(&session, &STOP)? } else { send_and_show(&session, amount, options)? };
+    let outcome = if options.reverse {
+        perf::receive(&session, &STOP).map_err(Into::into)
+    } else {
+        send_and_show(&session, amount, options)
+    };
+    // If it failed because there was no session, that is the reason to be told.
+    session.admitted()?;
+    let report = outcome?;
     if let Some(output) = &mut output {
         output.write(&report)?;
     }
@@ -213,7 +219,7 @@ fn dial(options: &PerfSendOptions, amount: Amount) -> Result<Session> {
     } else {
         Trust::for_url(&options.url)?
     };
-    Ok(Session::dial(&options.url, &trust, None, &session)?)
+    Ok(Session::begin(&options.url, &trust, None, &session)?)
 }
 
 fn send_and_show(session: &Session, amount: Amount, options: &PerfSendOptions) -> Result<Report> {

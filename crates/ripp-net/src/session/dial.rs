@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome};
 use visapult_ripp::record::End;
 
-use super::control_loop::Recourse;
+use super::control_loop::{self, Recourse};
 use super::lane::Told;
-use super::setup::{self, ANSWER_PATIENCE, Running, UDP_PATIENCE};
+use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
 use super::shared::Shared;
 use super::stream::{FALLBACK_STREAMS, Opener, Reached};
 use super::{Options, Session, SessionError};
@@ -33,6 +33,22 @@ impl Session {
         identity: Option<&Identity>,
         options: &Options,
     ) -> Result<Self, SessionError> {
+        let session = Self::begin(url, trust, identity, options)?;
+        session.admitted()?;
+        Ok(session)
+    }
+
+    /// Like [`Session::dial`], but does not wait to be admitted: flows that are opened and objects that are offered meanwhile are under way a
+    /// round trip sooner. [`Session::admitted`] says how it went.
+    ///
+    /// # Errors
+    /// If the listener cannot be reached, or is not who it should be.
+    pub fn begin(
+        url: &RippUrl,
+        trust: &Trust,
+        identity: Option<&Identity>,
+        options: &Options,
+    ) -> Result<Self, SessionError> {
         let began = Instant::now();
         let link = ControlLink::dial(url, trust, identity, CONNECT_PATIENCE)?;
         let (peer, local) = (link.peer_addr(), link.local_addr());
@@ -43,46 +59,71 @@ impl Session {
         let secret = setup::session_secret(exporter.as_ref(), plain.as_deref())?;
         let hello = hello(url, options, plain);
         control.send(&Message::Hello(hello.clone()).to_bytes())?;
+        let begun = setup::begin(control, options)?;
+        let shared = Arc::clone(&begun.shared);
+        let mut session = Self::new(begun, options.request.clone(), url.name.clone());
+        let streams =
+            if options.transport == Some(Transport::Tcp) || options.lanes > 1 { hello.lanes } else { FALLBACK_STREAMS };
+        let opener =
+            Opener { url: url.clone(), at: peer, trust: trust.clone(), identity: identity.cloned(), hello, streams };
+        let (refuse, refusal) = mpsc::channel();
+        session.refusal = Mutex::new(Some(refusal));
+        let dialled = Dialled { began, local, secret, options: options.clone(), opener };
+        let keeping = Arc::clone(&shared);
+        shared.spawn("ripp-control".to_owned(), move || match dialled.establish(&keeping, &receiver) {
+            Ok(recourse) => {
+                drop(refuse);
+                control_loop::run(&keeping, &receiver, &recourse);
+            }
+            Err(cause) => {
+                keeping.end(Some(&cause.to_string()));
+                // Nobody may want to know.
+                let _ = refuse.send(cause);
+            }
+        })?;
+        Ok(session)
+    }
+}
+
+/// A session whose listener has not answered yet.
+struct Dialled {
+    began: Instant,
+    local: SocketAddr,
+    secret: [u8; 32],
+    options: Options,
+    opener: Opener,
+}
+
+impl Dialled {
+    /// Waits to be admitted, and opens lanes or streams.
+    fn establish(self, shared: &Arc<Shared>, receiver: &ControlReceiver) -> Result<Recourse, SessionError> {
+        let Self { began, local, secret, options, mut opener } = self;
         let asked = Instant::now();
-        let welcome = welcome(&receiver, &peer.to_string())?;
+        let peer = opener.at;
+        let welcome = welcome(shared, receiver, &peer.to_string())?;
         let rtt = asked.elapsed();
         let told = |&port| Some(Told { peer: SocketAddr::new(peer.ip(), port), rtt });
         let peers: Vec<_> = welcome.ports.iter().map(told).collect();
-        let links = setup::links(&secret, welcome.cipher, End::Dialer, options, local_for(local, options), &peers)?;
-        let mut running = setup::start(control, links, options)?;
-        let hello = Hello { join: Some(welcome.session), plain_secret: None, ..hello };
-        let (trust, identity) = (trust.clone(), identity.cloned());
-        let streams =
-            if options.transport == Some(Transport::Tcp) || options.lanes > 1 { hello.lanes } else { FALLBACK_STREAMS };
-        let opener = Arc::new(Opener { url: url.clone(), at: peer, trust, identity, hello, streams });
-        let recourse = match options.transport {
-            None => Recourse::Streams(Arc::clone(&opener)),
-            Some(_) => Recourse::None,
-        };
-        running.keep_control(receiver, recourse)?;
-        let shared = Arc::clone(&running.shared);
-        if options.transport == Some(Transport::Tcp) || shared.links.is_empty() {
-            if let Err(cause) = open_streams(&shared, &opener) {
-                running.abort(&cause.to_string());
-                return Err(cause);
-            }
+        let links = setup::links(&secret, welcome.cipher, End::Dialer, &options, local_for(local, &options), &peers)?;
+        setup::start_lanes(shared, links, &options)?;
+        let _ = shared.setup.set(began.elapsed());
+        opener.hello.join = Some(welcome.session);
+        opener.hello.plain_secret = None;
+        let opener = Arc::new(opener);
+        if options.transport == Some(Transport::Tcp) || shared.links().is_empty() {
+            open_streams(shared, &opener)?;
         } else {
-            // Paths are validated while the program opens flows and offers objects.
-            let asked = options.transport;
-            running.spawn("ripp-path".to_owned(), move || {
-                if let Err(cause) = wait_for_path(&shared, asked, &opener) {
-                    shared.end(Some(&cause.to_string()));
+            // Paths are validated while data is under way on them.
+            let (waiting, opener) = (Arc::clone(shared), Arc::clone(&opener));
+            shared.spawn("ripp-path".to_owned(), move || {
+                if let Err(cause) = wait_for_path(&waiting, options.transport, &opener) {
+                    waiting.end(Some(&cause.to_string()));
                 }
             })?;
         }
-        let Running { shared, offers, threads } = running;
-        Ok(Self {
-            shared,
-            offers: Mutex::new(offers),
-            request: options.request.clone(),
-            name: url.name.clone(),
-            setup: began.elapsed(),
-            threads,
+        Ok(match options.transport {
+            None => Recourse::Streams(opener),
+            Some(_) => Recourse::None,
         })
     }
 }
@@ -101,8 +142,8 @@ fn hello(url: &RippUrl, options: &Options, plain_secret: Option<String>) -> Hell
     }
 }
 
-fn welcome(receiver: &ControlReceiver, peer: &str) -> Result<Welcome, SessionError> {
-    match setup::next_message(receiver, peer, Instant::now() + ANSWER_PATIENCE)? {
+fn welcome(shared: &Shared, receiver: &ControlReceiver, peer: &str) -> Result<Welcome, SessionError> {
+    match setup::next_message(shared, receiver, peer, Instant::now() + ANSWER_PATIENCE)? {
         Message::Welcome(welcome) if VERSIONS.contains(&welcome.version) => Ok(welcome),
         Message::Welcome(welcome) => {
             Err(SessionError::protocol(&peer, &format!("it chose version {} of the protocol", welcome.version)))

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome};
 use visapult_ripp::record::{Cipher, End};
 
-use super::control_loop::Recourse;
-use super::setup::{self, ANSWER_PATIENCE, Running};
+use super::control_loop::{self, Recourse};
+use super::setup::{self, ANSWER_PATIENCE};
 use super::shared::{Shared, lock};
 use super::strangers::{Stranger, Strangers};
 use super::{Options, Session, SessionError};
@@ -174,22 +174,17 @@ impl Door {
         let links = setup::links(&secret, cipher, End::Listener, &options, local.ip(), &peers)?;
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
         let welcome = Welcome { version: VERSIONS[0], cipher, ports, session: session.clone() };
-        let mut running = setup::start(control.clone(), links, &options)?;
-        self.enter(session, &running.shared);
-        if let Err(cause) = control.send(&Message::Welcome(welcome).to_bytes()) {
-            running.abort(&cause.to_string());
-            return Err(cause.into());
-        }
-        running.keep_control(receiver, Recourse::None)?;
-        let Running { shared, offers, threads } = running;
-        Ok(Some(Session {
-            shared,
-            offers: Mutex::new(offers),
-            request: hello.request,
-            name: hello.name,
-            setup: began.elapsed(),
-            threads,
-        }))
+        let begun = setup::begin(control.clone(), &options)?;
+        let shared = Arc::clone(&begun.shared);
+        // From here on the session sees to the end of what was started.
+        let made = Session::new(begun, hello.request, hello.name);
+        setup::start_lanes(&shared, links, &options)?;
+        self.enter(session, &shared);
+        control.send(&Message::Welcome(welcome).to_bytes())?;
+        let keeping = Arc::clone(&shared);
+        shared.spawn("ripp-control".to_owned(), move || control_loop::run(&keeping, &receiver, &Recourse::None))?;
+        let _ = shared.setup.set(began.elapsed());
+        Ok(Some(made))
     }
 
     /// The cipher of a session that is admitted, or why it is not.

@@ -22,7 +22,6 @@ mod stream;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use visapult_ripp::control::Transport;
@@ -37,6 +36,7 @@ pub use options::{Options, Rate};
 pub use statistics::{LaneStatistics, Statistics};
 
 use objects::Outcome;
+use setup::Begun;
 use shared::{Outbound, Shared, lock};
 
 /// Datagrams that a new lane sends in its first round trip.
@@ -49,8 +49,8 @@ pub struct Session {
     offers: Mutex<Receiver<Offer>>,
     request: String,
     name: String,
-    setup: Duration,
-    threads: Vec<JoinHandle<()>>,
+    /// Gives why the listener did not admit us, or ends.
+    refusal: Mutex<Option<Receiver<SessionError>>>,
 }
 
 /// A flow: objects that share a mode and a weight.
@@ -62,6 +62,22 @@ pub struct Flow {
 }
 
 impl Session {
+    fn new(begun: Begun, request: String, name: String) -> Self {
+        let Begun { shared, offers } = begun;
+        Self { shared, offers: Mutex::new(offers), request, name, refusal: Mutex::new(None) }
+    }
+
+    /// Waits until the listener has admitted a session that was [begun](Self::begin).
+    ///
+    /// # Errors
+    /// Why it has not. This is told once.
+    pub fn admitted(&self) -> Result<(), SessionError> {
+        match lock(&self.refusal).take().map(|refusal| refusal.recv()) {
+            Some(Ok(cause)) => Err(cause),
+            Some(Err(_)) | None => Ok(()),
+        }
+    }
+
     /// Opens a flow to the other end. Flows that have something to send share the rate by weight.
     ///
     /// # Errors
@@ -117,8 +133,8 @@ impl Session {
 
     /// How long it took from the first packet to the last answer of the handshake.
     #[must_use]
-    pub const fn setup_time(&self) -> Duration {
-        self.setup
+    pub fn setup_time(&self) -> Duration {
+        self.shared.setup.get().copied().unwrap_or_default()
     }
 
     /// What the session has done so far.
@@ -139,10 +155,7 @@ impl Session {
 
     fn end(&mut self) {
         self.shared.end(None);
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
-        self.shared.streams.join();
+        self.shared.join();
     }
 }
 

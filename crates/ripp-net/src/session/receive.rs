@@ -27,9 +27,9 @@ const SWALLOWED_REPORTS: u32 = 20;
 
 /// Receives on lane `index` until the session ends.
 pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
-    let link = Arc::clone(&shared.links[index]);
+    let link = Arc::clone(&shared.links()[index]);
     // The lanes share what is allowed; none is given nothing, which would be no limit.
-    let share = options.most_receive_bps.div_ceil(shared.links.len() as u64);
+    let share = options.most_receive_bps.div_ceil(shared.links().len() as u64);
     let credit = Credit { most_rate_bps: share, ..Credit::default() };
     let now = shared.now();
     let mut thread = Thread {
@@ -125,7 +125,7 @@ impl Thread<'_> {
         if let Some(lane) = &mut out.lanes[self.index] {
             lane.set_sizes(sizes);
         } else {
-            let lanes = self.shared.links.len() as u64;
+            let lanes = self.shared.links().len() as u64;
             let controller = controller(self.options, lanes, validated.rtt, sizes);
             let numbers = Arc::clone(&self.link.numbers);
             out.lanes[self.index] = Some(LaneOut::new(numbers, sizes, controller, validated.rtt, now));

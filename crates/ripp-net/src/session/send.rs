@@ -23,7 +23,7 @@ const FULL_QUEUE: Duration = Duration::from_millis(20);
 
 /// Sends on lane `index` until the session ends.
 pub(super) fn run(shared: &Arc<Shared>, index: usize) {
-    let link = &shared.links[index];
+    let link = &shared.links()[index];
     let mut lane = Lane { link, sealer: Sealer::new(link.send_secret.clone()), buffer: vec![0; MAX_BURST_BYTES] };
     let mut burst = Burst::default();
     let mut out = shared.out();

@@ -2,14 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use visapult_ripp::control::Message;
 use visapult_ripp::record::{Cipher, End, LaneSecret};
 
-use super::control_loop::Recourse;
 use super::lane::{LaneLink, Told};
 use super::objects::Offer;
 use super::shared::Shared;
@@ -60,74 +58,68 @@ pub(super) fn links(
     peers.iter().enumerate().map(link).collect()
 }
 
-/// A session whose threads run, before it is known which way data moves.
-pub(super) struct Running {
+/// A session that has no lanes yet.
+pub(super) struct Begun {
     pub(super) shared: Arc<Shared>,
-    pub(super) offers: std::sync::mpsc::Receiver<Offer>,
-    pub(super) threads: Vec<JoinHandle<()>>,
+    pub(super) offers: Receiver<Offer>,
 }
 
-/// Starts the lanes' receiving threads, which validate paths, and the digest thread.
-pub(super) fn start(
-    control: ControlSender,
-    links: Vec<Arc<LaneLink>>,
-    options: &Options,
-) -> Result<Running, SessionError> {
+/// Begins a session: from here on flows can be opened, and objects offered.
+pub(super) fn begin(control: ControlSender, options: &Options) -> Result<Begun, SessionError> {
     let (offers_in, offers) = channel();
     let (jobs_in, jobs) = channel();
-    let lanes = links.len();
-    let shared = Arc::new(Shared::new(control, links, offers_in, jobs_in, options));
-    let mut running = Running { shared: Arc::clone(&shared), offers, threads: Vec::new() };
-    for index in 0..lanes {
-        let (receiving, options) = (Arc::clone(&shared), options.clone());
-        running.spawn(format!("ripp-in-{index}"), move || receive::run(&receiving, index, &options))?;
-        let sending = Arc::clone(&shared);
-        running.spawn(format!("ripp-out-{index}"), move || send::run(&sending, index))?;
-    }
-    running.spawn("ripp-digest".to_owned(), move || digest::run(&shared, &jobs))?;
-    Ok(running)
+    let shared = Arc::new(Shared::new(control, offers_in, jobs_in, options));
+    let digesting = Arc::clone(&shared);
+    shared.spawn("ripp-digest".to_owned(), move || digest::run(&digesting, &jobs))?;
+    Ok(Begun { shared, offers })
 }
 
-impl Running {
-    pub(super) fn spawn(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> Result<(), SessionError> {
-        match thread::Builder::new().name(name).spawn(work) {
-            Ok(thread) => {
-                self.threads.push(thread);
-                Ok(())
-            }
-            Err(cause) => {
-                self.shared.end(Some("a thread could not be had"));
-                Err(SessionError::Thread(cause))
-            }
+/// Gives a session its lanes and starts their threads, which validate paths.
+pub(super) fn start_lanes(
+    shared: &Arc<Shared>,
+    links: Vec<Arc<LaneLink>>,
+    options: &Options,
+) -> Result<(), SessionError> {
+    let lanes = links.len();
+    shared.set_links(links);
+    for index in 0..lanes {
+        let (receiving, options) = (Arc::clone(shared), options.clone());
+        shared.spawn(format!("ripp-in-{index}"), move || receive::run(&receiving, index, &options))?;
+        let sending = Arc::clone(shared);
+        shared.spawn(format!("ripp-out-{index}"), move || send::run(&sending, index))?;
+    }
+    Ok(())
+}
+
+/// The next message of the handshake, unless the session ends before.
+pub(super) fn next_message(
+    shared: &Shared,
+    receiver: &ControlReceiver,
+    peer: &str,
+    deadline: Instant,
+) -> Result<Message, SessionError> {
+    const LOOK: Duration = Duration::from_millis(50);
+    while !shared.is_over() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(SessionError::protocol(&peer, &"it does not answer"));
+        }
+        match receiver.recv_timeout(left.min(LOOK)) {
+            Some(ControlEvent::Message(bytes)) => return read_message(&bytes, peer),
+            Some(ControlEvent::Closed(reason)) => return Err(SessionError::protocol(&peer, &reason)),
+            None => {}
         }
     }
-
-    /// Starts the thread that keeps the control channel, when the handshake is over.
-    pub(super) fn keep_control(&mut self, receiver: ControlReceiver, recourse: Recourse) -> Result<(), SessionError> {
-        let shared = Arc::clone(&self.shared);
-        self.spawn("ripp-control".to_owned(), move || control_loop::run(&shared, &receiver, &recourse))
-    }
-
-    /// Ends what was started, because the handshake failed.
-    pub(super) fn abort(self, why: &str) {
-        self.shared.end(Some(why));
-        self.threads.into_iter().for_each(|thread| drop(thread.join()));
-        self.shared.streams.join();
-    }
+    Err(SessionError::Ended(shared.why().unwrap_or_default()))
 }
 
-/// The next message of the handshake.
-pub(super) fn next_message(receiver: &ControlReceiver, peer: &str, deadline: Instant) -> Result<Message, SessionError> {
-    match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-        Some(ControlEvent::Message(bytes)) => match Message::from_bytes(&bytes) {
-            Ok(Message::Rejected { why }) => {
-                Err(SessionError::Refused { peer: peer.to_owned(), why: control_loop::printable(&why) })
-            }
-            Ok(Message::Bye { why }) => Err(SessionError::Ended(control_loop::printable(&why))),
-            Ok(message) => Ok(message),
-            Err(cause) => Err(SessionError::message(&peer, &cause)),
-        },
-        Some(ControlEvent::Closed(reason)) => Err(SessionError::protocol(&peer, &reason)),
-        None => Err(SessionError::protocol(&peer, &"it does not answer")),
+fn read_message(bytes: &[u8], peer: &str) -> Result<Message, SessionError> {
+    match Message::from_bytes(bytes) {
+        Ok(Message::Rejected { why }) => {
+            Err(SessionError::Refused { peer: peer.to_owned(), why: control_loop::printable(&why) })
+        }
+        Ok(Message::Bye { why }) => Err(SessionError::Ended(control_loop::printable(&why))),
+        Ok(message) => Ok(message),
+        Err(cause) => Err(SessionError::message(&peer, &cause)),
     }
 }

@@ -6,7 +6,8 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SendError, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use visapult_ripp::control::Message;
@@ -16,11 +17,11 @@ use visapult_ripp::receiving::{ReceiveEvent, Receiving};
 use visapult_ripp::sending::{SendEvent, Sending};
 use visapult_ripp::time::Time;
 
-use super::Options;
 use super::digest::Job;
 use super::lane::LaneLink;
 use super::objects::{Delivery, ObjectError, Offer, Outcome, Room, Sink, Source};
 use super::stream::{Pace, StreamOut, Streams};
+use super::{Options, SessionError};
 use crate::control::{ControlError, ControlSender};
 
 /// Bytes of messages that wait for the other end to take some; a peer that lets more gather is not served.
@@ -70,8 +71,12 @@ pub(super) struct Shared {
     control: ControlSender,
     backlog: Mutex<Backlog>,
     offered: Arc<AtomicUsize>,
-    pub(super) links: Vec<Arc<LaneLink>>,
+    /// None before the listener has admitted the session.
+    links: OnceLock<Vec<Arc<LaneLink>>>,
     pub(super) streams: Streams,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// How long it took to begin.
+    pub(super) setup: OnceLock<Duration>,
     /// Greatest rate to receive at; 0 sets no limit.
     pub(super) most_receive_bps: u64,
     offers: Mutex<Sender<Offer>>,
@@ -93,23 +98,17 @@ struct Backlog {
 impl fmt::Debug for Shared {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Session")
-            .field("lanes", &self.links.len())
+            .field("lanes", &self.links().len())
             .field("over", &self.is_over())
             .finish_non_exhaustive()
     }
 }
 
 impl Shared {
-    pub(super) fn new(
-        control: ControlSender,
-        links: Vec<Arc<LaneLink>>,
-        offers: Sender<Offer>,
-        jobs: Sender<Job>,
-        options: &Options,
-    ) -> Self {
+    pub(super) fn new(control: ControlSender, offers: Sender<Offer>, jobs: Sender<Job>, options: &Options) -> Self {
         let out = Out {
             sending: Sending::default(),
-            lanes: links.iter().map(|_| None).collect(),
+            lanes: Vec::new(),
             retired: SentCounts::default(),
             streams: Vec::new(),
             pace: Pace::new(options),
@@ -122,8 +121,10 @@ impl Shared {
             control,
             backlog: Mutex::default(),
             offered: Arc::default(),
-            links,
+            links: OnceLock::new(),
             streams: Streams::default(),
+            threads: Mutex::default(),
+            setup: OnceLock::new(),
             most_receive_bps: options.most_receive_bps,
             offers: Mutex::new(offers),
             jobs: Mutex::new(jobs),
@@ -155,6 +156,44 @@ impl Shared {
         lock(&self.why).clone()
     }
 
+    /// The lanes' sockets and paths.
+    pub(super) fn links(&self) -> &[Arc<LaneLink>] {
+        self.links.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Gives the session its lanes, once.
+    pub(super) fn set_links(&self, links: Vec<Arc<LaneLink>>) {
+        self.out().lanes.resize_with(links.len(), || None);
+        let _ = self.links.set(links);
+    }
+
+    /// Starts a thread that ends when the session does.
+    pub(super) fn spawn(&self, name: String, work: impl FnOnce() + Send + 'static) -> Result<(), SessionError> {
+        match thread::Builder::new().name(name).spawn(work) {
+            Ok(thread) => {
+                lock(&self.threads).push(thread);
+                Ok(())
+            }
+            Err(cause) => {
+                self.end(Some("a thread could not be had"));
+                Err(SessionError::Thread(cause))
+            }
+        }
+    }
+
+    /// Waits for all threads to end, which they do when the session has.
+    pub(super) fn join(&self) {
+        loop {
+            let threads = std::mem::take(&mut *lock(&self.threads));
+            if threads.is_empty() {
+                break;
+            }
+            // The first one may have started more.
+            threads.into_iter().for_each(|thread| drop(thread.join()));
+        }
+        self.streams.join();
+    }
+
     /// A lane's path has been validated.
     pub(super) fn path_validated(&self) {
         *lock(&self.opened) += 1;
@@ -168,7 +207,7 @@ impl Shared {
 
     /// Waits until all lanes have a valid path, or one has and half of the patience is gone; false if none has after all of it.
     pub(super) fn wait_for_lanes(&self, patience: Duration) -> bool {
-        self.wait_for(self.links.len(), patience / 2) || self.wait_for(1, patience / 2)
+        self.wait_for(self.links().len(), patience / 2) || self.wait_for(1, patience / 2)
     }
 
     fn wait_for(&self, enough: usize, patience: Duration) -> bool {
@@ -179,7 +218,7 @@ impl Shared {
 
     /// Wakes what sends: there is something to do.
     pub(super) fn wake_senders(&self) {
-        self.links.iter().for_each(|link| link.work.notify_all());
+        self.links().iter().for_each(|link| link.work.notify_all());
         self.streams.wake();
     }
 
@@ -191,10 +230,13 @@ impl Shared {
         lock(&self.why).clone_from(&why.map(str::to_owned));
         let bye = Message::Bye { why: why.unwrap_or_default().to_owned() };
         let _ = self.control.send(&bye.to_bytes());
+        // Nobody waits for a path any more.
+        drop(lock(&self.opened));
+        self.opening.notify_all();
         let fault = || Err(ObjectError { why: why.unwrap_or("the session ended").to_owned() });
         self.out().sources.drain().for_each(|(_, outbound)| outbound.outcome.set(fault()));
         self.incoming().places.drain().for_each(|(_, place)| place.outcome.set(fault()));
-        for link in &self.links {
+        for link in self.links() {
             link.work.notify_all();
             link.socket.waker().wake();
         }
