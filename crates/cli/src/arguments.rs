@@ -1,7 +1,6 @@
 //! The command line, and how people write sizes, times and levels on it.
 
 mod perf;
-mod units;
 
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -129,7 +129,7 @@ fn serve_one(session: &Session, options: &PerfServeOptions) -> Result<()> {
         bail!("the dialler does not want a measurement");
     };
     let report = if request.reverse {
-        perf::send(session, request.amount, request.mode, options.rate, &STOP, |_| {})?
+        perf::send(session, request.amount, request.mode, &STOP, |_| {})?
     } else {
         perf::receive(session, &STOP)?
     };
@@ -224,7 +224,7 @@ fn dial(options: &PerfSendOptions, amount: Amount) -> Result<Session> {
 
 fn send_and_show(session: &Session, amount: Amount, options: &PerfSendOptions) -> Result<Report> {
     let show = std::io::stderr().is_terminal();
-    let report = perf::send(session, amount, options.mode, options.rate, &STOP, |progress| {
+    let report = perf::send(session, amount, options.mode, &STOP, |progress| {
         if show {
             eprint!("\r{}\x1b[K", progress_line(progress));
         }

@@ -2,6 +2,7 @@
 //!
 //! - [`RippUrl`]: what one end prints and the other needs.
 //! - [`Identity`], [`Trust`]: who we are, whom we believe.
+//! - [`PolicyFile`]: what the user allows on which path.
 //! - [`ControlLink`], [`ControlListener`]: framed messages over TLS 1.3, and the keys that lanes are sealed with.
 //! - [`LaneSocket`]: the only place with UDP sockets.
 //!
@@ -12,11 +13,13 @@ mod control;
 mod fingerprint;
 mod identity;
 pub mod perf;
+mod policy;
 mod session;
 mod socket;
 mod tls;
 mod token;
 mod trust;
+pub mod units;
 mod url;
 
 pub use control::{
@@ -25,6 +28,7 @@ pub use control::{
 };
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError, user_folder};
+pub use policy::{Policy, PolicyError, PolicyFile, Ruling};
 pub use session::{
     Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, ObjectError, Offer, Options,
     Outgoing, Rate, Session, SessionError, Sink, Source, Statistics,

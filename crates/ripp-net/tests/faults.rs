@@ -203,9 +203,7 @@ fn a_measurement_that_is_stopped_does_not_wait_for_an_account_that_never_comes()
     let (left, right) = sessions();
     let stop = AtomicBool::new(false);
     let outcome = thread::scope(|scope| {
-        let sending = scope.spawn(|| {
-            perf::send(&left, Amount::Bytes(100_000), Mode::Reliable, Rate::Auto { most_bps: None }, &stop, |_| {})
-        });
+        let sending = scope.spawn(|| perf::send(&left, Amount::Bytes(100_000), Mode::Reliable, &stop, |_| {}));
         // It takes what is sent, hears that this was all, and says nothing.
         let mut taken = Vec::new();
         while taken.len() < 3 && !taken.iter().any(|(name, _): &(String, _)| name == "end") {

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use visapult_ripp_net::units::{parse_bytes, parse_rate};
 use visapult_ripp_net::{Mode, Rate, RippUrl, Transport};
-
-use super::units::{parse_bytes, parse_rate};
 
 const LEAST_TIME: Duration = Duration::from_millis(100);
 const DAY: Duration = Duration::from_secs(86_400);

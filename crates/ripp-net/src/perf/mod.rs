@@ -18,9 +18,10 @@ use serde::{Deserialize, Serialize};
 use visapult_ripp::outbox::Mode;
 
 pub use receiving::receive;
-pub use report::{Report, RttMicros};
+pub use report::{Report, RttMicros, Rulings};
 pub use sending::{Progress, send};
 
+use crate::policy::Ruling;
 use crate::session::{Session, SessionError};
 
 /// Name of the flow that is measured.
@@ -91,6 +92,9 @@ struct Account {
     faults: Vec<String>,
     /// Processor time, user and system.
     cpu_s: f64,
+    /// What the receiving side's user has ruled for the path; builds before this one do not tell.
+    #[serde(default)]
+    ruling: Option<Ruling>,
 }
 
 const SAMPLE: Duration = Duration::from_millis(10);

@@ -68,6 +68,7 @@ fn receive_all(session: &Session) -> Result<Report, SessionError> {
     })?;
     receiver.account.samples = samples;
     receiver.account.cpu_s = cpu::seconds() - cpu;
+    receiver.account.ruling = session.ruling().cloned();
     notes::give(session, "account", &receiver.account)?.wait().map_err(ended)?;
     let report = notes::take(session, Instant::now() + LAST_PATIENCE)?;
     let mut report: Report = report.ok_or_else(|| ended("the sending side gave no report of the measurement"))?;

@@ -7,7 +7,11 @@ use visapult_ripp::control::Transport;
 use visapult_ripp::rate::Cause;
 
 use super::{Account, SAMPLE};
+use crate::policy::Ruling;
 use crate::session::{Rate, Session, Statistics};
+
+/// Share of a rate that counts as all of it.
+const REACHED: f64 = 0.95;
 
 /// Least, median and 99th percentile of round-trip times, in microseconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -18,6 +22,15 @@ pub struct RttMicros {
     pub median: u64,
     /// 99th percentile.
     pub p99: u64,
+}
+
+/// What the users of both ends have ruled for the path.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Rulings {
+    /// Of the sending end.
+    pub sender: Option<Ruling>,
+    /// Of the receiving end.
+    pub receiver: Option<Ruling>,
 }
 
 /// What came of a measurement. Bytes are of objects unless the name says otherwise; times are seconds.
@@ -55,6 +68,12 @@ pub struct Report {
     pub receiver_cpu_s: f64,
     /// Error of the rate that was kept, where one was asked for, in millionths.
     pub rate_error_ppm: Option<f64>,
+    /// The rate that was kept from the first burst to the last, in bits of IP packets per second, all lanes together.
+    #[serde(default)]
+    pub kept_bps: f64,
+    /// What the users of both ends have ruled for the path.
+    #[serde(default)]
+    pub policy: Rulings,
     /// What limited the rate most often.
     pub limited_by: String,
     /// Rounds that each cause limited.
@@ -70,14 +89,12 @@ pub struct Report {
 }
 
 impl Report {
-    #[expect(clippy::too_many_arguments, reason = "one value from each part of a measurement")]
     pub(super) fn new(
         session: &Session,
         statistics: &Statistics,
         account: &Account,
         seconds: Duration,
         asked: Option<Duration>,
-        rate: Rate,
         sender_cpu_s: f64,
         lanes: usize,
     ) -> Self {
@@ -91,6 +108,7 @@ impl Report {
         let one_way_s = rtt.min as f64 * 0.5e-6;
         let over_s = asked.map_or(arrival_s(account), |asked| asked.as_secs_f64() - one_way_s) + one_way_s;
         let kept: f64 = statistics.lanes.iter().map(|lane| lane.kept_bps).sum();
+        let policy = Rulings { sender: session.ruling().cloned(), receiver: account.ruling.clone() };
         let causes = statistics.causes();
         let mut limits: Vec<_> = Cause::ALL.map(|cause| (cause.to_string(), causes.rounds(cause))).into();
         limits.retain(|(_, rounds)| *rounds > 0);
@@ -111,17 +129,39 @@ impl Report {
             setup_s: session.setup_time().as_secs_f64(),
             sender_cpu_s,
             receiver_cpu_s: account.cpu_s,
-            rate_error_ppm: match rate {
+            rate_error_ppm: match session.rate() {
                 Rate::Fixed(bps) => Some((kept / bps as f64 - 1.0) * 1e6),
                 Rate::Auto { .. } => None,
             },
-            limited_by: limits.first().map_or_else(|| "nothing".to_owned(), |(cause, _)| cause.clone()),
+            kept_bps: kept,
+            limited_by: match limits.first() {
+                _ if policy.is_reached(kept, statistics) => "policy".to_owned(),
+                Some((cause, _)) => cause.clone(),
+                None => "nothing".to_owned(),
+            },
+            policy,
             limits,
             transport: session.transport(),
             datagram: first.map_or(0, |lane| lane.datagram),
             lanes,
             bytes_per_100_ms: per_100_ms(account),
         }
+    }
+}
+
+impl Rulings {
+    /// The greatest rate that both users allow.
+    fn most_bps(&self) -> Option<u64> {
+        let send = self.sender.as_ref().and_then(|ruling| ruling.most_send_bps);
+        let receive = self.receiver.as_ref().and_then(|ruling| ruling.most_receive_bps);
+        [send, receive].into_iter().flatten().min()
+    }
+
+    /// What is allowed was sent, or would have been.
+    fn is_reached(&self, kept_bps: f64, statistics: &Statistics) -> bool {
+        let Some(most_bps) = self.most_bps() else { return false };
+        let now_bps: u64 = statistics.lanes.iter().map(|lane| lane.rate_bps).sum();
+        kept_bps.max(now_bps as f64) >= REACHED * most_bps as f64
     }
 }
 

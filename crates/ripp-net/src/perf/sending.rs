@@ -42,18 +42,16 @@ pub fn send(
     session: &Session,
     amount: Amount,
     mode: Mode,
-    rate: Rate,
     stop: &AtomicBool,
     progress: impl FnMut(&Progress),
 ) -> Result<Report, SessionError> {
-    unless_stopped(session, stop, STOP_PATIENCE, || send_until(session, amount, mode, rate, stop, progress))
+    unless_stopped(session, stop, STOP_PATIENCE, || send_until(session, amount, mode, stop, progress))
 }
 
 fn send_until(
     session: &Session,
     amount: Amount,
     mode: Mode,
-    rate: Rate,
     stop: &AtomicBool,
     mut progress: impl FnMut(&Progress),
 ) -> Result<Report, SessionError> {
@@ -65,7 +63,7 @@ fn send_until(
     let mut offered = 0_u64;
     let mut index = 0;
     let mut told = Instant::now();
-    let mut most_ahead = first_ahead(rate);
+    let mut most_ahead = first_ahead(session.rate());
     let mut curtailed = false;
     loop {
         let stopping = stop.load(Ordering::Relaxed);
@@ -115,7 +113,7 @@ fn send_until(
     };
     let lanes = session.statistics().lanes.len();
     let cpu_s = cpu::seconds() - cpu;
-    let report = Report::new(session, &statistics, &account, seconds, asked, rate, cpu_s, lanes);
+    let report = Report::new(session, &statistics, &account, seconds, asked, cpu_s, lanes);
     notes::give(session, "report", &report)?.wait().map_err(ended)?;
     Ok(report)
 }

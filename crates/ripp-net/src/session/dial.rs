@@ -50,25 +50,28 @@ impl Session {
         options: &Options,
     ) -> Result<Self, SessionError> {
         let began = Instant::now();
+        let policy = options.policy.load()?;
         let link = ControlLink::dial(url, trust, identity, CONNECT_PATIENCE)?;
         let (peer, local) = (link.peer_addr(), link.local_addr());
+        let ruling = policy.ruling(Some(&url.host), peer.ip()).cloned();
+        let options = ruling.as_ref().map_or_else(|| Ok(options.clone()), |ruling| ruling.apply(options))?;
         let exporter = link.exporter();
         let plain = exporter.is_none().then(|| Token::fresh().map(|token| token.encoded())).transpose();
         let plain = plain.map_err(|cause| SessionError::protocol(&"this machine", &cause))?;
         let (control, receiver) = link.split()?;
         let secret = setup::session_secret(exporter.as_ref(), plain.as_deref())?;
-        let hello = hello(url, options, plain);
+        let hello = hello(url, &options, plain);
         control.send(&Message::Hello(hello.clone()).to_bytes())?;
-        let begun = setup::begin(control, options)?;
+        let begun = setup::begin(control, &options)?;
         let shared = Arc::clone(&begun.shared);
-        let mut session = Self::new(begun, options.request.clone(), url.name.clone());
+        let mut session = Self::new(begun, url.name.clone(), &options, ruling);
         let streams =
             if options.transport == Some(Transport::Tcp) || options.lanes > 1 { hello.lanes } else { FALLBACK_STREAMS };
         let opener =
             Opener { url: url.clone(), at: peer, trust: trust.clone(), identity: identity.cloned(), hello, streams };
         let (refuse, refusal) = mpsc::channel();
         session.refusal = Mutex::new(Some(refusal));
-        let dialled = Dialled { began, local, secret, options: options.clone(), opener };
+        let dialled = Dialled { began, local, secret, options, opener };
         let keeping = Arc::clone(&shared);
         shared.spawn("ripp-control".to_owned(), move || match dialled.establish(&keeping, &receiver) {
             Ok(recourse) => {

@@ -5,6 +5,7 @@ use visapult_ripp::control::MessageError;
 
 use crate::control::ControlError;
 use crate::identity::IdentityError;
+use crate::policy::PolicyError;
 use crate::trust::TrustError;
 
 /// Why there is no session, or no more of it.
@@ -16,6 +17,9 @@ pub enum SessionError {
     /// The URL names nobody to trust.
     #[error(transparent)]
     Trust(#[from] TrustError),
+    /// The policy file, or what it says.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// Our own certificate.
     #[error(transparent)]
     Identity(#[from] IdentityError),

@@ -17,6 +17,7 @@ use super::strangers::{Stranger, Strangers};
 use super::{Options, Session, SessionError};
 use crate::control::{ControlLink, ControlListener, Security};
 use crate::identity::Identity;
+use crate::policy::{Policy, Ruling};
 use crate::socket::Waker;
 use crate::token::Token;
 use crate::url::RippUrl;
@@ -59,13 +60,14 @@ impl Listener {
         if options.token.is_none() && !at.ip().to_canonical().is_loopback() {
             return Err(crate::control::ControlError::NotLoopback(at).into());
         }
+        let policy = Arc::new(options.session.policy.load()?);
         let control = ControlListener::bind(at, &security)?;
         let local = control.local_addr();
         let stop = control.stopper();
         let (queue, sessions) = sync_channel(MOST_WAITING);
         let (token, identity) = (options.token.clone(), options.identity.as_ref().map(Identity::fingerprint));
         let options = Arc::new(options);
-        let door = Door { options, queue, strangers: Strangers::default(), sessions: Arc::default() };
+        let door = Door { options, policy, queue, strangers: Strangers::default(), sessions: Arc::default() };
         let thread = thread::Builder::new()
             .name("ripp-door".to_owned())
             .spawn(move || door.run(&control))
@@ -116,6 +118,7 @@ impl Drop for Listener {
 #[derive(Clone)]
 struct Door {
     options: Arc<ListenerOptions>,
+    policy: Arc<Policy>,
     queue: SyncSender<Session>,
     strangers: Strangers,
     /// Sessions that further streams may join, by their secret numbers.
@@ -157,8 +160,9 @@ impl Door {
             return self.join(link, number, &hello).map(|()| None);
         }
         let (control, receiver) = link.split()?;
-        let cipher = match self.judge(&hello) {
-            Ok(cipher) => cipher,
+        let ruling = self.policy.ruling(None, peer.ip()).cloned();
+        let (cipher, options) = match self.judge(&hello, ruling.as_ref()) {
+            Ok(agreed) => agreed,
             Err(why) => {
                 control.send(&Message::Rejected { why: why.clone() }.to_bytes())?;
                 return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
@@ -166,7 +170,6 @@ impl Door {
         };
         drop(stranger);
         let secret = setup::session_secret(exporter.as_ref(), hello.plain_secret.as_deref())?;
-        let options = Options { request: hello.request.clone(), ..self.options.session.clone() };
         let streams = [hello.transport, options.transport].contains(&Some(Transport::Tcp));
         let lanes = if streams { 0 } else { hello.lanes.min(MOST_LANES) };
         let peers = vec![None; usize::from(lanes)];
@@ -177,7 +180,7 @@ impl Door {
         let begun = setup::begin(control.clone(), &options)?;
         let shared = Arc::clone(&begun.shared);
         // From here on the session sees to the end of what was started.
-        let made = Session::new(begun, hello.request, hello.name);
+        let made = Session::new(begun, hello.name, &options, ruling);
         setup::start_lanes(&shared, links, &options)?;
         self.enter(session, &shared);
         control.send(&Message::Welcome(welcome).to_bytes())?;
@@ -187,8 +190,8 @@ impl Door {
         Ok(Some(made))
     }
 
-    /// The cipher of a session that is admitted, or why it is not.
-    fn judge(&self, hello: &Hello) -> Result<Cipher, String> {
+    /// The cipher and options of a session that is admitted, or why it is not.
+    fn judge(&self, hello: &Hello, ruling: Option<&Ruling>) -> Result<(Cipher, Options), String> {
         if !hello.versions.iter().any(|version| VERSIONS.contains(version)) {
             return Err(format!(
                 "it speaks versions {VERSIONS:?} of the protocol, you {:?}: update the older one",
@@ -196,10 +199,13 @@ impl Door {
             ));
         }
         self.check_token(hello)?;
-        self.check_transport(hello)?;
-        let known = &self.options.session.ciphers;
-        let cipher = hello.ciphers.iter().find(|cipher| known.contains(cipher));
-        cipher.copied().ok_or_else(|| "no cipher that both ends know".to_owned())
+        let asked = Options { request: hello.request.clone(), ..self.options.session.clone() };
+        let options = ruling.map_or_else(|| Ok(asked.clone()), |ruling| ruling.apply(&asked));
+        let options = options.map_err(|cause| cause.to_string())?;
+        check_transport(hello.transport, options.transport)?;
+        let cipher = hello.ciphers.iter().find(|cipher| options.ciphers.contains(cipher));
+        let cipher = cipher.copied().ok_or_else(|| "no cipher that both ends know".to_owned())?;
+        Ok((cipher, options))
     }
 
     fn check_token(&self, hello: &Hello) -> Result<(), String> {
@@ -210,15 +216,6 @@ impl Door {
             }
         }
         Ok(())
-    }
-
-    fn check_transport(&self, hello: &Hello) -> Result<(), String> {
-        use Transport::{Tcp, Udp};
-        match (hello.transport, self.options.session.transport) {
-            (Some(Tcp), Some(Udp)) => Err("data moves by datagrams only here; dial with --transport auto".to_owned()),
-            (Some(Udp), Some(Tcp)) => Err("data moves over streams only here; dial with --transport auto".to_owned()),
-            _ => Ok(()),
-        }
     }
 
     /// Lets further streams join the session.
@@ -246,6 +243,15 @@ impl Door {
                 Err(SessionError::Refused { peer: "this listener".to_owned(), why })
             }
         }
+    }
+}
+
+fn check_transport(wanted: Option<Transport>, allowed: Option<Transport>) -> Result<(), String> {
+    use Transport::{Tcp, Udp};
+    match (wanted, allowed) {
+        (Some(Tcp), Some(Udp)) => Err("data moves by datagrams only here; dial with --transport auto".to_owned()),
+        (Some(Udp), Some(Tcp)) => Err("data moves over streams only here; dial with --transport auto".to_owned()),
+        _ => Ok(()),
     }
 }
 

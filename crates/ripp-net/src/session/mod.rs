@@ -35,6 +35,7 @@ pub use objects::{Delivery, Incoming, MemorySink, ObjectError, Offer, Outgoing, 
 pub use options::{Options, Rate};
 pub use statistics::{LaneStatistics, Statistics};
 
+use crate::policy::Ruling;
 use objects::Outcome;
 use setup::Begun;
 use shared::{Outbound, Shared, lock};
@@ -51,6 +52,8 @@ pub struct Session {
     name: String,
     /// Gives why the listener did not admit us, or ends.
     refusal: Mutex<Option<Receiver<SessionError>>>,
+    rate: Rate,
+    ruling: Option<Ruling>,
 }
 
 /// A flow: objects that share a mode and a weight.
@@ -62,9 +65,10 @@ pub struct Flow {
 }
 
 impl Session {
-    fn new(begun: Begun, request: String, name: String) -> Self {
+    fn new(begun: Begun, name: String, options: &Options, ruling: Option<Ruling>) -> Self {
         let Begun { shared, offers } = begun;
-        Self { shared, offers: Mutex::new(offers), request, name, refusal: Mutex::new(None) }
+        let (offers, request, rate) = (Mutex::new(offers), options.request.clone(), options.rate);
+        Self { shared, offers, request, name, refusal: Mutex::new(None), rate, ruling }
     }
 
     /// Waits until the listener has admitted a session that was [begun](Self::begin).
@@ -135,6 +139,18 @@ impl Session {
     #[must_use]
     pub fn setup_time(&self) -> Duration {
         self.shared.setup.get().copied().unwrap_or_default()
+    }
+
+    /// How fast this end may send: the least of what was asked for and what its user's policy allows.
+    #[must_use]
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// What this end's user has ruled for the path, if anything.
+    #[must_use]
+    pub const fn ruling(&self) -> Option<&Ruling> {
+        self.ruling.as_ref()
     }
 
     /// What the session has done so far.

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use visapult_ripp::control::Transport;
 use visapult_ripp::record::Cipher;
 
+use crate::policy::PolicyFile;
+
 /// How fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
@@ -24,6 +26,8 @@ pub struct Options {
     pub rate: Rate,
     /// Greatest rate to receive at, in bits per second; 0 sets no limit.
     pub most_receive_bps: u64,
+    /// The path is set aside for us: a rate that is found need not be shared with others.
+    pub dedicated: bool,
     /// Lanes that a dialler asks for, 1 to 64.
     pub lanes: u16,
     /// Local addresses that lanes are spread over; none takes what the system chooses.
@@ -34,6 +38,8 @@ pub struct Options {
     pub transport: Option<Transport>,
     /// Ciphers of datagrams, the preferred first.
     pub ciphers: Vec<Cipher>,
+    /// What caps all this, path by path.
+    pub policy: PolicyFile,
     /// What the dialler wants, for the program at the other end.
     pub request: String,
 }
@@ -52,11 +58,13 @@ impl Default for Options {
         Self {
             rate: Rate::Auto { most_bps: None },
             most_receive_bps: 0,
+            dedicated: false,
             lanes: 1,
             local: Vec::new(),
             mtu: None,
             transport: None,
             ciphers,
+            policy: PolicyFile::default(),
             request: String::new(),
         }
     }

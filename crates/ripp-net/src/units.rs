@@ -1,7 +1,10 @@
-//! Rates, sizes and shares as people write them.
+//! Rates and sizes as people write them, on the command line and in files.
 
 /// Bits per second: `950M`, `10Gbit`, `1.5G`, `300 Mbit/s`.
-pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// What was expected instead.
+pub fn parse_rate(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let rest = ["bit/s", "bps", "bit", "b/s"].iter().find_map(|unit| lower.strip_suffix(unit)).unwrap_or(&lower);
     let (number, scale) = scaled(rest.trim(), &[("k", 1e3), ("m", 1e6), ("g", 1e9), ("t", 1e12)]);
@@ -11,7 +14,10 @@ pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
 }
 
 /// Bytes: `64MiB`, `1G`, `4096`.
-pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// What was expected instead.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let binary = [("kib", 1024.0), ("mib", 1_048_576.0), ("gib", 1_073_741_824.0), ("tib", 1_099_511_627_776.0)];
     let decimal = [

@@ -1,0 +1,251 @@
+//! The policy file: TOML, read once, every fault with its line and what is allowed there.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use thiserror::Error;
+use toml::Spanned;
+use visapult_ripp::control::Transport;
+
+use super::network::Network;
+use super::{Policy, Rule, Ruling};
+use crate::units::parse_rate;
+
+const MAX_BYTES: u64 = 1 << 20;
+const KEYS: &str = "to, most_send, most_receive, dedicated, transport and mtu";
+
+/// Why a policy cannot be obeyed.
+#[derive(Debug, Error)]
+pub enum PolicyError {
+    /// The file that was named is not there.
+    #[error("there is no policy file {path}: make it, or name another")]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the policy file {path}: {cause}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        cause: io::Error,
+    },
+    /// Something in it is not understood.
+    #[error("{path} line {line}: {fault}")]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: usize,
+        /// The key, what is wrong with it, and what is allowed.
+        fault: String,
+    },
+    /// The program insists on another transport.
+    #[error("{place} allows only transport {} on this path, and {} was asked for", name(*.allowed), name(*.asked))]
+    Transport {
+        /// File and line.
+        place: String,
+        /// What is allowed.
+        allowed: Transport,
+        /// What was asked for.
+        asked: Transport,
+    },
+}
+
+const fn name(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Udp => "udp",
+        Transport::Tcp => "tcp",
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    path: Vec<Spanned<WrittenRule>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRule {
+    to: Spanned<OneOrMore>,
+    most_send: Option<Spanned<String>>,
+    most_receive: Option<Spanned<String>>,
+    #[serde(default)]
+    dedicated: bool,
+    transport: Option<Spanned<String>>,
+    mtu: Option<Spanned<i64>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a network, address or host name in quotes, or a list of them")]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+/// Reads the policy at `path`; `None` if there is no such file.
+pub(super) fn read(path: &Path) -> Result<Option<Policy>, PolicyError> {
+    let unreadable = |cause| PolicyError::Unreadable { path: path.to_owned(), cause };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(unreadable(cause)),
+    };
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, "more than 1 MiB")));
+    }
+    Reader { path, text: &text }.policy().map(Some)
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    fn policy(&self) -> Result<Policy, PolicyError> {
+        let written: Written = toml::from_str(self.text).map_err(|cause| self.not_toml(&cause))?;
+        let rules = written.path.iter().map(|rule| self.rule(rule)).collect::<Result<_, _>>()?;
+        Ok(Policy { rules })
+    }
+
+    fn rule(&self, rule: &Spanned<WrittenRule>) -> Result<Rule, PolicyError> {
+        let place = format!("{} line {}", self.path.display(), self.line(rule.span().start));
+        let rule = rule.get_ref();
+        let transport = rule.transport.as_ref().map(|text| self.transport(text)).transpose()?.flatten();
+        let ruling = Ruling {
+            place,
+            most_send_bps: self.rate("most_send", rule.most_send.as_ref())?,
+            most_receive_bps: self.rate("most_receive", rule.most_receive.as_ref())?,
+            dedicated: rule.dedicated,
+            transport,
+            mtu: rule.mtu.as_ref().map(|mtu| self.mtu(mtu)).transpose()?,
+        };
+        Ok(Rule { to: self.networks(&rule.to)?, ruling })
+    }
+
+    fn networks(&self, to: &Spanned<OneOrMore>) -> Result<Vec<Network>, PolicyError> {
+        let texts = match to.get_ref() {
+            OneOrMore::One(text) => std::slice::from_ref(text),
+            OneOrMore::More(texts) => texts,
+        };
+        let network = |text: &String| {
+            let fault = || {
+                format!(
+                    "to: {text:?} is neither a network (10.7.0.0/16), nor an address, nor a host name (*.example.org)"
+                )
+            };
+            Network::parse(text).ok_or_else(|| self.fault(to.span().start, fault()))
+        };
+        texts.iter().map(network).collect()
+    }
+
+    fn rate(&self, key: &str, text: Option<&Spanned<String>>) -> Result<Option<u64>, PolicyError> {
+        let parse = |text: &Spanned<String>| {
+            parse_rate(text.get_ref()).map_err(|fault| self.fault(text.span().start, format!("{key}: {fault}")))
+        };
+        text.map(parse).transpose()
+    }
+
+    fn transport(&self, text: &Spanned<String>) -> Result<Option<Transport>, PolicyError> {
+        match text.get_ref().as_str() {
+            "auto" => Ok(None),
+            "udp" => Ok(Some(Transport::Udp)),
+            "tcp" => Ok(Some(Transport::Tcp)),
+            other => {
+                let fault = format!("transport: {other:?} is unknown: allowed are \"udp\", \"tcp\" and \"auto\"");
+                Err(self.fault(text.span().start, fault))
+            }
+        }
+    }
+
+    fn mtu(&self, mtu: &Spanned<i64>) -> Result<u16, PolicyError> {
+        let fits = u16::try_from(*mtu.get_ref()).ok().filter(|mtu| (1_200..=9_000).contains(mtu));
+        let fault = || format!("mtu: {} is out of bounds: allowed are 1200 to 9000 bytes", mtu.get_ref());
+        fits.ok_or_else(|| self.fault(mtu.span().start, fault()))
+    }
+
+    fn not_toml(&self, cause: &toml::de::Error) -> PolicyError {
+        let at = cause.span().map_or(0, |span| span.start);
+        let key = self.key_at(at).map(|key| format!("{key}: ")).unwrap_or_default();
+        self.fault(at, format!("{key}{}; in a [[path]] are allowed {KEYS}", cause.message().replace('\n', " ")))
+    }
+
+    /// The key whose value stands at `at`.
+    fn key_at(&self, at: usize) -> Option<&str> {
+        let before = self.text.get(..at)?;
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        before[start..].split_once('=').map(|(key, _)| key.trim())
+    }
+
+    fn fault(&self, at: usize, fault: String) -> PolicyError {
+        PolicyError::Form { path: self.path.to_owned(), line: self.line(at), fault }
+    }
+
+    fn line(&self, at: usize) -> usize {
+        1 + self.text.bytes().take(at).filter(|&byte| byte == b'\n').count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Policy, PolicyError> {
+        Reader { path: Path::new("paths.toml"), text }.policy()
+    }
+
+    #[test]
+    fn the_first_rule_that_fits_counts() {
+        let policy = parse(
+            "# ours\n[[path]]\nto = \"10.7.0.0/16\"\nmost_send = \"900M\"\ndedicated = true\ntransport = \"udp\"\nmtu = 9000\n\n\
+             [[path]]\nto = [\"10.0.0.0/8\", \"*.example.org\"]\nmost_receive = \"1Gbit\"\n",
+        )
+        .unwrap();
+        let near = policy.ruling(None, "10.7.1.1".parse().unwrap()).unwrap();
+        assert_eq!((near.most_send_bps, near.dedicated, near.mtu), (Some(900_000_000), true, Some(9_000)));
+        assert_eq!((near.transport, near.place.as_str()), (Some(Transport::Udp), "paths.toml line 2"));
+        let far = policy.ruling(Some("data.example.org"), "::ffff:192.0.2.1".parse().unwrap()).unwrap();
+        assert_eq!((far.most_receive_bps, far.most_send_bps, far.transport), (Some(1_000_000_000), None, None));
+        assert!(policy.ruling(None, "192.0.2.1".parse().unwrap()).is_none());
+    }
+
+    #[test]
+    fn a_fault_is_told_with_line_key_and_what_is_allowed() {
+        for (text, needles) in [
+            ("[[path]]\nto = \"*\"\nspeed = \"1G\"\n", ["line 3", "speed", "most_send"]),
+            ("[[road]]\nto = \"*\"\n", ["line 1", "road", "path"]),
+            ("[[path]]\nmtu = 1500\n", ["line 1", "to", "[[path]]"]),
+            ("[[path]]\nto = \"here and there\"\n", ["line 2", "to:", "10.7.0.0/16"]),
+            ("[[path]]\nto = 5\n", ["line 2", "to:", "a list"]),
+            ("[[path]]\nto = \"*\"\nmost_send = \"fast\"\n", ["line 3", "most_send:", "950M"]),
+            ("[[path]]\nto = \"*\"\nmost_receive = 10\n", ["line 3", "most_receive:", "string"]),
+            ("[[path]]\nto = \"*\"\nmost_receive = \"0\"\n", ["line 3", "most_receive:", "950M"]),
+            ("[[path]]\nto = \"*\"\ntransport = \"pigeon\"\n", ["line 3", "transport:", "\"tcp\""]),
+            ("[[path]]\nto = \"*\"\nmtu = 100\n", ["line 3", "mtu:", "1200"]),
+            ("[[path]]\nto = \"*\"\ndedicated = \"yes\"\n", ["line 3", "dedicated:", "boolean"]),
+            ("[[path]\n", ["line 1", "paths.toml", "[[path]]"]),
+        ] {
+            let refusal = parse(text).unwrap_err().to_string();
+            assert!(needles.iter().all(|needle| refusal.contains(needle)), "{text:?}: {refusal}");
+            assert!(!refusal.contains('\n'), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn no_file_is_no_policy_and_a_folder_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Policy::of_folder(folder.path()).unwrap(), Policy::default());
+        fs::create_dir(folder.path().join("paths.toml")).unwrap();
+        assert!(matches!(Policy::of_folder(folder.path()), Err(PolicyError::Unreadable { .. })));
+    }
+}

@@ -1,0 +1,168 @@
+//! What the user's policy file says of a path: how fast, by what, and whether it is set aside for us.
+//!
+//! Invariant: a ruling only ever takes away from what a program asks for, `dedicated` excepted.
+
+mod file;
+mod network;
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use visapult_ripp::control::Transport;
+
+pub use file::PolicyError;
+
+use crate::identity::user_folder;
+use crate::session::{Options, Rate};
+use network::Network;
+
+/// Name of the policy file in the user's configuration folder.
+const FILE: &str = "paths.toml";
+
+/// Where the policy of a program's sessions stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PolicyFile {
+    /// `paths.toml` in the user's configuration folder; without one there is no policy.
+    #[default]
+    OfUser,
+    /// In this file, which must be there.
+    At(PathBuf),
+    /// Nowhere: everything is allowed.
+    Nowhere,
+}
+
+/// Rules for paths; the first that fits a path counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    rules: Vec<Rule>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    to: Vec<Network>,
+    ruling: Ruling,
+}
+
+/// What is allowed on a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ruling {
+    /// The file and line that say so.
+    pub place: String,
+    /// Greatest rate to send at, in bits of IP packets per second.
+    pub most_send_bps: Option<u64>,
+    /// Greatest rate to receive at, likewise.
+    pub most_receive_bps: Option<u64>,
+    /// The path is set aside for us: nobody else's traffic is made way for.
+    pub dedicated: bool,
+    /// How data must move; `None` leaves the choice.
+    pub transport: Option<Transport>,
+    /// Bytes of IP packets at most.
+    pub mtu: Option<u16>,
+}
+
+impl PolicyFile {
+    /// Reads the policy.
+    ///
+    /// # Errors
+    /// [`PolicyError`], with file and line.
+    pub fn load(&self) -> Result<Policy, PolicyError> {
+        match self {
+            Self::Nowhere => Ok(Policy::default()),
+            Self::At(path) => file::read(path)?.ok_or_else(|| PolicyError::Missing { path: path.clone() }),
+            // Whoever has no configuration folder has no policy in it.
+            Self::OfUser => user_folder().map_or_else(|_| Ok(Policy::default()), |folder| Policy::of_folder(&folder)),
+        }
+    }
+}
+
+impl Policy {
+    /// The policy kept in a configuration folder; one that allows everything if there is none.
+    ///
+    /// # Errors
+    /// [`PolicyError`], with file and line.
+    pub fn of_folder(folder: &Path) -> Result<Self, PolicyError> {
+        Ok(file::read(&folder.join(FILE))?.unwrap_or_default())
+    }
+
+    /// What is ruled for a path to `ip`, which was dialled as `host`. Of who dials us no name is known, only the address.
+    #[must_use]
+    pub fn ruling(&self, host: Option<&str>, ip: IpAddr) -> Option<&Ruling> {
+        let ip = ip.to_canonical();
+        self.rules.iter().find(|rule| rule.to.iter().any(|network| network.holds(host, ip))).map(|rule| &rule.ruling)
+    }
+}
+
+impl Ruling {
+    /// What remains of `asked`.
+    ///
+    /// # Errors
+    /// [`PolicyError::Transport`] if nothing does.
+    pub fn apply(&self, asked: &Options) -> Result<Options, PolicyError> {
+        let mut allowed = asked.clone();
+        allowed.dedicated |= self.dedicated;
+        allowed.mtu = least(asked.mtu, self.mtu);
+        allowed.rate = match asked.rate {
+            Rate::Fixed(bps) => Rate::Fixed(bps.min(self.most_send_bps.unwrap_or(bps))),
+            Rate::Auto { most_bps } => Rate::Auto { most_bps: least(most_bps, self.most_send_bps) },
+        };
+        // 0 sets no limit.
+        let most_receive = Some(asked.most_receive_bps).filter(|&bps| bps > 0);
+        allowed.most_receive_bps = least(most_receive, self.most_receive_bps).unwrap_or(0);
+        allowed.transport = match (asked.transport, self.transport) {
+            (Some(asked), Some(allowed)) if asked != allowed => {
+                return Err(PolicyError::Transport { place: self.place.clone(), allowed, asked });
+            }
+            (asked, allowed) => asked.or(allowed),
+        };
+        Ok(allowed)
+    }
+}
+
+fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ruling() -> Ruling {
+        Ruling {
+            place: "paths.toml line 1".to_owned(),
+            most_send_bps: Some(20_000_000),
+            most_receive_bps: Some(30_000_000),
+            dedicated: true,
+            transport: Some(Transport::Udp),
+            mtu: Some(1_400),
+        }
+    }
+
+    #[test]
+    fn the_least_of_what_is_asked_and_what_is_allowed_counts() {
+        let asked = Options { rate: Rate::Fixed(50_000_000), mtu: Some(9_000), ..Options::default() };
+        let allowed = ruling().apply(&asked).unwrap();
+        assert_eq!((allowed.rate, allowed.mtu), (Rate::Fixed(20_000_000), Some(1_400)));
+        assert_eq!((allowed.most_receive_bps, allowed.transport), (30_000_000, Some(Transport::Udp)));
+        let modest = Options { rate: Rate::Fixed(5), most_receive_bps: 7, mtu: Some(1_300), ..Options::default() };
+        let allowed = ruling().apply(&modest).unwrap();
+        assert_eq!((allowed.rate, allowed.most_receive_bps, allowed.mtu), (Rate::Fixed(5), 7, Some(1_300)));
+    }
+
+    #[test]
+    fn a_rate_that_is_found_is_bounded_and_need_not_be_shared_on_a_dedicated_path() {
+        let allowed = ruling().apply(&Options::default()).unwrap();
+        assert_eq!(allowed.rate, Rate::Auto { most_bps: Some(20_000_000) });
+        assert!(allowed.dedicated);
+    }
+
+    #[test]
+    fn another_transport_than_the_allowed_one_is_refused_with_the_place() {
+        let asked = Options { transport: Some(Transport::Tcp), ..Options::default() };
+        let refusal = ruling().apply(&asked).unwrap_err().to_string();
+        assert!(refusal.contains("paths.toml line 1") && refusal.contains("udp"), "{refusal}");
+    }
+}

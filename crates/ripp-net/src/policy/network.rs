@@ -1,0 +1,80 @@
+//! Whom a rule is about: a network, an address, or host names.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+/// Those that a rule fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Network {
+    /// Addresses of a network.
+    Addresses(IpNet),
+    /// A host by the name that it is dialled by.
+    Host(String),
+    /// Hosts whose name ends like this, the dot included.
+    Domain(String),
+    /// Everybody.
+    All,
+}
+
+impl Network {
+    /// What `text` means; `None` if it is neither a network nor a name.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        if text == "*" {
+            return Some(Self::All);
+        }
+        if let Ok(ip) = text.parse::<IpAddr>() {
+            return Some(Self::Addresses(ip.into()));
+        }
+        if text.contains('/') {
+            return text.parse().ok().map(Self::Addresses);
+        }
+        let name = text.to_ascii_lowercase();
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+        };
+        match name.strip_prefix("*.") {
+            Some(domain) => is_name(domain).then(|| Self::Domain(format!(".{domain}"))),
+            None => is_name(&name).then_some(Self::Host(name)),
+        }
+    }
+
+    pub(super) fn holds(&self, host: Option<&str>, ip: IpAddr) -> bool {
+        let host = host.map(str::to_ascii_lowercase);
+        match self {
+            Self::All => true,
+            Self::Addresses(network) => network.contains(&ip),
+            Self::Host(name) => host.is_some_and(|host| host == *name),
+            Self::Domain(end) => host.is_some_and(|host| host.ends_with(end)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_addresses_and_names_hold_what_they_say() {
+        let ip: IpAddr = "10.7.0.2".parse().unwrap();
+        let holds = |text: &str| Network::parse(text).unwrap().holds(Some("Data.Example.org"), ip);
+        for fits in ["*", "10.0.0.0/8", "10.7.0.2", "data.example.org", "*.example.org", "*.ORG"] {
+            assert!(holds(fits), "{fits}");
+        }
+        for other in ["10.8.0.0/16", "::/0", "example.org", "*.ample.org", "10.7.0.3"] {
+            assert!(!holds(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn who_dials_us_has_no_name() {
+        assert!(!Network::parse("*.org").unwrap().holds(None, "10.7.0.2".parse().unwrap()));
+    }
+
+    #[test]
+    fn what_is_neither_is_refused() {
+        for bad in ["", "10.0.0.0/33", "a*.org", "*.", "two words", "10.0.0/8", "*.*"] {
+            assert!(Network::parse(bad).is_none(), "{bad}");
+        }
+    }
+}
