@@ -191,7 +191,7 @@ impl Lane {
         self.settled = (lost, arrived);
         if self.barren >= BARREN_REPORTS {
             let sizes = self.sender.sizes();
-            self.sender.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes });
+            self.sender.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes }, now);
         }
     }
 
