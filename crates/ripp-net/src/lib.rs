@@ -30,8 +30,8 @@ pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError, user_folder};
 pub use policy::{Policy, PolicyError, PolicyFile, Ruling};
 pub use session::{
-    Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, ObjectError, Offer, Options,
-    Outgoing, Rate, Session, SessionError, Sink, Source, Statistics,
+    Arrival, Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, Note, ObjectError, Offer,
+    Options, Outgoing, Rate, Session, SessionError, Sink, Source, Statistics,
 };
 pub use socket::{
     Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,

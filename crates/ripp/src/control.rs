@@ -97,6 +97,11 @@ pub enum Message {
         /// Why.
         why: String,
     },
+    /// A word from program to program, which means nothing to the transport. Notes arrive in order, among offers too.
+    Note {
+        /// The word.
+        text: String,
+    },
     /// Nothing but a sign of life.
     Alive,
     /// The session ends.

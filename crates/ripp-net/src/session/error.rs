@@ -53,6 +53,9 @@ pub enum SessionError {
     /// The session has ended.
     #[error("the session ended{}{}", if .0.is_empty() { "" } else { ": " }, .0)]
     Ended(String),
+    /// A note that does not fit a message.
+    #[error("a note of {0} bytes is too long: a message has at most 64 KiB")]
+    LongNote(usize),
     /// 65,536 flows.
     #[error("the session has 65,536 flows already")]
     TooManyFlows,

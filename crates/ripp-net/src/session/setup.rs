@@ -9,7 +9,7 @@ use visapult_ripp::control::Message;
 use visapult_ripp::record::{Cipher, End, LaneSecret};
 
 use super::lane::{LaneLink, Told};
-use super::objects::Offer;
+use super::objects::Arrival;
 use super::shared::Shared;
 use super::{Options, Rate, SessionError, control_loop, digest, receive, send};
 use crate::control::{ControlEvent, ControlReceiver, ControlSender, KeyExporter};
@@ -61,17 +61,17 @@ pub(super) fn links(
 /// A session that has no lanes yet.
 pub(super) struct Begun {
     pub(super) shared: Arc<Shared>,
-    pub(super) offers: Receiver<Offer>,
+    pub(super) arrivals: Receiver<Arrival>,
 }
 
 /// Begins a session: from here on flows can be opened, and objects offered.
 pub(super) fn begin(control: ControlSender, options: &Options) -> Result<Begun, SessionError> {
-    let (offers_in, offers) = channel();
+    let (arrivals_in, arrivals) = channel();
     let (jobs_in, jobs) = channel();
-    let shared = Arc::new(Shared::new(control, offers_in, jobs_in, options));
+    let shared = Arc::new(Shared::new(control, arrivals_in, jobs_in, options));
     let digesting = Arc::clone(&shared);
     shared.spawn("ripp-digest".to_owned(), move || digest::run(&digesting, &jobs))?;
-    Ok(Begun { shared, offers })
+    Ok(Begun { shared, arrivals })
 }
 
 /// Gives a session its lanes and starts their threads, which validate paths.
