@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use visapult_ripp_net::{
-    Identity, Listener, ListenerOptions, MemorySink, Mode, Options, Rate, Session, SessionError, Sink, Token,
+    Clients, Identity, Listener, ListenerOptions, MemorySink, Mode, Options, Rate, Session, SessionError, Sink, Token,
     Transport, Trust,
 };
 use visapult_testbed::namespaces::{Side, enter};
@@ -49,7 +49,7 @@ impl Testbed {
             enter(&right).unwrap();
             let identity = Some(Identity::load_or_create(tempfile::tempdir().unwrap().path()).unwrap());
             let token = Some(Token::fresh().unwrap());
-            let options = ListenerOptions { identity, token, session: Options::default() };
+            let options = ListenerOptions { identity, token, clients: Clients::default(), session: Options::default() };
             Listener::bind(format!("{RIGHT}:0").parse().unwrap(), options).unwrap()
         });
         let listener = listener.join().unwrap();

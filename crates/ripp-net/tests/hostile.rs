@@ -29,6 +29,7 @@ fn hello(url: &RippUrl) -> Hello {
         lanes: 1,
         ciphers: vec![Cipher::Aes128Gcm],
         transport: None,
+        mtu: None,
         request: String::new(),
         plain_secret: None,
     }

@@ -44,9 +44,17 @@ pub enum SessionError {
         "no datagram comes through between here and {0} (UDP is blocked?); use --transport auto or tcp, or open UDP ports"
     )]
     UdpBlocked(String),
-    /// A socket.
-    #[error("a UDP socket cannot be had: {0}")]
-    Socket(std::io::Error),
+    /// A socket at a local address.
+    #[error(
+        "a UDP socket at {local} cannot be had: {cause}; local addresses must be this machine's, and of the kind (IPv4 or IPv6) that the other \
+         end is reached by"
+    )]
+    Local {
+        /// The address.
+        local: std::net::IpAddr,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
     /// A thread.
     #[error("a thread cannot be had: {0}")]
     Thread(std::io::Error),

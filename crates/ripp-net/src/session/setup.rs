@@ -43,10 +43,19 @@ pub(super) fn links(
     default_local: IpAddr,
     peers: &[Option<Told>],
 ) -> Result<Vec<Arc<LaneLink>>, SessionError> {
-    let locals = if options.local.is_empty() { vec![default_local] } else { options.local.clone() };
+    let is_v4 = default_local.to_canonical().is_ipv4();
+    let mut locals = options.local.clone();
+    locals.retain(|local| local.is_ipv4() == is_v4);
+    if locals.is_empty() {
+        if let Some(&local) = options.local.first() {
+            return Err(SessionError::Local { local, cause: std::io::ErrorKind::AddrNotAvailable.into() });
+        }
+        locals.push(default_local);
+    }
     let link = |(lane, &peer): (usize, &Option<Told>)| {
         let local = locals[lane % locals.len()];
-        let socket = LaneSocket::bind(SocketAddr::new(local, 0)).map_err(SessionError::Socket)?;
+        let socket =
+            LaneSocket::bind(SocketAddr::new(local, 0)).map_err(|cause| SessionError::Local { local, cause })?;
         if matches!(options.rate, Rate::Auto { .. }) {
             // A fixed rate does not heed marks, and so must not ask for them instead of losses (RFC 3168).
             let _ = socket.set_ecn(Ecn::Capable0);
