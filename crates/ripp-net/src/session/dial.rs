@@ -108,8 +108,10 @@ impl Dialled {
         let rtt = asked.elapsed();
         options.mtu = least(options.mtu, welcome.mtu);
         let told = |(lane, &port): (usize, &u16)| {
-            let ip = welcome.addresses.get(lane).copied().unwrap_or(peer.ip());
-            Some(Told { peer: SocketAddr::new(ip, port), rtt, is_reached: ip == peer.ip().to_canonical() })
+            let elsewhere = welcome.addresses.get(lane).copied();
+            let ip = elsewhere.filter(|ip| !ip.is_multicast() && !ip.is_unspecified()).unwrap_or(peer.ip());
+            let is_reached = ip.to_canonical() == peer.ip().to_canonical();
+            Some(Told { peer: SocketAddr::new(ip, port), rtt, is_reached })
         };
         let peers: Vec<_> = welcome.ports.iter().enumerate().map(told).collect();
         let links = setup::links(&secret, welcome.cipher, End::Dialer, &options, local_for(local, &options), &peers)?;
