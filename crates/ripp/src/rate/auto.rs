@@ -63,6 +63,8 @@ pub struct Auto {
     path_bps: f64,
     rate_bps: f64,
     most_bps: f64,
+    /// Nobody else has a share in the path.
+    dedicated: bool,
     /// Loss that does not depend on the rate.
     random_loss: f64,
     queue_before_s: f64,
@@ -88,6 +90,7 @@ impl Auto {
             path_bps: rate_bps,
             rate_bps,
             most_bps,
+            dedicated: false,
             random_loss: 0.0,
             queue_before_s: 0.0,
             standing: 0,
@@ -97,6 +100,13 @@ impl Auto {
             before_cut_bps: 0.0,
             causes: Causes::default(),
         }
+    }
+
+    /// The same on a path of one's own: whatever queue stands there is ours, and no share of it is left to others.
+    #[must_use]
+    pub const fn dedicated(mut self) -> Self {
+        self.dedicated = true;
+        self
     }
 
     pub(super) fn rate_bps(&self) -> u64 {
@@ -207,7 +217,7 @@ impl Auto {
         let should_drain = round.seconds * (1.0 - round.paced_bps / self.path_bps).max(0.0);
         let did_drain = self.queue_before_s - round.last_queue_s;
         self.standing = if did_drain < 0.3 * should_drain || should_drain == 0.0 { self.standing + 1 } else { 0 };
-        if self.standing >= STANDING_ROUNDS {
+        if self.standing >= STANDING_ROUNDS && !self.dedicated {
             self.standing = 0;
             self.path_bps = self.path_bps.min(round.delivered_bps * 1.05);
             self.phase = Phase::Share { hold: 0, clear: 0 };
@@ -349,4 +359,38 @@ impl Auto {
 /// Standing delay above which a queue counts as one: a share of the round trip, but never less than schedulers make up.
 fn queue_threshold(least_rtt_s: f64) -> f64 {
     (least_rtt_s / 10.0).clamp(0.004, 0.015)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Causes of twenty rounds in which a queue of somebody else stands, whatever is sent.
+    fn beside_a_standing_queue(mut auto: Auto) -> Causes {
+        for _ in 0..20 {
+            let bps = auto.rate_bps() as f64;
+            auto.on_round(&Round {
+                seconds: 0.05,
+                least_rtt_s: 0.05,
+                paced_bps: bps,
+                sent_bps: bps,
+                delivered_bps: bps,
+                queue_s: 0.05,
+                last_queue_s: 0.05,
+                loss: 0.0,
+                marked: 0.0,
+                kernel_drops: 0,
+                busy: 0.1,
+                source_limited: false,
+            });
+        }
+        auto.causes().clone()
+    }
+
+    #[test]
+    fn a_dedicated_path_is_shared_with_nobody() {
+        let auto = || Auto::new(10_000_000, None);
+        assert!(beside_a_standing_queue(auto()).rounds(Cause::Shared) > 0);
+        assert_eq!(beside_a_standing_queue(auto().dedicated()).rounds(Cause::Shared), 0);
+    }
 }
