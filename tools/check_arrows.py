@@ -11,11 +11,12 @@ MAY_IMPORT = {
     "render": {"volume"},
     "ripp": set(),
     "ripp-net": {"ripp"},
-    "pipeline": {"volume", "volume-io", "render", "comm", "ripp-net"},
+    "pipeline": {"volume", "volume-io", "render", "comm", "ripp-net", "trace"},
     "portal": {"pipeline"},
     "testbed": set(),
     "testkit": {"ripp"},
-    "cli": {"pipeline", "portal", "ripp-net"},
+    "trace": set(),
+    "cli": {"pipeline", "portal", "ripp-net", "trace"},
 }
 PREFIX = "visapult-"
 

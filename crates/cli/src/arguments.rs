@@ -1,6 +1,7 @@
 //! The command line, and how people write sizes, times and levels on it.
 
 mod perf;
+mod trace;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use perf::{PerfOptions, PerfSendOptions, PerfServeOptions, PerfSide};
+pub(crate) use trace::{TraceCommand, TraceMergeOptions, TraceOptions, TracePlotOptions};
 
 const SOURCES: &str = "\
 Sources:
@@ -37,6 +39,8 @@ pub(crate) enum Command {
     Info(InfoOptions),
     /// Measure what a path between two machines carries.
     Perf(PerfOptions),
+    /// Show where the time of a run went, from the events that --trace has recorded.
+    Trace(TraceOptions),
 }
 
 /// Options of `visapult view`.

@@ -6,10 +6,8 @@ use std::time::Instant;
 
 use rustix::event::PollFlags;
 use rustls::Connection;
-use rustls::pki_types::CertificateDer;
 
-use super::{ALPN, ControlError, ControlLink, Shown};
-use crate::fingerprint::Fingerprint;
+use super::{ALPN, ControlError, ControlLink};
 use crate::tls;
 
 pub(super) struct Handshake {
@@ -54,14 +52,11 @@ impl Handshake {
         }
     }
 
-    /// `knows` says whether we know the holder of a certificate chain.
-    pub(super) fn finish(self, knows: impl Fn(&[CertificateDer<'_>]) -> bool) -> Result<ControlLink, ControlError> {
+    pub(super) fn finish(self) -> Result<ControlLink, ControlError> {
         if self.connection.alpn_protocol() != Some(ALPN) {
             return Err(ControlError::OtherProtocol { peer: self.name });
         }
-        let chain = self.connection.peer_certificates().unwrap_or_default();
-        let shown = chain.first().map(|first| Shown { fingerprint: Fingerprint::of_der(first), known: knows(chain) });
-        ControlLink::sealed(self.stream, self.peer, self.connection, shown)
+        ControlLink::sealed(self.stream, self.peer, self.connection)
     }
 
     fn wrote(&mut self) -> Result<bool, ControlError> {

@@ -1,0 +1,27 @@
+//! Events and lifelines, after NetLogger (Tierney et al. 1998): what each stage of each step took, on which host, against one clock.
+//!
+//! - [`begin`], [`record`]: stamp an event; one relaxed load when nothing is recorded.
+//! - [`Recording`]: while it lives, events go to a file in the Chrome trace format, which Perfetto and `chrome://tracing` open.
+//! - [`set_offset`], [`OffsetEstimator`]: the hosts' clocks become one.
+//! - [`read`], [`Timeline`]: files of several processes, put together.
+//! - [`Summary`], [`lifelines`]: periods, overlap, why the network was idle; and the picture of it.
+//!
+//! Invariant: recording never makes a run wait or fail. What does not fit is dropped and counted; a full disk ends the recording only.
+
+mod clock;
+mod event;
+mod intervals;
+mod json;
+mod plot;
+mod reader;
+mod recorder;
+mod summary;
+mod timeline;
+
+pub use clock::{Exchange, Offset, OffsetEstimator, now_ns, set_offset};
+pub use event::{Event, Site, Stage};
+pub use plot::{PlotOptions, lifelines};
+pub use reader::{MAX_FILE_BYTES, Trace, TraceError, parse, read};
+pub use recorder::{Finished, Recording, Span, StartError, begin, is_on, record};
+pub use summary::{Input, Network, Reason, Summary};
+pub use timeline::{Placed, Process, Timeline};

@@ -1,0 +1,237 @@
+//! Reads trace files: ours in full, of others what is not an event of ours is passed over.
+//!
+//! Invariant: what is kept is bounded by the size of the file; a file that was cut off is read up to there.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::Path;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::event::{Event, Site, Stage};
+use crate::json::{CATEGORY, CLOCK, LOST, PROCESS};
+use crate::timeline::{Placed, Process};
+
+/// Largest file that is read.
+pub const MAX_FILE_BYTES: u64 = 1 << 30;
+/// Thirty years, in microseconds: no clock is farther off.
+const MOST_US: f64 = 1e15;
+
+/// The contents of one file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// The processes it tells of.
+    pub processes: Vec<Process>,
+    /// Their events, in the file's order.
+    pub events: Vec<Placed>,
+    /// Events that were dropped as they came too fast.
+    pub lost: u64,
+    /// Whether the file was closed in order.
+    pub complete: bool,
+}
+
+/// Why a file is of no use.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    /// It cannot be read.
+    #[error("cannot read {file}: {cause}")]
+    Io {
+        /// The file.
+        file: String,
+        /// The system's words.
+        cause: std::io::Error,
+    },
+    /// More than [`MAX_FILE_BYTES`].
+    #[error("{file} has more than {MAX_FILE_BYTES} bytes: trace a shorter run")]
+    TooLarge {
+        /// The file.
+        file: String,
+    },
+    /// It is something else, or was damaged.
+    #[error("{file} is not a trace as --trace writes it: {reason} at byte {byte}")]
+    Damaged {
+        /// The file.
+        file: String,
+        /// Where, from 0.
+        byte: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// A trace, but of something else.
+    #[error("{file} holds no events of Visapult: record some with --trace")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// [`TraceError`], with the file's name.
+pub fn read(file: &Path) -> Result<Trace, TraceError> {
+    let name = file.display().to_string();
+    let failed = |cause| TraceError::Io { file: name.clone(), cause };
+    let mut bytes = Vec::new();
+    std::fs::File::open(file).map_err(failed)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(TraceError::TooLarge { file: name });
+    }
+    parse(&bytes, &name)
+}
+
+/// Reads the contents of a file that is called `name` in errors.
+///
+/// # Errors
+/// [`TraceError`].
+pub fn parse(bytes: &[u8], name: &str) -> Result<Trace, TraceError> {
+    let mut reading = Reading { bytes, at: 0, trace: Trace::default(), pids: HashMap::new() };
+    reading.all().map_err(|reason| TraceError::Damaged { file: name.to_owned(), byte: reading.at, reason })?;
+    if reading.trace.events.is_empty() {
+        return Err(TraceError::Empty { file: name.to_owned() });
+    }
+    Ok(reading.trace)
+}
+
+/// An entry of the array, as far as we want to know.
+#[derive(Deserialize)]
+struct Entry<'a> {
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    ph: Cow<'a, str>,
+    #[serde(borrow, default)]
+    cat: Cow<'a, str>,
+    #[serde(default)]
+    pid: u64,
+    ts: Option<f64>,
+    dur: Option<f64>,
+    #[serde(borrow, default)]
+    args: Arguments<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct Arguments<'a> {
+    step: Option<u64>,
+    rank: Option<u32>,
+    pe: Option<u32>,
+    session: Option<u32>,
+    bytes: Option<u64>,
+    events: Option<u64>,
+    #[serde(borrow)]
+    host: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    role: Option<Cow<'a, str>>,
+}
+
+struct Reading<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    trace: Trace,
+    pids: HashMap<u64, usize>,
+}
+
+impl Reading<'_> {
+    fn all(&mut self) -> Result<(), String> {
+        self.skip_white();
+        if self.bytes.get(self.at) != Some(&b'[') {
+            return Err("no array of events begins".to_owned());
+        }
+        self.at += 1;
+        loop {
+            self.skip_white();
+            match self.bytes.get(self.at) {
+                None => return Ok(()),
+                Some(b']') => {
+                    self.trace.complete = true;
+                    return Ok(());
+                }
+                Some(b',') => self.at += 1,
+                Some(_) => {
+                    if !self.entry()? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    fn skip_white(&mut self) {
+        let white = self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        self.at += white;
+    }
+
+    /// Reads one entry; false where the file was cut off.
+    fn entry(&mut self) -> Result<bool, String> {
+        let mut entries = serde_json::Deserializer::from_slice(&self.bytes[self.at..]).into_iter::<Entry>();
+        match entries.next() {
+            Some(Ok(entry)) => {
+                let after = self.at + entries.byte_offset();
+                self.take(&entry)?;
+                self.at = after;
+                Ok(true)
+            }
+            Some(Err(problem)) if !problem.is_eof() => {
+                // Its own line and column count from the entry.
+                let text = problem.to_string();
+                Err(text.split(" at line ").next().unwrap_or_default().to_owned())
+            }
+            Some(Err(_)) | None => Ok(false),
+        }
+    }
+
+    fn take(&mut self, entry: &Entry) -> Result<(), String> {
+        match (entry.ph.as_ref(), entry.name.as_ref()) {
+            ("M", PROCESS) => {
+                let process = self.process(entry.pid);
+                let text = |value: &Option<Cow<str>>| value.as_ref().map_or_else(String::new, ToString::to_string);
+                let (host, role) = (text(&entry.args.host), text(&entry.args.role));
+                let known = &mut self.trace.processes[process];
+                (known.host, known.role) = (host, role);
+            }
+            ("M", CLOCK) => {
+                let process = self.process(entry.pid);
+                self.trace.processes[process].aligned = true;
+            }
+            ("M", LOST) => self.trace.lost = self.trace.lost.saturating_add(entry.args.events.unwrap_or(0)),
+            ("X", name) if entry.cat == CATEGORY => {
+                let Some(stage) = Stage::named(name) else { return Ok(()) };
+                let event = event(stage, entry)?;
+                let process = self.process(entry.pid);
+                self.trace.events.push(Placed { process, event });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn process(&mut self, pid: u64) -> usize {
+        let processes = &mut self.trace.processes;
+        *self.pids.entry(pid).or_insert_with(|| {
+            processes.push(Process { host: String::new(), role: String::new(), aligned: false });
+            processes.len() - 1
+        })
+    }
+}
+
+fn event(stage: Stage, entry: &Entry) -> Result<Event, String> {
+    let missing = |what: &str| format!("an event \"{}\" without {what}", stage.name());
+    let Arguments { step, rank, pe, session, bytes, .. } = entry.args;
+    let member = match stage.site() {
+        Site::Source => rank,
+        Site::BackEnd => pe,
+        Site::Viewer => session,
+    };
+    let ns = |us: Option<f64>, what, least| match us {
+        Some(us) if (least..=MOST_US).contains(&us) => Ok((us * 1000.0).round() as i64),
+        Some(_) => Err(format!("an event \"{}\" with an impossible {what}", stage.name())),
+        None => Err(missing(what)),
+    };
+    let start_ns = ns(entry.ts, "ts", -MOST_US)?;
+    let end_ns = start_ns + ns(entry.dur, "dur", 0.0)?;
+    let member = member.ok_or_else(|| missing(stage.site().member()))?;
+    let step = step.ok_or_else(|| missing("step"))?;
+    Ok(Event { stage, member, step, bytes: bytes.unwrap_or(0), start_ns, end_ns })
+}

@@ -1,0 +1,236 @@
+//! Takes events from the threads that stamp them to the file, without making them wait.
+//!
+//! Each thread has a ring of its own, found without a lock; one writer empties all of them.
+
+use std::cell::RefCell;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use rtrb::{Consumer, Producer, RingBuffer};
+use thiserror::Error;
+
+use crate::clock::{now_ns, offset_ns};
+use crate::event::{Event, Stage};
+use crate::json::Writer;
+use crate::timeline::Process;
+
+/// Events that a thread can stamp between two rounds of the writer: some 80,000 a second.
+const RING: usize = 4096;
+const ROUND: Duration = Duration::from_millis(50);
+
+const OFF: u32 = 0;
+/// The recording in force; `OFF` if there is none.
+static CURRENT: AtomicU32 = AtomicU32::new(OFF);
+static LAST: AtomicU32 = AtomicU32::new(OFF);
+static LOST: AtomicU64 = AtomicU64::new(0);
+static RINGS: Mutex<Vec<Consumer<Event>>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static OWN: RefCell<(u32, Option<Producer<Event>>)> = const { RefCell::new((OFF, None)) };
+}
+
+/// Whether events are recorded.
+#[inline]
+#[must_use]
+pub fn is_on() -> bool {
+    CURRENT.load(Ordering::Relaxed) != OFF
+}
+
+/// A stage that has begun; forgotten unless it is ended.
+#[derive(Debug)]
+#[must_use = "a stage that is not ended leaves no event"]
+pub struct Span(Option<Event>);
+
+/// Stamps the start of a stage of `step` at a rank, PE or session.
+#[inline]
+pub fn begin(stage: Stage, member: u32, step: u64) -> Span {
+    Span(is_on().then(|| {
+        let start_ns = now_ns();
+        Event { stage, member, step, bytes: 0, start_ns, end_ns: start_ns }
+    }))
+}
+
+impl Span {
+    /// Stamps the end, with the bytes that were moved.
+    #[inline]
+    pub fn end(self, bytes: u64) {
+        if let Some(event) = self.0 {
+            record(Event { bytes, end_ns: now_ns(), ..event });
+        }
+    }
+}
+
+/// Records an event whose times were taken elsewhere, with [`now_ns`].
+#[inline]
+pub fn record(event: Event) {
+    let current = CURRENT.load(Ordering::Relaxed);
+    if current != OFF {
+        push(current, event);
+    }
+}
+
+fn push(current: u32, event: Event) {
+    // A thread that is just ending has no ring any more.
+    let kept = OWN.try_with(|own| {
+        let mut own = own.borrow_mut();
+        if own.0 != current {
+            let (producer, consumer) = RingBuffer::new(RING);
+            rings().push(consumer);
+            *own = (current, Some(producer));
+        }
+        own.1.as_mut().is_some_and(|ring| ring.push(event).is_ok())
+    });
+    if !kept.unwrap_or(false) {
+        LOST.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn rings() -> std::sync::MutexGuard<'static, Vec<Consumer<Event>>> {
+    RINGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why nothing is recorded.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// One recording at a time.
+    #[error("this process is already being traced")]
+    Already,
+    /// The file cannot be made.
+    #[error("cannot write the trace to {file}: {cause}")]
+    Io {
+        /// The file.
+        file: String,
+        /// The system's words.
+        cause: io::Error,
+    },
+}
+
+/// Events of this process are recorded while it lives.
+#[derive(Debug)]
+pub struct Recording {
+    stop: Option<Sender<()>>,
+    writer: Option<JoinHandle<Finished>>,
+}
+
+/// How a recording went.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// Events in the file.
+    pub written: u64,
+    /// Events that came faster than they could be written.
+    pub lost: u64,
+    /// Why the file ends early, if it does.
+    pub trouble: Option<io::Error>,
+}
+
+impl Recording {
+    /// Records into a file; `role` says what this process is (`view`, `backend`).
+    ///
+    /// # Errors
+    /// [`StartError`] if the file cannot be made, or something is recorded already.
+    pub fn to_file(file: &Path, role: &str) -> Result<Self, StartError> {
+        let failed = |cause| StartError::Io { file: file.display().to_string(), cause };
+        let out = std::fs::File::create(file).map_err(failed)?;
+        Self::start(BufWriter::new(out), &file.display().to_string(), role)
+    }
+
+    /// Records into `out`, which is called `name` should it fail.
+    ///
+    /// # Errors
+    /// [`StartError`] if it cannot be written to, or something is recorded already.
+    pub fn start(out: impl Write + Send + 'static, name: &str, role: &str) -> Result<Self, StartError> {
+        let failed = |cause| StartError::Io { file: name.to_owned(), cause };
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let process = Process { host, role: role.to_owned(), aligned: false };
+        let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
+        if CURRENT.compare_exchange(OFF, number, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return Err(StartError::Already);
+        }
+        LOST.store(0, Ordering::Relaxed);
+        rings().clear();
+        let (stop, stopped) = channel();
+        let name = name.to_owned();
+        let thread = Builder::new().name("trace".to_owned()).spawn(move || {
+            let mut finished = Finished::default();
+            if let Err(problem) = write_events(out, &process, &stopped, &mut finished) {
+                tracing::error!("the trace ends here, the run goes on: cannot write to {name}: {problem}");
+                finished.trouble = Some(problem);
+            }
+            CURRENT.store(OFF, Ordering::Relaxed);
+            finished.lost = LOST.load(Ordering::Relaxed);
+            finished
+        });
+        match thread {
+            Ok(writer) => Ok(Self { stop: Some(stop), writer: Some(writer) }),
+            Err(problem) => {
+                CURRENT.store(OFF, Ordering::Relaxed);
+                Err(failed(problem))
+            }
+        }
+    }
+
+    /// Ends the recording, and says how it went.
+    #[must_use]
+    pub fn finish(mut self) -> Finished {
+        self.end()
+    }
+
+    fn end(&mut self) -> Finished {
+        drop(self.stop.take());
+        self.writer.take().and_then(|writer| writer.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn write_events(out: impl Write, process: &Process, stop: &Receiver<()>, finished: &mut Finished) -> io::Result<()> {
+    let pid = std::process::id();
+    let mut writer = Writer::new(out)?;
+    writer.process(pid, process)?;
+    let mut aligned = false;
+    loop {
+        writer.flush()?;
+        let last = stop.recv_timeout(ROUND) != Err(RecvTimeoutError::Timeout);
+        if last {
+            CURRENT.store(OFF, Ordering::Relaxed);
+        }
+        let offset = offset_ns();
+        if offset.is_some() && !aligned {
+            aligned = true;
+            writer.clock(pid)?;
+        }
+        finished.written += empty_rings(&mut writer, pid, offset.unwrap_or(0))?;
+        if last {
+            let lost = LOST.load(Ordering::Relaxed);
+            if lost > 0 {
+                writer.lost(pid, lost)?;
+            }
+            return writer.finish();
+        }
+    }
+}
+
+fn empty_rings<W: Write>(writer: &mut Writer<W>, pid: u32, offset_ns: i64) -> io::Result<u64> {
+    let mut written = 0;
+    let mut rings = std::mem::take(&mut *rings());
+    for ring in &mut rings {
+        while let Ok(event) = ring.pop() {
+            let start_ns = event.start_ns.saturating_add(offset_ns);
+            let end_ns = event.end_ns.saturating_add(offset_ns);
+            writer.event(pid, &Event { start_ns, end_ns, ..event })?;
+            written += 1;
+        }
+    }
+    rings.retain(|ring| !ring.is_abandoned() || !ring.is_empty());
+    self::rings().append(&mut rings);
+    Ok(written)
+}

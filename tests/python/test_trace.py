@@ -1,0 +1,121 @@
+"""Trace files and what is drawn from them, read by somebody else's parsers."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from conftest import run
+from test_bad_input import assert_one_clear_line
+
+STAGES = {
+    "source put": "rank",
+    "piece sent": "rank",
+    "receive": "pe",
+    "render": "pe",
+    "send": "session",
+    "drawn": "session",
+}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def event(name: str, member: int, step: int, start_ms: float, end_ms: float) -> dict:
+    return {
+        "name": name,
+        "cat": "visapult",
+        "ph": "X",
+        "ts": start_ms * 1000,
+        "dur": (end_ms - start_ms) * 1000,
+        "pid": 1,
+        "tid": 1,
+        "args": {"step": step, STAGES[name]: member, "bytes": 1 << 20},
+    }
+
+
+def lifelines(steps: int, pes: int) -> list[dict]:
+    """Receiving takes 100 ms of each step, rendering 60 of the next 100."""
+    events = []
+    for step in range(steps):
+        at = 100 * step
+        for pe in range(pes):
+            events.append(event("receive", pe, step, at, at + 100))
+            events.append(event("render", pe, step, at + 100, at + 160))
+        events.append(event("send", 0, step, at + 160, at + 170))
+    return events
+
+
+def write(path: Path, events: list[dict], host: str = "node1") -> Path:
+    meta = {"name": "visapult_process", "ph": "M", "pid": 1, "args": {"format": 1, "host": host, "role": "backend"}}
+    path.write_text(json.dumps([meta, *events]))
+    return path
+
+
+def polylines(path: Path) -> list[str]:
+    root = ElementTree.parse(path).getroot()
+    return [line.get("class", "") for line in root.iter(f"{SVG}polyline")]
+
+
+def test_a_plot_has_a_lifeline_for_each_step_and_pe(tmp_path: Path) -> None:
+    trace = write(tmp_path / "a.json", lifelines(6, 3))
+    ended = run("trace", "plot", trace, "-o", tmp_path / "a.svg", "--json", "-")
+    assert sorted(polylines(tmp_path / "a.svg")) == ["lifeline even"] * 9 + ["lifeline odd"] * 9
+    summary = json.loads(ended.stdout)
+    assert (summary["steps"], summary["pes"], summary["input"]) == (6, 3, "receive")
+    assert summary["frame_period_s"] == pytest.approx(0.1)
+    assert summary["render_s"] == pytest.approx(0.06)
+    assert summary["max_s"] == pytest.approx(0.1)
+    assert summary["sum_s"] == pytest.approx(0.16)
+    assert summary["overlap"] == pytest.approx(5 / 6)
+    assert summary["bytes"] == 6 * 3 << 20
+
+
+def test_steps_can_be_chosen(tmp_path: Path) -> None:
+    trace = write(tmp_path / "a.json", lifelines(9, 1))
+    run("trace", "plot", trace, "-o", tmp_path / "a.svg", "--steps", "2..4")
+    assert len(polylines(tmp_path / "a.svg")) == 3
+    assert_one_clear_line(run("trace", "plot", trace, "--steps", "50..60", check=False).stderr, "steps")
+
+
+def test_files_of_several_processes_become_one_that_others_can_read(tmp_path: Path) -> None:
+    events = lifelines(3, 2)
+    source = write(tmp_path / "s.json", [event("source put", 0, 1, 90, 95)], host="cluster")
+    back_end = write(tmp_path / "b.json", events)
+    ended = run("trace", "merge", source, back_end, "-o", tmp_path / "all.json")
+    assert "cluster, node1" in ended.stderr
+    merged = json.loads((tmp_path / "all.json").read_text())
+    complete = [entry for entry in merged if entry["ph"] == "X"]
+    assert len(complete) == len(events) + 1
+    assert len({entry["pid"] for entry in complete}) == 2
+    assert {"cluster", "node1"} <= {entry["args"].get("host") for entry in merged if entry["ph"] == "M"}
+    # Viewers want the events of one row nested or apart.
+    rows: dict[tuple[int, int], list[dict]] = {}
+    for entry in complete:
+        rows.setdefault((entry["pid"], entry["tid"]), []).append(entry)
+    for row in rows.values():
+        row.sort(key=lambda entry: entry["ts"])
+        assert all(a["ts"] + a["dur"] <= b["ts"] for a, b in zip(row, row[1:]))
+
+
+def test_a_file_that_was_cut_off_is_used_as_far_as_it_goes(tmp_path: Path) -> None:
+    trace = write(tmp_path / "a.json", lifelines(6, 1))
+    trace.write_text(trace.read_text()[:-40])
+    ended = run("trace", "plot", trace, "-o", tmp_path / "a.svg")
+    assert "cut off" in ended.stderr
+    assert len(polylines(tmp_path / "a.svg")) == 6
+
+
+@pytest.mark.parametrize(
+    ("content", "needle"),
+    [("", "not a trace"), ("[]", "no events"), ('{"traceEvents": []}', "not a trace"), ("[{]", "byte 1")],
+)
+def test_what_is_no_trace_is_refused(tmp_path: Path, content: str, needle: str) -> None:
+    (tmp_path / "a.json").write_text(content)
+    ended = run("trace", "plot", tmp_path / "a.json", check=False)
+    assert ended.returncode == 1
+    assert_one_clear_line(ended.stderr, "a.json", needle)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    ended = run("trace", "plot", tmp_path / "none.json", check=False)
+    assert_one_clear_line(ended.stderr, "none.json")
