@@ -2,89 +2,43 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::io::{self, Read, Write};
+mod common;
+
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::process::{Command, Output};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use visapult_testbed::namespaces::{Side, enter};
+use common::{PATIENCE, Testbed};
+use visapult_testbed::namespaces::Side;
 use visapult_testbed::stats::Report;
 
 const RIGHT: &str = "10.7.0.2:7777";
-/// Long enough that only something broken runs into it.
-const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Testbed {
-    name: String,
+fn stats(testbed: &Testbed, options: &[&str]) -> Report {
+    serde_json::from_slice(&testbed.wan("stats", options).stdout).unwrap()
 }
 
-impl Testbed {
-    /// A link of its own, or nothing where there can be none.
-    fn up(test: &str, options: &[&str]) -> Option<Self> {
-        let tun = std::path::Path::new("/dev/net/tun").exists();
-        let iproute = Command::new("ip").arg("-V").output().is_ok();
-        if !rustix::process::geteuid().is_root() || !tun || !iproute {
-            // Past the capture of the test runner, so that it is seen.
-            let line = format!("SKIPPED {test}: needs root, /dev/net/tun and iproute2\n");
-            io::stderr().write_all(line.as_bytes()).unwrap();
-            return None;
+/// The counters once everything sent to the right, `packets` at least, has arrived or is gone.
+fn settled(testbed: &Testbed, packets: u64) -> Report {
+    let began = Instant::now();
+    loop {
+        let report = stats(testbed, &[]);
+        if report.to_right.packets_in >= packets && report.to_right.in_flight == 0 {
+            return report;
         }
-        let name = format!("test-{test}-{}", std::process::id());
-        let output = wan(&[&["up", "--name", &name, "--for", "2m"], options].concat());
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Some(Self { name })
+        assert!(began.elapsed() < PATIENCE, "{report:?}");
     }
+}
 
-    /// Runs something on one side.
-    fn at<T: Send + 'static>(&self, side: Side, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-        let namespace = side.namespace(&self.name);
-        thread::spawn(move || {
-            enter(&namespace).unwrap();
-            work()
-        })
-    }
-
-    fn wan(&self, command: &str, options: &[&str]) -> Output {
-        wan(&[&[command, "--name", &self.name], options].concat())
-    }
-
-    fn stats(&self, options: &[&str]) -> Report {
-        serde_json::from_slice(&self.wan("stats", options).stdout).unwrap()
-    }
-
-    /// The counters once everything sent to the right, `packets` at least, has arrived or is gone.
-    fn settled(&self, packets: u64) -> Report {
-        let began = Instant::now();
-        loop {
-            let report = self.stats(&[]);
-            if report.to_right.packets_in >= packets && report.to_right.in_flight == 0 {
-                return report;
-            }
-            assert!(began.elapsed() < PATIENCE, "{report:?}");
+/// Sends datagrams from left to right, where nobody listens.
+fn blast(testbed: &Testbed, packets: usize, bytes: usize) {
+    let send = move || {
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        for _ in 0..packets {
+            socket.send_to(&vec![7; bytes], RIGHT).unwrap();
         }
-    }
-
-    /// Sends datagrams from left to right, where nobody listens.
-    fn blast(&self, packets: usize, bytes: usize) {
-        let send = move || {
-            let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
-            for _ in 0..packets {
-                socket.send_to(&vec![7; bytes], RIGHT).unwrap();
-            }
-        };
-        self.at(Side::Left, send).join().unwrap();
-    }
-}
-
-impl Drop for Testbed {
-    fn drop(&mut self) {
-        self.wan("down", &[]);
-    }
-}
-
-fn wan(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_wan")).args(arguments).output().unwrap()
+    };
+    testbed.at(Side::Left, send).join().unwrap();
 }
 
 #[test]
@@ -110,9 +64,9 @@ fn a_datagram_and_its_echo_take_the_round_trip() {
 #[test]
 fn the_share_lost_is_the_share_asked_for() {
     let Some(testbed) = Testbed::up("loss", &["--rate", "1G", "--loss", "10%", "--queue", "64MiB"]) else { return };
-    testbed.stats(&["--reset"]);
-    testbed.blast(10_000, 100);
-    let report = testbed.settled(10_000);
+    stats(&testbed, &["--reset"]);
+    blast(&testbed, 10_000, 100);
+    let report = settled(&testbed, 10_000);
     // Five standard deviations of a binomial with n = 10,000.
     assert!(report.to_right.dropped.loss.abs_diff(1000) < 150, "{report:?}");
     assert_eq!(report.to_right.packets_out + report.to_right.dropped.loss, report.to_right.packets_in);
@@ -121,9 +75,9 @@ fn the_share_lost_is_the_share_asked_for() {
 #[test]
 fn what_arrives_never_exceeds_the_rate() {
     let Some(testbed) = Testbed::up("rate", &["--rate", "20M", "--queue", "50ms"]) else { return };
-    let before = testbed.stats(&["--reset"]);
-    testbed.blast(2000, 1400);
-    let report = testbed.settled(2000);
+    let before = stats(&testbed, &["--reset"]);
+    blast(&testbed, 2000, 1400);
+    let report = settled(&testbed, 2000);
     let rate = report.to_right.bytes_out as f64 * 8.0 / report.seconds;
     assert!(rate <= 20e6, "{rate}");
     assert!(report.to_right.dropped.queue > 0 && report.to_right.queue_max_bytes <= 125_000, "{before:?} {report:?}");
@@ -144,7 +98,7 @@ fn tcp_arrives_intact_through_loss_reordering_and_duplicates() {
     let expected = sent.clone();
     testbed.at(Side::Left, move || TcpStream::connect(RIGHT).unwrap().write_all(&sent).unwrap()).join().unwrap();
     assert!(receiver.join().unwrap() == expected);
-    let report = testbed.stats(&[]);
+    let report = stats(&testbed, &[]);
     assert_eq!((report.own_errors.unwritten, report.own_errors.oversized), (0, 0));
     assert!(report.to_right.dropped.loss > 0 && report.to_right.duplicated > 0 && report.to_right.reordered > 0);
 }
@@ -154,8 +108,8 @@ fn a_link_changes_under_way_and_on_schedule() {
     let Some(testbed) = Testbed::up("set", &["--at", "1ms:to-left:loss=2%"]) else { return };
     let output = testbed.wan("set", &["--rate", "500M", "to-right:block=udp"]);
     assert!(output.status.success(), "{output:?}");
-    testbed.blast(10, 100);
-    let report = testbed.settled(10);
+    blast(&testbed, 10, 100);
+    let report = settled(&testbed, 10);
     assert_eq!((report.to_right.dropped.blocked, report.to_right.packets_out), (10, 0));
     assert_eq!((report.settings.to_left.rate.0, report.settings.to_left.loss.0), (500_000_000, 0.02));
     let refused = testbed.wan("set", &["rate=fast"]);
@@ -169,7 +123,7 @@ fn a_name_is_taken_once_and_free_again_after_down() {
     assert!(!again.status.success());
     assert!(String::from_utf8_lossy(&again.stderr).contains("is up already"), "{again:?}");
     let last: Report = serde_json::from_slice(&testbed.wan("down", &[]).stdout).unwrap();
-    assert_eq!(last.name, testbed.name);
+    assert_eq!(last.name, testbed.name());
     let missing = testbed.wan("exec", &["left", "true"]);
     assert!(String::from_utf8_lossy(&missing.stderr).contains("is not up"), "{missing:?}");
 }

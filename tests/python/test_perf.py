@@ -132,6 +132,61 @@ def test_unprotected_on_loopback_works() -> None:
     assert server.end(SOON).code == 0
 
 
+def test_a_known_client_needs_no_token() -> None:
+    own = Process([*PERF, "identity"]).end(SOON).stdout.strip()
+    server = Process([*PERF, "serve", "--trust", own, "--bind", "127.0.0.1:0"])
+    try:
+        url = server.read_line()
+        assert "@" not in url
+        assert send(url, "--bytes", "1MB").end().code == 0
+    finally:
+        server.stop()
+
+
+def test_an_unknown_client_is_told_what_would_admit_it() -> None:
+    own = Process([*PERF, "identity"]).end(SOON).stdout.strip()
+    server = Process([*PERF, "serve", "--trust", "A" * 43, "--bind", "127.0.0.1:0"])
+    try:
+        assert_refused(server.read_line(), f"--trust {own}")
+    finally:
+        server.stop()
+
+
+def test_lanes_leave_from_several_addresses() -> None:
+    server = Process([*PERF, "serve", "--local", "127.0.0.3,127.0.0.4", "--bind", "127.0.0.1:0"])
+    try:
+        ended = send(server.read_line(), "--local", "127.0.0.1,127.0.0.2", "--bytes", "8MiB", "--json", "-").end()
+        assert ended.code == 0, ended
+        report = json.loads(ended.stdout)
+        assert (report["lanes"], report["verified"]) == (2, True)
+    finally:
+        server.stop()
+
+
+def test_a_policy_is_obeyed_and_named(served: tuple[Process, str], tmp_path: Path) -> None:
+    folder = tmp_path / "visapult"
+    folder.mkdir()
+    (folder / "paths.toml").write_text('[[path]]\nto = "127.0.0.0/8"\nmost_send = "20M"\n')
+    command = ["env", f"XDG_CONFIG_HOME={tmp_path}", *PERF, "send", served[1]]
+    ended = Process([*command, "--rate", "500M", "--bytes", "2MB", "--json", "-"]).end()
+    assert ended.code == 0, ended
+    report = json.loads(ended.stdout)
+    assert report["limited_by"] == "policy"
+    assert report["kept_bps"] <= 1.01 * 20e6
+    assert report["policy"]["sender"]["place"] == f"{folder}/paths.toml line 1"
+    (folder / "paths.toml").write_text('[[path]]\nto = "*"\nspeed = "20M"\n')
+    ended = Process(command).end(SOON)
+    assert ended.code == 1
+    assert_one_clear_line(ended.stderr, "paths.toml line 3", "speed", "most_send")
+
+
+def test_a_token_is_not_repeated() -> None:
+    for words in (["send", "ripp://SECRETSECRET@127.0.0.1:99999/"], ["serve", "ripp://SECRETSECRET@127.0.0.1:1/"]):
+        ended = Process([*PERF, *words]).end(SOON)
+        assert ended.code == 2
+        assert "SECRET" not in ended.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_server_that_waits_can_be_stopped(served: tuple[Process, str], number: int) -> None:
     served[0].signal(number)
@@ -163,6 +218,11 @@ URL = f"ripp://{'A' * 22}@127.0.0.1:1/perf#{'A' * 43}"
         (["send", URL, "--mode", "deadline=0s"], "deadline"),
         (["send", URL, "--mode", "deadline=48h"], "deadline"),
         (["send", URL, "--json", "/no/such/folder/result.json"], "/no/such/folder"),
+        (["send", URL, "--local", "here"], "local"),
+        (["send", URL, "--identity", "/no/such/file.pem"], "/no/such/file.pem"),
+        (["send", "ripp://127.0.0.1:1/perf", "--ca", "/no/such/ca.pem"], "/no/such/ca.pem"),
+        (["serve", "--trust", "nobody"], "fingerprint"),
+        (["serve", "--trust", "A" * 43, "--insecure"], "insecure"),
         (["serve", "--bind", "here"], "bind"),
         (["serve", "--bind", "192.0.2.1:0"], "192.0.2.1"),
     ],

@@ -17,7 +17,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).without_time().init();
-    let outcome = match Arguments::parse().command {
+    let arguments = Arguments::try_parse().unwrap_or_else(|fault| refuse(fault));
+    let outcome = match arguments.command {
         Command::View(options) => commands::view(&options).map(|()| ExitCode::SUCCESS),
         Command::Render(options) => commands::render(&options).map(|()| ExitCode::SUCCESS),
         Command::Info(options) => commands::info(&options).map(|()| ExitCode::SUCCESS),
@@ -30,5 +31,43 @@ fn main() -> ExitCode {
             eprintln!("visapult: {problem:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Says what is wrong with the command line; where it quotes a URL, the token is left out.
+fn refuse(fault: clap::Error) -> ! {
+    let told = fault.render().to_string();
+    let safe = without_tokens(&told);
+    if safe != told {
+        eprint!("{safe}");
+        std::process::exit(fault.exit_code());
+    }
+    fault.exit()
+}
+
+/// The text without what stands between `://` and `@`.
+fn without_tokens(text: &str) -> String {
+    let mut safe = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("://") {
+        safe = safe + before + "://";
+        let word = after.split(|end: char| end.is_whitespace()).next().unwrap_or_default();
+        let token = word.rfind('@').unwrap_or(0);
+        safe += if token > 0 { "..." } else { "" };
+        rest = &after[token..];
+    }
+    safe + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_not_repeated() {
+        let told = "invalid value 'ripp://SECRET@host:99999/perf#F' for '<URL>': in ripp://TOKEN@host:port, x@y";
+        let safe = without_tokens(told);
+        assert_eq!(safe, "invalid value 'ripp://...@host:99999/perf#F' for '<URL>': in ripp://...@host:port, x@y");
+        assert_eq!(without_tokens("see https://example.org/ or a@b"), "see https://example.org/ or a@b");
     }
 }

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use visapult_ripp_net::perf::{self, Amount, Progress, Report, Request};
-use visapult_ripp_net::{Identity, Listener, ListenerOptions, Options, Rate, Session, Token, Trust, user_folder};
+use visapult_ripp_net::{
+    Authorities, Clients, Identity, Listener, ListenerOptions, Options, Rate, Session, Token, Trust, user_folder,
+};
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
 
@@ -37,6 +39,10 @@ pub(crate) fn run(side: &PerfSide) -> Result<ExitCode> {
         }
     })?;
     match side {
+        PerfSide::Identity => {
+            println!("{}", own_identity(None)?.fingerprint());
+            Ok(ExitCode::SUCCESS)
+        }
         PerfSide::Serve(options) => serve(options),
         PerfSide::Send(options) => match send(options) {
             Err(cause) if is_stopped() => {
@@ -97,14 +103,25 @@ fn serve(options: &PerfServeOptions) -> Result<ExitCode> {
 }
 
 fn listen(options: &PerfServeOptions) -> Result<Listener> {
-    let session =
-        Options { rate: options.rate, most_receive_bps: options.most_rate.unwrap_or(0), ..Options::default() };
+    let session = Options {
+        rate: options.rate,
+        most_receive_bps: options.most_rate.unwrap_or(0),
+        local: options.local.clone(),
+        ..Options::default()
+    };
+    let authorities = options.ca.as_deref().map(Authorities::from_file).transpose()?;
+    let clients = Clients { known: options.trust.clone(), authorities };
     let (identity, token) = if options.insecure {
         (None, None)
     } else {
-        (Some(Identity::load_or_create(&user_folder()?)?), Some(Token::fresh()?))
+        let token = if clients.is_empty() { Some(Token::fresh()?) } else { None };
+        (Some(own_identity(options.identity.as_deref())?), token)
     };
-    Ok(Listener::bind(options.bind, ListenerOptions { identity, token, session })?)
+    Ok(Listener::bind(options.bind, ListenerOptions { identity, token, clients, session })?)
+}
+
+fn own_identity(file: Option<&Path>) -> Result<Identity> {
+    Ok(file.map_or_else(|| Identity::load_or_create(&user_folder()?), Identity::from_file)?)
 }
 
 /// One measurement at a time: two would measure one another. Returns who came just before this one was over.
@@ -208,18 +225,26 @@ fn dial(options: &PerfSendOptions, amount: Amount) -> Result<Session> {
     let session = Options {
         rate: options.rate,
         most_receive_bps,
-        lanes: options.lanes,
+        lanes: options.lanes.unwrap_or(options.local.len().clamp(1, 64) as u16),
+        local: options.local.clone(),
         mtu: options.mtu.0,
         transport: options.transport.transport(),
         request: Request::new(amount, options.mode, options.reverse).to_text(),
         ..Options::default()
     };
-    let trust = if options.url.fingerprint.is_none() && options.url.token.is_none() {
-        Trust::InsecureLoopback
-    } else {
-        Trust::for_url(&options.url)?
-    };
-    Ok(Session::begin(&options.url, &trust, None, &session)?)
+    let trust = trust(options)?;
+    let shows = options.identity.is_some() || options.url.token.is_none() && !matches!(trust, Trust::InsecureLoopback);
+    let identity = if shows { Some(own_identity(options.identity.as_deref())?) } else { None };
+    Ok(Session::begin(&options.url, &trust, identity.as_ref(), &session)?)
+}
+
+/// A URL that names nobody is one of `serve --insecure`, unless a certificate is to be shown or believed.
+fn trust(options: &PerfSendOptions) -> Result<Trust> {
+    Ok(match (&options.url.fingerprint, &options.ca) {
+        (None, Some(file)) => Trust::Authorities(Authorities::from_file(file)?),
+        (None, None) if options.url.token.is_none() && options.identity.is_none() => Trust::InsecureLoopback,
+        _ => Trust::for_url(&options.url)?,
+    })
 }
 
 fn send_and_show(session: &Session, amount: Amount, options: &PerfSendOptions) -> Result<Report> {

@@ -36,7 +36,7 @@ pub enum IdentityError {
     )]
     NoFolder,
     /// The folder or file cannot be read or made.
-    #[error("cannot keep the certificate and key in {path}: {cause}")]
+    #[error("cannot read or keep the certificate and key in {path}: {cause}")]
     Keep {
         /// The folder or file.
         path: PathBuf,
@@ -100,6 +100,15 @@ impl Identity {
         place(folder, &path, &self_signed()?)?;
         let gone = || io::Error::from(io::ErrorKind::NotFound);
         Self::load(&path)?.ok_or_else(|| IdentityError::Keep { path, cause: gone() })
+    }
+
+    /// The identity of a PEM file with a certificate chain, end entity first, and its key, which only the user may read.
+    ///
+    /// # Errors
+    /// [`IdentityError`].
+    pub fn from_file(path: &Path) -> Result<Self, IdentityError> {
+        let gone = || io::Error::from(io::ErrorKind::NotFound);
+        Self::load(path)?.ok_or_else(|| IdentityError::Keep { path: path.to_owned(), cause: gone() })
     }
 
     /// The identity of a PEM certificate chain, end entity first, and a PEM private key; both may stand in one text.

@@ -30,14 +30,14 @@ pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError, user_folder};
 pub use policy::{Policy, PolicyError, PolicyFile, Ruling};
 pub use session::{
-    Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, ObjectError, Offer, Options,
-    Outgoing, Rate, Session, SessionError, Sink, Source, Statistics,
+    Arrival, Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, Note, ObjectError, Offer,
+    Options, Outgoing, Rate, Session, SessionError, Sink, Source, Statistics,
 };
 pub use socket::{
     Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,
 };
 pub use token::{Token, TokenError};
-pub use trust::{Authorities, Trust, TrustError};
+pub use trust::{Authorities, Clients, Trust, TrustError};
 pub use url::{RippUrl, UrlError};
 pub use visapult_ripp::control::Transport;
 pub use visapult_ripp::outbox::Mode;

@@ -8,26 +8,26 @@ use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, ServerConfig, SignatureScheme, version,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, OtherError, ServerConfig,
+    SignatureScheme, version,
 };
 
 use crate::control::{ALPN, ControlError};
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
-use crate::trust::{Authorities, Trust};
+use crate::trust::{Clients, Trust};
 
-/// What a listener of `identity` answers with. With `clients`, a certificate is asked for but may be left out.
-pub(crate) fn server_config(identity: &Identity, clients: Option<&Authorities>) -> Result<ServerConfig, ControlError> {
+/// What a listener of `identity` answers with. Where clients are known, a certificate is asked for; it may be left out, or be anybody's: whether
+/// it is [known](knows) is for the session to say, which can tell why not.
+pub(crate) fn server_config(identity: &Identity, clients: &Clients) -> Result<ServerConfig, ControlError> {
     let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&version::TLS13])?;
-    let builder = match clients {
-        Some(authorities) => {
-            let verifier = WebPkiClientVerifier::builder_with_provider(authorities.0.clone(), provider());
-            let verifier = verifier.allow_unauthenticated().build();
-            builder.with_client_cert_verifier(verifier.map_err(|cause| ControlError::Tls(cause.to_string()))?)
-        }
-        None => builder.with_no_client_auth(),
+    let builder = if clients.is_empty() {
+        builder.with_no_client_auth()
+    } else {
+        builder.with_client_cert_verifier(Arc::new(Anybody(provider())))
     };
     let mut config = builder.with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
     config.alpn_protocols = vec![ALPN.to_vec()];
@@ -56,6 +56,16 @@ pub(crate) fn client_config(trust: &Trust, identity: Option<&Identity>) -> Resul
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.resumption = Resumption::disabled();
     Ok(config)
+}
+
+/// Whether the holder of this chain, end entity first, is one of `clients`.
+pub(crate) fn knows(clients: &Clients, chain: &[CertificateDer<'_>]) -> bool {
+    let Some((first, others)) = chain.split_first() else { return false };
+    clients.known.contains(&Fingerprint::of_der(first))
+        || clients.authorities.as_ref().is_some_and(|authorities| {
+            let verifier = WebPkiClientVerifier::builder_with_provider(authorities.0.clone(), provider()).build();
+            verifier.is_ok_and(|verifier| verifier.verify_client_cert(first, others, UnixTime::now()).is_ok())
+        })
 }
 
 /// Whether the key is one we can use and belongs to the certificate.
@@ -141,7 +151,7 @@ impl ServerCertVerifier for Pinned {
         _cert: &CertificateDer<'_>,
         _dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("TLS 1.2 is not spoken here".to_owned()))
+        Err(tls12())
     }
 
     fn verify_tls13_signature(
@@ -156,4 +166,53 @@ impl ServerCertVerifier for Pinned {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.1.signature_verification_algorithms.supported_schemes()
     }
+}
+
+/// Takes any certificate of a client. Its holder still has to prove that it has the key.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ClientCertVerifier for Anybody {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn verify_client_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(tls12())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+fn tls12() -> Error {
+    Error::General("TLS 1.2 is not spoken here".to_owned())
 }

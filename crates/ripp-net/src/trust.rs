@@ -29,6 +29,23 @@ pub enum Trust {
 #[derive(Clone)]
 pub struct Authorities(pub(crate) Arc<RootCertStore>);
 
+/// Whom a listener knows by certificate: they need no token.
+#[derive(Clone, Debug, Default)]
+pub struct Clients {
+    /// Certificates of single clients; names and dates do not matter.
+    pub known: Vec<Fingerprint>,
+    /// Whoever these vouch for; dates are checked.
+    pub authorities: Option<Authorities>,
+}
+
+impl Clients {
+    /// Nobody is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty() && self.authorities.is_none()
+    }
+}
+
 /// Why there is nobody to believe.
 #[derive(Debug, Error)]
 pub enum TrustError {

@@ -13,7 +13,7 @@ use common::{
 };
 use visapult_ripp_net::perf::{self, Amount};
 use visapult_ripp_net::{
-    Listener, ListenerOptions, MemorySink, Mode, Options, Rate, Session, SessionError, Token, Trust,
+    Clients, Listener, ListenerOptions, MemorySink, Mode, Options, Rate, Session, SessionError, Token, Trust,
 };
 
 const LENGTH: usize = 4 << 20;
@@ -179,7 +179,12 @@ fn a_listener_that_takes_nobody_turns_the_surplus_away() {
 #[test]
 fn a_port_in_use_is_named() {
     let (first, _) = listener();
-    let options = ListenerOptions { identity: Some(self_signed()), token: None, session: Options::default() };
+    let options = ListenerOptions {
+        identity: Some(self_signed()),
+        token: None,
+        clients: Clients::default(),
+        session: Options::default(),
+    };
     let told = Listener::bind(first.local_addr(), options).unwrap_err().to_string();
     assert!(told.contains(&first.local_addr().to_string()) && told.contains("choose another port"), "{told}");
 }

@@ -12,7 +12,7 @@ use std::thread;
 use common::{PATIENCE, self_signed};
 use visapult_ripp_net::perf::{self, Amount, Report};
 use visapult_ripp_net::{
-    Listener, ListenerOptions, Mode, Options, PolicyFile, Rate, Session, SessionError, Token, Transport, Trust,
+    Clients, Listener, ListenerOptions, Mode, Options, PolicyFile, Rate, Session, SessionError, Token, Transport, Trust,
 };
 
 /// A burst may leave a millisecond early, of less than a second in all.
@@ -26,7 +26,11 @@ fn options(folder: &Path, policy: &str) -> Options {
 
 fn listener(session: Options) -> Listener {
     let (identity, token) = (Some(self_signed()), Some(Token::fresh().unwrap()));
-    Listener::bind("127.0.0.1:0".parse().unwrap(), ListenerOptions { identity, token, session }).unwrap()
+    Listener::bind(
+        "127.0.0.1:0".parse().unwrap(),
+        ListenerOptions { identity, token, clients: Clients::default(), session },
+    )
+    .unwrap()
 }
 
 fn sessions(dialling: &Options, listening: Options) -> Result<(Session, Session), SessionError> {
@@ -112,6 +116,6 @@ fn a_policy_that_is_not_understood_stops_everything_at_once() {
     let refusal = sessions(&bad, Options::default()).unwrap_err().to_string();
     assert!(refusal.contains("line 3") && refusal.contains("most_speed"), "{refusal}");
     let (identity, token) = (Some(self_signed()), Some(Token::fresh().unwrap()));
-    let listening = ListenerOptions { identity, token, session: bad };
+    let listening = ListenerOptions { identity, token, clients: Clients::default(), session: bad };
     assert!(Listener::bind("127.0.0.1:0".parse().unwrap(), listening).is_err());
 }

@@ -10,15 +10,16 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::perf::{self, Amount, Request};
 use visapult_ripp_net::{
-    ControlEvent, ControlLink, Identity, Listener, ListenerOptions, MemorySink, Mode, Options, Rate, RippUrl, Session,
-    SessionError, Sink, Token, Transport, Trust,
+    Clients, ControlEvent, ControlLink, Identity, Listener, ListenerOptions, MemorySink, Mode, Options, Rate, RippUrl,
+    Session, SessionError, Sink, Token, Transport, Trust,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn listener(session: Options) -> Listener {
     let identity = Some(Identity::load_or_create(tempfile::tempdir().unwrap().path()).unwrap());
-    let options = ListenerOptions { identity, token: Some(Token::fresh().unwrap()), session };
+    let options =
+        ListenerOptions { identity, token: Some(Token::fresh().unwrap()), clients: Clients::default(), session };
     Listener::bind("127.0.0.1:0".parse().unwrap(), options).unwrap()
 }
 
@@ -97,7 +98,7 @@ fn objects_arrive_whole_in_both_directions_at_once() {
 
 #[test]
 fn a_listener_may_want_streams_and_need_no_token_or_tls_on_loopback() {
-    let options = ListenerOptions { identity: None, token: None, session: streams(1) };
+    let options = ListenerOptions { identity: None, token: None, clients: Clients::default(), session: streams(1) };
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
     let url = listener.url("127.0.0.1", "here");
     let left = Session::dial(&url, &Trust::InsecureLoopback, None, &Options::default()).unwrap();

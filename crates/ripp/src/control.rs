@@ -3,6 +3,7 @@
 //! A message of a type that this build does not know is [`Message::Unknown`] and passed over, and so are fields it does not know: an older and
 //! a newer build understand each other as far as the older does.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -97,6 +98,11 @@ pub enum Message {
         /// Why.
         why: String,
     },
+    /// A word from program to program, which means nothing to the transport. Notes arrive in order, among offers too.
+    Note {
+        /// The word.
+        text: String,
+    },
     /// Nothing but a sign of life.
     Alive,
     /// The session ends.
@@ -138,6 +144,9 @@ pub struct Hello {
     /// The transport it insists on, if it does.
     #[serde(default)]
     pub transport: Option<Transport>,
+    /// Bytes of IP packets at most, in either direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u16>,
     /// What it would like to do, for the program at the other end.
     #[serde(default)]
     pub request: String,
@@ -155,6 +164,12 @@ pub struct Welcome {
     pub cipher: Cipher,
     /// UDP ports of its lanes.
     pub ports: Vec<u16>,
+    /// Their addresses, where they are not all where the control channel is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<IpAddr>,
+    /// Bytes of IP packets at most, in either direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u16>,
     /// What a further stream joins the session with: known to the two ends only.
     pub session: String,
 }
@@ -197,7 +212,7 @@ impl Message {
             Self::Hello(hello) if hello.lanes == 0 || hello.lanes > MOST_LANES => {
                 Err(MessageError::Bounds("1 to 64 lanes"))
             }
-            Self::Welcome(welcome) if welcome.ports.len() > usize::from(MOST_LANES) => {
+            Self::Welcome(welcome) if welcome.ports.len().max(welcome.addresses.len()) > usize::from(MOST_LANES) => {
                 Err(MessageError::Bounds("lanes"))
             }
             _ => Ok(message),

@@ -40,6 +40,23 @@ pub enum Turn {
     Wait(Time),
 }
 
+/// Datagrams that leave together.
+#[derive(Clone, Copy, Debug)]
+struct Train {
+    /// Still to leave.
+    left: u64,
+    /// Bytes of its IP packets.
+    wire: u64,
+    /// Its arrival has been told.
+    told: bool,
+}
+
+impl Train {
+    const fn of(sizes: Sizes) -> Self {
+        Self { left: TRAIN, wire: sizes.wire(sizes.payload()), told: false }
+    }
+}
+
 /// The sending half of a lane.
 #[derive(Debug)]
 pub struct LaneOut {
@@ -52,7 +69,7 @@ pub struct LaneOut {
     credit: CreditLine,
     rtt: RoundTrip,
     counts: SentCounts,
-    train_sent: bool,
+    train: Train,
     last_ping: Time,
     /// Send time that the last report echoed.
     last_echo_us: u32,
@@ -81,7 +98,7 @@ impl LaneOut {
             sizes,
             flight: Flight::default(),
             pacer: Pacer::new(controller.rate_bps(), debt, now),
-            train_sent: matches!(controller, Controller::Fixed(_)),
+            train: Train { left: if controller.is_starting() { TRAIN } else { 0 }, ..Train::of(sizes) },
             controller,
             meter: RoundMeter::default(),
             credit: CreditLine::first(now),
@@ -158,9 +175,15 @@ impl LaneOut {
         self.sizes
     }
 
-    /// Changes the size of datagrams from here on.
-    pub fn set_sizes(&mut self, sizes: Sizes) {
+    /// Changes the size of datagrams from here on, at `now`.
+    pub fn set_sizes(&mut self, sizes: Sizes, now: Time) {
+        let much_larger = sizes.datagram > 2 * self.sizes.datagram;
         self.sizes = sizes;
+        if much_larger && self.controller.is_starting() {
+            // Small datagrams tell how fast they are handled rather than how fast the path is.
+            self.train = Train::of(sizes);
+            self.pacer = Pacer::new(self.pacer.rate_bps(), self.pacer.most_debt(), now);
+        }
     }
 
     /// Decides what to do now; fills `burst` if that is to send one.
@@ -207,8 +230,7 @@ impl LaneOut {
         if credit == 0 {
             self.counts.without_credit += 1;
         }
-        let burst =
-            if self.train_sent { self.burst_datagrams(now) } else { TRAIN.saturating_sub(self.counts.datagrams) };
+        let burst = if self.train.left == 0 { self.burst_datagrams(now) } else { self.train.left };
         let most = burst.min(u64::from(self.sizes.burst)).min(window).min(credit).min(path);
         (most > 0).then_some(most)
     }
@@ -258,14 +280,11 @@ impl LaneOut {
         let before = self.counts.wire_bytes - wire;
         self.span = Some((self.span.map_or(now, |(first, ..)| first), now, before));
         self.pacer.set_rate(self.allowed_bps(now));
-        let train = !self.train_sent;
         self.pacer.spend(now, wire);
-        if train {
+        self.train.left = self.train.left.saturating_sub(datagrams);
+        if self.train.left > 0 {
             // The train's sequel leaves at the first rate; a burst as long as the train is allowed once.
-            self.train_sent = self.counts.datagrams >= TRAIN;
-            if !self.train_sent {
-                self.pacer = Pacer::new(self.pacer.rate_bps(), self.pacer.most_debt(), now);
-            }
+            self.pacer = Pacer::new(self.pacer.rate_bps(), self.pacer.most_debt(), now);
         }
     }
 
@@ -360,8 +379,8 @@ impl LaneOut {
     }
 
     fn note_train(&mut self, report: &Report) {
-        let datagram = self.sizes.wire(self.sizes.payload());
-        if report.span_us > 0 && u64::from(report.span_bytes) >= TRAIN / 4 * datagram {
+        let is_long = u64::from(report.span_bytes) >= TRAIN / 4 * self.train.wire;
+        if report.span_us > 0 && is_long && !std::mem::replace(&mut self.train.told, true) {
             self.controller.on_train(f64::from(report.span_bytes) * 8e6 / f64::from(report.span_us));
         }
     }

@@ -70,6 +70,7 @@ pub struct LaneSecret {
     cipher: Cipher,
     secret: [u8; 32],
     key_id: u32,
+    epoch_bits: u32,
 }
 
 impl fmt::Debug for LaneSecret {
@@ -92,7 +93,14 @@ impl LaneSecret {
         let [high, low] = lane.to_be_bytes();
         let secret = expand::<32>(session, &[b"ripp lane", &[side, high, low]]);
         let key_id = u32::from_be_bytes(expand::<4>(&secret, &[b"ripp key id"]));
-        Self { cipher, secret, key_id }
+        Self { cipher, secret, key_id, epoch_bits: EPOCH_BITS }
+    }
+
+    /// The same with epochs of 2^`bits` datagrams, at both ends alike; for the simulator, in which keys are to change often.
+    #[must_use]
+    pub const fn with_epoch_bits(mut self, bits: u32) -> Self {
+        self.epoch_bits = bits;
+        self
     }
 
     /// What stands in the clear header of datagrams under this secret.
@@ -172,7 +180,7 @@ impl Sealer {
     /// # Panics
     /// If the datagram is shorter than header and tag.
     pub fn seal(&mut self, number: u64, datagram: &mut [u8]) -> Result<(), SealError> {
-        let epoch = number >> EPOCH_BITS;
+        let epoch = number >> self.secret.epoch_bits;
         if epoch != self.current.epoch {
             self.current = self.secret.epoch(epoch);
         }
@@ -218,7 +226,7 @@ impl Opener {
 
     /// Moves on to the epochs around the one of `number`, which has been authenticated.
     pub fn advance(&mut self, number: u64) {
-        let epoch = number >> EPOCH_BITS;
+        let epoch = number >> self.secret.epoch_bits;
         while self.epochs[1].epoch < epoch {
             let next = self.secret.epoch(self.epochs[2].epoch + 1);
             self.epochs.rotate_left(1);
@@ -228,7 +236,7 @@ impl Opener {
 
     /// Opens a datagram in place and returns its frame; `None` if it is not authentic or of an epoch out of reach.
     pub fn open<'a>(&self, header: ClearHeader, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
-        let epoch = header.number >> EPOCH_BITS;
+        let epoch = header.number >> self.secret.epoch_bits;
         let key = self.epochs.iter().find(|key| key.epoch == epoch)?;
         if header.key_id != self.secret.key_id {
             return None;

@@ -237,6 +237,7 @@ fn messages() {
         lanes: 2,
         ciphers: vec![Cipher::Aes128Gcm, Cipher::Chacha20Poly1305],
         transport: Some(Transport::Udp),
+        mtu: None,
         request: String::new(),
         plain_secret: None,
     };
@@ -244,6 +245,8 @@ fn messages() {
         version: 1,
         cipher: Cipher::Aes128Gcm,
         ports: vec![40_001, 40_002],
+        addresses: Vec::new(),
+        mtu: None,
         session: "0123456789abcdef".to_owned(),
     };
     let messages = [

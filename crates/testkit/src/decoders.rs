@@ -101,7 +101,7 @@ pub fn peer(mut bytes: &[u8]) {
         let result = if kind % 2 == 0 {
             let mut datagram = [&[0; CLEAR_HEADER], piece, &[0; TAG]].concat();
             let sealed = sealer.seal(number, &mut datagram);
-            sealed.map_or(Ok(()), |()| end.on_datagram(now, 0, &mut datagram, true, &mut out))
+            sealed.map_or(Ok(()), |()| end.on_datagram(now, 0, &mut datagram, (true, false), &mut out))
         } else {
             end.on_control(now, piece, &mut out)
         };

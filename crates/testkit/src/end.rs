@@ -129,7 +129,7 @@ impl End {
         Ok(next.max(world + 1))
     }
 
-    /// Takes a datagram off a lane's socket.
+    /// Takes a datagram off a lane's socket; whether nobody has tampered with it, and whether it was marked on the way.
     ///
     /// # Errors
     /// If the peer or the code is at fault.
@@ -138,7 +138,7 @@ impl End {
         world: u64,
         lane: u16,
         datagram: &mut [u8],
-        genuine: bool,
+        (genuine, marked): (bool, bool),
         out: &mut Output,
     ) -> Result<(), Trouble> {
         let Some(home) = self.lanes.get_mut(usize::from(lane)).filter(|_| self.closed.is_none()) else { return Ok(()) };
@@ -164,19 +164,19 @@ impl End {
             Err(_) => return Ok(()),
         };
         match frame {
-            Frame::Data(header, payload) => self.on_data(now, lane, number, (header, payload), bytes)?,
+            Frame::Data(header, payload) => self.on_data(now, lane, number, (header, payload), (bytes, marked))?,
             Frame::Report(report) => {
-                home.accept(now, number, bytes, None)?;
+                home.accept(now, number, bytes, marked, None)?;
                 home.on_report(now, &report, &mut self.sending.outbox);
                 self.sending.on_settled();
             }
             Frame::Ping(ping) => {
-                home.accept(now, number, bytes, None)?;
+                home.accept(now, number, bytes, marked, None)?;
                 let pong = home.answer(&ping, bytes)?;
                 out.datagrams.push((lane, pong));
             }
             Frame::Pong(pong) => {
-                home.accept(now, number, bytes, None)?;
+                home.accept(now, number, bytes, marked, None)?;
                 home.sender.on_pong(now, &pong);
             }
         }
@@ -189,7 +189,7 @@ impl End {
         lane: u16,
         number: u64,
         data: (DataHeader, &[u8]),
-        bytes: usize,
+        (bytes, marked): (usize, bool),
     ) -> Result<(), Trouble> {
         let (header, payload) = data;
         match self.incoming.place(&header, payload, &mut self.receiving)? {
@@ -201,7 +201,7 @@ impl End {
         }
         let home = &mut self.lanes[usize::from(lane)];
         home.payload_accepted += u64::from(header.length);
-        home.accept(now, number, bytes, Some(header.sent_us))?;
+        home.accept(now, number, bytes, marked, Some(header.sent_us))?;
         Ok(())
     }
 
@@ -215,12 +215,18 @@ impl End {
         }
         let message = Message::from_bytes(bytes).map_err(|error| Trouble::Session(error.to_string()))?;
         if let Message::Bye { why } = message {
-            self.closed = Some(why);
+            self.end(why);
             return Ok(());
         }
         self.sending.on_message(&message).map_err(|error| Trouble::Session(error.to_string()))?;
         self.receiving.on_message(message).map_err(|error| Trouble::Session(error.to_string()))?;
         self.settle_news(world, out)
+    }
+
+    /// The session ends here: what is under way fails with `why`.
+    pub fn end(&mut self, why: String) {
+        self.outgoing.fail_all(&why);
+        self.closed.get_or_insert(why);
     }
 
     /// The kernel has dropped datagrams of a lane for want of room.
@@ -322,6 +328,7 @@ fn new_lane(schedule: &Schedule, side: usize, index: u16, now: Time) -> Lane {
     };
     let datagrams = (plan.credit.datagrams / lanes).max(1);
     let how = LanePlan {
+        epoch_bits: schedule.epoch_bits,
         pace,
         sizes: visapult_ripp::lane_out::Sizes {
             datagram: schedule.datagram.max(LEAST_DATAGRAM as u16),

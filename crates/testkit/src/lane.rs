@@ -47,6 +47,7 @@ pub struct Lane {
     pub payload_accepted: u64,
     numbers: Arc<AtomicU64>,
     sealer: Sealer,
+    epoch_bits: u32,
     watch: LaneWatch,
     burst: Burst,
     accepted: HashSet<u64>,
@@ -66,12 +67,13 @@ impl Lane {
         Self {
             index,
             sender: LaneOut::new(Arc::clone(&numbers), how.sizes, controller, how.rtt, now),
-            receiver: LaneIn::new(secrets.1, how.credit, now),
+            receiver: LaneIn::new(secrets.1.with_epoch_bits(how.epoch_bits), how.credit, now),
             alive: true,
             payload_sent: 0,
             payload_accepted: 0,
             numbers,
-            sealer: Sealer::new(secrets.0),
+            sealer: Sealer::new(secrets.0.with_epoch_bits(how.epoch_bits)),
+            epoch_bits: how.epoch_bits,
             watch: LaneWatch::new(fixed, TRAIN * how.sizes.wire(how.sizes.payload()), now),
             burst: Burst::default(),
             accepted: HashSet::new(),
@@ -168,12 +170,19 @@ impl Lane {
     ///
     /// # Errors
     /// If it was accepted before.
-    pub fn accept(&mut self, now: Time, number: u64, bytes: usize, sent_us: Option<u32>) -> Result<(), String> {
+    pub fn accept(
+        &mut self,
+        now: Time,
+        number: u64,
+        bytes: usize,
+        marked: bool,
+        sent_us: Option<u32>,
+    ) -> Result<(), String> {
         if !self.accepted.insert(number) {
             return Err(format!("packet number {number} accepted twice"));
         }
         let data_bytes = sent_us.map_or(0, |_| bytes as u64 + u64::from(HEADERS));
-        self.receiver.accept(now, number, data_bytes, false, sent_us);
+        self.receiver.accept(now, number, data_bytes, marked, sent_us);
         Ok(())
     }
 
@@ -191,7 +200,7 @@ impl Lane {
         self.settled = (lost, arrived);
         if self.barren >= BARREN_REPORTS {
             let sizes = self.sender.sizes();
-            self.sender.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes });
+            self.sender.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes }, now);
         }
     }
 
@@ -213,6 +222,12 @@ impl Lane {
         now.since(self.sender.last_heard().max(awake_since)) > DEAD_AFTER
     }
 
+    /// How often the key of what it sends has changed.
+    #[must_use]
+    pub fn rekeys(&self) -> u64 {
+        self.numbers.load(Ordering::Relaxed) >> self.epoch_bits
+    }
+
     /// Gives it up, until it is heard again.
     pub fn abandon(&mut self, now: Time, outbox: &mut Outbox) {
         self.alive = false;
@@ -223,6 +238,8 @@ impl Lane {
 /// How a lane begins.
 #[derive(Clone, Copy, Debug)]
 pub struct LanePlan {
+    /// Datagrams under one key, as a power of two.
+    pub epoch_bits: u32,
     /// Rate, its share of the end's.
     pub pace: Pace,
     /// Sizes of its datagrams.

@@ -32,6 +32,8 @@ pub struct PathPlan {
     pub spikes: Vec<(u64, u64, u64)>,
     /// Times at which nothing gets through.
     pub blackouts: Vec<(u64, u64)>,
+    /// Bytes in the queue above which a datagram is marked congestion-experienced instead of waiting unnoticed.
+    pub mark: Option<u64>,
     /// UDP payloads longer than this vanish.
     pub hole: Option<usize>,
 }
@@ -54,6 +56,8 @@ pub struct Arrival {
     pub at: u64,
     /// It was damaged on the way.
     pub damaged: bool,
+    /// It was marked congestion-experienced.
+    pub marked: bool,
 }
 
 /// What a path did to datagrams so far.
@@ -61,6 +65,8 @@ pub struct Arrival {
 pub struct PathCounts {
     /// Bytes of IP packets that came out.
     pub carried: u64,
+    /// Datagrams that were marked and not lost.
+    pub marked: u64,
     /// Datagrams that the queue had no room for.
     pub overflowed: u64,
     /// Nanoseconds that datagrams waited in the queue, in all, and how many those were.
@@ -117,6 +123,7 @@ impl Path {
     /// Sends a UDP payload of `length` bytes; calls `arrive` for each copy that gets through.
     pub fn send(&mut self, now: u64, length: usize, mut arrive: impl FnMut(Arrival)) {
         let Some(through) = self.pass_link(now, length as u64 + u64::from(HEADERS)) else { return };
+        let marked = self.plan.mark.is_some_and(|mark| self.queued > mark);
         if self.is_lost(now, length) {
             return;
         }
@@ -128,8 +135,9 @@ impl Path {
             } else {
                 self.last_arrival = at;
             }
-            arrive(Arrival { at, damaged: chance(&mut self.rng, self.plan.corrupt) });
+            arrive(Arrival { at, damaged: chance(&mut self.rng, self.plan.corrupt), marked });
         }
+        self.counts.marked += u64::from(marked);
         self.counts.carried += length as u64 + u64::from(HEADERS);
     }
 

@@ -28,6 +28,8 @@ struct Scenario {
     rtt: u64,
     loss: f64,
     queue: u64,
+    /// Bytes in the queue above which datagrams are marked.
+    mark: Option<u64>,
     /// At half time the link's rate becomes this share of what it was.
     becomes: f64,
     pace: Pace,
@@ -62,6 +64,7 @@ fn scenarios(link_bps: u64, first_bps: u64) -> Vec<Scenario> {
             rtt: rtt_ms * MS,
             loss,
             queue: link_bps / 8 * queue_ms / 1000,
+            mark: None,
             becomes,
             pace: Pace::Auto(first_bps),
         }
@@ -87,8 +90,15 @@ fn scenarios(link_bps: u64, first_bps: u64) -> Vec<Scenario> {
 impl Scenario {
     fn schedule(&self) -> Schedule {
         let rates = vec![(0, self.link_bps), (LENGTH / 2, (self.link_bps as f64 * self.becomes) as u64)];
-        let path = PathPlan { rates, delay: self.rtt / 2, queue: self.queue, loss: self.loss, ..PathPlan::default() };
-        let back = PathPlan { loss: 0.0, ..path.clone() };
+        let path = PathPlan {
+            rates,
+            delay: self.rtt / 2,
+            queue: self.queue,
+            loss: self.loss,
+            mark: self.mark,
+            ..PathPlan::default()
+        };
+        let back = PathPlan { loss: 0.0, mark: None, ..path.clone() };
         let bytes = self.link_bps / 8 * (LENGTH / SECOND) * 2;
         let object = ObjectPlan { flow: 0, length: OBJECT, at: 0, cancel: None };
         let sender = EndPlan {
@@ -113,6 +123,8 @@ impl Scenario {
             burst: SIZES.burst,
             paths: [path, back],
             ends: [sender, receiver],
+            epoch_bits: visapult_ripp::record::EPOCH_BITS,
+            restart: None,
             death: None,
             injections: Vec::new(),
             lies: None,
@@ -212,4 +224,21 @@ fn print_moment(world: &World, written: u64) {
         lane.rtt().smooth().as_secs_f64() * 1e3,
         lane.counts().lost
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_shorten_the_queue_and_are_not_losses() {
+        let path = scenarios(20_000_000, 10_000_000).into_iter().find(|path| path.name == "20M 80ms 0% queue 80ms");
+        let path = path.expect("a path of the table");
+        // Room for all that there is: nothing is lost.
+        let unmarked = Scenario { queue: 1 << 40, ..path.clone() };
+        let marked = Scenario { mark: Some(path.queue / 40), ..unmarked.clone() };
+        let [unmarked, marked] = [unmarked, marked].map(|path| Measured::of(&path, false).expect("no broken promise"));
+        assert!(marked.queue_ms < unmarked.queue_ms, "{} and {} ms", marked.queue_ms, unmarked.queue_ms);
+        assert!(marked.lost == 0.0 && marked.share[0] > 0.5, "{marked:?}");
+    }
 }

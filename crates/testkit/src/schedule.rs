@@ -5,7 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use visapult_ripp::lane_in::Credit;
 use visapult_ripp::outbox::Mode;
-use visapult_ripp::record::Cipher;
+use visapult_ripp::record::{Cipher, EPOCH_BITS};
 
 use crate::clock::Clock;
 use crate::draw::{MS, SECOND, chance, intervals, log_uniform};
@@ -70,6 +70,17 @@ pub struct EndPlan {
     pub moods: (f64, f64),
 }
 
+/// An end's program dies, and another is started in its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Restart {
+    /// The end.
+    pub end: usize,
+    /// When.
+    pub at: u64,
+    /// The other end is told by the end of the control connection; else silence tells it.
+    pub is_told: bool,
+}
+
 /// What happens in one run.
 #[derive(Clone, Debug)]
 pub struct Schedule {
@@ -89,6 +100,10 @@ pub struct Schedule {
     pub paths: [PathPlan; 2],
     /// The ends.
     pub ends: [EndPlan; 2],
+    /// Datagrams under one key, as a power of two.
+    pub epoch_bits: u32,
+    /// An end whose program is restarted.
+    pub restart: Option<Restart>,
     /// A lane that dies, and when.
     pub death: Option<(u16, u64)>,
     /// Datagrams that an attacker injects.
@@ -124,6 +139,8 @@ impl Schedule {
             burst: rng.u16(1..=64),
             paths,
             ends,
+            epoch_bits: EPOCH_BITS,
+            restart: None,
             death: None,
             injections: Vec::new(),
             lies: None,
@@ -137,9 +154,34 @@ impl Schedule {
             times.sort_unstable();
             schedule.lies = Some((rng.usize(0..2), times));
         }
+        schedule.add_later_harm(seed);
         schedule.limit = schedule.patience(rate, AUTO_FLOOR) + harm;
         schedule.brisk = schedule.patience(rate, rate / 8) + harm;
         schedule
+    }
+
+    /// Marks, changes of keys and restarts, drawn apart from the rest: they leave the schedule as it is.
+    fn add_later_harm(&mut self, seed: u64) {
+        let rng = &mut Rng::with_seed(seed ^ 0x6a09_e667_f3bc_c908);
+        for path in &mut self.paths {
+            path.mark = chance(rng, 0.3).then(|| rng.u64(0..path.queue));
+        }
+        // A receiver that heard nothing of an epoch and the next cannot follow; a real epoch is longer than any credit.
+        if !self.falls_silent() {
+            self.epoch_bits = rng.u32(8..=10);
+        }
+        if self.kind == Kind::Rough && chance(rng, 0.1) {
+            let (end, at, is_told) = (rng.usize(0..2), rng.u64(0..2 * SECOND), chance(rng, 0.7));
+            self.restart = Some(Restart { end, at, is_told });
+        }
+    }
+
+    /// For a time nothing of a lane gets through.
+    fn falls_silent(&self) -> bool {
+        self.kind == Kind::Hostile
+            || self.death.is_some()
+            || self.paths.iter().any(|path| path.hole.is_some() || !path.blackouts.is_empty())
+            || self.ends.iter().any(|end| !end.stalls.is_empty())
     }
 
     /// How long an undisturbed transfer may take: several times what the slowest of rate and credit needs, and many round trips.

@@ -38,6 +38,12 @@ pub struct Totals {
     pub datagrams: u64,
     /// Virtual seconds.
     pub seconds: f64,
+    /// Datagrams marked congestion-experienced, changes of keys, and sessions in which an end was restarted.
+    pub marked: u64,
+    /// See `marked`.
+    pub rekeys: u64,
+    /// See `marked`.
+    pub restarted: u64,
     /// Seeds of runs that took longer than with a good rate.
     pub slow: Vec<u64>,
 }
@@ -86,6 +92,9 @@ impl Totals {
             objects: (run.objects.0 as u64, run.objects.1 as u64),
             verified: run.verified,
             datagrams: run.datagrams,
+            marked: run.marked,
+            rekeys: run.rekeys,
+            restarted: u64::from(run.restarted),
             seconds: run.ended as f64 * 1e-9,
             slow: run.slow.then_some(seed).into_iter().collect(),
         });
@@ -96,6 +105,9 @@ impl Totals {
         self.objects.1 += other.objects.1;
         self.verified += other.verified;
         self.datagrams += other.datagrams;
+        self.marked += other.marked;
+        self.rekeys += other.rekeys;
+        self.restarted += other.restarted;
         self.seconds += other.seconds;
         self.slow.extend(other.slow);
     }

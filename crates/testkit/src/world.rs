@@ -5,25 +5,32 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use fastrand::Rng;
 
-use crate::draw::chance;
+use crate::draw::{SECOND, chance};
 use crate::end::{End, Outcome, Output, Trouble};
 use crate::hostile;
+use crate::lane::Lane;
 use crate::path::Path;
 use crate::schedule::{Kind, Schedule};
 
 /// Events after which a run counts as one without end.
 const MOST_EVENTS: u64 = 5_000_000;
+/// Silence after which an end takes the other for dead.
+const GONE_AFTER: u64 = 9 * SECOND;
 /// Datagrams that the attacker keeps.
 const KEPT: usize = 32;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// A datagram arrives at an end, on a lane; genuine if nobody has tampered with it.
-    Datagram { end: usize, lane: u16, bytes: Vec<u8>, genuine: bool },
+    Datagram { end: usize, lane: u16, bytes: Vec<u8>, genuine: bool, marked: bool },
     /// A message of the control channel arrives.
     Control { end: usize, bytes: Vec<u8> },
     /// A timer of an end.
     Wake { end: usize },
+    /// An end's program dies, and another is started in its place.
+    Restart { end: usize },
+    /// An end learns that the other's program has died.
+    Bereaved { end: usize },
     /// The attacker injects a datagram.
     Inject,
     /// The end that lies does so.
@@ -41,6 +48,12 @@ pub struct Summary {
     pub datagrams: u64,
     /// Virtual time in nanoseconds.
     pub ended: u64,
+    /// Datagrams that were marked congestion-experienced.
+    pub marked: u64,
+    /// Times that the key of a lane changed.
+    pub rekeys: u64,
+    /// An end was restarted in mid-session.
+    pub restarted: bool,
     /// It took longer than with a good rate.
     pub slow: bool,
 }
@@ -62,7 +75,11 @@ pub struct World {
     backlogs: [Backlog; 2],
     last_control: [u64; 2],
     seen: Vec<(usize, u16, Vec<u8>)>,
+    /// Bytes verified by an end before it was restarted.
+    verified: u64,
     datagrams: u64,
+    /// The end that was restarted.
+    restarted: Option<usize>,
     trace: bool,
 }
 
@@ -92,7 +109,9 @@ impl World {
             backlogs: [backlog(), backlog()],
             last_control: [0; 2],
             seen: Vec::new(),
+            verified: 0,
             datagrams: 0,
+            restarted: None,
             trace,
             schedule,
         };
@@ -106,6 +125,9 @@ impl World {
         }
         for at in self.schedule.injections.clone() {
             self.push(at, Event::Inject);
+        }
+        if let Some(restart) = self.schedule.restart {
+            self.push(restart.at, Event::Restart { end: restart.end });
         }
         if let Some((end, times)) = self.schedule.lies.clone() {
             times.into_iter().for_each(|at| self.push(at, Event::Lie { end }));
@@ -131,7 +153,8 @@ impl World {
     }
 
     fn is_done(&self) -> bool {
-        self.ends.iter().all(End::is_done)
+        let survivor = self.restarted.map(|end| &self.ends[1 - end]);
+        self.ends.iter().all(End::is_done) && survivor.is_none_or(|end| end.closed.is_some())
     }
 
     /// Handles the next event, if there is one before `limit`.
@@ -148,6 +171,8 @@ impl World {
         match event {
             Event::Inject => self.inject(),
             Event::Lie { end } => self.lie(end)?,
+            Event::Restart { end } => self.restart(end),
+            Event::Bereaved { end } => self.ends[end].end("the control connection ended".to_owned()),
             Event::Wake { end } => {
                 if self.wakes[end] == at {
                     self.wakes[end] = u64::MAX;
@@ -208,11 +233,14 @@ impl World {
             self.print(end, &event);
         }
         let result = match event {
-            Event::Datagram { lane, mut bytes, genuine, .. } => {
-                self.ends[end].on_datagram(now, lane, &mut bytes, genuine, &mut out)
+            Event::Datagram { lane, mut bytes, genuine, marked, .. } => {
+                // What was meant for the program before is nothing to its successor.
+                let genuine = genuine && self.restarted != Some(end);
+                self.ends[end].on_datagram(now, lane, &mut bytes, (genuine, marked), &mut out)
             }
+            Event::Control { .. } if self.restarted == Some(end) => Ok(()),
             Event::Control { bytes, .. } => self.ends[end].on_control(now, &bytes, &mut out),
-            Event::Wake { .. } | Event::Inject | Event::Lie { .. } => Ok(()),
+            _ => Ok(()),
         };
         self.judge(end, result, &mut out)?;
         self.dispatch(end, out);
@@ -237,7 +265,7 @@ impl World {
             Ok(()) => Ok(()),
             Err(Trouble::Session(why)) if self.schedule.kind == Kind::Hostile => {
                 out.control.push(visapult_ripp::control::Message::Bye { why: why.clone() }.to_bytes());
-                self.ends[end].closed = Some(why);
+                self.ends[end].end(why);
                 Ok(())
             }
             Err(Trouble::Session(why)) => Err(format!("end {end}: the session ended: {why}")),
@@ -261,7 +289,9 @@ impl World {
         for (lane, bytes) in out.datagrams {
             self.send(from, lane, bytes);
         }
-        for bytes in out.control {
+        // Nobody has dialled the program that was restarted.
+        let control = if self.restarted == Some(from) { Vec::new() } else { out.control };
+        for bytes in control {
             let at = self.paths[from].stream_arrival(self.now).max(self.last_control[from]);
             self.last_control[from] = at;
             self.push(at, Event::Control { end: 1 - from, bytes });
@@ -270,7 +300,8 @@ impl World {
 
     fn send(&mut self, from: usize, lane: u16, bytes: Vec<u8>) {
         self.datagrams += 1;
-        if !self.schedule.injections.is_empty() && (self.seen.len() < KEPT || chance(&mut self.rng, 0.05)) {
+        let worth_keeping = !self.schedule.injections.is_empty() && self.restarted != Some(from);
+        if worth_keeping && (self.seen.len() < KEPT || chance(&mut self.rng, 0.05)) {
             self.keep(from, lane, &bytes);
         }
         let mut arrivals = [None; 2];
@@ -294,7 +325,9 @@ impl World {
             if arrival.damaged {
                 hostile::damage(&mut self.rng, &mut bytes);
             }
-            self.push(arrival.at, Event::Datagram { end: 1 - from, lane, bytes, genuine: !arrival.damaged });
+            let genuine = !arrival.damaged && self.restarted != Some(from);
+            let marked = arrival.marked;
+            self.push(arrival.at, Event::Datagram { end: 1 - from, lane, bytes, genuine, marked });
         }
     }
 
@@ -330,7 +363,27 @@ impl World {
                 genuine = false;
             }
         }
-        self.push(self.now, Event::Datagram { end: to, lane: to_lane, bytes, genuine });
+        let marked = false;
+        self.push(self.now, Event::Datagram { end: to, lane: to_lane, bytes, genuine, marked });
+    }
+
+    /// Another program takes the place of an end's: it knows nothing of the session. The other end is told by the end of the control
+    /// connection, or by silence.
+    fn restart(&mut self, end: usize) {
+        let Some(restart) = self.schedule.restart else { return };
+        if self.is_done() {
+            return;
+        }
+        let mut schedule = self.schedule.clone();
+        schedule.seed = !schedule.seed;
+        schedule.ends.iter_mut().for_each(|end| end.objects.clear());
+        self.ends[end].end("restarted".to_owned());
+        self.verified += self.ends[end].verified().1;
+        self.ends[end] = End::new(&schedule, end);
+        self.restarted = Some(end);
+        let told = self.paths[end].stream_arrival(self.now).max(self.last_control[end]);
+        let at = if restart.is_told { told } else { self.now + GONE_AFTER };
+        self.push(at, Event::Bereaved { end: 1 - end });
     }
 
     fn lie(&mut self, end: usize) -> Result<(), String> {
@@ -355,6 +408,10 @@ impl World {
             }
             if self.schedule.kind == Kind::Plain {
                 self.check_repair(side)?;
+                self.check_marks(side)?;
+            }
+            if self.restarted == Some(1 - side) && end.closed.is_none() {
+                return Err(format!("end {side} goes on, though the other's program was restarted"));
             }
         }
         let outcomes = || self.ends.iter().flat_map(|end| end.outcomes().iter().flatten());
@@ -364,9 +421,12 @@ impl World {
         }
         Ok(Summary {
             objects: (done, outcomes().count() - done),
-            verified: self.ends.iter().map(|end| end.verified().1).sum(),
+            verified: self.verified + self.ends.iter().map(|end| end.verified().1).sum::<u64>(),
             datagrams: self.datagrams,
             ended: self.now,
+            marked: self.paths.iter().map(|path| path.counts().marked).sum(),
+            rekeys: self.ends.iter().flat_map(|end| &end.lanes).map(Lane::rekeys).sum(),
+            restarted: self.restarted.is_some(),
             slow: self.schedule.kind != Kind::Hostile && self.now > self.schedule.brisk,
         })
     }
@@ -384,6 +444,18 @@ impl World {
         Ok(())
     }
 
+    /// A marked datagram has arrived: on a path that drops nothing, nothing is reported lost.
+    fn check_marks(&self, side: usize) -> Result<(), String> {
+        let path = &self.paths[side];
+        let (plan, counts) = (path.plan(), path.counts());
+        let lost: u64 = self.ends[side].lanes.iter().map(|lane| lane.sender.counts().lost).sum();
+        let drops = plan.loss > 0.0 || plan.bursts.is_some() || counts.overflowed > 0;
+        if counts.marked > 0 && !drops && lost > 0 {
+            return Err(format!("end {side} took {lost} datagrams for lost, of which {} were marked", counts.marked));
+        }
+        Ok(())
+    }
+
     fn print(&self, end: usize, event: &Event) {
         let at = self.now as f64 * 1e-9;
         match event {
@@ -391,7 +463,7 @@ impl World {
                 println!("{at:.6} end {end} lane {lane} gets {} bytes, genuine: {genuine}", bytes.len());
             }
             Event::Control { bytes, .. } => println!("{at:.6} end {end} reads {}", String::from_utf8_lossy(bytes)),
-            Event::Wake { .. } | Event::Inject | Event::Lie { .. } => {}
+            _ => {}
         }
     }
 }

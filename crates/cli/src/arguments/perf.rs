@@ -1,12 +1,12 @@
 //! The command line of `visapult perf`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use visapult_ripp_net::units::{parse_bytes, parse_rate};
-use visapult_ripp_net::{Mode, Rate, RippUrl, Transport};
+use visapult_ripp_net::{Fingerprint, Mode, Rate, RippUrl, Transport};
 
 const LEAST_TIME: Duration = Duration::from_millis(100);
 const DAY: Duration = Duration::from_secs(86_400);
@@ -15,7 +15,10 @@ const DAY: Duration = Duration::from_secs(86_400);
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  there:  visapult perf serve --bind 0.0.0.0:7410\n  here:   visapult perf send 'ripp://...' \
-    --time 10s\n          visapult perf send 'ripp://...' --rate 950M --bytes 1GiB --json result.json"
+    --time 10s\n          visapult perf send 'ripp://...' --rate 950M --bytes 1GiB --json result.json\n\nWithout a secret in the URL:\n  \
+    here:   visapult perf identity                     (prints a fingerprint)\n  \
+    there:  visapult perf serve --trust FINGERPRINT    (prints a URL that admits only its owner)\n  \
+    here:   visapult perf send 'ripp://...'"
 )]
 pub(crate) struct PerfOptions {
     #[command(subcommand)]
@@ -28,6 +31,8 @@ pub(crate) enum PerfSide {
     Serve(PerfServeOptions),
     /// Measure to (or from) a waiting `perf serve`.
     Send(Box<PerfSendOptions>),
+    /// Print the fingerprint of this user's certificate, for `perf serve --trust`.
+    Identity,
 }
 
 /// Options of `visapult perf serve`.
@@ -45,6 +50,19 @@ pub(crate) struct PerfServeOptions {
     /// Rate to send at when the other end asks for the reverse direction: bits of IP packets per second, or `auto`.
     #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
     pub(crate) rate: Rate,
+    /// Admit who shows the certificate with this fingerprint (`visapult perf identity` prints one's own); may be repeated. The URL then has no
+    /// token, and admits nobody else.
+    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "insecure")]
+    pub(crate) trust: Vec<Fingerprint>,
+    /// Admit whose certificate an authority of this PEM file has signed; the URL then has no token.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) ca: Option<PathBuf>,
+    /// PEM file with the certificate and key to show [default: this user's own, made when first needed].
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Addresses of this machine that lanes are spread over, such as 10.0.0.7,10.1.0.7.
+    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
+    pub(crate) local: Vec<IpAddr>,
     /// Serve one measurement, then stop.
     #[arg(long)]
     pub(crate) once: bool,
@@ -74,10 +92,19 @@ pub(crate) struct PerfSendOptions {
     /// How long to send [default: 10s].
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) time: Option<Duration>,
-    /// Lanes: UDP sockets, each with threads of its own.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(crate) lanes: u16,
-    /// Largest IP packet in bytes, or `auto`, which probes the path.
+    /// Lanes: UDP sockets, each with threads of its own [default: one for each address of --local, or one].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) lanes: Option<u16>,
+    /// Addresses of this machine that lanes are spread over, such as 10.0.0.7,10.1.0.7.
+    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
+    pub(crate) local: Vec<IpAddr>,
+    /// PEM file with a certificate and key to show to the listener [default: this user's own where the URL has no token].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Believe a listener whose certificate an authority of this PEM file has signed, where the URL has no fingerprint [default: the system's].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Largest IP packet in bytes, in either direction, or `auto`, which probes the path.
     #[arg(long, value_name = "MTU", default_value = "auto", value_parser = parse_mtu)]
     pub(crate) mtu: Mtu,
     /// How data moves; `auto` tries datagrams, then streams.

@@ -6,8 +6,10 @@ use std::time::Instant;
 
 use rustix::event::PollFlags;
 use rustls::Connection;
+use rustls::pki_types::CertificateDer;
 
-use super::{ALPN, ControlError, ControlLink};
+use super::{ALPN, ControlError, ControlLink, Shown};
+use crate::fingerprint::Fingerprint;
 use crate::tls;
 
 pub(super) struct Handshake {
@@ -52,11 +54,14 @@ impl Handshake {
         }
     }
 
-    pub(super) fn finish(self) -> Result<ControlLink, ControlError> {
+    /// `knows` says whether we know the holder of a certificate chain.
+    pub(super) fn finish(self, knows: impl Fn(&[CertificateDer<'_>]) -> bool) -> Result<ControlLink, ControlError> {
         if self.connection.alpn_protocol() != Some(ALPN) {
             return Err(ControlError::OtherProtocol { peer: self.name });
         }
-        ControlLink::sealed(self.stream, self.peer, self.connection)
+        let chain = self.connection.peer_certificates().unwrap_or_default();
+        let shown = chain.first().map(|first| Shown { fingerprint: Fingerprint::of_der(first), known: knows(chain) });
+        ControlLink::sealed(self.stream, self.peer, self.connection, shown)
     }
 
     fn wrote(&mut self) -> Result<bool, ControlError> {

@@ -17,7 +17,7 @@ use super::{ControlError, ControlLink, wait_until};
 use crate::identity::Identity;
 use crate::socket::Waker;
 use crate::tls;
-use crate::trust::Authorities;
+use crate::trust::Clients;
 
 /// Handshakes under way at most.
 pub const MAX_CONNECTING: usize = 64;
@@ -34,8 +34,8 @@ pub enum Security {
     Tls {
         /// Who we are.
         identity: Identity,
-        /// Whose signature on a client's certificate is believed. A client may do without one; then it has to show the token.
-        clients: Option<Authorities>,
+        /// Whom we know by certificate. Others may come in too; then they have to show the token.
+        clients: Clients,
     },
     /// Nothing is encrypted and nobody is known: refused off loopback.
     InsecureLoopback,
@@ -52,6 +52,7 @@ pub struct ControlListener {
 struct Doorkeeper {
     listener: TcpListener,
     config: Option<Arc<ServerConfig>>,
+    clients: Clients,
     connecting: Vec<Handshake>,
     accepted: SyncSender<ControlLink>,
     stop: Waker,
@@ -64,9 +65,11 @@ impl ControlListener {
     /// # Errors
     /// [`ControlError::Bind`], [`ControlError::NotLoopback`], and [`ControlError::Tls`] if the identity cannot be used.
     pub fn bind(at: SocketAddr, security: &Security) -> Result<Self, ControlError> {
-        let config = match security {
-            Security::Tls { identity, clients } => Some(Arc::new(tls::server_config(identity, clients.as_ref())?)),
-            Security::InsecureLoopback if at.ip().to_canonical().is_loopback() => None,
+        let (config, clients) = match security {
+            Security::Tls { identity, clients } => {
+                (Some(Arc::new(tls::server_config(identity, clients)?)), clients.clone())
+            }
+            Security::InsecureLoopback if at.ip().to_canonical().is_loopback() => (None, Clients::default()),
             Security::InsecureLoopback => return Err(ControlError::NotLoopback(at)),
         };
         let listener = TcpListener::bind(at).map_err(|cause| ControlError::Bind { at, cause })?;
@@ -77,6 +80,7 @@ impl ControlListener {
         let doorkeeper = Doorkeeper {
             listener,
             config,
+            clients,
             connecting: Vec::new(),
             accepted: queue,
             stop: stop.clone(),
@@ -163,7 +167,7 @@ impl Doorkeeper {
 
     fn pass(&self, one: Handshake) {
         let peer = one.peer;
-        match one.finish() {
+        match one.finish(|chain| tls::knows(&self.clients, chain)) {
             Ok(link) => self.hand_over(link),
             Err(cause) => debug!(%peer, %cause, "a connection failed"),
         }

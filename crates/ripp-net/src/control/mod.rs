@@ -27,6 +27,7 @@ pub(crate) use listener::oldest_of_the_most;
 pub use listener::{ControlListener, MAX_CONNECTING, Security};
 pub use queue::{ControlEvent, ControlReceiver, ControlSender, MAX_QUEUED};
 
+use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
 use crate::trust::Trust;
 use crate::url::RippUrl;
@@ -45,7 +46,15 @@ pub struct ControlLink {
     channel: Channel,
     /// What has arrived and was not taken yet.
     frames: FrameReader,
-    peer_certified: bool,
+    shown: Option<Shown>,
+}
+
+/// The certificate that the other end has shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) fingerprint: Fingerprint,
+    /// We know its holder.
+    pub(crate) known: bool,
 }
 
 /// Derives keys from the session's secrets (RFC 8446, 7.5); both ends derive the same. Cloneable, and usable while messages flow.
@@ -78,14 +87,17 @@ impl ControlLink {
         dial::dial(url, Some(at), trust, identity, timeout)
     }
 
-    fn sealed(stream: TcpStream, peer: SocketAddr, mut connection: Connection) -> Result<Self, ControlError> {
+    fn sealed(
+        stream: TcpStream,
+        peer: SocketAddr,
+        mut connection: Connection,
+        shown: Option<Shown>,
+    ) -> Result<Self, ControlError> {
         // The owner thread gives it one message at a time, which must go in whole.
         connection.set_buffer_limit(None);
-        // Of a listener it is known anyway; of a dialer TLS has verified whatever it has shown.
-        let peer_certified = connection.peer_certificates().is_some();
         let local = stream.local_addr()?;
         let channel = Channel::Tls(Arc::new(Mutex::new(connection)));
-        Ok(Self { stream, peer, local, channel, frames: FrameReader::default(), peer_certified })
+        Ok(Self { stream, peer, local, channel, frames: FrameReader::default(), shown })
     }
 
     fn plain(stream: TcpStream, peer: SocketAddr) -> Result<Self, ControlError> {
@@ -93,7 +105,7 @@ impl ControlLink {
         stream.set_nodelay(true)?;
         let local = stream.local_addr()?;
         let channel = Channel::Plain { unsent: Vec::new() };
-        Ok(Self { stream, peer, local, channel, frames: FrameReader::default(), peer_certified: false })
+        Ok(Self { stream, peer, local, channel, frames: FrameReader::default(), shown: None })
     }
 
     /// The other end.
@@ -111,10 +123,15 @@ impl ControlLink {
         self.stream.try_clone()
     }
 
-    /// Whether the other end has shown a certificate that we believe: always where we dialed, and at a listener where a client was
-    /// vouched for by an authority given in [`Security::Tls`]. False in plaintext.
+    /// Whether the other end has shown a certificate that we believe: always where we dialed, and at a listener where the client is
+    /// one of those given in [`Security::Tls`]. False in plaintext.
     pub fn peer_certified(&self) -> bool {
-        self.peer_certified
+        self.shown.is_some_and(|shown| shown.known)
+    }
+
+    /// The certificate that the other end has shown, if it has.
+    pub(crate) fn shown(&self) -> Option<Shown> {
+        self.shown
     }
 
     /// Derives keys for lanes; none in plaintext, where nothing is sealed.

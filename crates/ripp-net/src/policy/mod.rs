@@ -119,7 +119,8 @@ impl Ruling {
     }
 }
 
-fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+/// The lesser of two bounds, either of which may be missing.
+pub(crate) fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),

@@ -92,6 +92,10 @@ fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> 
             shared.pump_out(&mut out);
             Ok(())
         }
+        Message::Note { text } => {
+            let taken = shared.on_note(text);
+            if taken { Ok(()) } else { Err(Some("too many notes wait that nobody has looked at".to_owned())) }
+        }
         message => {
             let mut incoming = shared.incoming();
             incoming.receiving.on_message(message).map_err(|cause| Some(cause.to_string()))?;

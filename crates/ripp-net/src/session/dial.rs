@@ -16,6 +16,7 @@ use super::stream::{FALLBACK_STREAMS, Opener, Reached};
 use super::{Options, Session, SessionError};
 use crate::control::{ControlLink, ControlReceiver};
 use crate::identity::Identity;
+use crate::policy::least;
 use crate::token::Token;
 use crate::trust::Trust;
 use crate::url::RippUrl;
@@ -100,13 +101,19 @@ struct Dialled {
 impl Dialled {
     /// Waits to be admitted, and opens lanes or streams.
     fn establish(self, shared: &Arc<Shared>, receiver: &ControlReceiver) -> Result<Recourse, SessionError> {
-        let Self { began, local, secret, options, mut opener } = self;
+        let Self { began, local, secret, mut options, mut opener } = self;
         let asked = Instant::now();
         let peer = opener.at;
         let welcome = welcome(shared, receiver, &peer.to_string())?;
         let rtt = asked.elapsed();
-        let told = |&port| Some(Told { peer: SocketAddr::new(peer.ip(), port), rtt });
-        let peers: Vec<_> = welcome.ports.iter().map(told).collect();
+        options.mtu = least(options.mtu, welcome.mtu);
+        let told = |(lane, &port): (usize, &u16)| {
+            let elsewhere = welcome.addresses.get(lane).copied();
+            let ip = elsewhere.filter(|ip| !ip.is_multicast() && !ip.is_unspecified()).unwrap_or(peer.ip());
+            let is_reached = ip.to_canonical() == peer.ip().to_canonical();
+            Some(Told { peer: SocketAddr::new(ip, port), rtt, is_reached })
+        };
+        let peers: Vec<_> = welcome.ports.iter().enumerate().map(told).collect();
         let links = setup::links(&secret, welcome.cipher, End::Dialer, &options, local_for(local, &options), &peers)?;
         setup::start_lanes(shared, links, &options)?;
         let _ = shared.setup.set(began.elapsed());
@@ -140,6 +147,7 @@ fn hello(url: &RippUrl, options: &Options, plain_secret: Option<String>) -> Hell
         lanes: options.lanes.clamp(1, MOST_LANES),
         ciphers: options.ciphers.clone(),
         transport: options.transport,
+        mtu: options.mtu,
         request: options.request.clone(),
         plain_secret,
     }

@@ -44,15 +44,26 @@ pub enum SessionError {
         "no datagram comes through between here and {0} (UDP is blocked?); use --transport auto or tcp, or open UDP ports"
     )]
     UdpBlocked(String),
-    /// A socket.
-    #[error("a UDP socket cannot be had: {0}")]
-    Socket(std::io::Error),
+    /// A socket at a local address.
+    #[error(
+        "a UDP socket at {local} cannot be had: {cause}; local addresses must be this machine's, and of the kind (IPv4 or IPv6) that the other \
+         end is reached by"
+    )]
+    Local {
+        /// The address.
+        local: std::net::IpAddr,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
     /// A thread.
     #[error("a thread cannot be had: {0}")]
     Thread(std::io::Error),
     /// The session has ended.
     #[error("the session ended{}{}", if .0.is_empty() { "" } else { ": " }, .0)]
     Ended(String),
+    /// A note that does not fit a message.
+    #[error("a note of {0} bytes is too long: a message has at most 64 KiB")]
+    LongNote(usize),
     /// 65,536 flows.
     #[error("the session has 65,536 flows already")]
     TooManyFlows,

@@ -55,6 +55,8 @@ struct Path {
 /// Where a dialler was told to send to, and the round-trip time of the connection that told it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
+    /// At the address where the control channel has reached it; elsewhere nothing is sent before the path is validated.
+    pub(super) is_reached: bool,
     pub(super) peer: SocketAddr,
     pub(super) rtt: Duration,
 }
@@ -77,14 +79,14 @@ impl LaneLink {
         let most =
             mtu.map_or(MOST_DATAGRAM, |mtu| usize::from(mtu).saturating_sub(28).clamp(LEAST_DATAGRAM, MOST_DATAGRAM));
         let path = Path {
-            peer: peer.map(|told| told.peer),
+            peer: peer.filter(|told| told.is_reached).map(|told| told.peer),
             candidate: peer.map(|told| told.peer),
             challenge: fresh_challenge(),
             challenged: None,
             answered: None,
             largest: 0,
             told: 0,
-            assumed: peer.is_some(),
+            assumed: peer.is_some_and(|told| told.is_reached),
             rtt: peer.map_or(Duration::MAX, |told| told.rtt),
             most,
         };

@@ -11,15 +11,17 @@ use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, We
 use visapult_ripp::record::{Cipher, End};
 
 use super::control_loop::{self, Recourse};
+use super::lane::LaneLink;
 use super::setup::{self, ANSWER_PATIENCE};
 use super::shared::{Shared, lock};
 use super::strangers::{Stranger, Strangers};
 use super::{Options, Session, SessionError};
-use crate::control::{ControlLink, ControlListener, Security};
+use crate::control::{ControlLink, ControlListener, Security, Shown};
 use crate::identity::Identity;
-use crate::policy::{Policy, Ruling};
+use crate::policy::{Policy, Ruling, least};
 use crate::socket::Waker;
 use crate::token::Token;
+use crate::trust::Clients;
 use crate::url::RippUrl;
 
 /// Sessions that wait to be taken.
@@ -30,8 +32,10 @@ const MOST_WAITING: usize = 16;
 pub struct ListenerOptions {
     /// TLS and who we are; `None` is plaintext, on loopback only.
     pub identity: Option<Identity>,
-    /// The secret that diallers show; `None` admits whoever TLS admits, on loopback only.
+    /// The secret that diallers show; without one only known clients are admitted, and on loopback whoever comes where nobody is known.
     pub token: Option<Token>,
+    /// Who needs no token.
+    pub clients: Clients,
     /// Options of the sessions.
     pub session: Options,
 }
@@ -54,10 +58,10 @@ impl Listener {
     /// If the address cannot be had, or would be served unprotected off loopback.
     pub fn bind(at: SocketAddr, options: ListenerOptions) -> Result<Self, SessionError> {
         let security = match &options.identity {
-            Some(identity) => Security::Tls { identity: identity.clone(), clients: None },
+            Some(identity) => Security::Tls { identity: identity.clone(), clients: options.clients.clone() },
             None => Security::InsecureLoopback,
         };
-        if options.token.is_none() && !at.ip().to_canonical().is_loopback() {
+        if options.token.is_none() && options.clients.is_empty() && !at.ip().to_canonical().is_loopback() {
             return Err(crate::control::ControlError::NotLoopback(at).into());
         }
         let policy = Arc::new(options.session.policy.load()?);
@@ -154,14 +158,14 @@ impl Door {
     fn handshake(&self, mut link: ControlLink, stranger: Stranger) -> Result<Option<Session>, SessionError> {
         let began = Instant::now();
         let (peer, local) = (link.peer_addr(), link.local_addr());
-        let exporter = link.exporter();
+        let (exporter, shown) = (link.exporter(), link.shown());
         let hello = hello(&mut link, &peer.to_string())?;
         if let Some(number) = &hello.join {
             return self.join(link, number, &hello).map(|()| None);
         }
         let (control, receiver) = link.split()?;
         let ruling = self.policy.ruling(None, peer.ip()).cloned();
-        let (cipher, options) = match self.judge(&hello, ruling.as_ref()) {
+        let (cipher, options) = match self.judge(&hello, shown, ruling.as_ref()) {
             Ok(agreed) => agreed,
             Err(why) => {
                 control.send(&Message::Rejected { why: why.clone() }.to_bytes())?;
@@ -175,8 +179,11 @@ impl Door {
         let peers = vec![None; usize::from(lanes)];
         let session = session_number()?;
         let links = setup::links(&secret, cipher, End::Listener, &options, local.ip(), &peers)?;
+        let at = |link: &Arc<LaneLink>| link.socket.local_addr().ip().to_canonical();
+        let addresses = if options.local.is_empty() { Vec::new() } else { links.iter().map(at).collect() };
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
-        let welcome = Welcome { version: VERSIONS[0], cipher, ports, session: session.clone() };
+        let (mtu, number) = (options.mtu, session.clone());
+        let welcome = Welcome { version: VERSIONS[0], cipher, ports, addresses, mtu, session: number };
         let begun = setup::begin(control.clone(), &options)?;
         let shared = Arc::clone(&begun.shared);
         // From here on the session sees to the end of what was started.
@@ -191,15 +198,17 @@ impl Door {
     }
 
     /// The cipher and options of a session that is admitted, or why it is not.
-    fn judge(&self, hello: &Hello, ruling: Option<&Ruling>) -> Result<(Cipher, Options), String> {
+    fn judge(&self, hello: &Hello, shown: Option<Shown>, ruling: Option<&Ruling>) -> Result<(Cipher, Options), String> {
         if !hello.versions.iter().any(|version| VERSIONS.contains(version)) {
             return Err(format!(
                 "it speaks versions {VERSIONS:?} of the protocol, you {:?}: update the older one",
                 hello.versions
             ));
         }
-        self.check_token(hello)?;
-        let asked = Options { request: hello.request.clone(), ..self.options.session.clone() };
+        self.check_admission(hello, shown)?;
+        let own = &self.options.session;
+        let mtu = least(own.mtu, hello.mtu);
+        let asked = Options { request: hello.request.clone(), mtu, ..own.clone() };
         let options = ruling.map_or_else(|| Ok(asked.clone()), |ruling| ruling.apply(&asked));
         let options = options.map_err(|cause| cause.to_string())?;
         check_transport(hello.transport, options.transport)?;
@@ -208,14 +217,28 @@ impl Door {
         Ok((cipher, options))
     }
 
-    fn check_token(&self, hello: &Hello) -> Result<(), String> {
-        if let Some(token) = &self.options.token {
-            let shown = hello.token.as_deref().and_then(|shown| Token::parse(shown).ok());
-            if !shown.is_some_and(|shown| token.matches(shown.as_bytes())) {
-                return Err("the token is wrong; copy the whole URL that the listener printed".to_owned());
+    /// A known certificate or the token lets in, and either is needed unless there is neither here.
+    fn check_admission(&self, hello: &Hello, shown: Option<Shown>) -> Result<(), String> {
+        if shown.is_some_and(|shown| shown.known) {
+            return Ok(());
+        }
+        match (&self.options.token, shown) {
+            (Some(token), _) => {
+                let told = hello.token.as_deref().and_then(|told| Token::parse(told).ok());
+                let is_right = told.is_some_and(|told| token.matches(told.as_bytes()));
+                let why = "the token is wrong; copy the whole URL that the listener printed";
+                is_right.then_some(()).ok_or_else(|| why.to_owned())
+            }
+            (None, _) if self.options.clients.is_empty() => Ok(()),
+            (None, Some(Shown { fingerprint, .. })) => {
+                Err(format!("your certificate is not known there; it is to be started with --trust {fingerprint}"))
+            }
+            (None, None) => {
+                Err("only known certificates are admitted, and you showed none; leave the token away from \
+                                 the URL, or name an identity"
+                    .to_owned())
             }
         }
-        Ok(())
     }
 
     /// Lets further streams join the session.
@@ -228,7 +251,7 @@ impl Door {
     /// Adds a stream to the session that it knows the number of.
     fn join(&self, mut link: ControlLink, number: &str, hello: &Hello) -> Result<(), SessionError> {
         let found = lock(&self.sessions).get(number).and_then(Weak::upgrade).filter(|session| !session.is_over());
-        let session = self.check_token(hello).and_then(|()| {
+        let session = self.check_admission(hello, link.shown()).and_then(|()| {
             found.ok_or_else(|| "there is no such session (any more) to join; dial a new one".to_owned())
         });
         match session {

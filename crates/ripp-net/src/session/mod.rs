@@ -22,16 +22,16 @@ mod stream;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use visapult_ripp::control::Transport;
+use visapult_ripp::control::{MOST_MESSAGE, Message, Transport};
 use visapult_ripp::lane_out::Sizes;
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::rate::{Auto, Controller, Fixed};
 
 pub use error::SessionError;
 pub use listen::{Listener, ListenerOptions};
-pub use objects::{Delivery, Incoming, MemorySink, ObjectError, Offer, Outgoing, Sink, Source};
+pub use objects::{Arrival, Delivery, Incoming, MemorySink, Note, ObjectError, Offer, Outgoing, Sink, Source};
 pub use options::{Options, Rate};
 pub use statistics::{LaneStatistics, Statistics};
 
@@ -47,7 +47,7 @@ const FIRST_DATAGRAMS: u64 = 64;
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Shared>,
-    offers: Mutex<Receiver<Offer>>,
+    arrivals: Mutex<Receiver<Arrival>>,
     request: String,
     name: String,
     /// Gives why the listener did not admit us, or ends.
@@ -66,9 +66,9 @@ pub struct Flow {
 
 impl Session {
     fn new(begun: Begun, name: String, options: &Options, ruling: Option<Ruling>) -> Self {
-        let Begun { shared, offers } = begun;
-        let (offers, request, rate) = (Mutex::new(offers), options.request.clone(), options.rate);
-        Self { shared, offers, request, name, refusal: Mutex::new(None), rate, ruling }
+        let Begun { shared, arrivals } = begun;
+        let (arrivals, request, rate) = (Mutex::new(arrivals), options.request.clone(), options.rate);
+        Self { shared, arrivals, request, name, refusal: Mutex::new(None), rate, ruling }
     }
 
     /// Waits until the listener has admitted a session that was [begun](Self::begin).
@@ -93,13 +93,44 @@ impl Session {
         Ok(Flow { shared: Arc::clone(&self.shared), flow, mode })
     }
 
-    /// Waits for the next object that the other end offers; `None` when `timeout` has passed.
+    /// Waits for the next object that the other end offers, passing over notes; `None` when `timeout` has passed.
     ///
     /// # Errors
     /// Why the session ended, if it did.
     pub fn next_offer(&self, timeout: Duration) -> Result<Option<Offer>, SessionError> {
-        match lock(&self.offers).recv_timeout(timeout) {
-            Ok(offer) => Ok(Some(offer)),
+        let deadline = Instant::now() + timeout;
+        loop {
+            match self.next_arrival(deadline.saturating_duration_since(Instant::now()))? {
+                Some(Arrival::Offer(offer)) => return Ok(Some(offer)),
+                Some(Arrival::Note(_)) => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Gives the other end's program a note of at most 60 KiB: half a round trip later it is there.
+    ///
+    /// # Errors
+    /// If it is longer, or the session has ended.
+    pub fn note(&self, text: &str) -> Result<(), SessionError> {
+        let note = Message::Note { text: text.to_owned() };
+        if note.to_bytes().len() > MOST_MESSAGE {
+            return Err(SessionError::LongNote(text.len()));
+        }
+        if self.shared.is_over() {
+            return Err(SessionError::Ended(self.shared.why().unwrap_or_default()));
+        }
+        self.shared.message(&note);
+        Ok(())
+    }
+
+    /// Waits for the next note or offer of the other end, in the order in which it gave them; `None` when `timeout` has passed.
+    ///
+    /// # Errors
+    /// Why the session ended, if it did.
+    pub fn next_arrival(&self, timeout: Duration) -> Result<Option<Arrival>, SessionError> {
+        match lock(&self.arrivals).recv_timeout(timeout) {
+            Ok(arrival) => Ok(Some(arrival)),
             Err(RecvTimeoutError::Timeout) if !self.shared.is_over() => Ok(None),
             Err(_) => Err(SessionError::Ended(self.shared.why().unwrap_or_default())),
         }
@@ -208,7 +239,8 @@ fn controller(options: &Options, lanes: u64, rtt: Duration, sizes: Sizes) -> Con
         Rate::Auto { most_bps } => {
             let first =
                 sizes.wire(sizes.payload()) * 8 * FIRST_DATAGRAMS * 1_000_000 / (rtt.as_micros() as u64).max(1_000);
-            Controller::Auto(Box::new(Auto::new(first, most_bps.map(|most| most / lanes))))
+            let auto = Auto::new(first, most_bps.map(|most| most / lanes));
+            Controller::Auto(Box::new(if options.dedicated { auto.dedicated() } else { auto }))
         }
     }
 }

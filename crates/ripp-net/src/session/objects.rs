@@ -202,6 +202,24 @@ impl Outgoing {
     }
 }
 
+/// What the other end has to say.
+#[derive(Debug)]
+pub enum Arrival {
+    /// It would like to send an object.
+    Offer(Offer),
+    /// A word from its program.
+    Note(Note),
+}
+
+/// A word from the other end's program.
+#[derive(Debug)]
+pub struct Note {
+    /// The word.
+    pub text: String,
+    #[expect(dead_code, reason = "given back when the note is dropped")]
+    pub(super) room: Room,
+}
+
 /// An object that the other end would like to send. Dropping it refuses the object.
 #[derive(Debug)]
 pub struct Offer {

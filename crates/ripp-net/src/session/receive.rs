@@ -123,7 +123,7 @@ impl Thread<'_> {
             return;
         }
         if let Some(lane) = &mut out.lanes[self.index] {
-            lane.set_sizes(sizes);
+            lane.set_sizes(sizes, now);
         } else {
             let lanes = self.shared.links().len() as u64;
             let controller = controller(self.options, lanes, validated.rtt, sizes);
@@ -232,7 +232,7 @@ impl Thread<'_> {
         self.swallowed = (reports, arrived, lost);
         if reports > SWALLOWED_REPORTS && usize::from(lane.sizes().datagram) > LEAST_DATAGRAM {
             tracing::warn!("lane {}: the path swallows large datagrams; sending small ones", self.index);
-            lane.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() });
+            lane.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() }, now);
         }
         let waits_for_pacer = lane.waits_for_pacer();
         sending.on_settled();

@@ -9,7 +9,7 @@ use visapult_ripp::control::Message;
 use visapult_ripp::record::{Cipher, End, LaneSecret};
 
 use super::lane::{LaneLink, Told};
-use super::objects::Offer;
+use super::objects::Arrival;
 use super::shared::Shared;
 use super::{Options, Rate, SessionError, control_loop, digest, receive, send};
 use crate::control::{ControlEvent, ControlReceiver, ControlSender, KeyExporter};
@@ -43,10 +43,19 @@ pub(super) fn links(
     default_local: IpAddr,
     peers: &[Option<Told>],
 ) -> Result<Vec<Arc<LaneLink>>, SessionError> {
-    let locals = if options.local.is_empty() { vec![default_local] } else { options.local.clone() };
+    let is_v4 = default_local.to_canonical().is_ipv4();
+    let mut locals = options.local.clone();
+    locals.retain(|local| local.is_ipv4() == is_v4);
+    if locals.is_empty() {
+        if let Some(&local) = options.local.first() {
+            return Err(SessionError::Local { local, cause: std::io::ErrorKind::AddrNotAvailable.into() });
+        }
+        locals.push(default_local);
+    }
     let link = |(lane, &peer): (usize, &Option<Told>)| {
         let local = locals[lane % locals.len()];
-        let socket = LaneSocket::bind(SocketAddr::new(local, 0)).map_err(SessionError::Socket)?;
+        let socket =
+            LaneSocket::bind(SocketAddr::new(local, 0)).map_err(|cause| SessionError::Local { local, cause })?;
         if matches!(options.rate, Rate::Auto { .. }) {
             // A fixed rate does not heed marks, and so must not ask for them instead of losses (RFC 3168).
             let _ = socket.set_ecn(Ecn::Capable0);
@@ -61,17 +70,17 @@ pub(super) fn links(
 /// A session that has no lanes yet.
 pub(super) struct Begun {
     pub(super) shared: Arc<Shared>,
-    pub(super) offers: Receiver<Offer>,
+    pub(super) arrivals: Receiver<Arrival>,
 }
 
 /// Begins a session: from here on flows can be opened, and objects offered.
 pub(super) fn begin(control: ControlSender, options: &Options) -> Result<Begun, SessionError> {
-    let (offers_in, offers) = channel();
+    let (arrivals_in, arrivals) = channel();
     let (jobs_in, jobs) = channel();
-    let shared = Arc::new(Shared::new(control, offers_in, jobs_in, options));
+    let shared = Arc::new(Shared::new(control, arrivals_in, jobs_in, options));
     let digesting = Arc::clone(&shared);
     shared.spawn("ripp-digest".to_owned(), move || digest::run(&digesting, &jobs))?;
-    Ok(Begun { shared, offers })
+    Ok(Begun { shared, arrivals })
 }
 
 /// Gives a session its lanes and starts their threads, which validate paths.

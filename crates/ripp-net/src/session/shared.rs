@@ -19,14 +19,14 @@ use visapult_ripp::time::Time;
 
 use super::digest::Job;
 use super::lane::LaneLink;
-use super::objects::{Delivery, ObjectError, Offer, Outcome, Room, Sink, Source};
+use super::objects::{Arrival, Delivery, Note, ObjectError, Offer, Outcome, Room, Sink, Source};
 use super::stream::{Pace, StreamOut, Streams};
 use super::{Options, SessionError};
 use crate::control::{ControlError, ControlSender};
 
 /// Bytes of messages that wait for the other end to take some; a peer that lets more gather is not served.
 const MOST_BACKLOG: usize = 64 << 20;
-/// Bytes of names that wait in offers which the program has not looked at.
+/// Bytes of notes and of names in offers that wait for the program to look at them.
 const MOST_OFFERED: usize = 32 << 20;
 const OFFER_BYTES: usize = 256;
 
@@ -79,7 +79,7 @@ pub(super) struct Shared {
     pub(super) setup: OnceLock<Duration>,
     /// Greatest rate to receive at; 0 sets no limit.
     pub(super) most_receive_bps: u64,
-    offers: Mutex<Sender<Offer>>,
+    arrivals: Mutex<Sender<Arrival>>,
     jobs: Mutex<Sender<Job>>,
     /// Lanes whose path has been valid.
     opened: Mutex<usize>,
@@ -105,7 +105,7 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(super) fn new(control: ControlSender, offers: Sender<Offer>, jobs: Sender<Job>, options: &Options) -> Self {
+    pub(super) fn new(control: ControlSender, arrivals: Sender<Arrival>, jobs: Sender<Job>, options: &Options) -> Self {
         let out = Out {
             sending: Sending::default(),
             lanes: Vec::new(),
@@ -126,7 +126,7 @@ impl Shared {
             threads: Mutex::default(),
             setup: OnceLock::new(),
             most_receive_bps: options.most_receive_bps,
-            offers: Mutex::new(offers),
+            arrivals: Mutex::new(arrivals),
             jobs: Mutex::new(jobs),
             opened: Mutex::new(0),
             opening: Condvar::new(),
@@ -242,7 +242,7 @@ impl Shared {
         }
         self.streams.wake();
         let (closed, _) = std::sync::mpsc::channel();
-        *lock(&self.offers) = closed;
+        *lock(&self.arrivals) = closed;
         *lock(&self.jobs) = std::sync::mpsc::channel().0;
     }
 
@@ -328,7 +328,8 @@ impl Shared {
                     };
                     let shared = Arc::clone(self);
                     let offer = Offer { shared, object, flow, name, length, mode, room, answered: false };
-                    if let Err(SendError(mut offer)) = lock(&self.offers).send(offer) {
+                    if let Err(SendError(Arrival::Offer(mut offer))) = lock(&self.arrivals).send(Arrival::Offer(offer))
+                    {
                         // The session is over, and we hold the lock that a refusal takes.
                         offer.answered = true;
                     }
@@ -352,6 +353,14 @@ impl Shared {
         for message in incoming.receiving.take_messages() {
             self.message(&message);
         }
+    }
+
+    /// Hands on a note; false if too much waits that nobody has looked at.
+    pub(super) fn on_note(&self, text: String) -> bool {
+        let Some(room) = Room::take(&self.offered, OFFER_BYTES + text.len(), MOST_OFFERED) else { return false };
+        // Nobody wants to know once the session is over.
+        let _ = lock(&self.arrivals).send(Arrival::Note(Note { text, room }));
+        true
     }
 
     fn on_whole(&self, incoming: &mut In, object: u32, blake3: Option<String>) {

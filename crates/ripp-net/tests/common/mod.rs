@@ -9,7 +9,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{
-    Identity, Listener, ListenerOptions, MemorySink, Offer, Options, RippUrl, Session, Sink, Source, Token, Trust,
+    Clients, Identity, Listener, ListenerOptions, MemorySink, Offer, Options, RippUrl, Session, Sink, Source, Token,
+    Trust,
 };
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,6 +24,7 @@ pub(crate) fn listener() -> (Listener, RippUrl) {
     let options = ListenerOptions {
         identity: Some(self_signed()),
         token: Some(Token::fresh().unwrap()),
+        clients: Clients::default(),
         session: Options::default(),
     };
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();

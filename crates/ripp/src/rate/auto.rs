@@ -20,8 +20,12 @@ const PROBE_POLICED_EVERY: u32 = 30;
 const TRIAL_LOSS: f64 = 0.03;
 /// Loss above this is never taken for random.
 const MOST_RANDOM_LOSS: f64 = 0.3;
-/// Share of the rate that a standing queue can cost in one round.
+/// Share of the rate that remains at least of what one round says: a scheduler's pause can make any round look bad.
 const MOST_CUT: f64 = 0.6;
+/// The same at the beginning, where the rate may have been doubled once too often.
+const MOST_CUT_AT_START: f64 = 0.3;
+/// Probes of which nothing is seen, neither arriving nor lost nor waiting, before one counts as failed.
+const VOID_PROBES: u32 = 3;
 /// Share of datagrams marked congestion-experienced above which a router is taken to have told of a queue.
 const MARKED: f64 = 0.01;
 /// Share of the rate that remains after a congestion loss on a shared path.
@@ -30,6 +34,8 @@ const BACK_OFF: f64 = 0.7;
 const SHARE_GROWTH: f64 = 0.03;
 /// Rounds that a queue stands in spite of draining before the path counts as shared.
 const STANDING_ROUNDS: u32 = 4;
+/// Delay below which a path is taken to have no queue at all.
+const QUIET_S: f64 = 0.0005;
 const LEAST_BPS: f64 = 300_000.0;
 const MOST_BPS: f64 = 400e9;
 
@@ -57,11 +63,15 @@ pub struct Auto {
     path_bps: f64,
     rate_bps: f64,
     most_bps: f64,
+    /// Nobody else has a share in the path.
+    dedicated: bool,
     /// Loss that does not depend on the rate.
     random_loss: f64,
     queue_before_s: f64,
     standing: u32,
     failed_probes: u32,
+    /// Probes in a row that showed nothing.
+    void_probes: u32,
     /// What is sent above the rate is lost without a queue.
     policed: bool,
     /// The rate before queues cut it: worth a larger probe, once.
@@ -80,14 +90,23 @@ impl Auto {
             path_bps: rate_bps,
             rate_bps,
             most_bps,
+            dedicated: false,
             random_loss: 0.0,
             queue_before_s: 0.0,
             standing: 0,
             failed_probes: 0,
+            void_probes: 0,
             policed: false,
             before_cut_bps: 0.0,
             causes: Causes::default(),
         }
+    }
+
+    /// The same on a path of one's own: whatever queue stands there is ours, and no share of it is left to others.
+    #[must_use]
+    pub const fn dedicated(mut self) -> Self {
+        self.dedicated = true;
+        self
     }
 
     pub(super) fn rate_bps(&self) -> u64 {
@@ -109,8 +128,10 @@ impl Auto {
     }
 
     pub(super) fn on_train(&mut self, train_bps: f64) {
-        if let Phase::Start { expected_bps: expected @ None } = &mut self.phase {
-            *expected = Some(train_bps);
+        if let Phase::Start { expected_bps } = &mut self.phase
+            && expected_bps.is_none_or(|before| before < train_bps)
+        {
+            *expected_bps = Some(train_bps);
             self.set_rate(self.rate_bps.max(train_bps * FIRST_SHARE));
         }
     }
@@ -132,7 +153,8 @@ impl Auto {
             (Phase::Trial { loss, rounds }, _) => self.judge_trial(round, loss, rounds),
             (_, Cause::Policer) => self.try_less(round),
             _ if queued => self.drain(round, threshold),
-            (_, Cause::Source | Cause::Sender) => self.hold(PROBE_EVERY.0),
+            (Phase::Probe { index } | Phase::Judge { index }, Cause::Source | Cause::Sender) => self.try_again(index),
+            (_, Cause::Source | Cause::Sender) => {}
             (Phase::Hold { rounds }, _) => self.wait(rounds),
             (Phase::Probe { index }, _) => self.let_probe_arrive(round, index),
             (Phase::Judge { index }, _) => self.judge_probe(round, index),
@@ -164,7 +186,7 @@ impl Auto {
     fn start(&mut self, round: &Round, queued: bool) {
         let Phase::Start { expected_bps } = self.phase else { return };
         if queued || round.loss > 0.1 || round.kernel_drops > 0 {
-            self.path_bps = round.delivered_bps;
+            self.path_bps = round.delivered_bps.max(self.rate_bps * MOST_CUT_AT_START);
             self.hold(2);
             self.drain_excess(round, queue_threshold(round.least_rtt_s));
             return;
@@ -185,7 +207,7 @@ impl Auto {
     }
 
     fn spare_receiver(&mut self, round: &Round) {
-        self.path_bps = (round.delivered_bps * 0.95).min(self.path_bps);
+        self.path_bps = (round.delivered_bps * 0.95).clamp(self.path_bps * MOST_CUT, self.path_bps);
         self.failed_probes += 1;
         self.hold(self.probe_distance());
     }
@@ -195,7 +217,7 @@ impl Auto {
         let should_drain = round.seconds * (1.0 - round.paced_bps / self.path_bps).max(0.0);
         let did_drain = self.queue_before_s - round.last_queue_s;
         self.standing = if did_drain < 0.3 * should_drain || should_drain == 0.0 { self.standing + 1 } else { 0 };
-        if self.standing >= STANDING_ROUNDS {
+        if self.standing >= STANDING_ROUNDS && !self.dedicated {
             self.standing = 0;
             self.path_bps = self.path_bps.min(round.delivered_bps * 1.05);
             self.phase = Phase::Share { hold: 0, clear: 0 };
@@ -253,12 +275,16 @@ impl Auto {
     fn judge_probe(&mut self, round: &Round, index: usize) {
         let carried = round.delivered_bps / (1.0 - self.random_loss);
         let asked = round.paced_bps / self.path_bps;
+        let is_clear = round.loss <= self.random_loss + 0.002 && round.last_queue_s < QUIET_S;
         if asked > 1.02 && carried > self.path_bps * (1.0 + (asked - 1.0) * 0.6) {
-            self.failed_probes = 0;
+            (self.failed_probes, self.void_probes) = (0, 0);
             // A policer's bucket lets one probe pass, not two.
             self.policed &= index == 0;
             self.path_bps = carried.min(round.paced_bps);
             self.probe((index + 1).max(AFTER_START + 1));
+        } else if is_clear && self.void_probes < VOID_PROBES {
+            // What was sent has to be somewhere.
+            self.try_again(index);
         } else {
             // The probe found where the path ends.
             if asked > 1.02 && carried > self.path_bps * 1.01 {
@@ -266,6 +292,17 @@ impl Auto {
             }
             self.failed_probes += 1;
             self.hold(self.probe_distance());
+        }
+    }
+
+    /// The probe showed nothing.
+    fn try_again(&mut self, index: usize) {
+        self.void_probes += 1;
+        if self.void_probes > VOID_PROBES {
+            self.void_probes = 0;
+            self.hold(self.probe_distance());
+        } else {
+            self.probe(index);
         }
     }
 
@@ -278,7 +315,8 @@ impl Auto {
 
     fn try_less(&mut self, round: &Round) {
         self.phase = Phase::Trial { loss: round.loss, rounds: 2 };
-        self.set_rate(round.delivered_bps * 0.97);
+        let carried = round.delivered_bps.clamp(round.paced_bps * (1.0 - round.loss) * MOST_CUT, round.paced_bps);
+        self.set_rate(carried * 0.97);
     }
 
     fn judge_trial(&mut self, round: &Round, loss: f64, rounds: u32) {
@@ -303,7 +341,7 @@ impl Auto {
             self.failed_probes = 0;
             self.hold(0);
         } else if congested && hold == 0 {
-            self.path_bps = self.path_bps.min(round.delivered_bps) * BACK_OFF;
+            self.path_bps = round.delivered_bps.clamp(self.path_bps * MOST_CUT, self.path_bps) * BACK_OFF;
             self.phase = Phase::Share { hold: 3, clear };
         } else {
             self.path_bps *= 1.0 + SHARE_GROWTH * round.seconds;
@@ -321,4 +359,38 @@ impl Auto {
 /// Standing delay above which a queue counts as one: a share of the round trip, but never less than schedulers make up.
 fn queue_threshold(least_rtt_s: f64) -> f64 {
     (least_rtt_s / 10.0).clamp(0.004, 0.015)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Causes of twenty rounds in which a queue of somebody else stands, whatever is sent.
+    fn beside_a_standing_queue(mut auto: Auto) -> Causes {
+        for _ in 0..20 {
+            let bps = auto.rate_bps() as f64;
+            auto.on_round(&Round {
+                seconds: 0.05,
+                least_rtt_s: 0.05,
+                paced_bps: bps,
+                sent_bps: bps,
+                delivered_bps: bps,
+                queue_s: 0.05,
+                last_queue_s: 0.05,
+                loss: 0.0,
+                marked: 0.0,
+                kernel_drops: 0,
+                busy: 0.1,
+                source_limited: false,
+            });
+        }
+        auto.causes().clone()
+    }
+
+    #[test]
+    fn a_dedicated_path_is_shared_with_nobody() {
+        let auto = || Auto::new(10_000_000, None);
+        assert!(beside_a_standing_queue(auto()).rounds(Cause::Shared) > 0);
+        assert_eq!(beside_a_standing_queue(auto().dedicated()).rounds(Cause::Shared), 0);
+    }
 }

@@ -74,6 +74,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         totals.seconds,
         began.elapsed().as_secs_f64()
     );
+    println!(
+        "{} datagrams marked, {} changes of keys, {} sessions in which an end was restarted",
+        totals.marked, totals.rekeys, totals.restarted
+    );
     if !totals.slow.is_empty() {
         println!("{} of them slow: seeds {:?}", totals.slow.len(), &totals.slow[..totals.slow.len().min(20)]);
     }

@@ -81,6 +81,13 @@ impl Outgoing {
         self.outcomes.len() == self.plan.objects.len()
     }
 
+    /// Nothing more comes of what is under way.
+    pub(super) fn fail_all(&mut self, why: &str) {
+        for outcome in &mut self.outcomes {
+            outcome.get_or_insert_with(|| Outcome::Failed(why.to_owned()));
+        }
+    }
+
     pub(super) fn outcomes(&self) -> &[Option<Outcome>] {
         &self.outcomes
     }
