@@ -7,10 +7,12 @@ mod common;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
 use common::{PATIENCE, content, eventually, next_offer, self_signed};
 use visapult_ripp_net::{
-    Clients, Identity, Listener, ListenerOptions, MemorySink, Mode, Options, RippUrl, Session, SessionError, Token,
-    Transport, Trust,
+    Authorities, Clients, Identity, Listener, ListenerOptions, MemorySink, Mode, Options, RippUrl, Session,
+    SessionError, Token, Transport, Trust,
 };
 
 /// A listener that knows `client`, and its URL.
@@ -51,6 +53,23 @@ fn further_streams_are_known_by_the_certificate_too() {
     let taken = listener.accept(PATIENCE).unwrap().unwrap();
     eventually("three streams", || taken.statistics().lanes.len() == 3);
     assert_eq!(dialled.transport(), Transport::Tcp);
+}
+
+#[test]
+fn whom_an_authority_vouches_for_needs_no_token() {
+    let mut params = CertificateParams::new(vec![]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let vouched = CertificateParams::new(vec!["client".to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
+    let client = Identity::from_pem(vouched.pem().as_bytes(), key.serialize_pem().as_bytes()).unwrap();
+    let authorities = Some(Authorities::from_pem(authority.pem().as_bytes()).unwrap());
+    let clients = Clients { known: Vec::new(), authorities };
+    let options = ListenerOptions { identity: Some(self_signed()), token: None, clients, session: Options::default() };
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
+    let url = listener.url("127.0.0.1", "test");
+    assert!(dial(&url, Some(&client), &Options::default()).is_ok());
+    assert!(refusal(&url, Some(&self_signed())).contains("not known"));
 }
 
 #[test]

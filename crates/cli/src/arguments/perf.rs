@@ -38,7 +38,7 @@ pub(crate) enum PerfSide {
 /// Options of `visapult perf serve`.
 #[derive(Debug, Args)]
 pub(crate) struct PerfServeOptions {
-    /// Address and port to listen on; everything is encrypted and needs the URL's token.
+    /// Address and port to listen on; everything is encrypted, and needs the URL's token or a known certificate.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7410")]
     pub(crate) bind: SocketAddr,
     /// Host name or address to put in the URL [default: the first address of this machine that fits].
