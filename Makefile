@@ -15,7 +15,7 @@ BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local clean setup-build
+.PHONY: build demo test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -106,6 +106,18 @@ bench-transport-local: build
 	cargo build --release --locked -p visapult-ripp-net --example bare_loop
 	tools/setup.sh bench
 	python3 bench/transport/local.py
+
+## bench-discriminate: whether the transport says rightly what limits it, over a labelled matrix (root)
+bench-discriminate: build
+	cargo build --release --locked -p visapult-testbed
+	tools/setup.sh bench
+	python3 bench/transport/discriminate.py $(OPTIONS)
+
+## bench-fairness: what a CUBIC flow keeps beside one of ours (root)
+bench-fairness: build
+	cargo build --release --locked -p visapult-testbed
+	tools/setup.sh bench
+	python3 bench/transport/fairness.py $(OPTIONS)
 
 clean:
 	rm -rf target web/dist web/node_modules out

@@ -82,7 +82,8 @@ pub struct LaneIn {
     marked: u64,
     kernel_drops: u64,
     late: u64,
-    busy: u8,
+    /// Longest that a datagram waited for the receiving thread since the last report.
+    waited: Duration,
     report_every: Duration,
     last_report: Time,
     /// End of the window when data or a ping last came: reports go on until everything below is judged. Reports and pongs ask for none, lest
@@ -112,7 +113,7 @@ impl LaneIn {
             marked: 0,
             kernel_drops: 0,
             late: 0,
-            busy: 0,
+            waited: Duration::ZERO,
             report_every: FIRST_INTERVAL,
             last_report: now,
             asked: 0,
@@ -218,9 +219,9 @@ impl LaneIn {
         self.kernel_drops = drops;
     }
 
-    /// Share of its time that the receiving thread was busy, of 255.
-    pub fn set_busy(&mut self, busy: u8) {
-        self.busy = busy;
+    /// A datagram had waited so long in the system's queue when it was taken.
+    pub fn note_wait(&mut self, waited: Duration) {
+        self.waited = self.waited.max(waited);
     }
 
     /// How often the sender would like reports.
@@ -259,6 +260,7 @@ impl LaneIn {
         self.ends = [self.ends[1], self.window.end()];
         self.last_report = now;
         self.interval = None;
+        self.waited = Duration::ZERO;
     }
 
     fn page(&self, from: u64) -> Page {
@@ -277,7 +279,7 @@ impl LaneIn {
         let interval =
             self.interval.unwrap_or(Interval { first: now, last: now, bytes: 0, delay_least: 0, delay_most: 0 });
         Report {
-            busy: self.busy,
+            busy: share_of_255(self.waited, now.since(self.last_report)),
             interval_us: now.since(self.last_report).as_micros() as u32,
             highest: self.window.end().saturating_sub(1),
             echo_us,
@@ -297,6 +299,10 @@ impl LaneIn {
             page: Page::default(),
         }
     }
+}
+
+fn share_of_255(part: Duration, whole: Duration) -> u8 {
+    (part.min(whole).as_micros() * 255 / whole.as_micros().max(1)) as u8
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub use rtt::RoundTrip;
 use crate::flight::Flight;
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
-use crate::rate::{Causes, Controller, RoundMeter, Seen};
+use crate::rate::{Causes, Controller, Evidence, RoundMeter, Seen};
 use crate::time::{Time, wire_difference_us};
 use crate::window::WINDOW;
 use crate::wire::{CLEAR_HEADER, Ping, Pong, Report, TAG};
@@ -66,6 +66,7 @@ pub struct LaneOut {
     pacer: Pacer,
     controller: Controller,
     meter: RoundMeter,
+    evidence: Evidence,
     credit: CreditLine,
     rtt: RoundTrip,
     counts: SentCounts,
@@ -101,6 +102,7 @@ impl LaneOut {
             train: Train { left: if controller.is_starting() { TRAIN } else { 0 }, ..Train::of(sizes) },
             controller,
             meter: RoundMeter::default(),
+            evidence: Evidence::default(),
             credit: CreditLine::first(now),
             rtt: round_trip,
             counts: SentCounts::default(),
@@ -143,6 +145,12 @@ impl LaneOut {
     #[must_use]
     pub fn causes(&self) -> &Causes {
         self.controller.causes()
+    }
+
+    /// What its latest rounds showed.
+    #[must_use]
+    pub const fn evidence(&self) -> &Evidence {
+        &self.evidence
     }
 
     /// Queueing delay of the last report, in seconds.
@@ -246,6 +254,10 @@ impl LaneOut {
         self.credit.limit(now, self.controller.rate_bps())
     }
 
+    fn is_capped(&self) -> bool {
+        self.controller.is_capped() || self.credit.is_below(self.controller.rate_bps())
+    }
+
     fn fill(&mut self, now: Time, outbox: &mut Outbox, burst: &mut Burst, most: u64) {
         let payload = self.sizes.payload();
         burst.regions.clear();
@@ -330,6 +342,7 @@ impl LaneOut {
             least_rtt: self.rtt.least(),
             next_number: self.numbers.load(Ordering::Relaxed),
             paced_bps: self.controller.rate_bps(),
+            capped: self.is_capped(),
             sent_bytes: self.counts.wire_bytes,
             lost: self.counts.lost,
             arrived: self.counts.arrived,
@@ -338,9 +351,14 @@ impl LaneOut {
             starting: self.controller.is_starting(),
         };
         if let Some(round) = self.meter.on_report(now, report, seen) {
+            let was_starting = self.controller.is_starting();
+            self.evidence.note(round);
             self.controller.on_round(now, &round);
+            if was_starting && !self.controller.is_starting() {
+                self.evidence.clear();
+            }
         }
-        self.meter.set_pace(self.controller.rate_bps());
+        self.meter.set_pace(self.controller.rate_bps(), self.is_capped());
         self.pacer.set_rate(self.allowed_bps(now));
     }
 

@@ -2,13 +2,17 @@
 
 mod auto;
 mod cause;
+mod evidence;
 mod fixed;
 mod round;
+mod verdict;
 
 pub use auto::Auto;
 pub use cause::{Cause, Causes};
+pub use evidence::Evidence;
 pub use fixed::Fixed;
 pub use round::{Round, RoundMeter, Seen};
+pub use verdict::Verdict;
 
 use crate::time::Time;
 
@@ -44,6 +48,15 @@ impl Controller {
     #[must_use]
     pub fn is_starting(&self) -> bool {
         matches!(self, Self::Auto(auto) if auto.is_starting())
+    }
+
+    /// The rate is as high as was asked for: it is looked for no further.
+    #[must_use]
+    pub fn is_capped(&self) -> bool {
+        match self {
+            Self::Fixed(fixed) => !fixed.is_broken(),
+            Self::Auto(auto) => auto.is_capped(),
+        }
     }
 
     /// Learns from what a round trip showed.

@@ -74,7 +74,7 @@ pub struct Report {
     /// What the users of both ends have ruled for the path.
     #[serde(default)]
     pub policy: Rulings,
-    /// What limited the rate most often.
+    /// What limited the rate, in one word.
     pub limited_by: String,
     /// Rounds that each cause limited.
     pub limits: Vec<(String, u64)>,
@@ -134,9 +134,9 @@ impl Report {
                 Rate::Auto { .. } => None,
             },
             kept_bps: kept,
-            limited_by: match limits.first() {
+            limited_by: match session.verdict() {
                 _ if policy.is_reached(kept, statistics) => "policy".to_owned(),
-                Some((cause, _)) => cause.clone(),
+                Some(verdict) => verdict.to_string(),
                 None => "nothing".to_owned(),
             },
             policy,

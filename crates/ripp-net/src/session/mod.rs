@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use visapult_ripp::control::{MOST_MESSAGE, Message, Transport};
 use visapult_ripp::lane_out::Sizes;
 use visapult_ripp::outbox::Mode;
-use visapult_ripp::rate::{Auto, Controller, Fixed};
+use visapult_ripp::rate::{Auto, Controller, Fixed, Verdict};
 
 pub use error::SessionError;
 pub use listen::{Listener, ListenerOptions};
@@ -182,6 +182,12 @@ impl Session {
     #[must_use]
     pub const fn ruling(&self) -> Option<&Ruling> {
         self.ruling.as_ref()
+    }
+
+    /// What limits the session's sending, by the latest rounds of its lanes; `None` before enough of it has been seen.
+    #[must_use]
+    pub fn verdict(&self) -> Option<Verdict> {
+        statistics::verdict(&self.shared)
     }
 
     /// What the session has done so far.

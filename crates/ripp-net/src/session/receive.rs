@@ -40,7 +40,6 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
         sealer: Sealer::new(link.send_secret.clone()),
         link: &link,
         is_valid: false,
-        more: (0, 0),
         swallowed: (0, 0, 0),
     };
     if let Some(assumed) = link.assumed() {
@@ -48,13 +47,14 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
     }
     let mut arena = RecvArena::new();
     while !shared.is_over() {
-        thread.keep_path();
-        thread.report();
         let timeout = thread.next_event().since(shared.now()).min(IDLE);
         match link.socket.recv_batch(&mut arena, timeout) {
             Ok(batch) => {
                 let more = batch.more;
                 let any = thread.take(batch);
+                // What has just been taken is told of, and how long it had waited.
+                thread.keep_path();
+                thread.report();
                 thread.gather(any && !more);
             }
             Err(cause) => {
@@ -73,8 +73,6 @@ struct Thread<'a> {
     sealer: Sealer,
     /// The path has been validated once.
     is_valid: bool,
-    /// Batches that left more behind, of all since the last report.
-    more: (u32, u32),
     /// Reports in a row without an arrival; datagrams arrived and lost at the last.
     swallowed: (u32, u64, u64),
 }
@@ -139,8 +137,6 @@ impl Thread<'_> {
         if self.lane_in.next_report().is_none_or(|due| due > now) {
             return;
         }
-        let (more, all) = std::mem::take(&mut self.more);
-        self.lane_in.set_busy((more * 255 / all.max(1)) as u8);
         let Some(to) = self.link.reports_to() else {
             self.lane_in.report(now, |_| {});
             return;
@@ -164,8 +160,7 @@ impl Thread<'_> {
     /// Deals with what came; true if there was data.
     fn take(&mut self, batch: Batch<'_>) -> bool {
         self.lane_in.set_kernel_drops(batch.dropped);
-        self.more.0 += u32::from(batch.more);
-        self.more.1 += 1;
+        self.lane_in.note_wait(batch.waited);
         let now = self.shared.now();
         let mut data = self.open(now, batch.datagrams);
         self.place(&mut data);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use visapult_ripp::lane_out::{RoundTrip, SentCounts};
-use visapult_ripp::rate::Causes;
+use visapult_ripp::rate::{Cause, Causes, Verdict};
 
 use super::shared::Shared;
 
@@ -79,4 +79,29 @@ pub(super) fn gather(shared: &Shared) -> Statistics {
     let (outgoing, retired) = (out.sending.live(), out.retired);
     drop(out);
     Statistics { lanes, retired, outgoing, incoming: shared.incoming().receiving.live() }
+}
+
+/// What limits the lanes, each counted by what has arrived over it; or the streams, where they are used.
+pub(super) fn verdict(shared: &Shared) -> Option<Verdict> {
+    let out = shared.out();
+    let lanes = out.lanes.iter().flatten();
+    let found = lanes.filter_map(|lane| Some((lane.evidence().verdict()?, lane.counts().arrived_bytes)));
+    let mut votes: Vec<(Verdict, u64)> = Vec::new();
+    for (verdict, bytes) in found {
+        match votes.iter_mut().find(|(known, _)| *known == verdict) {
+            Some((_, sum)) => *sum += bytes,
+            None => votes.push((verdict, bytes)),
+        }
+    }
+    let of_lanes = votes.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(verdict, _)| verdict);
+    let mut causes = Causes::default();
+    out.streams.iter().for_each(|stream| causes.add(stream.causes()));
+    if out.streams.is_empty() { of_lanes } else { of_streams(&causes) }
+}
+
+/// Streams know only whether the connection was full, the rate reached, or nothing there to send.
+fn of_streams(causes: &Causes) -> Option<Verdict> {
+    let known = [(Cause::Queue, Verdict::Link), (Cause::Rate, Verdict::Rate), (Cause::Source, Verdict::Source)];
+    let most = known.into_iter().max_by_key(|(cause, _)| causes.rounds(*cause));
+    most.filter(|(cause, _)| causes.rounds(*cause) > 0).map(|(_, verdict)| verdict)
 }

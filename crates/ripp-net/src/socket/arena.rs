@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::slice::{ChunksMut, Iter};
+use std::time::Duration;
 
 use super::Ecn;
 
@@ -38,6 +39,7 @@ pub struct RecvArena {
     /// The kernel's counter as last told, which wraps.
     pub(super) dropped_last: u32,
     pub(super) dropped: u64,
+    pub(super) waited: Duration,
 }
 
 /// What one call brought.
@@ -48,6 +50,8 @@ pub struct Batch<'a> {
     /// Datagrams (counted as the kernel queued them, so several coalesced ones as one) that this socket's full buffer has cost since
     /// it was opened.
     pub dropped: u64,
+    /// How long the first datagram had waited in the socket; zero where the kernel does not tell.
+    pub waited: Duration,
     /// More is probably waiting.
     pub more: bool,
     /// Somebody called the [`super::Waker`].
@@ -86,7 +90,14 @@ impl RecvArena {
     pub fn new() -> Self {
         // Not 0: zeroed memory would be mapped, not touched.
         let bytes = vec![0xff; MESSAGES * MESSAGE_BYTES];
-        Self { bytes, messages: [Message::NONE; MESSAGES], filled: 0, dropped_last: 0, dropped: 0 }
+        Self {
+            bytes,
+            messages: [Message::NONE; MESSAGES],
+            filled: 0,
+            dropped_last: 0,
+            dropped: 0,
+            waited: Duration::ZERO,
+        }
     }
 
     pub(super) fn note_dropped(&mut self, counter: u32) {
@@ -102,7 +113,7 @@ impl RecvArena {
             from: Message::NONE.from,
             ecn: Ecn::NotCapable,
         };
-        Batch { datagrams, dropped: self.dropped, more: self.filled == MESSAGES, woken }
+        Batch { datagrams, dropped: self.dropped, waited: self.waited, more: self.filled == MESSAGES, woken }
     }
 }
 

@@ -32,6 +32,7 @@ pub(super) fn prepare(socket: &UdpSocket, ipv6: bool) -> io::Result<Granted> {
         let _ = sockopt::set_ipv6_recvtclass(socket, true);
     }
     let _ = sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1);
+    let _ = sys::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
     Ok(Granted {
         // 0 is the kernel's default, "do not cut": accepted only by kernels that can.
         segmenting: sys::set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok(),

@@ -1,6 +1,7 @@
 //! Batches in.
 
 use std::io;
+use std::time::{Duration, SystemTime};
 
 use super::arena::{MESSAGE_BYTES, RecvArena};
 use super::{LaneSocket, sys};
@@ -11,11 +12,13 @@ const MAX_STALE_ERRORS: usize = 4;
 /// Takes what is there without waiting; whether there was anything.
 pub(super) fn fill(lane: &LaneSocket, arena: &mut RecvArena) -> io::Result<bool> {
     arena.filled = 0;
+    arena.waited = Duration::ZERO;
     let mut stale = 0;
     loop {
         let cause = match sys::receive(&lane.socket, &mut arena.bytes, MESSAGE_BYTES, &mut arena.messages) {
             Ok(found) => {
                 arena.filled = found.messages;
+                arena.waited = found.arrived.map_or(Duration::ZERO, since);
                 if let Some(counter) = found.dropped {
                     arena.note_dropped(counter);
                 }
@@ -31,4 +34,10 @@ pub(super) fn fill(lane: &LaneSocket, arena: &mut RecvArena) -> io::Result<bool>
             _ => return Err(cause),
         }
     }
+}
+
+/// Time since `arrived`; nothing if the system's clock was set back meanwhile.
+fn since(arrived: Duration) -> Duration {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(arrived)
 }

@@ -7,6 +7,7 @@ use std::mem::{self, MaybeUninit};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::ptr;
+use std::time::Duration;
 
 use rustix::net::SocketAddrAny;
 use rustix::net::addr::SocketAddrStorage;
@@ -14,7 +15,7 @@ use rustix::net::addr::SocketAddrStorage;
 use super::Ecn;
 use super::arena::{MESSAGES, Message};
 
-/// Room for segment size, drop counter and both kinds of traffic class: 4 x 24 bytes.
+/// Room for segment size, drop counter, both kinds of traffic class and the time of arrival: 4 x 24 + 32 bytes.
 const CONTROL_BYTES: usize = 128;
 const MAX_SEND_MESSAGES: usize = 64;
 
@@ -26,6 +27,8 @@ pub(super) struct Received {
     pub(super) messages: usize,
     /// The kernel's count of what this socket's full buffer has cost, where it told.
     pub(super) dropped: Option<u32>,
+    /// When the kernel got the first message, since the epoch of the system's clock, where it told.
+    pub(super) arrived: Option<Duration>,
 }
 
 pub(super) fn set_option(socket: &UdpSocket, level: i32, name: i32, value: i32) -> io::Result<()> {
@@ -101,30 +104,35 @@ pub(super) fn receive(
         libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr().cast(), count, libc::MSG_DONTWAIT as _, ptr::null_mut())
     };
     let found = usize::try_from(rc).map_err(|_| io::Error::last_os_error())?;
-    let mut dropped = None;
+    let mut told = Told::default();
     for (header, message) in headers.iter().zip(messages.iter_mut()).take(found) {
         #[expect(unsafe_code, reason = "reads what recvmmsg wrote")]
         // SAFETY: the kernel completed the first `found` headers, and the buffers they name are still here.
-        let (described, counter) = unsafe { describe(header.assume_init_ref()) };
+        let described = unsafe { describe(header.assume_init_ref(), &mut told) };
         *message = described;
-        dropped = counter.or(dropped);
     }
-    Ok(Received { messages: found, dropped })
+    Ok(Received { messages: found, dropped: told.dropped, arrived: told.arrived })
 }
 
-/// Sender, segment size, mark and drop counter of a message that has arrived.
+/// What the kernel says of a socket and its queue, beside the messages.
+#[derive(Default)]
+struct Told {
+    dropped: Option<u32>,
+    arrived: Option<Duration>,
+}
+
+/// Sender, segment size and mark of a message that has arrived; the latest drop counter and the first time of arrival go to `told`.
 ///
 /// # Safety
 /// `header` must have been completed by the kernel, with name and control buffers that are still alive.
 #[expect(unsafe_code, reason = "walks ancillary data")]
-unsafe fn describe(header: &libc::mmsghdr) -> (Message, Option<u32>) {
+unsafe fn describe(header: &libc::mmsghdr, told: &mut Told) -> Message {
     let (inner, bytes) = (&header.msg_hdr, header.msg_len as usize);
     // SAFETY: the kernel wrote `msg_namelen` bytes of address there, no more than the storage holds.
     let from = unsafe { SocketAddrAny::read(inner.msg_name.cast(), inner.msg_namelen) };
     let from = SocketAddr::try_from(from).unwrap_or(Message::NONE.from);
     let from = SocketAddr::new(from.ip().to_canonical(), from.port());
     let mut message = Message { bytes, segment: bytes.max(1), from, ecn: Ecn::NotCapable };
-    let mut dropped = None;
     // SAFETY: `inner` describes ancillary data that the kernel wrote; the walk ends with a null pointer.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(inner) };
     while !next.is_null() {
@@ -139,7 +147,11 @@ unsafe fn describe(header: &libc::mmsghdr) -> (Message, Option<u32>) {
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                     message.ecn = Ecn::from_traffic_class(data.cast::<i32>().read_unaligned() as u8);
                 }
-                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => dropped = Some(data.cast::<u32>().read_unaligned()),
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => told.dropped = Some(data.cast::<u32>().read_unaligned()),
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if told.arrived.is_none() => {
+                    let time = data.cast::<libc::timespec>().read_unaligned();
+                    told.arrived = since_epoch(time);
+                }
                 _ => {}
             }
             next = libc::CMSG_NXTHDR(inner, next);
@@ -149,7 +161,11 @@ unsafe fn describe(header: &libc::mmsghdr) -> (Message, Option<u32>) {
         // Without all of it we cannot tell where datagrams end.
         message.bytes = 0;
     }
-    (message, dropped)
+    message
+}
+
+fn since_epoch(time: libc::timespec) -> Option<Duration> {
+    Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
 }
 
 fn part_of(buf: &[u8]) -> libc::iovec {

@@ -39,6 +39,11 @@ impl CreditLine {
         if now.since(self.renewed) >= self.lifetime { 0 } else { self.below.saturating_sub(next) }
     }
 
+    /// The receiver allows less than `bps`.
+    pub(super) const fn is_below(&self, bps: u64) -> bool {
+        self.most_bps != 0 && self.most_bps < bps
+    }
+
     /// The rate that is allowed of `bps`: no more than the receiver's limit, and half in the second half of the credit's life.
     pub(super) fn limit(&self, now: Time, bps: u64) -> u64 {
         let most = if self.most_bps == 0 { bps } else { bps.min(self.most_bps) };

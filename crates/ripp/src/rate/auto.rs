@@ -36,6 +36,8 @@ const SHARE_GROWTH: f64 = 0.03;
 const STANDING_ROUNDS: u32 = 4;
 /// Delay below which a path is taken to have no queue at all.
 const QUIET_S: f64 = 0.0005;
+/// Share of a round in which datagrams waited for the receiver, above which a delay is its own.
+const BEHIND: f64 = 0.5;
 const LEAST_BPS: f64 = 300_000.0;
 const MOST_BPS: f64 = 400e9;
 
@@ -113,6 +115,10 @@ impl Auto {
         self.rate_bps as u64
     }
 
+    pub(super) fn is_capped(&self) -> bool {
+        self.rate_bps >= self.most_bps
+    }
+
     pub(super) const fn causes(&self) -> &Causes {
         &self.causes
     }
@@ -148,6 +154,8 @@ impl Auto {
         self.causes.count(cause);
         match (self.phase, cause) {
             (Phase::Start { .. }, _) => self.start(round, queued),
+            // It takes what it took before, once it goes on: what is under way is bounded meanwhile.
+            (_, Cause::Receiver) if is_stall(round) => self.hold(PROBE_EVERY.0),
             (_, Cause::Receiver) => self.spare_receiver(round),
             (Phase::Share { hold, clear }, _) => self.share(round, threshold, hold, clear),
             (Phase::Trial { loss, rounds }, _) => self.judge_trial(round, loss, rounds),
@@ -164,7 +172,7 @@ impl Auto {
 
     fn cause(&self, round: &Round, queued: bool) -> Cause {
         let excess = round.loss > TRIAL_LOSS.max(2.0 * self.random_loss + 0.01);
-        if round.kernel_drops > 0 || (round.busy > 0.97 && queued) {
+        if round.kernel_drops > 0 || is_stall(round) || (round.behind_s > BEHIND * round.seconds && queued) {
             Cause::Receiver
         } else if matches!(self.phase, Phase::Share { .. }) {
             Cause::Shared
@@ -356,8 +364,13 @@ impl Auto {
     }
 }
 
+/// The receiver stood still for most of the round, and nothing was lost of it.
+fn is_stall(round: &Round) -> bool {
+    round.kernel_drops == 0 && round.stalled_s > BEHIND * round.seconds
+}
+
 /// Standing delay above which a queue counts as one: a share of the round trip, but never less than schedulers make up.
-fn queue_threshold(least_rtt_s: f64) -> f64 {
+pub(super) fn queue_threshold(least_rtt_s: f64) -> f64 {
     (least_rtt_s / 10.0).clamp(0.004, 0.015)
 }
 

@@ -15,6 +15,11 @@ const LONGEST: Duration = Duration::from_millis(400);
 /// The least one-way delay is that of this long at most, lest a route's change be taken for a queue for ever.
 const BASE_MEMORY: Duration = Duration::from_secs(10);
 
+/// Share of the time between two reports, of 255, above which the receiver counts as behind all the while: less is the time in which it gathers.
+const BEHIND: u8 = 200;
+/// Reports are asked for every 10 ms at the most; one after so long was kept from being made.
+const STALLED_US: u32 = 50_000;
+
 /// What one round trip showed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Round {
@@ -38,8 +43,14 @@ pub struct Round {
     pub marked: f64,
     /// Datagrams dropped by the receiver's kernel.
     pub kernel_drops: u32,
-    /// Share of its time that the receiving thread was busy.
-    pub busy: f64,
+    /// Time in which datagrams waited for the receiver all the while, in seconds of its clock.
+    pub behind_s: f64,
+    /// That part of it in which the receiver did not even report.
+    pub stalled_s: f64,
+    /// Mean of the least delays of its reports above the least known, in seconds.
+    pub mean_queue_s: f64,
+    /// It was to be sent at the rate asked for, or at the receiver's limit.
+    pub capped: bool,
     /// There was not enough to send.
     pub source_limited: bool,
 }
@@ -53,6 +64,8 @@ pub struct Seen {
     pub next_number: u64,
     /// The present rate.
     pub paced_bps: u64,
+    /// It is the rate asked for, or the receiver's limit.
+    pub capped: bool,
     /// Bytes of IP packets sent in all.
     pub sent_bytes: u64,
     /// Datagrams of data that were lost and that arrived, in all.
@@ -92,11 +105,14 @@ impl Mark {
 pub struct RoundMeter {
     start: Option<Mark>,
     /// How the round before was sent: its datagrams are those that arrive in this one.
-    sent: (f64, f64, bool),
+    sent: (f64, f64, bool, bool),
     base: Option<Base>,
     queue_us: Option<u32>,
     last_queue_us: u32,
-    busy: u8,
+    behind_us: u32,
+    stalled_us: u32,
+    /// Sum of the queueing delays of reports, and their number.
+    queue_sum_us: (u64, u32),
 }
 
 /// Least `arrival - send time`, in two halves of the memory.
@@ -131,10 +147,11 @@ impl RoundMeter {
         f64::from(self.last_queue_us) * 1e-6
     }
 
-    /// The rate from here on: that of the round that has just begun.
-    pub fn set_pace(&mut self, paced_bps: u64) {
+    /// The rate from here on, that of the round that has just begun, and whether it is the rate asked for or the receiver's limit.
+    pub fn set_pace(&mut self, paced_bps: u64, capped: bool) {
         if let Some(start) = &mut self.start {
             start.seen.paced_bps = paced_bps;
+            start.seen.capped = capped;
         }
     }
 
@@ -168,7 +185,7 @@ impl RoundMeter {
     }
 
     fn note_delay(&mut self, now: Time, report: &Report) {
-        self.busy = self.busy.max(report.busy);
+        self.note_wait(report);
         if (report.delay_least_us, report.delay_most_us) == (0, 0) {
             return;
         }
@@ -177,7 +194,19 @@ impl RoundMeter {
         base.note(now, delay);
         let queue = delay.wrapping_sub(base.least());
         self.last_queue_us = queue;
+        self.queue_sum_us = (self.queue_sum_us.0 + u64::from(queue), self.queue_sum_us.1 + 1);
         self.queue_us = Some(self.queue_us.map_or(queue, |least| least.min(queue)));
+    }
+
+    fn note_wait(&mut self, report: &Report) {
+        if report.busy < BEHIND {
+            return;
+        }
+        let waited_us = (u64::from(report.interval_us) * u64::from(report.busy) / 255) as u32;
+        self.behind_us = self.behind_us.saturating_add(waited_us);
+        if report.interval_us >= STALLED_US {
+            self.stalled_us = self.stalled_us.saturating_add(waited_us);
+        }
     }
 
     fn finish(&mut self, start: &Mark, end: &Mark) -> Option<Round> {
@@ -191,8 +220,9 @@ impl RoundMeter {
         let settled = (lost + end.seen.arrived - start.seen.arrived).max(1) as f64;
         let sent_bps = bits(end.seen.sent_bytes - start.seen.sent_bytes) / seconds;
         let starved = end.seen.starved > start.seen.starved || end.seen.starving;
-        let sent = (start.seen.paced_bps as f64, sent_bps, starved);
-        let (paced_bps, sent_bps, source_limited) = std::mem::replace(&mut self.sent, sent);
+        let sent = (start.seen.paced_bps as f64, sent_bps, starved, start.seen.capped);
+        let (paced_bps, sent_bps, source_limited, capped) = std::mem::replace(&mut self.sent, sent);
+        let (queue_sum, queues) = std::mem::take(&mut self.queue_sum_us);
         let round = Round {
             seconds,
             least_rtt_s: end.seen.least_rtt.as_secs_f64(),
@@ -204,7 +234,10 @@ impl RoundMeter {
             loss: lost as f64 / settled,
             marked: f64::from(end.marked.wrapping_sub(start.marked)) / settled,
             kernel_drops: end.kernel_drops.wrapping_sub(start.kernel_drops),
-            busy: f64::from(std::mem::take(&mut self.busy)) / 255.0,
+            behind_s: f64::from(std::mem::take(&mut self.behind_us)) * 1e-6,
+            stalled_s: f64::from(std::mem::take(&mut self.stalled_us)) * 1e-6,
+            mean_queue_s: queue_sum as f64 / f64::from(queues.max(1)) * 1e-6,
+            capped,
             source_limited,
         };
         (paced_bps > 0.0).then_some(round)

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0  kind = 2                    44 one-way delay, least and greatest (4 + 4)
-//! 1  busy, 1/255 of the time     52 arrival span (4), bytes within it (4)
+//! 1  waiting, 1/255 of it         52 arrival span (4), bytes within it (4)
 //! 2  report interval, us (4)     60 credit: packet number (8), rate (8), lifetime ms (4)
 //! 6  highest packet number (8)   80 page: from (8), to (8), ranges (2)
 //! 14 its send time (4)           98 ranges: gap, length - 1, each a varint
@@ -35,7 +35,7 @@ pub struct Page {
 /// What the receiving end of a lane tells the sending end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Share of its time that the receiving thread was busy, in 1/255.
+    /// Share of the time since the report before in which datagrams waited for the receiver, in 1/255.
     pub busy: u8,
     /// Time since the report before, in microseconds.
     pub interval_us: u32,

@@ -1,0 +1,139 @@
+"""Whether the sender says rightly what limits it: a labelled matrix over the testbed, and the confusion table of `limited_by`.
+
+Writes bench/results/discrimination.json and docs/src/discrimination.md. Needs root, /dev/net/tun, iperf3 and a cgroup of its own to make.
+
+    python3 bench/transport/discriminate.py [--only cubic,policer] [--seconds 5] [--runs 1]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path as File
+from typing import Any
+
+import limits_report
+from machine import machine
+from measure import end
+from peers import VISAPULT
+from processes import wait_listening
+from scenarios import PATHS, SCENARIOS, Link, Path, Scenario
+from testbed import RIGHT, ROOT, WAN, Testbed
+
+RESULTS = ROOT / "bench" / "results" / "discrimination.json"
+PORT, IPERF_PORT = 7410, 5299
+PATIENCE = 40
+# Time for the session to come about, before an end is hindered.
+STARTING = 0.6
+# Share of what the link carries above which an end that was to be hindered was not.
+UNHINDERED = 0.9
+TRIES = 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", help=", ".join(scenario.name for scenario in SCENARIOS))
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=1)
+    options = parser.parse_args()
+    if not WAN.exists():
+        sys.exit(f"{WAN} is missing: cargo build --release -p visapult-testbed")
+    prefer()
+    wanted = options.only.split(",") if options.only else [scenario.name for scenario in SCENARIOS]
+    chosen = [scenario for scenario in SCENARIOS if scenario.name in wanted]
+    runs = []
+    for turn in range(options.runs):
+        for path in PATHS:
+            for scenario in chosen:
+                run = measure_well(scenario, path, options.seconds, seed=turn + 1)
+                runs.append(run)
+                print(line(run), flush=True)
+    results = {"machine": machine(), "seconds": options.seconds, "runs": runs}
+    if options.only:
+        print(limits_report.confusion(results))
+        return
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    limits_report.write()
+    print(limits_report.confusion(results))
+
+
+def prefer() -> None:
+    """What else the machine does is not what is measured: the programs and the testbed go first."""
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, -15)
+
+
+def measure_well(scenario: Scenario, path: Path, seconds: int, seed: int) -> dict[str, Any]:
+    """A run that the testbed kept up with, and in which what should hinder did; the last one if there is none."""
+    much = 1.0
+    for left in reversed(range(TRIES)):
+        run = measure(scenario, path, seconds, seed, much)
+        unhindered = scenario.hinders and run["goodput_bps"] > UNHINDERED * path.mbps * 1e6
+        if run["kept_up"] and not unhindered:
+            return run
+        if left:
+            print(f"  again: {line(run)}", flush=True)
+        much /= 2 if unhindered else 1
+    return {**run, "void": "the testbed did not keep up" if not run["kept_up"] else "nothing was hindered"}
+
+
+def measure(scenario: Scenario, path: Path, seconds: int, seed: int, much: float) -> dict[str, Any]:
+    """One transfer under a scenario."""
+    with Testbed(Link(path, scenario.link(path)), seed) as link, contextlib.ExitStack() as ends, tempfile.TemporaryDirectory() as folder:
+
+        def launch(side: str, command: list[str], output: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+            words = link.command(side, command)
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+            ends.callback(end, process)
+            return process
+
+        server = launch("right", [str(VISAPULT), "perf", "serve", "--bind", f"{RIGHT}:{PORT}", "--once"], subprocess.PIPE)
+        assert server.stdout
+        url = server.stdout.readline().strip()
+        if scenario.competes:
+            rival = launch("right", ["iperf3", "-s", "-1", "-p", str(IPERF_PORT)])
+            wait_listening(rival.pid, IPERF_PORT)
+            launch("left", ["iperf3", "-c", RIGHT, "-p", str(IPERF_PORT), "-C", "cubic", "-t", str(seconds + 5)])
+            time.sleep(2)
+        link.stats(reset=True)
+        report = File(folder) / "report.json"
+        client = launch("left", [str(VISAPULT), "perf", "send", url, "--time", f"{seconds}s", "--json", str(report), *scenario.send(path)])
+        time.sleep(STARTING)
+        with contextlib.ExitStack() as hindrances:
+            if scenario.hinder_receiver:
+                hindrances.enter_context(scenario.hinder_receiver(server.pid, path, much))
+            if scenario.hinder_sender:
+                hindrances.enter_context(scenario.hinder_sender(client.pid, path, much))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                client.wait(seconds + PATIENCE)
+        stats = link.stats()
+        told = json.loads(report.read_text()) if report.exists() and report.stat().st_size else {}
+    return {
+        "scenario": scenario.name,
+        "label": scenario.label,
+        "path": path.title,
+        "said": told.get("limited_by", "nothing"),
+        "limits": told.get("limits", []),
+        "goodput_bps": told.get("goodput_bps", 0.0),
+        "lost": told.get("datagrams_lost", 0) / max(1, told.get("datagrams", 0)),
+        "verified": told.get("verified", False),
+        "hindered_by": much if scenario.hinders else None,
+        "kept_up": stats["own_errors"]["kept_up"],
+    }
+
+
+def line(run: dict[str, Any]) -> str:
+    """One run, for the eye."""
+    right = "" if run["said"] == run["label"] else "   WRONG"
+    void = f"   VOID: {run['void']}" if "void" in run else ""
+    return f"{run['path']:18} {run['scenario']:16} {run['goodput_bps'] / 1e6:6.0f} Mbit/s  lost {100 * run['lost']:6.3f} %  {run['said']}{right}{void}"
+
+
+if __name__ == "__main__":
+    main()
