@@ -324,4 +324,17 @@ mod tests {
         }
         assert!((2..5).contains(&reports), "{reports}");
     }
+
+    #[test]
+    fn a_report_tells_for_which_share_of_its_time_datagrams_waited() {
+        let secret = LaneSecret::derive(&[7; 32], Cipher::Aes128Gcm, 0, End::Dialer);
+        let mut lane = LaneIn::new(secret, Credit::default(), Time::ZERO);
+        let mut told = Vec::new();
+        for (at_ms, waited_ms) in [(100, 75), (200, 0), (300, 900)] {
+            lane.note_wait(Duration::from_millis(waited_ms));
+            lane.accept(Time::from_ns(at_ms * 1_000_000 - 10_000_000), at_ms, 100, false, Some(5));
+            lane.report(Time::from_ns(at_ms * 1_000_000), |report| told.push(report.busy));
+        }
+        assert_eq!(told, [191, 0, 255]);
+    }
 }

@@ -240,7 +240,7 @@ mod tests {
     /// Rounds at the path's rate, every eighth a probe above it.
     fn verdict_of(each: impl Fn(usize, f64) -> Round) -> Option<Verdict> {
         let mut evidence = Evidence::default();
-        (0..80).for_each(|at| evidence.note(each(at, if at % 8 == 0 { 1.08 } else { 0.99 })));
+        (0..80).for_each(|at| evidence.note(each(at, if at.is_multiple_of(8) { 1.08 } else { 0.99 })));
         evidence.verdict()
     }
 
@@ -270,8 +270,10 @@ mod tests {
 
     #[test]
     fn loss_at_every_rate_is_random() {
-        let lossy =
-            |at: usize, paced: f64| Round { loss: if at % 2 == 0 { 0.002 } else { 0.0 }, ..round(paced.min(1.0)) };
+        let lossy = |at: usize, paced: f64| Round {
+            loss: if at.is_multiple_of(2) { 0.002 } else { 0.0 },
+            ..round(paced.min(1.0))
+        };
         assert_eq!(verdict_of(lossy), Some(Verdict::RandomLoss));
     }
 
@@ -290,12 +292,12 @@ mod tests {
     #[test]
     fn a_receiver_is_known_by_its_drops_and_by_what_waits_for_it() {
         let dropping = |at: usize, _| Round {
-            kernel_drops: u32::from(at % 8 == 0),
+            kernel_drops: u32::from(at.is_multiple_of(8)),
             loss: if at % 8 < 2 { 0.05 } else { 0.0 },
             ..round(1.0)
         };
         assert_eq!(verdict_of(dropping), Some(Verdict::Receiver));
-        let waiting = |at: usize, _| Round { behind_s: if at % 5 == 0 { 0.019 } else { 0.0 }, ..round(1.0) };
+        let waiting = |at: usize, _| Round { behind_s: if at.is_multiple_of(5) { 0.019 } else { 0.0 }, ..round(1.0) };
         assert_eq!(verdict_of(waiting), Some(Verdict::Receiver));
     }
 
@@ -307,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_sender_behind_its_schedule_is_told_from_one_without_work() {
-        let late = |at: usize, _| Round { sent_bps: if at % 4 == 0 { 0.5e8 } else { 1e8 }, ..round(1.0) };
+        let late = |at: usize, _| Round { sent_bps: if at.is_multiple_of(4) { 0.5e8 } else { 1e8 }, ..round(1.0) };
         assert_eq!(verdict_of(late), Some(Verdict::Sender));
         let idle = |_, _| Round { sent_bps: 0.5e8, source_limited: true, ..round(1.0) };
         assert_eq!(verdict_of(idle), Some(Verdict::Source));
