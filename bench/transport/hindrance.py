@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import itertools
 import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +19,7 @@ PERIOD_US = 100_000
 CGROUP_V1 = Path("/sys/fs/cgroup/cpu")
 CGROUP_V2 = Path("/sys/fs/cgroup")
 
-Hindrance = Callable[[int], "object"]
+groups = itertools.count()
 
 
 @contextmanager
@@ -54,7 +57,7 @@ def sent(pid: int, kind: signal.Signals) -> bool:
 def processor_share(pid: int, share: float) -> Iterator[None]:
     """Holds a process to a share of one processor, by the kernel's bandwidth control."""
     v1 = (CGROUP_V1 / "cpu.cfs_quota_us").exists()
-    group = (CGROUP_V1 if v1 else CGROUP_V2) / f"bench-{os.getpid()}"
+    group = (CGROUP_V1 if v1 else CGROUP_V2) / f"bench-{os.getpid()}-{next(groups)}"
     group.mkdir()
     quota = max(1000, int(share * PERIOD_US))
     try:
@@ -65,10 +68,18 @@ def processor_share(pid: int, share: float) -> Iterator[None]:
         (group / "cgroup.procs").write_text(str(pid))
         yield
     finally:
-        # Whoever still lives goes back, or the group cannot go.
-        for one in (group / "cgroup.procs").read_text().split():
-            (group.parent / "cgroup.procs").write_text(one)
-        group.rmdir()
+        remove(group)
+
+
+def remove(group: Path) -> None:
+    """Removes a group; it may be busy for a while with a process that ends."""
+    for _ in range(40):
+        with contextlib.suppress(OSError):
+            for one in (group / "cgroup.procs").read_text().split():
+                (group.parent / "cgroup.procs").write_text(one)
+            group.rmdir()
+            return
+        time.sleep(0.1)
 
 
 @contextmanager
