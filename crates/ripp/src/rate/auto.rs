@@ -390,11 +390,7 @@ mod tests {
                 delivered_bps: bps,
                 queue_s: 0.05,
                 last_queue_s: 0.05,
-                loss: 0.0,
-                marked: 0.0,
-                kernel_drops: 0,
-                busy: 0.1,
-                source_limited: false,
+                ..Round::default()
             });
         }
         auto.causes().clone()
@@ -405,5 +401,23 @@ mod tests {
         let auto = || Auto::new(10_000_000, None);
         assert!(beside_a_standing_queue(auto()).rounds(Cause::Shared) > 0);
         assert_eq!(beside_a_standing_queue(auto().dedicated()).rounds(Cause::Shared), 0);
+    }
+
+    #[test]
+    fn a_receiver_that_stalls_keeps_its_rate() {
+        let mut auto = Auto::new(10_000_000, None);
+        auto.phase = Phase::Hold { rounds: 4 };
+        let round = Round {
+            seconds: 0.3,
+            stalled_s: 0.29,
+            behind_s: 0.29,
+            sent_bps: 1e7,
+            paced_bps: 1e7,
+            delivered_bps: 1e6,
+            ..Round::default()
+        };
+        auto.on_round(&Round { queue_s: 0.2, last_queue_s: 0.2, least_rtt_s: 0.02, ..round });
+        assert_eq!(auto.rate_bps(), 10_000_000);
+        assert_eq!(auto.causes().rounds(Cause::Receiver), 1);
     }
 }
