@@ -1,6 +1,7 @@
 //! The command line, and how people write sizes, times and levels on it.
 
 mod perf;
+mod serve;
 mod trace;
 
 use std::net::IpAddr;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use perf::{PerfOptions, PerfSendOptions, PerfServeOptions, PerfSide};
+pub(crate) use serve::ServeOptions;
 pub(crate) use trace::{TraceCommand, TraceMergeOptions, TraceOptions, TracePlotOptions};
 
 const SOURCES: &str = "\
@@ -19,7 +21,8 @@ Sources:
   field.json               raw values with a JSON description
   scan.nii, scan.nii.gz    NIfTI-1 and -2
   run.h5:/group/dataset    HDF5 dataset; without a path, all that fit
-  data.zarr                Zarr v2 or v3, OME-Zarr multiscales; a folder";
+  data.zarr                Zarr v2 or v3, OME-Zarr multiscales; a folder
+  'ripp://...'             what `visapult serve` or a simulation publishes elsewhere";
 
 /// See large 3-D fields that live elsewhere, in a browser.
 #[derive(Debug, Parser)]
@@ -33,6 +36,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Show a source in the browser.
     View(ViewOptions),
+    /// Publish a source, to be shown elsewhere: prints the URL that `view` needs there.
+    Serve(Box<ServeOptions>),
     /// Render one image to a PNG file.
     Render(Box<RenderOptions>),
     /// Tell grid, spacing, fields, steps and range of a source.

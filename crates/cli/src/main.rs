@@ -3,6 +3,7 @@
 mod arguments;
 mod commands;
 mod perf;
+mod serve;
 mod trace;
 
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         Command::View(options) => commands::view(&options).map(|()| ExitCode::SUCCESS),
         Command::Render(options) => commands::render(&options).map(|()| ExitCode::SUCCESS),
         Command::Info(options) => commands::info(&options).map(|()| ExitCode::SUCCESS),
+        Command::Serve(options) => serve::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Trace(options) => trace::run(&options.what).map(|()| ExitCode::SUCCESS),
         Command::Perf(options) => perf::run(&options.side),
     };

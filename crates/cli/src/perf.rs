@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +65,7 @@ fn exit_code() -> ExitCode {
 fn serve(options: &PerfServeOptions) -> Result<ExitCode> {
     let listener = listen(options)?;
     LOOKED_AT.store(true, Ordering::Relaxed);
-    let host = options.host.clone().unwrap_or_else(|| own_host(listener.local_addr()));
+    let host = options.host.clone().unwrap_or_else(|| crate::serve::own_host(listener.local_addr()));
     let url = listener.url(&host, "perf").to_string();
     if options.json {
         println!("{}", serde_json::json!({ "url": url }));
@@ -174,17 +173,6 @@ fn linger(session: &Session) {
         }
         thread::sleep(POLL / 10);
     }
-}
-
-/// The address that others may reach this machine at: what it listens on, or the first address of its own that fits.
-fn own_host(local: SocketAddr) -> String {
-    if !local.ip().is_unspecified() {
-        return local.ip().to_string();
-    }
-    let fits = |ip: &IpAddr| !ip.is_loopback() && (local.is_ipv6() || ip.is_ipv4());
-    let addresses = if_addrs::get_if_addrs().unwrap_or_default();
-    let own = addresses.iter().filter(|found| !found.is_link_local()).map(if_addrs::Interface::ip).find(fits);
-    own.map_or_else(|| "127.0.0.1".to_owned(), |ip| ip.to_string())
 }
 
 fn send(options: &PerfSendOptions) -> Result<()> {

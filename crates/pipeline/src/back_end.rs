@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use visapult_volume::StepSpan;
+use visapult_volume_io::Source;
 
 use crate::config::BackEndConfig;
 use crate::error::PipelineError;
+use crate::flow::{FlowOptions, FlowSource};
 use crate::session::{ControlSink, Session, SessionShared};
 use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
 use crate::wire::{FieldName, PROTOCOL_VERSION, SourceShape, Welcome};
@@ -35,8 +37,7 @@ impl BackEnd {
     /// # Errors
     /// [`PipelineError`] if the source cannot be opened or split as asked.
     pub fn open(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
-        let source = visapult_volume_io::open(&config.source).map_err(PipelineError::source)?;
-        Self::start(StepStore::new(source, config.pes)?, config)
+        Self::start(StepStore::new(open_source(config)?, config.pes)?, config)
     }
 
     /// Like [`BackEnd::open`], over fewer PEs than asked for where the grid is too small for so many.
@@ -44,8 +45,7 @@ impl BackEnd {
     /// # Errors
     /// [`PipelineError`] if the source cannot be opened.
     pub fn open_fitting(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
-        let source = visapult_volume_io::open(&config.source).map_err(PipelineError::source)?;
-        Self::start(StepStore::fitting(source, config.pes)?, config)
+        Self::start(StepStore::fitting(open_source(config)?, config.pes)?, config)
     }
 
     fn start(store: StepStore, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
@@ -177,6 +177,24 @@ impl BackEnd {
             session.wake();
         }
     }
+}
+
+/// What this machine can read by itself.
+///
+/// # Errors
+/// [`PipelineError`] says what could not be opened, and what to do.
+pub fn open_local(source: &str) -> Result<Box<dyn Source>, PipelineError> {
+    visapult_volume_io::open(source).map_err(PipelineError::source)
+}
+
+/// A flow that somebody publishes, or what this machine can read by itself.
+fn open_source(config: &BackEndConfig) -> Result<Box<dyn Source>, PipelineError> {
+    if !config.source.starts_with("ripp://") {
+        return open_local(&config.source);
+    }
+    let options = FlowOptions { pes: config.pes, ..FlowOptions::default() };
+    let source = FlowSource::dial(&config.source, options).map_err(PipelineError::flow)?;
+    Ok(Box::new(source))
 }
 
 /// Wakes the sessions whenever the simulation has a new step, until the back end is gone.

@@ -7,6 +7,8 @@ use visapult_render::VolumeError;
 use visapult_volume::DecompositionError;
 use visapult_volume_io::SourceError;
 
+use crate::flow::FlowError;
+
 /// Why a step, an image or a back end cannot be had. Cheap to clone: one failure is told to every session that waits.
 #[derive(Clone, Debug, Error)]
 pub enum PipelineError {
@@ -19,6 +21,9 @@ pub enum PipelineError {
     /// The blocks do not make a volume.
     #[error(transparent)]
     Volume(Arc<VolumeError>),
+    /// A flow cannot be published or received.
+    #[error("{0}")]
+    Flow(Arc<FlowError>),
     /// A field that the source does not have.
     #[error("{source_name} has no field {wanted}: it has {available}")]
     NoField {
@@ -45,6 +50,10 @@ pub enum PipelineError {
 impl PipelineError {
     pub(crate) fn source(cause: SourceError) -> Self {
         Self::Source(Arc::new(cause))
+    }
+
+    pub(crate) fn flow(cause: FlowError) -> Self {
+        Self::Flow(Arc::new(cause))
     }
 }
 

@@ -5,6 +5,7 @@
 mod back_end;
 mod config;
 mod error;
+pub mod flow;
 mod info;
 mod keyframes;
 mod planner;
@@ -14,7 +15,7 @@ mod statistics;
 mod step_store;
 pub mod wire;
 
-pub use back_end::BackEnd;
+pub use back_end::{BackEnd, open_local};
 pub use config::{BackEndConfig, RenderConfig, RenderProxy};
 pub use error::PipelineError;
 pub use info::{FieldReport, SourceReport};

@@ -78,7 +78,7 @@ impl StepStore {
     /// # Errors
     /// [`PipelineError`] if the grid has too few samples for so many.
     pub(crate) fn new(source: Box<dyn Source>, pes: usize) -> Result<Self, PipelineError> {
-        let decomposition = split(source.as_ref(), pes)?;
+        let decomposition = split(source.info().grid().size, pes)?;
         Ok(Self::over(source, decomposition))
     }
 
@@ -87,8 +87,7 @@ impl StepStore {
     /// # Errors
     /// [`PipelineError`] if the grid cannot be used at all.
     pub(crate) fn fitting(source: Box<dyn Source>, pes: usize) -> Result<Self, PipelineError> {
-        let fitting = (2..=pes).rev().find_map(|pes| split(source.as_ref(), pes).ok());
-        let decomposition = fitting.map_or_else(|| split(source.as_ref(), 1), Ok)?;
+        let decomposition = fitting_split(source.info().grid().size, pes)?;
         Ok(Self::over(source, decomposition))
     }
 
@@ -209,10 +208,20 @@ impl StepStore {
 }
 
 /// Cuts where every PE can coarsen its own box by itself.
-fn split(source: &dyn Source, pes: usize) -> Result<Decomposition, DecompositionError> {
-    let size = source.info().grid().size;
+fn split(size: [usize; 3], pes: usize) -> Result<Decomposition, DecompositionError> {
     let alignment = if pes == 1 { 1 } else { 1 << (level_count(size, COARSEST_EDGE) - 1) };
     Decomposition::new(size, pes, alignment)
+}
+
+/// Over at most `pes` PEs.
+fn fitting_split(size: [usize; 3], pes: usize) -> Result<Decomposition, DecompositionError> {
+    let fitting = (2..=pes).rev().find_map(|pes| split(size, pes).ok());
+    fitting.map_or_else(|| split(size, 1), Ok)
+}
+
+/// The boxes that at most `pes` PEs own: the same wherever they are computed.
+pub(crate) fn fitting_boxes(size: [usize; 3], pes: usize) -> Vec<Box3> {
+    fitting_split(size, pes).map_or_else(|_| vec![Box3::of_size(size)], |split| split.boxes())
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

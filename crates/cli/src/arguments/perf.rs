@@ -143,7 +143,7 @@ impl TransportName {
     }
 }
 
-fn parse_choice(text: &str) -> Result<Rate, String> {
+pub(super) fn parse_choice(text: &str) -> Result<Rate, String> {
     if text == "auto" { Ok(Rate::Auto { most_bps: None }) } else { parse_rate(text).map(Rate::Fixed) }
 }
 

@@ -194,7 +194,8 @@ impl Auto {
     fn start(&mut self, round: &Round, queued: bool) {
         let Phase::Start { expected_bps } = self.phase else { return };
         if queued || round.loss > 0.1 || round.kernel_drops > 0 {
-            self.path_bps = round.delivered_bps.max(self.rate_bps * MOST_CUT_AT_START);
+            let least = if round.loss < TRIAL_LOSS { self.rate_bps * MOST_CUT_AT_START } else { 0.0 };
+            self.path_bps = round.delivered_bps.max(least);
             self.hold(2);
             self.drain_excess(round, queue_threshold(round.least_rtt_s));
             return;

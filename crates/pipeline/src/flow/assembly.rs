@@ -1,0 +1,297 @@
+//! A step while it is received: which pieces are still to come, and what takes the place of those that do not.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::sync::Arc;
+
+use visapult_ripp_net::{Delivery, MemorySink, ObjectError, Sink};
+use visapult_volume::{Box3, StepIndex};
+
+use super::messages::PieceName;
+use super::piece::PieceSink;
+use super::received::{PeBuffer, ReceivedStep};
+
+/// Bytes at a time in which values are filled in.
+const PART: usize = 64 << 10;
+
+/// What each rank has for each PE.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PieceTable {
+    /// By rank.
+    pub(super) blocks: Vec<Box3>,
+    /// By PE: its box with the ghost layer.
+    pub(super) stored: Vec<Box3>,
+}
+
+impl PieceTable {
+    pub(super) fn piece(&self, rank: usize, pe: usize) -> Option<Box3> {
+        self.blocks.get(rank)?.intersection(self.stored.get(pe)?)
+    }
+
+    /// All pieces, as ranks and PEs.
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let all = (0..self.blocks.len()).flat_map(|rank| (0..self.stored.len()).map(move |pe| (rank, pe)));
+        all.filter(|&(rank, pe)| self.piece(rank, pe).is_some())
+    }
+}
+
+/// Which piece: rank, field, PE.
+type Key = (usize, usize, usize);
+
+#[derive(Debug)]
+struct Stale {
+    field: usize,
+    pe: usize,
+    piece: Box3,
+    /// Bytes of the piece that are not of this step.
+    holes: Vec<(u64, u64)>,
+}
+
+/// A step being received.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    step: StepIndex,
+    time: Option<f64>,
+    table: Arc<PieceTable>,
+    fields: BTreeMap<usize, Vec<PeBuffer>>,
+    /// Not offered yet.
+    expected: HashSet<Key>,
+    under_way: HashSet<Key>,
+    stale: Vec<Stale>,
+    bytes: u64,
+    fresh: u64,
+}
+
+impl Assembly {
+    /// A step of `fields`; `memory` gives a buffer of so many bytes.
+    pub(super) fn new(
+        step: StepIndex,
+        fields: &[usize],
+        table: &Arc<PieceTable>,
+        mut memory: impl FnMut(usize) -> Arc<MemorySink>,
+    ) -> Self {
+        let mut buffers = |_: &usize| -> Vec<PeBuffer> {
+            let buffer = |stored: &Box3| PeBuffer { stored: *stored, memory: memory(stored.volume() * 4) };
+            table.stored.iter().map(buffer).collect()
+        };
+        let fields: BTreeMap<_, _> = fields.iter().map(|field| (*field, buffers(field))).collect();
+        let expected = fields.keys().flat_map(|&field| table.pairs().map(move |(rank, pe)| (rank, field, pe)));
+        Self {
+            step,
+            time: None,
+            table: Arc::clone(table),
+            expected: expected.collect(),
+            fields,
+            under_way: HashSet::new(),
+            stale: Vec::new(),
+            bytes: 0,
+            fresh: 0,
+        }
+    }
+
+    /// A place for a piece that `rank` offers; the error says why there is none.
+    pub(super) fn place(&mut self, rank: usize, name: &PieceName, length: u64) -> Result<Arc<dyn Sink>, String> {
+        let key = (rank, name.field, name.pe);
+        let (Some(piece), true) = (self.table.piece(rank, name.pe), self.expected.contains(&key)) else {
+            return Err(format!("rank {rank} has nothing of field {} for PE {} of this step", name.field, name.pe));
+        };
+        if length != piece.volume() as u64 * 4 {
+            return Err(format!("piece {piece} has {} float32 values, not {length} bytes", piece.volume()));
+        }
+        self.expected.remove(&key);
+        self.under_way.insert(key);
+        self.time = self.time.or(name.time.filter(|time| time.is_finite()));
+        let buffer = &self.fields[&name.field][name.pe];
+        Ok(Arc::new(PieceSink::new(&piece, &buffer.stored, Arc::clone(&buffer.memory))))
+    }
+
+    /// A piece has come, as far as it ever will.
+    pub(super) fn finish(&mut self, rank: usize, name: &PieceName, delivery: Result<Delivery, ObjectError>) {
+        let key = (rank, name.field, name.pe);
+        if !self.under_way.remove(&key) {
+            return;
+        }
+        match delivery {
+            Ok(delivery) => {
+                let missing: u64 = delivery.holes.iter().map(|(start, end)| end - start).sum();
+                self.count(key, missing, delivery.holes);
+            }
+            Err(_) => self.lose(key),
+        }
+    }
+
+    /// Nothing of this step will come from `rank` any more.
+    pub(super) fn give_up(&mut self, rank: usize) {
+        let lost: Vec<Key> =
+            self.expected.iter().chain(&self.under_way).filter(|(from, ..)| *from == rank).copied().collect();
+        for key in lost {
+            self.expected.remove(&key);
+            self.under_way.remove(&key);
+            self.lose(key);
+        }
+    }
+
+    fn lose(&mut self, key: Key) {
+        let bytes = self.table.piece(key.0, key.2).map_or(0, |piece| piece.volume() as u64 * 4);
+        self.count(key, bytes, vec![(0, bytes)]);
+    }
+
+    fn count(&mut self, (rank, field, pe): Key, missing: u64, holes: Vec<(u64, u64)>) {
+        let Some(piece) = self.table.piece(rank, pe) else { return };
+        let bytes = piece.volume() as u64 * 4;
+        self.bytes += bytes;
+        self.fresh += bytes - missing.min(bytes);
+        if missing > 0 {
+            self.stale.push(Stale { field, pe, piece, holes });
+        }
+    }
+
+    /// All that will come has come.
+    pub(super) fn is_over(&self) -> bool {
+        self.expected.is_empty() && self.under_way.is_empty()
+    }
+
+    /// Nothing has come at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.fresh == 0
+    }
+
+    /// The step, with the values of `last` where none came; missing where there is no last.
+    pub(super) fn into_received(self, last: Option<&ReceivedStep>) -> io::Result<ReceivedStep> {
+        for stale in &self.stale {
+            let buffer = &self.fields[&stale.field][stale.pe];
+            let before = last
+                .and_then(|last| last.fields.get(&stale.field)?.get(stale.pe))
+                .filter(|before| before.stored == buffer.stored);
+            fill(stale, buffer, before)?;
+        }
+        let fresh = if self.bytes == 0 { 1.0 } else { self.fresh as f64 / self.bytes as f64 };
+        Ok(ReceivedStep { step: self.step, time: self.time, fields: self.fields, fresh })
+    }
+}
+
+/// Holes may begin in the middle of a value: whole values are replaced, so that none is half of one step and half of another.
+fn fill(stale: &Stale, buffer: &PeBuffer, before: Option<&PeBuffer>) -> io::Result<()> {
+    let sink = |buffer: &PeBuffer| PieceSink::new(&stale.piece, &buffer.stored, Arc::clone(&buffer.memory));
+    let (into, from) = (sink(buffer), before.map(sink));
+    let mut part = f32::NAN.to_le_bytes().repeat(PART / 4);
+    for &(start, end) in &stale.holes {
+        let (mut at, end) = (start / 4 * 4, end.next_multiple_of(4));
+        while at < end {
+            let length = ((end - at) as usize).min(PART);
+            if let Some(from) = &from {
+                from.read_at(at, &mut part[..length])?;
+            }
+            into.write_at(at, &part[..length])?;
+            at += length as u64;
+        }
+    }
+    Ok(())
+}
+
+/// Memory of steps that nobody uses any more: fresh memory costs more to touch than to fill.
+#[derive(Debug, Default)]
+pub(super) struct SpareMemory(HashMap<usize, Vec<Arc<MemorySink>>>);
+
+impl SpareMemory {
+    /// Memory of `length` bytes that nobody else has.
+    pub(super) fn take(&mut self, length: usize) -> Arc<MemorySink> {
+        let kept = self.0.get_mut(&length).and_then(|spare| {
+            let free = spare.iter().position(|memory| Arc::strong_count(memory) == 1)?;
+            Some(spare.swap_remove(free))
+        });
+        kept.unwrap_or_else(|| Arc::new(MemorySink::new(length)))
+    }
+
+    /// Keeps the memory of a step, in place of what was kept before.
+    pub(super) fn keep(&mut self, step: &ReceivedStep) {
+        self.0.clear();
+        for buffer in step.fields.values().flatten() {
+            self.0.entry(buffer.memory.length()).or_default().push(Arc::clone(&buffer.memory));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Arc<PieceTable> {
+        let blocks = vec![Box3::new([0, 0, 0], [2, 2, 4]), Box3::new([2, 0, 0], [4, 2, 4])];
+        let stored = vec![Box3::new([0, 0, 0], [4, 2, 3]), Box3::new([0, 0, 2], [4, 2, 4])];
+        Arc::new(PieceTable { blocks, stored })
+    }
+
+    fn name(pe: usize) -> PieceName {
+        PieceName { field: 0, step: 7, pe, time: Some(0.5) }
+    }
+
+    fn whole() -> Result<Delivery, ObjectError> {
+        Ok(Delivery { arrived: 0, holes: Vec::new(), blake3: None })
+    }
+
+    fn filled(value: f32) -> ReceivedStep {
+        let mut assembly = Assembly::new(6, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        for (rank, pe) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let length = table().piece(rank, pe).unwrap().volume() * 4;
+            let sink = assembly.place(rank, &name(pe), length as u64).unwrap();
+            sink.write_at(0, &value.to_le_bytes().repeat(length / 4)).unwrap();
+            assembly.finish(rank, &name(pe), whole());
+        }
+        assert!(assembly.is_over());
+        assembly.into_received(None).unwrap()
+    }
+
+    #[test]
+    fn a_step_is_over_when_every_piece_is_and_reads_as_one() {
+        let step = filled(3.0);
+        assert_eq!((step.fresh, step.time), (1.0, Some(0.5)));
+        let mut out = vec![0.0; 32];
+        step.read(0, &Box3::of_size([4, 2, 4]), &mut out).unwrap();
+        assert!(out.iter().all(|value| *value == 3.0));
+    }
+
+    #[test]
+    fn what_is_missing_keeps_the_values_of_the_last_step() {
+        let last = filled(3.0);
+        let mut assembly = Assembly::new(7, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        for (rank, pe) in [(0, 0), (0, 1)] {
+            let length = table().piece(rank, pe).unwrap().volume() * 4;
+            let sink = assembly.place(rank, &name(pe), length as u64).unwrap();
+            sink.write_at(0, &5.0_f32.to_le_bytes().repeat(length / 4)).unwrap();
+            // The hole begins and ends within values: both are the last step's as a whole.
+            let holes = if pe == 0 { vec![(6, 9)] } else { Vec::new() };
+            assembly.finish(rank, &name(pe), Ok(Delivery { arrived: 0, holes, blake3: None }));
+        }
+        assert!(!assembly.is_over());
+        assembly.give_up(1);
+        assert!(assembly.is_over() && !assembly.is_empty());
+        let step = assembly.into_received(Some(&last)).unwrap();
+        let mut out = vec![0.0; 24];
+        step.read(0, &Box3::new([0, 0, 0], [4, 2, 3]), &mut out).unwrap();
+        assert_eq!(out[..8], [5.0, 3.0, 3.0, 3.0, 3.0, 5.0, 3.0, 3.0]);
+        assert!(step.fresh > 0.4 && step.fresh < 0.5);
+    }
+
+    #[test]
+    fn what_is_missing_and_never_was_there_is_missing() {
+        let mut assembly = Assembly::new(7, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        assembly.give_up(0);
+        assembly.give_up(1);
+        assert!(assembly.is_over() && assembly.is_empty());
+        let step = assembly.into_received(None).unwrap();
+        let mut out = vec![0.0; 32];
+        step.read(0, &Box3::of_size([4, 2, 4]), &mut out).unwrap();
+        assert!(out.iter().all(|value| value.is_nan()));
+    }
+
+    #[test]
+    fn a_piece_is_taken_once_and_at_its_size() {
+        let mut assembly = Assembly::new(7, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        assert!(assembly.place(0, &name(0), 5).is_err());
+        assert!(assembly.place(0, &name(0), 48).is_ok());
+        assert!(assembly.place(0, &name(0), 48).is_err());
+        assert!(assembly.place(2, &name(0), 48).is_err());
+        assert!(assembly.place(0, &PieceName { field: 1, ..name(0) }, 48).is_err());
+    }
+}

@@ -1,0 +1,276 @@
+//! What publishers and back ends tell one another: notes in JSON, and the names of pieces.
+//!
+//! Everything here comes from another computer: it is held against bounds before it is used.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use visapult_ripp_net::{Mode, SessionError};
+use visapult_volume::{Box3, Centering, FieldInfo, Grid, GridError, ScalarType, StepIndex, ValueRange};
+
+use crate::wire::GridShape;
+
+/// Most ranks of one simulation.
+const MOST_RANKS: u32 = 4096;
+/// Most fields of one flow.
+const MOST_FIELDS: usize = 256;
+/// Most PEs that a back end may ask pieces for.
+pub(super) const MOST_PES: usize = 4096;
+/// Most times that a declaration tells: a note has 64 KiB.
+pub(super) const MOST_TIMES: usize = 2000;
+const MOST_NAME: usize = 200;
+
+/// What a publisher says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub(super) enum FromPublisher {
+    /// What it publishes.
+    Declare(Box<Declaration>),
+    /// Its newest step.
+    Have {
+        /// The step.
+        newest: StepIndex,
+    },
+    /// A step that was wanted and will not come.
+    Gone {
+        /// The step.
+        step: StepIndex,
+        /// Its newest.
+        newest: StepIndex,
+        /// Why, unless it is past.
+        why: Option<String>,
+    },
+    /// Of a later version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What a back end says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub(super) enum FromBackEnd {
+    /// How it is split, and how pieces shall travel.
+    Subscribe {
+        /// PEs at most; as many as fit the grid are taken.
+        pes: usize,
+        /// What the flow promises.
+        mode: Mode,
+    },
+    /// It would like a step.
+    Want(Want),
+    /// Of a later version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A step that a back end would like.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Want {
+    /// The step.
+    pub(super) step: StepIndex,
+    /// A newer one will do.
+    pub(super) or_newer: bool,
+    /// Fields of it.
+    pub(super) fields: Vec<usize>,
+}
+
+/// What a rank publishes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Declaration {
+    pub(super) name: String,
+    pub(super) format: String,
+    pub(super) rank: u32,
+    pub(super) ranks: u32,
+    pub(super) grid: GridShape,
+    pub(super) fields: Vec<DeclaredField>,
+    /// The box that this rank owns, `[lo, hi]`.
+    pub(super) block: [[usize; 3]; 2],
+    /// More steps come by themselves.
+    pub(super) live: bool,
+    /// First and last step there are; of a simulation the newest, twice.
+    pub(super) steps: Option<[StepIndex; 2]>,
+    pub(super) times: Vec<f64>,
+    pub(super) time_unit: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct DeclaredField {
+    name: String,
+    unit: String,
+    scalar_type: String,
+    range: Option<[f32; 2]>,
+}
+
+/// The name of a piece.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct PieceName {
+    pub(super) field: usize,
+    pub(super) step: StepIndex,
+    pub(super) pe: usize,
+    /// Time of the step.
+    pub(super) time: Option<f64>,
+}
+
+/// Why a flow cannot be published or received.
+#[derive(Debug, Error)]
+pub enum FlowError {
+    /// The connection.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The publisher's word makes no sense.
+    #[error("{who} does not publish a usable flow: {problem}")]
+    Declaration {
+        /// The publisher.
+        who: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Two ranks do not fit together.
+    #[error("ranks do not fit together: {0}")]
+    Ranks(String),
+    /// Nobody publishes.
+    #[error("{0}")]
+    Nobody(String),
+    /// The program calls in a way that makes no sense.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl From<&FieldInfo> for DeclaredField {
+    fn from(field: &FieldInfo) -> Self {
+        Self {
+            name: field.name.clone(),
+            unit: field.unit.clone(),
+            scalar_type: field.scalar_type.to_string(),
+            range: field.declared_range.map(|range| [range.lo, range.hi]),
+        }
+    }
+}
+
+impl DeclaredField {
+    fn to_info(&self) -> Result<FieldInfo, String> {
+        if self.name.len() > MOST_NAME || self.unit.len() > MOST_NAME {
+            return Err(format!("a field's name or unit is longer than {MOST_NAME} bytes"));
+        }
+        let range = self.range.map(|[lo, hi]| ValueRange { lo, hi });
+        if range.is_some_and(|range| !(range.lo <= range.hi && range.lo.is_finite() && range.hi.is_finite())) {
+            return Err(format!("the range of field {} is empty or not finite", self.name));
+        }
+        Ok(FieldInfo {
+            name: self.name.clone(),
+            unit: self.unit.clone(),
+            scalar_type: scalar_type(&self.scalar_type)
+                .ok_or_else(|| format!("field {} is of unknown type {}", self.name, self.scalar_type))?,
+            declared_range: range,
+        })
+    }
+}
+
+fn scalar_type(name: &str) -> Option<ScalarType> {
+    use ScalarType::{F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+    [U8, I8, U16, I16, U32, I32, U64, I64, F16, F32, F64].into_iter().find(|known| known.to_string() == name)
+}
+
+impl Declaration {
+    /// The grid, the fields, and the box that the rank owns, once they are known to make sense.
+    pub(super) fn check(&self) -> Result<(Grid, Vec<FieldInfo>, Box3), String> {
+        let grid = grid_of(&self.grid).map_err(|cause| cause.to_string())?;
+        let block = Box3::new(self.block[0], self.block[1]);
+        if self.ranks == 0 || self.ranks > MOST_RANKS || self.rank >= self.ranks {
+            return Err(format!("rank {} of {} (at most {MOST_RANKS})", self.rank, self.ranks));
+        }
+        if self.fields.is_empty() || self.fields.len() > MOST_FIELDS {
+            return Err(format!("{} fields: 1 to {MOST_FIELDS} are possible", self.fields.len()));
+        }
+        if block.is_empty() || !grid.bounds().contains(&block) {
+            return Err(format!("block {block} of rank {} does not lie inside the grid {}", self.rank, grid.bounds()));
+        }
+        if self.name.len() > MOST_NAME || self.format.len() > MOST_NAME || self.times.len() > MOST_TIMES {
+            return Err("its name, its format or its list of times is too long".to_owned());
+        }
+        if self.steps.is_some_and(|[first, last]| first > last) {
+            return Err("its steps end before they begin".to_owned());
+        }
+        let fields = self.fields.iter().map(DeclaredField::to_info).collect::<Result<_, _>>()?;
+        Ok((grid, fields, block))
+    }
+}
+
+fn grid_of(shape: &GridShape) -> Result<Grid, GridError> {
+    let grid = Grid {
+        size: shape.size,
+        spacing: shape.spacing,
+        origin: shape.origin,
+        unit: shape.unit.chars().take(MOST_NAME).collect(),
+        centering: if shape.centering == "cell" { Centering::Cell } else { Centering::Point },
+    };
+    grid.validate()?;
+    Ok(grid)
+}
+
+/// A note as text.
+pub(super) fn note(message: &impl Serialize) -> String {
+    #[expect(clippy::expect_used, reason = "plain data")]
+    serde_json::to_string(message).expect("plain data")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declaration() -> Declaration {
+        let field = FieldInfo {
+            name: "p".to_owned(),
+            unit: "Pa".to_owned(),
+            scalar_type: ScalarType::F64,
+            declared_range: Some(ValueRange { lo: -1.0, hi: 1.0 }),
+        };
+        Declaration {
+            name: "wave".to_owned(),
+            format: "simulation".to_owned(),
+            rank: 1,
+            ranks: 2,
+            grid: (&Grid::of_size([8, 4, 2])).into(),
+            fields: vec![(&field).into()],
+            block: [[4, 0, 0], [8, 4, 2]],
+            live: true,
+            steps: None,
+            times: Vec::new(),
+            time_unit: "s".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_declaration_survives_the_wire() {
+        let sent = FromPublisher::Declare(Box::new(declaration()));
+        let read: FromPublisher = serde_json::from_str(&note(&sent)).unwrap();
+        assert_eq!(read, sent);
+        let (grid, fields, block) = declaration().check().unwrap();
+        assert_eq!((grid.size, block), ([8, 4, 2], Box3::new([4, 0, 0], [8, 4, 2])));
+        assert_eq!(fields[0].scalar_type, ScalarType::F64);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_the_reason() {
+        type Spoil = fn(&mut Declaration);
+        let wrong: [(&str, Spoil); 6] = [
+            ("rank 2 of 2", |it| it.rank = 2),
+            ("fields", |it| it.fields.clear()),
+            ("does not lie inside", |it| it.block[1][0] = 9),
+            ("empty", |it| it.grid.size[2] = 0),
+            ("range", |it| it.fields[0].range = Some([2.0, 1.0])),
+            ("end before", |it| it.steps = Some([3, 2])),
+        ];
+        for (expected, spoil) in wrong {
+            let mut declaration = declaration();
+            spoil(&mut declaration);
+            let said = declaration.check().unwrap_err();
+            assert!(said.contains(expected), "{said}");
+        }
+    }
+
+    #[test]
+    fn notes_of_later_builds_are_passed_over() {
+        let read: FromBackEnd = serde_json::from_str(r#"{"type":"sing","song":1}"#).unwrap();
+        assert_eq!(read, FromBackEnd::Unknown);
+    }
+}

@@ -1,0 +1,22 @@
+//! Flows of fields between machines: ranks of a simulation publish the boxes they own, a back end receives the boxes of its PEs.
+//!
+//! The back end asks for steps by number, so that all ranks send the same ones though none waits for another; what nobody asks for is not sent.
+//! What is the same on both sides is computed on both: the boxes of the PEs, and the pieces, which are what a rank's block and a PE's box share.
+//! A piece is one object of the transport, and goes row by row from the block that was published into the buffer of the PE.
+
+mod assembly;
+mod messages;
+mod piece;
+mod publisher;
+mod received;
+mod serve;
+mod source;
+mod subscriber;
+
+pub use messages::FlowError;
+pub use publisher::{Published, Publisher, PublisherOptions, PublisherStatistics};
+pub use serve::serve;
+pub use source::{FlowOptions, FlowSource};
+
+/// The transport's flow that pieces travel in.
+const PIECES: &str = "pieces";

@@ -1,0 +1,62 @@
+//! A step that has been received: one buffer per field and PE.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use visapult_ripp_net::{MemorySink, Sink};
+use visapult_volume::{Box3, StepIndex};
+
+use super::piece::Rows;
+
+/// The values of a PE's box with its ghost layer.
+#[derive(Clone, Debug)]
+pub(super) struct PeBuffer {
+    pub(super) stored: Box3,
+    pub(super) memory: Arc<MemorySink>,
+}
+
+/// A step that has been received.
+#[derive(Debug)]
+pub(super) struct ReceivedStep {
+    pub(super) step: StepIndex,
+    pub(super) time: Option<f64>,
+    pub(super) fields: BTreeMap<usize, Vec<PeBuffer>>,
+    /// Share of its values that are of this step; the others are of the last.
+    pub(super) fresh: f64,
+}
+
+impl ReceivedStep {
+    pub(super) fn has(&self, field: usize) -> bool {
+        self.fields.contains_key(&field)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.fields.values().flatten().map(|buffer| buffer.memory.length()).sum()
+    }
+
+    /// Reads a box of a field that the step [has](Self::has): a PE's own as it is, others put together.
+    pub(super) fn read(&self, field: usize, bounds: &Box3, out: &mut [f32]) -> io::Result<()> {
+        let buffers = self.fields.get(&field).ok_or(io::ErrorKind::NotFound)?;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(out);
+        if let Some(own) = buffers.iter().find(|buffer| buffer.stored == *bounds) {
+            return own.memory.read_at(0, bytes);
+        }
+        for buffer in buffers {
+            let Some(part) = buffer.stored.intersection(bounds) else { continue };
+            copy_part(&part, buffer, bounds, bytes)?;
+        }
+        Ok(())
+    }
+}
+
+fn copy_part(part: &Box3, from: &PeBuffer, bounds: &Box3, into: &mut [u8]) -> io::Result<()> {
+    let (source, target) = (Rows::new(part, &from.stored), Rows::new(part, bounds));
+    let mut piece = vec![0; source.bytes()];
+    source.each(0, piece.len(), |at, range| from.memory.read_at(at as u64, &mut piece[range]))?;
+    target.each(0, piece.len(), |at, range| {
+        let length = range.len();
+        into[at..at + length].copy_from_slice(&piece[range]);
+        Ok(())
+    })
+}

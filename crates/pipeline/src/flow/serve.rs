@@ -1,0 +1,94 @@
+//! Publishes any source: a file step by step as it is asked for, a running simulation as it goes on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use visapult_volume::StepIndex;
+use visapult_volume_io::{ReadRequest, Source, SourceError};
+
+use super::messages::FlowError;
+use super::publisher::{Publisher, PublisherOptions};
+use crate::error::PipelineError;
+
+const POLL: Duration = Duration::from_millis(100);
+
+/// What is declared of a source that one process publishes whole.
+pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Options) -> PublisherOptions {
+    let info = source.info();
+    let grid = info.grid().clone();
+    PublisherOptions {
+        name: info.name.clone(),
+        format: info.format.clone(),
+        rank: 0,
+        ranks: 1,
+        block: grid.bounds(),
+        grid,
+        fields: info.fields.clone(),
+        live: info.live,
+        steps: (!info.live).then(|| source.steps()),
+        times: info.times.clone(),
+        time_unit: info.time_unit.clone(),
+        session,
+    }
+}
+
+/// Publishes `source` until `stop` is set: `start` makes the publisher.
+///
+/// # Errors
+/// If it cannot be published. A step that cannot be read is told to who watches, and does not end it.
+pub fn serve(
+    source: &dyn Source,
+    session: visapult_ripp_net::Options,
+    stop: &AtomicBool,
+    start: impl FnOnce(PublisherOptions) -> Result<Publisher, FlowError>,
+) -> Result<(), PipelineError> {
+    let mut publisher = start(options_of(source, session)).map_err(PipelineError::flow)?;
+    let mut last = None;
+    while !stop.load(Ordering::Relaxed) {
+        let step = if source.info().live { next_live(source, last) } else { None };
+        let wanted = match step {
+            Some(step) => Some((step, (0..source.info().fields.len()).collect())),
+            None if source.info().live => None,
+            None => publisher.next_wanted(POLL).map(|wanted| (wanted.step, wanted.fields)),
+        };
+        let Some((step, fields)) = wanted else { continue };
+        last = Some(step);
+        if source.info().live && publisher.statistics().attached == 0 {
+            continue;
+        }
+        if let Err(cause) = publish_step(source, &mut publisher, step, &fields) {
+            tracing::warn!("step {step} is not published: {cause}");
+            publisher.refuse(step, &cause.to_string());
+        }
+    }
+    Ok(())
+}
+
+fn next_live(source: &dyn Source, last: Option<StepIndex>) -> Option<StepIndex> {
+    let newest = match last {
+        Some(last) => source.wait_beyond(last, POLL),
+        None => source.steps().last,
+    };
+    (Some(newest) != last).then_some(newest)
+}
+
+fn publish_step(
+    source: &dyn Source,
+    publisher: &mut Publisher,
+    step: StepIndex,
+    fields: &[usize],
+) -> Result<(), PipelineError> {
+    let time = source.time_of(step).unwrap_or(f64::NAN);
+    publisher.begin_at(step, time).map_err(PipelineError::flow)?;
+    let bounds = source.info().grid().bounds();
+    let mut problem = None;
+    for &field in fields {
+        let request = ReadRequest { field, step, level: 0, bounds };
+        let outcome: Result<(), SourceError> =
+            publisher.put(field, |values| source.read(&request, values)).map_err(PipelineError::flow)?;
+        problem = problem.or(outcome.err());
+    }
+    // What could be read is published all the same.
+    publisher.end().map_err(PipelineError::flow)?;
+    problem.map_or(Ok(()), |cause| Err(PipelineError::source(cause)))
+}

@@ -1,0 +1,199 @@
+//! A back end that is attached to a publisher: what it wants, and what is under way to it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session};
+use visapult_volume::{Block, Box3, StepIndex};
+
+use super::PIECES;
+use super::messages::{FromBackEnd, FromPublisher, MOST_PES, PieceName, Want, note};
+use super::piece::PieceSource;
+use super::publisher::{Published, Shared, Wanted};
+use crate::step_store::{fitting_boxes, lock};
+
+/// Steps that a back end may want ahead; what it wants beyond is forgotten.
+const MOST_WANTS: usize = 32;
+/// Steps under way to one back end at most.
+const MOST_UNDER_WAY: usize = 8;
+/// The newest step is told this often at most.
+const TELL_EVERY: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
+
+/// A back end that is attached.
+pub(super) struct Subscriber {
+    session: Session,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Boxes of its PEs with their ghost layers, and the flow that pieces travel in, once it has said how it is split.
+    subscribed: Option<(Vec<Box3>, Flow)>,
+    wants: VecDeque<Want>,
+    /// Steps below were sent or missed.
+    sent_below: StepIndex,
+    under_way: VecDeque<Vec<Outgoing>>,
+    told: Option<(StepIndex, Instant)>,
+}
+
+impl Subscriber {
+    /// Attaches whoever is at the other end of `session`, on a thread of its own.
+    pub(super) fn attach(shared: &Arc<Shared>, session: Session) {
+        let attached = Arc::clone(shared);
+        let work = move || Self::attach_here(&attached, session);
+        if let Err(cause) = thread::Builder::new().name("flow-subscriber".to_owned()).spawn(work) {
+            tracing::warn!("a back end cannot be attached: no thread can be had: {cause}");
+        }
+    }
+
+    /// Attaches whoever is at the other end of `session` until it leaves.
+    pub(super) fn attach_here(shared: &Arc<Shared>, session: Session) {
+        let subscriber = Arc::new(Self { session, state: Mutex::default() });
+        lock(&shared.subscribers).push(Arc::clone(&subscriber));
+        if let Err(why) = subscriber.run(shared) {
+            subscriber.session.end_because(&why);
+        }
+        lock(&shared.subscribers).retain(|other| !Arc::ptr_eq(other, &subscriber));
+    }
+
+    pub(super) fn end(&self) {
+        self.session.end_because("the publisher has ended");
+    }
+
+    fn run(&self, shared: &Arc<Shared>) -> Result<(), String> {
+        self.tell(&FromPublisher::Declare(Box::new(shared.declaration())))?;
+        while !shared.is_over() {
+            let arrival = match self.session.next_arrival(POLL) {
+                Ok(Some(arrival)) => arrival,
+                Ok(None) => continue,
+                Err(_) => return Ok(()),
+            };
+            let Arrival::Note(said) = arrival else {
+                return Err("a back end has nothing to send to a publisher".to_owned());
+            };
+            let said: FromBackEnd =
+                serde_json::from_str(&said.text).map_err(|cause| format!("not understood: {cause}"))?;
+            match said {
+                FromBackEnd::Subscribe { pes, mode } => self.subscribe(shared, pes, mode)?,
+                FromBackEnd::Want(want) => self.want(shared, want),
+                FromBackEnd::Unknown => {}
+            }
+            self.serve(shared);
+        }
+        Ok(())
+    }
+
+    fn subscribe(&self, shared: &Shared, pes: usize, mode: Mode) -> Result<(), String> {
+        if pes == 0 || pes > MOST_PES {
+            return Err(format!("{pes} PEs: 1 to {MOST_PES} are possible"));
+        }
+        let grid = &shared.options.grid;
+        let owned = fitting_boxes(grid.size, pes);
+        let stored = owned.iter().map(|owned| Block::stored_for(owned, &grid.bounds())).collect();
+        let flow = self.session.open_flow(PIECES, mode, 1).map_err(|cause| cause.to_string())?;
+        lock(&self.state).subscribed = Some((stored, flow));
+        Ok(())
+    }
+
+    fn want(&self, shared: &Shared, want: Want) {
+        let mut state = lock(&self.state);
+        let fields = shared.options.fields.len();
+        if state.wants.len() < MOST_WANTS
+            && want.fields.len() <= fields
+            && want.fields.iter().all(|&field| field < fields)
+        {
+            state.wants.push_back(want);
+        }
+    }
+
+    /// What it wants that is not the latest step.
+    pub(super) fn wants_other(&self, latest: Option<&Published>) -> Option<Wanted> {
+        let state = lock(&self.state);
+        let other = |want: &&Want| {
+            latest.is_none_or(|latest| {
+                latest.step != want.step || want.fields.iter().any(|&field| latest.fields[field].is_none())
+            })
+        };
+        state.subscribed.as_ref()?;
+        state.wants.iter().find(other).map(|want| Wanted { step: want.step, fields: want.fields.clone() })
+    }
+
+    /// Says that a step will not come.
+    pub(super) fn refuse(&self, step: StepIndex, why: &str) {
+        let mut state = lock(&self.state);
+        let before = state.wants.len();
+        state.wants.retain(|want| want.step != step);
+        if state.wants.len() < before {
+            let _ = self.tell(&FromPublisher::Gone { step, newest: step, why: Some(why.chars().take(1000).collect()) });
+        }
+    }
+
+    /// Says which step is the newest, not too often.
+    pub(super) fn tell_newest(&self, shared: &Shared) {
+        let Some(newest) = lock(&shared.latest).as_ref().map(|latest| latest.step) else { return };
+        let mut state = lock(&self.state);
+        if state.told.is_none_or(|(told, at)| told != newest && at.elapsed() >= TELL_EVERY) {
+            state.told = Some((newest, Instant::now()));
+            // A session that has ended is noticed by its thread.
+            let _ = self.tell(&FromPublisher::Have { newest });
+        }
+    }
+
+    /// Sends the latest step if it is wanted, and says what will not come.
+    pub(super) fn serve(&self, shared: &Shared) {
+        let Some(latest) = lock(&shared.latest).clone() else { return };
+        let mut state = lock(&self.state);
+        while state.under_way.front().is_some_and(|first| first.iter().all(Outgoing::is_over)) {
+            state.under_way.pop_front();
+        }
+        let Some((stored, flow)) = state.subscribed.clone() else { return };
+        let mut wants = std::mem::take(&mut state.wants);
+        let mut sent = false;
+        wants.retain(|want| {
+            let fits = if want.or_newer {
+                latest.step >= want.step.max(state.sent_below)
+            } else {
+                latest.step == want.step && want.fields.iter().all(|&field| latest.fields[field].is_some())
+            };
+            if fits && !sent && state.under_way.len() < MOST_UNDER_WAY {
+                sent = true;
+                state.sent_below = latest.step + 1;
+                let pieces = send(&shared.options.block, &stored, &flow, &latest, &want.fields);
+                state.under_way.push_back(pieces);
+                shared.sent.fetch_add(1, Ordering::Relaxed);
+                return false;
+            }
+            let gone = shared.options.live && !want.or_newer && want.step <= latest.step;
+            if gone {
+                shared.missed.fetch_add(1, Ordering::Relaxed);
+                let _ = self.tell(&FromPublisher::Gone { step: want.step, newest: latest.step, why: None });
+            }
+            !gone
+        });
+        state.wants = wants;
+    }
+
+    fn tell(&self, message: &FromPublisher) -> Result<(), String> {
+        self.session.note(&note(message)).map_err(|cause| cause.to_string())
+    }
+}
+
+/// Offers the pieces of a step.
+fn send(block: &Box3, stored: &[Box3], flow: &Flow, step: &Published, fields: &[usize]) -> Vec<Outgoing> {
+    let mut under_way = Vec::new();
+    for &field in fields {
+        let Some(values) = &step.fields[field] else { continue };
+        for (pe, stored) in stored.iter().enumerate() {
+            let Some(piece) = block.intersection(stored) else { continue };
+            let name = PieceName { field, step: step.step, pe, time: Some(step.time).filter(|time| time.is_finite()) };
+            let source = Arc::new(PieceSource::new(&piece, block, Arc::clone(values)));
+            // A session that has ended is noticed by its thread.
+            under_way.extend(flow.send(&note(&name), source));
+        }
+    }
+    under_way
+}

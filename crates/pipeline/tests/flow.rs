@@ -1,0 +1,213 @@
+//! Flows over loopback: several ranks publish, a back end puts their blocks together over another number of PEs, bit for bit.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use visapult_pipeline::flow::{FlowOptions, FlowSource, Publisher, PublisherOptions};
+use visapult_ripp_net::{Mode, Options};
+use visapult_volume::{Box3, FieldInfo, Grid, ScalarType, StepIndex};
+use visapult_volume_io::{ReadRequest, Source};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const SIZE: [usize; 3] = [40, 24, 33];
+
+/// What a sample of a step is: no two alike within 2^24.
+fn value(step: StepIndex, field: usize, [x, y, z]: [usize; 3]) -> f32 {
+    ((x + SIZE[0] * (y + SIZE[1] * z)) as u64 * 7 + step * 1_001 + field as u64 * 13) as f32
+}
+
+fn values(step: StepIndex, field: usize, bounds: &Box3) -> Vec<f32> {
+    let [nx, ny, _] = bounds.size();
+    let place = |i: usize| [bounds.lo[0] + i % nx, bounds.lo[1] + i / nx % ny, bounds.lo[2] + i / (nx * ny)];
+    (0..bounds.volume()).map(|i| value(step, field, place(i))).collect()
+}
+
+fn field(name: &str) -> FieldInfo {
+    FieldInfo { name: name.to_owned(), unit: String::new(), scalar_type: ScalarType::F32, declared_range: None }
+}
+
+fn declared(rank: usize, blocks: &[Box3]) -> PublisherOptions {
+    PublisherOptions {
+        name: "test".to_owned(),
+        format: "a test".to_owned(),
+        rank: rank as u32,
+        ranks: blocks.len() as u32,
+        grid: Grid::of_size(SIZE),
+        fields: vec![field("a"), field("b")],
+        block: blocks[rank],
+        live: true,
+        steps: None,
+        times: Vec::new(),
+        time_unit: "s".to_owned(),
+        session: Options::default(),
+    }
+}
+
+fn listen(options: PublisherOptions) -> Publisher {
+    Publisher::listen("127.0.0.1:0".parse().unwrap(), "127.0.0.1", None, options).unwrap()
+}
+
+/// Slabs of uneven thickness along an axis.
+fn slabs(count: usize, axis: usize) -> Vec<Box3> {
+    let cut = |i: usize| (i * i + i) * SIZE[axis] / (count * count + count);
+    let slab = |i: usize| {
+        let mut slab = Box3::of_size(SIZE);
+        (slab.lo[axis], slab.hi[axis]) = (cut(i), cut(i + 1));
+        slab
+    };
+    (0..count).map(slab).collect()
+}
+
+fn put(publisher: &mut Publisher, step: StepIndex, block: &Box3) {
+    publisher.begin_at(step, step as f64 * 0.5).unwrap();
+    for field in 0..2 {
+        let write = |out: &mut [f32]| -> Result<(), ()> {
+            out.copy_from_slice(&values(step, field, block));
+            Ok(())
+        };
+        publisher.put(field, write).unwrap().unwrap();
+    }
+    publisher.end().unwrap();
+}
+
+/// Ranks that publish until they are told to stop, each at a pace of its own.
+struct Ranks {
+    urls: String,
+    stop: std::sync::Arc<AtomicBool>,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+impl Ranks {
+    fn start(blocks: &[Box3]) -> Self {
+        let stop = std::sync::Arc::new(AtomicBool::new(false));
+        let mut urls = Vec::new();
+        let mut threads = Vec::new();
+        for (rank, &block) in blocks.iter().enumerate() {
+            let mut publisher = listen(declared(rank, blocks));
+            urls.push(publisher.url().unwrap().to_string());
+            let stop = std::sync::Arc::clone(&stop);
+            threads.push(thread::spawn(move || {
+                let mut step = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    put(&mut publisher, step, &block);
+                    step += 1;
+                    thread::park_timeout(Duration::from_millis(4 + rank as u64));
+                }
+            }));
+        }
+        Self { urls: urls.join(" "), stop, threads }
+    }
+}
+
+impl Drop for Ranks {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| thread.join().unwrap());
+    }
+}
+
+fn assert_right(source: &FlowSource, step: StepIndex, field: usize, bounds: Box3) {
+    let mut out = vec![0.0; bounds.volume()];
+    source.read(&ReadRequest { field, step, level: 0, bounds }, &mut out).unwrap();
+    assert!(out == values(step, field, &bounds), "wrong values in step {step}, field {field}, box {bounds}");
+}
+
+/// Steps come from ranks that wait for nobody, and every one that is complete is right.
+fn assert_flows(blocks: &[Box3], pes: usize, steps: usize) {
+    let ranks = Ranks::start(blocks);
+    let source = FlowSource::dial(&ranks.urls, FlowOptions { pes, ..FlowOptions::default() }).unwrap();
+    assert_eq!((source.info().name.as_str(), source.info().fields.len()), ("test", 2));
+    let mut last = source.steps().last;
+    for _ in 0..steps {
+        let began = Instant::now();
+        let next = source.wait_beyond(last, PATIENCE);
+        assert!(next > last, "no step after {last} came within {:?}", began.elapsed());
+        last = next;
+        assert_eq!(source.time_of(last), Some(last as f64 * 0.5));
+        assert_eq!(source.fresh(last), Some(1.0));
+        assert_right(&source, last, 0, Box3::of_size(SIZE));
+        assert_right(&source, last, 0, Box3::new([3, 5, 7], [29, 6, 31]));
+    }
+}
+
+#[test]
+fn one_rank_to_one_pe() {
+    assert_flows(&[Box3::of_size(SIZE)], 1, 5);
+}
+
+#[test]
+fn four_ranks_to_three_pes() {
+    assert_flows(&slabs(4, 0), 3, 5);
+}
+
+#[test]
+fn two_ranks_to_seven_pes() {
+    assert_flows(&slabs(2, 2), 7, 5);
+}
+
+#[test]
+fn a_field_that_is_looked_at_later_comes_from_then_on() {
+    let ranks = Ranks::start(&slabs(2, 1));
+    let source = FlowSource::dial(&ranks.urls, FlowOptions { pes: 2, ..FlowOptions::default() }).unwrap();
+    let whole = Box3::of_size(SIZE);
+    let mut out = vec![0.0; whole.volume()];
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let step = source.wait_beyond(source.steps().last, PATIENCE);
+        if source.read(&ReadRequest { field: 1, step, level: 0, bounds: whole }, &mut out).is_ok() {
+            assert!(out == values(step, 1, &whole));
+            break;
+        }
+        assert!(Instant::now() < deadline, "field 1 never came");
+    }
+}
+
+#[test]
+fn a_rank_that_dies_leaves_its_last_values_and_the_others_go_on() {
+    let blocks = slabs(2, 0);
+    let mut publishers: Vec<Publisher> = (0..2).map(|rank| listen(declared(rank, &blocks))).collect();
+    let urls: Vec<String> = publishers.iter().map(|publisher| publisher.url().unwrap().to_string()).collect();
+    for (publisher, block) in publishers.iter_mut().zip(&blocks) {
+        put(publisher, 0, block);
+    }
+    let options = FlowOptions { pes: 2, mode: Mode::Lossy, ..FlowOptions::default() };
+    let source = FlowSource::dial(&urls.join(" "), options).unwrap();
+    assert_right(&source, 0, 0, Box3::of_size(SIZE));
+    drop(publishers.pop());
+    let mut step = 0;
+    let deadline = Instant::now() + PATIENCE;
+    while source.steps().last == 0 {
+        assert!(Instant::now() < deadline, "nothing came of the rank that lives");
+        step += 1;
+        put(&mut publishers[0], step, &blocks[0]);
+        source.wait_beyond(0, Duration::from_millis(20));
+    }
+    let newest = source.steps().last;
+    assert!(source.fresh(newest).unwrap() < 1.0);
+    assert_right(&source, newest, 0, blocks[0]);
+    let mut kept = vec![0.0; blocks[1].volume()];
+    source.read(&ReadRequest { field: 0, step: newest, level: 0, bounds: blocks[1] }, &mut kept).unwrap();
+    assert!(kept == values(0, 0, &blocks[1]));
+}
+
+#[test]
+fn ranks_that_do_not_tile_the_grid_are_refused() {
+    let overlapping = [Box3::of_size(SIZE), Box3::of_size(SIZE)];
+    let publishers: Vec<Publisher> = (0..2).map(|rank| listen(declared(rank, &overlapping))).collect();
+    let urls: Vec<String> = publishers.iter().map(|publisher| publisher.url().unwrap().to_string()).collect();
+    let refused = FlowSource::dial(&urls.join(" "), FlowOptions::default()).err().unwrap().to_string();
+    assert!(refused.contains("overlaps"), "{refused}");
+}
+
+#[test]
+fn calls_out_of_turn_are_refused() {
+    let mut publisher = listen(declared(0, &[Box3::of_size(SIZE)]));
+    assert!(publisher.end().is_err());
+    assert!(publisher.put(0, |_| Ok::<(), ()>(())).is_err());
+    publisher.begin(0.0).unwrap();
+    assert!(publisher.begin(1.0).is_err());
+    assert!(publisher.put(2, |_| Ok::<(), ()>(())).is_err());
+}
