@@ -1,5 +1,6 @@
 //! The command line, and how people write sizes, times and levels on it.
 
+mod backend;
 mod perf;
 mod serve;
 mod trace;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use backend::BackendOptions;
 pub(crate) use perf::{PerfOptions, PerfSendOptions, PerfServeOptions, PerfSide};
 pub(crate) use serve::ServeOptions;
 pub(crate) use trace::{TraceCommand, TraceMergeOptions, TraceOptions, TracePlotOptions};
@@ -36,6 +38,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Show a source in the browser.
     View(ViewOptions),
+    /// Wait for a simulation that dials, and show it in the browser: prints the URL that its ranks need.
+    Backend(Box<BackendOptions>),
     /// Publish a source, to be shown elsewhere: prints the URL that `view` needs there.
     Serve(Box<ServeOptions>),
     /// Render one image to a PNG file.

@@ -1,9 +1,11 @@
 //! What each subcommand does: fill the configuration, run the pipeline, report.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::available_parallelism;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use visapult_pipeline::{
@@ -20,25 +22,42 @@ const MOST_TF_BYTES: u64 = 1 << 20;
 
 pub(crate) fn view(options: &ViewOptions) -> Result<()> {
     let back_end = open_for_view(options)?;
-    let config = PortalConfig { address: options.bind, port: options.port, token: user_token()? };
-    let portal = Portal::bind(config)?;
-    back_end.prepare_first_view();
-    let url = portal.url();
-    println!("{url}");
-    if !options.no_open && has_display() {
-        open_browser(&url);
-    }
-    Ok(portal.serve(back_end, options.limit)?)
+    let page = Page { bind: options.bind, port: options.port, limit: options.limit, open: !options.no_open };
+    serve_page(back_end, &page)
 }
 
 /// Opens the source over as many PEs as asked for, or as fit.
-fn open_for_view(options: &ViewOptions) -> Result<std::sync::Arc<BackEnd>> {
+fn open_for_view(options: &ViewOptions) -> Result<Arc<BackEnd>> {
     let config = |pes| BackEndConfig { source: options.source.clone(), pes, threads: options.split.threads };
     if let Some(pes) = options.split.pes {
         return Ok(BackEnd::open(&config(usize::from(pes)))?);
     }
-    let cores = available_parallelism().map_or(1, usize::from);
-    Ok(BackEnd::open_fitting(&config(cores.min(MOST_DEFAULT_PES)))?)
+    Ok(BackEnd::open_fitting(&config(default_pes()))?)
+}
+
+/// PEs where none are asked for.
+pub(crate) fn default_pes() -> usize {
+    available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_PES)
+}
+
+/// Where a page is served, and for how long.
+pub(crate) struct Page {
+    pub(crate) bind: IpAddr,
+    pub(crate) port: Option<u16>,
+    pub(crate) limit: Option<Duration>,
+    pub(crate) open: bool,
+}
+
+/// Prints the page's URL and serves it until it is stopped.
+pub(crate) fn serve_page(back_end: Arc<BackEnd>, page: &Page) -> Result<()> {
+    let portal = Portal::bind(PortalConfig { address: page.bind, port: page.port, token: user_token()? })?;
+    back_end.prepare_first_view();
+    let url = portal.url();
+    println!("{url}");
+    if page.open && has_display() {
+        open_browser(&url);
+    }
+    Ok(portal.serve(back_end, page.limit)?)
 }
 
 fn user_token() -> Result<Token> {

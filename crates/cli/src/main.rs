@@ -1,6 +1,7 @@
 //! `visapult`: arguments -> configuration -> pipeline.
 
 mod arguments;
+mod backend;
 mod commands;
 mod perf;
 mod serve;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Command::View(options) => commands::view(&options).map(|()| ExitCode::SUCCESS),
         Command::Render(options) => commands::render(&options).map(|()| ExitCode::SUCCESS),
         Command::Info(options) => commands::info(&options).map(|()| ExitCode::SUCCESS),
+        Command::Backend(options) => backend::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Serve(options) => serve::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Trace(options) => trace::run(&options.what).map(|()| ExitCode::SUCCESS),
         Command::Perf(options) => perf::run(&options.side),

@@ -48,6 +48,14 @@ impl BackEnd {
         Self::start(StepStore::fitting(open_source(config)?, config.pes)?, config)
     }
 
+    /// Shows a source that is open already, over at most so many PEs as asked for.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if its grid cannot be used, or the threads cannot be had.
+    pub fn over(source: Box<dyn Source>, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
+        Self::start(StepStore::fitting(source, config.pes)?, config)
+    }
+
     fn start(store: StepStore, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
         let groups = store.decomposition().boxes().len().min(MOST_GROUPS);
         let pool = ThreadPoolBuilder::new()

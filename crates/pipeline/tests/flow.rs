@@ -211,3 +211,37 @@ fn calls_out_of_turn_are_refused() {
     assert!(publisher.begin(1.0).is_err());
     assert!(publisher.put(2, |_| Ok::<(), ()>(())).is_err());
 }
+
+#[test]
+fn ranks_may_dial_and_come_back() {
+    let blocks = slabs(3, 2);
+    let at = "127.0.0.1:0".parse().unwrap();
+    let mut door = FlowSource::listen(at, "127.0.0.1", None, FlowOptions { pes: 2, ..FlowOptions::default() }).unwrap();
+    let url = door.url().clone();
+    let stop = std::sync::Arc::new(AtomicBool::new(false));
+    let run = |rank: usize, block: Box3, options: PublisherOptions| {
+        let (url, stop) = (url.clone(), std::sync::Arc::clone(&stop));
+        thread::spawn(move || {
+            let mut publisher = Publisher::dial(&url, options).unwrap();
+            let mut step = 0;
+            while !stop.load(Ordering::Relaxed) {
+                put(&mut publisher, step, &block);
+                step += 1;
+                thread::park_timeout(Duration::from_millis(3 + rank as u64));
+            }
+        })
+    };
+    let ranks: Vec<_> = (0..3).map(|rank| run(rank, blocks[rank], declared(rank, &blocks))).collect();
+    let source = loop {
+        match door.wait(PATIENCE).unwrap() {
+            Ok(source) => break source,
+            Err(waiting) => door = waiting,
+        }
+    };
+    for _ in 0..3 {
+        let step = source.wait_beyond(source.steps().last, PATIENCE);
+        assert_right(&source, step, 0, Box3::of_size(SIZE));
+    }
+    stop.store(true, Ordering::Relaxed);
+    ranks.into_iter().for_each(|rank| rank.join().unwrap());
+}

@@ -158,7 +158,7 @@ fn parse_deadline(text: &str) -> Result<Mode, String> {
     if fits { Ok(Mode::Deadline(time)) } else { Err("a deadline is 1ms to 1day".to_owned()) }
 }
 
-fn parse_mode(text: &str) -> Result<Mode, String> {
+pub(super) fn parse_mode(text: &str) -> Result<Mode, String> {
     match text.split_once('=') {
         None if text == "reliable" => Ok(Mode::Reliable),
         None if text == "lossy" => Ok(Mode::Lossy),

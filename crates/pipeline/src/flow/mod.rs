@@ -9,14 +9,16 @@ mod messages;
 mod piece;
 mod publisher;
 mod received;
+mod receiver;
 mod serve;
 mod source;
+mod state;
 mod subscriber;
 
 pub use messages::FlowError;
-pub use publisher::{Published, Publisher, PublisherOptions, PublisherStatistics};
+pub use publisher::{Publisher, PublisherOptions, PublisherStatistics, Wanted};
 pub use serve::serve;
-pub use source::{FlowOptions, FlowSource};
+pub use source::{FlowDoor, FlowOptions, FlowSource};
 
 /// The transport's flow that pieces travel in.
 const PIECES: &str = "pieces";

@@ -52,7 +52,7 @@ pub struct PublisherOptions {
 
 /// A step that has been put.
 #[derive(Debug)]
-pub struct Published {
+pub(super) struct Published {
     pub(super) step: StepIndex,
     pub(super) time: f64,
     /// By field; none where it was not put.
@@ -359,6 +359,6 @@ pub(super) fn trust_of(url: &RippUrl) -> Result<Trust, FlowError> {
 }
 
 /// A name as it may stand in a URL.
-fn url_name(name: &str) -> String {
+pub(super) fn url_name(name: &str) -> String {
     name.chars().map(|sign| if sign.is_ascii_alphanumeric() || "-_.".contains(sign) { sign } else { '-' }).collect()
 }

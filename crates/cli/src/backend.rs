@@ -1,0 +1,45 @@
+//! `visapult backend`: waits for a simulation, receives what it publishes, and shows it.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use visapult_pipeline::flow::{FlowOptions, FlowSource};
+use visapult_pipeline::{BackEnd, BackEndConfig};
+use visapult_ripp_net::{Identity, Options, user_folder};
+
+use crate::arguments::BackendOptions;
+use crate::commands::{Page, default_pes, serve_page};
+use crate::serve::own_host;
+
+const LOOK: Duration = Duration::from_millis(200);
+
+pub(crate) fn run(options: &BackendOptions) -> Result<()> {
+    let pes = options.split.pes.map_or_else(default_pes, usize::from);
+    let session = Options { most_receive_bps: options.most_rate.unwrap_or(0), ..Options::default() };
+    let flow = FlowOptions { pes, mode: options.mode, session, ..FlowOptions::default() };
+    let began = Instant::now();
+    let source = wait_for_simulation(options, flow, began)?;
+    let config = BackEndConfig { source: String::new(), pes, threads: options.split.threads };
+    let back_end = BackEnd::over(Box::new(source), &config)?;
+    let limit = options.limit.map(|limit| limit.saturating_sub(began.elapsed()));
+    serve_page(back_end, &Page { bind: options.bind, port: options.port, limit, open: !options.no_open })
+}
+
+fn wait_for_simulation(options: &BackendOptions, flow: FlowOptions, began: Instant) -> Result<FlowSource> {
+    let identity = Identity::load_or_create(&user_folder()?)?;
+    let host = options.host.clone().unwrap_or_else(|| own_host(options.listen));
+    let mut door = FlowSource::listen(options.listen, &host, Some(identity), flow)?;
+    println!("{}", door.url());
+    std::io::stdout().flush()?;
+    eprintln!("visapult: waiting for a simulation; give it the URL above, for instance as VISAPULT_URL");
+    loop {
+        match door.wait(LOOK)? {
+            Ok(source) => return Ok(source),
+            Err(waiting) => door = waiting,
+        }
+        if options.limit.is_some_and(|limit| began.elapsed() > limit) {
+            bail!("no simulation has come within the time that was set");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The sessions of a flow that is received: one thread each, which takes what comes and asks for more.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use visapult_ripp_net::{Arrival, Incoming, Offer, Session};
+use visapult_volume::StepIndex;
+use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
+
+use super::PIECES;
+use super::messages::{FlowError, FromBackEnd, FromPublisher, PieceName, note};
+use super::received::ReceivedStep;
+use super::source::FlowOptions;
+use super::state::{State, join};
+use crate::step_store::lock;
+
+const FIRST_STEP_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a step is waited for of which nothing more comes.
+const STEP_PATIENCE: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(50);
+/// While pieces are under way.
+const QUICK_POLL: Duration = Duration::from_millis(2);
+
+/// What the threads of a flow share.
+pub(super) struct Receiver {
+    pub(super) options: FlowOptions,
+    pub(super) state: Mutex<State>,
+    pub(super) changed: Condvar,
+    over: AtomicBool,
+}
+
+impl Receiver {
+    pub(super) fn new(options: FlowOptions) -> Self {
+        Self { options, state: Mutex::new(State::new()), changed: Condvar::new(), over: AtomicBool::new(false) }
+    }
+
+    /// Everything ends.
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn pause(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while !self.is_over() && Instant::now() < until {
+            thread::sleep(POLL);
+        }
+    }
+
+    pub(super) fn note_trouble(&self, why: &str) {
+        self.lock().trouble = Some(why.to_owned());
+        self.changed.notify_all();
+    }
+
+    /// Receives what a rank sends until its session ends.
+    pub(super) fn receive(&self, session: &Arc<Session>) {
+        let subscribe = FromBackEnd::Subscribe { pes: self.options.pes, mode: self.options.mode };
+        let mut rank = None;
+        let outcome = session
+            .note(&note(&subscribe))
+            .map_err(|cause| cause.to_string())
+            .and_then(|()| self.receive_from(session, &mut rank));
+        let why = outcome.err().or_else(|| session.admitted().err().map(|cause| cause.to_string()));
+        if let Some(why) = &why {
+            session.end_because(why);
+        }
+        let mut state = self.lock();
+        state.trouble = Some(why.unwrap_or_else(|| "the publisher has left".to_owned()));
+        if let Some(rank) = rank {
+            if !self.is_over() {
+                tracing::warn!("rank {rank} is gone: {}", state.trouble.as_deref().unwrap_or_default());
+            }
+            state.links[rank].session = None;
+            state.open_wants = 0;
+            state.assemblies.values_mut().for_each(|assembly| assembly.give_up(rank));
+            state.keep_finished(self.options.history_bytes);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn receive_from(&self, session: &Arc<Session>, rank: &mut Option<usize>) -> Result<(), String> {
+        let mut under_way: Vec<(Incoming, PieceName)> = Vec::new();
+        while !self.is_over() {
+            let patience = if under_way.is_empty() { POLL } else { QUICK_POLL };
+            match session.next_arrival(patience) {
+                Ok(Some(Arrival::Note(said))) => {
+                    let said = serde_json::from_str(&said.text).map_err(|cause| format!("not understood: {cause}"))?;
+                    self.on_note(session, rank, said)?;
+                }
+                Ok(Some(Arrival::Offer(offer))) => {
+                    let rank = rank.ok_or("it offers pieces before it has said what it publishes")?;
+                    under_way.extend(self.on_offer(rank, offer));
+                }
+                Ok(None) => {}
+                Err(cause) => return Err(cause.to_string()),
+            }
+            if let Some(rank) = *rank
+                && under_way.iter().any(|(incoming, _)| incoming.is_over())
+            {
+                self.finish(rank, &mut under_way);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_note(
+        &self,
+        session: &Arc<Session>,
+        rank: &mut Option<usize>,
+        said: FromPublisher,
+    ) -> Result<(), String> {
+        let mut state = self.lock();
+        match (said, *rank) {
+            (FromPublisher::Declare(declaration), None) => {
+                *rank = Some(join(&mut state, self.options.pes, *declaration, session)?);
+            }
+            (FromPublisher::Declare(_), Some(_)) => return Err("it declares twice".to_owned()),
+            (FromPublisher::Have { newest }, Some(rank)) => {
+                state.links[rank].newest = state.links[rank].newest.max(Some(newest));
+            }
+            (FromPublisher::Gone { step, newest, why }, Some(rank)) => {
+                state.on_gone(rank, step, newest, why);
+                state.keep_finished(self.options.history_bytes);
+            }
+            (FromPublisher::Have { .. } | FromPublisher::Gone { .. }, None) => {
+                return Err("it speaks of steps before it has said what it publishes".to_owned());
+            }
+            (FromPublisher::Unknown, _) => {}
+        }
+        state.ask_ahead();
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    pub(super) fn on_offer(&self, rank: usize, offer: Offer) -> Option<(Incoming, PieceName)> {
+        let name = serde_json::from_str::<PieceName>(&offer.name).ok().filter(|_| offer.flow == PIECES);
+        let Some(name) = name else {
+            offer.refuse("this is no piece of a field");
+            return None;
+        };
+        let length = offer.length;
+        let mut state = self.lock();
+        let place = state
+            .assembly(name.step)
+            .ok_or_else(|| format!("step {} was not asked for", name.step))
+            .and_then(|assembly| assembly.place(rank, &name, length));
+        state.progressed = Some(Instant::now());
+        drop(state);
+        match place {
+            Ok(sink) => Some((offer.accept(sink), name)),
+            Err(why) => {
+                offer.refuse(&why);
+                None
+            }
+        }
+    }
+
+    /// Notes the pieces that are over.
+    pub(super) fn finish(&self, rank: usize, under_way: &mut Vec<(Incoming, PieceName)>) {
+        let mut state = self.lock();
+        let (over, rest) = std::mem::take(under_way).into_iter().partition(|(incoming, _)| incoming.is_over());
+        *under_way = rest;
+        let over: Vec<(Incoming, PieceName)> = over;
+        for (incoming, name) in over {
+            if let Some(assembly) = state.assemblies.get_mut(&name.step) {
+                assembly.finish(rank, &name, incoming.wait());
+            }
+        }
+        state.progressed = Some(Instant::now());
+        state.keep_finished(self.options.history_bytes);
+        state.ask_ahead();
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Waits until all ranks have declared what they publish, or one cannot.
+    pub(super) fn wait_for_ranks(&self, limit: Duration) -> Result<(), FlowError> {
+        let pending = |state: &mut State| !state.all_there() && state.trouble.is_none();
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, pending);
+        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if state.all_there() {
+            return Ok(());
+        }
+        Err(FlowError::Nobody(state.trouble.clone().unwrap_or_else(|| {
+            let there = state.links.iter().filter(|link| link.session.is_some()).count();
+            let ranks = state.links.len();
+            format!("after {} s {there} of {ranks} ranks have said what they publish", limit.as_secs())
+        })))
+    }
+
+    /// Whether all ranks have declared, within `limit`.
+    pub(super) fn all_there_within(&self, limit: Duration) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, |state| !state.all_there());
+        waited.unwrap_or_else(PoisonError::into_inner).0.all_there()
+    }
+
+    /// What is received, once all ranks have declared it.
+    pub(super) fn info(&self) -> Result<SourceInfo, FlowError> {
+        let state = self.lock();
+        let declared = state.declared.as_ref().ok_or_else(|| FlowError::Nobody("the publisher has left".to_owned()))?;
+        Ok(SourceInfo {
+            name: declared.first.name.clone(),
+            format: format!("{}, received", declared.first.format),
+            levels: vec![declared.grid.clone()],
+            fields: declared.fields.clone(),
+            times: declared.first.times.clone(),
+            time_unit: declared.first.time_unit.clone(),
+            live: declared.live,
+        })
+    }
+
+    /// A step that is kept.
+    pub(super) fn kept(&self, step: StepIndex) -> Option<Arc<ReceivedStep>> {
+        self.lock().kept.iter().find(|kept| kept.step == step).cloned()
+    }
+
+    /// Whoever looks wants to see something; but not to wait for a simulation whose steps take minutes.
+    pub(super) fn wait_for_first_step(&self) {
+        let pending = |state: &mut State| state.is_live() && state.kept.is_empty() && state.all_there();
+        drop(self.changed.wait_timeout_while(self.lock(), FIRST_STEP_PATIENCE, pending));
+    }
+
+    /// A step, waited for if it is to come.
+    pub(super) fn step(&self, request: &ReadRequest, name: &str) -> Result<Arc<ReceivedStep>, SourceError> {
+        let (field, step) = (request.field, request.step);
+        let mut state = self.lock();
+        let began = Instant::now();
+        loop {
+            if let Some(kept) = state.kept.iter().find(|kept| kept.step == step && kept.has(field)) {
+                return Ok(Arc::clone(kept));
+            }
+            let refuse = |problem: String| Err(SourceError::Request { name: name.to_owned(), problem });
+            if let Some(why) = state.refused.get(&step) {
+                return refuse(format!("the publisher cannot send step {step}: {why}"));
+            }
+            if state.active.insert(field) {
+                state.ask_ahead();
+            }
+            if state.is_live() && !state.kept.is_empty() {
+                return Err(SourceError::StepGone { step, available: state.span() });
+            }
+            if !state.is_live() && !state.asked.contains_key(&step) && state.can_ask() {
+                state.ask(step, false, vec![field]);
+            }
+            let since = state.progressed.map_or(began, |at| at.max(began));
+            if since.elapsed() > STEP_PATIENCE || self.is_over() {
+                let why = state.trouble.clone().unwrap_or_else(|| "nothing more of it comes".to_owned());
+                return refuse(format!("step {step} has not come within {} s: {why}", STEP_PATIENCE.as_secs()));
+            }
+            state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What is known of a flow that is received: its ranks, the steps that were asked for, those that are coming, and those that are kept.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use visapult_ripp_net::Session;
+use visapult_volume::{Block, Box3, FieldInfo, Grid, StepIndex, StepSpan};
+
+use super::assembly::{Assembly, PieceTable, SpareMemory};
+use super::messages::{Declaration, FromBackEnd, Want, note};
+use super::received::ReceivedStep;
+use crate::step_store::fitting_boxes;
+
+/// Steps of a running simulation that are asked for ahead.
+const AHEAD: usize = 3;
+/// Steps of a file that are kept at least: the one shown, the next, and one being received.
+const LEAST_KEPT: usize = 3;
+/// Most steps that ranks may be ahead of what is asked of them.
+const MOST_LEAD: StepIndex = 1024;
+
+#[derive(Default)]
+pub(super) struct State {
+    /// What all ranks declare alike, with rank 0's name.
+    pub(super) declared: Option<Declared>,
+    pub(super) links: Vec<Link>,
+    pub(super) assemblies: BTreeMap<StepIndex, Assembly>,
+    pub(super) kept: VecDeque<Arc<ReceivedStep>>,
+    pub(super) spare: SpareMemory,
+    /// Fields that are asked for.
+    pub(super) active: BTreeSet<usize>,
+    /// Steps that were asked for and have not come.
+    pub(super) asked: BTreeMap<StepIndex, Vec<usize>>,
+    /// Wants of "any newer step" that have not been answered.
+    pub(super) open_wants: usize,
+    /// The next step to be asked for.
+    pub(super) next: StepIndex,
+    /// How far ahead of the newest step the next is asked for: ranks move on while the question is on its way.
+    pub(super) lead: StepIndex,
+    /// Steps that will not come, and why.
+    pub(super) refused: BTreeMap<StepIndex, String>,
+    /// Why nothing more comes at present.
+    pub(super) trouble: Option<String>,
+    pub(super) progressed: Option<Instant>,
+}
+
+pub(super) struct Declared {
+    pub(super) grid: Grid,
+    pub(super) fields: Vec<FieldInfo>,
+    pub(super) live: bool,
+    pub(super) first: Declaration,
+    pub(super) table: Arc<PieceTable>,
+}
+
+/// The session of a rank.
+#[derive(Clone, Default)]
+pub(super) struct Link {
+    pub(super) session: Option<Arc<Session>>,
+    pub(super) newest: Option<StepIndex>,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self { active: BTreeSet::from([0]), lead: 1, ..Self::default() }
+    }
+
+    pub(super) fn span(&self) -> StepSpan {
+        let declared = self.declared.as_ref().filter(|declared| !declared.live).and_then(|it| it.first.steps);
+        if let Some([first, last]) = declared {
+            return StepSpan { first, last };
+        }
+        match (self.kept.front(), self.kept.back()) {
+            (Some(first), Some(last)) => StepSpan { first: first.step, last: last.step },
+            _ => StepSpan { first: self.next, last: self.next },
+        }
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.declared.as_ref().is_some_and(|declared| declared.live)
+    }
+
+    pub(super) fn newest(&self) -> Option<StepIndex> {
+        self.links.iter().filter_map(|link| link.newest).max()
+    }
+
+    pub(super) fn all_there(&self) -> bool {
+        self.declared.is_some() && self.links.iter().all(|link| link.session.is_some())
+    }
+
+    /// There is somebody to ask. Ranks that are late are waited for; those that have left are not.
+    pub(super) fn can_ask(&self) -> bool {
+        self.all_there() || !self.kept.is_empty() && self.links.iter().any(|link| link.session.is_some())
+    }
+
+    pub(super) fn tell(&self, message: &FromBackEnd) {
+        let text = note(message);
+        for session in self.links.iter().filter_map(|link| link.session.as_ref()) {
+            // A session that has ended is noticed by its thread.
+            let _ = session.note(&text);
+        }
+    }
+
+    pub(super) fn ask(&mut self, step: StepIndex, or_newer: bool, fields: Vec<usize>) {
+        self.tell(&FromBackEnd::Want(Want { step, or_newer, fields: fields.clone() }));
+        if or_newer {
+            self.open_wants += 1;
+        } else {
+            self.asked.insert(step, fields);
+            self.next = step + 1;
+        }
+    }
+
+    /// Asks a running simulation for steps ahead.
+    pub(super) fn ask_ahead(&mut self) {
+        if !self.is_live() || !self.can_ask() {
+            return;
+        }
+        let fields: Vec<usize> = self.active.iter().copied().collect();
+        if self.links.len() == 1 {
+            // One publisher knows best which step is the next that it can send.
+            while self.open_wants + self.assemblies.len() < AHEAD {
+                self.ask(self.next, true, fields.clone());
+            }
+            return;
+        }
+        while self.asked.len() < AHEAD {
+            let Some(newest) = self.newest() else { return };
+            let first = self.kept.is_empty() && self.asked.is_empty();
+            let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
+            let step = if all_at_it { newest } else { newest + self.lead };
+            self.ask(step.max(self.next), false, fields.clone());
+        }
+    }
+
+    /// A step begins to come.
+    pub(super) fn assembly(&mut self, step: StepIndex) -> Option<&mut Assembly> {
+        if !self.assemblies.contains_key(&step) {
+            let fields = match self.asked.get(&step) {
+                Some(fields) => fields.clone(),
+                None if self.open_wants > 0 => {
+                    self.open_wants -= 1;
+                    self.next = self.next.max(step + 1);
+                    self.active.iter().copied().collect()
+                }
+                None => return None,
+            };
+            let table = Arc::clone(&self.declared.as_ref()?.table);
+            let spare = &mut self.spare;
+            let mut assembly = Assembly::new(step, &fields, &table, |length| spare.take(length));
+            let gone = self.links.iter().enumerate().filter(|(_, link)| link.session.is_none());
+            gone.for_each(|(rank, _)| assembly.give_up(rank));
+            self.assemblies.insert(step, assembly);
+        }
+        self.assemblies.get_mut(&step)
+    }
+
+    /// Keeps the steps that are over.
+    pub(super) fn keep_finished(&mut self, history_bytes: usize) {
+        let over: Vec<StepIndex> =
+            self.assemblies.iter().filter(|(_, assembly)| assembly.is_over()).map(|(step, _)| *step).collect();
+        for step in over {
+            self.asked.remove(&step);
+            let Some(assembly) = self.assemblies.remove(&step).filter(|assembly| !assembly.is_empty()) else {
+                continue;
+            };
+            let last = self.kept.iter().rev().find(|kept| kept.step < step).cloned();
+            match assembly.into_received(last.as_deref()) {
+                Ok(received) => self.keep(received, history_bytes),
+                Err(cause) => self.trouble = Some(cause.to_string()),
+            }
+        }
+    }
+
+    pub(super) fn keep(&mut self, received: ReceivedStep, history_bytes: usize) {
+        let bytes = received.bytes().max(1);
+        let most = (history_bytes / bytes).max(LEAST_KEPT);
+        self.kept.retain(|kept| kept.step != received.step);
+        let place = self.kept.partition_point(|kept| kept.step < received.step);
+        self.kept.insert(place, Arc::new(received));
+        while self.kept.len() > most {
+            // Of a file, what lies farthest from what has just come.
+            let farthest = if self.is_live() || place > self.kept.len() / 2 { 0 } else { self.kept.len() - 1 };
+            if let Some(step) = self.kept.remove(farthest) {
+                self.spare.keep(&step);
+            }
+        }
+        self.progressed = Some(Instant::now());
+        self.lead = self.lead.saturating_sub(u64::from(self.lead > 4 && self.next.is_multiple_of(16))).max(1);
+    }
+
+    pub(super) fn on_gone(&mut self, rank: usize, step: StepIndex, newest: StepIndex, why: Option<String>) {
+        self.links[rank].newest = self.links[rank].newest.max(Some(newest));
+        if let Some(why) = why {
+            self.refused.insert(step, why);
+            while self.refused.len() > MOST_LEAD as usize {
+                self.refused.pop_first();
+            }
+        } else {
+            self.lead = (self.lead + (newest - step.min(newest)) + 1).min(MOST_LEAD);
+        }
+        self.assembly(step);
+        if let Some(assembly) = self.assemblies.get_mut(&step) {
+            assembly.give_up(rank);
+        }
+    }
+}
+
+/// A rank has said what it publishes: it joins the others if it fits them. Returns its number.
+pub(super) fn join(
+    state: &mut State,
+    pes: usize,
+    declaration: Declaration,
+    session: &Arc<Session>,
+) -> Result<usize, String> {
+    let (grid, fields, block) = declaration.check()?;
+    let (rank, ranks) = (declaration.rank as usize, declaration.ranks as usize);
+    if let Some(declared) = &state.declared {
+        if declared.grid != grid || declared.fields != fields || state.links.len() != ranks {
+            return Err(format!(
+                "rank {rank} publishes another grid, other fields or another number of ranks; start the back end anew"
+            ));
+        }
+    } else {
+        state.links = vec![Link::default(); ranks];
+    }
+    if state.links[rank].session.as_ref().is_some_and(|other| other.is_alive()) {
+        return Err(format!("there is a rank {rank} already: two programs publish under one name"));
+    }
+    let table = state.declared.as_ref().map(|declared| (*declared.table).clone());
+    let mut table = table.unwrap_or_else(|| PieceTable {
+        blocks: vec![Box3::of_size([0; 3]); ranks],
+        stored: fitting_boxes(grid.size, pes).iter().map(|owned| Block::stored_for(owned, &grid.bounds())).collect(),
+    });
+    let others = table.blocks.iter().enumerate().filter(|(other, _)| *other != rank);
+    if let Some((other, theirs)) = others.into_iter().find(|(_, theirs)| theirs.intersection(&block).is_some()) {
+        return Err(format!("block {block} of rank {rank} overlaps {theirs} of rank {other}"));
+    }
+    table.blocks[rank] = block;
+    let newest = declaration.steps.map(|[_, last]| last).filter(|_| declaration.live);
+    state.links[rank] = Link { session: Some(Arc::clone(session)), newest };
+    let table = Arc::new(table);
+    let live = declaration.live;
+    let first = match state.declared.take() {
+        Some(before) if rank != 0 => before.first,
+        _ => declaration,
+    };
+    state.declared = Some(Declared { grid, fields, live, first, table });
+    state.trouble = None;
+    if state.all_there() {
+        check_cover(state)?;
+    }
+    Ok(rank)
+}
+
+/// Every cell belongs to a rank.
+fn check_cover(state: &State) -> Result<(), String> {
+    let Some(declared) = &state.declared else { return Ok(()) };
+    let covered: usize = declared.table.blocks.iter().map(Box3::volume).sum();
+    let cells = declared.grid.sample_count();
+    if covered != cells {
+        return Err(format!("the ranks' blocks hold {covered} of the grid's {cells} samples: they must tile it"));
+    }
+    Ok(())
+}
