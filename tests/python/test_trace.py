@@ -1,9 +1,11 @@
 """Trace files and what is drawn from them, read by somebody else's parsers."""
 
 import json
+import platform
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from conftest import run
@@ -119,3 +121,28 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, content: str, needle: str) 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     ended = run("trace", "plot", tmp_path / "none.json", check=False)
     assert_one_clear_line(ended.stderr, "none.json")
+
+
+def test_a_view_records_what_its_steps_go_through(volume: np.ndarray, tmp_path: Path) -> None:
+    trace = tmp_path / "view.json"
+    np.save(tmp_path / "volume.npy", volume)
+    run("view", tmp_path / "volume.npy", "--port", 0, "--no-open", "--for", "2s", "--pes", 2, "--trace", trace)
+    entries = json.loads(trace.read_text())
+    stages = {(entry["name"], entry["args"]["pe"]) for entry in entries if entry["ph"] == "X"}
+    assert {("load", 0), ("load", 1), ("render", 0), ("render", 1)} <= stages
+    process = next(entry["args"] for entry in entries if entry["name"] == "visapult_process")
+    assert (process["host"], process["role"]) == (platform.node(), "view")
+    run("trace", "plot", trace, "-o", tmp_path / "view.svg")
+    assert polylines(tmp_path / "view.svg")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_ends_the_trace_and_not_the_run() -> None:
+    ended = run("view", "demo:wave?n=32", "--port", 0, "--no-open", "--for", "1s", "--trace", "/dev/full")
+    assert ended.stderr.count("the trace ends here, the run goes on") == 1
+
+
+def test_a_trace_that_cannot_be_written_is_refused_at_once() -> None:
+    ended = run("view", "demo:wave?n=32", "--port", 0, "--no-open", "--trace", "/no/such/folder/a.json", check=False)
+    assert ended.returncode == 1
+    assert_one_clear_line(ended.stderr, "/no/such/folder/a.json")

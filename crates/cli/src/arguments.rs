@@ -71,6 +71,9 @@ pub(crate) struct ViewOptions {
     /// Do not open a browser, even where there is a display.
     #[arg(long)]
     pub(crate) no_open: bool,
+    /// Record what each stage of each step takes, for `visapult trace plot` and Perfetto.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) split: SplitOptions,
 }

@@ -12,6 +12,7 @@ use visapult_pipeline::{
     BackEnd, BackEndConfig, Camera, RenderConfig, RenderProxy, RenderStatistics, SourceReport, TransferFunction,
 };
 use visapult_portal::{Portal, PortalConfig, Token};
+use visapult_trace::Recording;
 
 use crate::arguments::{InfoOptions, ProxyName, RenderOptions, ViewOptions};
 
@@ -21,6 +22,7 @@ const MOST_DEFAULT_PES: usize = 4;
 const MOST_TF_BYTES: u64 = 1 << 20;
 
 pub(crate) fn view(options: &ViewOptions) -> Result<()> {
+    let _recording = options.trace.as_ref().map(|file| Recording::to_file(file, "view")).transpose()?;
     let back_end = open_for_view(options)?;
     let page = Page { bind: options.bind, port: options.port, limit: options.limit, open: !options.no_open };
     serve_page(back_end, &page)

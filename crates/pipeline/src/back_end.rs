@@ -27,6 +27,7 @@ pub struct BackEnd {
     groups: usize,
     sessions: Mutex<Vec<Weak<SessionShared>>>,
     next_set: AtomicU32,
+    next_session: AtomicU32,
     step_interval: Mutex<Option<Duration>>,
     closing: AtomicBool,
 }
@@ -69,6 +70,7 @@ impl BackEnd {
             groups,
             sessions: Mutex::default(),
             next_set: AtomicU32::new(1),
+            next_session: AtomicU32::new(0),
             step_interval: Mutex::default(),
             closing: AtomicBool::new(false),
         });
@@ -153,6 +155,11 @@ impl BackEnd {
 
     pub(crate) fn next_set(&self) -> u32 {
         self.next_set.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A number that no other session has.
+    pub(crate) fn next_session(&self) -> u32 {
+        self.next_session.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(crate) fn welcome(&self, session: &str) -> Welcome {

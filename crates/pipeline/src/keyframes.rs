@@ -9,8 +9,10 @@ use rayon::prelude::*;
 use visapult_render::{
     CodeBits, EncodedBrick, KeyView, Still, TransferFunction, encode_level, make_slabs, render_exact,
 };
+use visapult_trace::Stage;
 use visapult_volume::coarsened_size;
 
+use crate::stages::{at_all, at_pe};
 use crate::step_store::{LoadedStep, lock};
 use crate::wire::{BulkBody, View, bricks_bodies, slab_bodies, still_bodies};
 
@@ -92,7 +94,11 @@ fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize) -
     let of_pe: Vec<Vec<EncodedBrick>> = blocks
         .par_iter()
         .zip(&step.pyramids)
-        .map(|(block, pyramid)| encode_level(block, pyramid, level, bits))
+        .enumerate()
+        .map(|(pe, (block, pyramid))| {
+            let bytes = |bricks: &Vec<EncodedBrick>| bricks.iter().map(|brick| brick.payload.len()).sum();
+            at_pe(Stage::Encode, pe, step.key.step, || encode_level(block, pyramid, level, bits), bytes)
+        })
         .collect();
     let mut of_group = vec![Vec::new(); groups];
     for (pe, bricks) in of_pe.iter().enumerate() {
@@ -106,17 +112,21 @@ fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize) -
 fn encode_slabs(step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
     let key_view = KeyView::new(view.camera);
     let transfer_function = resolved(step, &view.transfer_function);
-    let keyframe = make_slabs(&step.volume, &key_view, &transfer_function, 1.0);
-    Encoded::new(slab_bodies(&keyframe, groups))
+    let (pes, number) = (step.volume.blocks().len(), step.key.step);
+    let make = || make_slabs(&step.volume, &key_view, &transfer_function, 1.0);
+    let keyframe = at_all(Stage::Render, pes, number, make);
+    at_all(Stage::Encode, pes, number, || Encoded::new(slab_bodies(&keyframe, groups)))
 }
 
 /// The exact image of `view`.
 pub(crate) fn still(step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
     let [width, height] = view.viewport.map(|edge| edge as usize);
     let transfer_function = resolved(step, &view.transfer_function);
-    let rendering = render_exact(&step.volume, &view.camera, &transfer_function, width, height, 1.0);
-    let still = Still::of(&rendering.image);
-    Encoded::new(still_bodies(view.sequence, &still, groups))
+    let (pes, number) = (step.volume.blocks().len(), step.key.step);
+    let render = || render_exact(&step.volume, &view.camera, &transfer_function, width, height, 1.0);
+    let rendering = at_all(Stage::Render, pes, number, render);
+    let encode = || Encoded::new(still_bodies(view.sequence, &Still::of(&rendering.image), groups));
+    at_all(Stage::Encode, pes, number, encode)
 }
 
 /// The transfer function with its range filled in: a page may leave it to the data.

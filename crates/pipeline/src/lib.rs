@@ -11,6 +11,7 @@ mod keyframes;
 mod planner;
 mod render;
 mod session;
+mod stages;
 mod statistics;
 mod step_store;
 pub mod wire;

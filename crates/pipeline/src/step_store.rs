@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{Pyramid, TransferFunction, Volume};
+use visapult_trace::Stage;
 use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex, ValueRange, level_count};
 use visapult_volume_io::{ReadRequest, Source};
 
 use crate::error::PipelineError;
 use crate::keyframes::Keyframes;
+use crate::stages::at_pe;
 use crate::statistics::{FieldStatistics, statistics_of};
 
 /// Edge of the coarsest level: the first picture a viewer gets.
@@ -170,14 +172,18 @@ impl StepStore {
         let grid = info.grid().clone();
         let bounds = grid.bounds();
         let owned_boxes = self.decomposition.boxes();
-        let blocks: Result<Vec<Block>, PipelineError> =
-            owned_boxes.into_par_iter().map(|owned| self.read_block(key, owned, &bounds)).collect();
+        let read = |(pe, owned)| {
+            let bytes = |block: &Result<Block, _>| block.as_ref().map_or(0, |block| size_of_val(&block.values[..]));
+            at_pe(Stage::Load, pe, key.step, || self.read_block(key, owned, &bounds), bytes)
+        };
+        let blocks: Result<Vec<Block>, PipelineError> = owned_boxes.into_par_iter().enumerate().map(read).collect();
         let volume = Volume::new(grid, self.decomposition.clone(), blocks?)?;
         let range = volume.range();
         let known_range = self.widen_known_range(key.field, range);
         let bins_over = known_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 });
         let statistics = statistics_of(volume.blocks(), range, bins_over);
-        let pyramids = volume.blocks().par_iter().map(|block| Pyramid::of(block, self.levels)).collect();
+        let coarsen = |(pe, block)| at_pe(Stage::Render, pe, key.step, || Pyramid::of(block, self.levels), |_| 0);
+        let pyramids = volume.blocks().par_iter().enumerate().map(coarsen).collect();
         let time = self.source.time_of(key.step).unwrap_or(f64::NAN);
         Ok(LoadedStep { key, time, volume, pyramids, statistics, known_range, keyframes: Keyframes::default() })
     }

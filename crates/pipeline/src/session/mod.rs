@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Instant;
 
 use thiserror::Error;
+use visapult_trace::{Span, Stage, begin};
 
 use self::link::Link;
 use crate::back_end::BackEnd;
@@ -81,11 +82,29 @@ impl Lane {
 struct State {
     view: Option<(View, Instant)>,
     lanes: Vec<Lane>,
+    /// The set that is being sent, and its bytes.
+    sending: Option<(Span, u64)>,
     closed: bool,
+}
+
+impl State {
+    fn pump(&mut self) {
+        self.lanes.iter_mut().for_each(Lane::pump);
+        self.note_sent();
+    }
+
+    fn note_sent(&mut self) {
+        if self.lanes.iter().all(|lane| lane.queue.is_empty())
+            && let Some((span, bytes)) = self.sending.take()
+        {
+            span.end(bytes);
+        }
+    }
 }
 
 /// What the session's thread and its connections share.
 pub(crate) struct SessionShared {
+    number: u32,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -104,18 +123,20 @@ impl SessionShared {
     }
 
     fn queue(&self, header: BulkHeader, bodies: &[BulkBody]) {
+        let bytes = bodies.iter().map(|body| body.bytes.len() as u64).sum();
         let mut state = lock(&self.state);
+        state.sending = Some((begin(Stage::Send, self.number, header.step), bytes));
         for body in bodies {
             let header = BulkHeader { completes: body.completes, ..header };
             state.lanes[body.group].queue.push_back(Outgoing { header, body: body.clone() });
         }
-        state.lanes.iter_mut().for_each(Lane::pump);
+        state.pump();
     }
 
     fn drop_queued(&self) {
-        for lane in &mut lock(&self.state).lanes {
-            lane.queue.clear();
-        }
+        let mut state = lock(&self.state);
+        state.lanes.iter_mut().for_each(|lane| lane.queue.clear());
+        state.sending = None;
     }
 }
 
@@ -129,7 +150,8 @@ impl Session {
     pub(crate) fn begin(back_end: Arc<BackEnd>, id: String, sink: ControlSink) -> Self {
         let lanes = (0..back_end.groups()).map(|_| Lane::default()).collect();
         let state = State { lanes, ..State::default() };
-        let shared = Arc::new(SessionShared { state: Mutex::new(state), changed: Condvar::new() });
+        let number = back_end.next_session();
+        let shared = Arc::new(SessionShared { number, state: Mutex::new(state), changed: Condvar::new() });
         let fields = back_end.store().source().info().fields.len();
         let driven = Arc::clone(&shared);
         std::thread::spawn(move || driver::Driver::new(back_end, driven, sink).run(&id));
@@ -167,6 +189,7 @@ impl Session {
         lane.sink = Some(sink);
         lane.link = Link::default();
         lane.pump();
+        state.note_sent();
         drop(state);
         self.shared.wake();
         Ok(())
@@ -185,6 +208,7 @@ impl Session {
         }
         lane.pump();
         let emptied = lane.queue.is_empty();
+        state.note_sent();
         drop(state);
         if emptied {
             self.shared.wake();
