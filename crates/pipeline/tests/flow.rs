@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_pipeline::flow::{FlowOptions, FlowSource, Publisher, PublisherOptions};
+use visapult_pipeline::flow::{
+    Action, FlowOptions, FlowSource, Parameter, ParameterKind, Publisher, PublisherOptions, RunState,
+};
 use visapult_ripp_net::{Mode, Options};
 use visapult_volume::{Box3, FieldInfo, Grid, ScalarType, StepIndex};
 use visapult_volume_io::{ReadRequest, Source};
@@ -42,6 +44,14 @@ fn declared(rank: usize, blocks: &[Box3]) -> PublisherOptions {
         steps: None,
         times: Vec::new(),
         time_unit: "s".to_owned(),
+        parameters: vec![Parameter {
+            name: "strength".to_owned(),
+            unit: "Pa".to_owned(),
+            kind: ParameterKind::Number,
+            least: 0.0,
+            most: 5.0,
+            value: 1.0,
+        }],
         session: Options::default(),
     }
 }
@@ -244,4 +254,59 @@ fn ranks_may_dial_and_come_back() {
     }
     stop.store(true, Ordering::Relaxed);
     ranks.into_iter().for_each(|rank| rank.join().unwrap());
+}
+
+#[test]
+fn four_ranks_are_steered_before_the_same_step() {
+    let blocks = slabs(4, 1);
+    let stop = std::sync::Arc::new(AtomicBool::new(false));
+    let (told, changes) = std::sync::mpsc::channel();
+    let mut urls = Vec::new();
+    let mut threads = Vec::new();
+    for (rank, &block) in blocks.iter().enumerate() {
+        let mut publisher = listen(declared(rank, &blocks));
+        urls.push(publisher.url().unwrap().to_string());
+        let (stop, told) = (std::sync::Arc::clone(&stop), told.clone());
+        threads.push(thread::spawn(move || {
+            let mut step = 0;
+            while !stop.load(Ordering::Relaxed) {
+                let steering = publisher.steer();
+                steering.changes.into_iter().for_each(|change| told.send((step, change.value)).unwrap());
+                if steering.stop {
+                    told.send((step, -1.0)).unwrap();
+                    return;
+                }
+                put(&mut publisher, step, &block);
+                step += 1;
+                thread::park_timeout(Duration::from_millis(5));
+            }
+        }));
+    }
+    let source = FlowSource::dial(&urls.join(" "), FlowOptions::default()).unwrap();
+    let helm = source.helm();
+    let set = |value| Action::Set { name: "strength".to_owned(), value };
+    assert!(helm.steer("ann", set(7.0)).unwrap_err().to_string().contains("0 to 5 Pa"));
+    helm.steer("ann", set(2.5)).unwrap();
+    let got: Vec<_> = (0..4).map(|_| changes.recv_timeout(PATIENCE).unwrap()).collect();
+    assert!(got.iter().all(|one| *one == got[0]) && got[0].1 == 2.5, "{got:?}");
+    let wait_for = |what: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + PATIENCE;
+        while !what() {
+            assert!(Instant::now() < deadline);
+            thread::yield_now();
+        }
+    };
+    wait_for(&|| helm.view().unwrap().1.parameters[0].value == 2.5);
+    let (_, view) = helm.view().unwrap();
+    assert_eq!((view.log[0].at, view.log[0].problem.clone()), (Some(got[0].0), None));
+    helm.steer("bob", Action::Pause).unwrap();
+    wait_for(&|| helm.view().unwrap().1.state == RunState::Paused);
+    helm.steer("bob", Action::Step).unwrap();
+    helm.steer("bob", Action::Resume).unwrap();
+    wait_for(&|| helm.view().unwrap().1.state == RunState::Running);
+    helm.steer("bob", Action::Stop).unwrap();
+    let ends: Vec<_> = (0..4).map(|_| changes.recv_timeout(PATIENCE).unwrap()).collect();
+    assert!(ends.iter().all(|one| *one == ends[0]) && ends[0].1 == -1.0, "{ends:?}");
+    stop.store(true, Ordering::Relaxed);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }

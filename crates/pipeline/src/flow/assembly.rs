@@ -60,6 +60,8 @@ pub(super) struct Assembly {
     stale: Vec<Stale>,
     bytes: u64,
     fresh: u64,
+    /// A rank had passed it when it was asked for: it will never be one step of the whole grid.
+    is_abandoned: bool,
 }
 
 impl Assembly {
@@ -86,7 +88,14 @@ impl Assembly {
             stale: Vec::new(),
             bytes: 0,
             fresh: 0,
+            is_abandoned: false,
         }
+    }
+
+    /// `rank` had passed the step when it was asked for.
+    pub(super) fn abandon(&mut self, rank: usize) {
+        self.is_abandoned = true;
+        self.give_up(rank);
     }
 
     /// A place for a piece that `rank` offers; the error says why there is none.
@@ -151,9 +160,9 @@ impl Assembly {
         self.expected.is_empty() && self.under_way.is_empty()
     }
 
-    /// Nothing has come at all.
-    pub(super) fn is_empty(&self) -> bool {
-        self.fresh == 0
+    /// There is nothing to be shown of it.
+    pub(super) fn is_vain(&self) -> bool {
+        self.fresh == 0 || self.is_abandoned
     }
 
     /// The step, with the values of `last` where none came; missing where there is no last.
@@ -265,7 +274,7 @@ mod tests {
         }
         assert!(!assembly.is_over());
         assembly.give_up(1);
-        assert!(assembly.is_over() && !assembly.is_empty());
+        assert!(assembly.is_over() && !assembly.is_vain());
         let step = assembly.into_received(Some(&last)).unwrap();
         let mut out = vec![0.0; 24];
         step.read(0, &Box3::new([0, 0, 0], [4, 2, 3]), &mut out).unwrap();
@@ -278,7 +287,7 @@ mod tests {
         let mut assembly = Assembly::new(7, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
         assembly.give_up(0);
         assembly.give_up(1);
-        assert!(assembly.is_over() && assembly.is_empty());
+        assert!(assembly.is_over() && assembly.is_vain());
         let step = assembly.into_received(None).unwrap();
         let mut out = vec![0.0; 32];
         step.read(0, &Box3::of_size([4, 2, 4]), &mut out).unwrap();

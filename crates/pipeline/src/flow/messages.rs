@@ -7,6 +7,7 @@ use thiserror::Error;
 use visapult_ripp_net::{Mode, SessionError};
 use visapult_volume::{Box3, Centering, FieldInfo, Grid, GridError, ScalarType, StepIndex, ValueRange};
 
+use super::steering::{Commit, MOST_PARAMETERS, Parameter, Steer};
 use crate::wire::GridShape;
 
 /// Most ranks of one simulation.
@@ -39,6 +40,24 @@ pub(super) enum FromPublisher {
         /// Why, unless it is past.
         why: Option<String>,
     },
+    /// It waits to be told before which step something takes effect, or will not have it.
+    Ready {
+        /// Which.
+        sequence: u64,
+        /// A step that it has not begun, and does not begin before that.
+        at: StepIndex,
+        /// Why not.
+        why: Option<String>,
+    },
+    /// What it was asked to do has taken effect before a step, or not at all.
+    Steered {
+        /// Which.
+        sequence: u64,
+        /// The step.
+        at: StepIndex,
+        /// Why not.
+        why: Option<String>,
+    },
     /// Of a later version.
     #[serde(other)]
     Unknown,
@@ -57,6 +76,10 @@ pub(super) enum FromBackEnd {
     },
     /// It would like a step.
     Want(Want),
+    /// A viewer asks something of the simulation.
+    Steer(Steer),
+    /// All ranks are ready for it, or one is not.
+    Commit(Commit),
     /// Of a later version.
     #[serde(other)]
     Unknown,
@@ -90,6 +113,9 @@ pub(super) struct Declaration {
     pub(super) steps: Option<[StepIndex; 2]>,
     pub(super) times: Vec<f64>,
     pub(super) time_unit: String,
+    /// What viewers may change.
+    #[serde(default)]
+    pub(super) parameters: Vec<Parameter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -190,6 +216,10 @@ impl Declaration {
         if self.steps.is_some_and(|[first, last]| first > last) {
             return Err("its steps end before they begin".to_owned());
         }
+        if self.parameters.len() > MOST_PARAMETERS {
+            return Err(format!("{} parameters: {MOST_PARAMETERS} are possible", self.parameters.len()));
+        }
+        self.parameters.iter().try_for_each(Parameter::check)?;
         let fields = self.fields.iter().map(DeclaredField::to_info).collect::<Result<_, _>>()?;
         Ok((grid, fields, block))
     }
@@ -236,6 +266,7 @@ mod tests {
             steps: None,
             times: Vec::new(),
             time_unit: "s".to_owned(),
+            parameters: Vec::new(),
         }
     }
 

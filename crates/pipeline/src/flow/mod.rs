@@ -13,12 +13,14 @@ mod receiver;
 mod serve;
 mod source;
 mod state;
+mod steering;
 mod subscriber;
 
 pub use messages::FlowError;
 pub use publisher::{Publisher, PublisherOptions, PublisherStatistics, Wanted};
 pub use serve::serve;
-pub use source::{FlowDoor, FlowOptions, FlowSource};
+pub use source::{FlowDoor, FlowHelm, FlowOptions, FlowSource};
+pub use steering::{Action, Change, Logged, Parameter, ParameterKind, RunState, Steering, SteeringView};
 
 /// The transport's flow that pieces travel in.
 const PIECES: &str = "pieces";

@@ -1,8 +1,8 @@
 //! The publishing end: a rank declares what it owns, puts its values step by step, and goes on. It never waits for who looks.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,14 @@ use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, R
 use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
 use super::messages::{Declaration, DeclaredField, FlowError, MOST_TIMES};
+use super::steering::{Answer, Commit, Helm, Parameter, Steer, Steering};
 use super::subscriber::Subscriber;
 use crate::step_store::lock;
 
 /// Steps whose memory is kept to be used again.
 const SPARE_STEPS: usize = 4;
+/// How often a paused simulation looks whether somebody is left who could resume it.
+const PAUSED_POLL: Duration = Duration::from_millis(200);
 const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the back end to the next.
 const DIAL_AGAIN: Duration = Duration::from_secs(2);
@@ -46,6 +49,8 @@ pub struct PublisherOptions {
     pub times: Vec<f64>,
     /// Unit of times.
     pub time_unit: String,
+    /// What viewers may change while it runs.
+    pub parameters: Vec<Parameter>,
     /// How the transport sends.
     pub session: Options,
 }
@@ -85,11 +90,21 @@ pub struct Wanted {
 pub(super) struct Shared {
     pub(super) options: PublisherOptions,
     pub(super) latest: Mutex<Option<Arc<Published>>>,
+    pub(super) steered: Mutex<Steered>,
+    steered_changed: Condvar,
     pub(super) subscribers: Mutex<Vec<Arc<Subscriber>>>,
+    /// Back ends that were ever attached.
+    pub(super) numbers: AtomicUsize,
     pub(super) sent: AtomicU64,
     pub(super) missed: AtomicU64,
     steps: AtomicU64,
     over: AtomicBool,
+}
+
+/// What viewers have asked for.
+pub(super) struct Steered {
+    pub(super) helm: Helm,
+    pub(super) parameters: Vec<Parameter>,
 }
 
 /// A rank that publishes. Dropping it ends its sessions.
@@ -149,10 +164,14 @@ impl Publisher {
     }
 
     fn new(options: PublisherOptions) -> Result<Self, FlowError> {
+        let steered = Steered { helm: Helm::default(), parameters: options.parameters.clone() };
         let shared = Arc::new(Shared {
             options,
+            steered: Mutex::new(steered),
+            steered_changed: Condvar::new(),
             latest: Mutex::default(),
             subscribers: Mutex::default(),
+            numbers: AtomicUsize::new(0),
             sent: AtomicU64::new(0),
             missed: AtomicU64::new(0),
             steps: AtomicU64::new(0),
@@ -243,6 +262,31 @@ impl Publisher {
         Ok(())
     }
 
+    /// What viewers ask for before the next step: called between steps by a program that declares parameters. Waits while the simulation is
+    /// paused. What is asked of several ranks takes effect before the same step on all.
+    pub fn steer(&mut self) -> Steering {
+        let mut changes = Vec::new();
+        let mut steered = lock(&self.shared.steered);
+        loop {
+            let Steered { helm, parameters } = &mut *steered;
+            let (changed, answers) = helm.apply(self.next, parameters);
+            changes.extend(changed);
+            let may_go_on = helm.may_begin(self.next);
+            let stop = helm.is_stopped();
+            drop(steered);
+            self.shared.answer(answers);
+            if may_go_on {
+                return Steering { changes, stop };
+            }
+            steered = lock(&self.shared.steered);
+            if lock(&self.shared.subscribers).is_empty() {
+                steered.helm.release();
+            }
+            let waited = self.shared.steered_changed.wait_timeout(steered, PAUSED_POLL);
+            steered = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// Waits until a back end wants a step that is not the latest; `None` if none does before `limit`. For what does not run on by itself.
     pub fn next_wanted(&self, limit: Duration) -> Option<Wanted> {
         let deadline = Instant::now() + limit;
@@ -306,6 +350,32 @@ impl Shared {
             steps: options.steps.map(|span| [span.first, span.last]).or(newest),
             times,
             time_unit: options.time_unit.clone(),
+            parameters: lock(&self.steered).parameters.clone(),
+        }
+    }
+
+    /// A back end asks something of the simulation.
+    pub(super) fn on_steer(&self, from: usize, steer: Steer) {
+        let mut steered = lock(&self.steered);
+        let Steered { helm, parameters } = &mut *steered;
+        let answer = helm.take(from, steer, parameters);
+        drop(steered);
+        self.steered_changed.notify_all();
+        self.answer([answer]);
+    }
+
+    /// A back end has heard all ranks.
+    pub(super) fn on_commit(&self, from: usize, commit: Commit) {
+        lock(&self.steered).helm.commit(from, commit);
+        self.steered_changed.notify_all();
+    }
+
+    fn answer(&self, answers: impl IntoIterator<Item = Answer>) {
+        for answer in answers {
+            let subscribers = lock(&self.subscribers).clone();
+            if let Some(subscriber) = subscribers.iter().find(|subscriber| subscriber.number == answer.to) {
+                subscriber.answer(&answer);
+            }
         }
     }
 

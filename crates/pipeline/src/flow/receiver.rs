@@ -127,13 +127,23 @@ impl Receiver {
             }
             (FromPublisher::Declare(_), Some(_)) => return Err("it declares twice".to_owned()),
             (FromPublisher::Have { newest }, Some(rank)) => {
-                state.links[rank].newest = state.links[rank].newest.max(Some(newest));
+                state.links[rank].on_newest(newest);
             }
             (FromPublisher::Gone { step, newest, why }, Some(rank)) => {
                 state.on_gone(rank, step, newest, why);
                 state.keep_finished(self.options.history_bytes);
             }
-            (FromPublisher::Have { .. } | FromPublisher::Gone { .. }, None) => {
+            (FromPublisher::Ready { sequence, at, why }, Some(_)) => {
+                let ranks = state.ranks();
+                if let Some(commit) = state.desk.on_ready(sequence, at, why, ranks) {
+                    state.tell(&FromBackEnd::Commit(commit));
+                }
+            }
+            (FromPublisher::Steered { sequence, at, why }, Some(_)) => {
+                let ranks = state.ranks();
+                state.desk.on_steered(sequence, at, why, ranks);
+            }
+            (_, None) => {
                 return Err("it speaks of steps before it has said what it publishes".to_owned());
             }
             (FromPublisher::Unknown, _) => {}

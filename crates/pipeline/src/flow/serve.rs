@@ -28,6 +28,7 @@ pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Option
         steps: (!info.live).then(|| source.steps()),
         times: info.times.clone(),
         time_unit: info.time_unit.clone(),
+        parameters: Vec::new(),
         session,
     }
 }

@@ -12,6 +12,7 @@ use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 use super::messages::FlowError;
 use super::publisher::{PUBLISH, trust_of, url_name};
 use super::receiver::Receiver;
+use super::steering::{Action, SteeringView};
 
 const POLL: Duration = Duration::from_millis(100);
 const DIAL_AGAIN: Duration = Duration::from_secs(2);
@@ -100,6 +101,36 @@ impl FlowSource {
     #[must_use]
     pub fn fresh(&self, step: StepIndex) -> Option<f64> {
         self.threads.receiver.kept(step).map(|kept| kept.fresh)
+    }
+}
+
+impl FlowSource {
+    /// What can be asked of the simulation.
+    #[must_use]
+    pub fn helm(&self) -> FlowHelm {
+        FlowHelm(Arc::clone(&self.threads.receiver))
+    }
+}
+
+/// What can be asked of a simulation whose flow is received.
+#[derive(Clone)]
+pub struct FlowHelm(Arc<Receiver>);
+
+impl FlowHelm {
+    /// What there is to steer, and a number that grows whenever that changes; `None` where the simulation has declared nothing.
+    #[must_use]
+    pub fn view(&self) -> Option<(u64, SteeringView)> {
+        let state = self.0.lock();
+        let view = &state.desk.view;
+        (!view.parameters.is_empty()).then(|| (state.desk.revision, view.clone()))
+    }
+
+    /// Asks something of the simulation for `who`.
+    ///
+    /// # Errors
+    /// Why it cannot be asked.
+    pub fn steer(&self, who: &str, action: Action) -> Result<(), FlowError> {
+        self.0.lock().steer(who, action).map_err(FlowError::Usage)
     }
 }
 

@@ -10,12 +10,15 @@ use visapult_volume::{Block, Box3, FieldInfo, Grid, StepIndex, StepSpan};
 use super::assembly::{Assembly, PieceTable, SpareMemory};
 use super::messages::{Declaration, FromBackEnd, Want, note};
 use super::received::ReceivedStep;
+use super::steering::{Action, Desk};
 use crate::step_store::fitting_boxes;
 
 /// Steps of a running simulation that are asked for ahead.
 const AHEAD: usize = 3;
 /// Steps of a file that are kept at least: the one shown, the next, and one being received.
 const LEAST_KEPT: usize = 3;
+/// A rank is told of, and reads a word, within so many seconds beside the round trip.
+const WORD_S: f64 = 0.1;
 /// Most steps that ranks may be ahead of what is asked of them.
 const MOST_LEAD: StepIndex = 1024;
 
@@ -42,6 +45,7 @@ pub(super) struct State {
     /// Why nothing more comes at present.
     pub(super) trouble: Option<String>,
     pub(super) progressed: Option<Instant>,
+    pub(super) desk: Desk,
 }
 
 pub(super) struct Declared {
@@ -57,6 +61,30 @@ pub(super) struct Declared {
 pub(super) struct Link {
     pub(super) session: Option<Arc<Session>>,
     pub(super) newest: Option<StepIndex>,
+    /// Steps per second, of late.
+    rate: f64,
+    told: Option<(StepIndex, Instant)>,
+}
+
+impl Link {
+    /// The rank has come to a step.
+    pub(super) fn on_newest(&mut self, newest: StepIndex) {
+        if let Some((before, at)) = self.told.filter(|(before, _)| *before < newest) {
+            let now_per_s = (newest - before) as f64 / at.elapsed().as_secs_f64().max(1e-3);
+            self.rate = if self.rate == 0.0 { now_per_s } else { 0.7 * self.rate + 0.3 * now_per_s };
+        }
+        self.told = Some((newest, Instant::now()));
+        self.newest = self.newest.max(Some(newest));
+    }
+
+    /// Steps that the rank does while a word is on its way to it.
+    fn on_the_way(&self) -> StepIndex {
+        let rtt = self.session.as_ref().map_or(0.0, |session| {
+            let lanes = session.statistics().lanes;
+            lanes.iter().map(|lane| lane.rtt.smooth().as_secs_f64()).fold(0.0, f64::max)
+        });
+        (self.rate * (rtt + WORD_S)).ceil() as StepIndex
+    }
 }
 
 impl State {
@@ -87,9 +115,26 @@ impl State {
         self.declared.is_some() && self.links.iter().all(|link| link.session.is_some())
     }
 
+    /// Ranks that are there.
+    pub(super) fn ranks(&self) -> usize {
+        self.links.iter().filter(|link| link.session.is_some()).count()
+    }
+
     /// There is somebody to ask. Ranks that are late are waited for; those that have left are not.
     pub(super) fn can_ask(&self) -> bool {
         self.all_there() || !self.kept.is_empty() && self.links.iter().any(|link| link.session.is_some())
+    }
+
+    /// Asks something of the simulation, before a step that no rank has come to when it hears of it.
+    pub(super) fn steer(&mut self, who: &str, action: Action) -> Result<(), String> {
+        if !self.links.iter().any(|link| link.session.is_some()) {
+            return Err("the simulation is not there".to_owned());
+        }
+        let ahead = self.links.iter().map(Link::on_the_way).max().unwrap_or(0);
+        let at = self.newest().map_or(0, |newest| newest + 2 + ahead);
+        let steer = self.desk.ask(who, action, at)?;
+        self.tell(&FromBackEnd::Steer(steer));
+        Ok(())
     }
 
     pub(super) fn tell(&self, message: &FromBackEnd) {
@@ -160,7 +205,7 @@ impl State {
             self.assemblies.iter().filter(|(_, assembly)| assembly.is_over()).map(|(step, _)| *step).collect();
         for step in over {
             self.asked.remove(&step);
-            let Some(assembly) = self.assemblies.remove(&step).filter(|assembly| !assembly.is_empty()) else {
+            let Some(assembly) = self.assemblies.remove(&step).filter(|assembly| !assembly.is_vain()) else {
                 continue;
             };
             let last = self.kept.iter().rev().find(|kept| kept.step < step).cloned();
@@ -189,7 +234,7 @@ impl State {
     }
 
     pub(super) fn on_gone(&mut self, rank: usize, step: StepIndex, newest: StepIndex, why: Option<String>) {
-        self.links[rank].newest = self.links[rank].newest.max(Some(newest));
+        self.links[rank].on_newest(newest);
         if let Some(why) = why {
             self.refused.insert(step, why);
             while self.refused.len() > MOST_LEAD as usize {
@@ -200,7 +245,7 @@ impl State {
         }
         self.assembly(step);
         if let Some(assembly) = self.assemblies.get_mut(&step) {
-            assembly.give_up(rank);
+            assembly.abandon(rank);
         }
     }
 }
@@ -237,7 +282,10 @@ pub(super) fn join(
     }
     table.blocks[rank] = block;
     let newest = declaration.steps.map(|[_, last]| last).filter(|_| declaration.live);
-    state.links[rank] = Link { session: Some(Arc::clone(session)), newest };
+    state.links[rank] = Link { session: Some(Arc::clone(session)), newest, ..Link::default() };
+    if rank == 0 {
+        state.desk.declare(declaration.parameters.clone());
+    }
     let table = Arc::new(table);
     let live = declaration.live;
     let first = match state.declared.take() {

@@ -13,6 +13,7 @@ use super::PIECES;
 use super::messages::{FromBackEnd, FromPublisher, MOST_PES, PieceName, Want, note};
 use super::piece::PieceSource;
 use super::publisher::{Published, Shared, Wanted};
+use super::steering::Answer;
 use crate::step_store::{fitting_boxes, lock};
 
 /// Steps that a back end may want ahead; what it wants beyond is forgotten.
@@ -26,6 +27,8 @@ const POLL: Duration = Duration::from_millis(20);
 /// A back end that is attached.
 pub(super) struct Subscriber {
     session: Session,
+    /// No other that is or was attached has it.
+    pub(super) number: usize,
     state: Mutex<State>,
 }
 
@@ -52,7 +55,8 @@ impl Subscriber {
 
     /// Attaches whoever is at the other end of `session` until it leaves.
     pub(super) fn attach_here(shared: &Arc<Shared>, session: Session) {
-        let subscriber = Arc::new(Self { session, state: Mutex::default() });
+        let number = shared.numbers.fetch_add(1, Ordering::Relaxed);
+        let subscriber = Arc::new(Self { session, number, state: Mutex::default() });
         lock(&shared.subscribers).push(Arc::clone(&subscriber));
         if let Err(why) = subscriber.run(shared) {
             subscriber.session.end_because(&why);
@@ -80,6 +84,8 @@ impl Subscriber {
             match said {
                 FromBackEnd::Subscribe { pes, mode } => self.subscribe(shared, pes, mode)?,
                 FromBackEnd::Want(want) => self.want(shared, want),
+                FromBackEnd::Steer(steer) => shared.on_steer(self.number, steer),
+                FromBackEnd::Commit(commit) => shared.on_commit(self.number, commit),
                 FromBackEnd::Unknown => {}
             }
             self.serve(shared);
@@ -120,6 +126,17 @@ impl Subscriber {
         };
         state.subscribed.as_ref()?;
         state.wants.iter().find(other).map(|want| Wanted { step: want.step, fields: want.fields.clone() })
+    }
+
+    /// Says what came of something that was asked for.
+    pub(super) fn answer(&self, answer: &Answer) {
+        let Answer { sequence, at, why, is_ready, .. } = answer.clone();
+        // A session that has ended is noticed by its thread.
+        let _ = self.tell(&if is_ready {
+            FromPublisher::Ready { sequence, at, why }
+        } else {
+            FromPublisher::Steered { sequence, at, why }
+        });
     }
 
     /// Says that a step will not come.
