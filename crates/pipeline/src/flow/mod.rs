@@ -5,6 +5,7 @@
 //! A piece is one object of the transport, and goes row by row from the block that was published into the buffer of the PE.
 
 mod assembly;
+mod meeting;
 mod messages;
 mod piece;
 mod publisher;
@@ -14,13 +15,18 @@ mod serve;
 mod source;
 mod state;
 mod steering;
+mod strided;
 mod subscriber;
 
+pub use meeting::{Meeting, URL_VARIABLE, own_host};
 pub use messages::FlowError;
 pub use publisher::{Publisher, PublisherOptions, PublisherStatistics, Wanted};
 pub use serve::serve;
 pub use source::{FlowDoor, FlowHelm, FlowOptions, FlowSource};
 pub use steering::{Action, Change, Logged, Parameter, ParameterKind, RunState, Steering, SteeringView};
+pub use strided::Strided;
+pub use visapult_ripp_net::{Options, RippUrl};
+pub use visapult_volume::{Box3, Centering, FieldInfo, Grid, ScalarType, StepIndex, ValueRange};
 
 /// The transport's flow that pieces travel in.
 const PIECES: &str = "pieces";

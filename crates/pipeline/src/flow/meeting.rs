@@ -1,0 +1,111 @@
+//! Where a program that publishes and its back ends find each other, as it is said on a command line or in the environment.
+
+use std::env;
+use std::net::{IpAddr, SocketAddr};
+
+use visapult_ripp_net::{Identity, RippUrl, user_folder};
+
+use super::messages::FlowError;
+use super::publisher::{Publisher, PublisherOptions};
+
+/// Names the back end to publish to, where the program names none.
+pub const URL_VARIABLE: &str = "VISAPULT_URL";
+
+/// Where a publisher and its back ends meet.
+#[derive(Clone, Debug)]
+pub enum Meeting {
+    /// Back ends come to us.
+    Here {
+        /// The address to listen on; port 0 takes any.
+        at: SocketAddr,
+        /// What others call this machine.
+        host: String,
+    },
+    /// We go to the back end.
+    There(Box<RippUrl>),
+}
+
+impl Meeting {
+    /// What a program asks for: the `url` of a back end, or an address to `listen` on and the name of this `host`. If it asks for neither,
+    /// the back end is the one that [`URL_VARIABLE`] names; none if that is not set: nobody wants to see anything.
+    ///
+    /// # Errors
+    /// If it asks for both, or one makes no sense.
+    pub fn find(url: Option<&str>, listen: Option<&str>, host: Option<&str>) -> Result<Option<Self>, FlowError> {
+        let there = |url: &str, from: &str| {
+            let parsed = url.trim().parse().map_err(|cause| FlowError::Usage(format!("{from} {url:?}: {cause}")))?;
+            Ok(Some(Self::There(Box::new(parsed))))
+        };
+        match (url, listen) {
+            (Some(_), Some(_)) => Err(FlowError::Usage(
+                "both a URL to dial and an address to listen on are given: leave one out".to_owned(),
+            )),
+            (Some(url), None) => there(url, "the URL"),
+            (None, Some(listen)) => {
+                let wrong = |cause| {
+                    FlowError::Usage(format!(
+                        "cannot listen on {listen:?}: {cause}; say ADDRESS:PORT, such as 0.0.0.0:0"
+                    ))
+                };
+                let at: SocketAddr = listen.trim().parse().map_err(wrong)?;
+                Ok(Some(Self::Here { at, host: host.map_or_else(|| own_host(at), str::to_owned) }))
+            }
+            (None, None) => match env::var(URL_VARIABLE) {
+                Ok(url) if !url.trim().is_empty() => there(&url, URL_VARIABLE),
+                _ => Ok(None),
+            },
+        }
+    }
+}
+
+impl Publisher {
+    /// Publishes where `meeting` says. Who listens has the user's identity: all is encrypted, and the URL holds the token that is asked for.
+    ///
+    /// # Errors
+    /// If what is declared makes no sense, or the address or the identity cannot be had.
+    pub fn open(meeting: &Meeting, options: PublisherOptions) -> Result<Self, FlowError> {
+        match meeting {
+            Meeting::There(url) => Self::dial(url, options),
+            Meeting::Here { at, host } => {
+                let identity = user_folder().and_then(|folder| Identity::load_or_create(&folder));
+                let identity = identity.map_err(|cause| FlowError::Usage(cause.to_string()))?;
+                Self::listen(*at, host, Some(identity), options)
+            }
+        }
+    }
+}
+
+/// The address that others may reach this machine at: what it listens on, or the first address of its own that fits.
+#[must_use]
+pub fn own_host(local: SocketAddr) -> String {
+    if !local.ip().is_unspecified() {
+        return local.ip().to_string();
+    }
+    let fits = |ip: &IpAddr| !ip.is_loopback() && (local.is_ipv6() || ip.is_ipv4());
+    let addresses = if_addrs::get_if_addrs().unwrap_or_default();
+    let own = addresses.iter().filter(|found| !found.is_link_local()).map(if_addrs::Interface::ip).find(fits);
+    own.map_or_else(|| "127.0.0.1".to_owned(), |ip| ip.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_listens_or_dials_and_not_both() {
+        let here = Meeting::find(None, Some("0.0.0.0:0"), Some("login.example.org")).unwrap().unwrap();
+        assert!(matches!(here, Meeting::Here { host, .. } if host == "login.example.org"));
+        let there = Meeting::find(Some("ripp://127.0.0.1:9/run"), None, None).unwrap().unwrap();
+        assert!(matches!(there, Meeting::There(_)));
+        let both = Meeting::find(Some("ripp://127.0.0.1:9/run"), Some("127.0.0.1:0"), None);
+        assert!(both.unwrap_err().to_string().contains("leave one out"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_the_reason() {
+        let listen = Meeting::find(None, Some("here"), None).unwrap_err().to_string();
+        assert!(listen.contains("\"here\"") && listen.contains("ADDRESS:PORT"), "{listen}");
+        let url = Meeting::find(Some("http://x"), None, None).unwrap_err().to_string();
+        assert!(url.contains("http://x"), "{url}");
+    }
+}
