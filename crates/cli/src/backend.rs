@@ -4,13 +4,12 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use visapult_pipeline::flow::{FlowOptions, FlowSource};
+use visapult_pipeline::flow::{FlowOptions, FlowSource, own_host};
 use visapult_pipeline::{BackEnd, BackEndConfig};
 use visapult_ripp_net::{Identity, Options, user_folder};
 
 use crate::arguments::BackendOptions;
 use crate::commands::{Page, default_pes, serve_page};
-use crate::serve::own_host;
 
 const LOOK: Duration = Duration::from_millis(200);
 

@@ -32,8 +32,9 @@ impl Meeting {
     /// # Errors
     /// If it asks for both, or one makes no sense.
     pub fn find(url: Option<&str>, listen: Option<&str>, host: Option<&str>) -> Result<Option<Self>, FlowError> {
+        // The URL itself may hold a token: no message shows it.
         let there = |url: &str, from: &str| {
-            let parsed = url.trim().parse().map_err(|cause| FlowError::Usage(format!("{from} {url:?}: {cause}")))?;
+            let parsed = url.trim().parse().map_err(|cause| FlowError::Usage(format!("{from}: {cause}")))?;
             Ok(Some(Self::There(Box::new(parsed))))
         };
         match (url, listen) {
@@ -106,6 +107,6 @@ mod tests {
         let listen = Meeting::find(None, Some("here"), None).unwrap_err().to_string();
         assert!(listen.contains("\"here\"") && listen.contains("ADDRESS:PORT"), "{listen}");
         let url = Meeting::find(Some("http://x"), None, None).unwrap_err().to_string();
-        assert!(url.contains("http://x"), "{url}");
+        assert!(url.starts_with("the URL: "), "{url}");
     }
 }
