@@ -20,7 +20,7 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     let began = Instant::now();
     let source = wait_for_simulation(options, flow, began)?;
     let config = BackEndConfig { source: String::new(), pes, threads: options.split.threads };
-    let back_end = BackEnd::over(Box::new(source), &config)?;
+    let back_end = BackEnd::over(source, &config)?;
     let limit = options.limit.map(|limit| limit.saturating_sub(began.elapsed()));
     serve_page(back_end, &Page { bind: options.bind, port: options.port, limit, open: !options.no_open })
 }

@@ -10,7 +10,7 @@ use visapult_volume_io::Source;
 
 use crate::config::BackEndConfig;
 use crate::error::PipelineError;
-use crate::flow::{FlowOptions, FlowSource};
+use crate::flow::{Action, FlowHelm, FlowOptions, FlowSource, SteeringView};
 use crate::session::{ControlSink, Session, SessionShared};
 use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
 use crate::wire::{FieldName, PROTOCOL_VERSION, SourceShape, Welcome};
@@ -23,6 +23,8 @@ const WATCH_PERIOD: Duration = Duration::from_millis(250);
 /// A source being shown.
 pub struct BackEnd {
     store: StepStore,
+    /// What can be asked of the simulation, where there is one.
+    helm: Option<FlowHelm>,
     pool: ThreadPool,
     groups: usize,
     sessions: Mutex<Vec<Weak<SessionShared>>>,
@@ -38,7 +40,8 @@ impl BackEnd {
     /// # Errors
     /// [`PipelineError`] if the source cannot be opened or split as asked.
     pub fn open(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
-        Self::start(StepStore::new(open_source(config)?, config.pes)?, config)
+        let (source, helm) = open_source(config)?;
+        Self::start(StepStore::new(source, config.pes)?, helm, config)
     }
 
     /// Like [`BackEnd::open`], over fewer PEs than asked for where the grid is too small for so many.
@@ -46,18 +49,20 @@ impl BackEnd {
     /// # Errors
     /// [`PipelineError`] if the source cannot be opened.
     pub fn open_fitting(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
-        Self::start(StepStore::fitting(open_source(config)?, config.pes)?, config)
+        let (source, helm) = open_source(config)?;
+        Self::start(StepStore::fitting(source, config.pes)?, helm, config)
     }
 
-    /// Shows a source that is open already, over at most so many PEs as asked for.
+    /// Shows a flow that is received already, over at most so many PEs as asked for.
     ///
     /// # Errors
     /// [`PipelineError`] if its grid cannot be used, or the threads cannot be had.
-    pub fn over(source: Box<dyn Source>, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
-        Self::start(StepStore::fitting(source, config.pes)?, config)
+    pub fn over(flow: FlowSource, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
+        let helm = Some(flow.helm());
+        Self::start(StepStore::fitting(Box::new(flow), config.pes)?, helm, config)
     }
 
-    fn start(store: StepStore, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
+    fn start(store: StepStore, helm: Option<FlowHelm>, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
         let groups = store.decomposition().boxes().len().min(MOST_GROUPS);
         let pool = ThreadPoolBuilder::new()
             .num_threads(config.threads)
@@ -66,6 +71,7 @@ impl BackEnd {
             .map_err(|e| PipelineError::Threads { threads: config.threads, cause: e.to_string() })?;
         let back_end = Arc::new(Self {
             store,
+            helm,
             pool,
             groups,
             sessions: Mutex::default(),
@@ -145,6 +151,23 @@ impl BackEnd {
         session
     }
 
+    /// What there is to steer, and a number that grows with every change of it.
+    pub(crate) fn steering(&self) -> Option<(u64, SteeringView)> {
+        self.helm.as_ref()?.view()
+    }
+
+    /// Asks something of the simulation for session `who`.
+    pub(crate) fn steer(&self, who: &str, action: Action) -> Result<(), String> {
+        let helm = self.helm.as_ref().ok_or("there is no simulation to be steered here")?;
+        helm.steer(who, action).map_err(|cause| cause.to_string())?;
+        self.wake_sessions();
+        Ok(())
+    }
+
+    fn wake_sessions(&self) {
+        lock(&self.sessions).iter().filter_map(Weak::upgrade).for_each(|session| session.wake());
+    }
+
     /// Ends every session.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
@@ -188,9 +211,7 @@ impl BackEnd {
             let mut smoothed = lock(&self.step_interval);
             *smoothed = Some(smoothed.map_or(interval, |before| (before * 7 + interval) / 8));
         }
-        for session in lock(&self.sessions).iter().filter_map(Weak::upgrade) {
-            session.wake();
-        }
+        self.wake_sessions();
     }
 }
 
@@ -203,18 +224,20 @@ pub fn open_local(source: &str) -> Result<Box<dyn Source>, PipelineError> {
 }
 
 /// A flow that somebody publishes, or what this machine can read by itself.
-fn open_source(config: &BackEndConfig) -> Result<Box<dyn Source>, PipelineError> {
+fn open_source(config: &BackEndConfig) -> Result<(Box<dyn Source>, Option<FlowHelm>), PipelineError> {
     if !config.source.starts_with("ripp://") {
-        return open_local(&config.source);
+        return Ok((open_local(&config.source)?, None));
     }
     let options = FlowOptions { pes: config.pes, ..FlowOptions::default() };
     let source = FlowSource::dial(&config.source, options).map_err(PipelineError::flow)?;
-    Ok(Box::new(source))
+    let helm = source.helm();
+    Ok((Box::new(source), Some(helm)))
 }
 
-/// Wakes the sessions whenever the simulation has a new step, until the back end is gone.
+/// Wakes the sessions whenever the simulation has a new step or has been steered, until the back end is gone.
 fn watch_steps(back_end: &Weak<BackEnd>) {
     let mut seen = None;
+    let mut steered = None;
     let mut seen_at: Option<Instant> = None;
     while let Some(back_end) = back_end.upgrade() {
         if back_end.closing.load(Ordering::Relaxed) {
@@ -224,6 +247,10 @@ fn watch_steps(back_end: &Weak<BackEnd>) {
             None => back_end.steps().last,
             Some(step) => back_end.store.source().wait_beyond(step, WATCH_PERIOD),
         };
+        let revision = back_end.steering().map(|(revision, _)| revision);
+        if std::mem::replace(&mut steered, revision) != revision {
+            back_end.wake_sessions();
+        }
         if seen.is_none_or(|step| newest > step) {
             let now = Instant::now();
             let steps_since = seen.map_or(1, |step| newest - step) as u32;

@@ -13,7 +13,7 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
 use visapult_pipeline::Session;
-use visapult_pipeline::wire::{FromPage, MAX_CONTROL_BYTES};
+use visapult_pipeline::wire::{FromPage, MAX_CONTROL_BYTES, Notice, Severity, ToPage};
 
 use crate::guard::check_socket;
 use crate::server::Served;
@@ -80,7 +80,7 @@ async fn run_session(served: Served, id: String, socket: WebSocket) {
     let session = Arc::new(served.back_end.begin_session(id.clone(), sink));
     let writing = tokio::spawn(write_all(writer, messages));
     let outcome = if served.registry.add(id.clone(), Arc::clone(&session)) {
-        read_views(&mut reader, &session).await
+        read_views(&mut reader, &session, &closing).await
     } else {
         Err("too many sessions are open: close a page and try again".to_owned())
     };
@@ -108,7 +108,11 @@ async fn run_data(session: Arc<Session>, group: usize, socket: WebSocket) {
 }
 
 /// Reads what the page says until it leaves (`Ok`) or breaks a rule (`Err` with the reason).
-async fn read_views(reader: &mut SplitStream<WebSocket>, session: &Session) -> Result<(), String> {
+async fn read_views(
+    reader: &mut SplitStream<WebSocket>,
+    session: &Session,
+    control: &mpsc::Sender<Message>,
+) -> Result<(), String> {
     let opened = Instant::now();
     let mut has_view = false;
     loop {
@@ -125,6 +129,13 @@ async fn read_views(reader: &mut SplitStream<WebSocket>, session: &Session) -> R
                 session.on_view(*view).map_err(|e| e.to_string())?;
                 has_view = true;
             }
+            FromPage::Steer(action) => {
+                if let Err(text) = session.on_steer(action) {
+                    let notice = ToPage::Notice(Notice { severity: Severity::Error, text });
+                    // A page that takes nothing more is on its way out.
+                    let _ = control.try_send(Message::Binary(notice.encode().into()));
+                }
+            }
             FromPage::Ack(_) => return Err("Ack belongs on a data connection".to_owned()),
             FromPage::Unknown(_) => {}
         }
@@ -135,7 +146,9 @@ async fn read_acks(reader: &mut SplitStream<WebSocket>, session: &Session, group
     while let Some(bytes) = next_message(reader, SILENCE).await? {
         match FromPage::decode(&bytes).map_err(|e| e.to_string())? {
             FromPage::Ack(ack) => session.on_ack(group, ack).map_err(|e| e.to_string())?,
-            FromPage::View(_) => return Err("View belongs on the control connection".to_owned()),
+            FromPage::View(_) | FromPage::Steer(_) => {
+                return Err("only Acks belong on a data connection".to_owned());
+            }
             FromPage::Unknown(_) => {}
         }
         if session.is_closed() {

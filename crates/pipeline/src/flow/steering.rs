@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use visapult_volume::StepIndex;
 
 /// Most parameters of a simulation.
-pub(super) const MOST_PARAMETERS: usize = 256;
+pub(super) const MOST_PARAMETERS: usize = 64;
 const MOST_NAME: usize = 200;
 /// Entries of the log that are kept and shown.
-const MOST_LOG: usize = 50;
+const MOST_LOG: usize = 20;
 
 /// What values a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -252,7 +252,7 @@ impl Desk {
 
     fn note_problem(&mut self, sequence: u64, why: String) {
         if let Some(entry) = self.entry(sequence) {
-            entry.problem = Some(why.chars().take(1000).collect());
+            entry.problem = Some(why.chars().take(MOST_NAME).collect());
             self.revision += 1;
         }
     }

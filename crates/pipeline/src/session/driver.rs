@@ -40,6 +40,8 @@ pub(super) struct Driver {
     bytes_per_sample: f64,
     slab_bytes: u64,
     told_steps: Option<Steps>,
+    /// The revision that the page knows.
+    told_steering: Option<u64>,
     told_plan: Option<Plan>,
 }
 
@@ -56,6 +58,7 @@ impl Driver {
             bytes_per_sample: BYTES_PER_SAMPLE_GUESS,
             slab_bytes: SLAB_BYTES_GUESS,
             told_steps: None,
+            told_steering: None,
             told_plan: None,
         }
     }
@@ -83,7 +86,7 @@ impl Driver {
             if state.closed {
                 return None;
             }
-            let mut until = self.tell_steps();
+            let mut until = [self.tell_steps(), self.tell_steering()].into_iter().flatten().min();
             if let Some((view, view_at)) = state.view.clone() {
                 let work = self.decide(&state, &view, view_at);
                 let Work::Wait(at) = work else { return Some((work, view)) };
@@ -111,6 +114,19 @@ impl Driver {
             return Some(Instant::now() + CONTROL_RETRY);
         }
         self.told_steps = steps;
+        None
+    }
+
+    /// Tells the page what there is to steer; when to try again if it could not be told.
+    fn tell_steering(&mut self) -> Option<Instant> {
+        let (revision, view) = self.back_end.steering()?;
+        if self.told_steering == Some(revision) {
+            return None;
+        }
+        if !(self.control)(ToPage::Steering(Box::new(view)).encode()) {
+            return Some(Instant::now() + CONTROL_RETRY);
+        }
+        self.told_steering = Some(revision);
         None
     }
 

@@ -16,6 +16,7 @@ use visapult_trace::{Span, Stage, begin};
 
 use self::link::Link;
 use crate::back_end::BackEnd;
+use crate::flow::Action;
 use crate::step_store::lock;
 use crate::wire::{Ack, BulkBody, BulkHeader, View};
 
@@ -143,6 +144,9 @@ impl SessionShared {
 /// A viewer's session; it ends when this is dropped.
 pub struct Session {
     shared: Arc<SessionShared>,
+    back_end: Weak<BackEnd>,
+    /// What it is called in the log of what was asked of the simulation.
+    who: String,
     fields: usize,
 }
 
@@ -154,8 +158,10 @@ impl Session {
         let shared = Arc::new(SessionShared { number, state: Mutex::new(state), changed: Condvar::new() });
         let fields = back_end.store().source().info().fields.len();
         let driven = Arc::clone(&shared);
+        let who = format!("page {}", id.chars().take(4).collect::<String>());
+        let weak = Arc::downgrade(&back_end);
         std::thread::spawn(move || driver::Driver::new(back_end, driven, sink).run(&id));
-        Self { shared, fields }
+        Self { shared, back_end: weak, who, fields }
     }
 
     pub(crate) fn shared_weak(&self) -> Weak<SessionShared> {
@@ -173,6 +179,14 @@ impl Session {
         lock(&self.shared.state).view = Some((view, Instant::now()));
         self.shared.wake();
         Ok(())
+    }
+
+    /// Asks something of the simulation.
+    ///
+    /// # Errors
+    /// Why it cannot be asked: to be told to the page, whose session goes on.
+    pub fn on_steer(&self, action: Action) -> Result<(), String> {
+        self.back_end.upgrade().ok_or("the server is ending")?.steer(&self.who, action)
     }
 
     /// Attaches a data connection.

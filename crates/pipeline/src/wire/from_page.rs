@@ -5,6 +5,8 @@ use thiserror::Error;
 use visapult_render::{Camera, TransferFunction};
 use visapult_volume::StepIndex;
 
+use crate::flow::Action;
+
 /// Largest control message accepted from a page, in bytes.
 pub const MAX_CONTROL_BYTES: usize = 64 * 1024;
 /// Largest edge of a page's viewport, in device pixels.
@@ -14,6 +16,7 @@ const MAX_POINTS: usize = 256;
 
 const KIND_VIEW: u8 = 64;
 const KIND_ACK: u8 = 65;
+const KIND_STEER: u8 = 66;
 
 /// Width and height in device pixels.
 pub type Viewport = [u32; 2];
@@ -96,6 +99,8 @@ pub enum FromPage {
     View(Box<View>),
     /// What has arrived.
     Ack(Ack),
+    /// What it asks of the simulation.
+    Steer(Action),
     /// A kind from a later version; to be skipped.
     Unknown(u8),
 }
@@ -156,6 +161,9 @@ impl FromPage {
                 })?;
                 Ok(Self::Ack(Ack { received_bytes }))
             }
+            KIND_STEER => serde_json::from_slice(body)
+                .map(Self::Steer)
+                .map_err(|e| WireError::Json { message: "Steer", problem: e.to_string() }),
             other => Ok(Self::Unknown(other)),
         }
     }
@@ -204,6 +212,15 @@ mod tests {
         assert!(FromPage::decode(&[KIND_ACK, 0, 0]).is_err());
         assert!(FromPage::decode(&vec![KIND_VIEW; MAX_CONTROL_BYTES + 1]).is_err());
         assert_eq!(FromPage::decode(&[200, 1, 2]), Ok(FromPage::Unknown(200)));
+    }
+
+    #[test]
+    fn what_is_asked_of_a_simulation_is_read() {
+        let read = |text: &str| FromPage::decode(&[&[KIND_STEER], text.as_bytes()].concat());
+        let set = Action::Set { name: "strength".to_owned(), value: 2.5 };
+        assert_eq!(read(r#"{"action":"set","name":"strength","value":2.5}"#), Ok(FromPage::Steer(set)));
+        assert_eq!(read(r#"{"action":"pause"}"#), Ok(FromPage::Steer(Action::Pause)));
+        assert!(read(r#"{"action":"explode"}"#).unwrap_err().to_string().contains("Steer cannot be read"));
     }
 
     #[test]

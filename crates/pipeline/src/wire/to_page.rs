@@ -4,11 +4,14 @@ use serde::{Deserialize, Serialize};
 use visapult_render::TransferFunction;
 use visapult_volume::{Centering, Grid, StepIndex, StepSpan};
 
+use crate::flow::SteeringView;
+
 const KIND_WELCOME: u8 = 1;
 const KIND_STEPS: u8 = 2;
 const KIND_FIELD: u8 = 3;
 const KIND_PLAN: u8 = 4;
 const KIND_NOTICE: u8 = 5;
+const KIND_STEERING: u8 = 6;
 
 /// What the process tells a page on the control connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +26,8 @@ pub enum ToPage {
     Plan(Plan),
     /// A sentence for the user.
     Notice(Notice),
+    /// What can be steered, and what was.
+    Steering(Box<SteeringView>),
 }
 
 /// First message of a session: what there is to see.
@@ -192,6 +197,7 @@ impl ToPage {
             Self::Field(body) => json_message(KIND_FIELD, body),
             Self::Plan(body) => json_message(KIND_PLAN, body),
             Self::Notice(body) => json_message(KIND_NOTICE, body),
+            Self::Steering(body) => json_message(KIND_STEERING, body.as_ref()),
         }
     }
 }
