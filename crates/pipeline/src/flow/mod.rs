@@ -23,6 +23,7 @@ pub use messages::FlowError;
 pub use publisher::{Publisher, PublisherOptions, PublisherStatistics, Wanted};
 pub use serve::serve;
 pub use source::{FlowDoor, FlowHelm, FlowOptions, FlowSource};
+pub use state::FlowStatistics;
 pub use steering::{Action, Change, Logged, Parameter, ParameterKind, RunState, Steering, SteeringView};
 pub use strided::Strided;
 pub use visapult_ripp_net::{Options, RippUrl};

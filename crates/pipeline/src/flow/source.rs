@@ -12,6 +12,7 @@ use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 use super::messages::FlowError;
 use super::publisher::{PUBLISH, trust_of, url_name};
 use super::receiver::Receiver;
+use super::state::FlowStatistics;
 use super::steering::{Action, SteeringView};
 
 const POLL: Duration = Duration::from_millis(100);
@@ -117,6 +118,12 @@ impl FlowSource {
 pub struct FlowHelm(Arc<Receiver>);
 
 impl FlowHelm {
+    /// What has been received so far.
+    #[must_use]
+    pub fn statistics(&self) -> FlowStatistics {
+        self.0.lock().statistics
+    }
+
     /// What there is to steer, and a number that grows whenever that changes; `None` where the simulation has declared nothing.
     #[must_use]
     pub fn view(&self) -> Option<(u64, SteeringView)> {

@@ -13,8 +13,10 @@ use super::received::ReceivedStep;
 use super::steering::{Action, Desk};
 use crate::step_store::fitting_boxes;
 
-/// Steps of a running simulation that are asked for ahead.
-const AHEAD: usize = 3;
+/// Steps of a running simulation that are asked for ahead, at least and at most.
+const AHEAD: std::ops::RangeInclusive<usize> = 2..=32;
+/// Round trips from the question for a step until its data flows, and some.
+const ROUND_TRIPS: f64 = 3.0;
 /// Steps of a file that are kept at least: the one shown, the next, and one being received.
 const LEAST_KEPT: usize = 3;
 /// A rank is told of, and reads a word, within so many seconds beside the round trip.
@@ -45,7 +47,24 @@ pub(super) struct State {
     /// Why nothing more comes at present.
     pub(super) trouble: Option<String>,
     pub(super) progressed: Option<Instant>,
+    pub(super) statistics: FlowStatistics,
+    /// Bytes per second, of late.
+    throughput: f64,
+    /// Steps to be asked for ahead.
+    ahead: usize,
+    last_kept: Option<Instant>,
     pub(super) desk: Desk,
+}
+
+/// What has been received of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowStatistics {
+    /// Steps.
+    pub steps: u64,
+    /// Bytes of their values, with the ghost layers of PEs; what was lost on the way left out.
+    pub bytes: u64,
+    /// Sum over the steps of the share that is theirs.
+    pub fresh: f64,
 }
 
 pub(super) struct Declared {
@@ -79,17 +98,20 @@ impl Link {
 
     /// Steps that the rank does while a word is on its way to it.
     fn on_the_way(&self) -> StepIndex {
-        let rtt = self.session.as_ref().map_or(0.0, |session| {
+        (self.rate * (self.rtt_s() + WORD_S)).ceil() as StepIndex
+    }
+
+    fn rtt_s(&self) -> f64 {
+        self.session.as_ref().map_or(0.0, |session| {
             let lanes = session.statistics().lanes;
             lanes.iter().map(|lane| lane.rtt.smooth().as_secs_f64()).fold(0.0, f64::max)
-        });
-        (self.rate * (rtt + WORD_S)).ceil() as StepIndex
+        })
     }
 }
 
 impl State {
     pub(super) fn new() -> Self {
-        Self { active: BTreeSet::from([0]), lead: 1, ..Self::default() }
+        Self { active: BTreeSet::from([0]), lead: 1, ahead: *AHEAD.start(), ..Self::default() }
     }
 
     pub(super) fn span(&self) -> StepSpan {
@@ -155,6 +177,13 @@ impl State {
         }
     }
 
+    /// As many steps as the path holds from question to answer: fewer would leave it idle, more would only wait.
+    fn steps_ahead(&self, step_bytes: usize) -> usize {
+        let rtt_s = self.links.iter().map(Link::rtt_s).fold(0.0, f64::max);
+        let under_way = (self.throughput * rtt_s * ROUND_TRIPS / step_bytes as f64).ceil() as usize;
+        (under_way + AHEAD.start()).min(*AHEAD.end())
+    }
+
     /// Asks a running simulation for steps ahead.
     pub(super) fn ask_ahead(&mut self) {
         if !self.is_live() || !self.can_ask() {
@@ -163,12 +192,12 @@ impl State {
         let fields: Vec<usize> = self.active.iter().copied().collect();
         if self.links.len() == 1 {
             // One publisher knows best which step is the next that it can send.
-            while self.open_wants + self.assemblies.len() < AHEAD {
+            while self.open_wants + self.assemblies.len() < self.ahead {
                 self.ask(self.next, true, fields.clone());
             }
             return;
         }
-        while self.asked.len() < AHEAD {
+        while self.asked.len() < self.ahead {
             let Some(newest) = self.newest() else { return };
             let first = self.kept.is_empty() && self.asked.is_empty();
             let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
@@ -218,6 +247,7 @@ impl State {
 
     pub(super) fn keep(&mut self, received: ReceivedStep, history_bytes: usize) {
         let bytes = received.bytes().max(1);
+        self.note_throughput(bytes, received.fresh);
         let most = (history_bytes / bytes).max(LEAST_KEPT);
         self.kept.retain(|kept| kept.step != received.step);
         let place = self.kept.partition_point(|kept| kept.step < received.step);
@@ -231,6 +261,19 @@ impl State {
         }
         self.progressed = Some(Instant::now());
         self.lead = self.lead.saturating_sub(u64::from(self.lead > 4 && self.next.is_multiple_of(16))).max(1);
+    }
+
+    fn note_throughput(&mut self, bytes: usize, fresh: f64) {
+        let now = Instant::now();
+        if let Some(last) = self.last_kept.replace(now) {
+            let per_s = bytes as f64 / now.duration_since(last).as_secs_f64().max(1e-3);
+            self.throughput = if self.throughput == 0.0 { per_s } else { 0.8 * self.throughput + 0.2 * per_s };
+        }
+        let statistics = &mut self.statistics;
+        statistics.steps += 1;
+        statistics.bytes += (bytes as f64 * fresh) as u64;
+        statistics.fresh += fresh;
+        self.ahead = self.steps_ahead(bytes);
     }
 
     pub(super) fn on_gone(&mut self, rank: usize, step: StepIndex, newest: StepIndex, why: Option<String>) {

@@ -17,9 +17,9 @@ use super::steering::Answer;
 use crate::step_store::{fitting_boxes, lock};
 
 /// Steps that a back end may want ahead; what it wants beyond is forgotten.
-const MOST_WANTS: usize = 32;
+const MOST_WANTS: usize = 64;
 /// Steps under way to one back end at most.
-const MOST_UNDER_WAY: usize = 8;
+const MOST_UNDER_WAY: usize = 64;
 /// The newest step is told this often at most.
 const TELL_EVERY: Duration = Duration::from_millis(20);
 const POLL: Duration = Duration::from_millis(20);
