@@ -1,10 +1,11 @@
 //! `visapult backend`: waits for a simulation, receives what it publishes, and shows it.
 
+use std::fs;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
-use visapult_pipeline::flow::{FlowOptions, FlowSource, own_host};
+use anyhow::{Context, Result, bail};
+use visapult_pipeline::flow::{FlowOptions, FlowSource, FlowStatistics, own_host};
 use visapult_pipeline::{BackEnd, BackEndConfig};
 use visapult_ripp_net::{Identity, Options, user_folder};
 
@@ -20,9 +21,31 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     let began = Instant::now();
     let source = wait_for_simulation(options, flow, began)?;
     let config = BackEndConfig { source: String::new(), pes, threads: options.split.threads };
+    let helm = source.helm();
     let back_end = BackEnd::over(source, &config)?;
     let limit = options.limit.map(|limit| limit.saturating_sub(began.elapsed()));
-    serve_page(back_end, &Page { bind: options.bind, port: options.port, limit, open: !options.no_open })
+    let (from, since) = (helm.statistics(), Instant::now());
+    serve_page(back_end, &Page { bind: options.bind, port: options.port, limit, open: !options.no_open })?;
+    if let Some(path) = &options.json {
+        let report = report(from, helm.statistics(), since.elapsed());
+        fs::write(path, report).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// What was received from the time on at which there was something to show.
+fn report(from: FlowStatistics, to: FlowStatistics, time: Duration) -> String {
+    let (steps, bytes) = (to.steps - from.steps, to.bytes - from.bytes);
+    let seconds = time.as_secs_f64().max(1e-9);
+    let fresh = if steps == 0 { 1.0 } else { (to.fresh - from.fresh) / steps as f64 };
+    let report = serde_json::json!({
+        "seconds": seconds,
+        "steps_received": steps,
+        "bytes": bytes,
+        "sustained_bps": bytes as f64 * 8.0 / seconds,
+        "fresh_share": fresh,
+    });
+    format!("{report:#}\n")
 }
 
 fn wait_for_simulation(options: &BackendOptions, flow: FlowOptions, began: Instant) -> Result<FlowSource> {

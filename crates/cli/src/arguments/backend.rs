@@ -1,6 +1,7 @@
 //! The command line of `visapult backend`.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -38,6 +39,9 @@ pub(crate) struct BackendOptions {
     /// Stop by itself after this time (20s, 5m).
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) limit: Option<Duration>,
+    /// Write what was received to this JSON file at the end.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
     /// Do not open a browser, even where there is a display.
     #[arg(long)]
     pub(crate) no_open: bool,

@@ -3,13 +3,17 @@
 use std::env;
 use std::net::{IpAddr, SocketAddr};
 
-use visapult_ripp_net::{Identity, RippUrl, user_folder};
+use visapult_ripp_net::units::parse_rate;
+use visapult_ripp_net::{Identity, Rate, RippUrl, user_folder};
 
 use super::messages::FlowError;
 use super::publisher::{Publisher, PublisherOptions};
 
 /// Names the back end to publish to, where the program names none.
 pub const URL_VARIABLE: &str = "VISAPULT_URL";
+
+/// The rate that a rank sends at, where the program says none: bits of IP packets per second (200M), or `auto`.
+pub const RATE_VARIABLE: &str = "VISAPULT_RATE";
 
 /// Where a publisher and its back ends meet.
 #[derive(Clone, Debug)]
@@ -64,7 +68,10 @@ impl Publisher {
     ///
     /// # Errors
     /// If what is declared makes no sense, or the address or the identity cannot be had.
-    pub fn open(meeting: &Meeting, options: PublisherOptions) -> Result<Self, FlowError> {
+    pub fn open(meeting: &Meeting, mut options: PublisherOptions) -> Result<Self, FlowError> {
+        if let Some(rate) = rate_of_environment()? {
+            options.session.rate = rate;
+        }
         match meeting {
             Meeting::There(url) => Self::dial(url, options),
             Meeting::Here { at, host } => {
@@ -73,6 +80,16 @@ impl Publisher {
                 Self::listen(*at, host, Some(identity), options)
             }
         }
+    }
+}
+
+fn rate_of_environment() -> Result<Option<Rate>, FlowError> {
+    let Ok(text) = env::var(RATE_VARIABLE) else { return Ok(None) };
+    match text.trim() {
+        "" | "auto" => Ok(None),
+        rate => parse_rate(rate)
+            .map(|bps| Some(Rate::Fixed(bps)))
+            .map_err(|cause| FlowError::Usage(format!("{RATE_VARIABLE}={rate}: {cause}"))),
     }
 }
 
