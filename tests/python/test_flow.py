@@ -1,0 +1,114 @@
+"""`visapult serve` and what shows it elsewhere: the same pictures, bit for bit, and one clear line for whatever is wrong."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import VISAPULT, run
+from test_bad_input import assert_one_clear_line
+from wan import Process
+
+SOON = 30.0
+
+
+@contextmanager
+def serving(source: object, *options: object) -> Iterator[str]:
+    server = Process([str(VISAPULT), "serve", str(source), "--bind", "127.0.0.1:0", *map(str, options)])
+    try:
+        yield server.read_line()
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three steps of 20 x 24 x 28 samples, with values that are no numbers."""
+    values = np.random.default_rng(7).normal(size=(3, 28, 24, 20)).astype(np.float32)
+    values[1, 3, 4, 5:9] = np.nan
+    values[2, 10, :, 2] = np.inf
+    path = tmp_path_factory.mktemp("flow") / "series.npy"
+    np.save(path, values)
+    return path
+
+
+@pytest.mark.parametrize("pes", [1, 3, 8])
+def test_a_file_served_elsewhere_looks_the_same(series: Path, tmp_path: Path, pes: int) -> None:
+    with serving(series) as url:
+        for step in (2, 0, 1):
+            view = ["--time-step", step, "--pes", pes, "--size", "96x96", "--out"]
+            run("render", url, *view, tmp_path / "there.png")
+            run("render", series, *view, tmp_path / "here.png")
+            assert (tmp_path / "there.png").read_bytes() == (tmp_path / "here.png").read_bytes(), f"step {step}"
+
+
+def test_what_is_served_is_described(series: Path) -> None:
+    with serving(series) as url:
+        said = run("info", url).stdout
+        assert "20 x 24 x 28" in said
+        assert "steps    0 to 2" in said
+
+
+def test_a_simulation_served_elsewhere_moves_on() -> None:
+    with serving("demo:wave?n=32&rate=100") as url:
+        steps = [int(run("info", url).stdout.split("steps")[1].split()[0]) for _ in range(2)]
+        assert steps[1] > steps[0]
+
+
+def test_two_viewers_of_one_flow_get_the_same(series: Path, tmp_path: Path) -> None:
+    with serving(series) as url:
+        viewers = [
+            Process([str(VISAPULT), "render", url, "--time-step", "1", "--size", "64x64", "--out", str(tmp_path / name)])
+            for name in ("a.png", "b.png")
+        ]
+        assert [viewer.end(SOON).code for viewer in viewers] == [0, 0]
+        assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_a_step_that_is_not_there_is_named(series: Path, tmp_path: Path) -> None:
+    with serving(series) as url:
+        refused = run("render", url, "--time-step", 9, "--out", tmp_path / "x.png", check=False)
+        assert refused.returncode != 0
+        assert_one_clear_line(refused.stderr, "step 9", "0 to 2")
+
+
+def test_a_wrong_token_is_refused(series: Path) -> None:
+    with serving(series) as url:
+        head, tail = url.removeprefix("ripp://").split("@", 1)
+        wrong = f"ripp://{'A' * len(head)}@{tail}"
+        refused = run("info", wrong, check=False)
+        assert refused.returncode != 0
+        assert_one_clear_line(refused.stderr, "token")
+        assert "A" * len(head) not in refused.stderr
+
+
+def test_nobody_there_is_said() -> None:
+    refused = run("info", "ripp://127.0.0.1:9/x", check=False)
+    assert refused.returncode != 0
+    assert_one_clear_line(refused.stderr, "127.0.0.1:9")
+
+
+def test_what_cannot_be_read_is_not_served(tmp_path: Path) -> None:
+    refused = run("serve", tmp_path / "none.npy", "--bind", "127.0.0.1:0", check=False)
+    assert refused.returncode != 0
+    assert refused.stdout == ""
+    assert_one_clear_line(refused.stderr, "none.npy")
+
+
+def test_a_back_end_that_nobody_dials_says_so() -> None:
+    alone = run("backend", "--listen", "127.0.0.1:0", "--no-open", "--for", "500ms", check=False)
+    assert alone.returncode == 1
+    assert alone.stdout.startswith("ripp://")
+    assert "no simulation has come" in alone.stderr
+
+
+def test_one_viewer_of_a_back_end_for_simulations_is_told_where_to_look() -> None:
+    back_end = Process([str(VISAPULT), "backend", "--listen", "127.0.0.1:0", "--no-open", "--for", "20s"])
+    try:
+        refused = run("info", back_end.read_line(), check=False)
+        assert refused.returncode != 0
+        assert_one_clear_line(refused.stderr, "simulations are expected here")
+    finally:
+        back_end.stop()
