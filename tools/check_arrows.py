@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "testbed": set(),
     "testkit": {"ripp"},
     "trace": set(),
+    "c": {"pipeline"},
     "cli": {"pipeline", "portal", "ripp-net", "trace"},
 }
 PREFIX = "visapult-"

@@ -1,0 +1,218 @@
+//! What a rank publishes, as a C program declares it.
+#![expect(unsafe_code, reason = "functions for C")]
+#![expect(clippy::missing_safety_doc, reason = "the header says what pointers must point at")]
+
+use std::ffi::c_char;
+
+use visapult_pipeline::flow::{Box3, FieldInfo, Grid, Options, PublisherOptions, ScalarType, ValueRange};
+
+use crate::failure::{Failure, borrow, code, number, object, optional, text, three};
+
+/// Types of values.
+pub const VISAPULT_FLOAT32: i32 = 0;
+/// Rounded to float32.
+pub const VISAPULT_FLOAT64: i32 = 1;
+/// Integers; those beyond 2^24 are rounded to float32.
+pub const VISAPULT_INT8: i32 = 2;
+/// See VISAPULT_INT8.
+pub const VISAPULT_UINT8: i32 = 3;
+/// See VISAPULT_INT8.
+pub const VISAPULT_INT16: i32 = 4;
+/// See VISAPULT_INT8.
+pub const VISAPULT_UINT16: i32 = 5;
+/// See VISAPULT_INT8.
+pub const VISAPULT_INT32: i32 = 6;
+/// See VISAPULT_INT8.
+pub const VISAPULT_UINT32: i32 = 7;
+/// See VISAPULT_INT8.
+pub const VISAPULT_INT64: i32 = 8;
+/// See VISAPULT_INT8.
+pub const VISAPULT_UINT64: i32 = 9;
+
+/// What a rank publishes.
+#[derive(Clone, Debug)]
+pub struct Declaration {
+    pub(crate) options: PublisherOptions,
+}
+
+pub(crate) fn scalar_type(number: i32) -> Result<ScalarType, Failure> {
+    use ScalarType::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+    let known = usize::try_from(number).ok().and_then(|it| [F32, F64, I8, U8, I16, U16, I32, U32, I64, U64].get(it));
+    known.copied().ok_or_else(|| Failure::WrongCall(format!("{number} is no type: take one of VISAPULT_FLOAT32 ...")))
+}
+
+/// Begins a declaration: one rank that owns the whole grid, spacing 1, origin 0, no field.
+///
+/// `name` is what viewers see. `size` has 3 values: samples of the whole grid along x, y, z. Free it with visapult_declare_free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare(name: *const c_char, size: *const i64) -> *mut Declaration {
+    object("visapult_declare", || {
+        // SAFETY: as the header asks for.
+        let (name, size) = unsafe { (text(name, "name")?, three(size, "size")?) };
+        let grid = Grid::of_size(lengths(size, "size")?);
+        grid.validate().map_err(wrong)?;
+        let options = PublisherOptions {
+            name,
+            format: "running simulation".to_owned(),
+            rank: 0,
+            ranks: 1,
+            block: grid.bounds(),
+            grid,
+            fields: Vec::new(),
+            live: true,
+            steps: None,
+            times: Vec::new(),
+            time_unit: String::new(),
+            parameters: Vec::new(),
+            session: Options::default(),
+        };
+        Ok(Declaration { options })
+    })
+}
+
+/// This process is rank `rank` (from 0) of `ranks`. The boxes of all ranks tile the grid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare_rank(declaration: *mut Declaration, rank: i32, ranks: i32) -> i32 {
+    change("visapult_declare_rank", declaration, |options| {
+        let wrong =
+            || Failure::WrongCall(format!("rank {rank} of {ranks}: ranks count from 0 to one below their number"));
+        let (own, all) = (u32::try_from(rank).map_err(|_| wrong())?, u32::try_from(ranks).map_err(|_| wrong())?);
+        if own >= all {
+            return Err(wrong());
+        }
+        (options.rank, options.ranks) = (own, all);
+        Ok(())
+    })
+}
+
+/// The box that this rank owns: its first sample in the whole grid, and its samples along x, y, z (3 values each), without ghost layers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare_box(
+    declaration: *mut Declaration,
+    offset: *const i64,
+    size: *const i64,
+) -> i32 {
+    change("visapult_declare_box", declaration, |options| {
+        // SAFETY: as the header asks for.
+        let (offset, size) = unsafe { (three(offset, "offset")?, three(size, "size")?) };
+        let (lo, size) = (lengths(offset, "offset")?, lengths(size, "size")?);
+        let block = Box3::new(lo, [0, 1, 2].map(|axis| lo[axis].saturating_add(size[axis])));
+        if block.is_empty() || !options.grid.bounds().contains(&block) {
+            let grid = options.grid.size;
+            return Err(Failure::WrongCall(format!("box {block} is empty or leaves the grid of {grid:?} samples")));
+        }
+        options.block = block;
+        Ok(())
+    })
+}
+
+/// Distance between samples along x, y, z and position of the first sample (3 values each; NULL: 1 and 0), in `unit` ("m"; NULL: none).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare_grid(
+    declaration: *mut Declaration,
+    spacing: *const f64,
+    origin: *const f64,
+    unit: *const c_char,
+) -> i32 {
+    change("visapult_declare_grid", declaration, |options| {
+        let mut grid = options.grid.clone();
+        // SAFETY: as the header asks for.
+        unsafe {
+            grid.spacing = if spacing.is_null() { [1.0; 3] } else { three(spacing, "spacing")? };
+            grid.origin = if origin.is_null() { [0.0; 3] } else { three(origin, "origin")? };
+            grid.unit = optional(unit, "unit")?.unwrap_or_default();
+        }
+        grid.validate().map_err(wrong)?;
+        options.grid = grid;
+        Ok(())
+    })
+}
+
+/// Unit of the times of steps ("s").
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare_time_unit(declaration: *mut Declaration, unit: *const c_char) -> i32 {
+    change("visapult_declare_time_unit", declaration, |options| {
+        // SAFETY: as the header asks for.
+        options.time_unit = unsafe { text(unit, "unit")? };
+        Ok(())
+    })
+}
+
+/// Declares a field with its unit (NULL: none) and the type of the program's values. Returns its number, from 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare_field(
+    declaration: *mut Declaration,
+    name: *const c_char,
+    unit: *const c_char,
+    scalar: i32,
+) -> i32 {
+    let mut field = 0;
+    let declared = change("visapult_declare_field", declaration, |options| {
+        // SAFETY: as the header asks for.
+        let (name, unit) = unsafe { (text(name, "name")?, optional(unit, "unit")?.unwrap_or_default()) };
+        if options.fields.iter().any(|other| other.name == name) {
+            return Err(Failure::WrongCall(format!("there is a field {name} already: give each a name of its own")));
+        }
+        field = options.fields.len();
+        options.fields.push(FieldInfo { name, unit, scalar_type: scalar_type(scalar)?, declared_range: None });
+        Ok(())
+    });
+    if declared < 0 { declared } else { number("visapult_declare_field", || i32::try_from(field).map_err(wrong)) }
+}
+
+/// Range of a field's values over all steps, so that colours do not jump: viewers show what lies beyond like its ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare_range(
+    declaration: *mut Declaration,
+    field: i32,
+    least: f32,
+    greatest: f32,
+) -> i32 {
+    change("visapult_declare_range", declaration, |options| {
+        let fields = options.fields.len();
+        let declared = usize::try_from(field).ok().and_then(|field| options.fields.get_mut(field));
+        let declared =
+            declared.ok_or_else(|| Failure::WrongCall(format!("there is no field {field}: {fields} are declared")))?;
+        if !(least.is_finite() && greatest.is_finite() && least <= greatest) {
+            return Err(Failure::WrongCall(format!(
+                "{least} to {greatest} is no range: both must be finite, in order"
+            )));
+        }
+        declared.declared_range = Some(ValueRange { lo: least, hi: greatest });
+        Ok(())
+    })
+}
+
+/// Frees a declaration; a publisher made of it does not need it any more. NULL is nothing to free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare_free(declaration: *mut Declaration) {
+    if !declaration.is_null() {
+        // SAFETY: made by `visapult_declare`, and given back once.
+        drop(unsafe { Box::from_raw(declaration) });
+    }
+}
+
+fn change(
+    function: &str,
+    declaration: *mut Declaration,
+    change: impl FnOnce(&mut PublisherOptions) -> Result<(), Failure>,
+) -> i32 {
+    code(function, || {
+        // SAFETY: null, or made by `visapult_declare` and used by one thread at a time, as the header asks for.
+        unsafe { borrow(declaration, "declaration")? };
+        // SAFETY: as above, and found not to be null.
+        change(unsafe { &mut (*declaration).options })
+    })
+}
+
+pub(crate) fn lengths(numbers: [i64; 3], what: &str) -> Result<[usize; 3], Failure> {
+    let mut lengths = [0; 3];
+    for (length, number) in lengths.iter_mut().zip(numbers) {
+        *length = usize::try_from(number).map_err(|_| Failure::WrongCall(format!("{what} {numbers:?} is negative")))?;
+    }
+    Ok(lengths)
+}
+
+fn wrong(cause: impl std::fmt::Display) -> Failure {
+    Failure::WrongCall(cause.to_string())
+}

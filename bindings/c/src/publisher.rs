@@ -1,0 +1,288 @@
+//! A publisher in the hands of a C program.
+#![expect(unsafe_code, reason = "functions for C")]
+#![expect(clippy::missing_safety_doc, reason = "the header says what pointers must point at")]
+
+use std::ffi::{CString, c_char, c_void};
+use std::sync::mpsc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use visapult_pipeline::flow::{Meeting, Publisher, PublisherStatistics, ScalarType, Strided};
+
+use crate::declaration::{Declaration, lengths, scalar_type};
+use crate::failure::{Failure, borrow, code, object, optional, text, three};
+
+/// Longest that closing waits for threads that end.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A rank that publishes.
+pub struct Handle {
+    declaration: Declaration,
+    url: Option<CString>,
+    /// None where publishing is off.
+    publisher: Option<Mutex<Open>>,
+}
+
+struct Open {
+    publisher: Publisher,
+    /// Steps below have begun.
+    next: u64,
+    spent: Duration,
+}
+
+/// What a publisher has done so far.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Steps ended.
+    pub steps: u64,
+    /// Steps sent, counted once for every back end.
+    pub sent: u64,
+    /// Steps that a back end asked for too late to get them.
+    pub missed: u64,
+    /// Back ends attached now.
+    pub attached: u64,
+    /// Seconds that the program has spent in begin, put and end.
+    pub seconds: f64,
+}
+
+impl Handle {
+    fn meet(declaration: &Declaration, meeting: Option<Meeting>) -> Result<Self, Failure> {
+        let publisher = meeting.map(|meeting| Publisher::open(&meeting, declaration.options.clone())).transpose()?;
+        let url = publisher.as_ref().and_then(Publisher::url).map(|url| CString::new(url.to_string())).transpose();
+        let url = url.map_err(|cause| Failure::Broken(cause.to_string()))?;
+        let open = |publisher| Mutex::new(Open { publisher, next: 0, spent: Duration::ZERO });
+        Ok(Self { declaration: declaration.clone(), url, publisher: publisher.map(open) })
+    }
+
+    fn open(&self) -> Option<MutexGuard<'_, Open>> {
+        // What a panic left behind is refused or replaced by the next begin.
+        self.publisher.as_ref().map(|open| open.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Calls the publisher, unless it is off, and counts the time.
+    fn timed(&self, call: impl FnOnce(&mut Open) -> Result<(), Failure>) -> Result<(), Failure> {
+        let Some(mut open) = self.open() else { return Ok(()) };
+        let began = Instant::now();
+        let outcome = call(&mut open);
+        open.spent += began.elapsed();
+        outcome
+    }
+
+    /// # Safety
+    /// As [`Strided::copy_to`].
+    unsafe fn put(&self, field: i32, first: *const c_void, strides: Option<[isize; 3]>) -> Result<(), Failure> {
+        let (field, scalar) = self.field(field)?;
+        if first.is_null() {
+            return Err(Failure::WrongCall("values is NULL".to_owned()));
+        }
+        let mut values = Strided::contiguous(first.cast(), scalar, self.declaration.options.block.size());
+        values.strides = strides.unwrap_or(values.strides);
+        self.timed(|open| {
+            let copied = open.publisher.put(field, |out| -> Result<(), Failure> {
+                // SAFETY: as the caller promises.
+                unsafe { values.copy_to(out) };
+                Ok(())
+            });
+            copied?
+        })
+    }
+
+    fn field(&self, field: i32) -> Result<(usize, ScalarType), Failure> {
+        let fields = &self.declaration.options.fields;
+        let found = usize::try_from(field).ok().and_then(|field| Some((field, fields.get(field)?.scalar_type)));
+        found.ok_or_else(|| Failure::WrongCall(format!("there is no field {field}: {} are declared", fields.len())))
+    }
+}
+
+/// Publishes to whoever dials `at` ("0.0.0.0:0" takes any port) with the URL that visapult_url() tells.
+///
+/// `host` is this machine's name or address as the others know it, for the URL; NULL takes an address that fits `at`. Everything is encrypted,
+/// with the certificate kept in ~/.config/visapult. The declaration remains the caller's. Close with visapult_close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_publish_listen(
+    declaration: *const Declaration,
+    at: *const c_char,
+    host: *const c_char,
+) -> *mut Handle {
+    object("visapult_publish_listen", || {
+        // SAFETY: as the header asks for.
+        let (declaration, at, host) =
+            unsafe { (borrow(declaration, "declaration")?, text(at, "at")?, optional(host, "host")?) };
+        Handle::meet(declaration, Meeting::find(None, Some(&at), host.as_deref())?)
+    })
+}
+
+/// Publishes to the back end at `url`, now or when it is there, and again when it comes back.
+///
+/// NULL takes the URL from the environment variable VISAPULT_URL. If that is missing or empty, publishing is off: all calls succeed at
+/// once and do nothing. The declaration remains the caller's. Close with visapult_close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_publish_dial(declaration: *const Declaration, url: *const c_char) -> *mut Handle {
+    object("visapult_publish_dial", || {
+        // SAFETY: as the header asks for.
+        let (declaration, url) = unsafe { (borrow(declaration, "declaration")?, optional(url, "url")?) };
+        Handle::meet(declaration, Meeting::find(url.as_deref(), None, None)?)
+    })
+}
+
+/// What a back end has to dial; it holds a secret that admits to this publisher. NULL where we dial or publishing is off. Valid until
+/// visapult_close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_url(publisher: *const Handle) -> *const c_char {
+    // SAFETY: as the header asks for.
+    let url = unsafe { publisher.as_ref() }.and_then(|publisher| publisher.url.as_ref());
+    url.map_or(std::ptr::null(), |url| url.as_ptr())
+}
+
+/// 1 if it publishes, 0 if publishing is off.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_is_on(publisher: *const Handle) -> i32 {
+    // SAFETY: as the header asks for.
+    unsafe { publisher.as_ref() }.is_some_and(|publisher| publisher.publisher.is_some()).into()
+}
+
+/// Begins the next step, at `time` in the declared unit (NaN where unknown). All ranks call it equally often.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_begin(publisher: *mut Handle, time: f64) -> i32 {
+    code("visapult_begin", || {
+        // SAFETY: as the header asks for.
+        let publisher = unsafe { borrow(publisher, "publisher")? };
+        publisher.timed(|open| {
+            open.next = open.publisher.begin(time)? + 1;
+            Ok(())
+        })
+    })
+}
+
+/// Begins step `step`, for ranks that do not take part in every step: what one rank calls step 7 goes with step 7 of the others. Steps count
+/// upwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_begin_at(publisher: *mut Handle, step: i64, time: f64) -> i32 {
+    code("visapult_begin_at", || {
+        // SAFETY: as the header asks for.
+        let publisher = unsafe { borrow(publisher, "publisher")? };
+        publisher.timed(|open| {
+            let number = u64::try_from(step).ok().filter(|step| *step >= open.next && *step < i64::MAX as u64);
+            let number = number.ok_or_else(|| {
+                Failure::WrongCall(format!("step {step} does not follow: {} is the least that does", open.next))
+            })?;
+            open.next = open.publisher.begin_at(number, time)? + 1;
+            Ok(())
+        })
+    })
+}
+
+/// Copies the values of a field of this rank's box; the caller may change them afterwards.
+///
+/// `values` points at the box's first value, of the declared type. `strides` has 3 values: bytes from one value to the next along x, y, z;
+/// NULL where they follow each other, x fastest. Ghost layers are skipped by where `values` points, and by strides of the whole array.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_put(
+    publisher: *mut Handle,
+    field: i32,
+    values: *const c_void,
+    strides: *const i64,
+) -> i32 {
+    code("visapult_put", || {
+        // SAFETY: as the header asks for.
+        unsafe { borrow(publisher, "publisher")?.put(field, values, bytes(strides)?) }
+    })
+}
+
+/// As visapult_put, for callers whose arrays know their type (VISAPULT_FLOAT32 ...) and size (3 values): both are held against what is
+/// declared.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_put_array(
+    publisher: *mut Handle,
+    field: i32,
+    scalar: i32,
+    size: *const i64,
+    values: *const c_void,
+    strides: *const i64,
+) -> i32 {
+    code("visapult_put_array", || {
+        // SAFETY: as the header asks for.
+        let (publisher, size) = unsafe { (borrow(publisher, "publisher")?, three(size, "size")?) };
+        let (declared, own) = (publisher.field(field)?.1, publisher.declaration.options.block.size());
+        let scalar = scalar_type(scalar)?;
+        if scalar != declared {
+            return Err(Failure::WrongCall(format!(
+                "field {field} is declared as {declared}, the array is of {scalar}"
+            )));
+        }
+        if lengths(size, "size")? != own {
+            return Err(Failure::WrongCall(format!(
+                "the array is of {size:?} values, this rank's box of {own:?}: pass the part without ghost layers"
+            )));
+        }
+        // SAFETY: as the header asks for.
+        unsafe { publisher.put(field, values, bytes(strides)?) }
+    })
+}
+
+/// Ends the step. Whoever wants it is sent it while the program goes on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_end(publisher: *mut Handle) -> i32 {
+    code("visapult_end", || {
+        // SAFETY: as the header asks for.
+        let publisher = unsafe { borrow(publisher, "publisher")? };
+        publisher.timed(|open| Ok(open.publisher.end()?))
+    })
+}
+
+/// Tells what has been done so far; all 0 where publishing is off.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_statistics(publisher: *const Handle, counts: *mut Counts) -> i32 {
+    code("visapult_statistics", || {
+        // SAFETY: as the header asks for.
+        let publisher = unsafe { borrow(publisher, "publisher")? };
+        // SAFETY: only looked at whether it is null.
+        unsafe { borrow(counts, "counts")? };
+        let told = publisher.open().map_or_else(Counts::default, |open| {
+            let PublisherStatistics { steps, sent, missed, attached } = open.publisher.statistics();
+            Counts { steps, sent, missed, attached: attached as u64, seconds: open.spent.as_secs_f64() }
+        });
+        // SAFETY: points at room for it, as the header asks for.
+        unsafe { counts.write(told) };
+        Ok(())
+    })
+}
+
+/// Ends publishing and frees the publisher. Steps still under way are not waited for. NULL is nothing to close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_close(publisher: *mut Handle) -> i32 {
+    code("visapult_close", || {
+        if publisher.is_null() {
+            return Ok(());
+        }
+        // SAFETY: made by a publish function, and given back once.
+        let publisher = unsafe { Box::from_raw(publisher) };
+        // An attempt to reach a machine that does not answer may take its time to end, and not the simulation's.
+        let (ended, all_ended) = mpsc::channel();
+        let end = move || {
+            drop(publisher);
+            let _ = ended.send(());
+        };
+        let thread = thread::Builder::new().name("visapult-close".to_owned()).spawn(end);
+        thread.map_err(|cause| Failure::Unavailable(format!("a thread cannot be had: {cause}")))?;
+        let _ = all_ended.recv_timeout(CLOSE_PATIENCE);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `strides` is null, or points at three values.
+unsafe fn bytes(strides: *const i64) -> Result<Option<[isize; 3]>, Failure> {
+    if strides.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as the caller promises.
+    let strides = unsafe { three(strides, "strides")? };
+    let mut own = [0; 3];
+    for (own, stride) in own.iter_mut().zip(strides) {
+        *own = isize::try_from(stride).map_err(|_| Failure::WrongCall(format!("strides {strides:?} are too large")))?;
+    }
+    Ok(Some(own))
+}

@@ -1,0 +1,95 @@
+/* An MPI program that publishes: the wave equation on a cube of air, with sources that move. */
+#define _POSIX_C_SOURCE 199309L
+#include <mpi.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "options.h"
+#include "publish.h"
+#include "solver.h"
+#include "sources.h"
+
+typedef struct {
+  long steps;      /* published */
+  double wall;     /* s */
+  double waited;   /* s, for the next step to be due */
+} run;
+
+static void wait_until(double due) {
+  double left = due - MPI_Wtime();
+  if (left <= 0) return;
+  struct timespec pause = {(time_t)left, (long)((left - (double)(time_t)left) * 1e9)};
+  nanosleep(&pause, NULL);
+}
+
+/* Rank 0's clock decides for all. */
+static int is_over(const options *o, const run *done, double began, MPI_Comm ranks) {
+  if (o->steps && done->steps >= o->steps) return 1;
+  int over = o->seconds > 0 && MPI_Wtime() - began >= o->seconds;
+  if (o->seconds > 0) MPI_Bcast(&over, 1, MPI_INT, 0, ranks);
+  return over;
+}
+
+static int simulate(const options *o, solver *s, visapult_publisher *publisher, run *done) {
+  const double step_s = COURANT * EDGE_M / (s->n - 1) / SOUND_M_S;
+  double began = MPI_Wtime(), due = began;
+  sources_start(s, o->sources);
+  for (long step = 0; !is_over(o, done, began, s->ranks);) {
+    if (!publish_step(publisher, s, (double)step * step_s)) return 0;
+    for (int i = 0; i < o->every; i++, step++) {
+      solver_step(s);
+      sources_push(s, o->sources, step);
+    }
+    done->steps++;
+    /* Time that is lost is not caught up. */
+    double now = MPI_Wtime();
+    due = o->rate > 0 && due + 1 / o->rate > now ? due + 1 / o->rate : now;
+    done->waited += due - now;
+    wait_until(due);
+  }
+  done->wall = MPI_Wtime() - began;
+  return 1;
+}
+
+static void report(const options *o, const solver *s, const run *done, visapult_publisher *publisher) {
+  int rank;
+  visapult_counts counts;
+  if (visapult_statistics(publisher, &counts)) return;
+  double spent = counts.seconds;
+  unsigned long long own[2] = {counts.sent, counts.missed}, all[2];
+  MPI_Reduce(&spent, &counts.seconds, 1, MPI_DOUBLE, MPI_MAX, 0, s->ranks);
+  MPI_Reduce(own, all, 2, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, s->ranks);
+  MPI_Comm_rank(s->ranks, &rank);
+  if (rank != 0) return;
+  double solved = done->wall - done->waited;
+  printf("%ld steps published in %.2f s: %.1f steps/s; the solver made %.1f of its own steps per second of work\n", done->steps,
+         done->wall, (double)done->steps / done->wall, (double)(done->steps * o->every) / solved);
+  if (visapult_is_on(publisher))
+    printf("publishing took %.3f ms per step, %.2f %% of the solver's time (the slowest rank's calls); %llu pieces of steps sent, %llu missed\n",
+           1e3 * counts.seconds / (double)done->steps, 100 * counts.seconds / solved, all[0], all[1]);
+  else
+    printf("nothing was published: neither --url, VISAPULT_URL nor --listen says where to\n");
+}
+
+int main(int count, char **arguments) {
+  MPI_Init(&count, &arguments);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  options options;
+  solver solver = {0};
+  run done = {0};
+  int good = read_options(&options, count, arguments, rank == 0);
+  if (good && !solver_start(&solver, options.n)) {
+    fprintf(stderr, "wave: rank %d has no memory, or there are more ranks than %d samples can be split over\n", rank, options.n);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  visapult_publisher *publisher = good ? publish_open(&options, &solver) : NULL;
+  if (!publisher) MPI_Abort(MPI_COMM_WORLD, 2);
+  publish_tell(publisher, solver.ranks);
+  if (!simulate(&options, &solver, publisher, &done)) MPI_Abort(MPI_COMM_WORLD, 3);
+  report(&options, &solver, &done, publisher);
+  visapult_close(publisher);
+  solver_end(&solver);
+  MPI_Finalize();
+  return 0;
+}
