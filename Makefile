@@ -15,7 +15,7 @@ BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness clean setup-build
+.PHONY: build demo test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -65,6 +65,7 @@ test-python: build $(PYTHON)/ready
 	tools/setup.sh mpi
 	cargo build --release --locked -p visapult-testbed
 	cargo build --release --locked -p visapult-comm --example exercise
+	cargo build --release --locked -p visapult-c
 	VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) EXERCISE=$(abspath target/release/examples/exercise) $(PYTHON)/bin/python -m pytest -q -rs tests/python
 
 test-e2e: build web/node_modules/.package-lock.json
@@ -118,6 +119,12 @@ bench-fairness: build
 	cargo build --release --locked -p visapult-testbed
 	tools/setup.sh bench
 	python3 bench/transport/fairness.py $(OPTIONS)
+
+## bench-publish: what publishing costs a solver
+bench-publish: build
+	tools/setup.sh mpi
+	cargo build --release --locked -p visapult-c
+	python3 bench/publish/run.py $(OPTIONS)
 
 clean:
 	rm -rf target web/dist web/node_modules out

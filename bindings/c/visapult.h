@@ -120,7 +120,7 @@ void visapult_declare_free(struct visapult_declaration *declaration);
 
 // Publishes to whoever dials `at` ("0.0.0.0:0" takes any port) with the URL that visapult_url() tells.
 //
-// `host` is this machine's name or address as the others know it, for the URL; NULL takes the address of `at`. Everything is encrypted,
+// `host` is this machine's name or address as the others know it, for the URL; NULL takes an address that fits `at`. Everything is encrypted,
 // with the certificate kept in ~/.config/visapult. The declaration remains the caller's. Close with visapult_close.
 struct visapult_publisher *visapult_publish_listen(const struct visapult_declaration *declaration,
                                                    const char *at,

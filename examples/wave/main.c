@@ -51,6 +51,19 @@ static int simulate(const options *o, solver *s, visapult_publisher *publisher, 
   return 1;
 }
 
+/* Sum of squares of the field over all ranks: the same however the cube is split. Every rank calls. */
+static double energy(const solver *s) {
+  double own = 0, all = 0;
+  for (int z = 0; z < s->size[2]; z++)
+    for (int y = 0; y < s->size[1]; y++)
+      for (int x = 0; x < s->size[0]; x++) {
+        float u = s->now[place_of(s, x, y, z)];
+        own += u * u;
+      }
+  MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, s->ranks);
+  return all;
+}
+
 static void report(const options *o, const solver *s, const run *done, visapult_publisher *publisher) {
   int rank;
   visapult_counts counts;
@@ -59,11 +72,12 @@ static void report(const options *o, const solver *s, const run *done, visapult_
   unsigned long long own[2] = {counts.sent, counts.missed}, all[2];
   MPI_Reduce(&spent, &counts.seconds, 1, MPI_DOUBLE, MPI_MAX, 0, s->ranks);
   MPI_Reduce(own, all, 2, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, s->ranks);
+  double squares = energy(s);
   MPI_Comm_rank(s->ranks, &rank);
   if (rank != 0) return;
   double solved = done->wall - done->waited;
-  printf("%ld steps published in %.2f s: %.1f steps/s; the solver made %.1f of its own steps per second of work\n", done->steps,
-         done->wall, (double)done->steps / done->wall, (double)(done->steps * o->every) / solved);
+  printf("%ld steps in %.2f s: %.1f steps/s; the solver made %.1f of its own steps per second of work; energy %.6e\n", done->steps,
+         done->wall, (double)done->steps / done->wall, (double)(done->steps * o->every) / solved, squares);
   if (visapult_is_on(publisher))
     printf("publishing took %.3f ms per step, %.2f %% of the solver's time (the slowest rank's calls); %llu pieces of steps sent, %llu missed\n",
            1e3 * counts.seconds / (double)done->steps, 100 * counts.seconds / solved, all[0], all[1]);

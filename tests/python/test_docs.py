@@ -27,3 +27,9 @@ def test_the_readme_shows_the_two_commands() -> None:
     readme = (ROOT / "README.md").read_text()
     assert "make demo" in readme
     assert "make test" in readme
+
+
+@pytest.mark.parametrize("example", ["first.c", "first.f90"])
+def test_the_examples_of_the_book_are_those_that_are_run(example: str) -> None:
+    page = (ROOT / "docs" / "src" / "publishing.md").read_text()
+    assert (ROOT / "bindings" / "c" / "examples" / example).read_text() in page

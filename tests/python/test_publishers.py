@@ -1,0 +1,141 @@
+"""C and Fortran programs publish, alone and as ranks under two MPI libraries, and arrive bit for bit."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import VISAPULT, run
+from publishers import BINDINGS, LIBRARY, ROOT, Running, compile_c, compile_fortran, need
+from test_comm import LAUNCHERS
+
+SIZE = (48, 40, 32)
+RANKS = 4
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Running]]:
+    started: list[Running] = []
+
+    def start(*command: object, **variables: str) -> Running:
+        started.append(Running(*command, **variables))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(params=LAUNCHERS)
+def mpi(request: pytest.FixtureRequest) -> str:
+    need(LAUNCHERS[request.param][0])
+    need(f"mpicc.{request.param}")
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def waves(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    folder = tmp_path_factory.mktemp("wave")
+
+    def built(mpi: str) -> Path:
+        program = folder / f"wave.{mpi}"
+        if not program.exists():
+            makefile = ROOT / "examples" / "wave" / "Makefile"
+            settings = [f"MPICC=mpicc.{mpi}", f"OUT={program}", f"VISAPULT={LIBRARY}", "WARNINGS=-Werror"]
+            # Not by make's own settings: the test may run under make.
+            plain = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+            subprocess.run(["make", "--silent", "-f", makefile, *settings], check=True, env=plain)
+        return program
+
+    return built
+
+
+def wandering_distance(step: int) -> np.ndarray:
+    """What the first examples compute, float32, [z, y, x]; every value is a small whole number."""
+    nx, ny, nz = SIZE
+    z, y, x = np.ogrid[:nz, :ny, :nx]
+    return ((x - step % nx) ** 2 + (y - ny // 2) ** 2 + (z - nz // 2) ** 2).astype(np.float32)
+
+
+def render(source: object, png: Path) -> dict:
+    run("render", source, "--out", png, "--size", "160x120", "--json", png.with_suffix(".json"))
+    return json.loads(png.with_suffix(".json").read_text())
+
+
+@pytest.mark.parametrize("language", ["c", "f90"])
+def test_what_the_first_example_publishes_is_rendered_bit_for_bit(start, tmp_path: Path, language: str) -> None:
+    compiled = {"c": compile_c, "f90": compile_fortran}[language]
+    program = compiled(BINDINGS / "examples" / f"first.{language}", tmp_path / "first")
+    publisher = start(program, 60, XDG_CONFIG_HOME=str(tmp_path))
+    url = publisher.line()
+    told = run("info", url).stdout
+    assert "48 x 40 x 32" in told
+    assert f"distance ({'f64' if language == 'c' else 'f32'})" in told
+    assert " m2" in told
+    shown = render(url, tmp_path / "live.png")
+    np.save(tmp_path / "distance.npy", wandering_distance(shown["step"]))
+    render(tmp_path / "distance.npy", tmp_path / "file.png")
+    assert (tmp_path / "live.png").read_bytes() == (tmp_path / "file.png").read_bytes()
+
+
+def test_a_first_example_ends_by_itself_though_nobody_looks(start, tmp_path: Path) -> None:
+    program = compile_c(BINDINGS / "examples" / "first.c", tmp_path / "first")
+    code, _, err = start(program, 0.2, XDG_CONFIG_HOME=str(tmp_path)).end()
+    assert (code, err) == (0, "")
+
+
+def test_nonsense_is_refused_and_said(start, tmp_path: Path) -> None:
+    program = compile_c(ROOT / "tests" / "native" / "nonsense.c", tmp_path / "nonsense")
+    code, out, err = start(program, XDG_CONFIG_HOME=str(tmp_path)).end()
+    assert (code, err) == (0, ""), out + err
+    assert "all refused" in out
+
+
+def test_ranks_that_listen_are_put_together(start, waves, mpi: str, tmp_path: Path) -> None:
+    options = ["--n", 40, "--rate", 50, "--listen", "127.0.0.1:0"]
+    ranks = start(*LAUNCHERS[mpi], "-n", RANKS, waves(mpi), *options, XDG_CONFIG_HOME=str(tmp_path))
+    urls = ranks.line()
+    assert len(urls.split()) == RANKS
+    told = run("info", urls).stdout
+    assert "40 x 40 x 40" in told
+    assert "pressure (f32)" in told
+    assert render(urls, tmp_path / "wave.png")["field"] == "pressure"
+
+
+def test_ranks_dial_a_back_end_that_the_environment_names(start, waves, mpi: str, tmp_path: Path) -> None:
+    own = {"XDG_CONFIG_HOME": str(tmp_path)}
+    back_end = start(VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", 0, "--no-open", **own)
+    url = back_end.line()
+    assert url.startswith("ripp://")
+    options = ["--n", 40, "--rate", 50, "--seconds", 10]
+    ranks = start(*LAUNCHERS[mpi], "-n", RANKS, waves(mpi), *options, **own, VISAPULT_URL=url)
+    assert back_end.line().startswith("http://")
+    code, out, err = ranks.end()
+    assert code == 0, err
+    assert "publishing took" in out
+    assert int(out.split(" pieces of steps sent")[0].split()[-1]) > RANKS, out
+
+
+def test_without_a_back_end_publishing_is_off(start, waves, mpi: str) -> None:
+    ranks = start(*LAUNCHERS[mpi], "-n", RANKS, waves(mpi), "--n", 24, "--rate", 0, "--steps", 5)
+    code, out, err = ranks.end()
+    assert code == 0, err
+    assert out.startswith("5 steps in")
+    assert "nothing was published" in out
+
+
+def test_any_number_of_ranks_computes_the_same(start, waves, mpi: str) -> None:
+    def ends(ranks: int) -> str:
+        program = [waves(mpi), "--n", 24, "--rate", 0, "--steps", 20]
+        code, out, err = start(*LAUNCHERS[mpi], "-n", ranks, *program).end()
+        assert code == 0, err
+        return out.split("energy ")[1].split()[0]
+
+    one = float(ends(1))
+    assert one > 0
+    for ranks in (2, 3, 6):
+        assert float(ends(ranks)) == pytest.approx(one, rel=1e-4)
