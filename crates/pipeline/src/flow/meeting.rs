@@ -13,7 +13,7 @@ use super::publisher::{Publisher, PublisherOptions};
 pub const URL_VARIABLE: &str = "VISAPULT_URL";
 
 /// The rate that a rank sends at, where the program says none: bits of IP packets per second (200M), or `auto`.
-pub(super) const RATE_VARIABLE: &str = "VISAPULT_RATE";
+pub const RATE_VARIABLE: &str = "VISAPULT_RATE";
 
 /// Where a publisher and its back ends meet.
 #[derive(Clone, Debug)]
