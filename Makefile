@@ -15,7 +15,7 @@ BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -24,6 +24,14 @@ build: setup-build web/dist/index.html
 ## demo: a running simulation in the browser; FOR=20s stops by itself, SOURCE=... shows something else
 demo: build
 	exec $(BINARY) view '$(SOURCE)' $(if $(FOR),--for $(FOR))
+
+## demo-wan: a parallel simulation over 1 Gbit/s, 80 ms, 0.1 % loss into the browser (root); FOR=30s stops by itself, JSON=FILE says what it sustained
+demo-wan: build
+	cargo build --release --locked --bin wan --lib
+	tools/setup.sh mpi
+	$(MAKE) -s -C examples/wave MPICC=$(or $(shell command -v mpicc.mpich),mpicc)
+	$(if $(JSON),tools/setup.sh browser && $(MAKE) -s web/node_modules/.package-lock.json)
+	exec python3 tools/demo_wan.py $(if $(FOR),--for $(FOR)) $(if $(JSON),--json $(JSON))
 
 ## test: every test
 test: test-rust test-web test-python test-e2e
@@ -63,9 +71,9 @@ $(PYTHON)/ready: tests/python/requirements.txt
 
 test-python: build $(PYTHON)/ready
 	tools/setup.sh mpi
-	cargo build --release --locked -p visapult-testbed
-	cargo build --release --locked -p visapult-comm --example exercise
-	cargo build --release --locked -p visapult-c
+	cargo build --release --locked --bin wan
+	cargo build --release --locked --example exercise
+	cargo build --release --locked --lib
 	VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) EXERCISE=$(abspath target/release/examples/exercise) $(PYTHON)/bin/python -m pytest -q -rs tests/python
 
 test-e2e: build web/node_modules/.package-lock.json
@@ -98,32 +106,32 @@ bench-live: build web/node_modules/.package-lock.json
 
 ## bench-transport: the transport beside TCP, GridFTP, UDT, SRT and QUIC over the testbed (root); OPTIONS='--quick --only ours,bbr'
 bench-transport: build
-	cargo build --release --locked -p visapult-testbed
+	cargo build --release --locked --bin wan
 	tools/setup.sh bench
 	python3 bench/transport/run.py $(OPTIONS)
 
 ## bench-transport-local: the transport over loopback beside the bare loop and TCP, and how exactly it keeps a rate
 bench-transport-local: build
-	cargo build --release --locked -p visapult-ripp-net --example bare_loop
+	cargo build --release --locked --example bare_loop
 	tools/setup.sh bench
 	python3 bench/transport/local.py
 
 ## bench-discriminate: whether the transport says rightly what limits it, over a labelled matrix (root)
 bench-discriminate: build
-	cargo build --release --locked -p visapult-testbed
+	cargo build --release --locked --bin wan
 	tools/setup.sh bench
 	python3 bench/transport/discriminate.py $(OPTIONS)
 
 ## bench-fairness: what a CUBIC flow keeps beside one of ours (root)
 bench-fairness: build
-	cargo build --release --locked -p visapult-testbed
+	cargo build --release --locked --bin wan
 	tools/setup.sh bench
 	python3 bench/transport/fairness.py $(OPTIONS)
 
 ## bench-publish: what publishing costs a solver
 bench-publish: build
 	tools/setup.sh mpi
-	cargo build --release --locked -p visapult-c
+	cargo build --release --locked --lib
 	python3 bench/publish/run.py $(OPTIONS)
 
 clean:

@@ -29,6 +29,8 @@ RIGHT = "10.7.0.2"
 FLOW_PORT = 7430
 PAGE_PORT = 7420
 RANKS = 4
+# As many steps of 128^3 float32 values as the link can carry, and no more: the solver shares this machine's cores with the link.
+STEPS_PER_S = 16
 PATIENCE = 60
 
 
@@ -163,7 +165,7 @@ def main() -> None:
         command += ["--for", f"{seconds + 4:g}s"] if seconds else []
         backend = link.start("right", [str(word) for word in command])
         flow = line_of(backend)
-        wave = [launcher, "-n", str(RANKS), str(WAVE), "--n", str(options.n), "--every", "1", "--rate", "0"]
+        wave = [launcher, "-n", str(RANKS), str(WAVE), "--n", str(options.n), "--every", "1", "--rate", str(STEPS_PER_S)]
         link.start("left", wave, VISAPULT_URL=flow, VISAPULT_RATE=str(int(0.995 * RATE_BPS / RANKS)))
         inside = line_of(backend)
         door = forward_page(link.namespace("right"), PAGE_PORT)
