@@ -79,7 +79,8 @@ test-python: build $(PYTHON)/ready
 test-e2e: build web/node_modules/.package-lock.json
 	tools/setup.sh browser
 	mkdir -p out/e2e
-	VISAPULT=$(abspath $(BINARY)) node --test --test-concurrency=1 tests/e2e/*.test.mjs
+	cargo build --release --locked -p visapult-pipeline --example steered
+	VISAPULT=$(abspath $(BINARY)) STEERED=$(abspath target/release/examples/steered) node --test --test-concurrency=1 tests/e2e/*.test.mjs
 
 ## bench-exact: exact images beside VTK
 bench-exact: build $(PYTHON)/ready

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use visapult_pipeline::flow::{Action, Logged, Parameter, ParameterKind, RunState, SteeringView};
 use visapult_pipeline::wire::{
     Ack, BulkHeader, BulkKind, Field, FieldName, FromPage, GridShape, Notice, Plan, ProxyChoice, ProxyKind, Severity,
     SourceShape, Steps, ToPage, Welcome, bricks_bodies, slab_bodies, still_bodies,
@@ -194,6 +195,46 @@ fn control_messages_to_the_page() {
     hold("field", &ToPage::Field(field.clone()).encode(), &json!(field));
     hold("plan", &ToPage::Plan(plan.clone()).encode(), &json!(plan));
     hold("notice", &ToPage::Notice(notice.clone()).encode(), &json!(notice));
+}
+
+#[test]
+fn steering() {
+    let parameter = |name: &str, unit: &str, kind, value| Parameter {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        kind,
+        least: 0.0,
+        most: 5.0,
+        value,
+    };
+    let set = Action::Set { name: "strength".to_owned(), value: 2.5 };
+    let logged = |who: &str, unix_s, action, at, problem: Option<&str>| Logged {
+        who: who.to_owned(),
+        unix_s,
+        action,
+        at,
+        problem: problem.map(str::to_owned),
+    };
+    let view = SteeringView {
+        parameters: vec![
+            parameter("strength", "Pa", ParameterKind::Number, 2.5),
+            parameter("sources", "", ParameterKind::Integer, 3.0),
+        ],
+        state: RunState::Paused,
+        log: vec![
+            logged("page 3fA9", 1_764_000_000.5, set.clone(), Some(120), None),
+            logged("page 01ab", 1_764_000_001.25, Action::Pause, Some(125), None),
+            logged("page 01ab", 1_764_000_002.0, Action::Step, None, Some("rank 2 is gone")),
+            logged("page 3fA9", 1_764_000_003.0, Action::Stop, None, None),
+        ],
+    };
+    hold("steering", &ToPage::Steering(Box::new(view.clone())).encode(), &json!(view));
+
+    let meaning = json!(set);
+    let mut bytes = vec![66];
+    bytes.extend(meaning.to_string().into_bytes());
+    hold("steer", &bytes, &meaning);
+    assert_eq!(FromPage::decode(&bytes), Ok(FromPage::Steer(set)));
 }
 
 #[test]

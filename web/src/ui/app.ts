@@ -60,6 +60,7 @@ class App {
       setRange: (lo, hi) => this.#edit({ range: [lo, hi] }),
       resetTransfer: () => this.#viewer.resetTransfer(),
       chooseProxy: (proxy) => this.#viewer.chooseProxy(proxy),
+      steer: (action) => this.#viewer.steer(action),
       goHome: () => this.#viewer.goHome(),
       savePng: (withLabels) => void this.#savePng(withLabels),
       showHelp: () => this.#help.showModal(),
@@ -142,6 +143,7 @@ class App {
     this.#status.hidden = status === "";
     if (!source) return;
     this.#panel.showSource(source);
+    this.#panel.showSteering(state.steering, state.connection.kind === "open");
     this.#panel.showField(field, fieldWords(fieldInfo));
     this.#panel.showProxy(state.proxy);
     if (transfer) this.#panel.showTransfer(transfer, this.#histogramOf(fieldInfo), source.fields[field]?.unit ?? "");

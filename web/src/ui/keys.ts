@@ -76,5 +76,6 @@ function keepsKey(event: KeyboardEvent): boolean {
   const moves = key.startsWith("Arrow") || key === "Home" || key === "End";
   if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement)
     return moves || key === " " || (key.length === 1 && target instanceof HTMLSelectElement);
+  if (target.closest("[role=log]")) return moves || key === " ";
   return target instanceof HTMLButtonElement && (key === " " || key === "Enter");
 }

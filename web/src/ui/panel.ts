@@ -5,9 +5,11 @@ import {
   type OpacityPoint,
   type TransferFunction,
 } from "../volume/index";
-import type { FieldInfo, ProxyChoice, SourceInfo } from "../wire/index";
+import type { FieldInfo, ProxyChoice, SourceInfo, SteerAction } from "../wire/index";
 import { el, iconButton, setText } from "./dom";
 import { icons } from "./icons";
+import { SteeringSection } from "./steering";
+import type { SteeringShown } from "./steering-state";
 import { type Histogram, TransferEditor } from "./transfer-editor";
 
 export interface PanelActions {
@@ -17,6 +19,7 @@ export interface PanelActions {
   setRange(lo: number, hi: number): void;
   resetTransfer(): void;
   chooseProxy(proxy: ProxyChoice): void;
+  steer(action: SteerAction): void;
   goHome(): void;
   savePng(withLabels: boolean): void;
   showHelp(): void;
@@ -25,13 +28,14 @@ export interface PanelActions {
 /** Rows of the statistics, in order of reading. */
 export type Statistics = readonly (readonly [name: string, value: string])[];
 
-/** Field, transfer function, proxy, statistics and actions. */
+/** Simulation, field, transfer function, proxy, statistics and actions. */
 export class Panel {
   readonly element: HTMLElement;
   readonly #actions: PanelActions;
   #source: SourceInfo | null = null;
   readonly #title = el("h1", {}, "Visapult");
   readonly #subtitle = el("p", { class: "quiet" });
+  readonly #steering: SteeringSection;
   readonly #field = el("select", { id: "field" });
   readonly #note = el("p", { class: "note", role: "status" });
   readonly #editor: TransferEditor;
@@ -44,6 +48,7 @@ export class Panel {
 
   constructor(actions: PanelActions) {
     this.#actions = actions;
+    this.#steering = new SteeringSection((action) => actions.steer(action));
     this.#editor = new TransferEditor((opacity) => actions.setOpacity(opacity));
     this.#map.append(el("option", { value: "custom", disabled: true, hidden: true }, "as sent"));
     this.#map.append(...colourMapNames.map((name) => el("option", { value: name }, name)));
@@ -61,9 +66,14 @@ export class Panel {
     if (source === this.#source) return;
     this.#source = source;
     setText(this.#title, source.name);
-    const cells = source.grid.size.join(" \u00d7 ");
-    setText(this.#subtitle, `${source.format}, ${cells}${source.live ? ", running" : ""}`);
+    this.#showSubtitle();
     this.#field.replaceChildren(...source.fields.map((field, i) => el("option", { value: i }, withUnit(field))));
+  }
+
+  /** `isOpen`: the server is there to be asked. */
+  showSteering(steering: SteeringShown | null, isOpen: boolean): void {
+    this.#steering.show(steering, isOpen);
+    this.#showSubtitle();
   }
 
   showField(field: number, note: string): void {
@@ -97,6 +107,14 @@ export class Panel {
     this.#field.focus();
   }
 
+  #showSubtitle(): void {
+    if (!this.#source) return;
+    const { format, grid, live } = this.#source;
+    // What is steered says itself what it does.
+    const isRunning = live && this.#steering.element.hidden;
+    setText(this.#subtitle, `${format}, ${grid.size.join(" \u00d7 ")}${isRunning ? ", running" : ""}`);
+  }
+
   #listen(): void {
     this.#field.addEventListener("change", () => this.#actions.chooseField(Number(this.#field.value)));
     this.#map.addEventListener("change", () => {
@@ -122,6 +140,7 @@ export class Panel {
     reset.addEventListener("click", () => this.#actions.resetTransfer());
     return [
       el("header", {}, this.#title, this.#subtitle),
+      this.#steering.element,
       section("Field", labelled("field", "Field", this.#field), this.#note),
       section(
         "Transfer function",

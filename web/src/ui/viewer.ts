@@ -1,11 +1,20 @@
 import { type Camera, homeCamera, orbit, type Painter, pan, type ShownState, zoom } from "../render/index";
 import { type ColourMapName, geometryOf, type TransferFunction, transferToMessage } from "../volume/index";
-import type { ControlMessage, FieldMessage, PlanMessage, ProxyChoice, SourceInfo, StepSpan } from "../wire/index";
+import type {
+  ControlMessage,
+  FieldMessage,
+  PlanMessage,
+  ProxyChoice,
+  SourceInfo,
+  SteerAction,
+  StepSpan,
+} from "../wire/index";
 import { type ConnectionState, Session } from "../worker/index";
 import { FieldStates } from "./field-states";
 import { readHash, writeHash } from "./hash";
 import { Meter } from "./meter";
 import { Playback } from "./playback";
+import { type SteeringShown, SteeringState } from "./steering-state";
 
 /** What the controls show; a new object whenever something in it changes. */
 export interface ViewerState {
@@ -21,6 +30,7 @@ export interface ViewerState {
   readonly transfer: TransferFunction | null;
   readonly fieldInfo: FieldMessage | null;
   readonly plan: PlanMessage | null;
+  readonly steering: SteeringShown | null;
   readonly notice: { readonly severity: "info" | "warning" | "error"; readonly text: string } | null;
 }
 
@@ -44,6 +54,7 @@ export class Viewer {
   #settle: ReturnType<typeof setTimeout> | null = null;
   readonly #fields: FieldStates;
   readonly #playback: Playback;
+  readonly #steering = new SteeringState();
   #wantedField: string | null;
   readonly #linkStep: number | null | undefined;
   #hashTimer: ReturnType<typeof setTimeout> | null = null;
@@ -74,12 +85,13 @@ export class Viewer {
       transfer: null,
       fieldInfo: null,
       plan: null,
+      steering: null,
       notice: null,
     };
     this.#linkStep = link.step;
     painter.onFrame = (shown) => this.#frameDrawn(shown);
     this.#session = new Session(base, token, {
-      onState: (connection) => this.#set({ connection }),
+      onState: (connection) => this.#connection(connection),
       onWelcome: (welcome) => this.#welcome(welcome),
       onControl: (message) => this.#control(message),
       onPart: (part) => painter.accept(part),
@@ -162,6 +174,13 @@ export class Viewer {
     this.#sendView();
   }
 
+  /** Asks something of the simulation; what comes of it is told by the server. */
+  steer(action: SteerAction): void {
+    if (!this.#session.steer(action)) return;
+    this.#steering.ask(action);
+    this.#set({ steering: this.#steering.shown(), notice: null });
+  }
+
   togglePanel(): void {
     this.#set({ panel: !this.#state.panel });
   }
@@ -237,6 +256,11 @@ export class Viewer {
     });
   }
 
+  #connection(connection: ConnectionState): void {
+    if (connection.kind === "lost") this.#steering.forget();
+    this.#set({ connection, steering: this.#steering.shown() });
+  }
+
   #welcome(welcome: Welcome): void {
     const { source, steps } = welcome;
     const same = JSON.stringify(this.#state.source?.grid) === JSON.stringify(source.grid);
@@ -250,8 +274,9 @@ export class Viewer {
       ? ({ severity: "warning", text: "The step of this link is gone: showing the nearest one there is." } as const)
       : null;
     if (!same) this.#fields.clear();
+    this.#steering.begin(welcome.session, same);
     this.painter.want({ field, step });
-    this.#set({ source, steps, field, step, notice, playing: false });
+    this.#set({ source, steps, field, step, notice, playing: false, steering: this.#steering.shown() });
     this.#sendView();
   }
 
@@ -271,8 +296,15 @@ export class Viewer {
         return this.#newField(message);
       case "plan":
         return this.#set({ plan: message });
+      case "steering":
+        this.#steering.receive(message);
+        return this.#set({ steering: this.#steering.shown() });
       case "notice":
-        return this.#set({ notice: { severity: message.severity, text: message.text } });
+        if (message.severity === "error") this.#steering.forget();
+        return this.#set({
+          notice: { severity: message.severity, text: message.text },
+          steering: this.#steering.shown(),
+        });
     }
   }
 

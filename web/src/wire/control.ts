@@ -1,5 +1,6 @@
 import { WireError } from "./errors";
 import { asObject, asTuple3, Json } from "./json";
+import { parseSteering, type SteeringMessage } from "./steering";
 
 const CONTROL_LIMIT = 64 << 10;
 export const PROTOCOL_VERSION = 1;
@@ -44,6 +45,7 @@ export type ControlMessage =
   | { kind: "steps"; steps: StepSpan }
   | FieldMessage
   | PlanMessage
+  | SteeringMessage
   | { kind: "notice"; severity: "info" | "warning" | "error"; text: string };
 
 export interface FieldMessage {
@@ -87,6 +89,7 @@ const parsers: Readonly<Record<number, (json: Json) => ControlMessage>> = {
     severity: json.oneOf("severity", ["info", "warning", "error"]),
     text: json.text("text"),
   }),
+  6: parseSteering,
 };
 
 function parseWelcome(json: Json): ControlMessage {

@@ -6,5 +6,6 @@ export { WireError } from "./errors";
 export { halfFromNumber } from "./half";
 export type { BulkHeader } from "./header";
 export * from "./slabs";
+export { encodeSteer, type LoggedAction, type Parameter, type SteerAction, type SteeringMessage } from "./steering";
 export * from "./still";
 export * from "./view";

@@ -1,4 +1,12 @@
-import { type ControlMessage, encodeView, parseControl, type ViewMessage, WireError } from "../wire/index";
+import {
+  type ControlMessage,
+  encodeSteer,
+  encodeView,
+  parseControl,
+  type SteerAction,
+  type ViewMessage,
+  WireError,
+} from "../wire/index";
 import type { BulkPart, FromWorker, ToWorker } from "./messages";
 
 type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
@@ -68,6 +76,13 @@ export class Session {
       this.#viewTimer = null;
       this.#flush();
     }, wait);
+  }
+
+  /** Asks something of the simulation; whether it could be asked. */
+  steer(action: SteerAction): boolean {
+    if (!this.#welcomed || this.#socket?.readyState !== WebSocket.OPEN) return false;
+    this.#socket.send(encodeSteer(action));
+    return true;
   }
 
   #flush(): void {

@@ -3,11 +3,13 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import {
   encodeAck,
+  encodeSteer,
   encodeView,
   parseBricks,
   parseControl,
   parseSlabs,
   parseStill,
+  type SteerAction,
   unpackBrick,
   unpackSlabTile,
   unpackStillTile,
@@ -112,7 +114,7 @@ test("a still decodes to its pixels", () => {
   }
 });
 
-test.each(["welcome", "steps", "field", "plan", "notice"])("%s is understood", (name) => {
+test.each(["welcome", "steps", "field", "plan", "notice", "steering"])("%s is understood", (name) => {
   const message = parseControl(bytes(name));
   expect(message?.kind).toBe(name);
 });
@@ -122,6 +124,24 @@ test("control messages keep what they say", () => {
   expect(parseControl(bytes("notice"))).toEqual({ kind: "notice", ...json<object>("notice") });
   const field = json<{ range: number[]; histogram: number[] }>("field");
   expect(parseControl(bytes("field"))).toMatchObject({ range: field.range, histogram: field.histogram });
+});
+
+test("steering keeps who asked for what, before which step, and why not", () => {
+  const logged = json<{ log: { who: string; unix_s: number; at: number | null; problem: string | null }[] }>(
+    "steering",
+  );
+  const message = parseControl(bytes("steering"));
+  if (message?.kind !== "steering") throw new Error("steering is not understood");
+  expect({ ...message, log: [] }).toEqual({ kind: "steering", ...json<object>("steering"), log: [] });
+  expect(
+    message.log.map(({ who, unixS, what, at, problem }) => ({ who, unix_s: unixS, ...what, at, problem })),
+  ).toEqual(logged.log);
+});
+
+test("what is asked of a simulation is encoded as the server decodes it", () => {
+  const encoded = encodeSteer(json<SteerAction>("steer"));
+  expect(encoded[0]).toBe(bytes("steer")[0]);
+  expect(JSON.parse(new TextDecoder().decode(encoded.subarray(1)))).toEqual(json("steer"));
 });
 
 test("a view is encoded as the server decodes it", () => {

@@ -1,0 +1,162 @@
+/** A simulation that runs elsewhere is steered from the page: by keyboard, before a step that the page tells, and in order to its end. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { hasPicture, keep, launch, openPage, until } from "./browser.mjs";
+import { startServer, startSteered } from "./server.mjs";
+
+describe("a simulation that can be steered", () => {
+  let simulation;
+  let server;
+  let browser;
+  let page;
+
+  before(async () => {
+    simulation = await startSteered();
+    server = await startServer(simulation.url);
+    browser = await launch();
+    page = await openPage(browser, server.url, { query: { stills: "0" } });
+    await hasPicture(page);
+    await page.getByRole("region", { name: "Simulation" }).waitFor();
+  });
+
+  after(async () => {
+    await browser?.close();
+    await server?.kill();
+    simulation?.kill();
+  });
+
+  const button = (name) => page.getByRole("button", { name });
+  const state = (words) => page.locator(".run-state", { hasText: words }).waitFor();
+  const press = async (locator, key) => {
+    await locator.focus();
+    await page.keyboard.press(key);
+  };
+
+  /** Waits until the log's newest entry is `what` and says a step; gives that step. */
+  async function takenBefore(what) {
+    const taken = page.locator(".actions li").first().filter({ hasText: what }).filter({ hasText: /before step \d+/ });
+    return Number((await taken.textContent()).match(/before step (\d+)/)[1]);
+  }
+
+  test("a number entered by keyboard is taken before the step that the log says", async () => {
+    const speed = page.getByRole("textbox", { name: "speed in turns/s" });
+    await speed.focus();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("1.5");
+    await page.keyboard.press("Enter");
+    const step = await takenBefore("you: speed to 1.5 turns/s");
+    await simulation.says(`before step ${step}: speed is 1.5`);
+    assert.equal(await speed.inputValue(), "1.5");
+    assert.equal(await page.locator(".parameter.pending").count(), 0);
+  });
+
+  test("a slider moved by keyboard sends where it ends, in whole numbers", async () => {
+    const count = page.getByRole("slider", { name: "count" });
+    await count.focus();
+    await page.keyboard.down("ArrowRight");
+    await page.keyboard.down("ArrowRight");
+    await page.keyboard.up("ArrowRight");
+    const step = await takenBefore("you: count to 5");
+    await simulation.says(`before step ${step}: count is 5`);
+    const counts = simulation.lines.filter((line) => line.includes("count"));
+    assert.equal(counts.length, 1);
+  });
+
+  test("a value that is not taken yet is shown as asked for", async () => {
+    const width = page.getByRole("textbox", { name: "width in mm" });
+    const row = page.locator(".parameter", { has: width });
+    simulation.suspend();
+    await width.fill("7");
+    await page.keyboard.press("Enter");
+    await row.getByText("asked for 7").waitFor();
+    await page.locator(".actions li").first().filter({ hasText: "you: width to 7 mm" }).getByText("asked for").waitFor();
+    await keep(page, "steering-pending");
+    simulation.resume();
+    const step = await takenBefore("you: width to 7 mm");
+    await simulation.says(`before step ${step}: width is 7`);
+    await row.getByText("1 to 10 mm").waitFor();
+  });
+
+  test("a value out of range is refused with the reason, by the page and by the server", async () => {
+    const speed = page.getByRole("textbox", { name: "speed in turns/s" });
+    await speed.fill("7");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").filter({ hasText: "speed takes 0 to 2 turns/s, not 7" }).waitFor();
+    assert.equal(await speed.getAttribute("aria-invalid"), "true");
+    await keep(page, "steering-refused");
+    await page.keyboard.press("Escape");
+    assert.equal(await speed.inputValue(), "1.5");
+    const notice = await page.evaluate(askUnchecked, { action: "set", name: "speed", value: 7 });
+    assert.deepEqual(notice, { severity: "error", text: "speed takes 0 to 2 turns/s, not 7" });
+  });
+
+  test("pausing stops the steps, stepping does one, resuming goes on", async () => {
+    assert.ok(await button("Step the paused simulation once").isDisabled());
+    await press(button("Pause the simulation"), "Space");
+    await state("paused");
+    const first = await takenBefore("you: pause");
+    await until(page, (v, n) => v.steps.last === n - 1, first);
+    for (const step of [first, first + 1]) {
+      await press(button("Step the paused simulation once"), "Enter");
+      await until(page, (v, n) => v.steps.last === n, step);
+      await page.locator(".actions li").first().filter({ hasText: `before step ${step}` }).waitFor();
+    }
+    await keep(page, "steering");
+    await press(button("Resume the simulation"), "Enter");
+    // Had it gone on by itself, it would be at a later step by now.
+    assert.equal(await takenBefore("you: resume"), first + 2);
+    await state("running");
+    await until(page, (v, n) => v.steps.last > n + 10, first);
+  });
+
+  test("on a phone it is steered as well", async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    const count = page.getByRole("slider", { name: "count" });
+    await count.scrollIntoViewIfNeeded();
+    const box = await count.boundingBox();
+    assert.ok(box.x >= 0 && box.x + box.width <= 390);
+    await keep(page, "steering-phone");
+    await page.setViewportSize({ width: 1024, height: 720 });
+  });
+
+  test("stopping asks first, and ends the program in order", async () => {
+    await press(button("Stop the simulation"), "Enter");
+    const dialog = page.getByRole("dialog", { name: "Stop the simulation?" });
+    await dialog.waitFor();
+    await keep(page, "steering-stop");
+    await page.keyboard.press("Enter");
+    await dialog.waitFor({ state: "hidden" });
+    await press(button("Stop the simulation"), "Enter");
+    await dialog.getByRole("button", { name: "Stop it" }).click();
+    assert.equal(await simulation.ended, 0);
+    const step = await takenBefore("you: stop");
+    assert.equal(simulation.lines.at(-1), `stopped before step ${step}`);
+    await state("stopped");
+    assert.ok(await button("Pause the simulation").isDisabled());
+    await keep(page, "steering-stopped");
+  });
+
+  test("nothing on the page failed", () => {
+    assert.deepEqual(page.errors, []);
+  });
+});
+
+/** In the page: asks the server for `action` over a session of its own, whatever the page's own controls would say to it. */
+function askUnchecked(action) {
+  const url = new URL("session", location.href);
+  url.protocol = "ws:";
+  url.search = new URLSearchParams({ token: new URLSearchParams(location.search).get("token") });
+  const socket = new WebSocket(url);
+  socket.binaryType = "arraybuffer";
+  socket.onopen = () => socket.send(new Uint8Array([66, ...new TextEncoder().encode(JSON.stringify(action))]));
+  return new Promise((resolve, reject) => {
+    socket.onclose = ({ reason }) => reject(new Error(`no answer: ${reason}`));
+    socket.onmessage = ({ data }) => {
+      const bytes = new Uint8Array(data);
+      if (bytes[0] !== 5) return;
+      socket.onclose = null;
+      socket.close();
+      resolve(JSON.parse(new TextDecoder().decode(bytes.subarray(1))));
+    };
+  });
+}

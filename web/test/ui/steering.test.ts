@@ -1,0 +1,103 @@
+import { expect, test } from "vitest";
+import { rangeWords, refusal, SteeringState, sliderValue } from "../../src/ui/steering-state";
+import type { LoggedAction, Parameter, SteeringMessage } from "../../src/wire/index";
+
+const strength: Parameter = { name: "strength", unit: "Pa", kind: "number", least: 0, most: 5, value: 1 };
+const sources: Parameter = { name: "sources", unit: "", kind: "integer", least: 1, most: 8, value: 3 };
+
+function message(log: readonly LoggedAction[], patch: Partial<SteeringMessage> = {}): SteeringMessage {
+  return { kind: "steering", parameters: [strength, sources], state: "running", log, ...patch };
+}
+
+function set(value: number, unixS: number, patch: Partial<LoggedAction> = {}): LoggedAction {
+  return {
+    who: "page 9f3c",
+    unixS,
+    what: { action: "set", name: "strength", value },
+    at: null,
+    problem: null,
+    ...patch,
+  };
+}
+
+const pending = (state: SteeringState) => state.shown()?.parameters.map((parameter) => parameter.pending);
+
+test("nothing is shown until the server says what can be steered, and after it serves something else", () => {
+  const state = new SteeringState();
+  expect(state.shown()).toBeNull();
+  state.receive(message([]));
+  state.begin("9f3c77", true);
+  expect(state.shown()).not.toBeNull();
+  state.begin("9f3c77", false);
+  expect(state.shown()).toBeNull();
+});
+
+test("a value that is asked for is pending until the log says before which step it is taken", () => {
+  const state = new SteeringState();
+  state.receive(message([set(4, 1, { at: 3 })]));
+  state.ask({ action: "set", name: "strength", value: 2 });
+  expect(pending(state)).toEqual([2, null]);
+  state.receive(message([set(4, 1, { at: 3 })]));
+  expect(pending(state)).toEqual([2, null]);
+  state.receive(message([set(4, 1, { at: 3 }), set(2, 2)]));
+  expect(pending(state)).toEqual([2, null]);
+  state.receive(message([set(4, 1, { at: 3 }), set(2, 2, { at: 9 })]));
+  expect(pending(state)).toEqual([null, null]);
+});
+
+test("a value is no longer pending once there is a problem with it, or nobody knows of it", () => {
+  const state = new SteeringState();
+  state.receive(message([set(2, 2, { problem: "rank 1 is gone" })]));
+  expect(pending(state)).toEqual([null, null]);
+  state.ask({ action: "set", name: "sources", value: 2 });
+  state.forget();
+  expect(pending(state)).toEqual([null, null]);
+});
+
+test("the log says who, what, and before which step or why not, the newest first", () => {
+  const state = new SteeringState();
+  state.begin("9f3c77", true);
+  const log = [
+    set(2.5, 1, { at: 120 }),
+    set(3, 2, { who: "page 01ab", at: 125, problem: "not on all ranks at once" }),
+    set(4, 3, { problem: "rank 1 is gone" }),
+    { ...set(0, 4), what: { action: "pause" } } as const,
+  ];
+  state.receive(message(log));
+  expect(state.shown()?.log.map(({ what, outcome, isProblem }) => [what, outcome, isProblem])).toEqual([
+    ["you: pause", "asked for", false],
+    ["you: strength to 4 Pa", "rank 1 is gone", true],
+    ["page 01ab: strength to 3 Pa", "before step 125, not on all ranks at once", true],
+    ["you: strength to 2.5 Pa", "before step 120", false],
+  ]);
+  expect(state.shown()?.stateWords).toBe("running, asked to pause");
+});
+
+test("an action keeps its key while it is carried out", () => {
+  const state = new SteeringState();
+  const key = (entry: LoggedAction) => {
+    state.receive(message([entry]));
+    return state.shown()?.log[0].key;
+  };
+  expect(key(set(2, 1, { at: 7 }))).toBe(key(set(2, 1)));
+  expect(key(set(2, 1.5))).not.toBe(key(set(2, 1)));
+});
+
+test("what a parameter does not take is refused with the reason", () => {
+  expect(refusal(strength, "2.5")).toBeNull();
+  expect(refusal(strength, " 2,5 ")).toBeNull();
+  expect(refusal(strength, "7")).toBe("strength takes 0 to 5 Pa, not 7");
+  expect(refusal(strength, "")).toBe("strength takes a number, not \u201c\u201d");
+  expect(refusal(strength, "Infinity")).toBe("strength takes a number, not \u201cInfinity\u201d");
+  expect(refusal(sources, "2.5")).toBe("sources takes whole numbers, not 2.5");
+  expect(rangeWords(sources)).toBe("1 to 8");
+});
+
+test("a slider gives values of its range with no more digits than it resolves", () => {
+  expect(sliderValue(0.73529411, strength)).toBe(0.74);
+  expect(sliderValue(2.5001, sources)).toBe(3);
+  expect(sliderValue(0, { ...strength, least: 0.3 })).toBe(0.3);
+  expect(sliderValue(2, { ...strength, least: 2, most: 2 })).toBe(2);
+  expect(sliderValue(123456, { ...strength, most: 1e6 })).toBe(123456);
+  expect(sliderValue(3.14159e-9, { ...strength, most: 1e-8 })).toBe(3.14e-9);
+});
