@@ -132,6 +132,8 @@ describe("a simulation that can be steered", () => {
     const step = await takenBefore("you: stop");
     assert.equal(simulation.lines.at(-1), `stopped before step ${step}`);
     await state("stopped");
+    // Its last step stays to be looked at.
+    await until(page, (v, n) => v.shown.step === n - 1, step);
     assert.ok(await button("Pause the simulation").isDisabled());
     await keep(page, "steering-stopped");
   });

@@ -51,7 +51,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             break;
         }
         publisher.begin(f64::from(step) * STEP.as_secs_f64())?;
-        publisher.put(0, |values| Ok::<_, Infallible>(lumps.write(values)))??;
+        publisher.put(0, |values| {
+            lumps.write(values);
+            Ok::<_, Infallible>(())
+        })??;
         publisher.end()?;
         lumps.turned += lumps.speed * STEP.as_secs_f64();
         thread::sleep(STEP);
