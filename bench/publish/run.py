@@ -22,7 +22,12 @@ N = 128
 PACES = {"a step every 40 solver steps": (40, 12), "a step every 4 solver steps": (4, 100)}
 # What the cores of a machine with two are for: the back end's would be another machine's.
 PLACES = {"program and back end on a core each": ("0", "1"), "both on all cores": (None, None)}
-WALL = re.compile(r"(\d+) steps in ([\d.]+) s.*\npublishing took ([\d.]+) ms.*; (\d+) pieces of steps sent, (\d+) missed", re.S)
+SAID = re.compile(
+    r"^(?P<steps>\d+) steps in (?P<wall_s>[\d.]+) s.*"
+    r"^rank 0 used (?P<cpu_s>[\d.]+) s .*threads (?P<threads_cpu_s>[\d.]+) s$"
+    r"(?:.*^publishing took (?P<call_ms>[\d.]+) ms.*; (?P<sent>\d+) pieces)?",
+    re.S | re.M,
+)
 
 
 def machine() -> str:
@@ -36,28 +41,26 @@ def pinned(cores: str | None, *command: object) -> list[str]:
     return [*(["taskset", "-c", cores] if cores else []), *map(str, command)]
 
 
-def solve(wave: Path, cores: str | None, pace: tuple[int, int], *meeting: str) -> str:
+def solve(wave: Path, cores: str | None, pace: tuple[int, int], *meeting: str) -> dict[str, float]:
+    """What a run says of itself."""
     every, steps = pace
     options = ["--n", N, "--every", every, "--steps", steps, "--rate", 0]
     command = ["mpiexec.mpich", "-bind-to", "none", "-n", "1", *pinned(cores, wave, *options, *meeting)]
     plain = {name: value for name, value in os.environ.items() if name != "VISAPULT_URL"}
-    return subprocess.run(command, check=True, capture_output=True, text=True, env=plain).stdout
+    said = subprocess.run(command, check=True, capture_output=True, text=True, env=plain).stdout
+    found = SAID.search(said)
+    assert found, said
+    return {name: float(value) for name, value in found.groupdict(default="0").items()}
 
 
-def wall_s(said: str) -> float:
-    return float(said.split(" steps in ")[1].split()[0])
-
-
-def with_back_end(wave: Path, place: tuple[str | None, str | None], pace: tuple[int, int]) -> dict:
+def with_back_end(wave: Path, place: tuple[str | None, str | None], pace: tuple[int, int]) -> dict[str, float]:
     command = pinned(place[1], VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", 0, "--no-open")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as back_end:
         try:
             assert back_end.stdout is not None
-            said = solve(wave, place[0], pace, "--url", back_end.stdout.readline().strip())
+            return solve(wave, place[0], pace, "--url", back_end.stdout.readline().strip())
         finally:
             back_end.terminate()
-    steps, wall, call_ms, sent, missed = WALL.search(said).groups()
-    return {"wall_s": float(wall), "call_ms": float(call_ms), "sent": int(sent), "missed": int(missed), "steps": int(steps)}
 
 
 def copy_ms() -> float:
@@ -71,25 +74,33 @@ def copy_ms() -> float:
     return statistics.median(times)
 
 
+def median(runs: list[dict[str, float]], name: str) -> float:
+    return statistics.median(run[name] for run in runs)
+
+
 def measure(wave: Path, place: tuple[str | None, str | None], pace: tuple[int, int], repeats: int) -> dict:
-    off, nobody, received = [], [], []
+    runs: dict[str, list[dict[str, float]]] = {"off": [], "nobody looks": [], "received": []}
     for _ in range(repeats):
-        off.append(wall_s(solve(wave, place[0], pace)))
-        nobody.append(wall_s(solve(wave, place[0], pace, "--listen", "127.0.0.1:0")))
-        received.append(with_back_end(wave, place, pace))
-    walls = [one["wall_s"] for one in received]
-    without = statistics.median(off)
-    percent = lambda times: round(100 * (statistics.median(times) / without - 1), 2)  # noqa: E731
+        runs["off"].append(solve(wave, place[0], pace))
+        runs["nobody looks"].append(solve(wave, place[0], pace, "--listen", "127.0.0.1:0"))
+        runs["received"].append(with_back_end(wave, place, pace))
+    off, received = runs["off"], runs["received"]
+    walls = [run["wall_s"] for run in off]
+    rise = {
+        f"{name}: {what}": round(100 * (median(runs[name], what) / median(off, what) - 1), 2)
+        for name in ("nobody looks", "received")
+        for what in ("wall_s", "cpu_s")
+    }
     return {
-        "off_s": off,
-        "nobody_looks_s": nobody,
-        "received": received,
-        "spread_off_percent": round(100 * (max(off) - min(off)) / without, 2),
-        "nobody_looks_percent": percent(nobody),
-        "received_percent": percent(walls),
-        "sent_mbit_s": round(statistics.median(8e-6 * 4 * N**3 * one["sent"] / one["wall_s"] for one in received)),
-        "copy_percent": round(100 * 1e-3 * copy_ms() * pace[1] / without, 2),
-        "call_percent": round(100 * statistics.median(1e-3 * one["call_ms"] * one["steps"] / one["wall_s"] for one in received), 2),
+        "wall_s": median(off, "wall_s"),
+        "spread_of_off_percent": round(100 * (max(walls) - min(walls)) / median(off, "wall_s"), 1),
+        "rise_percent": rise,
+        "copies_percent": round(0.1 * copy_ms() * pace[1] / median(off, "cpu_s"), 2),
+        "sent_mbit_s": round(8e-6 * 4 * N**3 * statistics.median(run["sent"] / run["wall_s"] for run in received)),
+        "threads_cpu_s_per_gb": round(
+            statistics.median(run["threads_cpu_s"] / max(run["sent"], 1) for run in received) / (4e-9 * N**3), 2
+        ),
+        "runs": runs,
     }
 
 
@@ -107,12 +118,7 @@ def main() -> None:
             for pace_name, pace in PACES.items():
                 result = {"place": place_name, "pace": pace_name, **measure(wave, place, pace, chosen.repeats)}
                 results.append(result)
-                print(
-                    f"{place_name}, {pace_name}: off {statistics.median(result['off_s']):.2f} s "
-                    f"(spread {result['spread_off_percent']} %), nobody looks {result['nobody_looks_percent']:+} %, "
-                    f"received {result['received_percent']:+} % at {result['sent_mbit_s']} Mbit/s; calls "
-                    f"{result['call_percent']} %, one copy of the field {result['copy_percent']} %"
-                )
+                print(json.dumps({name: value for name, value in result.items() if name != "runs"}))
     chosen.json.write_text(json.dumps({"machine": machine(), "n": N, "results": results}, indent=1) + "\n")
 
 

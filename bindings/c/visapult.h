@@ -167,7 +167,8 @@ int32_t visapult_put_array(struct visapult_publisher *publisher,
                            const void *values,
                            const int64_t *strides);
 
-// Ends the step. Whoever wants it is sent it while the program goes on.
+// Ends the step. Whoever wants it is sent it while the program goes on. A field that was not put keeps its last values; NaN where it has
+// none.
 int32_t visapult_end(struct visapult_publisher *publisher);
 
 // Tells what has been done so far; all 0 where publishing is off.

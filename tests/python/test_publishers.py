@@ -128,6 +128,13 @@ def test_without_a_back_end_publishing_is_off(start, waves, mpi: str) -> None:
     assert "nothing was published" in out
 
 
+def test_a_back_end_that_is_not_there_costs_nothing_but_a_moment(start, waves, mpi: str) -> None:
+    command = [*LAUNCHERS[mpi], "-n", 2, waves(mpi), "--n", 24, "--rate", 0, "--steps", 5]
+    code, out, err = start(*command, "--url", "ripp://127.0.0.1:9/nobody").end()
+    assert code == 0, err
+    assert "0 pieces of steps sent" in out
+
+
 def test_any_number_of_ranks_computes_the_same(start, waves, mpi: str) -> None:
     def ends(ranks: int) -> str:
         program = [waves(mpi), "--n", 24, "--rate", 0, "--steps", 20]

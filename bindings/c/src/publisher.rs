@@ -222,7 +222,8 @@ pub unsafe extern "C" fn visapult_put_array(
     })
 }
 
-/// Ends the step. Whoever wants it is sent it while the program goes on.
+/// Ends the step. Whoever wants it is sent it while the program goes on. A field that was not put keeps its last values; NaN where it has
+/// none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_end(publisher: *mut Handle) -> i32 {
     code("visapult_end", || {

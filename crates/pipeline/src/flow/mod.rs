@@ -18,7 +18,7 @@ mod steering;
 mod strided;
 mod subscriber;
 
-pub use meeting::{Meeting, URL_VARIABLE, own_host};
+pub use meeting::{Meeting, RATE_VARIABLE, URL_VARIABLE, own_host};
 pub use messages::FlowError;
 pub use publisher::{Publisher, PublisherOptions, PublisherStatistics, Wanted};
 pub use serve::serve;

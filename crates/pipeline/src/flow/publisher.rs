@@ -241,25 +241,39 @@ impl Publisher {
         Ok(outcome)
     }
 
-    /// Ends the step: whoever wants it is sent it from here on, while the program goes on.
+    /// Ends the step: whoever wants it is sent it from here on, while the program goes on. A field that a running simulation has not put keeps
+    /// its last values; NaN where it has none.
     ///
     /// # Errors
     /// If no step has begun.
     pub fn end(&mut self) -> Result<(), FlowError> {
-        let Some(built) = self.building.take() else {
+        let Some(mut built) = self.building.take() else {
             return Err(FlowError::Usage("no step has begun: begin one before ending it".to_owned()));
         };
+        if self.shared.options.live {
+            self.keep_last(&mut built);
+        }
         self.next = built.step + 1;
         self.shared.steps.fetch_add(1, Ordering::Relaxed);
-        let before = lock(&self.shared.latest).replace(Arc::new(built));
+        let built = Arc::new(built);
+        let before = lock(&self.shared.latest).replace(Arc::clone(&built));
         if let Some(before) = before {
-            self.spare.extend(before.fields.iter().flatten().cloned());
+            let is_kept = |values: &Arc<Vec<f32>>| built.fields.iter().flatten().any(|kept| Arc::ptr_eq(kept, values));
+            self.spare.extend(before.fields.iter().flatten().filter(|values| !is_kept(values)).cloned());
             let most = SPARE_STEPS * self.shared.options.fields.len();
             let excess = self.spare.len().saturating_sub(most);
             self.spare.drain(..excess);
         }
         self.shared.serve_all();
         Ok(())
+    }
+
+    fn keep_last(&self, built: &mut Published) {
+        let last = lock(&self.shared.latest).clone();
+        for (field, values) in built.fields.iter_mut().enumerate().filter(|(_, values)| values.is_none()) {
+            let before = last.as_ref().and_then(|last| last.fields[field].clone());
+            *values = before.or_else(|| Some(Arc::new(vec![f32::NAN; self.shared.options.block.volume()])));
+        }
     }
 
     /// What viewers ask for before the next step: called between steps by a program that declares parameters. Waits while the simulation is
