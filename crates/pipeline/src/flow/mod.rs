@@ -7,6 +7,7 @@
 mod assembly;
 mod meeting;
 mod messages;
+mod meter;
 mod piece;
 mod publisher;
 mod received;

@@ -9,14 +9,18 @@ use visapult_volume::{Block, Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
 use super::assembly::{Assembly, PieceTable, SpareMemory};
 use super::messages::{Declaration, FromBackEnd, Want, note};
+use super::meter::Meter;
 use super::received::ReceivedStep;
 use super::steering::{Action, Desk};
 use crate::step_store::fitting_boxes;
 
 /// Steps of a running simulation that are asked for ahead, at least and at most.
 const AHEAD: std::ops::RangeInclusive<usize> = 2..=32;
-/// Round trips from the question for a step until its data flows, and some.
-const ROUND_TRIPS: f64 = 3.0;
+/// The same before it is known how fast they come.
+const FIRST_AHEAD: usize = 4;
+/// Round trips from the question for a step until it is known that all of it has come, the time of its bytes left out: question, offer,
+/// acceptance, data, the search for what was lost at its end, and the word that it has ended.
+const ROUND_TRIPS: f64 = 6.0;
 /// Steps of a file that are kept at least: the one shown, the next, and one being received.
 const LEAST_KEPT: usize = 3;
 /// A rank is told of, and reads a word, within so many seconds beside the round trip.
@@ -48,11 +52,15 @@ pub(super) struct State {
     pub(super) trouble: Option<String>,
     pub(super) progressed: Option<Instant>,
     pub(super) statistics: FlowStatistics,
-    /// Bytes per second, of late.
-    throughput: f64,
+    /// Bytes.
+    throughput: Meter,
     /// Steps to be asked for ahead.
     ahead: usize,
-    last_kept: Option<Instant>,
+    /// Steps received per second, of late.
+    received_per_s: f64,
+    /// Steps that ranks do while a word is on its way to them.
+    on_the_way: StepIndex,
+    last_gone: Option<StepIndex>,
     pub(super) desk: Desk,
 }
 
@@ -80,25 +88,21 @@ pub(super) struct Declared {
 pub(super) struct Link {
     pub(super) session: Option<Arc<Session>>,
     pub(super) newest: Option<StepIndex>,
-    /// Steps per second, of late.
-    rate: f64,
-    told: Option<(StepIndex, Instant)>,
+    /// Steps.
+    rate: Meter,
 }
 
 impl Link {
     /// The rank has come to a step.
     pub(super) fn on_newest(&mut self, newest: StepIndex) {
-        if let Some((before, at)) = self.told.filter(|(before, _)| *before < newest) {
-            let now_per_s = (newest - before) as f64 / at.elapsed().as_secs_f64().max(1e-3);
-            self.rate = if self.rate == 0.0 { now_per_s } else { 0.7 * self.rate + 0.3 * now_per_s };
-        }
-        self.told = Some((newest, Instant::now()));
+        let steps = newest.saturating_sub(self.newest.unwrap_or(newest));
+        self.rate.add(steps as f64, Instant::now());
         self.newest = self.newest.max(Some(newest));
     }
 
     /// Steps that the rank does while a word is on its way to it.
     fn on_the_way(&self) -> StepIndex {
-        (self.rate * (self.rtt_s() + WORD_S)).ceil() as StepIndex
+        (self.rate.per_s() * (self.rtt_s() + WORD_S)).ceil() as StepIndex
     }
 
     fn rtt_s(&self) -> f64 {
@@ -111,7 +115,7 @@ impl Link {
 
 impl State {
     pub(super) fn new() -> Self {
-        Self { active: BTreeSet::from([0]), lead: 1, ahead: *AHEAD.start(), ..Self::default() }
+        Self { active: BTreeSet::from([0]), lead: 1, ahead: FIRST_AHEAD, ..Self::default() }
     }
 
     pub(super) fn span(&self) -> StepSpan {
@@ -178,9 +182,17 @@ impl State {
     }
 
     /// As many steps as the path holds from question to answer: fewer would leave it idle, more would only wait.
+    /// Steps that can be received until the ranks come to the step that is asked for now: they are asked for, too.
+    fn steps_until(&self, lead: StepIndex) -> usize {
+        const ROOM: f64 = 1.5;
+        let computed_per_s = self.links.iter().map(|link| link.rate.per_s()).fold(0.0, f64::max);
+        let received_per_s = self.received_per_s.min(computed_per_s);
+        (ROOM * received_per_s * lead as f64 / computed_per_s.max(1e-6)).ceil().min(lead as f64) as usize
+    }
+
     fn steps_ahead(&self, step_bytes: usize) -> usize {
         let rtt_s = self.links.iter().map(Link::rtt_s).fold(0.0, f64::max);
-        let under_way = (self.throughput * rtt_s * ROUND_TRIPS / step_bytes as f64).ceil() as usize;
+        let under_way = (self.throughput.per_s() * rtt_s * ROUND_TRIPS / step_bytes as f64).ceil() as usize;
         (under_way + AHEAD.start()).min(*AHEAD.end())
     }
 
@@ -197,11 +209,12 @@ impl State {
             }
             return;
         }
-        while self.asked.len() < self.ahead {
+        let lead = self.lead.max(self.on_the_way);
+        while self.asked.len() < self.ahead + self.steps_until(lead) {
             let Some(newest) = self.newest() else { return };
             let first = self.kept.is_empty() && self.asked.is_empty();
             let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
-            let step = if all_at_it { newest } else { newest + self.lead };
+            let step = if all_at_it { newest } else { newest + lead };
             self.ask(step.max(self.next), false, fields.clone());
         }
     }
@@ -264,16 +277,14 @@ impl State {
     }
 
     fn note_throughput(&mut self, bytes: usize, fresh: f64) {
-        let now = Instant::now();
-        if let Some(last) = self.last_kept.replace(now) {
-            let per_s = bytes as f64 / now.duration_since(last).as_secs_f64().max(1e-3);
-            self.throughput = if self.throughput == 0.0 { per_s } else { 0.8 * self.throughput + 0.2 * per_s };
-        }
+        self.throughput.add(bytes as f64, Instant::now());
         let statistics = &mut self.statistics;
         statistics.steps += 1;
         statistics.bytes += (bytes as f64 * fresh) as u64;
         statistics.fresh += fresh;
         self.ahead = self.steps_ahead(bytes);
+        self.received_per_s = self.throughput.per_s() / bytes as f64;
+        self.on_the_way = self.links.iter().map(Link::on_the_way).max().unwrap_or(0);
     }
 
     pub(super) fn on_gone(&mut self, rank: usize, step: StepIndex, newest: StepIndex, why: Option<String>) {
@@ -283,7 +294,8 @@ impl State {
             while self.refused.len() > MOST_LEAD as usize {
                 self.refused.pop_first();
             }
-        } else {
+        } else if self.last_gone.replace(step) != Some(step) {
+            // All ranks say so of the same step: it counts once.
             self.lead = (self.lead + (newest - step.min(newest)) + 1).min(MOST_LEAD);
         }
         self.assembly(step);
