@@ -204,6 +204,44 @@ fn a_rank_that_dies_leaves_its_last_values_and_the_others_go_on() {
 }
 
 #[test]
+fn a_field_that_is_not_put_keeps_its_last_values_and_keeps_nobody_waiting() {
+    let whole = Box3::of_size(SIZE);
+    let mut publisher = listen(declared(0, &[whole]));
+    let url = publisher.url().unwrap().to_string();
+    let stop = AtomicBool::new(false);
+    put(&mut publisher, 0, &whole);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let step = publisher.begin(0.0).unwrap();
+                let now = |out: &mut [f32]| -> Result<(), ()> {
+                    out.copy_from_slice(&values(step, 0, &whole));
+                    Ok(())
+                };
+                publisher.put(0, now).unwrap().unwrap();
+                publisher.end().unwrap();
+                thread::park_timeout(Duration::from_millis(4));
+            }
+        });
+        let source = FlowSource::dial(&url, FlowOptions::default()).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        let mut out = vec![0.0; whole.volume()];
+        let read = loop {
+            let step = source.wait_beyond(source.steps().last, PATIENCE);
+            if source.read(&ReadRequest { field: 1, step, level: 0, bounds: whole }, &mut out).is_ok() {
+                break true;
+            }
+            if Instant::now() > deadline {
+                break false;
+            }
+        };
+        stop.store(true, Ordering::Relaxed);
+        assert!(read, "field 1 never came");
+        assert!(out == values(0, 1, &whole));
+    });
+}
+
+#[test]
 fn ranks_that_do_not_tile_the_grid_are_refused() {
     let overlapping = [Box3::of_size(SIZE), Box3::of_size(SIZE)];
     let publishers: Vec<Publisher> = (0..2).map(|rank| listen(declared(rank, &overlapping))).collect();

@@ -81,7 +81,7 @@ impl Receiver {
                 tracing::warn!("rank {rank} is gone: {}", state.trouble.as_deref().unwrap_or_default());
             }
             state.links[rank].session = None;
-            state.open_wants = 0;
+            state.open_wants.clear();
             state.assemblies.values_mut().for_each(|assembly| assembly.give_up(rank));
             state.keep_finished(self.options.history_bytes);
         }

@@ -40,8 +40,8 @@ pub(super) struct State {
     pub(super) active: BTreeSet<usize>,
     /// Steps that were asked for and have not come.
     pub(super) asked: BTreeMap<StepIndex, Vec<usize>>,
-    /// Wants of "any newer step" that have not been answered.
-    pub(super) open_wants: usize,
+    /// Fields of the wants of "any newer step" that have not been answered, the oldest first.
+    pub(super) open_wants: VecDeque<Vec<usize>>,
     /// The next step to be asked for.
     pub(super) next: StepIndex,
     /// How far ahead of the newest step the next is asked for: ranks move on while the question is on its way.
@@ -174,7 +174,7 @@ impl State {
     pub(super) fn ask(&mut self, step: StepIndex, or_newer: bool, fields: Vec<usize>) {
         self.tell(&FromBackEnd::Want(Want { step, or_newer, fields: fields.clone() }));
         if or_newer {
-            self.open_wants += 1;
+            self.open_wants.push_back(fields);
         } else {
             self.asked.insert(step, fields);
             self.next = step + 1;
@@ -204,7 +204,7 @@ impl State {
         let fields: Vec<usize> = self.active.iter().copied().collect();
         if self.links.len() == 1 {
             // One publisher knows best which step is the next that it can send.
-            while self.open_wants + self.assemblies.len() < self.ahead {
+            while self.open_wants.len() + self.assemblies.len() < self.ahead {
                 self.ask(self.next, true, fields.clone());
             }
             return;
@@ -224,12 +224,12 @@ impl State {
         if !self.assemblies.contains_key(&step) {
             let fields = match self.asked.get(&step) {
                 Some(fields) => fields.clone(),
-                None if self.open_wants > 0 => {
-                    self.open_wants -= 1;
+                None => {
+                    // Wants are answered in their order.
+                    let fields = self.open_wants.pop_front()?;
                     self.next = self.next.max(step + 1);
-                    self.active.iter().copied().collect()
+                    fields
                 }
-                None => return None,
             };
             let table = Arc::clone(&self.declared.as_ref()?.table);
             let spare = &mut self.spare;
