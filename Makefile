@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/visapult
-PYTHON := $(CACHE)/python-$(shell sha256sum tests/python/requirements.txt | cut -c1-12)
+PYTHON := $(CACHE)/python-$(shell cat tests/python/requirements*.txt | sha256sum | cut -c1-12)
 # Tools that setup brought along (a newer cmake, cargo helpers) come first.
 export PATH := $(CACHE)/tools/bin:$(CACHE)/cargo/bin:$(PATH)
 export RUST_BACKTRACE ?= 0
@@ -15,7 +15,7 @@ BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -61,15 +61,21 @@ web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 web: web/dist/index.html
 
 test-rust: build
-	cargo test --release --locked --workspace --no-fail-fast
+	# The Python package is tested from Python; built here too, it would be built anew for each.
+	cargo test --release --locked --workspace --exclude visapult-python --no-fail-fast
 
 test-web: web/node_modules/.package-lock.json
 	cd web && npm test --silent
 
-$(PYTHON)/ready: tests/python/requirements.txt
+$(PYTHON)/ready: $(wildcard tests/python/requirements*.txt)
 	tools/setup.sh python $(PYTHON)
 
-test-python: build $(PYTHON)/ready
+## python-package: the package visapult, in the tests' virtual environment
+python-package: build $(PYTHON)/ready
+	$(PYTHON)/bin/maturin build --quiet --release --locked --manifest-path bindings/python/Cargo.toml --interpreter $(PYTHON)/bin/python --out target/wheels
+	$(PYTHON)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall target/wheels/visapult-*.whl
+
+test-python: python-package
 	tools/setup.sh mpi
 	cargo build --release --locked --bin wan
 	cargo build --release --locked --example exercise

@@ -13,6 +13,7 @@ MAY_IMPORT = {
     "ripp-net": {"ripp"},
     "pipeline": {"volume", "volume-io", "render", "comm", "ripp-net", "trace"},
     "portal": {"pipeline"},
+    "python": {"pipeline"},
     "testbed": set(),
     "testkit": {"ripp"},
     "trace": set(),

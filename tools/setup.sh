@@ -36,7 +36,7 @@ need_packages() {
 setup_build() {
   need_version rust 1.91 "$(rustc --version 2>/dev/null | cut -d' ' -f2)" 'rustup.rs'
   need_version node 20.19 "$(node --version 2>/dev/null | tr -d v)" 'nodejs.org'
-  need_version python3 3.10 "$(python3 -c 'import platform; print(platform.python_version())' 2>/dev/null)" 'python.org'
+  need_version python3 3.11 "$(python3 -c 'import platform; print(platform.python_version())' 2>/dev/null)" 'python.org'
   have cc && have make || need_packages gcc g++ make
   # HDF5 is built from source and linked statically; its build wants a newer cmake than Debian 12 has.
   local cmake_version
@@ -57,6 +57,8 @@ setup_python() {
   printf 'visapult set-up: installing what the Python tests need in %s\n' "$folder"
   make_venv "$folder"
   "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/python/requirements.txt
+  "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/python/requirements-solvers.txt \
+    || printf 'visapult set-up: the tests with the codes of others will be skipped\n' >&2
   # VTK renders off screen through EGL.
   need_packages libegl1 libgl1 libxrender1
   touch "$folder/ready"

@@ -163,6 +163,14 @@ impl Publisher {
         Ok(publisher)
     }
 
+    /// Whether what is declared makes sense, where nothing is published.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn check(options: PublisherOptions) -> Result<(), FlowError> {
+        Self::new(options).map(drop)
+    }
+
     fn new(options: PublisherOptions) -> Result<Self, FlowError> {
         let steered = Steered { helm: Helm::default(), parameters: options.parameters.clone() };
         let shared = Arc::new(Shared {
@@ -335,7 +343,8 @@ impl Publisher {
 impl Drop for Publisher {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
-        if let Some(door) = self.door.take() {
+        // A listener ends at once. An attempt to reach a machine that does not answer takes its time, and not the program's.
+        if let Some(door) = self.door.take().filter(|_| self.url.is_some()) {
             let _ = door.join();
         }
         // Their threads hold what we share, and end now.

@@ -1,0 +1,39 @@
+"""Publishes the fields of a running simulation, to be looked at while they are computed.
+
+Arrays are ``[z, y, x]``; sizes, boxes, spacings and origins are given ``x, y, z``. Everything here may be called from any thread.
+"""
+
+from dataclasses import dataclass
+
+from visapult._visapult import (
+    ArrayError,
+    CallError,
+    Error,
+    LinkError,
+    Publisher,
+    Statistics,
+    __version__,
+)
+
+__all__ = [
+    "ArrayError",
+    "CallError",
+    "Error",
+    "Field",
+    "LinkError",
+    "Publisher",
+    "Statistics",
+    "__version__",
+]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named scalar on the grid.
+
+    ``range`` is that of the values over all steps, ``(least, greatest)`` in ``unit``: colours then do not jump from step to step.
+    """
+
+    name: str
+    unit: str = ""
+    range: tuple[float, float] | None = None

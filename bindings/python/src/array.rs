@@ -1,0 +1,85 @@
+//! An array of Python's as the buffer protocol shows it: values of any real type, anywhere in memory.
+
+use std::ffi::CStr;
+
+use pyo3::buffer::{ElementType, PyUntypedBuffer};
+use pyo3::prelude::*;
+use visapult_pipeline::flow::{ScalarType, Strided};
+
+use crate::failure::ArrayError;
+
+/// An array whose memory is held where it is.
+pub(crate) struct Array {
+    values: Strided,
+    _held: PyUntypedBuffer,
+}
+
+#[expect(unsafe_code, reason = "the memory is Python's")]
+// SAFETY: the buffer keeps the memory where it is, whichever thread reads it.
+unsafe impl Send for Array {}
+#[expect(unsafe_code, reason = "the memory is Python's")]
+// SAFETY: it is only read.
+unsafe impl Sync for Array {}
+
+impl Array {
+    /// An array of `size` values, `[nx, ny, nz]`, for `field`.
+    pub(crate) fn new(object: &Bound<'_, PyAny>, field: &str, size: [usize; 3]) -> PyResult<Self> {
+        let wrong = |problem: String| ArrayError::new_err(format!("field {field}: {problem}"));
+        let buffer = PyUntypedBuffer::get(object).map_err(|cause| {
+            let given = object.get_type();
+            wrong(format!("{given} is no array ({cause}): pass one of numpy, or what numpy.asarray makes of it"))
+        })?;
+        let (scalar, swapped) = scalar_type(buffer.format(), buffer.item_size()).ok_or_else(|| {
+            let format = buffer.format().to_string_lossy();
+            wrong(format!("values of format {format:?} are no real numbers of 1 to 8 bytes: convert with array.astype(\"float32\")"))
+        })?;
+        let [nx, ny, nz] = size;
+        if buffer.shape() != [nz, ny, nx] {
+            let shape = buffer.shape();
+            return Err(wrong(format!(
+                "the array has shape {shape:?}, this rank's block [nz, ny, nx] = {:?}: x is the last axis (array.T turns \
+                 [x, y, z] round), and ghost layers are left out",
+                [nz, ny, nx]
+            )));
+        }
+        if buffer.suboffsets().is_some() {
+            return Err(wrong("the array is one of pointers: pass what numpy.asarray makes of it".to_owned()));
+        }
+        let strides = buffer.strides();
+        let strides = [strides[2], strides[1], strides[0]];
+        let values = Strided { first: buffer.buf_ptr().cast_const().cast(), scalar, swapped, size, strides };
+        Ok(Self { values, _held: buffer })
+    }
+
+    /// Copies the values to `out`, `[z, y, x]`, as float32; Python need not be held meanwhile.
+    pub(crate) fn copy_to(&self, out: &mut [f32]) {
+        #[expect(unsafe_code, reason = "the memory is Python's")]
+        // SAFETY: the exporter vouches for shape and strides, and keeps the memory while the buffer is held. `out` is ours.
+        unsafe {
+            self.values.copy_to(out);
+        }
+    }
+}
+
+/// The type that a format of the `struct` module means, and whether its bytes are in the other order.
+fn scalar_type(format: &CStr, bytes: usize) -> Option<(ScalarType, bool)> {
+    use ElementType::{Bool, Float, SignedInteger, Unknown, UnsignedInteger};
+    let scalar = match ElementType::from_format(format) {
+        Bool => ScalarType::U8,
+        UnsignedInteger { bytes: 1 } => ScalarType::U8,
+        UnsignedInteger { bytes: 2 } => ScalarType::U16,
+        UnsignedInteger { bytes: 4 } => ScalarType::U32,
+        UnsignedInteger { bytes: 8 } => ScalarType::U64,
+        SignedInteger { bytes: 1 } => ScalarType::I8,
+        SignedInteger { bytes: 2 } => ScalarType::I16,
+        SignedInteger { bytes: 4 } => ScalarType::I32,
+        SignedInteger { bytes: 8 } => ScalarType::I64,
+        Float { bytes: 2 } => ScalarType::F16,
+        Float { bytes: 4 } => ScalarType::F32,
+        Float { bytes: 8 } => ScalarType::F64,
+        Unknown | UnsignedInteger { .. } | SignedInteger { .. } | Float { .. } => return None,
+    };
+    let foreign: &[u8] = if cfg!(target_endian = "little") { b">!" } else { b"<" };
+    let swapped = format.to_bytes().first().is_some_and(|order| foreign.contains(order));
+    (scalar.bytes() == bytes).then_some((scalar, swapped))
+}

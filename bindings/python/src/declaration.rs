@@ -1,0 +1,114 @@
+//! What a rank publishes, as a Python program declares it.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyMapping, PyString};
+use visapult_pipeline::flow::{Box3, Centering, FieldInfo, Grid, Options, PublisherOptions, ScalarType, ValueRange};
+
+use crate::failure::CallError;
+
+/// A box, from its first sample to the one after its last.
+pub(crate) type Bounds = [[i64; 3]; 2];
+
+/// Where the samples are.
+pub(crate) struct Samples {
+    pub(crate) size: [i64; 3],
+    pub(crate) spacing: [f64; 3],
+    pub(crate) origin: [f64; 3],
+    pub(crate) unit: String,
+    pub(crate) centering: String,
+}
+
+impl Samples {
+    pub(crate) fn grid(self) -> PyResult<Grid> {
+        let centering = match self.centering.as_str() {
+            "point" => Centering::Point,
+            "cell" => Centering::Cell,
+            other => return Err(CallError::new_err(format!("centering {other:?} is neither \"point\" nor \"cell\""))),
+        };
+        let Self { spacing, origin, unit, .. } = self;
+        let size = counts(self.size, "size")?;
+        let grid = Grid { size, spacing, origin, unit, centering };
+        grid.validate().map_err(|cause| CallError::new_err(cause.to_string()))?;
+        Ok(grid)
+    }
+}
+
+/// What is declared of a running simulation; the publisher checks the rest.
+pub(crate) fn options(
+    name: String,
+    grid: Grid,
+    fields: Vec<FieldInfo>,
+    block: Option<Bounds>,
+    (rank, ranks): (i64, i64),
+    time_unit: String,
+) -> PyResult<PublisherOptions> {
+    let one_of = |number: i64| {
+        let wrong =
+            |_| CallError::new_err(format!("rank {rank} of {ranks}: ranks count from 0 to one below their number"));
+        u32::try_from(number).map_err(wrong)
+    };
+    let block = match block {
+        Some([lo, hi]) => Box3::new(counts(lo, "block")?, counts(hi, "block")?),
+        None => grid.bounds(),
+    };
+    Ok(PublisherOptions {
+        name,
+        format: "running simulation".to_owned(),
+        rank: one_of(rank)?,
+        ranks: one_of(ranks)?,
+        block,
+        grid,
+        fields,
+        live: true,
+        steps: None,
+        times: Vec::new(),
+        time_unit,
+        parameters: Vec::new(),
+        session: Options::default(),
+    })
+}
+
+fn counts(numbers: [i64; 3], what: &str) -> PyResult<[usize; 3]> {
+    let wrong = |_| CallError::new_err(format!("{what} {numbers:?} is negative: it counts samples along x, y, z"));
+    let [x, y, z] = numbers.map(usize::try_from);
+    Ok([x.map_err(wrong)?, y.map_err(wrong)?, z.map_err(wrong)?])
+}
+
+/// A `Field` of the package.
+#[derive(FromPyObject)]
+struct Field {
+    name: String,
+    unit: String,
+    range: Option<(f32, f32)>,
+}
+
+/// Names and units, or a list of fields or names.
+pub(crate) fn fields(given: &Bound<'_, PyAny>) -> PyResult<Vec<FieldInfo>> {
+    let fields: Vec<FieldInfo> = if let Ok(units) = given.cast::<PyMapping>() {
+        let items: Vec<(String, String)> = units.items()?.extract()?;
+        items.into_iter().map(|(name, unit)| info(name, unit, None)).collect()
+    } else if given.is_instance_of::<PyString>() {
+        return Err(CallError::new_err("fields is a text: pass {\"name\": \"unit\"} or a list of fields"));
+    } else {
+        given.try_iter()?.map(|field| one_field(&field?)).collect::<PyResult<_>>()?
+    };
+    for (number, field) in fields.iter().enumerate() {
+        if fields[..number].iter().any(|other| other.name == field.name) {
+            return Err(CallError::new_err(format!("there are two fields {}: give each its own name", field.name)));
+        }
+    }
+    Ok(fields)
+}
+
+fn one_field(given: &Bound<'_, PyAny>) -> PyResult<FieldInfo> {
+    if given.is_instance_of::<PyString>() {
+        return Ok(info(given.extract()?, String::new(), None));
+    }
+    let wrong = |_| CallError::new_err(format!("{given} is no field: pass a name, or visapult.Field(name, unit)"));
+    let Field { name, unit, range } = given.extract().map_err(wrong)?;
+    Ok(info(name, unit, range.map(|(lo, hi)| ValueRange { lo, hi })))
+}
+
+fn info(name: String, unit: String, declared_range: Option<ValueRange>) -> FieldInfo {
+    FieldInfo { name, unit, scalar_type: ScalarType::F32, declared_range }
+}

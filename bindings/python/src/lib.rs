@@ -1,0 +1,19 @@
+//! The publisher for Python: the compiled part of the package `visapult`, whose stubs are its documentation.
+
+mod array;
+mod declaration;
+mod failure;
+mod publisher;
+
+/// The compiled part of the package.
+#[pyo3::pymodule]
+mod _visapult {
+    #[pymodule_export]
+    use crate::failure::{ArrayError, CallError, Error, LinkError};
+    #[pymodule_export]
+    use crate::publisher::{Publisher, Statistics};
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,274 @@
+//! A publisher in the hands of a Python program.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use visapult_pipeline::flow::{self, FieldInfo, FlowError, Meeting, PublisherStatistics, StepIndex};
+
+use crate::array::Array;
+use crate::declaration::{Bounds, Samples, fields, options};
+use crate::failure::{CallError, raised};
+
+/// One rank of a simulation that publishes.
+#[pyclass(module = "visapult", frozen)]
+pub(crate) struct Publisher {
+    name: String,
+    fields: Vec<FieldInfo>,
+    /// Values per axis of the rank's block, `[nx, ny, nz]`.
+    size: [usize; 3],
+    url: Option<String>,
+    /// Locked by threads that have let go of Python only: whoever holds it never waits for Python.
+    state: Mutex<State>,
+}
+
+struct State {
+    ground: Ground,
+    next: StepIndex,
+    spent: Duration,
+}
+
+/// What calls come down to.
+enum Ground {
+    On(Box<flow::Publisher>),
+    /// Nobody wants to see anything.
+    Off,
+    Closed(PublisherStatistics),
+}
+
+/// What a publisher has done so far.
+#[pyclass(module = "visapult", frozen, get_all)]
+pub(crate) struct Statistics {
+    steps: u64,
+    sent: u64,
+    missed: u64,
+    attached: usize,
+    seconds: f64,
+}
+
+#[pymethods]
+impl Statistics {
+    fn __repr__(&self) -> String {
+        let Self { steps, sent, missed, attached, seconds } = self;
+        format!("Statistics(steps={steps}, sent={sent}, missed={missed}, attached={attached}, seconds={seconds:.6})")
+    }
+}
+
+#[pymethods]
+impl Publisher {
+    #[new]
+    #[pyo3(signature = (*, name, size, fields, spacing=[1.0; 3], origin=[0.0; 3], unit=String::new(), centering="point".to_owned(),
+        time_unit="s".to_owned(), block=None, rank=0, ranks=1, url=None, listen=None, host=None))]
+    #[pyo3(
+        text_signature = "(*, name, size, fields, spacing=(1.0, 1.0, 1.0), origin=(0.0, 0.0, 0.0), unit='', centering='point', \
+        time_unit='s', block=None, rank=0, ranks=1, url=None, listen=None, host=None)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
+    fn new(
+        py: Python<'_>,
+        name: String,
+        size: [i64; 3],
+        #[pyo3(from_py_with = fields)] fields: Vec<FieldInfo>,
+        spacing: [f64; 3],
+        origin: [f64; 3],
+        unit: String,
+        centering: String,
+        time_unit: String,
+        block: Option<Bounds>,
+        rank: i64,
+        ranks: i64,
+        url: Option<&str>,
+        listen: Option<&str>,
+        host: Option<&str>,
+    ) -> PyResult<Self> {
+        let grid = Samples { size, spacing, origin, unit, centering }.grid()?;
+        let declared = options(name.clone(), grid, fields.clone(), block, (rank, ranks), time_unit)?;
+        let size = declared.block.size();
+        let open = || -> Result<_, FlowError> {
+            match Meeting::find(url, listen, host)? {
+                Some(meeting) => flow::Publisher::open(&meeting, declared).map(Some),
+                // What makes no sense is told though nobody looks.
+                None => flow::Publisher::check(declared).map(|()| None),
+            }
+        };
+        let publisher = py.detach(open).map_err(|cause| raised(&cause))?;
+        let url = publisher.as_ref().and_then(|publisher| Some(publisher.url()?.to_string()));
+        let ground = publisher.map_or(Ground::Off, |publisher| Ground::On(Box::new(publisher)));
+        let state = Mutex::new(State { ground, next: 0, spent: Duration::ZERO });
+        Ok(Self { name, fields, size, url, state })
+    }
+
+    #[getter]
+    fn url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
+    #[getter]
+    fn is_on(&self, py: Python<'_>) -> bool {
+        py.detach(|| matches!(self.lock().ground, Ground::On(_)))
+    }
+
+    #[pyo3(signature = (time, /, **fields))]
+    fn publish(&self, py: Python<'_>, time: f64, fields: Option<&Bound<'_, PyDict>>) -> PyResult<StepIndex> {
+        let arrays = self.arrays(fields, py)?;
+        let publish = |state: &mut State| {
+            let step = state.begin(time, None)?;
+            for (field, array) in &arrays {
+                state.put(*field, array)?;
+            }
+            state.end()?;
+            Ok(step)
+        };
+        self.timed(py, publish)
+    }
+
+    #[pyo3(signature = (time, *, step=None))]
+    fn begin(&self, py: Python<'_>, time: f64, step: Option<StepIndex>) -> PyResult<StepIndex> {
+        self.timed(py, |state| state.begin(time, step))
+    }
+
+    #[pyo3(signature = (field, array, /))]
+    fn put(&self, py: Python<'_>, field: &str, array: &Bound<'_, PyAny>) -> PyResult<()> {
+        let field = self.field(field)?;
+        let array = Array::new(array, &self.fields[field].name, self.size)?;
+        self.timed(py, |state| state.put(field, &array))
+    }
+
+    fn end(&self, py: Python<'_>) -> PyResult<()> {
+        self.timed(py, State::end)
+    }
+
+    fn statistics(&self, py: Python<'_>) -> Statistics {
+        py.detach(|| {
+            let state = self.lock();
+            let PublisherStatistics { steps, sent, missed, attached } = match &state.ground {
+                Ground::On(publisher) => publisher.statistics(),
+                Ground::Off => PublisherStatistics::default(),
+                Ground::Closed(last) => *last,
+            };
+            Statistics { steps, sent, missed, attached, seconds: state.spent.as_secs_f64() }
+        })
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.lock().close());
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (kind, error, trace, /))]
+    fn __exit__(&self, py: Python<'_>, kind: &Bound<'_, PyAny>, error: &Bound<'_, PyAny>, trace: &Bound<'_, PyAny>) {
+        let _ = (kind, error, trace);
+        self.close(py);
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let state = py.detach(|| match self.lock().ground {
+            Ground::On(_) => "on",
+            Ground::Off => "off",
+            Ground::Closed(_) => "closed",
+        });
+        format!("<visapult.Publisher {:?}, {state}>", self.name)
+    }
+}
+
+impl Publisher {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls the publisher without holding Python, and counts the time.
+    fn timed<R: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&mut State) -> Result<R, FlowError> + Send,
+    ) -> PyResult<R> {
+        let called = py.detach(|| {
+            let mut state = self.lock();
+            let began = Instant::now();
+            let outcome = call(&mut state);
+            state.spent += began.elapsed();
+            outcome
+        });
+        called.map_err(|cause| raised(&cause))
+    }
+
+    fn field(&self, name: &str) -> PyResult<usize> {
+        let found = self.fields.iter().position(|field| field.name == name);
+        found.ok_or_else(|| {
+            let names: Vec<_> = self.fields.iter().map(|field| field.name.as_str()).collect();
+            CallError::new_err(format!("there is no field {name:?}: declared are {}", names.join(", ")))
+        })
+    }
+
+    /// An array for every field, each looked at before any is published.
+    fn arrays(&self, given: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<Vec<(usize, Array)>> {
+        let none = PyDict::new(py);
+        let given = given.unwrap_or(&none);
+        for name in given.keys() {
+            self.field(&name.extract::<String>()?)?;
+        }
+        if !self.is_on(py) {
+            return Ok(Vec::new());
+        }
+        let array = |(number, field): (usize, &FieldInfo)| {
+            let array = given.get_item(&field.name)?.ok_or_else(|| {
+                let name = &field.name;
+                CallError::new_err(format!(
+                    "field {name} is missing: pass every field, or put some with begin, put and end"
+                ))
+            })?;
+            Ok((number, Array::new(&array, &field.name, self.size)?))
+        };
+        self.fields.iter().enumerate().map(array).collect()
+    }
+}
+
+impl State {
+    fn begin(&mut self, time: f64, step: Option<StepIndex>) -> Result<StepIndex, FlowError> {
+        let step = step.unwrap_or(self.next);
+        if step < self.next || step >= i64::MAX as u64 {
+            let next = self.next;
+            return Err(FlowError::Usage(format!("step {step} does not follow: {next} is the least that does")));
+        }
+        if let Some(publisher) = self.publisher()? {
+            publisher.begin_at(step, time)?;
+        }
+        self.next = step + 1;
+        Ok(step)
+    }
+
+    fn put(&mut self, field: usize, array: &Array) -> Result<(), FlowError> {
+        let Some(publisher) = self.publisher()? else { return Ok(()) };
+        let write = |out: &mut [f32]| -> Result<(), FlowError> {
+            array.copy_to(out);
+            Ok(())
+        };
+        publisher.put(field, write)?
+    }
+
+    fn end(&mut self) -> Result<(), FlowError> {
+        self.publisher()?.map_or(Ok(()), flow::Publisher::end)
+    }
+
+    /// None where publishing is off.
+    fn publisher(&mut self) -> Result<Option<&mut flow::Publisher>, FlowError> {
+        match &mut self.ground {
+            Ground::On(publisher) => Ok(Some(publisher)),
+            Ground::Off => Ok(None),
+            Ground::Closed(_) => Err(FlowError::Usage("the publisher is closed: open another one".to_owned())),
+        }
+    }
+
+    fn close(&mut self) {
+        let last = match &self.ground {
+            Ground::On(publisher) => PublisherStatistics { attached: 0, ..publisher.statistics() },
+            Ground::Off => PublisherStatistics::default(),
+            Ground::Closed(_) => return,
+        };
+        self.ground = Ground::Closed(last);
+    }
+}

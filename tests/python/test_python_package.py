@@ -1,0 +1,292 @@
+"""The Python package: what it publishes arrives as it was, and what makes no sense is refused."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import VISAPULT, run
+
+visapult = pytest.importorskip("visapult", reason="the package is not installed: make python-package")
+
+PATIENCE_S = 60.0
+
+
+def publisher(array: np.ndarray, **options: object) -> "visapult.Publisher":
+    declared = {"name": "run", "size": array.shape[::-1], "fields": {"p": "Pa"}, "listen": "127.0.0.1:0"}
+    return visapult.Publisher(**(declared | options))
+
+
+def picture(source: str, folder: Path) -> bytes:
+    run("render", source, "--out", folder / "image.png", "--size", "160x120", "--az", 30)
+    return (folder / "image.png").read_bytes()
+
+
+def picture_of_file(array: np.ndarray, folder: Path) -> bytes:
+    np.save(folder / "array.npy", np.ascontiguousarray(array, dtype=np.float32))
+    return picture(str(folder / "array.npy"), folder)
+
+
+def wait_for(happened: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not happened():
+        assert time.monotonic() < deadline, f"{what} has not happened within {PATIENCE_S} s"
+        threading.Event().wait(0.01)
+
+
+def scaled(volume: np.ndarray, kind: type) -> np.ndarray:
+    return (volume * 20_000).astype(kind) if np.issubdtype(kind, np.integer) else volume.astype(kind)
+
+
+ORDERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "C": np.ascontiguousarray,
+    "Fortran": np.asfortranarray,
+    "sliced": lambda array: np.pad(array, 2)[2:-2, 2:-2, 2:-2],
+    "every second": lambda array: np.repeat(array, 2, axis=2)[:, :, ::2],
+    "backwards": lambda array: np.ascontiguousarray(array[::-1, :, ::-1])[::-1, :, ::-1],
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int16])
+def test_what_is_published_is_what_is_seen(volume: np.ndarray, kind: type, order: str, tmp_path: Path) -> None:
+    array = ORDERS[order](scaled(volume, kind))
+    with publisher(array) as p:
+        assert p.publish(0.0, p=array) == 0
+        assert picture(p.url, tmp_path) == picture_of_file(array, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["?", "u1", "i1", "<u2", ">i2", "<i4", ">u4", "<i8", "<f2", ">f4", ">f8"])
+def test_every_real_type_is_converted_as_numpy_does(volume: np.ndarray, kind: str, tmp_path: Path) -> None:
+    array = (volume * 100).astype(kind)
+    with publisher(array) as p:
+        p.publish(0.0, p=array)
+        assert picture(p.url, tmp_path) == picture_of_file(array, tmp_path)
+
+
+def test_an_array_may_change_once_it_is_published(volume: np.ndarray, tmp_path: Path) -> None:
+    array = volume.copy()
+    with publisher(array) as p:
+        p.publish(0.0, p=array)
+        array[:] = 0
+        assert picture(p.url, tmp_path) == picture_of_file(volume, tmp_path)
+
+
+def test_what_is_declared_is_told(volume: np.ndarray) -> None:
+    fields = [visapult.Field("p", "Pa", range=(-1.0, 2.0)), "T"]
+    with publisher(volume, fields=fields, spacing=(0.1, 0.2, 0.3), origin=(1, 2, 3), unit="m", centering="cell") as p:
+        p.publish(0.25, p=volume, T=volume)
+        told = run("info", p.url).stdout
+    for part in ["run", "48 x 40 x 56 cell", "spacing 0.1 x 0.2 x 0.3 m", "origin (1, 2, 3)", "Pa", "T (f32)"]:
+        assert part in told, told
+
+
+RANK = """
+import sys
+import numpy as np
+import visapult
+
+path, rank, cut = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+whole = np.load(path)
+nz, ny, nx = whole.shape
+lo, hi = [(0, cut), (cut, nx)][rank]
+block = ((lo, 0, 0), (hi, ny, nz))
+with visapult.Publisher(name="two", size=(nx, ny, nz), fields=["p"], block=block, rank=rank, ranks=2, listen="127.0.0.1:0") as p:
+    p.publish(0.0, p=whole[:, :, lo:hi])
+    print(p.url, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def two_ranks(path: Path, cut: int) -> Iterator[str]:
+    """Two processes that publish the parts of a file; their URLs."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    ranks = [subprocess.Popen([sys.executable, "-c", RANK, path, str(rank), str(cut)], **pipes) for rank in range(2)]
+    try:
+        yield " ".join(rank.stdout.readline().strip() for rank in ranks)
+    finally:
+        for rank in ranks:
+            rank.communicate()
+    assert [rank.returncode for rank in ranks] == [0, 0]
+
+
+@contextmanager
+def running(program: str) -> Iterator[str]:
+    """A program that publishes until it is stopped; the URL that it prints."""
+    started = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    try:
+        yield started.stdout.readline().strip()
+    finally:
+        started.terminate()
+        started.communicate()
+
+
+def test_two_processes_publish_one_field(volume: np.ndarray, tmp_path: Path) -> None:
+    expected = picture_of_file(volume, tmp_path)
+    with two_ranks(tmp_path / "array.npy", 13) as urls:
+        assert picture(urls, tmp_path) == expected
+
+
+@contextmanager
+def back_end() -> Iterator[str]:
+    """A back end that waits for a simulation; its URL."""
+    command = [VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", "0", "--no-open"]
+    waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        yield waiting.stdout.readline().strip()
+    finally:
+        waiting.terminate()
+        waiting.communicate()
+
+
+def test_a_back_end_that_waits_is_dialled(volume: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    with back_end() as url:
+        monkeypatch.setenv("VISAPULT_URL", url)
+        with publisher(volume, listen=None) as p:
+            assert p.is_on
+            assert p.url is None
+            wait_for(lambda: p.publish(0.0, p=volume) > 0 and p.statistics().sent > 2, "steps are sent")
+
+
+def test_a_back_end_that_is_not_there_is_no_reason_to_stop(volume: np.ndarray) -> None:
+    with publisher(volume, listen=None, url="ripp://127.0.0.1:9/run") as p:
+        assert [p.publish(t, p=volume) for t in (0.0, 0.5)] == [0, 1]
+        assert (p.statistics().steps, p.statistics().attached) == (2, 0)
+
+
+def test_publishing_is_off_where_nobody_is_named(volume: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VISAPULT_URL", raising=False)
+    with publisher(volume, listen=None) as p:
+        assert not p.is_on
+        assert p.url is None
+        assert [p.publish(t, p=volume) for t in (0.0, 0.5)] == [0, 1]
+        assert p.statistics().steps == 0
+    with pytest.raises(visapult.CallError, match="block"):
+        publisher(volume, listen=None, block=((0, 0, 0), (1, 1, 99)))
+
+
+def test_steps_are_put_field_by_field_and_counted(volume: np.ndarray) -> None:
+    with publisher(volume, fields={"p": "Pa", "T": "K"}) as p:
+        assert p.begin(0.0) == 0
+        p.put("p", volume)
+        p.put("T", volume)
+        p.end()
+        assert p.begin(0.5, step=7) == 7
+        p.end()
+        assert p.publish(1.0, p=volume, T=volume) == 8
+        done = p.statistics()
+    assert (done.steps, done.attached) == (3, 0)
+    assert done.seconds > 0
+    assert p.statistics().steps == 3
+
+
+def test_threads_may_publish_while_others_run(volume: np.ndarray) -> None:
+    with publisher(volume) as p:
+        threads = [threading.Thread(target=lambda: [p.publish(0.0, p=volume) for _ in range(20)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert p.statistics().steps == 80
+
+
+WRONG_ARRAYS = {
+    "a part": (lambda volume: volume[1:], r"shape \[55, 40, 48\].*\[56, 40, 48\]"),
+    "turned round": (lambda volume: volume.T, "x is the last axis"),
+    "flat": (lambda volume: volume.ravel(), "shape"),
+    "complex": (lambda volume: volume.astype(complex), r"no real numbers.*astype"),
+    "wide": (lambda volume: volume.astype(np.longdouble), "no real numbers"),
+    "objects": (lambda volume: volume.astype(object), "no real numbers"),
+    "a list": (lambda volume: volume.tolist(), r"list.*numpy\.asarray"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_ARRAYS)
+def test_wrong_arrays_are_refused_and_nothing_is_published(volume: np.ndarray, case: str) -> None:
+    spoil, said = WRONG_ARRAYS[case]
+    with publisher(volume, fields=["p", "T"]) as p:
+        with pytest.raises(visapult.ArrayError, match=f"(?s)field T.*{said}"):
+            p.publish(0.0, p=volume, T=spoil(volume))
+        assert p.statistics().steps == 0
+        assert p.publish(0.0, p=volume, T=volume) == 0
+
+
+def test_wrong_calls_are_refused_with_the_reason(volume: np.ndarray) -> None:
+    with publisher(volume) as p:
+        for call, said in [
+            (lambda: p.publish(0.0), "p is missing"),
+            (lambda: p.publish(0.0, q=volume), 'no field "q": declared are p'),
+            (lambda: p.put("q", volume), "no field"),
+            (lambda: p.put("p", volume), "begin"),
+            (p.end, "begin"),
+        ]:
+            with pytest.raises(visapult.CallError, match=said):
+                call()
+        p.begin(0.0)
+        with pytest.raises(visapult.CallError, match="has begun"):
+            p.begin(1.0)
+        p.end()
+        with pytest.raises(visapult.CallError, match="step 0 does not follow: 1"):
+            p.begin(1.0, step=0)
+    p.close()
+    for call in [lambda: p.publish(0.0, p=volume), lambda: p.begin(0.0), p.end]:
+        with pytest.raises(visapult.CallError, match="closed"):
+            call()
+    assert issubclass(visapult.CallError, visapult.Error)
+
+
+WRONG_DECLARATIONS = [
+    ({"size": (48, 40, 0)}, "empty"),
+    ({"size": (48, -1, 2)}, "negative"),
+    ({"spacing": (1.0, 0.0, 1.0)}, "spacing"),
+    ({"centering": "corner"}, "corner"),
+    ({"fields": []}, "0 fields"),
+    ({"fields": "p"}, "a text"),
+    ({"fields": [1]}, "1 is no field"),
+    ({"fields": ["p", "p"]}, "two fields p"),
+    ({"fields": [visapult.Field("p", range=(1.0, 0.0))]}, "range"),
+    ({"block": ((0, 0, 0), (49, 1, 1))}, "does not lie inside"),
+    ({"rank": 2, "ranks": 2}, "rank 2 of 2"),
+    ({"rank": -1}, "rank -1 of 1"),
+    ({"url": "ripp://127.0.0.1:9/run"}, "leave one out"),
+    ({"listen": "here"}, "ADDRESS:PORT"),
+    ({"listen": None, "url": "http://127.0.0.1"}, "the URL"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG_DECLARATIONS)
+def test_wrong_declarations_are_refused_with_the_reason(volume: np.ndarray, options: dict, said: str) -> None:
+    with pytest.raises(visapult.CallError, match=said):
+        publisher(volume, **options)
+
+
+def test_an_address_that_cannot_be_had_is_told(volume: np.ndarray) -> None:
+    with pytest.raises(visapult.LinkError, match=r"203\.0\.113\.1"):
+        publisher(volume, listen="203.0.113.1:7430")
+
+
+def test_the_stubs_say_what_the_package_does() -> None:
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    finished = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "visapult"], capture_output=True, text=True, check=False,
+        env=os.environ | {"MYPY_CACHE_DIR": os.devnull},
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+def test_the_first_example_of_the_book_can_be_seen(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "src" / "python.md").read_text()
+    example = page.split("```python\n")[1].split("```")[0]
+    with running(example) as url:
+        told = run("info", url).stdout
+        picture(url, tmp_path)
+    assert "48 x 40 x 32" in told
+    assert "pressure" in told
