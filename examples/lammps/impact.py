@@ -1,4 +1,4 @@
-"""LAMMPS with something to look at: atoms hit a crystal, published as density and temperature on a grid while they do.
+"""LAMMPS with something to look at: atoms hit a crystal, published as density and kinetic energy on a grid while they do.
 
     python impact.py --listen 127.0.0.1:0       # prints a URL; elsewhere: visapult view URL
     VISAPULT_URL=ripp://... python impact.py    # or to a `visapult backend` that waits; without either, nothing is published
@@ -13,7 +13,7 @@ import numpy as np
 
 import visapult
 
-# Lennard-Jones units throughout: lengths in sigma, times in tau, temperatures in epsilon / k.
+# Lennard-Jones units throughout: lengths in sigma, times in tau, energies in epsilon.
 CRYSTAL = """
 units lj
 atom_style atomic
@@ -50,19 +50,18 @@ def start_lammps() -> "lammps.lammps":  # noqa: F821
     return code
 
 
-def binned(x: np.ndarray, v: np.ndarray, lo: np.ndarray, cell: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Atoms per volume, and temperature about the mean flow of each cell; both ``[z, y, x]``, of atoms ``[n, 3]`` in a periodic box."""
-    place = np.floor((x - lo) / cell).astype(np.int64) % cells
-    number = (place[:, 2] * cells + place[:, 1]) * cells + place[:, 0]
-
-    def summed(weights: np.ndarray | None = None) -> np.ndarray:
-        return np.bincount(number, weights, cells**3).reshape(cells, cells, cells)
-
-    atoms = summed()
-    several = np.maximum(atoms, 1)
-    flow_squared = sum((summed(v[:, axis]) / several) ** 2 for axis in range(3))
-    temperature = (summed((v**2).sum(axis=1)) / several - flow_squared) / 3
-    return atoms / np.prod(cell), temperature
+def spread(x: np.ndarray, weights: np.ndarray, lo: np.ndarray, cell: np.ndarray, cells: int) -> np.ndarray:
+    """Weights ``[n]`` of atoms at ``x`` ``[n, 3]`` per volume, ``[z, y, x]``: each is shared by the eight nearest cells of a periodic box,
+    in proportion to nearness (cloud in cell, Birdsall & Fuss 1969)."""
+    place = (x - lo) / cell - 0.5
+    first = np.floor(place).astype(np.int64)
+    beyond = place - first
+    total = np.zeros(cells**3)
+    for corner in np.ndindex(2, 2, 2):
+        i, j, k = ((first + corner) % cells).T
+        share = np.where(corner, beyond, 1 - beyond).prod(axis=1)
+        total += np.bincount((k * cells + j) * cells + i, share * weights, cells**3)
+    return total.reshape(cells, cells, cells) / np.prod(cell)
 
 
 def main() -> None:
@@ -70,14 +69,17 @@ def main() -> None:
     parser.add_argument("--listen", help="address and port to wait for back ends on, such as 127.0.0.1:0")
     parser.add_argument("--steps", type=int, default=4000, help="time steps of LAMMPS")
     parser.add_argument("--every", type=int, default=10, help="publish each so many of them")
-    parser.add_argument("--cells", type=int, default=48, help="cells of the grid along each axis")
+    parser.add_argument("--cells", type=int, default=32, help="cells of the grid along each axis")
     options = parser.parse_args()
 
     code = start_lammps()
     box = code.extract_box()
     lo, hi = np.array(box[0]), np.array(box[1])
     cell = (hi - lo) / options.cells
-    fields = [visapult.Field("density", "1/sigma^3"), visapult.Field("temperature", "epsilon/k", range=(0.0, 12.0))]
+    fields = [
+        visapult.Field("density", "1/sigma^3", range=(0.0, 1.5)),
+        visapult.Field("energy", "epsilon/sigma^3", range=(0.0, 10.0)),
+    ]
     with visapult.Publisher(
         name="impact",
         size=(options.cells,) * 3,
@@ -94,8 +96,9 @@ def main() -> None:
         for step in range(0, options.steps, options.every):
             atoms = code.extract_global("nlocal")
             x, v = (code.numpy.extract_atom(name)[:atoms] for name in ("x", "v"))
-            density, temperature = binned(x, v, lo, cell, options.cells)
-            publisher.publish(step * code.extract_global("dt"), density=density, temperature=temperature)
+            density = spread(x, np.ones(atoms), lo, cell, options.cells)
+            energy = spread(x, 0.5 * (v**2).sum(axis=1), lo, cell, options.cells)
+            publisher.publish(step * code.extract_global("dt"), density=density, energy=energy)
             code.command(f"run {options.every} pre no post no")
         print(publisher.statistics(), file=sys.stderr)
 

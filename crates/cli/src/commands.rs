@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use visapult_pipeline::flow::Watch;
 use visapult_pipeline::{
     BackEnd, BackEndConfig, Camera, RenderConfig, RenderProxy, RenderStatistics, SourceReport, TransferFunction,
 };
@@ -159,7 +160,8 @@ fn summary(options: &RenderOptions, statistics: &RenderStatistics) -> String {
 }
 
 pub(crate) fn info(options: &InfoOptions) -> Result<()> {
-    let back_end = BackEnd::open(&BackEndConfig { source: options.source.clone(), pes: 1, threads: 0 })?;
+    let config = BackEndConfig { source: options.source.clone(), pes: 1, threads: 0 };
+    let back_end = BackEnd::open_for(Watch::All, &config)?;
     let report = SourceReport::of(&back_end)?;
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report)?);

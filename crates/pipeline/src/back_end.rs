@@ -10,7 +10,7 @@ use visapult_volume_io::Source;
 
 use crate::config::BackEndConfig;
 use crate::error::PipelineError;
-use crate::flow::{Action, FlowHelm, FlowOptions, FlowSource, SteeringView};
+use crate::flow::{Action, FlowHelm, FlowOptions, FlowSource, SteeringView, Watch};
 use crate::session::{ControlSink, Session, SessionShared};
 use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
 use crate::wire::{FieldName, PROTOCOL_VERSION, SourceShape, Welcome};
@@ -40,7 +40,15 @@ impl BackEnd {
     /// # Errors
     /// [`PipelineError`] if the source cannot be opened or split as asked.
     pub fn open(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
-        let (source, helm) = open_source(config)?;
+        Self::open_for(Watch::First, config)
+    }
+
+    /// Like [`BackEnd::open`], for those who look once, and at these fields.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if the source cannot be opened or split as asked.
+    pub fn open_for(watch: Watch, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
+        let (source, helm) = open_source(watch, config)?;
         Self::start(StepStore::new(source, config.pes)?, helm, config)
     }
 
@@ -49,7 +57,7 @@ impl BackEnd {
     /// # Errors
     /// [`PipelineError`] if the source cannot be opened.
     pub fn open_fitting(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
-        let (source, helm) = open_source(config)?;
+        let (source, helm) = open_source(Watch::First, config)?;
         Self::start(StepStore::fitting(source, config.pes)?, helm, config)
     }
 
@@ -224,11 +232,11 @@ pub fn open_local(source: &str) -> Result<Box<dyn Source>, PipelineError> {
 }
 
 /// A flow that somebody publishes, or what this machine can read by itself.
-fn open_source(config: &BackEndConfig) -> Result<(Box<dyn Source>, Option<FlowHelm>), PipelineError> {
+fn open_source(watch: Watch, config: &BackEndConfig) -> Result<(Box<dyn Source>, Option<FlowHelm>), PipelineError> {
     if !config.source.starts_with("ripp://") {
         return Ok((open_local(&config.source)?, None));
     }
-    let options = FlowOptions { pes: config.pes, ..FlowOptions::default() };
+    let options = FlowOptions { pes: config.pes, watch, ..FlowOptions::default() };
     let source = FlowSource::dial(&config.source, options).map_err(PipelineError::flow)?;
     let helm = source.helm();
     Ok((Box::new(source), Some(helm)))

@@ -12,6 +12,7 @@ use visapult_volume::StepIndex;
 use crate::back_end::BackEnd;
 use crate::config::{RenderConfig, RenderProxy};
 use crate::error::PipelineError;
+use crate::flow::Watch;
 use crate::step_store::{LoadedStep, StepKey};
 
 /// An image and what it cost.
@@ -69,7 +70,8 @@ pub struct Seconds {
 /// [`PipelineError`] if the source cannot be had or an option does not fit it.
 pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let started = Instant::now();
-    let back_end = BackEnd::open(&config.back_end)?;
+    let watch = config.field.clone().map_or(Watch::First, Watch::Named);
+    let back_end = BackEnd::open_for(watch, &config.back_end)?;
     let step = back_end.load(key_of(&back_end, config)?)?;
     let load = started.elapsed().as_secs_f64();
     let mut transfer_function = config.transfer_function.clone().unwrap_or_else(|| step.default_transfer_function());

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_pipeline::flow::{
-    Action, FlowOptions, FlowSource, Parameter, ParameterKind, Publisher, PublisherOptions, RunState,
+    Action, FlowOptions, FlowSource, Parameter, ParameterKind, Publisher, PublisherOptions, RunState, Watch,
 };
 use visapult_ripp_net::{Mode, Options};
 use visapult_volume::{Box3, FieldInfo, Grid, ScalarType, StepIndex};
@@ -172,6 +172,20 @@ fn a_field_that_is_looked_at_later_comes_from_then_on() {
             break;
         }
         assert!(Instant::now() < deadline, "field 1 never came");
+    }
+}
+
+#[test]
+fn fields_that_are_watched_come_with_the_first_step() {
+    let whole = Box3::of_size(SIZE);
+    let mut publisher = listen(declared(0, &[whole]));
+    put(&mut publisher, 0, &whole);
+    let url = publisher.url().unwrap().to_string();
+    for (watch, fields) in [(Watch::All, vec![0, 1]), (Watch::Named("b".to_owned()), vec![1])] {
+        let source = FlowSource::dial(&url, FlowOptions { watch, ..FlowOptions::default() }).unwrap();
+        for field in fields {
+            assert_right(&source, 0, field, whole);
+        }
     }
 }
 

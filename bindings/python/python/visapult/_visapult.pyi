@@ -1,10 +1,14 @@
 """The part of the package that is compiled."""
 
-from collections.abc import Buffer, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Literal, Self, final
 
+from typing_extensions import Buffer
+
 from visapult import Field
+
+__all__ = ["ArrayError", "CallError", "Error", "LinkError", "Publisher", "Statistics", "__version__"]
 
 __version__: str
 

@@ -123,7 +123,7 @@ impl Receiver {
         let mut state = self.lock();
         match (said, *rank) {
             (FromPublisher::Declare(declaration), None) => {
-                *rank = Some(join(&mut state, self.options.pes, *declaration, session)?);
+                *rank = Some(join(&mut state, &self.options, *declaration, session)?);
             }
             (FromPublisher::Declare(_), Some(_)) => return Err("it declares twice".to_owned()),
             (FromPublisher::Have { newest }, Some(rank)) => {

@@ -1,12 +1,13 @@
 //! A flow as a source: reached by dialling its publishers, or waited for.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Mode, Options, RippUrl, Session, Token};
-use visapult_volume::{StepIndex, StepSpan};
+use visapult_volume::{FieldInfo, StepIndex, StepSpan};
 use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 
 use super::messages::FlowError;
@@ -22,11 +23,25 @@ const DECLARE_PATIENCE: Duration = Duration::from_secs(15);
 /// What the session is for, as its request says.
 const SUBSCRIBE: &str = "visapult-subscribe";
 
+/// Fields that are asked for from the start. Others are asked for once they are looked at, and come from then on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Watch {
+    /// The first one.
+    #[default]
+    First,
+    /// One by its name, the first if there is none of that name.
+    Named(String),
+    /// All of them.
+    All,
+}
+
 /// How a flow is received.
 #[derive(Clone, Debug)]
 pub struct FlowOptions {
     /// PEs that the grid is split over, if so many fit.
     pub pes: usize,
+    /// Fields that are asked for from the start.
+    pub watch: Watch,
     /// What is asked of the transport for pieces.
     pub mode: Mode,
     /// Bytes of received steps that are kept.
@@ -37,7 +52,24 @@ pub struct FlowOptions {
 
 impl Default for FlowOptions {
     fn default() -> Self {
-        Self { pes: 1, mode: Mode::Reliable, history_bytes: 512 << 20, session: Options::default() }
+        Self {
+            pes: 1,
+            watch: Watch::First,
+            mode: Mode::Reliable,
+            history_bytes: 512 << 20,
+            session: Options::default(),
+        }
+    }
+}
+
+impl Watch {
+    /// The numbers of the fields.
+    pub(super) fn numbers(&self, fields: &[FieldInfo]) -> BTreeSet<usize> {
+        match self {
+            Self::First => BTreeSet::from([0]),
+            Self::Named(name) => BTreeSet::from([fields.iter().position(|field| field.name == *name).unwrap_or(0)]),
+            Self::All => (0..fields.len()).collect(),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::assembly::{Assembly, PieceTable, SpareMemory};
 use super::messages::{Declaration, FromBackEnd, Want, note};
 use super::meter::Meter;
 use super::received::ReceivedStep;
+use super::source::FlowOptions;
 use super::steering::{Action, Desk};
 use crate::step_store::fitting_boxes;
 
@@ -115,7 +116,7 @@ impl Link {
 
 impl State {
     pub(super) fn new() -> Self {
-        Self { active: BTreeSet::from([0]), lead: 1, ahead: FIRST_AHEAD, ..Self::default() }
+        Self { lead: 1, ahead: FIRST_AHEAD, ..Self::default() }
     }
 
     pub(super) fn span(&self) -> StepSpan {
@@ -308,7 +309,7 @@ impl State {
 /// A rank has said what it publishes: it joins the others if it fits them. Returns its number.
 pub(super) fn join(
     state: &mut State,
-    pes: usize,
+    options: &FlowOptions,
     declaration: Declaration,
     session: &Arc<Session>,
 ) -> Result<usize, String> {
@@ -322,6 +323,7 @@ pub(super) fn join(
         }
     } else {
         state.links = vec![Link::default(); ranks];
+        state.active = options.watch.numbers(&fields);
     }
     if state.links[rank].session.as_ref().is_some_and(|other| other.is_alive()) {
         return Err(format!("there is a rank {rank} already: two programs publish under one name"));
@@ -329,7 +331,10 @@ pub(super) fn join(
     let table = state.declared.as_ref().map(|declared| (*declared.table).clone());
     let mut table = table.unwrap_or_else(|| PieceTable {
         blocks: vec![Box3::of_size([0; 3]); ranks],
-        stored: fitting_boxes(grid.size, pes).iter().map(|owned| Block::stored_for(owned, &grid.bounds())).collect(),
+        stored: fitting_boxes(grid.size, options.pes)
+            .iter()
+            .map(|owned| Block::stored_for(owned, &grid.bounds()))
+            .collect(),
     });
     let others = table.blocks.iter().enumerate().filter(|(other, _)| *other != rank);
     if let Some((other, theirs)) = others.into_iter().find(|(_, theirs)| theirs.intersection(&block).is_some()) {
