@@ -72,6 +72,7 @@ $(PYTHON)/ready: $(wildcard tests/python/requirements*.txt)
 
 ## python-package: the package visapult, in the tests' virtual environment
 python-package: build $(PYTHON)/ready
+	rm -f target/wheels/visapult-*.whl
 	$(PYTHON)/bin/maturin build --quiet --release --locked --manifest-path bindings/python/Cargo.toml --interpreter $(PYTHON)/bin/python --out target/wheels
 	$(PYTHON)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall target/wheels/visapult-*.whl
 

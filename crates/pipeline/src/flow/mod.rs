@@ -23,7 +23,7 @@ pub use meeting::{Meeting, RATE_VARIABLE, URL_VARIABLE, own_host};
 pub use messages::FlowError;
 pub use publisher::{Publisher, PublisherOptions, PublisherStatistics, Wanted};
 pub use serve::serve;
-pub use source::{FlowDoor, FlowHelm, FlowOptions, FlowSource};
+pub use source::{FlowDoor, FlowHelm, FlowOptions, FlowSource, Watch};
 pub use state::FlowStatistics;
 pub use steering::{Action, Change, Logged, Parameter, ParameterKind, RunState, Steering, SteeringView};
 pub use strided::Strided;
