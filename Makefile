@@ -61,7 +61,7 @@ web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 web: web/dist/index.html
 
 test-rust: build
-	# The Python package is tested from Python; built here too, it would be built anew for each.
+	# The Python package is built for an interpreter, and tested from it.
 	cargo test --release --locked --workspace --exclude visapult-python --no-fail-fast
 
 test-web: web/node_modules/.package-lock.json
