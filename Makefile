@@ -15,7 +15,7 @@ BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -141,6 +141,10 @@ bench-publish: build
 	tools/setup.sh mpi
 	cargo build --release --locked --lib
 	python3 bench/publish/run.py $(OPTIONS)
+
+## bench-publish-python: publishing from Python beside numpy's own copy
+bench-publish-python: python-package
+	$(PYTHON)/bin/python bench/publish_python.py
 
 clean:
 	rm -rf target web/dist web/node_modules out
