@@ -5,6 +5,8 @@
 //! A piece is one object of the transport, and goes row by row from the block that was published into the buffer of the PE.
 
 mod assembly;
+mod desk;
+mod helm;
 mod meeting;
 mod messages;
 mod meter;

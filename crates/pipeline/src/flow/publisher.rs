@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Session, Token, Trust};
 use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
+use super::helm::{Answer, Helm};
 use super::messages::{Declaration, DeclaredField, FlowError, MOST_TIMES};
-use super::steering::{Answer, Commit, Helm, Parameter, Steer, Steering};
+use super::steering::{Commit, Parameter, Steer, Steering};
 use super::subscriber::Subscriber;
 use crate::step_store::lock;
 

@@ -8,11 +8,12 @@ use visapult_ripp_net::Session;
 use visapult_volume::{Block, Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
 use super::assembly::{Assembly, PieceTable, SpareMemory};
+use super::desk::Desk;
 use super::messages::{Declaration, FromBackEnd, Want, note};
 use super::meter::Meter;
 use super::received::ReceivedStep;
 use super::source::FlowOptions;
-use super::steering::{Action, Desk};
+use super::steering::Action;
 use crate::step_store::fitting_boxes;
 
 /// Steps of a running simulation that are asked for ahead, at least and at most.

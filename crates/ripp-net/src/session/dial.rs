@@ -175,7 +175,9 @@ fn local_for(local: SocketAddr, options: &Options) -> IpAddr {
 /// Datagrams if they come through; else streams, and there is no session without any.
 fn wait_for_path(shared: &Arc<Shared>, asked: Option<Transport>, opener: &Arc<Opener>) -> Result<(), SessionError> {
     let reaching = if asked.is_none() { Some(reach_in_time(shared, opener)?) } else { None };
-    if shared.wait_for_lanes(UDP_PATIENCE) || shared.is_over() {
+    // Where there is nothing to turn to, nothing is won by giving up soon.
+    let patience = if asked.is_none() { UDP_PATIENCE } else { ANSWER_PATIENCE };
+    if shared.wait_for_lanes(patience) || shared.is_over() {
         return Ok(());
     }
     let Some(reaching) = reaching else { return Err(SessionError::UdpBlocked(opener.at.to_string())) };

@@ -1,0 +1,212 @@
+//! The rank's side of steering: what is to be done before which step.
+
+use std::time::{Duration, Instant};
+
+use visapult_volume::StepIndex;
+
+use super::steering::{Action, Change, Commit, Parameter, Steer, check};
+
+/// What a rank answers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Answer {
+    /// To which back end.
+    pub(super) to: usize,
+    pub(super) sequence: u64,
+    /// It waits, and has not done it yet.
+    pub(super) is_ready: bool,
+    pub(super) at: StepIndex,
+    pub(super) why: Option<String>,
+}
+
+/// Most actions that wait for their step.
+const MOST_WAITING: usize = 1024;
+/// A rank that waits to be told its step goes on without it after this long: the back end has died at the wrong moment.
+const COMMIT_PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+struct Waiting {
+    from: usize,
+    sequence: u64,
+    action: Action,
+    /// Before this step, once that is settled; until then this step is not begun.
+    at: StepIndex,
+    settled: bool,
+    since: Instant,
+}
+
+/// The rank's side: what is to be done before which step.
+#[derive(Debug, Default)]
+pub(super) struct Helm {
+    waiting: Vec<Waiting>,
+    /// The first step that has not begun.
+    next: StepIndex,
+    paused: bool,
+    stopped: bool,
+    /// Steps that may be done while paused.
+    allowance: u64,
+}
+
+impl Helm {
+    /// Takes what back end `from` asks for.
+    pub(super) fn take(&mut self, from: usize, steer: Steer, parameters: &[Parameter]) -> Answer {
+        let next = self.next;
+        let answer = |is_ready, at, why| Answer { to: from, sequence: steer.sequence, is_ready, at, why };
+        if let Err(why) = check(parameters, &steer.action) {
+            return answer(true, next, Some(why));
+        }
+        match steer.action {
+            // Whoever waits does not come to a later step by itself.
+            Action::Resume => {
+                self.paused = false;
+                // Who was to pause later is to go on, too.
+                let pauses = self.waiting.iter_mut().filter(|waiting| waiting.action == Action::Pause);
+                pauses.for_each(|waiting| waiting.action = Action::Resume);
+                answer(false, next, None)
+            }
+            Action::Step => {
+                self.allowance += u64::from(self.paused);
+                self.paused = true;
+                answer(false, next, None)
+            }
+            _ if self.waiting.len() >= MOST_WAITING => {
+                answer(true, next, Some("too much is asked for at once".to_owned()))
+            }
+            action => {
+                let at = if self.paused { next } else { steer.at.max(next) };
+                let since = Instant::now();
+                self.waiting.push(Waiting { from, sequence: steer.sequence, action, at, settled: false, since });
+                Answer { to: from, sequence: steer.sequence, is_ready: true, at, why: None }
+            }
+        }
+    }
+
+    /// The step is settled, or it does not happen.
+    pub(super) fn commit(&mut self, from: usize, commit: Commit) {
+        let is_meant = |waiting: &Waiting| waiting.from == from && waiting.sequence == commit.sequence;
+        match commit.at {
+            Some(at) => self.waiting.iter_mut().filter(|waiting| is_meant(waiting)).for_each(|waiting| {
+                waiting.at = at;
+                waiting.settled = true;
+            }),
+            None => self.waiting.retain(|waiting| !is_meant(waiting)),
+        }
+    }
+
+    /// Does what is due before step `next`, in the order in which it was asked for.
+    pub(super) fn apply(&mut self, next: StepIndex, parameters: &mut [Parameter]) -> (Vec<Change>, Vec<Answer>) {
+        self.next = next;
+        let (mut changes, mut answers) = (Vec::new(), Vec::new());
+        for waiting in std::mem::take(&mut self.waiting) {
+            let answer = |why| Answer { to: waiting.from, sequence: waiting.sequence, is_ready: false, at: next, why };
+            if !waiting.settled && waiting.since.elapsed() > COMMIT_PATIENCE {
+                answers.push(answer(Some("the back end did not say before which step".to_owned())));
+                continue;
+            }
+            if !waiting.settled || waiting.at > next {
+                self.waiting.push(waiting);
+                continue;
+            }
+            answers.push(answer(None));
+            match waiting.action {
+                Action::Set { name, value } => {
+                    let found = parameters.iter_mut().find(|parameter| parameter.name == name);
+                    found.into_iter().for_each(|parameter| parameter.value = value);
+                    changes.push(Change { name, value });
+                }
+                Action::Pause => self.paused = true,
+                Action::Stop => self.stopped = true,
+                Action::Resume | Action::Step => {}
+            }
+        }
+        (changes, answers)
+    }
+
+    /// Whether step `next` may begin; if so it has begun.
+    pub(super) fn may_begin(&mut self, next: StepIndex) -> bool {
+        if self.waiting.iter().any(|waiting| !waiting.settled && waiting.at <= next) {
+            return false;
+        }
+        let may = !self.paused || self.stopped || self.allowance > 0;
+        if may && self.paused {
+            self.allowance = self.allowance.saturating_sub(1);
+        }
+        self.next = next + StepIndex::from(may);
+        may
+    }
+
+    pub(super) const fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Nobody is left who could say more.
+    pub(super) fn release(&mut self) {
+        self.paused = false;
+        self.waiting.retain(|waiting| waiting.settled);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::steering::tests::{parameters, set};
+    use super::*;
+
+    fn answer(sequence: u64, is_ready: bool, at: StepIndex) -> Answer {
+        Answer { to: 0, sequence, is_ready, at, why: None }
+    }
+
+    #[test]
+    fn a_change_waits_for_its_step_and_is_answered_with_it() {
+        let (mut helm, mut own) = (Helm::default(), parameters());
+        let steer = Steer { sequence: 4, at: 10, action: set("strength", 2.0) };
+        helm.apply(7, &mut own);
+        assert_eq!(helm.take(0, steer, &own), answer(4, true, 10));
+        helm.commit(0, Commit { sequence: 4, at: Some(11) });
+        assert_eq!(helm.apply(10, &mut own), (Vec::new(), Vec::new()));
+        let (changes, answers) = helm.apply(11, &mut own);
+        assert_eq!(changes, [Change { name: "strength".to_owned(), value: 2.0 }]);
+        assert_eq!(answers, [answer(4, false, 11)]);
+        assert_eq!(own[0].value, 2.0);
+    }
+
+    #[test]
+    fn a_rank_does_not_begin_a_step_before_it_is_settled_whether_that_is_it() {
+        let (mut helm, mut own) = (Helm::default(), parameters());
+        helm.apply(5, &mut own);
+        assert!(helm.may_begin(5));
+        // Step 5 has begun: it is too late for that.
+        let steer = |sequence| Steer { sequence, at: 3, action: set("strength", 2.0) };
+        assert_eq!(helm.take(0, steer(0), &own), answer(0, true, 6));
+        assert!(!helm.may_begin(6));
+        helm.commit(0, Commit { sequence: 0, at: Some(8) });
+        assert!(helm.may_begin(6));
+        assert_eq!(helm.take(0, steer(1), &own).at, 7);
+        assert!(!helm.may_begin(7));
+        helm.commit(0, Commit { sequence: 1, at: None });
+        assert!(helm.may_begin(7));
+        assert_eq!(helm.apply(8, &mut own).1, [answer(0, false, 8)]);
+    }
+
+    #[test]
+    fn who_is_paused_goes_on_step_by_step_and_when_resumed() {
+        let (mut helm, mut own) = (Helm::default(), parameters());
+        let steer = |sequence, action| Steer { sequence, at: 3, action };
+        let settle = |helm: &mut Helm, sequence, at| helm.commit(0, Commit { sequence, at: Some(at) });
+        helm.take(0, steer(0, Action::Pause), &own);
+        settle(&mut helm, 0, 3);
+        helm.apply(2, &mut own);
+        assert!(helm.may_begin(2));
+        helm.apply(3, &mut own);
+        assert!(!helm.may_begin(3));
+        assert!(!helm.take(0, steer(1, Action::Step), &own).is_ready);
+        assert!(helm.may_begin(3) && !helm.may_begin(4));
+        helm.take(0, steer(2, set("sources", 1.0)), &own);
+        settle(&mut helm, 2, 4);
+        assert_eq!(helm.apply(4, &mut own).0.len(), 1);
+        helm.take(0, steer(3, Action::Resume), &own);
+        assert!(helm.may_begin(4));
+        helm.take(0, steer(4, Action::Stop), &own);
+        settle(&mut helm, 4, 5);
+        helm.apply(5, &mut own);
+        assert!(helm.is_stopped() && helm.may_begin(5));
+    }
+}
