@@ -53,8 +53,9 @@ def test_what_is_served_is_described(series: Path) -> None:
 
 def test_a_simulation_served_elsewhere_moves_on() -> None:
     with serving("demo:wave?n=32&rate=100") as url:
-        steps = [int(run("info", url).stdout.split("steps")[1].split()[0]) for _ in range(2)]
-        assert steps[1] > steps[0]
+        newest = lambda: int(run("info", url).stdout.split("steps")[1].split()[0])
+        first = newest()
+        assert any(newest() > first for _ in range(20))
 
 
 def test_two_viewers_of_one_flow_get_the_same(series: Path, tmp_path: Path) -> None:

@@ -324,6 +324,12 @@ impl Publisher {
         }
     }
 
+    /// Lets go of the latest step: who attaches gets the next one.
+    pub fn forget(&mut self) {
+        let latest = lock(&self.shared.latest).take();
+        self.spare.extend(latest.iter().flat_map(|latest| latest.fields.iter().flatten().cloned()));
+    }
+
     /// Tells whoever wants `step` that it will not come, and why.
     pub fn refuse(&self, step: StepIndex, why: &str) {
         lock(&self.shared.subscribers).iter().for_each(|subscriber| subscriber.refuse(step, why));

@@ -55,6 +55,8 @@ pub fn serve(
         let Some((step, fields)) = wanted else { continue };
         last = Some(step);
         if source.info().live && publisher.statistics().attached == 0 {
+            // Whoever comes next wants to see what is, not what was.
+            publisher.forget();
             continue;
         }
         if let Err(cause) = publish_step(source, &mut publisher, step, &fields) {
