@@ -52,8 +52,11 @@ struct Train {
 }
 
 impl Train {
+    /// One burst where that is long enough: between two the sender may be kept from its work, which would be taken for the path's.
     const fn of(sizes: Sizes) -> Self {
-        Self { left: TRAIN, wire: sizes.wire(sizes.payload()), told: false }
+        let burst = sizes.burst as u64;
+        let left = if burst >= TRAIN / 4 && burst < TRAIN { burst } else { TRAIN };
+        Self { left, wire: sizes.wire(sizes.payload()), told: false }
     }
 }
 
@@ -99,7 +102,7 @@ impl LaneOut {
             sizes,
             flight: Flight::default(),
             pacer: Pacer::new(controller.rate_bps(), debt, now),
-            train: Train { left: if controller.is_starting() { TRAIN } else { 0 }, ..Train::of(sizes) },
+            train: if controller.is_starting() { Train::of(sizes) } else { Train { left: 0, ..Train::of(sizes) } },
             controller,
             meter: RoundMeter::default(),
             evidence: Evidence::default(),

@@ -72,6 +72,8 @@ pub struct Auto {
     queue_before_s: f64,
     standing: u32,
     failed_probes: u32,
+    /// The round before lost much without a queue. One alone may be a scheduler's pause, after which a queue overflowed.
+    suspicious: bool,
     /// Probes in a row that showed nothing.
     void_probes: u32,
     /// What is sent above the rate is lost without a queue.
@@ -97,6 +99,7 @@ impl Auto {
             queue_before_s: 0.0,
             standing: 0,
             failed_probes: 0,
+            suspicious: false,
             void_probes: 0,
             policed: false,
             before_cut_bps: 0.0,
@@ -159,6 +162,7 @@ impl Auto {
             (_, Cause::Receiver) => self.spare_receiver(round),
             (Phase::Share { hold, clear }, _) => self.share(round, threshold, hold, clear),
             (Phase::Trial { loss, rounds }, _) => self.judge_trial(round, loss, rounds),
+            (_, Cause::Policer) if !std::mem::replace(&mut self.suspicious, true) => self.hold(PROBE_EVERY.0),
             (_, Cause::Policer) => self.try_less(round),
             _ if queued => self.drain(round, threshold),
             (Phase::Probe { index } | Phase::Judge { index }, Cause::Source | Cause::Sender) => self.try_again(index),
@@ -167,6 +171,7 @@ impl Auto {
             (Phase::Probe { index }, _) => self.let_probe_arrive(round, index),
             (Phase::Judge { index }, _) => self.judge_probe(round, index),
         }
+        self.suspicious &= cause == Cause::Policer;
         self.queue_before_s = round.last_queue_s;
     }
 
