@@ -52,11 +52,9 @@ struct Train {
 }
 
 impl Train {
-    /// One burst where that is long enough: between two the sender may be kept from its work, which would be taken for the path's.
+    /// More than one burst: of a single one that is received at once nothing can be told.
     const fn of(sizes: Sizes) -> Self {
-        let burst = sizes.burst as u64;
-        let left = if burst >= TRAIN / 4 && burst < TRAIN { burst } else { TRAIN };
-        Self { left, wire: sizes.wire(sizes.payload()), told: false }
+        Self { left: TRAIN, wire: sizes.wire(sizes.payload()), told: false }
     }
 }
 
