@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path as File
 from typing import Any
 
@@ -83,19 +84,33 @@ def measure_well(scenario: Scenario, path: Path, seconds: int, seed: int) -> dic
     return {**run, "void": "the testbed did not keep up" if not run["kept_up"] else "nothing was hindered"}
 
 
+Launch = Callable[..., "subprocess.Popen[str]"]
+
+
+def launcher(link: Testbed, ends: contextlib.ExitStack) -> Launch:
+    """Starts programs at the ends of a link, which end with `ends`."""
+
+    def launch(side: str, command: list[str], output: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+        words = link.command(side, command)
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+        ends.callback(end, process)
+        return process
+
+    return launch
+
+
+def serve_perf(launch: Launch) -> tuple[subprocess.Popen[str], str]:
+    """A `perf serve` on the right for one measurement, and its URL."""
+    server = launch("right", [str(VISAPULT), "perf", "serve", "--bind", f"{RIGHT}:{PORT}", "--once"], subprocess.PIPE)
+    assert server.stdout
+    return server, server.stdout.readline().strip()
+
+
 def measure(scenario: Scenario, path: Path, seconds: int, seed: int, much: float) -> dict[str, Any]:
     """One transfer under a scenario."""
     with Testbed(Link(path, scenario.link(path)), seed) as link, contextlib.ExitStack() as ends, tempfile.TemporaryDirectory() as folder:
-
-        def launch(side: str, command: list[str], output: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-            words = link.command(side, command)
-            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
-            ends.callback(end, process)
-            return process
-
-        server = launch("right", [str(VISAPULT), "perf", "serve", "--bind", f"{RIGHT}:{PORT}", "--once"], subprocess.PIPE)
-        assert server.stdout
-        url = server.stdout.readline().strip()
+        launch = launcher(link, ends)
+        server, url = serve_perf(launch)
         if scenario.competes:
             rival = launch("right", ["iperf3", "-s", "-1", "-p", str(IPERF_PORT)])
             wait_listening(rival.pid, IPERF_PORT)

@@ -20,9 +20,8 @@ from pathlib import Path as File
 from typing import Any
 
 import limits_report
-from discriminate import IPERF_PORT, PATIENCE, PORT, prefer
+from discriminate import IPERF_PORT, PATIENCE, launcher, prefer, serve_perf
 from machine import machine
-from measure import end
 from peers import VISAPULT
 from processes import Sampler, at, wait_listening
 from scenarios import Link, Path
@@ -95,16 +94,8 @@ def measure(one: Bottleneck, seconds: int, seed: int) -> dict[str, Any]:
 def together(one: Bottleneck, seconds: int, seed: int, *, ours: bool) -> tuple[float, float, bool]:
     """Payload rates of CUBIC and of ours over the time that both run; or of CUBIC over the same time alone."""
     with Testbed(Link(one.path, ["--queue", one.queue]), seed) as link, contextlib.ExitStack() as ends, tempfile.TemporaryDirectory() as folder:
-
-        def launch(side: str, command: list[str], output: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-            words = link.command(side, command)
-            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
-            ends.callback(end, process)
-            return process
-
-        server = launch("right", [str(VISAPULT), "perf", "serve", "--bind", f"{RIGHT}:{PORT}", "--once"], subprocess.PIPE)
-        assert server.stdout
-        url = server.stdout.readline().strip()
+        launch = launcher(link, ends)
+        server, url = serve_perf(launch)
         rival_server = launch("right", ["iperf3", "-s", "-1", "-p", str(IPERF_PORT)])
         wait_listening(rival_server.pid, IPERF_PORT)
         link.stats(reset=True)

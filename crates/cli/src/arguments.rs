@@ -59,10 +59,22 @@ pub(crate) enum Command {
 pub(crate) struct ViewOptions {
     /// What to show.
     pub(crate) source: String,
-    /// Port to listen on; 0 takes any that is free [default: 7420, or the next that is free].
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+    /// Record what each stage of each step takes, for `visapult trace plot` and Perfetto.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) split: SplitOptions,
+}
+
+/// Where the page is served, and for how long.
+#[derive(Debug, Args)]
+pub(crate) struct PageOptions {
+    /// Port of the page; 0 takes any that is free [default: 7420, or the next that is free].
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Address to listen on; loopback only, for the connection is not encrypted.
+    /// Address of the page; loopback only, for the connection is not encrypted.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) bind: IpAddr,
     /// Stop by itself after this time (20s, 5m).
@@ -71,11 +83,6 @@ pub(crate) struct ViewOptions {
     /// Do not open a browser, even where there is a display.
     #[arg(long)]
     pub(crate) no_open: bool,
-    /// Record what each stage of each step takes, for `visapult trace plot` and Perfetto.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) split: SplitOptions,
 }
 
 /// How the work is split.

@@ -10,7 +10,7 @@ use visapult_pipeline::{BackEnd, BackEndConfig};
 use visapult_ripp_net::{Identity, Options, user_folder};
 
 use crate::arguments::BackendOptions;
-use crate::commands::{Page, default_pes, serve_page};
+use crate::commands::{default_pes, serve_page};
 
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -23,9 +23,9 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     let config = BackEndConfig { source: String::new(), pes, threads: options.split.threads };
     let helm = source.helm();
     let back_end = BackEnd::over(source, &config)?;
-    let limit = options.limit.map(|limit| limit.saturating_sub(began.elapsed()));
+    let limit = options.page.limit.map(|limit| limit.saturating_sub(began.elapsed()));
     let (from, since) = (helm.statistics(), Instant::now());
-    serve_page(back_end, &Page { bind: options.bind, port: options.port, limit, open: !options.no_open })?;
+    serve_page(back_end, &options.page, limit)?;
     if let Some(path) = &options.json {
         let report = report(from, helm.statistics(), since.elapsed());
         fs::write(path, report).with_context(|| format!("cannot write {}", path.display()))?;
@@ -60,7 +60,7 @@ fn wait_for_simulation(options: &BackendOptions, flow: FlowOptions, began: Insta
             Ok(source) => return Ok(source),
             Err(waiting) => door = waiting,
         }
-        if options.limit.is_some_and(|limit| began.elapsed() > limit) {
+        if options.page.limit.is_some_and(|limit| began.elapsed() > limit) {
             bail!("no simulation has come within the time that was set");
         }
     }

@@ -1,7 +1,6 @@
 //! What each subcommand does: fill the configuration, run the pipeline, report.
 
 use std::fs;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -15,7 +14,7 @@ use visapult_pipeline::{
 use visapult_portal::{Portal, PortalConfig, Token};
 use visapult_trace::Recording;
 
-use crate::arguments::{InfoOptions, ProxyName, RenderOptions, ViewOptions};
+use crate::arguments::{InfoOptions, PageOptions, ProxyName, RenderOptions, ViewOptions};
 
 /// PEs of a view where none are asked for: one data connection each.
 const MOST_DEFAULT_PES: usize = 4;
@@ -25,8 +24,7 @@ const MOST_TF_BYTES: u64 = 1 << 20;
 pub(crate) fn view(options: &ViewOptions) -> Result<()> {
     let _recording = options.trace.as_ref().map(|file| Recording::to_file(file, "view")).transpose()?;
     let back_end = open_for_view(options)?;
-    let page = Page { bind: options.bind, port: options.port, limit: options.limit, open: !options.no_open };
-    serve_page(back_end, &page)
+    serve_page(back_end, &options.page, options.page.limit)
 }
 
 /// Opens the source over as many PEs as asked for, or as fit.
@@ -43,24 +41,16 @@ pub(crate) fn default_pes() -> usize {
     available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_PES)
 }
 
-/// Where a page is served, and for how long.
-pub(crate) struct Page {
-    pub(crate) bind: IpAddr,
-    pub(crate) port: Option<u16>,
-    pub(crate) limit: Option<Duration>,
-    pub(crate) open: bool,
-}
-
-/// Prints the page's URL and serves it until it is stopped.
-pub(crate) fn serve_page(back_end: Arc<BackEnd>, page: &Page) -> Result<()> {
+/// Prints the page's URL and serves it until it is stopped, or for as long as `limit` says.
+pub(crate) fn serve_page(back_end: Arc<BackEnd>, page: &PageOptions, limit: Option<Duration>) -> Result<()> {
     let portal = Portal::bind(PortalConfig { address: page.bind, port: page.port, token: user_token()? })?;
     back_end.prepare_first_view();
     let url = portal.url();
     println!("{url}");
-    if page.open && has_display() {
+    if !page.no_open && has_display() {
         open_browser(&url);
     }
-    Ok(portal.serve(back_end, page.limit)?)
+    Ok(portal.serve(back_end, limit)?)
 }
 
 fn user_token() -> Result<Token> {

@@ -1,15 +1,14 @@
 //! The command line of `visapult backend`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use visapult_ripp_net::Mode;
 use visapult_ripp_net::units::parse_rate;
 
-use super::SplitOptions;
 use super::perf::parse_mode;
+use super::{PageOptions, SplitOptions};
 
 /// Options of `visapult backend`.
 #[derive(Debug, Args)]
@@ -30,21 +29,11 @@ pub(crate) struct BackendOptions {
     /// Refuse to receive faster than this (950M, 10Gbit).
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) most_rate: Option<u64>,
-    /// Port of the page; 0 takes any that is free [default: 7420, or the next that is free].
-    #[arg(long, value_name = "PORT")]
-    pub(crate) port: Option<u16>,
-    /// Address of the page; loopback only, for the connection is not encrypted.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    pub(crate) bind: IpAddr,
-    /// Stop by itself after this time (20s, 5m).
-    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(crate) limit: Option<Duration>,
     /// Write what was received to this JSON file at the end.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Do not open a browser, even where there is a display.
-    #[arg(long)]
-    pub(crate) no_open: bool,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
     #[command(flatten)]
     pub(crate) split: SplitOptions,
 }

@@ -60,7 +60,7 @@ pub(super) struct Assembly {
     stale: Vec<Stale>,
     bytes: u64,
     fresh: u64,
-    /// A rank had passed it when it was asked for: it will never be one step of the whole grid.
+    /// A rank cannot give its part: it will never be one step of the whole grid.
     is_abandoned: bool,
 }
 
@@ -92,7 +92,7 @@ impl Assembly {
         }
     }
 
-    /// `rank` had passed the step when it was asked for.
+    /// `rank` cannot give its part of the step, which is not to be shown without it.
     pub(super) fn abandon(&mut self, rank: usize) {
         self.is_abandoned = true;
         self.give_up(rank);
@@ -292,6 +292,18 @@ mod tests {
         let mut out = vec![0.0; 32];
         step.read(0, &Box3::of_size([4, 2, 4]), &mut out).unwrap();
         assert!(out.iter().all(|value| value.is_nan()));
+    }
+
+    #[test]
+    fn a_step_that_a_rank_cannot_give_its_part_of_is_not_shown_whatever_came_of_it() {
+        let mut assembly = Assembly::new(7, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        for pe in [0, 1] {
+            let length = table().piece(0, pe).unwrap().volume() as u64 * 4;
+            assembly.place(0, &name(pe), length).unwrap();
+            assembly.finish(0, &name(pe), whole());
+        }
+        assembly.abandon(1);
+        assert!(assembly.is_over() && assembly.is_vain());
     }
 
     #[test]

@@ -5,11 +5,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_ripp_net::{Arrival, Incoming, Offer, Session};
+use visapult_ripp_net::{Arrival, Incoming, Mode, Offer, Session};
 use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
 
 use super::PIECES;
+use super::assembly::Assembly;
 use super::messages::{FlowError, FromBackEnd, FromPublisher, PieceName, note};
 use super::received::ReceivedStep;
 use super::source::FlowOptions;
@@ -82,11 +83,22 @@ impl Receiver {
             }
             state.links[rank].session = None;
             state.open_wants.clear();
-            state.assemblies.values_mut().for_each(|assembly| assembly.give_up(rank));
+            for assembly in state.assemblies.values_mut() {
+                self.lose(assembly, rank);
+            }
             state.keep_finished(self.options.history_bytes);
         }
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// What has not come of a step will not come: a reliable flow does not show such a step, others keep the last values.
+    fn lose(&self, assembly: &mut Assembly, rank: usize) {
+        if self.options.mode == Mode::Reliable {
+            assembly.abandon(rank);
+        } else {
+            assembly.give_up(rank);
+        }
     }
 
     pub(super) fn receive_from(&self, session: &Arc<Session>, rank: &mut Option<usize>) -> Result<(), String> {
@@ -185,7 +197,12 @@ impl Receiver {
         let over: Vec<(Incoming, PieceName)> = over;
         for (incoming, name) in over {
             if let Some(assembly) = state.assemblies.get_mut(&name.step) {
-                assembly.finish(rank, &name, incoming.wait());
+                let delivery = incoming.wait();
+                let is_broken = delivery.is_err() && self.options.mode == Mode::Reliable;
+                assembly.finish(rank, &name, delivery);
+                if is_broken {
+                    assembly.abandon(rank);
+                }
             }
         }
         state.progressed = Some(Instant::now());

@@ -159,7 +159,7 @@ impl State {
             return Err("the simulation is not there".to_owned());
         }
         let ahead = self.links.iter().map(Link::on_the_way).max().unwrap_or(0);
-        let at = self.newest().map_or(0, |newest| newest + 2 + ahead);
+        let at = self.newest().map_or(0, |newest| newest.saturating_add(2 + ahead));
         let steer = self.desk.ask(who, action, at)?;
         self.tell(&FromBackEnd::Steer(steer));
         Ok(())
@@ -179,11 +179,10 @@ impl State {
             self.open_wants.push_back(fields);
         } else {
             self.asked.insert(step, fields);
-            self.next = step + 1;
+            self.next = step.saturating_add(1);
         }
     }
 
-    /// As many steps as the path holds from question to answer: fewer would leave it idle, more would only wait.
     /// Steps that can be received until the ranks come to the step that is asked for now: they are asked for, too.
     fn steps_until(&self, lead: StepIndex) -> usize {
         const ROOM: f64 = 1.5;
@@ -192,6 +191,7 @@ impl State {
         (ROOM * received_per_s * lead as f64 / computed_per_s.max(1e-6)).ceil().min(lead as f64) as usize
     }
 
+    /// As many steps as the path holds from question to answer: fewer would leave it idle, more would only wait.
     fn steps_ahead(&self, step_bytes: usize) -> usize {
         let rtt_s = self.links.iter().map(Link::rtt_s).fold(0.0, f64::max);
         let under_way = (self.throughput.per_s() * rtt_s * ROUND_TRIPS / step_bytes as f64).ceil() as usize;
@@ -216,7 +216,7 @@ impl State {
             let Some(newest) = self.newest() else { return };
             let first = self.kept.is_empty() && self.asked.is_empty();
             let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
-            let step = if all_at_it { newest } else { newest + lead };
+            let step = if all_at_it { newest } else { newest.saturating_add(lead) };
             self.ask(step.max(self.next), false, fields.clone());
         }
     }
@@ -229,7 +229,7 @@ impl State {
                 None => {
                     // Wants are answered in their order.
                     let fields = self.open_wants.pop_front()?;
-                    self.next = self.next.max(step + 1);
+                    self.next = self.next.max(step.saturating_add(1));
                     fields
                 }
             };
@@ -298,7 +298,7 @@ impl State {
             }
         } else if self.last_gone.replace(step) != Some(step) {
             // All ranks say so of the same step: it counts once.
-            self.lead = (self.lead + (newest - step.min(newest)) + 1).min(MOST_LEAD);
+            self.lead = newest.saturating_sub(step).saturating_add(self.lead + 1).min(MOST_LEAD);
         }
         self.assembly(step);
         if let Some(assembly) = self.assemblies.get_mut(&step) {
@@ -315,6 +315,7 @@ pub(super) fn join(
     session: &Arc<Session>,
 ) -> Result<usize, String> {
     let (grid, fields, block) = declaration.check()?;
+    check_memory(&grid, memory_bytes())?;
     let (rank, ranks) = (declaration.rank as usize, declaration.ranks as usize);
     if let Some(declared) = &state.declared {
         if declared.grid != grid || declared.fields != fields || state.links.len() != ranks {
@@ -361,6 +362,27 @@ pub(super) fn join(
     Ok(rank)
 }
 
+/// What a publisher claims is not allocated before it is known to fit: a step being received, beside the one that is shown.
+fn check_memory(grid: &Grid, memory_bytes: Option<u64>) -> Result<(), String> {
+    let step_bytes = grid.sample_count() as u64 * 4;
+    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+    match memory_bytes {
+        Some(memory) if step_bytes > memory / 2 => Err(format!(
+            "a step of one field takes {:.1} GiB, more than half of this machine's {:.1} GiB of memory",
+            gib(step_bytes),
+            gib(memory)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Memory of this machine, where the system tells.
+fn memory_bytes() -> Option<u64> {
+    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
 /// Every cell belongs to a rank.
 fn check_cover(state: &State) -> Result<(), String> {
     let Some(declared) = &state.declared else { return Ok(()) };
@@ -370,4 +392,28 @@ fn check_cover(state: &State) -> Result<(), String> {
         return Err(format!("the ranks' blocks hold {covered} of the grid's {cells} samples: they must tile it"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_that_does_not_fit_memory_is_refused_before_any_is_taken() {
+        let grid = Grid::of_size([1024, 1024, 1024]);
+        let refused = check_memory(&grid, Some(6 << 30)).unwrap_err();
+        assert!(refused.contains("4.0 GiB") && refused.contains("6.0 GiB"), "{refused}");
+        assert_eq!(check_memory(&grid, Some(8 << 30)), Ok(()));
+        assert_eq!(check_memory(&grid, None), Ok(()));
+    }
+
+    #[test]
+    fn steps_at_the_end_of_all_numbers_are_no_trouble() {
+        let mut state = State::new();
+        state.links = vec![Link::default(), Link::default()];
+        state.asked.insert(0, vec![0]);
+        state.on_gone(0, 0, StepIndex::MAX, None);
+        state.on_gone(1, StepIndex::MAX, StepIndex::MAX, None);
+        assert_eq!(state.lead, MOST_LEAD);
+    }
 }
