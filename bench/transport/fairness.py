@@ -95,7 +95,7 @@ def together(one: Bottleneck, seconds: int, seed: int, *, ours: bool) -> tuple[f
     """Payload rates of CUBIC and of ours over the time that both run; or of CUBIC over the same time alone."""
     with Testbed(Link(one.path, ["--queue", one.queue]), seed) as link, contextlib.ExitStack() as ends, tempfile.TemporaryDirectory() as folder:
         launch = launcher(link, ends)
-        server, url = serve_perf(launch)
+        _, url = serve_perf(launch)
         rival_server = launch("right", ["iperf3", "-s", "-1", "-p", str(IPERF_PORT)])
         wait_listening(rival_server.pid, IPERF_PORT)
         link.stats(reset=True)
