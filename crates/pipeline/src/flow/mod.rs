@@ -5,7 +5,9 @@
 //! A piece is one object of the transport, and goes row by row from the block that was published into the buffer of the PE.
 
 mod assembly;
+mod building;
 mod desk;
+mod door;
 mod helm;
 mod meeting;
 mod messages;
@@ -15,6 +17,7 @@ mod publisher;
 mod received;
 mod receiver;
 mod serve;
+mod shared;
 mod source;
 mod state;
 mod steering;

@@ -1,29 +1,20 @@
 //! The publishing end: a rank declares what it owns, puts its values step by step, and goes on. It never waits for who looks.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Session, Token, Trust};
+use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Token};
 use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
-use super::helm::{Answer, Helm};
-use super::messages::{Declaration, DeclaredField, FlowError, MOST_TIMES};
-use super::steering::{Commit, Parameter, Steer, Steering};
-use super::subscriber::Subscriber;
+use super::building::Building;
+use super::door::{keep_dialling, keep_listening, trust_of, url_name};
+use super::messages::FlowError;
+use super::shared::Shared;
+use super::steering::{Parameter, Steering};
 use crate::step_store::lock;
-
-/// Steps whose memory is kept to be used again.
-const SPARE_STEPS: usize = 4;
-/// How often a paused simulation looks whether somebody is left who could resume it.
-const PAUSED_POLL: Duration = Duration::from_millis(200);
-const POLL: Duration = Duration::from_millis(100);
-/// From one attempt to reach the back end to the next.
-const DIAL_AGAIN: Duration = Duration::from_secs(2);
-/// What the session is for, as its request says.
-pub(super) const PUBLISH: &str = "visapult-publish";
 
 /// What a rank publishes.
 #[derive(Clone, Debug)]
@@ -56,15 +47,6 @@ pub struct PublisherOptions {
     pub session: Options,
 }
 
-/// A step that has been put.
-#[derive(Debug)]
-pub(super) struct Published {
-    pub(super) step: StepIndex,
-    pub(super) time: f64,
-    /// By field; none where it was not put.
-    pub(super) fields: Vec<Option<Arc<Vec<f32>>>>,
-}
-
 /// What a publisher has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublisherStatistics {
@@ -87,34 +69,12 @@ pub struct Wanted {
     pub fields: Vec<usize>,
 }
 
-/// What the publisher's threads share.
-pub(super) struct Shared {
-    pub(super) options: PublisherOptions,
-    pub(super) latest: Mutex<Option<Arc<Published>>>,
-    pub(super) steered: Mutex<Steered>,
-    steered_changed: Condvar,
-    pub(super) subscribers: Mutex<Vec<Arc<Subscriber>>>,
-    /// Back ends that were ever attached.
-    pub(super) numbers: AtomicUsize,
-    pub(super) sent: AtomicU64,
-    pub(super) missed: AtomicU64,
-    steps: AtomicU64,
-    over: AtomicBool,
-}
-
-/// What viewers have asked for.
-pub(super) struct Steered {
-    pub(super) helm: Helm,
-    pub(super) parameters: Vec<Parameter>,
-}
-
 /// A rank that publishes. Dropping it ends its sessions.
 pub struct Publisher {
     shared: Arc<Shared>,
     url: Option<RippUrl>,
-    building: Option<Published>,
+    building: Building,
     next: StepIndex,
-    spare: Vec<Arc<Vec<f32>>>,
     door: Option<JoinHandle<()>>,
 }
 
@@ -137,18 +97,7 @@ impl Publisher {
         let protection = ListenerOptions { identity, token, clients: Clients::default(), session };
         let listener = Listener::bind(at, protection)?;
         publisher.url = Some(listener.url(host, &url_name(&publisher.shared.options.name)));
-        publisher.spawn(move |shared| {
-            while !shared.is_over() {
-                match listener.accept(POLL) {
-                    Ok(Some(session)) => Subscriber::attach(&shared, session),
-                    Ok(None) => {}
-                    Err(cause) => {
-                        tracing::warn!("nobody can attach any more: {cause}");
-                        return;
-                    }
-                }
-            }
-        })?;
+        publisher.spawn(move |shared| keep_listening(&shared, &listener))?;
         Ok(publisher)
     }
 
@@ -173,22 +122,11 @@ impl Publisher {
     }
 
     fn new(options: PublisherOptions) -> Result<Self, FlowError> {
-        let steered = Steered { helm: Helm::default(), parameters: options.parameters.clone() };
-        let shared = Arc::new(Shared {
-            options,
-            steered: Mutex::new(steered),
-            steered_changed: Condvar::new(),
-            latest: Mutex::default(),
-            subscribers: Mutex::default(),
-            numbers: AtomicUsize::new(0),
-            sent: AtomicU64::new(0),
-            missed: AtomicU64::new(0),
-            steps: AtomicU64::new(0),
-            over: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared::new(options));
         let declared = shared.declaration().check();
         declared.map_err(|problem| FlowError::Declaration { who: "this program".to_owned(), problem })?;
-        Ok(Self { shared, url: None, building: None, next: 0, spare: Vec::new(), door: None })
+        let building = Building::new(shared.options.fields.len(), shared.options.block.volume());
+        Ok(Self { shared, url: None, building, next: 0, door: None })
     }
 
     fn spawn(&mut self, work: impl FnOnce(Arc<Shared>) + Send + 'static) -> Result<(), FlowError> {
@@ -217,11 +155,7 @@ impl Publisher {
     /// # Errors
     /// If a step has begun already.
     pub fn begin_at(&mut self, step: StepIndex, time: f64) -> Result<StepIndex, FlowError> {
-        if let Some(begun) = &self.building {
-            return Err(FlowError::Usage(format!("step {} has begun and must end first", begun.step)));
-        }
-        let fields = vec![None; self.shared.options.fields.len()];
-        self.building = Some(Published { step, time, fields });
+        self.building.begin(step, time)?;
         Ok(step)
     }
 
@@ -234,20 +168,7 @@ impl Publisher {
         field: usize,
         write: impl FnOnce(&mut [f32]) -> Result<(), E>,
     ) -> Result<Result<(), E>, FlowError> {
-        let fields = self.shared.options.fields.len();
-        let Some(building) = &mut self.building else {
-            return Err(FlowError::Usage("no step has begun: begin one before putting values".to_owned()));
-        };
-        if field >= fields {
-            return Err(FlowError::Usage(format!("there is no field {field}: {fields} are declared")));
-        }
-        let mut memory = take_spare(&mut self.spare, self.shared.options.block.volume());
-        #[expect(clippy::expect_used, reason = "just found to be nobody else's")]
-        let outcome = write(Arc::get_mut(&mut memory).expect("ours alone"));
-        if outcome.is_ok() {
-            building.fields[field] = Some(memory);
-        }
-        Ok(outcome)
+        self.building.put(field, write)
     }
 
     /// Ends the step: whoever wants it is sent it from here on, while the program goes on. A field that a running simulation has not put keeps
@@ -256,58 +177,26 @@ impl Publisher {
     /// # Errors
     /// If no step has begun.
     pub fn end(&mut self) -> Result<(), FlowError> {
-        let Some(mut built) = self.building.take() else {
-            return Err(FlowError::Usage("no step has begun: begin one before ending it".to_owned()));
-        };
+        let mut built = self.building.end()?;
+        let before = lock(&self.shared.latest).clone();
         if self.shared.options.live {
-            self.keep_last(&mut built);
+            self.building.keep_last(&mut built, before.as_deref());
         }
         self.next = built.step + 1;
         self.shared.steps.fetch_add(1, Ordering::Relaxed);
         let built = Arc::new(built);
-        let before = lock(&self.shared.latest).replace(Arc::clone(&built));
+        *lock(&self.shared.latest) = Some(Arc::clone(&built));
         if let Some(before) = before {
-            let is_kept = |values: &Arc<Vec<f32>>| built.fields.iter().flatten().any(|kept| Arc::ptr_eq(kept, values));
-            self.spare.extend(before.fields.iter().flatten().filter(|values| !is_kept(values)).cloned());
-            let most = SPARE_STEPS * self.shared.options.fields.len();
-            let excess = self.spare.len().saturating_sub(most);
-            self.spare.drain(..excess);
+            self.building.take_back(&before, Some(&built));
         }
         self.shared.serve_all();
         Ok(())
     }
 
-    fn keep_last(&self, built: &mut Published) {
-        let last = lock(&self.shared.latest).clone();
-        for (field, values) in built.fields.iter_mut().enumerate().filter(|(_, values)| values.is_none()) {
-            let before = last.as_ref().and_then(|last| last.fields[field].clone());
-            *values = before.or_else(|| Some(Arc::new(vec![f32::NAN; self.shared.options.block.volume()])));
-        }
-    }
-
     /// What viewers ask for before the next step: called between steps by a program that declares parameters. Waits while the simulation is
     /// paused. What is asked of several ranks takes effect before the same step on all.
     pub fn steer(&mut self) -> Steering {
-        let mut changes = Vec::new();
-        let mut steered = lock(&self.shared.steered);
-        loop {
-            let Steered { helm, parameters } = &mut *steered;
-            let (changed, answers) = helm.apply(self.next, parameters);
-            changes.extend(changed);
-            let may_go_on = helm.may_begin(self.next);
-            let stop = helm.is_stopped();
-            drop(steered);
-            self.shared.answer(answers);
-            if may_go_on {
-                return Steering { changes, stop };
-            }
-            steered = lock(&self.shared.steered);
-            if lock(&self.shared.subscribers).is_empty() {
-                steered.helm.release();
-            }
-            let waited = self.shared.steered_changed.wait_timeout(steered, PAUSED_POLL);
-            steered = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.shared.steer(self.next)
     }
 
     /// Waits until a back end wants a step that is not the latest; `None` if none does before `limit`. For what does not run on by itself.
@@ -326,8 +215,9 @@ impl Publisher {
 
     /// Lets go of the latest step: who attaches gets the next one.
     pub fn forget(&mut self) {
-        let latest = lock(&self.shared.latest).take();
-        self.spare.extend(latest.iter().flat_map(|latest| latest.fields.iter().flatten().cloned()));
+        if let Some(latest) = lock(&self.shared.latest).take() {
+            self.building.take_back(&latest, None);
+        }
     }
 
     /// Tells whoever wants `step` that it will not come, and why.
@@ -357,108 +247,4 @@ impl Drop for Publisher {
         // Their threads hold what we share, and end now.
         lock(&self.shared.subscribers).drain(..).for_each(|subscriber| subscriber.end());
     }
-}
-
-impl Shared {
-    pub(super) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn declaration(&self) -> Declaration {
-        let options = &self.options;
-        let newest = lock(&self.latest).as_ref().map(|latest| [latest.step; 2]);
-        let times = if options.times.len() <= MOST_TIMES { options.times.clone() } else { Vec::new() };
-        Declaration {
-            name: options.name.clone(),
-            format: options.format.clone(),
-            rank: options.rank,
-            ranks: options.ranks,
-            grid: (&options.grid).into(),
-            fields: options.fields.iter().map(DeclaredField::from).collect(),
-            block: [options.block.lo, options.block.hi],
-            live: options.live,
-            steps: options.steps.map(|span| [span.first, span.last]).or(newest),
-            times,
-            time_unit: options.time_unit.clone(),
-            parameters: lock(&self.steered).parameters.clone(),
-        }
-    }
-
-    /// A back end asks something of the simulation.
-    pub(super) fn on_steer(&self, from: usize, steer: Steer) {
-        let mut steered = lock(&self.steered);
-        let Steered { helm, parameters } = &mut *steered;
-        let answer = helm.take(from, steer, parameters);
-        drop(steered);
-        self.steered_changed.notify_all();
-        self.answer([answer]);
-    }
-
-    /// A back end has heard all ranks.
-    pub(super) fn on_commit(&self, from: usize, commit: Commit) {
-        lock(&self.steered).helm.commit(from, commit);
-        self.steered_changed.notify_all();
-    }
-
-    fn answer(&self, answers: impl IntoIterator<Item = Answer>) {
-        for answer in answers {
-            let subscribers = lock(&self.subscribers).clone();
-            if let Some(subscriber) = subscribers.iter().find(|subscriber| subscriber.number == answer.to) {
-                subscriber.answer(&answer);
-            }
-        }
-    }
-
-    /// Sends the latest step to whoever wants it.
-    fn serve_all(&self) {
-        let subscribers = lock(&self.subscribers).clone();
-        for subscriber in &subscribers {
-            subscriber.tell_newest(self);
-            subscriber.serve(self);
-        }
-    }
-}
-
-fn take_spare(spare: &mut Vec<Arc<Vec<f32>>>, values: usize) -> Arc<Vec<f32>> {
-    let free = spare.iter().position(|memory| Arc::strong_count(memory) == 1 && memory.len() == values);
-    free.map(|place| spare.swap_remove(place)).unwrap_or_else(|| Arc::new(vec![0.0; values]))
-}
-
-fn keep_dialling(shared: &Arc<Shared>, url: &RippUrl, trust: &Trust) {
-    let options = Options { request: PUBLISH.to_owned(), ..shared.options.session.clone() };
-    let mut told = false;
-    while !shared.is_over() {
-        match Session::dial(url, trust, None, &options) {
-            Ok(session) => {
-                told = false;
-                // Returns when the session is over.
-                Subscriber::attach_here(shared, session);
-            }
-            Err(cause) if !told => {
-                told = true;
-                tracing::warn!(
-                    "{} is not there ({cause}); the program goes on, and it is tried again",
-                    url.authority()
-                );
-            }
-            Err(_) => {}
-        }
-        let until = Instant::now() + DIAL_AGAIN;
-        while !shared.is_over() && Instant::now() < until {
-            thread::sleep(POLL);
-        }
-    }
-}
-
-/// A URL that names nobody is one of a listener on loopback without protection.
-pub(super) fn trust_of(url: &RippUrl) -> Result<Trust, FlowError> {
-    if url.fingerprint.is_none() && url.token.is_none() {
-        return Ok(Trust::InsecureLoopback);
-    }
-    Trust::for_url(url).map_err(|cause| FlowError::Usage(cause.to_string()))
-}
-
-/// A name as it may stand in a URL.
-pub(super) fn url_name(name: &str) -> String {
-    name.chars().map(|sign| if sign.is_ascii_alphanumeric() || "-_.".contains(sign) { sign } else { '-' }).collect()
 }

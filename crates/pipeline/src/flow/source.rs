@@ -10,8 +10,8 @@ use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Mode, Opti
 use visapult_volume::{FieldInfo, StepIndex, StepSpan};
 use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 
+use super::door::{PUBLISH, trust_of, url_name};
 use super::messages::FlowError;
-use super::publisher::{PUBLISH, trust_of, url_name};
 use super::receiver::Receiver;
 use super::state::FlowStatistics;
 use super::steering::{Action, SteeringView};

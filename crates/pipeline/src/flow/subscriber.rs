@@ -10,10 +10,12 @@ use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session};
 use visapult_volume::{Block, Box3, StepIndex};
 
 use super::PIECES;
+use super::building::Published;
 use super::helm::Answer;
 use super::messages::{FromBackEnd, FromPublisher, MOST_PES, PieceName, Want, note};
 use super::piece::PieceSource;
-use super::publisher::{Published, Shared, Wanted};
+use super::publisher::Wanted;
+use super::shared::Shared;
 use crate::step_store::{fitting_boxes, lock};
 
 /// Steps that a back end may want ahead; what it wants beyond is forgotten.

@@ -1,0 +1,88 @@
+//! The step that a program is putting together, and memory for the next ones.
+
+use std::sync::Arc;
+
+use visapult_volume::StepIndex;
+
+use super::messages::FlowError;
+
+/// Steps whose memory is kept to be used again.
+const SPARE_STEPS: usize = 4;
+
+/// A step that has been put.
+#[derive(Debug)]
+pub(super) struct Published {
+    pub(super) step: StepIndex,
+    pub(super) time: f64,
+    /// By field; none where it was not put.
+    pub(super) fields: Vec<Option<Arc<Vec<f32>>>>,
+}
+
+/// Makes steps of as many fields, each of as many values, one at a time.
+#[derive(Debug)]
+pub(super) struct Building {
+    fields: usize,
+    values: usize,
+    begun: Option<Published>,
+    spare: Vec<Arc<Vec<f32>>>,
+}
+
+impl Building {
+    pub(super) const fn new(fields: usize, values: usize) -> Self {
+        Self { fields, values, begun: None, spare: Vec::new() }
+    }
+
+    pub(super) fn begin(&mut self, step: StepIndex, time: f64) -> Result<(), FlowError> {
+        if let Some(begun) = &self.begun {
+            return Err(FlowError::Usage(format!("step {} has begun and must end first", begun.step)));
+        }
+        self.begun = Some(Published { step, time, fields: vec![None; self.fields] });
+        Ok(())
+    }
+
+    /// Puts a field of the step that has begun, as [`Publisher::put`](super::Publisher::put) does.
+    pub(super) fn put<E>(
+        &mut self,
+        field: usize,
+        write: impl FnOnce(&mut [f32]) -> Result<(), E>,
+    ) -> Result<Result<(), E>, FlowError> {
+        let Some(begun) = &mut self.begun else {
+            return Err(FlowError::Usage("no step has begun: begin one before putting values".to_owned()));
+        };
+        if field >= self.fields {
+            return Err(FlowError::Usage(format!("there is no field {field}: {} are declared", self.fields)));
+        }
+        let free = self.spare.iter().position(|memory| Arc::strong_count(memory) == 1);
+        let memory = free.map(|place| self.spare.swap_remove(place));
+        let mut memory = memory.unwrap_or_else(|| Arc::new(vec![0.0; self.values]));
+        #[expect(clippy::expect_used, reason = "just found to be nobody else's")]
+        let outcome = write(Arc::get_mut(&mut memory).expect("ours alone"));
+        if outcome.is_ok() {
+            begun.fields[field] = Some(memory);
+        }
+        Ok(outcome)
+    }
+
+    pub(super) fn end(&mut self) -> Result<Published, FlowError> {
+        let begun = self.begun.take();
+        begun.ok_or_else(|| FlowError::Usage("no step has begun: begin one before ending it".to_owned()))
+    }
+
+    /// Gives the fields that were not put the values of step `last`, or NaN.
+    pub(super) fn keep_last(&self, step: &mut Published, last: Option<&Published>) {
+        for (field, values) in step.fields.iter_mut().enumerate().filter(|(_, values)| values.is_none()) {
+            let before = last.and_then(|last| last.fields[field].clone());
+            *values = before.or_else(|| Some(Arc::new(vec![f32::NAN; self.values])));
+        }
+    }
+
+    /// Takes back the memory of a step that is no longer the latest, but for what `newer` has kept of it.
+    pub(super) fn take_back(&mut self, old: &Published, newer: Option<&Published>) {
+        let kept = |values: &Arc<Vec<f32>>| {
+            newer.is_some_and(|newer| newer.fields.iter().flatten().any(|kept| Arc::ptr_eq(kept, values)))
+        };
+        self.spare.extend(old.fields.iter().flatten().filter(|values| !kept(values)).cloned());
+        let excess = self.spare.len().saturating_sub(SPARE_STEPS * self.fields);
+        self.spare.drain(..excess);
+    }
+}

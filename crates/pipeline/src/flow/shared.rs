@@ -1,0 +1,139 @@
+//! What a rank's threads share: what it publishes, its latest step, who is attached, and what they ask of it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use visapult_volume::StepIndex;
+
+use super::building::Published;
+use super::helm::{Answer, Helm};
+use super::messages::{Declaration, DeclaredField, MOST_TIMES};
+use super::publisher::PublisherOptions;
+use super::steering::{Commit, Parameter, Steer, Steering};
+use super::subscriber::Subscriber;
+use crate::step_store::lock;
+
+/// How often a paused simulation looks whether somebody is left who could resume it.
+const PAUSED_POLL: Duration = Duration::from_millis(200);
+
+/// What the publisher's threads share.
+pub(super) struct Shared {
+    pub(super) options: PublisherOptions,
+    pub(super) latest: Mutex<Option<Arc<Published>>>,
+    pub(super) steered: Mutex<Steered>,
+    steered_changed: Condvar,
+    pub(super) subscribers: Mutex<Vec<Arc<Subscriber>>>,
+    /// Back ends that were ever attached.
+    pub(super) numbers: AtomicUsize,
+    pub(super) sent: AtomicU64,
+    pub(super) missed: AtomicU64,
+    pub(super) steps: AtomicU64,
+    pub(super) over: AtomicBool,
+}
+
+/// What viewers have asked for.
+pub(super) struct Steered {
+    pub(super) helm: Helm,
+    pub(super) parameters: Vec<Parameter>,
+}
+
+impl Shared {
+    pub(super) fn new(options: PublisherOptions) -> Self {
+        let steered = Steered { helm: Helm::default(), parameters: options.parameters.clone() };
+        Self {
+            options,
+            steered: Mutex::new(steered),
+            steered_changed: Condvar::new(),
+            latest: Mutex::default(),
+            subscribers: Mutex::default(),
+            numbers: AtomicUsize::new(0),
+            sent: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn declaration(&self) -> Declaration {
+        let options = &self.options;
+        let newest = lock(&self.latest).as_ref().map(|latest| [latest.step; 2]);
+        let times = if options.times.len() <= MOST_TIMES { options.times.clone() } else { Vec::new() };
+        Declaration {
+            name: options.name.clone(),
+            format: options.format.clone(),
+            rank: options.rank,
+            ranks: options.ranks,
+            grid: (&options.grid).into(),
+            fields: options.fields.iter().map(DeclaredField::from).collect(),
+            block: [options.block.lo, options.block.hi],
+            live: options.live,
+            steps: options.steps.map(|span| [span.first, span.last]).or(newest),
+            times,
+            time_unit: options.time_unit.clone(),
+            parameters: lock(&self.steered).parameters.clone(),
+        }
+    }
+
+    /// What viewers ask for before step `next`. Waits while the simulation is paused, and until it is settled what is to be done before it.
+    pub(super) fn steer(&self, next: StepIndex) -> Steering {
+        let mut changes = Vec::new();
+        let mut steered = lock(&self.steered);
+        loop {
+            let Steered { helm, parameters } = &mut *steered;
+            let (changed, answers) = helm.apply(next, parameters);
+            changes.extend(changed);
+            let may_go_on = helm.may_begin(next);
+            let stop = helm.is_stopped();
+            drop(steered);
+            self.answer(answers);
+            if may_go_on {
+                return Steering { changes, stop };
+            }
+            steered = lock(&self.steered);
+            if lock(&self.subscribers).is_empty() {
+                steered.helm.release();
+            }
+            let waited = self.steered_changed.wait_timeout(steered, PAUSED_POLL);
+            steered = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// A back end asks something of the simulation.
+    pub(super) fn on_steer(&self, from: usize, steer: Steer) {
+        let mut steered = lock(&self.steered);
+        let Steered { helm, parameters } = &mut *steered;
+        let answer = helm.take(from, steer, parameters);
+        drop(steered);
+        self.steered_changed.notify_all();
+        self.answer([answer]);
+    }
+
+    /// A back end has heard all ranks.
+    pub(super) fn on_commit(&self, from: usize, commit: Commit) {
+        lock(&self.steered).helm.commit(from, commit);
+        self.steered_changed.notify_all();
+    }
+
+    fn answer(&self, answers: impl IntoIterator<Item = Answer>) {
+        for answer in answers {
+            let subscribers = lock(&self.subscribers).clone();
+            if let Some(subscriber) = subscribers.iter().find(|subscriber| subscriber.number == answer.to) {
+                subscriber.answer(&answer);
+            }
+        }
+    }
+
+    /// Sends the latest step to whoever wants it.
+    pub(super) fn serve_all(&self) {
+        let subscribers = lock(&self.subscribers).clone();
+        for subscriber in &subscribers {
+            subscriber.tell_newest(self);
+            subscriber.serve(self);
+        }
+    }
+}
