@@ -10,20 +10,38 @@ const steered = process.env.STEERED ?? built("examples/steered");
 
 /** `port` 0 takes a free one. Resolves when the URL is printed. */
 export async function startServer(source, port = 0) {
-  const child = spawn(binary, ["view", source, "--port", String(port), "--no-open"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const { child, said } = start(["view", source, "--port", String(port)]);
+  return { url: new URL(await said(/http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/)), ...controls(child) };
+}
+
+/** A back end that waits for a simulation: resolves with the URL to publish to; `page()` with its page's, once all ranks have come. */
+export async function startBackEnd(...options) {
+  const { child, said } = start(["backend", "--listen", "127.0.0.1:0", "--port", "0", ...options]);
+  const page = said(/http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/);
+  // Whoever asks is told.
+  page.catch(() => {});
+  const url = await said(/^ripp:\/\/\S+/);
+  return { url, page: async () => new URL(await page), ...controls(child) };
+}
+
+/** `said`: resolves with the first words that fit a pattern. */
+function start(words) {
+  const child = spawn(binary, [...words, "--no-open"], { stdio: ["ignore", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout });
-  const url = await new Promise((resolve, reject) => {
-    lines.on("line", (line) => {
-      const found = line.match(/http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/);
-      if (found) resolve(new URL(found[0]));
+  const said = (pattern) =>
+    new Promise((resolve, reject) => {
+      lines.on("line", (line) => {
+        const found = line.match(pattern);
+        if (found) resolve(found[0]);
+      });
+      child.once("exit", (code) => reject(new Error(`${binary} ended with ${code} before it printed a URL`)));
+      child.once("error", reject);
     });
-    child.once("exit", (code) => reject(new Error(`${binary} ended with ${code} before it printed a URL`)));
-    child.once("error", reject);
-  });
+  return { child, said };
+}
+
+function controls(child) {
   return {
-    url,
     suspend: () => child.kill("SIGSTOP"),
     resume: () => child.kill("SIGCONT"),
     async kill() {
@@ -33,6 +51,11 @@ export async function startServer(source, port = 0) {
       await gone;
     },
   };
+}
+
+/** A rank of a simulation that publishes to the back end at `url`. */
+export function startRank(url, rank, ranks) {
+  return controls(spawn(steered, [url, `${rank}/${ranks}`], { stdio: ["ignore", "ignore", "inherit"] }));
 }
 
 /** A simulation that can be steered. Resolves when its URL is printed; `lines` grows with what it prints after that. */

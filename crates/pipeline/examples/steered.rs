@@ -1,16 +1,17 @@
 //! A small simulation that is steered: lumps run round on a ring, as many, as wide and as fast as its viewers want them.
 //!
 //! Prints the URL to look at (`visapult view URL`), then what is changed before which step. With the URL of a back end that waits as its
-//! argument, or in `VISAPULT_URL`, it publishes there.
+//! argument, or in `VISAPULT_URL`, it publishes there; `RANK/RANKS` behind it makes it one of several, each with its share of the planes.
 
 use std::convert::Infallible;
 use std::error::Error;
 use std::f64::consts::TAU;
+use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
 use visapult_pipeline::flow::{
-    Centering, Change, FieldInfo, Grid, Meeting, Options, Parameter, ParameterKind, Publisher, PublisherOptions,
+    Box3, Centering, Change, FieldInfo, Grid, Meeting, Options, Parameter, ParameterKind, Publisher, PublisherOptions,
     ScalarType, ValueRange,
 };
 
@@ -33,10 +34,11 @@ struct Lumps {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let url = std::env::args().nth(1);
+    let share = Share::of(std::env::args().nth(2).as_deref())?;
     let here = Meeting::Here { at: ([127, 0, 0, 1], 0).into(), host: "127.0.0.1".to_owned() };
     let meeting = Meeting::find(url.as_deref(), None, None)?.unwrap_or(here);
     let mut lumps = Lumps { speed: 0.25, width: 5.0, count: 3.0, turned: 0.0 };
-    let mut publisher = Publisher::open(&meeting, lumps.declared())?;
+    let mut publisher = Publisher::open(&meeting, lumps.declared(&share))?;
     if let Some(url) = publisher.url() {
         println!("{url}");
     }
@@ -52,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         publisher.begin(f64::from(step) * STEP.as_secs_f64())?;
         publisher.put(0, |values| {
-            lumps.write(values);
+            lumps.write(values, &share);
             Ok::<_, Infallible>(())
         })??;
         publisher.end()?;
@@ -62,8 +64,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The planes of one rank.
+struct Share {
+    rank: u32,
+    ranks: u32,
+    planes: Range<usize>,
+}
+
+impl Share {
+    /// Of `RANK/RANKS`; everything where nothing is said.
+    fn of(said: Option<&str>) -> Result<Self, Box<dyn Error>> {
+        let (rank, ranks) = said.unwrap_or("0/1").split_once('/').ok_or("expected RANK/RANKS, such as 0/2")?;
+        let (rank, ranks): (u32, u32) = (rank.parse()?, ranks.parse()?);
+        if rank >= ranks || ranks as usize > SIDE {
+            return Err(format!("rank {rank} of {ranks}: at most {SIDE}, counted from 0").into());
+        }
+        let first = |rank: u32| SIDE * rank as usize / ranks as usize;
+        Ok(Self { rank, ranks, planes: first(rank)..first(rank + 1) })
+    }
+}
+
 impl Lumps {
-    fn declared(&self) -> PublisherOptions {
+    fn declared(&self, share: &Share) -> PublisherOptions {
         let grid = Grid {
             size: [SIDE; 3],
             spacing: [1.0; 3],
@@ -80,9 +102,9 @@ impl Lumps {
         PublisherOptions {
             name: "lumps".to_owned(),
             format: "example".to_owned(),
-            rank: 0,
-            ranks: 1,
-            block: grid.bounds(),
+            rank: share.rank,
+            ranks: share.ranks,
+            block: Box3::new([0, 0, share.planes.start], [SIDE, SIDE, share.planes.end]),
             grid,
             fields: vec![density],
             live: true,
@@ -106,8 +128,8 @@ impl Lumps {
         }
     }
 
-    /// Fills the grid's values, `[z, y, x]`, with the greatest of the lumps at each place.
-    fn write(&self, values: &mut [f32]) {
+    /// Fills the values of its planes, `[z, y, x]`, with the greatest of the lumps at each place.
+    fn write(&self, values: &mut [f32], share: &Share) {
         values.fill(0.0);
         // A Gaussian of three dimensions is the product of three of one.
         let along = |centre: f64| -> [f32; SIDE] {
@@ -119,7 +141,7 @@ impl Lumps {
             let (sin, cos) = (TAU * (self.turned + f64::from(lump) / self.count)).sin_cos();
             let (in_x, in_y) = (along(middle + RADIUS * cos), along(middle + RADIUS * sin));
             for (row, values) in values.chunks_exact_mut(SIDE).enumerate() {
-                let over = in_z[row / SIDE] * in_y[row % SIDE];
+                let over = in_z[share.planes.start + row / SIDE] * in_y[row % SIDE];
                 values.iter_mut().zip(in_x).for_each(|(value, at)| *value = value.max(over * at));
             }
         }

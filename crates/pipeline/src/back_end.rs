@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use visapult_volume::StepSpan;
+use visapult_volume::{StepIndex, StepSpan};
 use visapult_volume_io::Source;
 
 use crate::config::BackEndConfig;
@@ -13,7 +13,7 @@ use crate::error::PipelineError;
 use crate::flow::{Action, FlowHelm, FlowOptions, FlowSource, SteeringView, Watch};
 use crate::session::{ControlSink, Session, SessionShared};
 use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
-use crate::wire::{FieldName, PROTOCOL_VERSION, SourceShape, Welcome};
+use crate::wire::{FieldName, Freshness, PROTOCOL_VERSION, SourceShape, Welcome};
 
 /// Most data connections a page is asked to open.
 const MOST_GROUPS: usize = 4;
@@ -159,6 +159,11 @@ impl BackEnd {
         session
     }
 
+    /// How fresh a step is, where it was received.
+    pub(crate) fn freshness(&self, step: StepIndex) -> Option<Freshness> {
+        self.helm.as_ref()?.freshness(step)
+    }
+
     /// What there is to steer, and a number that grows with every change of it.
     pub(crate) fn steering(&self) -> Option<(u64, SteeringView)> {
         self.helm.as_ref()?.view()
@@ -245,7 +250,7 @@ fn open_source(watch: Watch, config: &BackEndConfig) -> Result<(Box<dyn Source>,
 /// Wakes the sessions whenever the simulation has a new step or has been steered, until the back end is gone.
 fn watch_steps(back_end: &Weak<BackEnd>) {
     let mut seen = None;
-    let mut steered = None;
+    let mut heard = None;
     let mut seen_at: Option<Instant> = None;
     while let Some(back_end) = back_end.upgrade() {
         if back_end.closing.load(Ordering::Relaxed) {
@@ -255,8 +260,9 @@ fn watch_steps(back_end: &Weak<BackEnd>) {
             None => back_end.steps().last,
             Some(step) => back_end.store.source().wait_beyond(step, WATCH_PERIOD),
         };
-        let revision = back_end.steering().map(|(revision, _)| revision);
-        if std::mem::replace(&mut steered, revision) != revision {
+        let helm = back_end.helm.as_ref();
+        let news = helm.map(|helm| (helm.view().map(|(revision, _)| revision), helm.comings()));
+        if std::mem::replace(&mut heard, news) != news {
             back_end.wake_sessions();
         }
         if seen.is_none_or(|step| newest > step) {

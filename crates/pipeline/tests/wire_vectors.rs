@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use visapult_pipeline::flow::{Action, Logged, Parameter, ParameterKind, RunState, SteeringView};
 use visapult_pipeline::wire::{
-    Ack, BulkHeader, BulkKind, Field, FieldName, FromPage, GridShape, Notice, Plan, ProxyChoice, ProxyKind, Severity,
-    SourceShape, Steps, ToPage, Welcome, bricks_bodies, slab_bodies, still_bodies,
+    Ack, BulkHeader, BulkKind, Field, FieldName, Freshness, FromPage, GridShape, MissingPart, Notice, Plan,
+    ProxyChoice, ProxyKind, Severity, SourceShape, Steps, ToPage, Welcome, bricks_bodies, slab_bodies, still_bodies,
 };
 use visapult_render::{
     Camera, CodeBits, Image, KeyView, PlaneDecoder, Pyramid, Still, TransferFunction, Volume, encode_level, make_slabs,
@@ -195,6 +195,13 @@ fn control_messages_to_the_page() {
     hold("field", &ToPage::Field(field.clone()).encode(), &json!(field));
     hold("plan", &ToPage::Plan(plan.clone()).encode(), &json!(plan));
     hold("notice", &ToPage::Notice(notice.clone()).encode(), &json!(notice));
+}
+
+#[test]
+fn freshness() {
+    let parts = vec![MissingPart { rank: 2, step: Some(118) }, MissingPart { rank: 3, step: None }];
+    let told = Freshness { step: 121, fresh: 0.75, age_ms: 41.5, ranks: 64, missing: 2, parts };
+    hold("freshness", &ToPage::Freshness(told.clone()).encode(), &json!(told));
 }
 
 #[test]

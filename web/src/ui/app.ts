@@ -30,6 +30,8 @@ class App {
   readonly #overlay = el("canvas", { class: "labels", "aria-hidden": "true" });
   readonly #status = el("div", { class: "status", role: "status", "aria-live": "polite" });
   readonly #quality = el("div", { class: "quality", "aria-hidden": "true" });
+  readonly #fresh = el("div", { class: "fresh", "aria-hidden": "true" });
+  readonly #missing = el("div", { class: "missing", role: "status" });
   readonly #viewer: Viewer;
   readonly #panel: Panel;
   readonly #timeline: Timeline;
@@ -78,7 +80,12 @@ class App {
     const toggle = iconButton("Controls", icons.panel, "C");
     toggle.classList.add("panel-toggle");
     toggle.addEventListener("click", () => this.#viewer.togglePanel());
-    this.#stage.append(this.#canvas, this.#overlay, this.#quality, this.#status);
+    this.#stage.append(
+      this.#canvas,
+      this.#overlay,
+      el("div", { class: "corner" }, this.#missing, this.#fresh, this.#quality),
+      this.#status,
+    );
     const main = el("main", {}, this.#stage, this.#timeline.element, toggle);
     this.#root.replaceChildren(main, this.#panel.element, this.#help);
   }
@@ -148,6 +155,9 @@ class App {
     this.#panel.showProxy(state.proxy);
     if (transfer) this.#panel.showTransfer(transfer, this.#histogramOf(fieldInfo), source.fields[field]?.unit ?? "");
     const shown = this.#viewer?.painter.shown;
+    const freshness = this.#viewer?.freshness;
+    setText(this.#fresh, freshness?.words ?? "");
+    setText(this.#missing, freshness?.missing ?? "");
     this.#timeline.show({
       steps,
       step,
@@ -171,11 +181,14 @@ class App {
     const { plan } = viewer.state;
     const { shown } = viewer.painter;
     const now = performance.now();
-    const age = shown.step === null ? "-" : `${formatNumber((now - viewer.shownAt) / 1000, 10)} s`;
+    const { freshness } = viewer;
+    const ageMs = freshness?.ageMs ?? now - viewer.shownAt;
+    const age = shown.step === null ? "-" : `${formatNumber(ageMs / 1000, 10)} s`;
     const drawing = shown.resolution > 0 && shown.resolution < 1 ? ` at ${Math.round(shown.resolution * 100)} %` : "";
     const rows: Statistics = [
       ["Shown", `${proxyWords(shown.proxy, shown.level, shown.bits)}${drawing}`],
       ["Age", age],
+      ...(freshness ? [["Fresh", freshness.share] as const] : []),
       ["Frames", `${formatNumber(viewer.frames.pace(now), 10)} /s`],
       ["Received", `${formatBytes(viewer.received.total)}, ${formatRate(viewer.received.rate(now) * 8)}`],
       ["Link", plan ? `${formatRate(plan.throughputBps)} measured` : "-"],

@@ -11,6 +11,7 @@ import type {
 } from "../wire/index";
 import { type ConnectionState, Session } from "../worker/index";
 import { FieldStates } from "./field-states";
+import { type FreshnessShown, FreshnessState } from "./freshness";
 import { readHash, writeHash } from "./hash";
 import { Meter } from "./meter";
 import { Playback } from "./playback";
@@ -55,6 +56,7 @@ export class Viewer {
   readonly #fields: FieldStates;
   readonly #playback: Playback;
   readonly #steering = new SteeringState();
+  readonly #freshness = new FreshnessState();
   #wantedField: string | null;
   readonly #linkStep: number | null | undefined;
   #hashTimer: ReturnType<typeof setTimeout> | null = null;
@@ -108,6 +110,11 @@ export class Viewer {
   /** When the step on the screen appeared, page clock. */
   get shownAt(): number {
     return this.#playback.shownAt;
+  }
+
+  /** How fresh the step on the screen is, if the server has said so. */
+  get freshness(): FreshnessShown | null {
+    return this.#freshness.of(this.painter.shown.step, performance.now());
   }
 
   get camera(): Camera {
@@ -275,6 +282,7 @@ export class Viewer {
       : null;
     if (!same) this.#fields.clear();
     this.#steering.begin(welcome.session, same);
+    this.#freshness.clear();
     this.painter.want({ field, step });
     this.#set({ source, steps, field, step, notice, playing: false, steering: this.#steering.shown() });
     this.#sendView();
@@ -299,6 +307,9 @@ export class Viewer {
       case "steering":
         this.#steering.receive(message);
         return this.#set({ steering: this.#steering.shown() });
+      case "freshness":
+        this.#freshness.receive(message, performance.now());
+        return this.#onChange(this.#state);
       case "notice":
         if (message.severity === "error") this.#steering.forget();
         return this.#set({

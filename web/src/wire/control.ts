@@ -1,4 +1,5 @@
 import { WireError } from "./errors";
+import { type FreshnessMessage, parseFreshness } from "./freshness";
 import { asObject, asTuple3, Json } from "./json";
 import { parseSteering, type SteeringMessage } from "./steering";
 
@@ -46,6 +47,7 @@ export type ControlMessage =
   | FieldMessage
   | PlanMessage
   | SteeringMessage
+  | FreshnessMessage
   | { kind: "notice"; severity: "info" | "warning" | "error"; text: string };
 
 export interface FieldMessage {
@@ -90,6 +92,7 @@ const parsers: Readonly<Record<number, (json: Json) => ControlMessage>> = {
     text: json.text("text"),
   }),
   6: parseSteering,
+  7: parseFreshness,
 };
 
 function parseWelcome(json: Json): ControlMessage {

@@ -3,6 +3,7 @@ export * from "./bricks";
 export * from "./bulk";
 export * from "./control";
 export { WireError } from "./errors";
+export type { FreshnessMessage, MissingPart } from "./freshness";
 export { halfFromNumber } from "./half";
 export type { BulkHeader } from "./header";
 export * from "./slabs";

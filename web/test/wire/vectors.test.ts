@@ -114,7 +114,7 @@ test("a still decodes to its pixels", () => {
   }
 });
 
-test.each(["welcome", "steps", "field", "plan", "notice", "steering"])("%s is understood", (name) => {
+test.each(["welcome", "steps", "field", "plan", "notice", "steering", "freshness"])("%s is understood", (name) => {
   const message = parseControl(bytes(name));
   expect(message?.kind).toBe(name);
 });
@@ -124,6 +124,11 @@ test("control messages keep what they say", () => {
   expect(parseControl(bytes("notice"))).toEqual({ kind: "notice", ...json<object>("notice") });
   const field = json<{ range: number[]; histogram: number[] }>("field");
   expect(parseControl(bytes("field"))).toMatchObject({ range: field.range, histogram: field.histogram });
+});
+
+test("freshness keeps which share is fresh, and whose part is missing", () => {
+  const { age_ms, ...told } = json<{ age_ms: number }>("freshness");
+  expect(parseControl(bytes("freshness"))).toEqual({ kind: "freshness", ageMs: age_ms, ...told });
 });
 
 test("steering keeps who asked for what, before which step, and why not", () => {

@@ -1,8 +1,9 @@
 //! A step while it is received: which pieces are still to come, and what takes the place of those that do not.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use visapult_ripp_net::{Delivery, MemorySink, ObjectError, Sink};
 use visapult_volume::{Box3, StepIndex};
@@ -10,6 +11,7 @@ use visapult_volume::{Box3, StepIndex};
 use super::messages::PieceName;
 use super::piece::PieceSink;
 use super::received::{PeBuffer, ReceivedStep};
+use crate::wire::MissingPart;
 
 /// Bytes at a time in which values are filled in.
 const PART: usize = 64 << 10;
@@ -60,6 +62,8 @@ pub(super) struct Assembly {
     stale: Vec<Stale>,
     bytes: u64,
     fresh: u64,
+    /// Ranks of which something has come.
+    present: BTreeSet<usize>,
     /// A rank cannot give its part: it will never be one step of the whole grid.
     is_abandoned: bool,
 }
@@ -88,6 +92,7 @@ impl Assembly {
             stale: Vec::new(),
             bytes: 0,
             fresh: 0,
+            present: BTreeSet::new(),
             is_abandoned: false,
         }
     }
@@ -150,6 +155,9 @@ impl Assembly {
         let bytes = piece.volume() as u64 * 4;
         self.bytes += bytes;
         self.fresh += bytes - missing.min(bytes);
+        if missing < bytes {
+            self.present.insert(rank);
+        }
         if missing > 0 {
             self.stale.push(Stale { field, pe, piece, holes });
         }
@@ -175,7 +183,19 @@ impl Assembly {
             fill(stale, buffer, before)?;
         }
         let fresh = if self.bytes == 0 { 1.0 } else { self.fresh as f64 / self.bytes as f64 };
-        Ok(ReceivedStep { step: self.step, time: self.time, fields: self.fields, fresh })
+        let missing = self.missing(last);
+        Ok(ReceivedStep { step: self.step, time: self.time, fields: self.fields, fresh, missing, at: Instant::now() })
+    }
+
+    /// Ranks of which nothing has come, and the step that their values are of instead.
+    fn missing(&self, last: Option<&ReceivedStep>) -> Vec<MissingPart> {
+        let absent = (0..self.table.blocks.len()).filter(|rank| !self.present.contains(rank));
+        let before = |rank| {
+            let last = last?;
+            let part = last.missing.iter().find(|part| part.rank == rank);
+            part.map_or(Some(last.step), |part| part.step)
+        };
+        absent.map(|rank| MissingPart { rank, step: before(rank) }).collect()
     }
 }
 
@@ -280,6 +300,16 @@ mod tests {
         step.read(0, &Box3::new([0, 0, 0], [4, 2, 3]), &mut out).unwrap();
         assert_eq!(out[..8], [5.0, 3.0, 3.0, 3.0, 3.0, 5.0, 3.0, 3.0]);
         assert!(step.fresh > 0.4 && step.fresh < 0.5);
+        assert_eq!(step.missing, [MissingPart { rank: 1, step: Some(6) }]);
+        let mut next = Assembly::new(8, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        next.give_up(1);
+        let next = next.into_received(Some(&step)).unwrap();
+        // Its values are as old as they were before; rank 0's are one step old.
+        assert_eq!(next.missing, [MissingPart { rank: 0, step: Some(7) }, MissingPart { rank: 1, step: Some(6) }]);
+        let told = next.freshness(&[true, true]);
+        assert_eq!((told.ranks, told.missing, told.parts), (2, 2, next.missing));
+        let there = filled(1.0).freshness(&[true, false]);
+        assert_eq!(there.parts, [MissingPart { rank: 1, step: Some(6) }]);
     }
 
     #[test]

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use visapult_ripp_net::{MemorySink, Sink};
 use visapult_volume::{Box3, StepIndex};
 
 use super::piece::Rows;
+use crate::wire::{Freshness, MOST_PARTS, MissingPart};
 
 /// The values of a PE's box with its ghost layer.
 #[derive(Clone, Debug)]
@@ -24,6 +26,10 @@ pub(super) struct ReceivedStep {
     pub(super) fields: BTreeMap<usize, Vec<PeBuffer>>,
     /// Share of its values that are of this step; the others are of the last.
     pub(super) fresh: f64,
+    /// Ranks of which nothing is in it.
+    pub(super) missing: Vec<MissingPart>,
+    /// When all of it had come.
+    pub(super) at: Instant,
 }
 
 impl ReceivedStep {
@@ -33,6 +39,24 @@ impl ReceivedStep {
 
     pub(super) fn bytes(&self) -> usize {
         self.fields.values().flatten().map(|buffer| buffer.memory.length()).sum()
+    }
+
+    /// How fresh it is, where the ranks that `are_there` are the ones that publish now.
+    pub(super) fn freshness(&self, are_there: &[bool]) -> Freshness {
+        let missing: Vec<MissingPart> = (0..are_there.len())
+            .filter_map(|rank| {
+                let absent = self.missing.iter().find(|part| part.rank == rank).copied();
+                absent.or_else(|| (!are_there[rank]).then_some(MissingPart { rank, step: Some(self.step) }))
+            })
+            .collect();
+        Freshness {
+            step: self.step,
+            fresh: self.fresh,
+            age_ms: (self.at.elapsed().as_secs_f64() * 1e4).round() / 10.0,
+            ranks: are_there.len(),
+            missing: missing.len(),
+            parts: missing.into_iter().take(MOST_PARTS).collect(),
+        }
     }
 
     /// Reads a box of a field that the step [has](Self::has): a PE's own as it is, others put together.

@@ -82,6 +82,7 @@ impl Receiver {
                 tracing::warn!("rank {rank} is gone: {}", state.trouble.as_deref().unwrap_or_default());
             }
             state.links[rank].session = None;
+            state.comings += 1;
             state.open_wants.clear();
             for assembly in state.assemblies.values_mut() {
                 self.lose(assembly, rank);

@@ -15,6 +15,7 @@ use super::messages::FlowError;
 use super::receiver::Receiver;
 use super::state::FlowStatistics;
 use super::steering::{Action, SteeringView};
+use crate::wire::Freshness;
 
 const POLL: Duration = Duration::from_millis(100);
 const DIAL_AGAIN: Duration = Duration::from_secs(2);
@@ -154,6 +155,20 @@ impl FlowHelm {
     #[must_use]
     pub fn statistics(&self) -> FlowStatistics {
         self.0.lock().statistics
+    }
+
+    /// How fresh a step is that is kept.
+    #[must_use]
+    pub fn freshness(&self, step: StepIndex) -> Option<Freshness> {
+        let state = self.0.lock();
+        let are_there: Vec<bool> = state.links.iter().map(|link| link.session.is_some()).collect();
+        state.kept.iter().find(|kept| kept.step == step).map(|kept| kept.freshness(&are_there))
+    }
+
+    /// A number that grows whenever a rank comes or goes.
+    #[must_use]
+    pub fn comings(&self) -> u64 {
+        self.0.lock().comings
     }
 
     /// What there is to steer, and a number that grows whenever that changes; `None` where the simulation has declared nothing.

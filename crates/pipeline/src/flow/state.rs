@@ -64,6 +64,8 @@ pub(super) struct State {
     on_the_way: StepIndex,
     last_gone: Option<StepIndex>,
     pub(super) desk: Desk,
+    /// Grows whenever a rank comes or goes.
+    pub(super) comings: u64,
 }
 
 /// What has been received of a flow.
@@ -344,6 +346,7 @@ pub(super) fn join(
     }
     table.blocks[rank] = block;
     let newest = declaration.steps.map(|[_, last]| last).filter(|_| declaration.live);
+    state.comings += 1;
     state.links[rank] = Link { session: Some(Arc::clone(session)), newest, ..Link::default() };
     if rank == 0 {
         state.desk.declare(declaration.parameters.clone());

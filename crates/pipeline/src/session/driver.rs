@@ -12,7 +12,7 @@ use crate::back_end::BackEnd;
 use crate::keyframes::{Encoded, still};
 use crate::planner::{Situation, plan};
 use crate::step_store::{LoadedStep, StepKey, lock};
-use crate::wire::{BulkHeader, BulkKind, Field, Notice, Plan, Severity, Steps, ToPage, View};
+use crate::wire::{BulkHeader, BulkKind, Field, Freshness, Notice, Plan, Severity, Steps, ToPage, View};
 
 /// Sending within this time is as good as at once.
 const QUICK: Duration = Duration::from_millis(400);
@@ -43,6 +43,7 @@ pub(super) struct Driver {
     /// The revision that the page knows.
     told_steering: Option<u64>,
     told_plan: Option<Plan>,
+    told_freshness: Option<Freshness>,
 }
 
 impl Driver {
@@ -60,6 +61,7 @@ impl Driver {
             told_steps: None,
             told_steering: None,
             told_plan: None,
+            told_freshness: None,
         }
     }
 
@@ -86,7 +88,8 @@ impl Driver {
             if state.closed {
                 return None;
             }
-            let mut until = [self.tell_steps(), self.tell_steering()].into_iter().flatten().min();
+            let mut until =
+                [self.tell_steps(), self.tell_steering(), self.tell_freshness()].into_iter().flatten().min();
             if let Some((view, view_at)) = state.view.clone() {
                 let work = self.decide(&state, &view, view_at);
                 let Work::Wait(at) = work else { return Some((work, view)) };
@@ -127,6 +130,19 @@ impl Driver {
             return Some(Instant::now() + CONTROL_RETRY);
         }
         self.told_steering = Some(revision);
+        None
+    }
+
+    /// Tells the page how fresh the step is that it is sent; when to try again if it could not be told.
+    fn tell_freshness(&mut self) -> Option<Instant> {
+        let freshness = self.back_end.freshness(self.progress.current?.step)?;
+        if self.told_freshness.as_ref().is_some_and(|told| told.says_the_same(&freshness)) {
+            return None;
+        }
+        if !(self.control)(ToPage::Freshness(freshness.clone()).encode()) {
+            return Some(Instant::now() + CONTROL_RETRY);
+        }
+        self.told_freshness = Some(freshness);
         None
     }
 

@@ -3,10 +3,13 @@
 //! Control messages are a kind byte and JSON; bulk messages are binary. Nothing here knows a socket.
 
 mod bulk;
+mod freshness;
 mod from_page;
 mod to_page;
 
 pub use bulk::{BulkBody, BulkHeader, BulkKind, bricks_bodies, slab_bodies, still_bodies};
+pub(crate) use freshness::MOST_PARTS;
+pub use freshness::{Freshness, MissingPart};
 pub use from_page::{Ack, FromPage, MAX_CONTROL_BYTES, ProxyChoice, View, Viewport, WireError};
 pub use to_page::{
     Field, FieldName, GridShape, Notice, Plan, ProxyKind, Severity, SourceShape, Steps, ToPage, Welcome,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use visapult_render::TransferFunction;
 use visapult_volume::{Centering, Grid, StepIndex, StepSpan};
 
+use super::freshness::Freshness;
 use crate::flow::SteeringView;
 
 const KIND_WELCOME: u8 = 1;
@@ -12,6 +13,7 @@ const KIND_FIELD: u8 = 3;
 const KIND_PLAN: u8 = 4;
 const KIND_NOTICE: u8 = 5;
 const KIND_STEERING: u8 = 6;
+const KIND_FRESHNESS: u8 = 7;
 
 /// What the process tells a page on the control connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +30,8 @@ pub enum ToPage {
     Notice(Notice),
     /// What can be steered, and what was.
     Steering(Box<SteeringView>),
+    /// How much of a step is its own.
+    Freshness(Freshness),
 }
 
 /// First message of a session: what there is to see.
@@ -198,6 +202,7 @@ impl ToPage {
             Self::Plan(body) => json_message(KIND_PLAN, body),
             Self::Notice(body) => json_message(KIND_NOTICE, body),
             Self::Steering(body) => json_message(KIND_STEERING, body.as_ref()),
+            Self::Freshness(body) => json_message(KIND_FRESHNESS, body),
         }
     }
 }

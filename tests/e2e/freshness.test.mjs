@@ -1,0 +1,56 @@
+/** What the page says of a step of which not all has come: whose part is missing, what share is fresh, how old it is. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { hasPicture, keep, launch, openPage, until } from "./browser.mjs";
+import { startBackEnd, startRank } from "./server.mjs";
+
+describe("a simulation of which a rank is killed", () => {
+  let backEnd;
+  let ranks = [];
+  let browser;
+  let page;
+
+  before(async () => {
+    backEnd = await startBackEnd();
+    ranks = [0, 1].map((rank) => startRank(backEnd.url, rank, 2));
+    browser = await launch();
+    page = await openPage(browser, await backEnd.page(), { query: { stills: "0" } });
+    await hasPicture(page);
+  });
+
+  after(async () => {
+    await browser?.close();
+    await Promise.all([backEnd, ...ranks].map((process) => process?.kill()));
+  });
+
+  const missing = (words) => page.getByRole("status").filter({ hasText: words });
+  const statistic = (name) => page.locator("dt", { hasText: name }).locator("xpath=following-sibling::dd[1]");
+
+  test("while all is there, it says how old a step is, and that all of it is fresh", async () => {
+    await statistic("Fresh").filter({ hasText: "100 % of this step" }).waitFor();
+    assert.match(await statistic("Age").textContent(), /^[\d.]+ s$/);
+    assert.equal(await page.locator(".missing").textContent(), "");
+  });
+
+  test("it names the rank that is gone and the step that its part is of, and the others go on", async () => {
+    await ranks[1].kill();
+    await missing("rank 1 of 2 is missing: its part is of step").waitFor();
+    const words = () => page.locator(".missing").textContent();
+    const step = Number((await words()).match(/of step (\d+)$/)[1]);
+    await until(page, (v, n) => v.shown.step > n + 10, step);
+    await statistic("Fresh").filter({ hasText: "50.0 % of this step" }).waitFor();
+    await keep(page, "freshness-missing");
+    // Its part does not grow younger.
+    assert.ok(Number((await words()).match(/of step (\d+)$/)[1]) <= step + 1);
+  });
+
+  test("when the last one has gone, all are missing, and the last step stays", async () => {
+    await ranks[0].kill();
+    await missing("ranks 0 and 1 of 2 are missing").waitFor();
+    await keep(page, "freshness-gone");
+  });
+
+  test("nothing on the page failed", () => {
+    assert.deepEqual(page.errors, []);
+  });
+});

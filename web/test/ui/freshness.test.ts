@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest";
+import { FreshnessState } from "../../src/ui/freshness";
+import type { FreshnessMessage } from "../../src/wire/index";
+
+const whole: FreshnessMessage = { kind: "freshness", step: 7, fresh: 1, ageMs: 20, ranks: 4, missing: 0, parts: [] };
+
+function said(patch: Partial<FreshnessMessage>) {
+  const state = new FreshnessState();
+  state.receive({ ...whole, ...patch }, 1000);
+  return state.of(7, 1500);
+}
+
+describe("freshness", () => {
+  test("a whole step is not spoken of, and its age goes on", () => {
+    expect(said({})).toEqual({ ageMs: 520, share: "100 % of this step", words: "", missing: "" });
+  });
+
+  test("a step with values of the last one says how many", () => {
+    expect(said({ fresh: 0.97249 })?.words).toBe("97.2 % of this step, the rest from the last");
+    expect(said({ fresh: 0.99999 })?.words).toBe("99.9 % of this step, the rest from the last");
+  });
+
+  test("missing ranks are named, with the step that their parts are of", () => {
+    const one = said({ fresh: 0.75, missing: 1, parts: [{ rank: 2, step: 118 }] });
+    expect(one).toMatchObject({ words: "", missing: "rank 2 of 4 is missing: its part is of step 118" });
+    const parts = [
+      { rank: 0, step: 5 },
+      { rank: 1, step: 9 },
+    ];
+    expect(said({ missing: 2, parts })?.missing).toBe(
+      "ranks 0 and 1 of 4 are missing: their parts are of steps 5 to 9",
+    );
+    expect(said({ missing: 4, parts })?.missing).toMatch(/^ranks 0, 1 and 2 more of 4 are missing/);
+    expect(said({ missing: 1, parts: [{ rank: 3, step: null }] })?.missing).toBe(
+      "rank 3 of 4 is missing: its part never came",
+    );
+  });
+
+  test("few steps are remembered, and others are not spoken of", () => {
+    const state = new FreshnessState();
+    for (let step = 0; step < 100; step++) state.receive({ ...whole, step }, 0);
+    expect(state.of(99, 0)).not.toBeNull();
+    expect(state.of(0, 0)).toBeNull();
+    expect(state.of(null, 0)).toBeNull();
+  });
+});
