@@ -58,7 +58,9 @@ def solve(wave: Path, cores: str | None, pace: tuple[int, int], *meeting: str) -
 
 
 def with_back_end(wave: Path, place: tuple[str | None, str | None], pace: tuple[int, int]) -> dict[str, float]:
-    command = pinned(place[1], VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", 0, "--no-open")
+    # It counts what comes: so it asks for all of it, though no page is open.
+    options = ["--port", 0, "--no-open", "--json", os.devnull]
+    command = pinned(place[1], VISAPULT, "backend", "--listen", "127.0.0.1:0", *options)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as back_end:
         try:
             assert back_end.stdout is not None

@@ -108,7 +108,9 @@ def test_ranks_that_listen_are_put_together(start, waves, mpi: str, tmp_path: Pa
 
 def test_ranks_dial_a_back_end_that_the_environment_names(start, waves, mpi: str, tmp_path: Path) -> None:
     own = {"XDG_CONFIG_HOME": str(tmp_path)}
-    back_end = start(VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", 0, "--no-open", **own)
+    # One that counts what comes asks for all of it, whether a page is open or not.
+    options = ["--port", 0, "--no-open", "--json", tmp_path / "counted.json"]
+    back_end = start(VISAPULT, "backend", "--listen", "127.0.0.1:0", *options, **own)
     url = back_end.line()
     assert url.startswith("ripp://")
     options = ["--n", 40, "--rate", 50, "--seconds", 10]

@@ -137,8 +137,8 @@ def test_two_processes_publish_one_field(volume: np.ndarray, tmp_path: Path) -> 
 
 @contextmanager
 def back_end() -> Iterator[str]:
-    """A back end that waits for a simulation; its URL."""
-    command = [VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", "0", "--no-open"]
+    """A back end that waits for a simulation and counts what comes of it; its URL."""
+    command = [VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", "0", "--no-open", "--json", os.devnull]
     waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         yield waiting.stdout.readline().strip()

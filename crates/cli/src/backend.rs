@@ -22,6 +22,8 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     let source = wait_for_simulation(options, flow, began)?;
     let config = BackEndConfig { source: String::new(), pes, threads: options.split.threads };
     let helm = source.helm();
+    // What is counted is received, whether a page is open or not.
+    let _look = options.json.as_ref().map(|_| helm.look());
     let back_end = BackEnd::over(source, &config)?;
     let limit = options.page.limit.map(|limit| limit.saturating_sub(began.elapsed()));
     let (from, since) = (helm.statistics(), Instant::now());

@@ -10,7 +10,7 @@ use visapult_volume_io::Source;
 
 use crate::config::BackEndConfig;
 use crate::error::PipelineError;
-use crate::flow::{Action, FlowHelm, FlowOptions, FlowSource, SteeringView, Watch};
+use crate::flow::{Action, FlowHelm, FlowOptions, FlowSource, Look, SteeringView, Watch};
 use crate::session::{ControlSink, Session, SessionShared};
 use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
 use crate::wire::{FieldName, Freshness, PROTOCOL_VERSION, SourceShape, Welcome};
@@ -61,12 +61,13 @@ impl BackEnd {
         Self::start(StepStore::fitting(source, config.pes)?, helm, config)
     }
 
-    /// Shows a flow that is received already, over at most so many PEs as asked for.
+    /// Shows a flow that is received already, and asks for steps while pages are open, over at most so many PEs as asked for.
     ///
     /// # Errors
     /// [`PipelineError`] if its grid cannot be used, or the threads cannot be had.
-    pub fn over(flow: FlowSource, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
+    pub fn over(mut flow: FlowSource, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
         let helm = Some(flow.helm());
+        flow.look_away();
         Self::start(StepStore::fitting(Box::new(flow), config.pes)?, helm, config)
     }
 
@@ -159,6 +160,11 @@ impl BackEnd {
         session
     }
 
+    /// Looks at the simulation, if there is one, for as long as the answer lives.
+    pub(crate) fn look(&self) -> Option<Look> {
+        self.helm.as_ref().map(FlowHelm::look)
+    }
+
     /// How fresh a step is, where it was received.
     pub(crate) fn freshness(&self, step: StepIndex) -> Option<Freshness> {
         self.helm.as_ref()?.freshness(step)
@@ -242,8 +248,9 @@ fn open_source(watch: Watch, config: &BackEndConfig) -> Result<(Box<dyn Source>,
         return Ok((open_local(&config.source)?, None));
     }
     let options = FlowOptions { pes: config.pes, watch, ..FlowOptions::default() };
-    let source = FlowSource::dial(&config.source, options).map_err(PipelineError::flow)?;
+    let mut source = FlowSource::dial(&config.source, options).map_err(PipelineError::flow)?;
     let helm = source.helm();
+    source.look_away();
     Ok((Box::new(source), Some(helm)))
 }
 

@@ -176,6 +176,29 @@ fn a_field_that_is_looked_at_later_comes_from_then_on() {
 }
 
 #[test]
+fn a_simulation_that_nobody_looks_at_sends_next_to_nothing_and_its_latest_step_at_once_to_who_looks_again() {
+    const STEPS: StepIndex = 500;
+    let blocks = slabs(1, 2);
+    let mut publisher = listen(declared(0, &blocks));
+    put(&mut publisher, 0, &blocks[0]);
+    let url = publisher.url().unwrap().to_string();
+    let mut source = FlowSource::dial(&url, FlowOptions { pes: 2, ..FlowOptions::default() }).unwrap();
+    assert_eq!(source.steps().last, 0);
+    source.look_away();
+    for step in 1..STEPS {
+        put(&mut publisher, step, &blocks[0]);
+    }
+    let sent = publisher.statistics().sent;
+    assert!(sent < 40, "{sent} steps were sent to nobody");
+    let _look = source.helm().look();
+    while source.steps().last < STEPS - 1 {
+        let before = source.steps().last;
+        assert!(source.wait_beyond(before, PATIENCE) > before, "no step after {before} came");
+    }
+    assert_right(&source, STEPS - 1, 0, blocks[0]);
+}
+
+#[test]
 fn fields_that_are_watched_come_with_the_first_step() {
     let whole = Box3::of_size(SIZE);
     let mut publisher = listen(declared(0, &[whole]));

@@ -29,7 +29,7 @@ pub(crate) struct BackendOptions {
     /// Refuse to receive faster than this (950M, 10Gbit).
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) most_rate: Option<u64>,
-    /// Write what was received to this JSON file at the end.
+    /// Receive all the time, whether a page is open or not, and write what came to this JSON file at the end.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     #[command(flatten)]

@@ -29,6 +29,11 @@ impl Meter {
         }
     }
 
+    /// Nothing comes for a while, for nobody wants it: that says nothing of how fast it can.
+    pub(super) fn rest(&mut self) {
+        (self.since, self.amount) = (None, 0.0);
+    }
+
     /// How much comes in a second, of late; 0 while that is not known.
     pub(super) fn per_s(&self) -> f64 {
         self.per_s.unwrap_or(0.0)
@@ -56,6 +61,9 @@ mod tests {
         meter.add(1.0, began);
         assert_eq!(meter.per_s(), 0.0);
         meter.add(1.0, began + Duration::from_secs(4));
+        assert_eq!(meter.per_s(), 0.25);
+        meter.rest();
+        meter.add(1.0, began + Duration::from_secs(400));
         assert_eq!(meter.per_s(), 0.25);
     }
 }

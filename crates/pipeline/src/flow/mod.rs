@@ -9,6 +9,7 @@ mod building;
 mod desk;
 mod door;
 mod helm;
+mod look;
 mod meeting;
 mod messages;
 mod meter;
@@ -24,6 +25,7 @@ mod steering;
 mod strided;
 mod subscriber;
 
+pub use look::Look;
 pub use meeting::{Meeting, RATE_VARIABLE, URL_VARIABLE, own_host};
 pub use messages::FlowError;
 pub use publisher::{Publisher, PublisherOptions, PublisherStatistics, Wanted};

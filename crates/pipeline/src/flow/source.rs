@@ -11,6 +11,7 @@ use visapult_volume::{FieldInfo, StepIndex, StepSpan};
 use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 
 use super::door::{PUBLISH, trust_of, url_name};
+use super::look::Look;
 use super::messages::FlowError;
 use super::receiver::Receiver;
 use super::state::FlowStatistics;
@@ -89,6 +90,7 @@ pub struct FlowDoor {
 /// What receives. Dropping it ends the sessions.
 struct Threads {
     receiver: Arc<Receiver>,
+    look: Option<Look>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -131,6 +133,11 @@ impl FlowSource {
         Ok(FlowDoor { url, threads })
     }
 
+    /// From here on steps of a running simulation are asked for only while somebody else [looks](FlowHelm::look).
+    pub fn look_away(&mut self) {
+        self.threads.look = None;
+    }
+
     /// Share of a step's values that are its own; the others are of the step before, for they were lost on the way.
     #[must_use]
     pub fn fresh(&self, step: StepIndex) -> Option<f64> {
@@ -155,6 +162,12 @@ impl FlowHelm {
     #[must_use]
     pub fn statistics(&self) -> FlowStatistics {
         self.0.lock().statistics
+    }
+
+    /// Looks at it: steps of a running simulation are asked for as long as the answer lives.
+    #[must_use]
+    pub fn look(&self) -> Look {
+        Look::at(&self.0)
     }
 
     /// How fresh a step is that is kept.
@@ -210,7 +223,8 @@ impl FlowDoor {
 
 impl Threads {
     fn new(options: FlowOptions) -> Self {
-        Self { receiver: Arc::new(Receiver::new(options)), threads: Vec::new() }
+        let receiver = Arc::new(Receiver::new(options));
+        Self { look: Some(Look::at(&receiver)), receiver, threads: Vec::new() }
     }
 
     fn spawn(&mut self, work: impl FnOnce(&Arc<Receiver>) + Send + 'static) -> Result<(), FlowError> {

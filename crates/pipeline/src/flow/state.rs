@@ -64,6 +64,8 @@ pub(super) struct State {
     on_the_way: StepIndex,
     last_gone: Option<StepIndex>,
     pub(super) desk: Desk,
+    /// How many look at it now.
+    pub(super) looks: usize,
     /// Grows whenever a rank comes or goes.
     pub(super) comings: u64,
 }
@@ -200,9 +202,18 @@ impl State {
         (under_way + AHEAD.start()).min(*AHEAD.end())
     }
 
-    /// Asks a running simulation for steps ahead.
+    /// Somebody begins to look.
+    pub(super) fn begin_look(&mut self) {
+        self.looks += 1;
+        if self.looks == 1 {
+            self.throughput.rest();
+            self.ask_ahead();
+        }
+    }
+
+    /// Asks a running simulation for steps ahead, while somebody looks.
     pub(super) fn ask_ahead(&mut self) {
-        if !self.is_live() || !self.can_ask() {
+        if self.looks == 0 || !self.is_live() || !self.can_ask() {
             return;
         }
         let fields: Vec<usize> = self.active.iter().copied().collect();

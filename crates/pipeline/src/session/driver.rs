@@ -9,6 +9,7 @@ use visapult_volume::coarsened_size;
 use super::agenda::{Outlook, Progress, Work, next};
 use super::{ControlSink, Lane, SessionShared, State};
 use crate::back_end::BackEnd;
+use crate::flow::Look;
 use crate::keyframes::{Encoded, still};
 use crate::planner::{Situation, plan};
 use crate::step_store::{LoadedStep, StepKey, lock};
@@ -30,6 +31,7 @@ const BYTES_PER_SAMPLE_GUESS: f64 = 0.6;
 const CONTROL_RETRY: Duration = Duration::from_millis(50);
 
 pub(super) struct Driver {
+    _look: Option<Look>,
     back_end: Arc<BackEnd>,
     shared: Arc<SessionShared>,
     control: ControlSink,
@@ -49,6 +51,7 @@ pub(super) struct Driver {
 impl Driver {
     pub(super) fn new(back_end: Arc<BackEnd>, shared: Arc<SessionShared>, control: ControlSink) -> Self {
         Self {
+            _look: back_end.look(),
             back_end,
             shared,
             control,
