@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use visapult_pipeline::flow::{FlowOptions, FlowSource, FlowStatistics, own_host};
 use visapult_pipeline::{BackEnd, BackEndConfig};
 use visapult_ripp_net::{Identity, Options, user_folder};
+use visapult_trace::Recording;
 
 use crate::arguments::BackendOptions;
 use crate::commands::{default_pes, serve_page};
@@ -15,6 +16,7 @@ use crate::commands::{default_pes, serve_page};
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(options: &BackendOptions) -> Result<()> {
+    let _recording = options.trace.as_ref().map(|file| Recording::to_file(file, "backend")).transpose()?;
     let pes = options.split.pes.map_or_else(default_pes, usize::from);
     let session = Options { most_receive_bps: options.most_rate.unwrap_or(0), ..Options::default() };
     let flow = FlowOptions { pes, mode: options.mode, session, ..FlowOptions::default() };

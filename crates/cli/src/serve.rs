@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use visapult_pipeline::flow::{self, Meeting, Publisher, own_host};
 use visapult_ripp_net::Options;
+use visapult_trace::Recording;
 
 use crate::arguments::ServeOptions;
 
@@ -17,6 +18,7 @@ const LOOK: Duration = Duration::from_millis(100);
 static STOP: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn run(options: &ServeOptions) -> Result<()> {
+    let _recording = options.trace.as_ref().map(|file| Recording::to_file(file, "serve")).transpose()?;
     ctrlc::set_handler(|| {
         // Asked twice, it does not wait.
         if STOP.swap(true, Ordering::Relaxed) {

@@ -18,7 +18,7 @@ pub enum Stage {
     Put,
     /// A piece is sent, from its first datagram to its last.
     SendPiece,
-    /// A PE receives, from the first byte of the step to the last.
+    /// A PE receives a piece, from its first byte to its last.
     Receive,
     /// A step is read from a file, or taken from what was received.
     Load,

@@ -16,7 +16,7 @@ const MEMBERS: u64 = 1_000_000;
 pub(crate) const CATEGORY: &str = "visapult";
 /// Metadata: who the process is.
 pub(crate) const PROCESS: &str = "visapult_process";
-/// Metadata: from here on, times are those of the session's clock.
+/// Metadata: from here on, times are those of the session's clock; those before want so many nanoseconds added.
 pub(crate) const CLOCK: &str = "visapult_clock";
 /// Metadata: so many events were dropped.
 pub(crate) const LOST: &str = "visapult_lost";
@@ -39,11 +39,11 @@ impl<W: Write> Writer<W> {
         let name = serde_json::json!({ "name": format!("{role} on {host}") });
         self.metadata(pid, 0, "process_name", &name)?;
         self.metadata(pid, 0, PROCESS, &serde_json::json!({ "format": 1, "host": host, "role": role }))?;
-        if process.aligned { self.clock(pid) } else { Ok(()) }
+        if process.aligned { self.clock(pid, 0) } else { Ok(()) }
     }
 
-    pub(crate) fn clock(&mut self, pid: u32) -> io::Result<()> {
-        self.metadata(pid, 0, CLOCK, &serde_json::json!({ "aligned": true }))
+    pub(crate) fn clock(&mut self, pid: u32, behind_ns: i64) -> io::Result<()> {
+        self.metadata(pid, 0, CLOCK, &serde_json::json!({ "aligned": true, "behind_ns": behind_ns }))
     }
 
     pub(crate) fn lost(&mut self, pid: u32, events: u64) -> io::Result<()> {

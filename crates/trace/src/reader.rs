@@ -120,6 +120,7 @@ struct Arguments<'a> {
     session: Option<u32>,
     bytes: Option<u64>,
     events: Option<u64>,
+    behind_ns: Option<i64>,
     #[serde(borrow)]
     host: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -193,7 +194,10 @@ impl Reading<'_> {
             }
             ("M", CLOCK) => {
                 let process = self.process(entry.pid);
-                self.trace.processes[process].aligned = true;
+                let was_aligned = std::mem::replace(&mut self.trace.processes[process].aligned, true);
+                if let Some(behind_ns) = entry.args.behind_ns.filter(|_| !was_aligned) {
+                    self.shift(process, behind_ns)?;
+                }
             }
             ("M", LOST) => self.trace.lost = self.trace.lost.saturating_add(entry.args.events.unwrap_or(0)),
             ("X", name) if entry.cat == CATEGORY => {
@@ -203,6 +207,18 @@ impl Reading<'_> {
                 self.trace.events.push(Placed { process, event });
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Events that were written before the clocks were compared.
+    fn shift(&mut self, process: usize, behind_ns: i64) -> Result<(), String> {
+        if behind_ns.unsigned_abs() as f64 > MOST_US * 1000.0 {
+            return Err("an impossible difference of clocks".to_owned());
+        }
+        for placed in self.trace.events.iter_mut().filter(|placed| placed.process == process) {
+            placed.event.start_ns += behind_ns;
+            placed.event.end_ns += behind_ns;
         }
         Ok(())
     }

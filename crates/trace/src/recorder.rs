@@ -204,9 +204,9 @@ fn write_events(out: impl Write, process: &Process, stop: &Receiver<()>, finishe
             CURRENT.store(OFF, Ordering::Relaxed);
         }
         let offset = offset_ns();
-        if offset.is_some() && !aligned {
+        if let Some(behind_ns) = offset.filter(|_| !aligned) {
             aligned = true;
-            writer.clock(pid)?;
+            writer.clock(pid, behind_ns)?;
         }
         finished.written += empty_rings(&mut writer, pid, offset.unwrap_or(0))?;
         if last {

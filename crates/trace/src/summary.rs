@@ -138,21 +138,13 @@ impl Timeline {
 /// The times in which the network was idle, each with its reason, in order; nanoseconds.
 pub(crate) fn idle_times(timeline: &Timeline) -> Vec<(i64, i64, Reason)> {
     let coming = input(timeline).stage();
-    let first_in = starts(timeline, coming);
     let busy = times(timeline, coming);
     let rendering = times(timeline, Stage::Render);
-    let ready = ends(timeline, Stage::Put);
-    let sent = starts(timeline, Stage::SendPiece);
-    let mut by_start: Vec<_> = first_in.iter().map(|(step, start)| (*start, *step)).collect();
-    by_start.sort_unstable();
+    let pieces = Pieces::of(timeline, coming);
 
     let mut idle = Vec::new();
     for (start, end) in busy.gaps() {
-        // The gap ends with the first byte of some step, or in the middle of one.
-        let next = by_start.partition_point(|(at, _)| *at < end);
-        let step = by_start.get(next).filter(|(at, _)| *at == end).map(|(_, step)| *step);
-        let ready_at = step.and_then(|step| ready.get(&step)).copied();
-        let sent_at = step.and_then(|step| sent.get(&step)).copied();
+        let (ready_at, sent_at) = pieces.before(end);
         let (Some(ready_at), sent_at) = (ready_at.or(sent_at), sent_at.unwrap_or(end)) else {
             let (rendered, other) = rendering.divide(start, end);
             idle.extend(rendered.into_iter().map(|(from, to)| (from, to, Reason::Render)));
@@ -172,6 +164,49 @@ pub(crate) fn idle_times(timeline: &Timeline) -> Vec<(i64, i64, Reason)> {
     idle
 }
 
+/// By step, in order of time: when its parts were put, when its pieces began to be sent, and when they began to come.
+struct Pieces {
+    put: BTreeMap<u64, Vec<i64>>,
+    sent: BTreeMap<u64, Vec<i64>>,
+    /// When, which step, and how many pieces of it came before.
+    came: BTreeMap<i64, (u64, usize)>,
+}
+
+impl Pieces {
+    fn of(timeline: &Timeline, coming: Stage) -> Self {
+        let mut came = BTreeMap::new();
+        for (step, starts) in by_step(timeline, coming, |event| event.start_ns) {
+            for (before, at) in starts.into_iter().enumerate() {
+                came.entry(at).or_insert((step, before));
+            }
+        }
+        Self {
+            put: by_step(timeline, Stage::Put, |event| event.end_ns),
+            sent: by_step(timeline, Stage::SendPiece, |event| event.start_ns),
+            came,
+        }
+    }
+
+    /// When the piece that came at `end` was put and sent, as far as that is known: pieces of a step come in the order in which they are sent.
+    fn before(&self, end: i64) -> (Option<i64>, Option<i64>) {
+        let Some((step, number)) = self.came.get(&end) else { return (None, None) };
+        let sent = self.sent.get(step).and_then(|sent| sent.get(*number).or(sent.last())).copied();
+        let before = sent.unwrap_or(end);
+        let put = self.put.get(step).and_then(|put| put.iter().rev().find(|at| **at <= before).or(put.first()));
+        (put.copied(), sent)
+    }
+}
+
+/// A time of every event of a stage, by step, in order.
+fn by_step(timeline: &Timeline, stage: Stage, time: impl Fn(&Event) -> i64) -> BTreeMap<u64, Vec<i64>> {
+    let mut all: BTreeMap<u64, Vec<i64>> = BTreeMap::new();
+    for event in events(timeline, stage) {
+        all.entry(event.step).or_default().push(time(event));
+    }
+    all.values_mut().for_each(|times| times.sort_unstable());
+    all
+}
+
 /// The times in which something came in.
 pub(crate) fn busy_times(timeline: &Timeline) -> Intervals {
     times(timeline, input(timeline).stage())
@@ -187,26 +222,6 @@ fn events(timeline: &Timeline, stage: Stage) -> impl Iterator<Item = &Event> {
 
 fn times(timeline: &Timeline, stage: Stage) -> Intervals {
     Intervals::union(events(timeline, stage).map(|event| (event.start_ns, event.end_ns)))
-}
-
-/// First start of a stage, by step.
-fn starts(timeline: &Timeline, stage: Stage) -> BTreeMap<u64, i64> {
-    let mut first = BTreeMap::new();
-    for event in events(timeline, stage) {
-        let start = first.entry(event.step).or_insert(event.start_ns);
-        *start = event.start_ns.min(*start);
-    }
-    first
-}
-
-/// First end of a stage, by step: of several ranks the first that is ready can send.
-fn ends(timeline: &Timeline, stage: Stage) -> BTreeMap<u64, i64> {
-    let mut first = BTreeMap::new();
-    for event in events(timeline, stage) {
-        let end = first.entry(event.step).or_insert(event.end_ns);
-        *end = event.end_ns.min(*end);
-    }
-    first
 }
 
 /// Median over the steps of what the slowest PE took for a stage, from its first start to its last end.

@@ -67,6 +67,21 @@ fn each_idle_time_has_its_reason() {
 }
 
 #[test]
+fn the_wait_for_a_late_rank_is_the_sources_though_others_have_sent_theirs() {
+    let events = [
+        event(Stage::Put, 0, 0, 0, 10),
+        event(Stage::SendPiece, 0, 0, 10, 20),
+        event(Stage::Receive, 0, 0, 15, 25),
+        event(Stage::Put, 1, 0, 0, 70),
+        event(Stage::SendPiece, 1, 0, 75, 90),
+        event(Stage::Receive, 0, 0, 85, 95),
+    ];
+    let network = Summary::of(&timeline(events)).network;
+    let idle: Vec<_> = network.idle.iter().map(|(reason, share)| (*reason, (share * 80.0).round() as i64)).collect();
+    assert_eq!(idle, [(Reason::Source, 45), (Reason::Credit, 5), (Reason::Path, 10)]);
+}
+
+#[test]
 fn a_run_from_files_is_told_by_its_loading() {
     let events = (0..5).flat_map(|step| {
         let at = step as i64 * 50;

@@ -150,12 +150,19 @@ fn times_are_written_in_the_sessions_clock_once_that_is_known() {
     let _alone = alone();
     let memory = Memory::default();
     let recording = Recording::start(memory.clone(), "memory", "test").unwrap();
-    set_offset(5_000);
     let event = Event { stage: Stage::Load, member: 0, step: 1, bytes: 0, start_ns: 1_000, end_ns: 3_000 };
     record(event);
+    while parse(&memory.bytes.lock().unwrap(), "memory").is_err() {
+        thread::yield_now();
+    }
+    assert!(!memory.trace().processes[0].aligned);
+    // What was written before it was known is read in the session's clock all the same.
+    set_offset(5_000);
+    record(Event { step: 2, ..event });
     drop(recording);
     let timeline = Timeline::of([memory.trace()]);
     assert!(timeline.processes[0].aligned);
-    assert_eq!((timeline.events[0].event.start_ns, timeline.events[0].event.end_ns), (6_000, 8_000));
+    let times: Vec<_> = timeline.events.iter().map(|placed| (placed.event.start_ns, placed.event.end_ns)).collect();
+    assert_eq!(times, [(6_000, 8_000); 2]);
     set_offset(0);
 }

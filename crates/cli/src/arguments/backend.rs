@@ -32,6 +32,9 @@ pub(crate) struct BackendOptions {
     /// Receive all the time, whether a page is open or not, and write what came to this JSON file at the end.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Record what each stage of each step takes, for `visapult trace`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) page: PageOptions,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! The command line of `visapult serve`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -24,6 +25,9 @@ pub(crate) struct ServeOptions {
     /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it.
     #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
     pub(crate) rate: Rate,
+    /// Record when each step was put and its pieces sent, for `visapult trace`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// Stop by itself after this time (20s, 5m).
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) limit: Option<Duration>,

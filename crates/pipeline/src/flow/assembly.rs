@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use visapult_ripp_net::{Delivery, MemorySink, ObjectError, Sink};
+use visapult_trace::Stage;
 use visapult_volume::{Box3, StepIndex};
 
 use super::messages::PieceName;
 use super::piece::PieceSink;
 use super::received::{PeBuffer, ReceivedStep};
+use super::stamp::Stamp;
 use crate::wire::MissingPart;
 
 /// Bytes at a time in which values are filled in.
@@ -116,7 +118,8 @@ impl Assembly {
         self.under_way.insert(key);
         self.time = self.time.or(name.time.filter(|time| time.is_finite()));
         let buffer = &self.fields[&name.field][name.pe];
-        Ok(Arc::new(PieceSink::new(&piece, &buffer.stored, Arc::clone(&buffer.memory))))
+        let sink = PieceSink::new(&piece, &buffer.stored, Arc::clone(&buffer.memory));
+        Ok(Arc::new(sink.stamped(Stamp::of(Stage::Receive, name.pe, self.step))))
     }
 
     /// A piece has come, as far as it ever will.

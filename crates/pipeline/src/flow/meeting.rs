@@ -2,9 +2,11 @@
 
 use std::env;
 use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 
 use visapult_ripp_net::units::parse_rate;
 use visapult_ripp_net::{Identity, Rate, RippUrl, user_folder};
+use visapult_trace::Recording;
 
 use super::messages::FlowError;
 use super::publisher::{Publisher, PublisherOptions};
@@ -14,6 +16,9 @@ pub const URL_VARIABLE: &str = "VISAPULT_URL";
 
 /// The rate that a rank sends at, where the program says none: bits of IP packets per second (200M), or `auto`.
 pub const RATE_VARIABLE: &str = "VISAPULT_RATE";
+
+/// Names the trace file of a program that publishes; each of several ranks writes its own, with its number before the extension.
+pub const TRACE_VARIABLE: &str = "VISAPULT_TRACE";
 
 /// Where a publisher and its back ends meet.
 #[derive(Clone, Debug)]
@@ -72,14 +77,17 @@ impl Publisher {
         if let Some(rate) = rate_of_environment()? {
             options.session.rate = rate;
         }
-        match meeting {
+        let recording = recording_of_environment(options.rank, options.ranks);
+        let mut publisher = match meeting {
             Meeting::There(url) => Self::dial(url, options),
             Meeting::Here { at, host } => {
                 let identity = user_folder().and_then(|folder| Identity::load_or_create(&folder));
                 let identity = identity.map_err(|cause| FlowError::Usage(cause.to_string()))?;
                 Self::listen(*at, host, Some(identity), options)
             }
-        }
+        }?;
+        publisher.recording = recording;
+        Ok(publisher)
     }
 }
 
@@ -90,6 +98,24 @@ fn rate_of_environment() -> Result<Option<Rate>, FlowError> {
         rate => parse_rate(rate)
             .map(|bps| Some(Rate::Fixed(bps)))
             .map_err(|cause| FlowError::Usage(format!("{RATE_VARIABLE}={rate}: {cause}"))),
+    }
+}
+
+/// A program is not kept from publishing by a trace that cannot be written.
+fn recording_of_environment(rank: u32, ranks: u32) -> Option<Recording> {
+    let file = env::var_os(TRACE_VARIABLE).filter(|file| !file.is_empty())?;
+    let file = trace_file(file.as_ref(), rank, ranks);
+    let recording = Recording::to_file(&file, &format!("rank {rank}"));
+    recording.inspect_err(|cause| tracing::warn!("{TRACE_VARIABLE}: {cause}; the program goes on")).ok()
+}
+
+fn trace_file(named: &Path, rank: u32, ranks: u32) -> PathBuf {
+    if ranks == 1 {
+        return named.to_owned();
+    }
+    match named.extension() {
+        Some(extension) => named.with_extension(format!("{rank}.{}", extension.to_string_lossy())),
+        None => named.with_extension(rank.to_string()),
     }
 }
 
@@ -117,6 +143,14 @@ mod tests {
         assert!(matches!(there, Meeting::There(_)));
         let both = Meeting::find(Some("ripp://127.0.0.1:9/run"), Some("127.0.0.1:0"), None);
         assert!(both.unwrap_err().to_string().contains("leave one out"));
+    }
+
+    #[test]
+    fn each_rank_has_a_trace_file_of_its_own() {
+        let named = Path::new("out/run.json");
+        assert_eq!(trace_file(named, 0, 1), named);
+        assert_eq!(trace_file(named, 2, 4), Path::new("out/run.2.json"));
+        assert_eq!(trace_file(Path::new("run"), 2, 4), Path::new("run.2"));
     }
 
     #[test]

@@ -58,6 +58,11 @@ pub(super) enum FromPublisher {
         /// Why not.
         why: Option<String>,
     },
+    /// It asks what time it is, at `asked` by its own clock, in nanoseconds.
+    Clock {
+        /// Given back with the answer.
+        asked: i64,
+    },
     /// Of a later version.
     #[serde(other)]
     Unknown,
@@ -80,6 +85,15 @@ pub(super) enum FromBackEnd {
     Steer(Steer),
     /// All ranks are ready for it, or one is not.
     Commit(Commit),
+    /// What time it is, in nanoseconds of the back end's clock.
+    Clock {
+        /// What the question said.
+        asked: i64,
+        /// When it was heard.
+        heard: i64,
+        /// When this was said.
+        answered: i64,
+    },
     /// Of a later version.
     #[serde(other)]
     Unknown,

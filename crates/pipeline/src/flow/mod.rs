@@ -6,6 +6,7 @@
 
 mod assembly;
 mod building;
+mod clock;
 mod desk;
 mod door;
 mod helm;
@@ -20,13 +21,14 @@ mod receiver;
 mod serve;
 mod shared;
 mod source;
+mod stamp;
 mod state;
 mod steering;
 mod strided;
 mod subscriber;
 
 pub use look::Look;
-pub use meeting::{Meeting, RATE_VARIABLE, URL_VARIABLE, own_host};
+pub use meeting::{Meeting, RATE_VARIABLE, TRACE_VARIABLE, URL_VARIABLE, own_host};
 pub use messages::FlowError;
 pub use publisher::{Publisher, PublisherOptions, PublisherStatistics, Wanted};
 pub use serve::serve;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use visapult_ripp_net::{MemorySink, Sink, Source};
 use visapult_volume::Box3;
 
+use super::stamp::Stamp;
+
 const VALUE: usize = size_of::<f32>();
 
 /// Where the bytes of a piece lie in a box that contains it.
@@ -70,12 +72,13 @@ impl Rows {
 pub(super) struct PieceSource {
     rows: Rows,
     values: Arc<Vec<f32>>,
+    stamp: Option<Stamp>,
 }
 
 impl PieceSource {
     /// `values` are those of `block`, which contains `piece`.
-    pub(super) fn new(piece: &Box3, block: &Box3, values: Arc<Vec<f32>>) -> Self {
-        Self { rows: Rows::new(piece, block), values }
+    pub(super) fn new(piece: &Box3, block: &Box3, values: Arc<Vec<f32>>, stamp: Option<Stamp>) -> Self {
+        Self { rows: Rows::new(piece, block), values, stamp }
     }
 }
 
@@ -85,6 +88,9 @@ impl Source for PieceSource {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        if let Some(stamp) = &self.stamp {
+            stamp.touch(into.len());
+        }
         let bytes: &[u8] = bytemuck::cast_slice(&self.values);
         self.rows.each(offset, into.len(), |at, part| {
             let length = part.len();
@@ -98,17 +104,26 @@ impl Source for PieceSource {
 pub(super) struct PieceSink {
     rows: Rows,
     buffer: Arc<MemorySink>,
+    stamp: Option<Stamp>,
 }
 
 impl PieceSink {
     /// `buffer` holds `stored`, which contains `piece`.
     pub(super) fn new(piece: &Box3, stored: &Box3, buffer: Arc<MemorySink>) -> Self {
-        Self { rows: Rows::new(piece, stored), buffer }
+        Self { rows: Rows::new(piece, stored), buffer, stamp: None }
+    }
+
+    /// The same, with its way stamped.
+    pub(super) fn stamped(self, stamp: Option<Stamp>) -> Self {
+        Self { stamp, ..self }
     }
 }
 
 impl Sink for PieceSink {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if let Some(stamp) = &self.stamp {
+            stamp.touch(bytes.len());
+        }
         self.rows.each(offset, bytes.len(), |at, part| self.buffer.write_at(at as u64, &bytes[part]))
     }
 
@@ -141,7 +156,7 @@ mod tests {
             let buffer = Arc::new(MemorySink::new(stored.volume() * VALUE));
             for own in &blocks {
                 let Some(piece) = own.intersection(&stored) else { continue };
-                let source = PieceSource::new(&piece, own, block(own));
+                let source = PieceSource::new(&piece, own, block(own), None);
                 let sink = PieceSink::new(&piece, &stored, Arc::clone(&buffer));
                 let mut at = 0;
                 while at < source.length() {
@@ -165,7 +180,7 @@ mod tests {
     #[test]
     fn nothing_lies_beyond_the_end() {
         let whole = Box3::of_size([3, 3, 3]);
-        let source = PieceSource::new(&whole, &whole, block(&whole));
+        let source = PieceSource::new(&whole, &whole, block(&whole), None);
         assert!(source.read_at(100, &mut [0; 9]).is_err());
         assert!(source.read_at(u64::MAX, &mut [0; 9]).is_err());
     }

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Token};
+use visapult_trace::{Recording, Span, Stage, begin};
 use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
 use super::building::Building;
@@ -75,6 +76,9 @@ pub struct Publisher {
     url: Option<RippUrl>,
     building: Building,
     next: StepIndex,
+    put: Option<Span>,
+    /// What `VISAPULT_TRACE` asks for.
+    pub(super) recording: Option<Recording>,
     door: Option<JoinHandle<()>>,
 }
 
@@ -126,7 +130,7 @@ impl Publisher {
         let declared = shared.declaration().check();
         declared.map_err(|problem| FlowError::Declaration { who: "this program".to_owned(), problem })?;
         let building = Building::new(shared.options.fields.len(), shared.options.block.volume());
-        Ok(Self { shared, url: None, building, next: 0, door: None })
+        Ok(Self { shared, url: None, building, next: 0, put: None, recording: None, door: None })
     }
 
     fn spawn(&mut self, work: impl FnOnce(Arc<Shared>) + Send + 'static) -> Result<(), FlowError> {
@@ -156,6 +160,7 @@ impl Publisher {
     /// If a step has begun already.
     pub fn begin_at(&mut self, step: StepIndex, time: f64) -> Result<StepIndex, FlowError> {
         self.building.begin(step, time)?;
+        self.put = Some(begin(Stage::Put, self.shared.options.rank, step));
         Ok(step)
     }
 
@@ -184,6 +189,9 @@ impl Publisher {
         }
         self.next = built.step + 1;
         self.shared.steps.fetch_add(1, Ordering::Relaxed);
+        if let Some(put) = self.put.take() {
+            put.end(built.fields.iter().flatten().map(|values| size_of_val(&values[..]) as u64).sum());
+        }
         let built = Arc::new(built);
         *lock(&self.shared.latest) = Some(Arc::clone(&built));
         if let Some(before) = before {

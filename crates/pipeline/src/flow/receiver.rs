@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Arrival, Incoming, Mode, Offer, Session};
+use visapult_trace::now_ns;
 use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
 
@@ -109,7 +110,10 @@ impl Receiver {
             match session.next_arrival(patience) {
                 Ok(Some(Arrival::Note(said))) => {
                     let said = serde_json::from_str(&said.text).map_err(|cause| format!("not understood: {cause}"))?;
-                    self.on_note(session, rank, said)?;
+                    match said {
+                        FromPublisher::Clock { asked } => tell_time(session, asked)?,
+                        said => self.on_note(session, rank, said)?,
+                    }
                 }
                 Ok(Some(Arrival::Offer(offer))) => {
                     let rank = rank.ok_or("it offers pieces before it has said what it publishes")?;
@@ -159,7 +163,7 @@ impl Receiver {
             (_, None) => {
                 return Err("it speaks of steps before it has said what it publishes".to_owned());
             }
-            (FromPublisher::Unknown, _) => {}
+            (FromPublisher::Clock { .. } | FromPublisher::Unknown, _) => {}
         }
         state.ask_ahead();
         drop(state);
@@ -290,4 +294,9 @@ impl Receiver {
             state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+}
+
+fn tell_time(session: &Session, asked: i64) -> Result<(), String> {
+    let heard = now_ns();
+    session.note(&note(&FromBackEnd::Clock { asked, heard, answered: now_ns() })).map_err(|cause| cause.to_string())
 }

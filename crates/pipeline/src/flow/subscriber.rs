@@ -7,15 +7,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session};
+use visapult_trace::Stage;
 use visapult_volume::{Block, Box3, StepIndex};
 
 use super::PIECES;
 use super::building::Published;
+use super::clock::ClockOfBackEnd;
 use super::helm::Answer;
 use super::messages::{FromBackEnd, FromPublisher, MOST_PES, PieceName, Want, note};
 use super::piece::PieceSource;
-use super::publisher::Wanted;
+use super::publisher::{PublisherOptions, Wanted};
 use super::shared::Shared;
+use super::stamp::Stamp;
 use crate::step_store::{fitting_boxes, lock};
 
 /// Steps that a back end may want ahead; what it wants beyond is forgotten.
@@ -72,7 +75,13 @@ impl Subscriber {
 
     fn run(&self, shared: &Arc<Shared>) -> Result<(), String> {
         self.tell(&FromPublisher::Declare(Box::new(shared.declaration())))?;
+        let mut clock = ClockOfBackEnd::default();
         while !shared.is_over() {
+            if shared.leads(self.number)
+                && let Some(asked) = clock.question()
+            {
+                self.tell(&FromPublisher::Clock { asked })?;
+            }
             let arrival = match self.session.next_arrival(POLL) {
                 Ok(Some(arrival)) => arrival,
                 Ok(None) => continue,
@@ -87,6 +96,7 @@ impl Subscriber {
                 FromBackEnd::Subscribe { pes, mode } => self.subscribe(shared, pes, mode)?,
                 FromBackEnd::Want(want) => self.want(shared, want),
                 FromBackEnd::Steer(steer) => shared.on_steer(self.number, steer),
+                FromBackEnd::Clock { asked, heard, answered } => clock.on_answer(asked, heard, answered),
                 FromBackEnd::Commit(commit) => shared.on_commit(self.number, commit),
                 FromBackEnd::Unknown => {}
             }
@@ -181,7 +191,7 @@ impl Subscriber {
             if fits && !sent && state.under_way.len() < MOST_UNDER_WAY {
                 sent = true;
                 state.sent_below = latest.step + 1;
-                let pieces = send(&shared.options.block, &stored, &flow, &latest, &want.fields);
+                let pieces = send(&shared.options, &stored, &flow, &latest, &want.fields);
                 state.under_way.push_back(pieces);
                 shared.sent.fetch_add(1, Ordering::Relaxed);
                 return false;
@@ -202,14 +212,16 @@ impl Subscriber {
 }
 
 /// Offers the pieces of a step.
-fn send(block: &Box3, stored: &[Box3], flow: &Flow, step: &Published, fields: &[usize]) -> Vec<Outgoing> {
+fn send(from: &PublisherOptions, stored: &[Box3], flow: &Flow, step: &Published, fields: &[usize]) -> Vec<Outgoing> {
+    let block = &from.block;
     let mut under_way = Vec::new();
     for &field in fields {
         let Some(values) = &step.fields[field] else { continue };
         for (pe, stored) in stored.iter().enumerate() {
             let Some(piece) = block.intersection(stored) else { continue };
             let name = PieceName { field, step: step.step, pe, time: Some(step.time).filter(|time| time.is_finite()) };
-            let source = Arc::new(PieceSource::new(&piece, block, Arc::clone(values)));
+            let stamp = Stamp::of(Stage::SendPiece, from.rank as usize, step.step);
+            let source = Arc::new(PieceSource::new(&piece, block, Arc::clone(values), stamp));
             // A session that has ended is noticed by its thread.
             under_way.extend(flow.send(&note(&name), source));
         }

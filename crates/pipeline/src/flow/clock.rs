@@ -1,0 +1,39 @@
+//! The clock of a rank that is traced, brought into line with that of its back end by questions and answers beside the data.
+
+use std::time::{Duration, Instant};
+
+use visapult_trace::{Exchange, OffsetEstimator, is_on, now_ns, set_offset};
+
+/// The first questions follow each other soon, so that the clocks agree before much has happened.
+const FIRST: u32 = 8;
+const FIRST_EVERY: Duration = Duration::from_millis(50);
+/// Clocks drift apart by some microseconds in this time.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// What a rank knows of a back end's clock.
+#[derive(Debug, Default)]
+pub(super) struct ClockOfBackEnd {
+    estimator: OffsetEstimator,
+    asked: u32,
+    next: Option<Instant>,
+}
+
+impl ClockOfBackEnd {
+    /// The time at which a question is to be asked, if one is due: none while nothing is recorded.
+    pub(super) fn question(&mut self) -> Option<i64> {
+        let now = Instant::now();
+        if !is_on() || self.next.is_some_and(|next| now < next) {
+            return None;
+        }
+        self.next = Some(now + if self.asked < FIRST { FIRST_EVERY } else { EVERY });
+        self.asked = self.asked.saturating_add(1);
+        Some(now_ns())
+    }
+
+    /// The answer to a question that was asked at `asked`: from here on events carry the back end's time.
+    pub(super) fn on_answer(&mut self, asked: i64, heard: i64, answered: i64) {
+        if let Some(best) = self.estimator.add(Exchange { asked, heard, answered, received: now_ns() }) {
+            set_offset(best.offset_ns);
+        }
+    }
+}

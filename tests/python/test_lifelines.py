@@ -1,0 +1,81 @@
+"""Lifelines of a run of several processes: all stages from the source's put to the back end's, on one clock though the hosts' clocks differ."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import VISAPULT, run
+from test_comm import LAUNCHERS
+from test_publishers import RANKS, mpi, start, waves  # noqa: F401
+
+# How much the clock of the ranks is ahead, in seconds.
+AHEAD_S = 5000
+# Of the comparison of two clocks over loopback on a machine with a lot to do, in microseconds.
+ERROR_US = 20_000
+
+
+def other_clock() -> list[str]:
+    """A command in front of another, which gives that one a clock of its own."""
+    command = ["unshare", "--time", "--monotonic", str(AHEAD_S)]
+    clock = "import time; print(time.monotonic())"
+    try:
+        there = subprocess.run([*command, sys.executable, "-c", clock], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs root and time namespaces")
+    here = subprocess.run([sys.executable, "-c", clock], capture_output=True, text=True, check=True)
+    assert abs(float(there.stdout) - float(here.stdout) - AHEAD_S) < 10
+    return command
+
+
+def events(path: Path) -> list[dict]:
+    return [entry for entry in json.loads(path.read_text()) if entry["ph"] == "X"]
+
+
+@pytest.fixture
+def traces(start, waves, mpi: str, tmp_path: Path) -> list[Path]:  # noqa: F811
+    """Of four ranks that publish, by a clock that is far ahead, and of a back end."""
+    own = {"XDG_CONFIG_HOME": str(tmp_path)}
+    back = tmp_path / "back.json"
+    options = ["--port", 0, "--no-open", "--json", tmp_path / "counted.json", "--trace", back, "--pes", 2]
+    back_end = start(VISAPULT, "backend", "--listen", "127.0.0.1:0", *options, **own)
+    url = back_end.line()
+    wave = [waves(mpi), "--n", 40, "--rate", 30, "--seconds", 4]
+    named = {"VISAPULT_URL": url, "VISAPULT_TRACE": str(tmp_path / "wave.json")}
+    ranks = start(*other_clock(), *LAUNCHERS[mpi], "-n", RANKS, *wave, **own, **named)
+    code, _, err = ranks.end()
+    assert code == 0, err
+    back_end.process.send_signal(signal.SIGINT)
+    assert back_end.end()[0] == 0
+    return [back, *(tmp_path / f"wave.{rank}.json" for rank in range(RANKS))]
+
+
+def test_clocks_that_differ_become_one_and_no_byte_arrives_before_it_was_sent(traces: list[Path], tmp_path: Path) -> None:
+    told = run("trace", "merge", *traces, "-o", tmp_path / "all.json")
+    assert "clock" not in told.stderr, told.stderr
+    stages: dict[tuple[str, int], list[dict]] = {}
+    for event in events(tmp_path / "all.json"):
+        stages.setdefault((event["name"], event["args"]["step"]), []).append(event)
+    received = sorted(step for name, step in stages if name == "receive")
+    assert len(received) > 10
+    for step in received:
+        put, sent, came = (stages[name, step] for name in ("source put", "piece sent", "receive"))
+        assert {event["args"]["rank"] for event in put} == set(range(RANKS))
+        begun, first_in = (min(event["ts"] for event in of) for of in (sent, came))
+        assert min(event["ts"] for event in put) <= begun
+        assert begun - ERROR_US < first_in < begun + 1e6 * AHEAD_S / 2
+
+
+def test_lifelines_go_from_the_sources_put_up_and_say_why_the_network_was_idle(traces: list[Path], tmp_path: Path) -> None:
+    run("trace", "plot", *traces, "-o", tmp_path / "run.svg", "--json", tmp_path / "run.json")
+    said = json.loads((tmp_path / "run.json").read_text())
+    assert (said["input"], said["pes"]) == ("receive", 2)
+    network = said["network"]
+    assert network["busy"] + sum(network["idle"].values()) == pytest.approx(1, abs=1e-6)
+    # The source puts thirty steps a second, which take far less than that to send.
+    assert max(network["idle"], key=network["idle"].get) == "source"
+    drawn = (tmp_path / "run.svg").read_text()
+    assert all(stage in drawn for stage in ("source put", "piece sent", "receive"))
