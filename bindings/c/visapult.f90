@@ -11,6 +11,7 @@ module visapult
   integer(c_int32_t), parameter, public :: VISAPULT_OK = 0, VISAPULT_WRONG_CALL = -1, VISAPULT_UNAVAILABLE = -2, &
     VISAPULT_BROKEN = -3
   integer(c_int32_t), parameter, public :: VISAPULT_FLOAT32 = 0, VISAPULT_FLOAT64 = 1, VISAPULT_INT32 = 6
+  integer(c_int32_t), parameter, public :: VISAPULT_NUMBER = 0, VISAPULT_INTEGER = 1, VISAPULT_STOP = 1
 
   type, bind(c), public :: visapult_counts
     integer(c_int64_t) :: steps = 0, sent = 0, missed = 0, attached = 0
@@ -20,7 +21,8 @@ module visapult
   public :: visapult_last_error, visapult_declare, visapult_declare_rank, visapult_declare_box, visapult_declare_grid, &
     visapult_declare_time_unit, visapult_declare_field, visapult_declare_range, visapult_declare_free, &
     visapult_publish_listen, visapult_publish_dial, visapult_url, visapult_is_on, visapult_begin, visapult_begin_at, &
-    visapult_put, visapult_end, visapult_statistics, visapult_close
+    visapult_put, visapult_end, visapult_statistics, visapult_close, visapult_declare_parameter, visapult_steer, &
+    visapult_parameter
 
   !> visapult_put(publisher, field, values): the values of a field of this rank's box.
   interface visapult_put
@@ -55,6 +57,12 @@ module visapult
     integer(c_int32_t) function visapult_close(publisher) bind(c)
       import; type(c_ptr), value :: publisher
     end function
+    integer(c_int32_t) function visapult_steer(publisher) bind(c)
+      import; type(c_ptr), value :: publisher
+    end function
+    real(c_double) function visapult_parameter(publisher, parameter) bind(c)
+      import; type(c_ptr), value :: publisher; integer(c_int32_t), value :: parameter
+    end function
 
     type(c_ptr) function c_last_error() bind(c, name="visapult_last_error")
       import
@@ -75,6 +83,11 @@ module visapult
     integer(c_int32_t) function c_declare_field(declaration, name, unit, scalar) bind(c, name="visapult_declare_field")
       import; type(c_ptr), value :: declaration; character(kind=c_char), intent(in) :: name(*), unit(*)
       integer(c_int32_t), value :: scalar
+    end function
+    integer(c_int32_t) function c_declare_parameter(declaration, name, unit, kind, least, most, value) &
+      bind(c, name="visapult_declare_parameter")
+      import; type(c_ptr), value :: declaration; character(kind=c_char), intent(in) :: name(*), unit(*)
+      integer(c_int32_t), value :: kind; real(c_double), value :: least, most, value
     end function
     type(c_ptr) function c_publish_listen(declaration, at, host) bind(c, name="visapult_publish_listen")
       import; type(c_ptr), value :: declaration, host; character(kind=c_char), intent(in) :: at(*)
@@ -132,6 +145,14 @@ contains
     character(*), intent(in) :: name, unit
     integer(c_int32_t), intent(in) :: scalar
     field = c_declare_field(declaration, name // c_null_char, unit // c_null_char, scalar)
+  end function
+
+  integer(c_int32_t) function visapult_declare_parameter(declaration, name, unit, kind, least, most, value) result(parameter)
+    type(c_ptr), intent(in) :: declaration
+    character(*), intent(in) :: name, unit
+    integer(c_int32_t), intent(in) :: kind
+    real(real64), intent(in) :: least, most, value
+    parameter = c_declare_parameter(declaration, name // c_null_char, unit // c_null_char, kind, least, most, value)
   end function
 
   type(c_ptr) function visapult_publish_listen(declaration, at, host) result(publisher)

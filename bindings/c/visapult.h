@@ -1,7 +1,8 @@
 /* Visapult: a running simulation publishes its fields.
  *
  * Declare what this rank owns, open a publisher, then for every step: begin, put, end. Nothing here waits for who looks, and nothing is
- * collective: every rank of a parallel program calls for its own box. Link with -lvisapult.
+ * collective: every rank of a parallel program calls for its own box. Only visapult_steer waits, while the simulation is paused. Link with
+ * -lvisapult.
  *
  * Functions that return int32_t return VISAPULT_OK (or a number >= 0 where they say so), or one of the negative numbers below; those that
  * return a pointer return NULL. visapult_last_error() then says what is wrong and what to do. Strings are UTF-8 and are copied.
@@ -55,6 +56,15 @@
 
 // See VISAPULT_INT8.
 #define VISAPULT_UINT64 9
+
+// A parameter that takes any number of its range.
+#define VISAPULT_NUMBER 0
+
+// A parameter that takes whole numbers of its range.
+#define VISAPULT_INTEGER 1
+
+// The simulation shall end in order: what visapult_steer tells.
+#define VISAPULT_STOP 1
 
 // What a rank publishes.
 typedef struct visapult_declaration visapult_declaration;
@@ -176,6 +186,26 @@ int32_t visapult_statistics(const struct visapult_publisher *publisher, struct v
 
 // Ends publishing and frees the publisher. Steps still under way are not waited for. NULL is nothing to close.
 int32_t visapult_close(struct visapult_publisher *publisher);
+
+// Declares a parameter that viewers may change, with its unit (NULL: none), its kind (VISAPULT_NUMBER or VISAPULT_INTEGER), its range and its
+// value at the start. Returns its number, from 0. All ranks declare the same ones, and call visapult_steer before every step.
+int32_t visapult_declare_parameter(struct visapult_declaration *declaration,
+                                   const char *name,
+                                   const char *unit,
+                                   int32_t kind,
+                                   double least,
+                                   double most,
+                                   double value);
+
+// Takes over what viewers have asked for since the last step. A program that declares parameters calls it before every step, on every rank:
+// what is asked for takes effect before the same step on all. Waits while viewers have paused the simulation.
+//
+// Returns VISAPULT_OK if the simulation goes on, VISAPULT_STOP if it shall end. visapult_parameter tells the values from here on.
+int32_t visapult_steer(struct visapult_publisher *publisher);
+
+// The value of parameter `parameter`: the one that was declared, or what visapult_steer has taken over. NaN if there is no such parameter.
+double visapult_parameter(const struct visapult_publisher *publisher,
+                          int32_t parameter);
 
 #ifdef __cplusplus
 }  // extern "C"

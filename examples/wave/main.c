@@ -13,7 +13,7 @@
 typedef struct {
   long steps;      /* published */
   double wall;     /* s */
-  double waited;   /* s, for the next step to be due */
+  double waited;   /* s, for the next step to be due, and for viewers who have paused it */
   double own_cpu;  /* s of processor time of the thread that solves and publishes */
   double all_cpu;  /* s of this process's: the library's threads encrypt and send */
 } run;
@@ -39,16 +39,32 @@ static int is_over(const options *o, const run *done, double began, MPI_Comm ran
   return over;
 }
 
-static int simulate(const options *o, solver *s, visapult_publisher *publisher, run *done) {
-  const double step_s = COURANT * EDGE_M / (s->n - 1) / SOUND_M_S;
+/* Takes over what viewers want. 1 to go on, 0 to end in order, less on failure. */
+static int tune(double settings[SETTINGS], solver *s, sources *all, visapult_publisher *publisher) {
+  int said = publish_steer(publisher, settings);
+  if (said == 1) {
+    solver_tune(s, settings[COURANT], settings[RANGE]);
+    sources_tune(all, (int)settings[SOURCES], settings[STRENGTH], settings[FREQUENCY]);
+  }
+  return said;
+}
+
+static int simulate(options *o, solver *s, visapult_publisher *publisher, run *done) {
   double began = MPI_Wtime(), due = began;
   double own_cpu = cpu(CLOCK_THREAD_CPUTIME_ID), all_cpu = cpu(CLOCK_PROCESS_CPUTIME_ID);
-  sources_start(s, o->sources);
-  for (long step = 0; !is_over(o, done, began, s->ranks);) {
-    if (!publish_step(publisher, s, (double)step * step_s)) return 0;
-    for (int i = 0; i < o->every; i++, step++) {
+  sources all = {0};
+  sources_tune(&all, (int)o->settings[SOURCES], o->settings[STRENGTH], o->settings[FREQUENCY]);
+  sources_start(&all, s);
+  while (!is_over(o, done, began, s->ranks)) {
+    double asked = MPI_Wtime();
+    int said = tune(o->settings, s, &all, publisher);
+    if (said < 0) return 0;
+    if (said == 0) break;
+    done->waited += MPI_Wtime() - asked;
+    if (!publish_step(publisher, s, s->travelled * EDGE_M / SOUND_M_S)) return 0;
+    for (int i = 0; i < o->every; i++) {
       solver_step(s);
-      sources_push(s, o->sources, step);
+      sources_push(&all, s);
     }
     done->steps++;
     /* Time that is lost is not caught up. */
@@ -94,7 +110,7 @@ static void report(const options *o, const solver *s, const run *done, visapult_
          fmax(done->all_cpu - done->own_cpu, 0));
   if (visapult_is_on(publisher))
     printf("publishing took %.3f ms per step, %.2f %% of the solver's time (the slowest rank's calls); %llu pieces of steps sent, %llu missed\n",
-           1e3 * counts.seconds / (double)done->steps, 100 * counts.seconds / solved, all[0], all[1]);
+           1e3 * counts.seconds / fmax((double)done->steps, 1), 100 * counts.seconds / solved, all[0], all[1]);
   else
     printf("nothing was published: neither --url, VISAPULT_URL nor --listen says where to\n");
 }
@@ -107,7 +123,7 @@ int main(int count, char **arguments) {
   solver solver = {0};
   run done = {0};
   int good = read_options(&options, count, arguments, rank == 0);
-  if (good && !solver_start(&solver, options.n)) {
+  if (good && !solver_start(&solver, options.n, options.settings[COURANT], options.settings[RANGE])) {
     fprintf(stderr, "wave: rank %d has no memory, or there are more ranks than %d samples can be split over\n", rank, options.n);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }

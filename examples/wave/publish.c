@@ -6,7 +6,17 @@
 
 enum { LONGEST_URL = 512 };
 
-static visapult_declaration *declare(const solver *s) {
+/* Parameters have the numbers of the settings. */
+static int declare_parameters(visapult_declaration *declaration, const double settings[SETTINGS]) {
+  for (int i = 0; i < SETTINGS; i++) {
+    const setting *it = &SETTING[i];
+    int kind = it->whole ? VISAPULT_INTEGER : VISAPULT_NUMBER;
+    if (visapult_declare_parameter(declaration, it->name, it->unit, kind, it->least, it->most, settings[i]) != i) return 0;
+  }
+  return 1;
+}
+
+static visapult_declaration *declare(const options *o, const solver *s) {
   int rank, ranks;
   MPI_Comm_rank(s->ranks, &rank);
   MPI_Comm_size(s->ranks, &ranks);
@@ -18,7 +28,7 @@ static visapult_declaration *declare(const solver *s) {
       visapult_declare_box(declaration, offset, size) || visapult_declare_grid(declaration, spacing, NULL, "m") ||
       visapult_declare_time_unit(declaration, "s") ||
       visapult_declare_field(declaration, "pressure", "Pa", VISAPULT_FLOAT32) != 0 ||
-      visapult_declare_range(declaration, 0, -1, 1)) {
+      visapult_declare_range(declaration, 0, -1, 1) || !declare_parameters(declaration, o->settings)) {
     visapult_declare_free(declaration);
     return NULL;
   }
@@ -26,7 +36,7 @@ static visapult_declaration *declare(const solver *s) {
 }
 
 visapult_publisher *publish_open(const options *o, const solver *s) {
-  visapult_declaration *declaration = declare(s);
+  visapult_declaration *declaration = declare(o, s);
   visapult_publisher *publisher = NULL;
   if (declaration && o->listen)
     publisher = visapult_publish_listen(declaration, o->listen, o->host);
@@ -35,6 +45,14 @@ visapult_publisher *publish_open(const options *o, const solver *s) {
   if (!publisher) fprintf(stderr, "wave: %s\n", visapult_last_error());
   visapult_declare_free(declaration);
   return publisher;
+}
+
+int publish_steer(visapult_publisher *publisher, double settings[SETTINGS]) {
+  int said = visapult_steer(publisher);
+  if (said < 0) fprintf(stderr, "wave: %s\n", visapult_last_error());
+  if (said != VISAPULT_OK) return said == VISAPULT_STOP ? 0 : said;
+  for (int i = 0; i < SETTINGS; i++) settings[i] = visapult_parameter(publisher, i);
+  return 1;
 }
 
 int publish_step(visapult_publisher *publisher, const solver *s, double time) {

@@ -13,6 +13,8 @@
 
 /* Opens the publisher of this rank; NULL after saying why there is none. */
 visapult_publisher *publish_open(const options *options, const solver *solver);
+/* What viewers want from the next published step on; waits while they have paused it. 1 to go on, 0 to end in order, less after saying why not. */
+int publish_steer(visapult_publisher *publisher, double settings[SETTINGS]);
 /* Publishes the field as it is, at `time` in s. */
 int publish_step(visapult_publisher *publisher, const solver *solver, double time);
 /* Rank 0 prints the URLs of all ranks that listen, on one line. */

@@ -6,16 +6,16 @@
 #include <stdlib.h>
 
 /* `exp` of minus a cubic ramp towards both ends; a wave that crosses the sponge and comes back loses a factor of a thousand. */
-static float *sponge(int n, int offset, int size) {
-  int thick = n / 9 > 4 ? n / 9 : 4;
-  double strength = 4.0 * 7.0 * COURANT / (2.0 * thick);
-  float *keep = malloc((size_t)size * sizeof *keep);
-  for (int i = 0; keep && i < size; i++) {
-    int edge = offset + i < n - 1 - offset - i ? offset + i : n - 1 - offset - i;
-    double depth = edge < thick ? (double)(thick - edge) / thick : 0;
-    keep[i] = (float)exp(-strength * depth * depth * depth);
-  }
-  return keep;
+static void soak(solver *s) {
+  int n = s->n, thick = n / 9 > 4 ? n / 9 : 4;
+  double strength = 4.0 * 7.0 * s->courant / (2.0 * thick);
+  for (int axis = 0; axis < 3; axis++)
+    for (int i = 0; i < s->size[axis]; i++) {
+      int from_first = s->offset[axis] + i, from_last = n - 1 - from_first;
+      int edge = from_first < from_last ? from_first : from_last;
+      double depth = edge < thick ? (double)(thick - edge) / thick : 0;
+      s->keep[axis][i] = (float)exp(-strength * depth * depth * depth);
+    }
 }
 
 /* A layer of the box, without edges, as the neighbour along `axis` needs it. */
@@ -30,7 +30,7 @@ static MPI_Datatype face_of(const solver *s, int axis) {
   return face;
 }
 
-int solver_start(solver *s, int n) {
+int solver_start(solver *s, int n, double courant, double range) {
   int count, rank, split[3] = {0, 0, 0}, around[3] = {0, 0, 0}, at[3];
   MPI_Comm_size(MPI_COMM_WORLD, &count);
   MPI_Dims_create(count, 3, split);
@@ -38,14 +38,17 @@ int solver_start(solver *s, int n) {
   MPI_Comm_rank(s->ranks, &rank);
   MPI_Cart_coords(s->ranks, rank, 3, at);
   s->n = n;
+  s->courant = courant;
+  s->range = (float)range;
   for (int axis = 0; axis < 3; axis++) {
     int parts = split[2 - axis], part = at[2 - axis];
     s->offset[axis] = (int)((long)n * part / parts);
     s->size[axis] = (int)((long)n * (part + 1) / parts) - s->offset[axis];
     if (s->size[axis] == 0) return 0;
-    s->keep[axis] = sponge(n, s->offset[axis], s->size[axis]);
+    s->keep[axis] = malloc((size_t)s->size[axis] * sizeof *s->keep[axis]);
     if (!s->keep[axis]) return 0;
   }
+  soak(s);
   size_t samples = plane_of(s) * (size_t)(s->size[2] + 2);
   s->now = calloc(samples, sizeof *s->now);
   s->before = calloc(samples, sizeof *s->before);
@@ -78,8 +81,19 @@ static void exchange(solver *s) {
   }
 }
 
+void solver_tune(solver *s, double courant, double range) {
+  s->range = (float)range;
+  if (courant == s->courant) return;
+  /* Leapfrog looks back one step of the new length: the field then was, to first order, on the line through now and before. */
+  const float ratio = (float)(courant / s->courant);
+  const size_t samples = plane_of(s) * (size_t)(s->size[2] + 2);
+  for (size_t i = 0; i < samples; i++) s->before[i] = s->now[i] - ratio * (s->now[i] - s->before[i]);
+  s->courant = courant;
+  soak(s);
+}
+
 void solver_step(solver *s) {
-  const float c2 = COURANT * COURANT;
+  const float c2 = (float)(s->courant * s->courant), range = s->range;
   const size_t row = row_of(s), plane = plane_of(s);
   exchange(s);
   for (int z = 0; z < s->size[2]; z++)
@@ -93,12 +107,14 @@ void solver_step(solver *s) {
         float near = u[x - 1] + u[x + 1] + u[x - row] + u[x + row] + u[x - plane] + u[x + plane];
         /* With keep = exp(-s) this is leapfrog for u e^(s t): damping that cannot make the scheme unstable. */
         float keep = keep_x[x] * keep_yz;
-        next[x] = keep * ((2 - 6 * c2) * u[x] + c2 * near - keep * next[x]);
+        float free = keep * ((2 - 6 * c2) * u[x] + c2 * near - keep * next[x]);
+        next[x] = free > range ? range : free < -range ? -range : free;
       }
     }
   float *swap = s->now;
   s->now = s->before;
   s->before = swap;
+  s->travelled += s->courant / (s->n - 1);
 }
 
 void solver_end(solver *s) {

@@ -1,7 +1,7 @@
 /* The scalar wave equation u_tt = c^2 (lap u + q) on a cube of n^3 samples, split over the ranks as a grid of boxes.
  *
  * Leapfrog in time, seven-point differences in space, both of second order; a sponge at the faces. Stable while the Courant number
- * c dt / dx stays below 1 / sqrt(3). The field outside the cube is 0.
+ * c dt / dx stays below 1 / sqrt(3) = 0.577. The field outside the cube is 0.
  */
 #ifndef WAVE_SOLVER_H
 #define WAVE_SOLVER_H
@@ -9,9 +9,10 @@
 #include <mpi.h>
 #include <stddef.h>
 
-#define COURANT 0.5f
-
 typedef struct {
+  double courant;
+  float range;        /* the field stays within plus and minus so much */
+  double travelled;   /* by sound since the start, in edges of the cube */
   int n;              /* samples per edge of the whole cube */
   int offset[3];      /* this rank's box: x, y, z */
   int size[3];
@@ -31,7 +32,9 @@ static inline size_t place_of(const solver *s, int x, int y, int z) {
 }
 
 /* A field at rest; 0 where there is no memory, or more ranks along an axis than samples. */
-int solver_start(solver *s, int n);
+int solver_start(solver *s, int n, double courant, double range);
+/* From the next step on. */
+void solver_tune(solver *s, double courant, double range);
 /* One time step of the medium; sources are added to `now` afterwards. */
 void solver_step(solver *s);
 void solver_end(solver *s);

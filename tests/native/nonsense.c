@@ -41,6 +41,12 @@ static void declaring(void) {
   if (visapult_declare_field(it, "p", NULL, VISAPULT_FLOAT32) != 0) wrong++;
   REFUSED(visapult_declare_field(it, "p", NULL, VISAPULT_FLOAT32), "a field p already");
   REFUSED(visapult_declare_range(it, 0, 1, 0), "no range");
+  REFUSED(visapult_declare_parameter(it, "c", NULL, 7, 0, 1, 0.5), "neither");
+  REFUSED(visapult_declare_parameter(it, "c", NULL, VISAPULT_NUMBER, 1, 0, 0.5), "no range");
+  REFUSED(visapult_declare_parameter(it, "c", NULL, VISAPULT_NUMBER, 0, 1, 2), "0 to 1, not 2");
+  REFUSED(visapult_declare_parameter(it, "c", NULL, VISAPULT_INTEGER, 0, 1, 0.5), "whole numbers");
+  if (visapult_declare_parameter(it, "c", NULL, VISAPULT_NUMBER, 0, 1, 0.5) != 0) wrong++;
+  REFUSED(visapult_declare_parameter(it, "c", NULL, VISAPULT_NUMBER, 0, 1, 0.5), "a parameter c already");
   NO_OBJECT(visapult_publish_listen(it, "here", NULL), "\"here\"");
   NO_OBJECT(visapult_publish_dial(it, "http://x"), "ripp://");
   NO_OBJECT(visapult_publish_dial(NULL, NULL), "declaration is NULL");
@@ -63,6 +69,10 @@ static void publishing(void) {
   REFUSED(visapult_begin_at(it, -1, 0), "does not follow");
   if (visapult_begin_at(it, 5, 0)) wrong++;
   REFUSED(visapult_begin(it, 0), "step 5 has begun");
+  REFUSED(visapult_steer(it), "step 5 has begun");
+  REFUSED(visapult_steer(NULL), "publisher is NULL");
+  double nothing = visapult_parameter(it, 0);
+  refused(nothing != nothing, "visapult_parameter(it, 0)", "no parameter 0");
   REFUSED(visapult_put(it, 1, values, NULL), "no field 1");
   REFUSED(visapult_put(it, 0, NULL, NULL), "values is NULL");
   REFUSED(visapult_put_array(it, 0, VISAPULT_FLOAT64, size, values, NULL), "is declared as f32");
@@ -80,9 +90,11 @@ static void off(void) {
   visapult_counts counts;
   visapult_declaration *declaration = visapult_declare("x", size);
   visapult_declare_field(declaration, "p", NULL, VISAPULT_FLOAT32);
+  visapult_declare_parameter(declaration, "c", NULL, VISAPULT_NUMBER, 0, 1, 0.5);
   visapult_publisher *it = visapult_publish_dial(declaration, NULL);
   visapult_declare_free(declaration);
   if (!it || visapult_is_on(it) || visapult_url(it)) wrong++;
+  if (visapult_steer(it) != VISAPULT_OK || visapult_parameter(it, 0) != 0.5) wrong++;
   if (visapult_begin(it, 0) || visapult_put(it, 0, values, NULL) || visapult_end(it)) wrong++;
   if (visapult_statistics(it, &counts) || counts.steps != 0 || visapult_close(it)) wrong++;
 }

@@ -14,7 +14,7 @@ from conftest import VISAPULT
 ROOT = Path(__file__).parents[2]
 BINDINGS = ROOT / "bindings" / "c"
 LIBRARY = VISAPULT.parent
-LINK = [f"-L{LIBRARY}", "-lvisapult", f"-Wl,-rpath,{LIBRARY}"]
+LINK = [f"-L{LIBRARY}", "-lvisapult", f"-Wl,-rpath,{LIBRARY}", "-lm"]
 PATIENCE_S = 60
 
 

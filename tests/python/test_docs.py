@@ -29,7 +29,7 @@ def test_the_readme_shows_the_two_commands() -> None:
     assert "make test" in readme
 
 
-@pytest.mark.parametrize("example", ["first.c", "first.f90"])
-def test_the_examples_of_the_book_are_those_that_are_run(example: str) -> None:
-    page = (ROOT / "docs" / "src" / "publishing.md").read_text()
+@pytest.mark.parametrize(("page", "example"), [("publishing", "first.c"), ("publishing", "first.f90"), ("steering", "steered.c")])
+def test_the_examples_of_the_book_are_those_that_are_run(page: str, example: str) -> None:
+    page = (ROOT / "docs" / "src" / f"{page}.md").read_text()
     assert (ROOT / "bindings" / "c" / "examples" / example).read_text() in page

@@ -192,7 +192,7 @@ pub unsafe extern "C" fn visapult_declare_free(declaration: *mut Declaration) {
     }
 }
 
-fn change(
+pub(crate) fn change(
     function: &str,
     declaration: *mut Declaration,
     change: impl FnOnce(&mut PublisherOptions) -> Result<(), Failure>,
@@ -213,6 +213,6 @@ pub(crate) fn lengths(numbers: [i64; 3], what: &str) -> Result<[usize; 3], Failu
     Ok(lengths)
 }
 
-fn wrong(cause: impl std::fmt::Display) -> Failure {
+pub(crate) fn wrong(cause: impl std::fmt::Display) -> Failure {
     Failure::WrongCall(cause.to_string())
 }

@@ -6,3 +6,4 @@
 pub mod declaration;
 pub mod failure;
 pub mod publisher;
+pub mod steering;

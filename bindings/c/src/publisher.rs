@@ -18,14 +18,14 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A rank that publishes.
 pub struct Handle {
-    declaration: Declaration,
+    pub(crate) declaration: Declaration,
     url: Option<CString>,
     /// None where publishing is off.
     publisher: Option<Mutex<Open>>,
 }
 
-struct Open {
-    publisher: Publisher,
+pub(crate) struct Open {
+    pub(crate) publisher: Publisher,
     /// Steps below have begun.
     next: u64,
     spent: Duration,
@@ -56,7 +56,7 @@ impl Handle {
         Ok(Self { declaration: declaration.clone(), url, publisher: publisher.map(open) })
     }
 
-    fn open(&self) -> Option<MutexGuard<'_, Open>> {
+    pub(crate) fn open(&self) -> Option<MutexGuard<'_, Open>> {
         // What a panic left behind is refused or replaced by the next begin.
         self.publisher.as_ref().map(|open| open.lock().unwrap_or_else(PoisonError::into_inner))
     }

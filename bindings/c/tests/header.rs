@@ -10,7 +10,7 @@ const WRITE: &str = "VISAPULT_WRITE_HEADER";
 fn the_header_is_up_to_date() -> Result<(), Box<dyn std::error::Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut builder = cbindgen::Builder::new().with_config(cbindgen::Config::from_file(root.join("cbindgen.toml"))?);
-    for source in ["failure", "declaration", "publisher"] {
+    for source in ["failure", "declaration", "publisher", "steering"] {
         builder = builder.with_src(root.join(format!("src/{source}.rs")));
     }
     let mut made = Vec::new();

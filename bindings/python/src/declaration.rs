@@ -2,7 +2,9 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
-use visapult_pipeline::flow::{Box3, Centering, FieldInfo, Grid, Options, PublisherOptions, ScalarType, ValueRange};
+use visapult_pipeline::flow::{
+    Box3, Centering, FieldInfo, Grid, Options, Parameter, ParameterKind, PublisherOptions, ScalarType, ValueRange,
+};
 
 use crate::failure::CallError;
 
@@ -41,6 +43,7 @@ pub(crate) fn options(
     block: Option<Bounds>,
     (rank, ranks): (i64, i64),
     time_unit: String,
+    parameters: Vec<Parameter>,
 ) -> PyResult<PublisherOptions> {
     let one_of = |number: i64| {
         let wrong =
@@ -63,7 +66,7 @@ pub(crate) fn options(
         steps: None,
         times: Vec::new(),
         time_unit,
-        parameters: Vec::new(),
+        parameters,
         session: Options::default(),
     })
 }
@@ -111,4 +114,32 @@ fn one_field(given: &Bound<'_, PyAny>) -> PyResult<FieldInfo> {
 
 fn info(name: String, unit: String, declared_range: Option<ValueRange>) -> FieldInfo {
     FieldInfo { name, unit, scalar_type: ScalarType::F32, declared_range }
+}
+
+/// A `Parameter` of the package.
+#[derive(FromPyObject)]
+struct DeclaredParameter {
+    name: String,
+    value: f64,
+    least: f64,
+    most: f64,
+    unit: String,
+    kind: String,
+}
+
+/// A list of parameters.
+pub(crate) fn parameters(given: &Bound<'_, PyAny>) -> PyResult<Vec<Parameter>> {
+    given.try_iter()?.map(|parameter| one_parameter(&parameter?)).collect()
+}
+
+fn one_parameter(given: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    let wrong =
+        |_| CallError::new_err(format!("{given} is no parameter: pass visapult.Parameter(name, value, least, most)"));
+    let DeclaredParameter { name, value, least, most, unit, kind } = given.extract().map_err(wrong)?;
+    let kind = match kind.as_str() {
+        "number" => ParameterKind::Number,
+        "integer" => ParameterKind::Integer,
+        other => return Err(CallError::new_err(format!("kind {other:?} is neither \"number\" nor \"integer\""))),
+    };
+    Ok(Parameter { name, unit, kind, least, most, value })
 }

@@ -5,17 +5,24 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use visapult_pipeline::flow::{self, FieldInfo, FlowError, Meeting, PublisherStatistics, StepIndex};
+use visapult_pipeline::flow::{
+    self, FieldInfo, FlowError, Meeting, Parameter, ParameterKind, PublisherStatistics, StepIndex,
+};
 
 use crate::array::Array;
-use crate::declaration::{Bounds, Samples, fields, options};
+use crate::declaration::{Bounds, Samples, fields, options, parameters};
 use crate::failure::{CallError, raised};
+
+/// How long a paused program sleeps before it sees whether it is interrupted.
+const PAUSE_SLICE: Duration = Duration::from_millis(100);
 
 /// One rank of a simulation that publishes.
 #[pyclass(module = "visapult", frozen)]
 pub(crate) struct Publisher {
     name: String,
     fields: Vec<FieldInfo>,
+    /// As declared; those of the publisher have the values of now.
+    parameters: Vec<Parameter>,
     /// Values per axis of the rank's block, `[nx, ny, nz]`.
     size: [usize; 3],
     url: Option<String>,
@@ -59,10 +66,10 @@ impl Statistics {
 impl Publisher {
     #[new]
     #[pyo3(signature = (*, name, size, fields, spacing=[1.0; 3], origin=[0.0; 3], unit=String::new(), centering="point".to_owned(),
-        time_unit="s".to_owned(), block=None, rank=0, ranks=1, url=None, listen=None, host=None))]
+        time_unit="s".to_owned(), block=None, rank=0, ranks=1, parameters=Vec::new(), url=None, listen=None, host=None))]
     #[pyo3(
         text_signature = "(*, name, size, fields, spacing=(1.0, 1.0, 1.0), origin=(0.0, 0.0, 0.0), unit='', centering='point', \
-        time_unit='s', block=None, rank=0, ranks=1, url=None, listen=None, host=None)"
+        time_unit='s', block=None, rank=0, ranks=1, parameters=(), url=None, listen=None, host=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
     fn new(
@@ -78,12 +85,14 @@ impl Publisher {
         block: Option<Bounds>,
         rank: i64,
         ranks: i64,
+        #[pyo3(from_py_with = parameters)] parameters: Vec<Parameter>,
         url: Option<&str>,
         listen: Option<&str>,
         host: Option<&str>,
     ) -> PyResult<Self> {
         let grid = Samples { size, spacing, origin, unit, centering }.grid()?;
-        let declared = options(name.clone(), grid, fields.clone(), block, (rank, ranks), time_unit)?;
+        let declared =
+            options(name.clone(), grid, fields.clone(), block, (rank, ranks), time_unit, parameters.clone())?;
         let size = declared.block.size();
         let open = || -> Result<_, FlowError> {
             match Meeting::find(url, listen, host)? {
@@ -96,7 +105,7 @@ impl Publisher {
         let url = publisher.as_ref().and_then(|publisher| Some(publisher.url()?.to_string()));
         let ground = publisher.map_or(Ground::Off, |publisher| Ground::On(Box::new(publisher)));
         let state = Mutex::new(State { ground, next: 0, spent: Duration::ZERO });
-        Ok(Self { name, fields, size, url, state })
+        Ok(Self { name, fields, parameters, size, url, state })
     }
 
     #[getter]
@@ -107,6 +116,34 @@ impl Publisher {
     #[getter]
     fn is_on(&self, py: Python<'_>) -> bool {
         py.detach(|| matches!(self.lock().ground, Ground::On(_)))
+    }
+
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let values: Vec<Option<f64>> = py.detach(|| {
+            let state = self.lock();
+            (0..self.parameters.len()).map(|number| state.parameter(number)).collect()
+        });
+        let named = PyDict::new(py);
+        for (parameter, now) in self.parameters.iter().zip(values) {
+            let value = now.unwrap_or(parameter.value);
+            match parameter.kind {
+                ParameterKind::Number => named.set_item(&parameter.name, value)?,
+                ParameterKind::Integer => named.set_item(&parameter.name, value as i64)?,
+            }
+        }
+        Ok(named)
+    }
+
+    fn steer(&self, py: Python<'_>) -> PyResult<bool> {
+        loop {
+            let steering = py.detach(|| self.lock().steer()).map_err(|cause| raised(&cause))?;
+            if let Some(goes_on) = steering {
+                return Ok(goes_on);
+            }
+            // Who is paused may still be interrupted.
+            py.check_signals()?;
+        }
     }
 
     #[pyo3(signature = (time, /, **fields))]
@@ -252,6 +289,20 @@ impl State {
 
     fn end(&mut self) -> Result<(), FlowError> {
         self.publisher()?.map_or(Ok(()), flow::Publisher::end)
+    }
+
+    /// Whether the simulation goes on; none while it is paused.
+    fn steer(&mut self) -> Result<Option<bool>, FlowError> {
+        let Some(publisher) = self.publisher()? else { return Ok(Some(true)) };
+        Ok(publisher.steer_within(PAUSE_SLICE)?.map(|steering| !steering.stop))
+    }
+
+    /// None where publishing is off or over.
+    fn parameter(&self, number: usize) -> Option<f64> {
+        match &self.ground {
+            Ground::On(publisher) => publisher.parameter(number),
+            Ground::Off | Ground::Closed(_) => None,
+        }
     }
 
     /// None where publishing is off.

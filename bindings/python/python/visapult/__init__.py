@@ -4,6 +4,7 @@ Arrays are ``[z, y, x]``; sizes, boxes, spacings and origins are given ``x, y, z
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from visapult._visapult import (
     ArrayError,
@@ -21,6 +22,7 @@ __all__ = [
     "Error",
     "Field",
     "LinkError",
+    "Parameter",
     "Publisher",
     "Statistics",
     "__version__",
@@ -37,3 +39,15 @@ class Field:
     name: str
     unit: str = ""
     range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that viewers may change while the program runs: from ``least`` to ``most``, in ``unit``; ``value`` is that at the start."""
+
+    name: str
+    value: float
+    least: float
+    most: float
+    unit: str = ""
+    kind: Literal["number", "integer"] = "number"

@@ -6,7 +6,7 @@ from typing import Literal, Self, final
 
 from typing_extensions import Buffer
 
-from visapult import Field
+from visapult import Field, Parameter
 
 __all__ = ["ArrayError", "CallError", "Error", "LinkError", "Publisher", "Statistics", "__version__"]
 
@@ -62,6 +62,7 @@ class Publisher:
         block: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None,
         rank: int = 0,
         ranks: int = 1,
+        parameters: Iterable[Parameter] = (),
         url: str | None = None,
         listen: str | None = None,
         host: str | None = None,
@@ -71,6 +72,8 @@ class Publisher:
         ``size`` is that of the whole grid, samples ``(nx, ny, nz)``, ``spacing`` and ``origin`` are in ``unit``. ``fields`` maps names to units,
         or lists fields. ``block`` is the half-open box ``((x0, y0, z0), (x1, y1, z1))`` of the grid that this rank owns, without ghost layers; the
         whole grid if left out. The blocks of all ``ranks`` tile the grid.
+
+        ``parameters`` are what viewers may change: all ranks declare the same ones, and call ``steer`` before every step.
 
         ``url`` is that of a back end that waits for the simulation: it is dialled now, or when it is there, and again when it comes back.
         ``listen`` is the address and port to wait for back ends on ("0.0.0.0:0" takes any port), ``host`` what they call this machine. With
@@ -85,6 +88,15 @@ class Publisher:
     @property
     def is_on(self) -> bool:
         """Whether anything is published: a back end is named or waited for, and the publisher is not closed."""
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The values of the parameters by their names, as declared or as ``steer`` has taken them over; whole numbers are ``int``."""
+    def steer(self) -> bool:
+        """Takes over what viewers have asked for since the last step; False once the simulation shall end.
+
+        A program that declares parameters calls it before every step, on every rank: what is asked for takes effect before the same step
+        on all. Waits while viewers have paused the simulation.
+        """
     def publish(self, time: float, /, **fields: Buffer) -> int:
         """Publishes one step: ``time`` in ``time_unit`` (NaN where unknown), and an array for every field. Returns the number of the step.
 

@@ -32,9 +32,14 @@ impl Building {
         Self { fields, values, begun: None, spare: Vec::new() }
     }
 
+    /// The step that has begun.
+    pub(super) fn begun(&self) -> Option<StepIndex> {
+        self.begun.as_ref().map(|begun| begun.step)
+    }
+
     pub(super) fn begin(&mut self, step: StepIndex, time: f64) -> Result<(), FlowError> {
-        if let Some(begun) = &self.begun {
-            return Err(FlowError::Usage(format!("step {} has begun and must end first", begun.step)));
+        if let Some(begun) = self.begun() {
+            return Err(FlowError::Usage(format!("step {begun} has begun and must end first")));
         }
         self.begun = Some(Published { step, time, fields: vec![None; self.fields] });
         Ok(())

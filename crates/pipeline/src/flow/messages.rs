@@ -234,6 +234,11 @@ impl Declaration {
             return Err(format!("{} parameters: {MOST_PARAMETERS} are possible", self.parameters.len()));
         }
         self.parameters.iter().try_for_each(Parameter::check)?;
+        for (number, parameter) in self.parameters.iter().enumerate() {
+            if self.parameters[..number].iter().any(|other| other.name == parameter.name) {
+                return Err(format!("there are two parameters {}: give each a name of its own", parameter.name));
+            }
+        }
         let fields = self.fields.iter().map(DeclaredField::to_info).collect::<Result<_, _>>()?;
         Ok((grid, fields, block))
     }

@@ -17,6 +17,9 @@ use super::shared::Shared;
 use super::steering::{Parameter, Steering};
 use crate::step_store::lock;
 
+/// How long a program that is paused sleeps at a time.
+const STEER_SLICE: Duration = Duration::from_secs(1);
+
 /// What a rank publishes.
 #[derive(Clone, Debug)]
 pub struct PublisherOptions {
@@ -203,8 +206,32 @@ impl Publisher {
 
     /// What viewers ask for before the next step: called between steps by a program that declares parameters. Waits while the simulation is
     /// paused. What is asked of several ranks takes effect before the same step on all.
-    pub fn steer(&mut self) -> Steering {
-        self.shared.steer(self.next)
+    ///
+    /// # Errors
+    /// If a step has begun.
+    pub fn steer(&mut self) -> Result<Steering, FlowError> {
+        loop {
+            if let Some(steering) = self.steer_within(STEER_SLICE)? {
+                return Ok(steering);
+            }
+        }
+    }
+
+    /// As [`steer`](Self::steer), but waits for `limit` at most: none if it is to be called again, because the simulation is still paused.
+    ///
+    /// # Errors
+    /// If a step has begun.
+    pub fn steer_within(&mut self, limit: Duration) -> Result<Option<Steering>, FlowError> {
+        if let Some(step) = self.building.begun() {
+            return Err(FlowError::Usage(format!("step {step} has begun: what is steered changes between steps")));
+        }
+        Ok(self.shared.steer(self.next, limit))
+    }
+
+    /// The value of parameter `number`, in the order of the declaration; it changes when the program steers.
+    #[must_use]
+    pub fn parameter(&self, number: usize) -> Option<f64> {
+        lock(&self.shared.steered).parameters.get(number).map(|parameter| parameter.value)
     }
 
     /// Waits until a back end wants a step that is not the latest; `None` if none does before `limit`. For what does not run on by itself.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use visapult_volume::StepIndex;
 
@@ -10,7 +10,7 @@ use super::building::Published;
 use super::helm::{Answer, Helm};
 use super::messages::{Declaration, DeclaredField, MOST_TIMES};
 use super::publisher::PublisherOptions;
-use super::steering::{Commit, Parameter, Steer, Steering};
+use super::steering::{Change, Commit, Parameter, Steer, Steering};
 use super::subscriber::Subscriber;
 use crate::step_store::lock;
 
@@ -36,11 +36,13 @@ pub(super) struct Shared {
 pub(super) struct Steered {
     pub(super) helm: Helm,
     pub(super) parameters: Vec<Parameter>,
+    /// What has taken effect and the program has not been told.
+    changes: Vec<Change>,
 }
 
 impl Shared {
     pub(super) fn new(options: PublisherOptions) -> Self {
-        let steered = Steered { helm: Helm::default(), parameters: options.parameters.clone() };
+        let steered = Steered { helm: Helm::default(), parameters: options.parameters.clone(), changes: Vec::new() };
         Self {
             options,
             steered: Mutex::new(steered),
@@ -84,26 +86,31 @@ impl Shared {
         }
     }
 
-    /// What viewers ask for before step `next`. Waits while the simulation is paused, and until it is settled what is to be done before it.
-    pub(super) fn steer(&self, next: StepIndex) -> Steering {
-        let mut changes = Vec::new();
+    /// What viewers ask for before step `next`; none if that is not settled, or the simulation still paused, after `limit`.
+    pub(super) fn steer(&self, next: StepIndex, limit: Duration) -> Option<Steering> {
+        let until = Instant::now() + limit;
         let mut steered = lock(&self.steered);
         loop {
-            let Steered { helm, parameters } = &mut *steered;
+            let Steered { helm, parameters, changes } = &mut *steered;
             let (changed, answers) = helm.apply(next, parameters);
             changes.extend(changed);
             let may_go_on = helm.may_begin(next);
             let stop = helm.is_stopped();
+            let changes = if may_go_on { std::mem::take(changes) } else { Vec::new() };
             drop(steered);
             self.answer(answers);
             if may_go_on {
-                return Steering { changes, stop };
+                return Some(Steering { changes, stop });
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
             }
             steered = lock(&self.steered);
             if lock(&self.subscribers).is_empty() {
                 steered.helm.release();
             }
-            let waited = self.steered_changed.wait_timeout(steered, PAUSED_POLL);
+            let waited = self.steered_changed.wait_timeout(steered, PAUSED_POLL.min(left));
             steered = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -111,7 +118,7 @@ impl Shared {
     /// A back end asks something of the simulation.
     pub(super) fn on_steer(&self, from: usize, steer: Steer) {
         let mut steered = lock(&self.steered);
-        let Steered { helm, parameters } = &mut *steered;
+        let Steered { helm, parameters, .. } = &mut *steered;
         let answer = helm.take(from, steer, parameters);
         drop(steered);
         self.steered_changed.notify_all();

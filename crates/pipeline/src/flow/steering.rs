@@ -114,7 +114,10 @@ pub struct SteeringView {
 
 impl Parameter {
     /// Holds the parameter against its own bounds.
-    pub(super) fn check(&self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// What does not fit, in words.
+    pub fn check(&self) -> Result<(), String> {
         if self.name.is_empty() || self.name.len() > MOST_NAME || self.unit.len() > MOST_NAME {
             return Err(format!("a parameter needs a name, and name and unit of at most {MOST_NAME} bytes"));
         }
