@@ -3,6 +3,8 @@
 import json
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from websockets.sync.client import connect
@@ -10,8 +12,7 @@ from websockets.sync.client import connect
 PATIENCE_S = 60
 NOTICE, STEPS, STEERING = 5, 2, 6
 VIEW, STEER = 64, 66
-CAMERA = {"azimuth": 30, "elevation": 20, "distance": 3, "fov": 30, "target": [0, 0, 0]}
-FIRST_VIEW = {"sequence": 1, "camera": CAMERA, "viewport": [64, 64], "field": 0, "step": None, "moving": False, "proxy": "auto"}
+FIRST_VIEW = json.loads((Path(__file__).parents[2] / "testdata" / "wire" / "view.json").read_text())
 
 
 class Page:
@@ -19,7 +20,8 @@ class Page:
 
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
-        self.socket = connect(f"ws://{address.netloc}/session?{address.query}", max_size=None)
+        self._open = ExitStack()
+        self.socket = self._open.enter_context(connect(f"ws://{address.netloc}/session?{address.query}", max_size=None))
         self.steps: dict = {}
         self.steering: dict = {}
         self.notices: list[str] = []
@@ -72,4 +74,4 @@ class Page:
 
     def close(self) -> None:
         """Leaves."""
-        self.socket.close()
+        self._open.close()

@@ -36,7 +36,7 @@ program steered
     call wait(20)
     step = step + 1
   end do
-  print '(a, g0.2, a, i0, a)', 'stopped with speed ', visapult_parameter(publisher, speed), ' and ', &
+  print '(a, f4.2, a, i0, a)', 'stopped with speed ', visapult_parameter(publisher, speed), ' and ', &
     nint(visapult_parameter(publisher, rings)), ' rings'
   said = visapult_close(publisher)
 

@@ -16,6 +16,8 @@ pub(super) struct Desk {
     pub(super) view: SteeringView,
     /// Grows with every change of the view.
     pub(super) revision: u64,
+    /// All ranks are paused before this step.
+    pub(super) waits_before: Option<StepIndex>,
     next: u64,
     pending: BTreeMap<u64, Pending>,
 }
@@ -32,6 +34,7 @@ impl Desk {
     pub(super) fn declare(&mut self, parameters: Vec<Parameter>) {
         self.view.parameters = parameters;
         self.view.state = RunState::Running;
+        self.waits_before = None;
         self.revision += 1;
     }
 
@@ -97,6 +100,12 @@ impl Desk {
         let Some(entry) = self.entry(sequence) else { return };
         entry.at = last;
         let action = entry.action.clone();
+        self.waits_before = match action {
+            Action::Set { .. } => self.waits_before,
+            Action::Pause => last,
+            Action::Step => last.map(|step| step.saturating_add(1)),
+            Action::Resume | Action::Stop => None,
+        };
         match action {
             Action::Set { name, value } => {
                 let found = self.view.parameters.iter_mut().find(|parameter| parameter.name == name);

@@ -183,7 +183,7 @@ impl State {
             self.open_wants.push_back(fields);
         } else {
             self.asked.insert(step, fields);
-            self.next = step.saturating_add(1);
+            self.next = self.next.max(step.saturating_add(1));
         }
     }
 
@@ -224,9 +224,16 @@ impl State {
             }
             return;
         }
+        let newest = self.newest();
+        if let Some(step) = self.desk.waits_before.filter(|step| newest.is_none_or(|newest| newest < *step))
+            && !self.asked.contains_key(&step)
+        {
+            // Whoever does single steps wants to see each.
+            self.ask(step, false, fields.clone());
+        }
         let lead = self.lead.max(self.on_the_way);
         while self.asked.len() < self.ahead + self.steps_until(lead) {
-            let Some(newest) = self.newest() else { return };
+            let Some(newest) = newest else { return };
             let first = self.kept.is_empty() && self.asked.is_empty();
             let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
             let step = if all_at_it { newest } else { newest.saturating_add(lead) };
