@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "options.h"
+#include "patience.h"
 #include "publish.h"
 #include "solver.h"
 #include "sources.h"
@@ -35,7 +36,11 @@ static double cpu(clockid_t of) {
 static int is_over(const options *o, const run *done, double began, MPI_Comm ranks) {
   if (o->steps && done->steps >= o->steps) return 1;
   int over = o->seconds > 0 && MPI_Wtime() - began >= o->seconds;
-  if (o->seconds > 0) MPI_Bcast(&over, 1, MPI_INT, 0, ranks);
+  if (o->seconds > 0) {
+    MPI_Request told;
+    MPI_Ibcast(&over, 1, MPI_INT, 0, ranks, &told);
+    await(1, &told);
+  }
   return over;
 }
 

@@ -2,8 +2,9 @@
 #include "solver.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
+
+#include "patience.h"
 
 /* `exp` of minus a cubic ramp towards both ends; a wave that crosses the sponge and comes back loses a factor of a thousand. */
 static void soak(solver *s) {
@@ -56,12 +57,10 @@ int solver_start(solver *s, int n, double courant, double range) {
   return s->now && s->before;
 }
 
-/* Fills the ghost layer of `now`. Gives the core away while it waits: launchers put more ranks than cores on small machines. */
+/* Fills the ghost layer of `now`. */
 static void exchange(solver *s) {
-  MPI_Request requests[12];
-  /* MPICH's constant for "none wanted" makes compilers warn. */
-  MPI_Status states[12];
-  int count = 0, done = 0;
+  MPI_Request requests[MOST_REQUESTS];
+  int count = 0;
   size_t along[3] = {1, row_of(s), plane_of(s)};
   for (int axis = 0; axis < 3; axis++) {
     int below, above;
@@ -74,11 +73,7 @@ static void exchange(solver *s) {
     MPI_Isend(first, 1, s->face[axis], below, 3 + axis, s->ranks, &requests[count++]);
     MPI_Isend(last, 1, s->face[axis], above, axis, s->ranks, &requests[count++]);
   }
-  for (;;) {
-    MPI_Testall(count, requests, &done, states);
-    if (done) return;
-    sched_yield();
-  }
+  await(count, requests);
 }
 
 void solver_tune(solver *s, double courant, double range) {
