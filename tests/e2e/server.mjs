@@ -9,8 +9,8 @@ const binary = process.env.VISAPULT ?? built("visapult");
 const steered = process.env.STEERED ?? built("examples/steered");
 
 /** `port` 0 takes a free one. Resolves when the URL is printed. */
-export async function startServer(source, port = 0) {
-  const { child, said } = start(["view", source, "--port", String(port)]);
+export async function startServer(source, port = 0, ...options) {
+  const { child, said } = start(["view", source, "--port", String(port), ...options]);
   return { url: new URL(await said(/http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/)), ...controls(child) };
 }
 
@@ -44,13 +44,17 @@ function controls(child) {
   return {
     suspend: () => child.kill("SIGSTOP"),
     resume: () => child.kill("SIGCONT"),
-    async kill() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const gone = once(child, "exit");
-      child.kill("SIGKILL");
-      await gone;
-    },
+    /** Ends it in order. */
+    end: () => stop(child, "SIGINT"),
+    kill: () => stop(child, "SIGKILL"),
   };
+}
+
+async function stop(child, signal) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill(signal);
+  await gone;
 }
 
 /** A rank of a simulation that publishes to the back end at `url`. */

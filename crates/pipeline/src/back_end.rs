@@ -212,6 +212,7 @@ impl BackEnd {
             server: concat!("visapult ", env!("CARGO_PKG_VERSION")).to_owned(),
             session: session.to_owned(),
             groups: self.groups,
+            trace: visapult_trace::is_recording(),
             source: SourceShape {
                 name: info.name.clone(),
                 format: info.format.clone(),

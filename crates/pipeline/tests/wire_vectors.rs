@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use visapult_pipeline::flow::{Action, Logged, Parameter, ParameterKind, RunState, SteeringView};
 use visapult_pipeline::wire::{
-    Ack, BulkHeader, BulkKind, Field, FieldName, Freshness, FromPage, GridShape, MissingPart, Notice, Plan,
-    ProxyChoice, ProxyKind, Severity, SourceShape, Steps, ToPage, Welcome, bricks_bodies, slab_bodies, still_bodies,
+    Ack, AskClock, AskLifelines, BulkHeader, BulkKind, Clock, Events, Field, FieldName, Freshness, FromPage, GridShape,
+    MissingPart, Notice, Plan, ProxyChoice, ProxyKind, Severity, SourceShape, StageEvent, Steps, ToPage, Welcome,
+    bricks_bodies, slab_bodies, still_bodies,
 };
 use visapult_render::{
     Camera, CodeBits, Image, KeyView, PlaneDecoder, Pyramid, Still, TransferFunction, Volume, encode_level, make_slabs,
@@ -160,6 +161,7 @@ fn control_messages_to_the_page() {
         server: "visapult 0.1.0".to_owned(),
         session: "9f3c".to_owned(),
         groups: 2,
+        trace: true,
         source: SourceShape {
             name: "wave".to_owned(),
             format: "demo".to_owned(),
@@ -202,6 +204,39 @@ fn freshness() {
     let parts = vec![MissingPart { rank: 2, step: Some(118) }, MissingPart { rank: 3, step: None }];
     let told = Freshness { step: 121, fresh: 0.75, age_ms: 41.5, ranks: 64, missing: 2, parts };
     hold("freshness", &ToPage::Freshness(told.clone()).encode(), &json!(told));
+}
+
+#[test]
+fn lifelines_and_the_time() {
+    let event = |stage: &str, member, start_ms| StageEvent {
+        stage: stage.to_owned(),
+        member,
+        step: 120,
+        start_ms,
+        end_ms: start_ms + 0.25,
+        bytes: 4096,
+    };
+    let events = Events { events: vec![event("render", 1, 5000.5), event("send", 3, 5001.0)] };
+    hold("events", &ToPage::Events(events.clone()).encode(), &json!(events));
+    let clock = Clock { asked_ms: 12.5, heard_ms: 5000.25, answered_ms: 5000.5 };
+    hold("clock", &ToPage::Clock(clock).encode(), &json!(clock));
+
+    let from_page = |name: &str, kind, meaning: &Value| {
+        let bytes = [vec![kind], meaning.to_string().into_bytes()].concat();
+        hold(name, &bytes, meaning);
+        FromPage::decode(&bytes)
+    };
+    let asked = from_page("ask-clock", 67, &json!({"asked_ms": 12.5}));
+    assert_eq!(asked, Ok(FromPage::Clock(AskClock { asked_ms: 12.5 })));
+    let stamp = |stage| json!({"stage": stage, "step": 120, "start_ms": 5002.5, "end_ms": 5004.0, "bytes": 9});
+    let stamps = from_page("stamps", 68, &json!({"events": [stamp("viewer receipt"), stamp("drawn")]}));
+    let Ok(FromPage::Stamps(stamps)) = stamps else { panic!("Stamps are Stamps: {stamps:?}") };
+    assert_eq!((stamps.events[1].stage.as_str(), stamps.events[1].end_ms), ("drawn", 5004.0));
+    let wanted = from_page("ask-lifelines", 69, &json!({"on": true}));
+    assert_eq!(wanted, Ok(FromPage::Lifelines(AskLifelines { on: true })));
+    let many = json!({"events": vec![stamp("drawn"); 65]}).to_string();
+    let refused = FromPage::decode(&[&[68], many.as_bytes()].concat()).unwrap_err().to_string();
+    assert!(refused.contains("65 stamps"), "{refused}");
 }
 
 #[test]

@@ -136,6 +136,11 @@ async fn read_views(
                     let _ = control.try_send(Message::Binary(notice.encode().into()));
                 }
             }
+            FromPage::Clock(asked) => {
+                let _ = control.try_send(Message::Binary(ToPage::Clock(Session::clock(asked)).encode().into()));
+            }
+            FromPage::Stamps(stamps) => session.on_stamps(&stamps),
+            FromPage::Lifelines(asked) => session.on_lifelines(asked),
             FromPage::Ack(_) => return Err("Ack belongs on a data connection".to_owned()),
             FromPage::Unknown(_) => {}
         }
@@ -146,10 +151,8 @@ async fn read_acks(reader: &mut SplitStream<WebSocket>, session: &Session, group
     while let Some(bytes) = next_message(reader, SILENCE).await? {
         match FromPage::decode(&bytes).map_err(|e| e.to_string())? {
             FromPage::Ack(ack) => session.on_ack(group, ack).map_err(|e| e.to_string())?,
-            FromPage::View(_) | FromPage::Steer(_) => {
-                return Err("only Acks belong on a data connection".to_owned());
-            }
             FromPage::Unknown(_) => {}
+            _ => return Err("only Acks belong on a data connection".to_owned()),
         }
         if session.is_closed() {
             return Ok(());

@@ -2,6 +2,7 @@
 //!
 //! - [`begin`], [`record`]: stamp an event; one relaxed load when nothing is recorded.
 //! - [`Recording`]: while it lives, events go to a file in the Chrome trace format, which Perfetto and `chrome://tracing` open.
+//! - [`Tap`]: events for who looks on.
 //! - [`set_offset`], [`OffsetEstimator`]: the hosts' clocks become one.
 //! - [`read`], [`Timeline`]: files of several processes, put together.
 //! - [`Summary`], [`lifelines`]: periods, overlap, why the network was idle; and the picture of it.
@@ -16,12 +17,14 @@ mod plot;
 mod reader;
 mod recorder;
 mod summary;
+mod tap;
 mod timeline;
 
 pub use clock::{Exchange, Offset, OffsetEstimator, now_ns, set_offset};
 pub use event::{Event, Site, Stage};
 pub use plot::{PlotOptions, lifelines};
 pub use reader::{MAX_FILE_BYTES, Trace, TraceError, parse, read};
-pub use recorder::{Finished, Recording, Span, StartError, begin, is_on, record};
+pub use recorder::{Finished, Recording, Span, StartError, begin, is_on, is_recording, record};
 pub use summary::{Input, Network, Reason, Summary};
+pub use tap::Tap;
 pub use timeline::{Placed, Process, Timeline};

@@ -17,6 +17,7 @@ use thiserror::Error;
 use crate::clock::{now_ns, offset_ns};
 use crate::event::{Event, Stage};
 use crate::json::Writer;
+use crate::tap;
 use crate::timeline::Process;
 
 /// Events that a thread can stamp between two rounds of the writer: some 80,000 a second.
@@ -24,7 +25,9 @@ const RING: usize = 4096;
 const ROUND: Duration = Duration::from_millis(50);
 
 const OFF: u32 = 0;
-/// The recording in force; `OFF` if there is none.
+/// Somebody looks on: the lowest bit of `CURRENT`.
+const TAPPED: u32 = 1;
+/// Twice the number of the recording in force, none if that is 0; and whether somebody looks on.
 static CURRENT: AtomicU32 = AtomicU32::new(OFF);
 static LAST: AtomicU32 = AtomicU32::new(OFF);
 static LOST: AtomicU64 = AtomicU64::new(0);
@@ -34,11 +37,17 @@ thread_local! {
     static OWN: RefCell<(u32, Option<Producer<Event>>)> = const { RefCell::new((OFF, None)) };
 }
 
-/// Whether events are recorded.
+/// Whether events are recorded, or somebody looks on.
 #[inline]
 #[must_use]
 pub fn is_on() -> bool {
     CURRENT.load(Ordering::Relaxed) != OFF
+}
+
+/// Whether events go to a file.
+#[must_use]
+pub fn is_recording() -> bool {
+    CURRENT.load(Ordering::Relaxed) & !TAPPED != OFF
 }
 
 /// A stage that has begun; forgotten unless it is ended.
@@ -75,6 +84,15 @@ pub fn record(event: Event) {
 }
 
 fn push(current: u32, event: Event) {
+    if current & TAPPED != 0 {
+        tap::push(event);
+    }
+    if current & !TAPPED != 0 {
+        keep(current & !TAPPED, event);
+    }
+}
+
+fn keep(current: u32, event: Event) {
     // A thread that is just ending has no ring any more.
     let kept = OWN.try_with(|own| {
         let mut own = own.borrow_mut();
@@ -88,6 +106,14 @@ fn push(current: u32, event: Event) {
     if !kept.unwrap_or(false) {
         LOST.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+pub(crate) fn begin_tapping() {
+    CURRENT.fetch_or(TAPPED, Ordering::Relaxed);
+}
+
+pub(crate) fn end_tapping() {
+    CURRENT.fetch_and(!TAPPED, Ordering::Relaxed);
 }
 
 fn rings() -> std::sync::MutexGuard<'static, Vec<Consumer<Event>>> {
@@ -147,8 +173,9 @@ impl Recording {
         let failed = |cause| StartError::Io { file: name.to_owned(), cause };
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let process = Process { host, role: role.to_owned(), aligned: false };
-        let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
-        if CURRENT.compare_exchange(OFF, number, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        let number = LAST.fetch_add(2, Ordering::Relaxed).wrapping_add(2).max(2);
+        let begin = |current: u32| (current & !TAPPED == OFF).then_some(current | number);
+        if CURRENT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, begin).is_err() {
             return Err(StartError::Already);
         }
         LOST.store(0, Ordering::Relaxed);
@@ -161,14 +188,14 @@ impl Recording {
                 tracing::error!("the trace ends here, the run goes on: cannot write to {name}: {problem}");
                 finished.trouble = Some(problem);
             }
-            CURRENT.store(OFF, Ordering::Relaxed);
+            CURRENT.fetch_and(TAPPED, Ordering::Relaxed);
             finished.lost = LOST.load(Ordering::Relaxed);
             finished
         });
         match thread {
             Ok(writer) => Ok(Self { stop: Some(stop), writer: Some(writer) }),
             Err(problem) => {
-                CURRENT.store(OFF, Ordering::Relaxed);
+                CURRENT.fetch_and(TAPPED, Ordering::Relaxed);
                 Err(failed(problem))
             }
         }
@@ -201,7 +228,7 @@ fn write_events(out: impl Write, process: &Process, stop: &Receiver<()>, finishe
         writer.flush()?;
         let last = stop.recv_timeout(ROUND) != Err(RecvTimeoutError::Timeout);
         if last {
-            CURRENT.store(OFF, Ordering::Relaxed);
+            CURRENT.fetch_and(TAPPED, Ordering::Relaxed);
         }
         let offset = offset_ns();
         if let Some(behind_ns) = offset.filter(|_| !aligned) {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use visapult_trace::{
-    Event, Recording, Stage, StartError, Timeline, Trace, begin, is_on, now_ns, parse, record, set_offset,
+    Event, Recording, Stage, StartError, Tap, Timeline, Trace, begin, is_on, now_ns, parse, record, set_offset,
 };
 
 /// The recorder is the process's: one test at a time.
@@ -165,4 +165,26 @@ fn times_are_written_in_the_sessions_clock_once_that_is_known() {
     let times: Vec<_> = timeline.events.iter().map(|placed| (placed.event.start_ns, placed.event.end_ns)).collect();
     assert_eq!(times, [(6_000, 8_000); 2]);
     set_offset(0);
+}
+
+#[test]
+fn who_looks_on_gets_the_latest_events_with_a_recording_and_without() {
+    let _alone = alone();
+    let tap = Tap::open();
+    assert!(is_on());
+    begin(Stage::Render, 3, 7).end(5);
+    let memory = Memory::default();
+    let recording = Recording::start(memory.clone(), "memory", "test").unwrap();
+    begin(Stage::Render, 3, 8).end(5);
+    drop(recording);
+    assert!(is_on());
+    assert_eq!(memory.trace().events.len(), 1);
+    assert_eq!(tap.take().iter().map(|event| event.step).collect::<Vec<_>>(), [7, 8]);
+    for step in 0..10_000 {
+        begin(Stage::Render, 3, step).end(0);
+    }
+    let kept = tap.take();
+    assert!(kept.len() <= 4096 && kept.last().unwrap().step == 9_999);
+    drop(tap);
+    assert!(!is_on());
 }

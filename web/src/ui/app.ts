@@ -63,6 +63,7 @@ class App {
       resetTransfer: () => this.#viewer.resetTransfer(),
       chooseProxy: (proxy) => this.#viewer.chooseProxy(proxy),
       steer: (action) => this.#viewer.steer(action),
+      watchLifelines: (on) => this.#viewer.watchLifelines(on),
       goHome: () => this.#viewer.goHome(),
       savePng: (withLabels) => void this.#savePng(withLabels),
       showHelp: () => this.#help.showModal(),
@@ -195,6 +196,7 @@ class App {
       ["Plan", plan ? plan.reason : "-"],
     ];
     this.#panel.showStatistics(rows);
+    this.#panel.showLifelines(viewer.lifelines);
     const words = shown.proxy === "none" ? "" : `${proxyWords(shown.proxy, shown.level, shown.bits)}${drawing}`;
     setText(this.#quality, words);
   }

@@ -8,6 +8,8 @@ import {
 import type { FieldInfo, ProxyChoice, SourceInfo, SteerAction } from "../wire/index";
 import { el, iconButton, setText } from "./dom";
 import { icons } from "./icons";
+import { LifelinesSection } from "./lifelines";
+import type { LifelinesShown } from "./lifelines-state";
 import { SteeringSection } from "./steering";
 import type { SteeringShown } from "./steering-state";
 import { type Histogram, TransferEditor } from "./transfer-editor";
@@ -20,6 +22,7 @@ export interface PanelActions {
   resetTransfer(): void;
   chooseProxy(proxy: ProxyChoice): void;
   steer(action: SteerAction): void;
+  watchLifelines(on: boolean): void;
   goHome(): void;
   savePng(withLabels: boolean): void;
   showHelp(): void;
@@ -45,10 +48,12 @@ export class Panel {
   readonly #unit = el("span", { class: "unit" });
   readonly #proxy = el("select", { id: "proxy" });
   readonly #statistics = el("dl", { class: "statistics" });
+  readonly #lifelines: LifelinesSection;
 
   constructor(actions: PanelActions) {
     this.#actions = actions;
     this.#steering = new SteeringSection((action) => actions.steer(action));
+    this.#lifelines = new LifelinesSection((on) => actions.watchLifelines(on));
     this.#editor = new TransferEditor((opacity) => actions.setOpacity(opacity));
     this.#map.append(el("option", { value: "custom", disabled: true, hidden: true }, "as sent"));
     this.#map.append(...colourMapNames.map((name) => el("option", { value: name }, name)));
@@ -101,6 +106,10 @@ export class Panel {
     rows.forEach(([, value], i) => {
       setText(this.#statistics.children[2 * i + 1], value);
     });
+  }
+
+  showLifelines(shown: LifelinesShown | null): void {
+    this.#lifelines.show(shown);
   }
 
   focusField(): void {
@@ -157,6 +166,7 @@ export class Panel {
       ),
       section("Picture", labelled("proxy", "Sent as", this.#proxy), this.#buttons()),
       section("Statistics", this.#statistics),
+      this.#lifelines.element,
     ];
   }
 

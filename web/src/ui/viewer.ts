@@ -13,7 +13,9 @@ import { type ConnectionState, Session } from "../worker/index";
 import { FieldStates } from "./field-states";
 import { type FreshnessShown, FreshnessState } from "./freshness";
 import { readHash, writeHash } from "./hash";
+import type { LifelinesShown } from "./lifelines-state";
 import { Meter } from "./meter";
+import { PageTrace } from "./page-trace";
 import { Playback } from "./playback";
 import { type SteeringShown, SteeringState } from "./steering-state";
 
@@ -57,6 +59,7 @@ export class Viewer {
   readonly #playback: Playback;
   readonly #steering = new SteeringState();
   readonly #freshness = new FreshnessState();
+  readonly #trace = new PageTrace((message) => this.#session.tell(message));
   #wantedField: string | null;
   readonly #linkStep: number | null | undefined;
   #hashTimer: ReturnType<typeof setTimeout> | null = null;
@@ -96,7 +99,10 @@ export class Viewer {
       onState: (connection) => this.#connection(connection),
       onWelcome: (welcome) => this.#welcome(welcome),
       onControl: (message) => this.#control(message),
-      onPart: (part) => painter.accept(part),
+      onPart: (part, { at, bytes }) => {
+        painter.accept(part);
+        this.#trace.part(part.header.step, at, bytes);
+      },
       onReceived: (bytes) => this.received.add(performance.now(), bytes),
     });
     painter.look(this.#camera, this.#sequence);
@@ -115,6 +121,15 @@ export class Viewer {
   /** How fresh the step on the screen is, if the server has said so. */
   get freshness(): FreshnessShown | null {
     return this.#freshness.of(this.painter.shown.step, performance.now());
+  }
+
+  /** What the latest steps went through, while that is watched. */
+  get lifelines(): LifelinesShown | null {
+    return this.#trace.shown();
+  }
+
+  watchLifelines(on: boolean): void {
+    this.#trace.watch(on);
   }
 
   get camera(): Camera {
@@ -283,6 +298,7 @@ export class Viewer {
     if (!same) this.#fields.clear();
     this.#steering.begin(welcome.session, same);
     this.#freshness.clear();
+    this.#trace.begin(welcome.trace);
     this.painter.want({ field, step });
     this.#set({ source, steps, field, step, notice, playing: false, steering: this.#steering.shown() });
     this.#sendView();
@@ -307,6 +323,9 @@ export class Viewer {
       case "steering":
         this.#steering.receive(message);
         return this.#set({ steering: this.#steering.shown() });
+      case "clock":
+      case "events":
+        return this.#trace.receive(message);
       case "freshness":
         this.#freshness.receive(message, performance.now());
         return this.#onChange(this.#state);
@@ -345,6 +364,7 @@ export class Viewer {
 
   #frameDrawn(shown: ShownState): void {
     this.frames.add(performance.now(), 1);
+    this.#trace.frame(shown.step);
     if (this.#playback.frame(shown)) this.#onChange(this.#state);
   }
 

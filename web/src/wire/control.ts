@@ -1,6 +1,7 @@
 import { WireError } from "./errors";
 import { type FreshnessMessage, parseFreshness } from "./freshness";
 import { asObject, asTuple3, Json } from "./json";
+import { type ClockMessage, type EventsMessage, parseClock, parseEvents } from "./lifelines";
 import { parseSteering, type SteeringMessage } from "./steering";
 
 const CONTROL_LIMIT = 64 << 10;
@@ -42,12 +43,22 @@ export interface TransferFunctionMessage {
 }
 
 export type ControlMessage =
-  | { kind: "welcome"; server: string; session: string; groups: number; source: SourceInfo; steps: StepSpan }
+  | {
+      kind: "welcome";
+      server: string;
+      session: string;
+      groups: number;
+      trace: boolean;
+      source: SourceInfo;
+      steps: StepSpan;
+    }
   | { kind: "steps"; steps: StepSpan }
   | FieldMessage
   | PlanMessage
   | SteeringMessage
   | FreshnessMessage
+  | ClockMessage
+  | EventsMessage
   | { kind: "notice"; severity: "info" | "warning" | "error"; text: string };
 
 export interface FieldMessage {
@@ -93,6 +104,8 @@ const parsers: Readonly<Record<number, (json: Json) => ControlMessage>> = {
   }),
   6: parseSteering,
   7: parseFreshness,
+  8: parseClock,
+  9: parseEvents,
 };
 
 function parseWelcome(json: Json): ControlMessage {
@@ -105,6 +118,8 @@ function parseWelcome(json: Json): ControlMessage {
     server: json.text("server"),
     session: json.text("session"),
     groups: json.integer("groups", 1, 64),
+    // Servers of the first version say nothing of it.
+    trace: !json.isNull("trace") && json.flag("trace"),
     source: parseSource(json.child("source")),
     steps: parseSpan(json.child("steps")),
   };

@@ -6,6 +6,15 @@ export { WireError } from "./errors";
 export type { FreshnessMessage, MissingPart } from "./freshness";
 export { halfFromNumber } from "./half";
 export type { BulkHeader } from "./header";
+export {
+  type ClockMessage,
+  type EventsMessage,
+  encodeClock,
+  encodeLifelines,
+  encodeStamps,
+  MOST_STAMPS,
+  type StageEvent,
+} from "./lifelines";
 export * from "./slabs";
 export { encodeSteer, type LoggedAction, type Parameter, type SteerAction, type SteeringMessage } from "./steering";
 export * from "./still";

@@ -1,7 +1,7 @@
 /** One data connection: receives bulk messages, acknowledges them, decodes them and hands them to the page. */
 import { decodeBrick, decodeTile } from "../volume/index";
 import { encodeAck, parseBulk, unpackStillTile, WireError } from "../wire/index";
-import type { BulkPart, FromWorker, ToWorker } from "./messages";
+import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
 
 interface WorkerScope {
   postMessage(message: FromWorker, transfer: Transferable[]): void;
@@ -25,11 +25,12 @@ function open(url: string, epoch: number): WebSocket {
   };
   opened.onmessage = ({ data }: MessageEvent<unknown>) => {
     if (!(data instanceof ArrayBuffer)) return refuse(opened, epoch, "a text message on a data connection");
+    const at = performance.timeOrigin + performance.now();
     received += data.byteLength;
     opened.send(encodeAck(received));
     send({ epoch, type: "received", bytes: data.byteLength });
     try {
-      deliver(new Uint8Array(data), epoch);
+      deliver(new Uint8Array(data), epoch, { at, bytes: data.byteLength });
     } catch (error) {
       refuse(opened, epoch, error instanceof WireError ? error.message : String(error));
     }
@@ -49,7 +50,9 @@ function refuse(opened: WebSocket, epoch: number, why: string): void {
   send({ epoch, type: "closed", reason: `the server sent a message this page cannot read: ${why}` });
 }
 
-function deliver(bytes: Uint8Array, epoch: number): void {
+function deliver(bytes: Uint8Array, epoch: number, arrival: Arrival): void {
+  const sendPart = (part: BulkPart, buffers: ArrayBufferLike[]) =>
+    scope.postMessage({ epoch, type: "part", part, arrival }, buffers as Transferable[]);
   const message = parseBulk(bytes);
   if (message === null) return;
   const { header } = message;
@@ -58,13 +61,13 @@ function deliver(bytes: Uint8Array, epoch: number): void {
       const { level, bits, size, lo, hi } = message;
       const bricks = message.bricks.map((brick) => decodeBrick(message, brick));
       const buffers = bricks.flatMap((b) => [b.samples.buffer, b.ranges.min.buffer, b.ranges.max.buffer]);
-      return sendPart(epoch, { type: "bricks", header, level, bits, size, lo, hi, bricks }, buffers);
+      return sendPart({ type: "bricks", header, level, bits, size, lo, hi, bricks }, buffers);
     }
     case "slabs": {
       const { camera, rays, slabCount, normal, near, far } = message;
       const tiles = message.tiles.map(decodeTile);
       const buffers = tiles.map((tile) => tile.texels.buffer);
-      return sendPart(epoch, { type: "slabs", header, camera, rays, slabCount, normal, near, far, tiles }, buffers);
+      return sendPart({ type: "slabs", header, camera, rays, slabCount, normal, near, far, tiles }, buffers);
     }
     case "still": {
       const { sequence, width, height } = message;
@@ -73,13 +76,9 @@ function deliver(bytes: Uint8Array, epoch: number): void {
         return { x, y, width: w, height: h, rgba: unpackStillTile(tile) };
       });
       const buffers = tiles.map((tile) => tile.rgba.buffer);
-      return sendPart(epoch, { type: "still", header, sequence, width, height, tiles }, buffers);
+      return sendPart({ type: "still", header, sequence, width, height, tiles }, buffers);
     }
   }
-}
-
-function sendPart(epoch: number, part: BulkPart, buffers: ArrayBufferLike[]): void {
-  scope.postMessage({ epoch, type: "part", part }, buffers as Transferable[]);
 }
 
 function send(message: FromWorker): void {

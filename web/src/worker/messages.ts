@@ -46,9 +46,15 @@ export interface StillPart {
 
 export type BulkPart = BricksPart | SlabsPart | StillPart;
 
+/** A message as it came: when, in milliseconds since 1970, and how large. */
+export interface Arrival {
+  readonly at: number;
+  readonly bytes: number;
+}
+
 /** From a worker to the page; `epoch` is that of the connection it is about, so that a late one can be told. */
 export type FromWorker = { readonly epoch: number } & (
   | { readonly type: "closed"; readonly reason: string }
   | { readonly type: "received"; readonly bytes: number }
-  | { readonly type: "part"; readonly part: BulkPart }
+  | { readonly type: "part"; readonly part: BulkPart; readonly arrival: Arrival }
 );

@@ -7,7 +7,7 @@ import {
   type ViewMessage,
   WireError,
 } from "../wire/index";
-import type { BulkPart, FromWorker, ToWorker } from "./messages";
+import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
 
 type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
 
@@ -21,7 +21,7 @@ export interface SessionEvents {
   /** A session has begun; everything known of an earlier one (sets, sequences acknowledged) is void. */
   onWelcome(welcome: Welcome): void;
   onControl(message: Exclude<ControlMessage, Welcome>): void;
-  onPart(part: BulkPart): void;
+  onPart(part: BulkPart, arrival: Arrival): void;
   onReceived(bytes: number): void;
 }
 
@@ -80,8 +80,13 @@ export class Session {
 
   /** Asks something of the simulation; whether it could be asked. */
   steer(action: SteerAction): boolean {
+    return this.tell(encodeSteer(action));
+  }
+
+  /** Sends a control message; whether there is a session to send it to. */
+  tell(message: Uint8Array<ArrayBuffer>): boolean {
     if (!this.#welcomed || this.#socket?.readyState !== WebSocket.OPEN) return false;
-    this.#socket.send(encodeSteer(action));
+    this.#socket.send(message);
     return true;
   }
 
@@ -124,7 +129,7 @@ export class Session {
       if (!this.#welcomed || data.epoch !== this.#epoch) return;
       switch (data.type) {
         case "part":
-          return this.#events.onPart(data.part);
+          return this.#events.onPart(data.part, data.arrival);
         case "received":
           return this.#events.onReceived(data.bytes);
         case "closed":

@@ -3,6 +3,9 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import {
   encodeAck,
+  encodeClock,
+  encodeLifelines,
+  encodeStamps,
   encodeSteer,
   encodeView,
   parseBricks,
@@ -114,10 +117,13 @@ test("a still decodes to its pixels", () => {
   }
 });
 
-test.each(["welcome", "steps", "field", "plan", "notice", "steering", "freshness"])("%s is understood", (name) => {
-  const message = parseControl(bytes(name));
-  expect(message?.kind).toBe(name);
-});
+test.each(["welcome", "steps", "field", "plan", "notice", "steering", "freshness", "events", "clock"])(
+  "%s is understood",
+  (name) => {
+    const message = parseControl(bytes(name));
+    expect(message?.kind).toBe(name);
+  },
+);
 
 test("control messages keep what they say", () => {
   expect(parseControl(bytes("steps"))).toEqual({ kind: "steps", steps: json("steps") });
@@ -129,6 +135,40 @@ test("control messages keep what they say", () => {
 test("freshness keeps which share is fresh, and whose part is missing", () => {
   const { age_ms, ...told } = json<{ age_ms: number }>("freshness");
   expect(parseControl(bytes("freshness"))).toEqual({ kind: "freshness", ageMs: age_ms, ...told });
+});
+
+interface WireEvent {
+  stage: string;
+  member: number;
+  step: number;
+  start_ms: number;
+  end_ms: number;
+  bytes: number;
+}
+
+test("events and the time keep what they say", () => {
+  const events = json<{ events: WireEvent[] }>("events").events.map(({ start_ms, end_ms, ...event }) => {
+    return { ...event, startMs: start_ms, endMs: end_ms };
+  });
+  expect(parseControl(bytes("events"))).toEqual({ kind: "events", events });
+  const { asked_ms, heard_ms, answered_ms } = json<Record<string, number>>("clock");
+  const clock = { kind: "clock", askedMs: asked_ms, heardMs: heard_ms, answeredMs: answered_ms };
+  expect(parseControl(bytes("clock"))).toEqual(clock);
+});
+
+test("what a page tells and asks of lifelines is encoded as the server decodes it", () => {
+  const stamps = json<{ events: WireEvent[] }>("stamps").events.map(({ start_ms, end_ms, ...event }) => {
+    return { ...event, startMs: start_ms, endMs: end_ms };
+  });
+  const encoded = {
+    "ask-clock": encodeClock(12.5),
+    stamps: encodeStamps(stamps),
+    "ask-lifelines": encodeLifelines(true),
+  };
+  for (const [name, message] of Object.entries(encoded)) {
+    expect(message[0]).toBe(bytes(name)[0]);
+    expect(JSON.parse(new TextDecoder().decode(message.subarray(1)))).toEqual(json(name));
+  }
 });
 
 test("steering keeps who asked for what, before which step, and why not", () => {

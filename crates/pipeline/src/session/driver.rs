@@ -7,6 +7,7 @@ use visapult_render::CodeBits;
 use visapult_volume::coarsened_size;
 
 use super::agenda::{Outlook, Progress, Work, next};
+use super::lifelines::Lifelines;
 use super::{ControlSink, Lane, SessionShared, State};
 use crate::back_end::BackEnd;
 use crate::flow::Look;
@@ -46,6 +47,7 @@ pub(super) struct Driver {
     told_steering: Option<u64>,
     told_plan: Option<Plan>,
     told_freshness: Option<Freshness>,
+    lifelines: Lifelines,
 }
 
 impl Driver {
@@ -65,6 +67,7 @@ impl Driver {
             told_steering: None,
             told_plan: None,
             told_freshness: None,
+            lifelines: Lifelines::default(),
         }
     }
 
@@ -91,8 +94,9 @@ impl Driver {
             if state.closed {
                 return None;
             }
-            let mut until =
-                [self.tell_steps(), self.tell_steering(), self.tell_freshness()].into_iter().flatten().min();
+            let lifelines = self.lifelines.tell(state.lifelines, shared.number, &self.control);
+            let told = [self.tell_steps(), self.tell_steering(), self.tell_freshness(), lifelines];
+            let mut until = told.into_iter().flatten().min();
             if let Some((view, view_at)) = state.view.clone() {
                 let work = self.decide(&state, &view, view_at);
                 let Work::Wait(at) = work else { return Some((work, view)) };

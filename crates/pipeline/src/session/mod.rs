@@ -5,6 +5,7 @@
 
 mod agenda;
 mod driver;
+mod lifelines;
 mod link;
 
 use std::collections::VecDeque;
@@ -12,13 +13,13 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Instant;
 
 use thiserror::Error;
-use visapult_trace::{Span, Stage, begin};
+use visapult_trace::{Span, Stage, begin, now_ns, record};
 
 use self::link::Link;
 use crate::back_end::BackEnd;
 use crate::flow::Action;
 use crate::step_store::lock;
-use crate::wire::{Ack, BulkBody, BulkHeader, View};
+use crate::wire::{Ack, AskClock, AskLifelines, BulkBody, BulkHeader, Clock, Events, View};
 
 /// Takes a control message for the page; false when the page is too slow to take it now.
 pub type ControlSink = Box<dyn Fn(Vec<u8>) -> bool + Send + Sync>;
@@ -85,6 +86,8 @@ struct State {
     lanes: Vec<Lane>,
     /// The set that is being sent, and its bytes.
     sending: Option<(Span, u64)>,
+    /// Whether the page wants to see lifelines.
+    lifelines: bool,
     closed: bool,
 }
 
@@ -187,6 +190,25 @@ impl Session {
     /// Why it cannot be asked: to be told to the page, whose session goes on.
     pub fn on_steer(&self, action: Action) -> Result<(), String> {
         self.back_end.upgrade().ok_or("the server is ending")?.steer(&self.who, action)
+    }
+
+    /// Records what the page did with the steps it was sent, while anything is recorded. What makes no sense is passed over.
+    pub fn on_stamps(&self, stamps: &Events) {
+        let now_ns = now_ns();
+        stamps.events.iter().filter_map(|stamp| stamp.of_page(self.shared.number, now_ns)).for_each(record);
+    }
+
+    /// Begins or ends telling the page what is done to the latest steps.
+    pub fn on_lifelines(&self, asked: AskLifelines) {
+        lock(&self.shared.state).lifelines = asked.on;
+        self.shared.wake();
+    }
+
+    /// Answers what time it is.
+    #[must_use]
+    pub fn clock(asked: AskClock) -> Clock {
+        let now_ms = now_ns() as f64 * 1e-6;
+        Clock { asked_ms: asked.asked_ms, heard_ms: now_ms, answered_ms: now_ms }
     }
 
     /// Attaches a data connection.

@@ -5,6 +5,7 @@ use thiserror::Error;
 use visapult_render::{Camera, TransferFunction};
 use visapult_volume::StepIndex;
 
+use super::lifelines::Events;
 use crate::flow::Action;
 
 /// Largest control message accepted from a page, in bytes.
@@ -17,6 +18,9 @@ const MAX_POINTS: usize = 256;
 const KIND_VIEW: u8 = 64;
 const KIND_ACK: u8 = 65;
 const KIND_STEER: u8 = 66;
+const KIND_CLOCK: u8 = 67;
+const KIND_STAMPS: u8 = 68;
+const KIND_LIFELINES: u8 = 69;
 
 /// Width and height in device pixels.
 pub type Viewport = [u32; 2];
@@ -92,6 +96,20 @@ impl Ack {
     }
 }
 
+/// A question for the time.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct AskClock {
+    /// The page's time, to be given back.
+    pub asked_ms: f64,
+}
+
+/// Whether events are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct AskLifelines {
+    /// They are.
+    pub on: bool,
+}
+
 /// What a page tells the process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromPage {
@@ -101,6 +119,12 @@ pub enum FromPage {
     Ack(Ack),
     /// What it asks of the simulation.
     Steer(Action),
+    /// What time is it?
+    Clock(AskClock),
+    /// What it did with the steps it was sent.
+    Stamps(Events),
+    /// Whether it wants to be told what is done to the latest steps.
+    Lifelines(AskLifelines),
     /// A kind from a later version; to be skipped.
     Unknown(u8),
 }
@@ -147,8 +171,7 @@ impl FromPage {
         }
         match kind {
             KIND_VIEW => {
-                let view: View = serde_json::from_slice(body)
-                    .map_err(|e| WireError::Json { message: "View", problem: e.to_string() })?;
+                let view: View = read(body, "View")?;
                 view.validate()?;
                 Ok(Self::View(Box::new(view)))
             }
@@ -161,12 +184,21 @@ impl FromPage {
                 })?;
                 Ok(Self::Ack(Ack { received_bytes }))
             }
-            KIND_STEER => serde_json::from_slice(body)
-                .map(Self::Steer)
-                .map_err(|e| WireError::Json { message: "Steer", problem: e.to_string() }),
+            KIND_STEER => read(body, "Steer").map(Self::Steer),
+            KIND_CLOCK => read(body, "Clock").map(Self::Clock),
+            KIND_STAMPS => {
+                let stamps: Events = read(body, "Stamps")?;
+                stamps.check_stamps().map_err(|problem| WireError::Rule { message: "Stamps", problem })?;
+                Ok(Self::Stamps(stamps))
+            }
+            KIND_LIFELINES => read(body, "Lifelines").map(Self::Lifelines),
             other => Ok(Self::Unknown(other)),
         }
     }
+}
+
+fn read<'a, T: Deserialize<'a>>(body: &'a [u8], message: &'static str) -> Result<T, WireError> {
+    serde_json::from_slice(body).map_err(|e| WireError::Json { message, problem: e.to_string() })
 }
 
 #[cfg(test)]

@@ -5,12 +5,15 @@
 mod bulk;
 mod freshness;
 mod from_page;
+mod lifelines;
 mod to_page;
 
 pub use bulk::{BulkBody, BulkHeader, BulkKind, bricks_bodies, slab_bodies, still_bodies};
 pub(crate) use freshness::MOST_PARTS;
 pub use freshness::{Freshness, MissingPart};
-pub use from_page::{Ack, FromPage, MAX_CONTROL_BYTES, ProxyChoice, View, Viewport, WireError};
+pub use from_page::{Ack, AskClock, AskLifelines, FromPage, MAX_CONTROL_BYTES, ProxyChoice, View, Viewport, WireError};
+pub(crate) use lifelines::MOST_EVENTS;
+pub use lifelines::{Clock, Events, StageEvent};
 pub use to_page::{
     Field, FieldName, GridShape, Notice, Plan, ProxyKind, Severity, SourceShape, Steps, ToPage, Welcome,
 };

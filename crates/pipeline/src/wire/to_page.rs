@@ -5,6 +5,7 @@ use visapult_render::TransferFunction;
 use visapult_volume::{Centering, Grid, StepIndex, StepSpan};
 
 use super::freshness::Freshness;
+use super::lifelines::{Clock, Events};
 use crate::flow::SteeringView;
 
 const KIND_WELCOME: u8 = 1;
@@ -14,6 +15,8 @@ const KIND_PLAN: u8 = 4;
 const KIND_NOTICE: u8 = 5;
 const KIND_STEERING: u8 = 6;
 const KIND_FRESHNESS: u8 = 7;
+const KIND_CLOCK: u8 = 8;
+const KIND_EVENTS: u8 = 9;
 
 /// What the process tells a page on the control connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +35,10 @@ pub enum ToPage {
     Steering(Box<SteeringView>),
     /// How much of a step is its own.
     Freshness(Freshness),
+    /// What time it is.
+    Clock(Clock),
+    /// What was done to the latest steps.
+    Events(Events),
 }
 
 /// First message of a session: what there is to see.
@@ -45,6 +52,9 @@ pub struct Welcome {
     pub session: String,
     /// Number of data connections to open.
     pub groups: usize,
+    /// Whether the page is asked for its stamps.
+    #[serde(default)]
+    pub trace: bool,
     /// What is being shown.
     pub source: SourceShape,
     /// Steps that can be read now.
@@ -203,6 +213,8 @@ impl ToPage {
             Self::Notice(body) => json_message(KIND_NOTICE, body),
             Self::Steering(body) => json_message(KIND_STEERING, body.as_ref()),
             Self::Freshness(body) => json_message(KIND_FRESHNESS, body),
+            Self::Clock(body) => json_message(KIND_CLOCK, body),
+            Self::Events(body) => json_message(KIND_EVENTS, body),
         }
     }
 }
