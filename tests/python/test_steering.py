@@ -1,5 +1,6 @@
 """Programs in C, Fortran, Python and under MPI are steered by a page: between two steps, before the same one on all ranks."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,6 +81,88 @@ def test_four_ranks_are_steered_before_the_same_step(start, waves, mpi: str, loo
     code, out, err = ranks.end()
     assert code == 0, err
     assert out.startswith(f"{stopped} steps in")
+
+
+ACCUMULATES = """
+import hashlib
+
+import numpy as np
+import visapult
+
+field, digest, steps = np.zeros((12, 12, 12), np.float32), hashlib.sha256(), 0
+parameters = [visapult.Parameter("push", 0.1, least=-1, most=1), visapult.Parameter("every", 2, least=1, most=9, kind="integer")]
+listen = {"listen": "127.0.0.1:0"} if __import__("os").environ.get("LISTEN") else {}
+with visapult.Publisher(name="sum", size=(12, 12, 12), fields=["sum"], parameters=parameters, **listen) as publisher:
+    print(publisher.url, flush=True)
+    while publisher.steer():
+        now = publisher.parameters
+        field.flat[:: now["every"]] += np.sin(np.float32(now["push"]) + field.flat[:: now["every"]])
+        digest.update(field.tobytes())
+        publisher.publish(0.0, sum=field)
+        steps += 1
+        if listen:
+            __import__("time").sleep(0.005)
+print(steps, digest.hexdigest())
+"""
+
+
+def steer_and_stop(page: Page, changes: list[tuple[str, float]]) -> int:
+    """Before which step it stopped."""
+    for name, value in changes:
+        page.ask("set", name=name, value=value)
+    page.ask("pause")
+    page.ask("step")
+    page.ask("resume")
+    return page.ask("stop")
+
+
+def test_a_run_is_done_again_from_its_log_bit_for_bit(start, tmp_path: Path) -> None:
+    pytest.importorskip("visapult", reason="the package is not installed: make python-package")
+    own, log = {"XDG_CONFIG_HOME": str(tmp_path)}, tmp_path / "steering.jsonl"
+    first = start(sys.executable, "-c", ACCUMULATES, LISTEN="1", **own)
+    server = start(VISAPULT, "view", first.line(), "--port", 0, "--no-open", "--steering-log", log, **own)
+    page = Page(server.line())
+    stopped = steer_and_stop(page, [("push", 0.75), ("every", 3), ("push", -0.5)])
+    page.close()
+    code, ended, err = first.end()
+    assert code == 0, err
+    assert ended.startswith(f"{stopped} ")
+    server.stop()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["action"] for line in lines] == ["set", "set", "set", "pause", "step", "resume", "stop"]
+    assert all(line["who"].startswith("page ") and line["unix_s"] > 1.7e9 and line["at"] is not None for line in lines)
+
+    again = start(sys.executable, "-c", ACCUMULATES, VISAPULT_REPLAY=str(log), **own)
+    code, out, err = again.end()
+    assert code == 0, err
+    assert out == f"None\n{ended}"
+
+
+def test_ranks_do_a_run_again_from_its_log(start, waves, mpi: str, tmp_path: Path) -> None:
+    own, log = {"XDG_CONFIG_HOME": str(tmp_path)}, tmp_path / "steering.jsonl"
+    wave = [*LAUNCHERS[mpi], "-n", RANKS, waves(mpi), "--n", 24]
+    ranks = start(*wave, "--rate", 50, "--listen", "127.0.0.1:0", **own)
+    server = start(VISAPULT, "view", ranks.line(), "--port", 0, "--no-open", "--steering-log", log, **own)
+    page = Page(server.line())
+    stopped = steer_and_stop(page, [("sources", 9), ("strength", 2), ("courant", 0.3)])
+    page.close()
+    code, out, err = ranks.end()
+    assert code == 0, err
+    energy = out.splitlines()[0].split("energy ")[1]
+
+    code, out, err = start(*wave, "--rate", 0, VISAPULT_REPLAY=str(log), **own).end()
+    assert code == 0, err
+    assert out.startswith(f"{stopped} steps in")
+    assert out.splitlines()[0].split("energy ")[1] == energy
+
+
+def test_a_log_that_cannot_be_done_again_is_refused_with_its_line(start, waves, mpi: str, tmp_path: Path) -> None:
+    log = tmp_path / "wrong.jsonl"
+    log.write_text('{"who":"page 1","unix_s":1.0,"action":"set","name":"courant","value":0.9,"at":3,"problem":null}\n')
+    code, _, err = start(waves(mpi), "--n", 24, "--steps", 5, VISAPULT_REPLAY=str(log)).end()
+    assert code != 0
+    assert "wrong.jsonl" in err
+    assert "line 1: courant takes 0.05 to 0.57, not 0.9" in err
 
 
 def test_the_wave_stays_finite_however_it_is_driven(start, waves, mpi: str) -> None:

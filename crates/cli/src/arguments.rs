@@ -77,6 +77,10 @@ pub(crate) struct PageOptions {
     /// Address of the page; loopback only, for the connection is not encrypted.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) bind: IpAddr,
+    /// Write what is asked of the simulation, by whom, and before which step it took effect, to this file, a line of JSON each; a program that
+    /// has VISAPULT_REPLAY=FILE in its environment does the same again.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) steering_log: Option<PathBuf>,
     /// Stop by itself after this time (20s, 5m).
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) limit: Option<Duration>,

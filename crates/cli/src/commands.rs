@@ -44,6 +44,9 @@ pub(crate) fn default_pes() -> usize {
 /// Prints the page's URL and serves it until it is stopped, or for as long as `limit` says.
 pub(crate) fn serve_page(back_end: Arc<BackEnd>, page: &PageOptions, limit: Option<Duration>) -> Result<()> {
     let portal = Portal::bind(PortalConfig { address: page.bind, port: page.port, token: user_token()? })?;
+    if let Some(file) = &page.steering_log {
+        back_end.log_steering(file)?;
+    }
     back_end.prepare_first_view();
     let url = portal.url();
     println!("{url}");

@@ -1,5 +1,6 @@
 //! A source, its PEs and the threads that render: what all sessions share.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -173,6 +174,15 @@ impl BackEnd {
     /// What there is to steer, and a number that grows with every change of it.
     pub(crate) fn steering(&self) -> Option<(u64, SteeringView)> {
         self.helm.as_ref()?.view()
+    }
+
+    /// Writes what the simulation is asked for, and what came of it, to the file at `path`.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if there is no simulation, or the file cannot be written.
+    pub fn log_steering(&self, path: &Path) -> Result<(), PipelineError> {
+        let nothing = || PipelineError::Option("a steering log was asked for, but no simulation is shown".to_owned());
+        self.helm.as_ref().ok_or_else(nothing)?.log_to(path).map_err(|cause| PipelineError::Flow(Arc::new(cause)))
     }
 
     /// Asks something of the simulation for session `who`.

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use visapult_volume::StepIndex;
 
 use super::steering::{Action, Commit, Logged, MOST_NAME, Parameter, RunState, Steer, SteeringView, check};
+use super::steering_log::SteeringLog;
 
 /// Entries of the log that are kept and shown.
 const MOST_LOG: usize = 20;
@@ -20,11 +21,13 @@ pub(super) struct Desk {
     pub(super) waits_before: Option<StepIndex>,
     next: u64,
     pending: BTreeMap<u64, Pending>,
+    log: Option<SteeringLog>,
 }
 
 /// An action that ranks are still to speak of.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Pending {
+    entry: Logged,
     ready: Vec<StepIndex>,
     refused: bool,
     done: Vec<StepIndex>,
@@ -46,13 +49,13 @@ impl Desk {
         }
         let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         let entry = Logged { who: who.to_owned(), unix_s, action: action.clone(), at: None, problem: None };
-        self.view.log.push(entry);
+        self.view.log.push(entry.clone());
         let excess = self.view.log.len().saturating_sub(MOST_LOG);
         self.view.log.drain(..excess);
         self.revision += 1;
         let sequence = self.next;
         self.next += 1;
-        self.pending.insert(sequence, Pending::default());
+        self.pending.insert(sequence, Pending { entry, ready: Vec::new(), refused: false, done: Vec::new() });
         Ok(Steer { sequence, at, action })
     }
 
@@ -70,10 +73,12 @@ impl Desk {
         let decided = pending.ready.len() >= ranks;
         let at = pending.ready.iter().max().copied().filter(|_| !pending.refused);
         if let Some(why) = why {
-            self.note_problem(sequence, why);
+            pending.note_problem(why);
         }
         if decided && at.is_none() {
-            self.pending.remove(&sequence);
+            self.settle(sequence);
+        } else {
+            self.show(sequence);
         }
         decided.then_some(Commit { sequence, at })
     }
@@ -82,53 +87,77 @@ impl Desk {
     pub(super) fn on_steered(&mut self, sequence: u64, at: StepIndex, why: Option<String>, ranks: usize) {
         let Some(pending) = self.pending.get_mut(&sequence) else { return };
         pending.done.push(at);
-        let (first, last) = (pending.done.iter().min().copied(), pending.done.iter().max().copied());
-        let all = pending.done.len() >= ranks;
-        if all {
-            self.pending.remove(&sequence);
-        }
+        let is_failed = why.is_some();
         if let Some(why) = why {
-            self.note_problem(sequence, why);
+            pending.note_problem(why);
+        }
+        if pending.done.len() < ranks {
+            self.show(sequence);
             return;
         }
-        if !all {
-            return;
-        }
+        let (first, last) = (pending.done.iter().min().copied(), pending.done.iter().max().copied());
         if let (true, Some(first), Some(last)) = (first != last, first, last) {
-            self.note_problem(sequence, format!("not on all ranks at once: before steps {first} to {last}"));
+            pending.note_problem(format!("not on all ranks at once: before steps {first} to {last}"));
         }
-        let Some(entry) = self.entry(sequence) else { return };
-        entry.at = last;
-        let action = entry.action.clone();
-        self.waits_before = match action {
-            Action::Set { .. } => self.waits_before,
-            Action::Pause => last,
-            Action::Step => last.map(|step| step.saturating_add(1)),
-            Action::Resume | Action::Stop => None,
-        };
+        if !is_failed {
+            pending.entry.at = last;
+            let action = pending.entry.action.clone();
+            self.note_done(action, last);
+        }
+        self.settle(sequence);
+    }
+
+    fn note_done(&mut self, action: Action, at: Option<StepIndex>) {
         match action {
-            Action::Set { name, value } => {
-                let found = self.view.parameters.iter_mut().find(|parameter| parameter.name == name);
-                found.into_iter().for_each(|parameter| parameter.value = value);
+            Action::Set { name, value } => self.on_changed(&name, value),
+            Action::Pause => (self.view.state, self.waits_before) = (RunState::Paused, at),
+            Action::Step => {
+                (self.view.state, self.waits_before) = (RunState::Paused, at.map(|step| step.saturating_add(1)));
             }
-            Action::Pause | Action::Step => self.view.state = RunState::Paused,
-            Action::Resume => self.view.state = RunState::Running,
-            Action::Stop => self.view.state = RunState::Stopped,
+            Action::Resume => (self.view.state, self.waits_before) = (RunState::Running, None),
+            Action::Stop => (self.view.state, self.waits_before) = (RunState::Stopped, None),
         }
+    }
+
+    /// A parameter has a new value, whoever has given it.
+    pub(super) fn on_changed(&mut self, name: &str, value: f64) {
+        let found = self.view.parameters.iter_mut().find(|parameter| parameter.name == name);
+        found.into_iter().for_each(|parameter| parameter.value = value);
         self.revision += 1;
     }
 
-    fn note_problem(&mut self, sequence: u64, why: String) {
-        if let Some(entry) = self.entry(sequence) {
-            entry.problem = Some(why.chars().take(MOST_NAME).collect());
-            self.revision += 1;
+    /// Writes what is settled to this log from here on.
+    pub(super) fn log_to(&mut self, log: SteeringLog) {
+        self.log = Some(log);
+    }
+
+    /// Nothing more is to be said of an action.
+    fn settle(&mut self, sequence: u64) {
+        self.show(sequence);
+        let settled = self.pending.remove(&sequence);
+        if let (Some(settled), Some(log)) = (settled, &self.log) {
+            log.write(&settled.entry);
         }
     }
 
-    fn entry(&mut self, sequence: u64) -> Option<&mut Logged> {
-        let behind = usize::try_from(self.next - sequence).ok()?;
-        let place = self.view.log.len().checked_sub(behind)?;
-        self.view.log.get_mut(place)
+    /// Shows an action as it stands, if it is among the latest.
+    fn show(&mut self, sequence: u64) {
+        let (Some(pending), Ok(behind)) = (self.pending.get(&sequence), usize::try_from(self.next - sequence)) else {
+            return;
+        };
+        let place = self.view.log.len().checked_sub(behind);
+        if let Some(shown) = place.and_then(|place| self.view.log.get_mut(place))
+            && *shown != pending.entry
+        {
+            *shown = pending.entry.clone();
+            self.revision += 1;
+        }
+    }
+}
+
+impl Pending {
+    fn note_problem(&mut self, why: String) {
+        self.entry.problem = Some(why.chars().take(MOST_NAME).collect());
     }
 }
 

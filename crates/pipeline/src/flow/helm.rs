@@ -44,6 +44,17 @@ pub(super) struct Helm {
     stopped: bool,
     /// Steps that may be done while paused.
     allowance: u64,
+    /// What an earlier run was asked for, each before its step.
+    replay: Vec<(StepIndex, Action)>,
+}
+
+/// What has been done before a step.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Applied {
+    pub(super) changes: Vec<Change>,
+    /// Who asked for each change; none for an earlier run.
+    pub(super) from: Vec<Option<usize>>,
+    pub(super) answers: Vec<Answer>,
 }
 
 impl Helm {
@@ -93,32 +104,46 @@ impl Helm {
     }
 
     /// Does what is due before step `next`, in the order in which it was asked for.
-    pub(super) fn apply(&mut self, next: StepIndex, parameters: &mut [Parameter]) -> (Vec<Change>, Vec<Answer>) {
+    pub(super) fn apply(&mut self, next: StepIndex, parameters: &mut [Parameter]) -> Applied {
         self.next = next;
-        let (mut changes, mut answers) = (Vec::new(), Vec::new());
+        let mut applied = Applied::default();
+        let due = self.replay.partition_point(|(at, _)| *at <= next);
+        for (_, action) in self.replay.drain(..due).collect::<Vec<_>>() {
+            self.carry_out(action, None, parameters, &mut applied);
+        }
         for waiting in std::mem::take(&mut self.waiting) {
             let answer = |why| Answer { to: waiting.from, sequence: waiting.sequence, is_ready: false, at: next, why };
             if !waiting.settled && waiting.since.elapsed() > COMMIT_PATIENCE {
-                answers.push(answer(Some("the back end did not say before which step".to_owned())));
+                applied.answers.push(answer(Some("the back end did not say before which step".to_owned())));
                 continue;
             }
             if !waiting.settled || waiting.at > next {
                 self.waiting.push(waiting);
                 continue;
             }
-            answers.push(answer(None));
-            match waiting.action {
-                Action::Set { name, value } => {
-                    let found = parameters.iter_mut().find(|parameter| parameter.name == name);
-                    found.into_iter().for_each(|parameter| parameter.value = value);
-                    changes.push(Change { name, value });
-                }
-                Action::Pause => self.paused = true,
-                Action::Stop => self.stopped = true,
-                Action::Resume | Action::Step => {}
-            }
+            applied.answers.push(answer(None));
+            self.carry_out(waiting.action, Some(waiting.from), parameters, &mut applied);
         }
-        (changes, answers)
+        applied
+    }
+
+    fn carry_out(&mut self, action: Action, from: Option<usize>, parameters: &mut [Parameter], applied: &mut Applied) {
+        match action {
+            Action::Set { name, value } => {
+                let found = parameters.iter_mut().find(|parameter| parameter.name == name);
+                found.into_iter().for_each(|parameter| parameter.value = value);
+                applied.changes.push(Change { name, value });
+                applied.from.push(from);
+            }
+            Action::Pause => self.paused = true,
+            Action::Stop => self.stopped = true,
+            Action::Resume | Action::Step => {}
+        }
+    }
+
+    /// Does what an earlier run was asked for, each before its step; steps are in order.
+    pub(super) fn replay(&mut self, actions: Vec<(StepIndex, Action)>) {
+        self.replay = actions;
     }
 
     /// Whether step `next` may begin; if so it has begun.
@@ -161,8 +186,9 @@ mod tests {
         helm.apply(7, &mut own);
         assert_eq!(helm.take(0, steer, &own), answer(4, true, 10));
         helm.commit(0, Commit { sequence: 4, at: Some(11) });
-        assert_eq!(helm.apply(10, &mut own), (Vec::new(), Vec::new()));
-        let (changes, answers) = helm.apply(11, &mut own);
+        assert_eq!(helm.apply(10, &mut own), Applied::default());
+        let Applied { changes, from, answers } = helm.apply(11, &mut own);
+        assert_eq!(from, [Some(0)]);
         assert_eq!(changes, [Change { name: "strength".to_owned(), value: 2.0 }]);
         assert_eq!(answers, [answer(4, false, 11)]);
         assert_eq!(own[0].value, 2.0);
@@ -183,7 +209,7 @@ mod tests {
         assert!(!helm.may_begin(7));
         helm.commit(0, Commit { sequence: 1, at: None });
         assert!(helm.may_begin(7));
-        assert_eq!(helm.apply(8, &mut own).1, [answer(0, false, 8)]);
+        assert_eq!(helm.apply(8, &mut own).answers, [answer(0, false, 8)]);
     }
 
     #[test]
@@ -201,12 +227,25 @@ mod tests {
         assert!(helm.may_begin(3) && !helm.may_begin(4));
         helm.take(0, steer(2, set("sources", 1.0)), &own);
         settle(&mut helm, 2, 4);
-        assert_eq!(helm.apply(4, &mut own).0.len(), 1);
+        assert_eq!(helm.apply(4, &mut own).changes.len(), 1);
         helm.take(0, steer(3, Action::Resume), &own);
         assert!(helm.may_begin(4));
         helm.take(0, steer(4, Action::Stop), &own);
         settle(&mut helm, 4, 5);
         helm.apply(5, &mut own);
         assert!(helm.is_stopped() && helm.may_begin(5));
+    }
+
+    #[test]
+    fn what_an_earlier_run_was_asked_for_is_done_before_the_same_steps() {
+        let (mut helm, mut own) = (Helm::default(), parameters());
+        helm.replay(vec![(2, set("strength", 2.0)), (2, set("strength", 3.0)), (4, Action::Stop)]);
+        assert_eq!(helm.apply(1, &mut own), Applied::default());
+        let applied = helm.apply(2, &mut own);
+        assert_eq!((applied.changes.len(), applied.from, own[0].value), (2, vec![None, None], 3.0));
+        helm.apply(3, &mut own);
+        assert!(!helm.is_stopped());
+        helm.apply(4, &mut own);
+        assert!(helm.is_stopped());
     }
 }

@@ -20,6 +20,9 @@ pub const RATE_VARIABLE: &str = "VISAPULT_RATE";
 /// Names the trace file of a program that publishes; each of several ranks writes its own, with its number before the extension.
 pub const TRACE_VARIABLE: &str = "VISAPULT_TRACE";
 
+/// Names the steering log of an earlier run, whose changes and end are done again before the same steps.
+pub const REPLAY_VARIABLE: &str = "VISAPULT_REPLAY";
+
 /// Where a publisher and its back ends meet.
 #[derive(Clone, Debug)]
 pub enum Meeting {
@@ -32,6 +35,8 @@ pub enum Meeting {
     },
     /// We go to the back end.
     There(Box<RippUrl>),
+    /// Nobody looks: an earlier run is done again.
+    Nowhere,
 }
 
 impl Meeting {
@@ -62,7 +67,7 @@ impl Meeting {
             }
             (None, None) => match env::var(URL_VARIABLE) {
                 Ok(url) if !url.trim().is_empty() => there(&url, URL_VARIABLE),
-                _ => Ok(None),
+                _ => Ok(replay_of_environment().map(|_| Self::Nowhere)),
             },
         }
     }
@@ -80,6 +85,7 @@ impl Publisher {
         let recording = recording_of_environment(options.rank, options.ranks);
         let mut publisher = match meeting {
             Meeting::There(url) => Self::dial(url, options),
+            Meeting::Nowhere => Self::alone(options),
             Meeting::Here { at, host } => {
                 let identity = user_folder().and_then(|folder| Identity::load_or_create(&folder));
                 let identity = identity.map_err(|cause| FlowError::Usage(cause.to_string()))?;
@@ -87,8 +93,15 @@ impl Publisher {
             }
         }?;
         publisher.recording = recording;
+        if let Some(log) = replay_of_environment() {
+            publisher.replay(&log)?;
+        }
         Ok(publisher)
     }
+}
+
+fn replay_of_environment() -> Option<PathBuf> {
+    env::var_os(REPLAY_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 fn rate_of_environment() -> Result<Option<Rate>, FlowError> {

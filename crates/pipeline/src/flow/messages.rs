@@ -63,6 +63,13 @@ pub(super) enum FromPublisher {
         /// Given back with the answer.
         asked: i64,
     },
+    /// A parameter has a new value that this back end has not asked for.
+    Changed {
+        /// Its name.
+        name: String,
+        /// Its value from here on.
+        value: f64,
+    },
     /// Of a later version.
     #[serde(other)]
     Unknown,

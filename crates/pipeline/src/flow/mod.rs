@@ -24,11 +24,12 @@ mod source;
 mod stamp;
 mod state;
 mod steering;
+mod steering_log;
 mod strided;
 mod subscriber;
 
 pub use look::Look;
-pub use meeting::{Meeting, RATE_VARIABLE, TRACE_VARIABLE, URL_VARIABLE, own_host};
+pub use meeting::{Meeting, RATE_VARIABLE, REPLAY_VARIABLE, TRACE_VARIABLE, URL_VARIABLE, own_host};
 pub use messages::FlowError;
 pub use publisher::{Publisher, PublisherOptions, PublisherStatistics, Wanted};
 pub use serve::serve;

@@ -1,6 +1,7 @@
 //! The publishing end: a rank declares what it owns, puts its values step by step, and goes on. It never waits for who looks.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
@@ -15,6 +16,7 @@ use super::door::{keep_dialling, keep_listening, trust_of, url_name};
 use super::messages::FlowError;
 use super::shared::Shared;
 use super::steering::{Parameter, Steering};
+use super::steering_log;
 use crate::step_store::lock;
 
 /// How long a program that is paused sleeps at a time.
@@ -201,6 +203,25 @@ impl Publisher {
             self.building.take_back(&before, Some(&built));
         }
         self.shared.serve_all();
+        Ok(())
+    }
+
+    /// Publishes to nobody: for a run that is only to be done again.
+    ///
+    /// # Errors
+    /// If what is declared makes no sense.
+    pub fn alone(options: PublisherOptions) -> Result<Self, FlowError> {
+        Self::new(options)
+    }
+
+    /// Does what an earlier run was asked for, before the same steps: the changes and the end that the steering log at `path` holds. Every rank
+    /// reads the same file, before its first step.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or does not fit the parameters.
+    pub fn replay(&mut self, path: &Path) -> Result<(), FlowError> {
+        let actions = steering_log::read(path, &self.shared.options.parameters)?;
+        lock(&self.shared.steered).helm.replay(actions);
         Ok(())
     }
 

@@ -160,6 +160,7 @@ impl Receiver {
                 let ranks = state.ranks();
                 state.desk.on_steered(sequence, at, why, ranks);
             }
+            (FromPublisher::Changed { name, value }, Some(_)) => state.desk.on_changed(&name, value),
             (_, None) => {
                 return Err("it speaks of steps before it has said what it publishes".to_owned());
             }

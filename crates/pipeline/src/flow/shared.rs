@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use visapult_volume::StepIndex;
 
 use super::building::Published;
-use super::helm::{Answer, Helm};
+use super::helm::{Answer, Applied, Helm};
 use super::messages::{Declaration, DeclaredField, MOST_TIMES};
 use super::publisher::PublisherOptions;
 use super::steering::{Change, Commit, Parameter, Steer, Steering};
@@ -92,13 +92,14 @@ impl Shared {
         let mut steered = lock(&self.steered);
         loop {
             let Steered { helm, parameters, changes } = &mut *steered;
-            let (changed, answers) = helm.apply(next, parameters);
-            changes.extend(changed);
+            let applied = helm.apply(next, parameters);
+            changes.extend(applied.changes.iter().cloned());
             let may_go_on = helm.may_begin(next);
             let stop = helm.is_stopped();
             let changes = if may_go_on { std::mem::take(changes) } else { Vec::new() };
             drop(steered);
-            self.answer(answers);
+            self.tell_changes(&applied);
+            self.answer(applied.answers);
             if may_go_on {
                 return Some(Steering { changes, stop });
             }
@@ -129,6 +130,15 @@ impl Shared {
     pub(super) fn on_commit(&self, from: usize, commit: Commit) {
         lock(&self.steered).helm.commit(from, commit);
         self.steered_changed.notify_all();
+    }
+
+    /// Tells back ends which parameters others have changed.
+    fn tell_changes(&self, applied: &Applied) {
+        for (change, from) in applied.changes.iter().zip(&applied.from) {
+            let subscribers = lock(&self.subscribers).clone();
+            let others = subscribers.iter().filter(|subscriber| Some(subscriber.number) != *from);
+            others.for_each(|subscriber| subscriber.tell_change(change));
+        }
     }
 
     fn answer(&self, answers: impl IntoIterator<Item = Answer>) {

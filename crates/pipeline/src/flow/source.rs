@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use super::messages::FlowError;
 use super::receiver::Receiver;
 use super::state::FlowStatistics;
 use super::steering::{Action, SteeringView};
+use super::steering_log::SteeringLog;
 use crate::wire::Freshness;
 
 const POLL: Duration = Duration::from_millis(100);
@@ -190,6 +192,16 @@ impl FlowHelm {
         let state = self.0.lock();
         let view = &state.desk.view;
         (!view.parameters.is_empty()).then(|| (state.desk.revision, view.clone()))
+    }
+
+    /// Writes every action to the file at `path` once it is known what came of it, a line of JSON each, after what the file holds.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn log_to(&self, path: &Path) -> Result<(), FlowError> {
+        let log = SteeringLog::open(path)?;
+        self.0.lock().desk.log_to(log);
+        Ok(())
     }
 
     /// Asks something of the simulation for `who`.

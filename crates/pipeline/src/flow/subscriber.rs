@@ -19,6 +19,7 @@ use super::piece::PieceSource;
 use super::publisher::{PublisherOptions, Wanted};
 use super::shared::Shared;
 use super::stamp::Stamp;
+use super::steering::Change;
 use crate::step_store::{fitting_boxes, lock};
 
 /// Steps that a back end may want ahead; what it wants beyond is forgotten.
@@ -149,6 +150,12 @@ impl Subscriber {
         } else {
             FromPublisher::Steered { sequence, at, why }
         });
+    }
+
+    /// Says that somebody else has changed a parameter.
+    pub(super) fn tell_change(&self, change: &Change) {
+        // A session that has ended is noticed by its thread.
+        let _ = self.tell(&FromPublisher::Changed { name: change.name.clone(), value: change.value });
     }
 
     /// Says that a step will not come.
