@@ -11,13 +11,16 @@ const steered = process.env.STEERED ?? built("examples/steered");
 /** `port` 0 takes a free one. Resolves when the URL is printed. */
 export async function startServer(source, port = 0, ...options) {
   const { child, said } = start(["view", source, "--port", String(port), ...options]);
-  return { url: new URL(await said(/http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/)), ...controls(child) };
+  const watch = said(/(?<=not steer opens )\S+/);
+  // Only where a simulation is shown.
+  watch.catch(() => {});
+  return { url: new URL(await said(/^http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/)), watchUrl: async () => new URL(await watch), ...controls(child) };
 }
 
 /** A back end that waits for a simulation: resolves with the URL to publish to; `page()` with its page's, once all ranks have come. */
 export async function startBackEnd(...options) {
   const { child, said } = start(["backend", "--listen", "127.0.0.1:0", "--port", "0", ...options]);
-  const page = said(/http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/);
+  const page = said(/^http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/);
   // Whoever asks is told.
   page.catch(() => {});
   const url = await said(/^ripp:\/\/\S+/);
@@ -26,11 +29,17 @@ export async function startBackEnd(...options) {
 
 /** `said`: resolves with the first words that fit a pattern. */
 function start(words) {
-  const child = spawn(binary, [...words, "--no-open"], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(binary, [...words, "--no-open"], { stdio: ["ignore", "pipe", "pipe"] });
   const lines = createInterface({ input: child.stdout });
+  const remarks = createInterface({ input: child.stderr });
+  remarks.on("line", (line) => console.error(line));
   const said = (pattern) =>
     new Promise((resolve, reject) => {
       lines.on("line", (line) => {
+        const found = line.match(pattern);
+        if (found) resolve(found[0]);
+      });
+      remarks.on("line", (line) => {
         const found = line.match(pattern);
         if (found) resolve(found[0]);
       });

@@ -90,6 +90,19 @@ describe("a simulation that can be steered", () => {
     assert.deepEqual(notice, { severity: "error", text: "speed takes 0 to 2 turns/s, not 7" });
   });
 
+  test("a page that may only watch shows the values without controls, and is refused", async () => {
+    const watching = await openPage(browser, await server.watchUrl(), { query: { stills: "0" } });
+    const section = watching.getByRole("region", { name: "Simulation" });
+    await section.locator("output", { hasText: "1.5 turns/s" }).waitFor();
+    assert.equal(await section.locator("button:visible, input:visible").count(), 0);
+    await section.locator(".actions li").first().waitFor();
+    await keep(watching, "steering-watching");
+    const notice = await watching.evaluate(askUnchecked, { action: "pause" });
+    assert.match(notice.text, /may only watch/);
+    assert.deepEqual(watching.errors, []);
+    await watching.close();
+  });
+
   test("pausing stops the steps, stepping does one, resuming goes on", async () => {
     assert.ok(await button("Step the paused simulation once").isDisabled());
     await press(button("Pause the simulation"), "Space");

@@ -83,6 +83,21 @@ def test_four_ranks_are_steered_before_the_same_step(start, waves, mpi: str, loo
     assert out.startswith(f"{stopped} steps in")
 
 
+def test_who_may_only_watch_sees_the_values_and_is_refused_with_the_reason(start, tmp_path: Path) -> None:
+    own = {"XDG_CONFIG_HOME": str(tmp_path)}
+    program = start(*example("c", tmp_path), **own)
+    server = start(VISAPULT, "view", program.line(), "--port", 0, "--no-open", **own)
+    page = Page(server.line())
+    told = next(line for line in server.process.stderr if "may watch and not steer" in line)
+    watching = Page(told.split()[-1])
+    assert "may only watch" in watching.refused("pause")
+    assert "may only watch" in watching.refused("set", name="speed", value=1)
+    page.ask("set", name="speed", value=1.5)
+    watching.until(lambda: watching.steering and watching.value("speed") == 1.5, "the new value")
+    for one in (watching, page):
+        one.close()
+
+
 ACCUMULATES = """
 import hashlib
 

@@ -11,7 +11,7 @@ use visapult_pipeline::flow::Watch;
 use visapult_pipeline::{
     BackEnd, BackEndConfig, Camera, RenderConfig, RenderProxy, RenderStatistics, SourceReport, TransferFunction,
 };
-use visapult_portal::{Portal, PortalConfig, Token};
+use visapult_portal::{Portal, PortalConfig, Tokens};
 use visapult_trace::Recording;
 
 use crate::arguments::{InfoOptions, PageOptions, ProxyName, RenderOptions, ViewOptions};
@@ -43,27 +43,30 @@ pub(crate) fn default_pes() -> usize {
 
 /// Prints the page's URL and serves it until it is stopped, or for as long as `limit` says.
 pub(crate) fn serve_page(back_end: Arc<BackEnd>, page: &PageOptions, limit: Option<Duration>) -> Result<()> {
-    let portal = Portal::bind(PortalConfig { address: page.bind, port: page.port, token: user_token()? })?;
+    let portal = Portal::bind(PortalConfig { address: page.bind, port: page.port, tokens: user_tokens()? })?;
     if let Some(file) = &page.steering_log {
         back_end.log_steering(file)?;
     }
     back_end.prepare_first_view();
     let url = portal.url();
     println!("{url}");
+    if back_end.shows_simulation() {
+        eprintln!("visapult: who may watch and not steer opens {}", portal.watch_url());
+    }
     if !page.no_open && has_display() {
         open_browser(&url);
     }
     Ok(portal.serve(back_end, limit)?)
 }
 
-fn user_token() -> Result<Token> {
+fn user_tokens() -> Result<Tokens> {
     let folder = std::env::var_os("XDG_CONFIG_HOME")
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
-    let Some(folder) = folder else { return Ok(Token::fresh()?) };
-    Token::kept_in(&folder.join("visapult")).or_else(|problem| {
+    let Some(folder) = folder else { return Ok(Tokens::fresh()?) };
+    Tokens::kept_in(&folder.join("visapult")).or_else(|problem| {
         eprintln!("visapult: {problem}; pages will not survive a restart of this server");
-        Ok(Token::fresh()?)
+        Ok(Tokens::fresh()?)
     })
 }
 

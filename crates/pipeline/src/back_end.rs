@@ -12,7 +12,7 @@ use visapult_volume_io::Source;
 use crate::config::BackEndConfig;
 use crate::error::PipelineError;
 use crate::flow::{Action, FlowHelm, FlowOptions, FlowSource, Look, SteeringView, Watch};
-use crate::session::{ControlSink, Session, SessionShared};
+use crate::session::{ControlSink, Right, Session, SessionShared};
 use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
 use crate::wire::{FieldName, Freshness, PROTOCOL_VERSION, SourceShape, Welcome};
 
@@ -153,8 +153,8 @@ impl BackEnd {
     }
 
     /// Begins a session that tells a page `control` messages through `sink`.
-    pub fn begin_session(self: &Arc<Self>, id: String, sink: ControlSink) -> Session {
-        let session = Session::begin(Arc::clone(self), id, sink);
+    pub fn begin_session(self: &Arc<Self>, id: String, right: Right, sink: ControlSink) -> Session {
+        let session = Session::begin(Arc::clone(self), id, right, sink);
         let mut sessions = lock(&self.sessions);
         sessions.retain(|other| other.strong_count() > 0);
         sessions.push(session.shared_weak());
@@ -174,6 +174,11 @@ impl BackEnd {
     /// What there is to steer, and a number that grows with every change of it.
     pub(crate) fn steering(&self) -> Option<(u64, SteeringView)> {
         self.helm.as_ref()?.view()
+    }
+
+    /// Whether there is a simulation that may declare what can be steered.
+    pub fn shows_simulation(&self) -> bool {
+        self.helm.is_some()
     }
 
     /// Writes what the simulation is asked for, and what came of it, to the file at `path`.
@@ -214,7 +219,7 @@ impl BackEnd {
         self.next_session.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn welcome(&self, session: &str) -> Welcome {
+    pub(crate) fn welcome(&self, session: &str, right: Right) -> Welcome {
         let info = self.store.source().info();
         let fields = info.fields.iter().map(|f| FieldName { name: f.name.clone(), unit: f.unit.clone() }).collect();
         Welcome {
@@ -222,6 +227,7 @@ impl BackEnd {
             server: concat!("visapult ", env!("CARGO_PKG_VERSION")).to_owned(),
             session: session.to_owned(),
             groups: self.groups,
+            steers: right == Right::Steer,
             trace: visapult_trace::is_recording(),
             source: SourceShape {
                 name: info.name.clone(),

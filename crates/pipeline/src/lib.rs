@@ -21,5 +21,5 @@ pub use config::{BackEndConfig, RenderConfig, RenderProxy};
 pub use error::PipelineError;
 pub use info::{FieldReport, SourceReport};
 pub use render::{RenderStatistics, Rendered, Seconds, render};
-pub use session::{BulkSink, ControlSink, Session, SessionError};
+pub use session::{BulkSink, ControlSink, Right, Session, SessionError};
 pub use visapult_render::{Camera, Image, TransferFunction};

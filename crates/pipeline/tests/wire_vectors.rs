@@ -161,6 +161,7 @@ fn control_messages_to_the_page() {
         server: "visapult 0.1.0".to_owned(),
         session: "9f3c".to_owned(),
         groups: 2,
+        steers: true,
         trace: true,
         source: SourceShape {
             name: "wave".to_owned(),

@@ -1,8 +1,9 @@
 //! Who may connect: only pages that this server served, with the user's token.
 
 use axum::http::{HeaderMap, StatusCode, Uri, header};
+use visapult_pipeline::Right;
 
-use crate::token::Token;
+use crate::token::Tokens;
 
 /// Why a connection is refused, as sent to whoever asked.
 pub(crate) type Refusal = (StatusCode, &'static str);
@@ -16,8 +17,8 @@ pub(crate) fn check_host(headers: &HeaderMap) -> Result<(), Refusal> {
     Err((StatusCode::FORBIDDEN, "this server answers to localhost only: open the URL that visapult printed\n"))
 }
 
-/// Refuses WebSockets without the token, or opened by a page of another origin.
-pub(crate) fn check_socket(headers: &HeaderMap, shown: Option<&str>, token: &Token) -> Result<(), Refusal> {
+/// What a page may do that opens a WebSocket; refuses those without a token, or of another origin.
+pub(crate) fn check_socket(headers: &HeaderMap, shown: Option<&str>, tokens: &Tokens) -> Result<Right, Refusal> {
     check_host(headers)?;
     if let Some(origin) = headers.get(header::ORIGIN) {
         let authority = origin
@@ -30,10 +31,8 @@ pub(crate) fn check_socket(headers: &HeaderMap, shown: Option<&str>, token: &Tok
             return Err((StatusCode::FORBIDDEN, "pages of other origins may not open sessions here\n"));
         }
     }
-    if shown.is_some_and(|shown| token.matches(shown)) {
-        return Ok(());
-    }
-    Err((StatusCode::FORBIDDEN, "wrong or missing token: open the URL that visapult printed\n"))
+    let right = shown.and_then(|shown| tokens.right_of(shown));
+    right.ok_or((StatusCode::FORBIDDEN, "wrong or missing token: open the URL that visapult printed\n"))
 }
 
 fn host_name(host: &str) -> &str {
@@ -62,21 +61,22 @@ mod tests {
 
     #[test]
     fn own_pages_with_the_token_may_connect() {
-        let token = Token::fresh().unwrap();
+        let tokens = Tokens::fresh().unwrap();
         let own = headers("127.0.0.1:7420", Some("http://127.0.0.1:7420"));
-        assert!(check_socket(&own, Some(token.as_str()), &token).is_ok());
-        assert!(check_socket(&headers("[::1]:7420", None), Some(token.as_str()), &token).is_ok());
+        assert_eq!(check_socket(&own, Some(tokens.steer.as_str()), &tokens), Ok(Right::Steer));
+        assert_eq!(check_socket(&headers("[::1]:7420", None), Some(tokens.watch.as_str()), &tokens), Ok(Right::Watch));
     }
 
     #[test]
     fn others_may_not() {
-        let token = Token::fresh().unwrap();
+        let tokens = Tokens::fresh().unwrap();
+        let token = &tokens.steer;
         let own = headers("localhost:7420", Some("http://localhost:7420"));
-        assert!(check_socket(&own, None, &token).is_err());
-        assert!(check_socket(&own, Some("guess"), &token).is_err());
+        assert!(check_socket(&own, None, &tokens).is_err());
+        assert!(check_socket(&own, Some("guess"), &tokens).is_err());
         let elsewhere = headers("localhost:7420", Some("https://evil.example"));
-        assert!(check_socket(&elsewhere, Some(token.as_str()), &token).is_err());
+        assert!(check_socket(&elsewhere, Some(token.as_str()), &tokens).is_err());
         let rebound = headers("evil.example:7420", Some("http://evil.example:7420"));
-        assert!(check_socket(&rebound, Some(token.as_str()), &token).is_err());
+        assert!(check_socket(&rebound, Some(token.as_str()), &tokens).is_err());
     }
 }

@@ -10,4 +10,4 @@ mod sockets;
 mod token;
 
 pub use server::{Portal, PortalConfig, PortalError};
-pub use token::{Token, TokenError};
+pub use token::{Token, TokenError, Tokens};

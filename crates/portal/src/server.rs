@@ -14,7 +14,7 @@ use visapult_pipeline::BackEnd;
 use crate::pages;
 use crate::registry::Registry;
 use crate::sockets::{data_socket, session_socket};
-use crate::token::{Token, TokenError};
+use crate::token::{Token, TokenError, Tokens};
 
 /// Port served when none is asked for; the ones after it where it is taken.
 const DEFAULT_PORT: u16 = 7420;
@@ -30,14 +30,14 @@ pub struct PortalConfig {
     pub address: IpAddr,
     /// Port to listen on; 0 takes any that is free, none the usual one or the next that is free.
     pub port: Option<u16>,
-    /// The secret a page must show.
-    pub token: Token,
+    /// What pages must show.
+    pub tokens: Tokens,
 }
 
 impl PortalConfig {
     /// Loopback, the usual port.
-    pub fn with_token(token: Token) -> Self {
-        Self { address: Ipv4Addr::LOCALHOST.into(), port: None, token }
+    pub fn with_tokens(tokens: Tokens) -> Self {
+        Self { address: Ipv4Addr::LOCALHOST.into(), port: None, tokens }
     }
 }
 
@@ -73,7 +73,7 @@ pub enum PortalError {
 pub struct Portal {
     listener: TcpListener,
     address: SocketAddr,
-    token: Token,
+    tokens: Tokens,
 }
 
 /// What every request needs.
@@ -81,7 +81,7 @@ pub struct Portal {
 pub(crate) struct Served {
     pub(crate) back_end: Arc<BackEnd>,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) token: Token,
+    pub(crate) tokens: Tokens,
 }
 
 impl Portal {
@@ -98,12 +98,21 @@ impl Portal {
             None => listen_near_default(config.address)?,
         };
         let address = listener.local_addr().map_err(PortalError::Serve)?;
-        Ok(Self { listener, address, token: config.token })
+        Ok(Self { listener, address, tokens: config.tokens })
     }
 
-    /// The page, with the token that opens it.
+    /// The page, with the token that opens it; it may steer.
     pub fn url(&self) -> String {
-        format!("http://{}/?token={}", self.address, self.token.as_str())
+        self.url_with(&self.tokens.steer)
+    }
+
+    /// The page for those who may only watch.
+    pub fn watch_url(&self) -> String {
+        self.url_with(&self.tokens.watch)
+    }
+
+    fn url_with(&self, token: &Token) -> String {
+        format!("http://{}/?token={}", self.address, token.as_str())
     }
 
     /// Serves until `limit` has passed, or the process is told to stop (SIGINT, SIGTERM).
@@ -116,7 +125,7 @@ impl Portal {
             .enable_all()
             .build()
             .map_err(PortalError::Serve)?;
-        let served = Served { back_end: Arc::clone(&back_end), registry: Arc::default(), token: self.token };
+        let served = Served { back_end: Arc::clone(&back_end), registry: Arc::default(), tokens: self.tokens };
         let listener = self.listener;
         let outcome = runtime.block_on(async {
             listener.set_nonblocking(true)?;
@@ -180,7 +189,7 @@ mod tests {
     use super::*;
 
     fn config(address: &str, port: u16) -> PortalConfig {
-        PortalConfig { address: address.parse().unwrap(), port: Some(port), token: Token::fresh().unwrap() }
+        PortalConfig { address: address.parse().unwrap(), port: Some(port), tokens: Tokens::fresh().unwrap() }
     }
 
     #[test]

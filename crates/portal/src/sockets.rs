@@ -12,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
-use visapult_pipeline::Session;
 use visapult_pipeline::wire::{FromPage, MAX_CONTROL_BYTES, Notice, Severity, ToPage};
+use visapult_pipeline::{Right, Session};
 
 use crate::guard::check_socket;
 use crate::server::Served;
@@ -43,14 +43,15 @@ pub(crate) async fn session_socket(
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    if let Err(refusal) = check_socket(&headers, parameters.get("token").map(String::as_str), &served.token) {
-        return refusal.into_response();
-    }
+    let right = match check_socket(&headers, parameters.get("token").map(String::as_str), &served.tokens) {
+        Ok(right) => right,
+        Err(refusal) => return refusal.into_response(),
+    };
     let Ok(id) = Token::fresh() else {
         return (StatusCode::INTERNAL_SERVER_ERROR, "the system gives no random bytes\n").into_response();
     };
     let id = id.as_str().to_owned();
-    upgrade.max_message_size(MAX_CONTROL_BYTES).on_upgrade(move |socket| run_session(served, id, socket))
+    upgrade.max_message_size(MAX_CONTROL_BYTES).on_upgrade(move |socket| run_session(served, id, right, socket))
 }
 
 /// Joins a data connection to a session.
@@ -60,7 +61,7 @@ pub(crate) async fn data_socket(
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    if let Err(refusal) = check_socket(&headers, parameters.get("token").map(String::as_str), &served.token) {
+    if let Err(refusal) = check_socket(&headers, parameters.get("token").map(String::as_str), &served.tokens) {
         return refusal.into_response();
     }
     let Some(session) = parameters.get("session").and_then(|id| served.registry.get(id)) else {
@@ -72,12 +73,12 @@ pub(crate) async fn data_socket(
     upgrade.max_message_size(MAX_CONTROL_BYTES).on_upgrade(move |socket| run_data(session, group, socket))
 }
 
-async fn run_session(served: Served, id: String, socket: WebSocket) {
+async fn run_session(served: Served, id: String, right: Right, socket: WebSocket) {
     let (writer, mut reader) = socket.split();
     let (control, messages) = mpsc::channel(CONTROL_QUEUE);
     let closing = control.clone();
     let sink = Box::new(move |message: Vec<u8>| control.try_send(Message::Binary(message.into())).is_ok());
-    let session = Arc::new(served.back_end.begin_session(id.clone(), sink));
+    let session = Arc::new(served.back_end.begin_session(id.clone(), right, sink));
     let writing = tokio::spawn(write_all(writer, messages));
     let outcome = if served.registry.add(id.clone(), Arc::clone(&session)) {
         read_views(&mut reader, &session, &closing).await

@@ -6,12 +6,46 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use visapult_pipeline::Right;
 
 const BYTES: usize = 16;
 
 /// A random secret in hexadecimal.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
+
+/// What pages show: the one token opens pages that may steer a simulation, the other pages that may only watch it.
+#[derive(Clone)]
+pub struct Tokens {
+    /// May steer.
+    pub steer: Token,
+    /// May watch.
+    pub watch: Token,
+}
+
+impl Tokens {
+    /// Tokens for this process only.
+    ///
+    /// # Errors
+    /// [`TokenError::Random`] if the system gives no random bytes.
+    pub fn fresh() -> Result<Self, TokenError> {
+        Ok(Self { steer: Token::fresh()?, watch: Token::fresh()? })
+    }
+
+    /// The user's tokens, kept in `folder`; made and kept there, readable by the user alone, if there are none yet.
+    ///
+    /// # Errors
+    /// [`TokenError`] if they can neither be read nor kept.
+    pub fn kept_in(folder: &Path) -> Result<Self, TokenError> {
+        Ok(Self { steer: Token::kept_in(folder, "token")?, watch: Token::kept_in(folder, "watch-token")? })
+    }
+
+    /// What a page that shows `shown` may do; none if it may nothing.
+    pub(crate) fn right_of(&self, shown: &str) -> Option<Right> {
+        let (steers, watches) = (self.steer.matches(shown), self.watch.matches(shown));
+        if steers { Some(Right::Steer) } else { watches.then_some(Right::Watch) }
+    }
+}
 
 /// Why there is no token.
 #[derive(Debug, Error)]
@@ -40,12 +74,12 @@ impl Token {
         Ok(Self(bytes.iter().map(|b| format!("{b:02x}")).collect()))
     }
 
-    /// The user's token, kept in `folder`; made and kept there, readable by the user alone, if there is none yet.
+    /// The user's token of that `name`, kept in `folder`; made and kept there, readable by the user alone, if there is none yet.
     ///
     /// # Errors
     /// [`TokenError`] if it can neither be read nor kept.
-    pub fn kept_in(folder: &Path) -> Result<Self, TokenError> {
-        let path = folder.join("token");
+    fn kept_in(folder: &Path, name: &str) -> Result<Self, TokenError> {
+        let path = folder.join(name);
         if let Some(kept) = fs::read_to_string(&path).ok().and_then(|text| Self::parse(text.trim())) {
             return Ok(kept);
         }
@@ -83,10 +117,13 @@ mod tests {
     #[test]
     fn a_kept_token_comes_back_and_a_damaged_one_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        let first = Token::kept_in(folder.path()).unwrap();
-        assert!(Token::kept_in(folder.path()).unwrap() == first);
+        let first = Tokens::kept_in(folder.path()).unwrap();
+        assert!(first.steer != first.watch);
+        let again = Tokens::kept_in(folder.path()).unwrap();
+        assert!(again.steer == first.steer && again.watch == first.watch);
         fs::write(folder.path().join("token"), "short").unwrap();
-        assert!(Token::kept_in(folder.path()).unwrap() != first);
+        let mended = Tokens::kept_in(folder.path()).unwrap();
+        assert!(mended.steer != first.steer && mended.watch == first.watch);
     }
 
     #[test]

@@ -11,12 +11,14 @@ use tungstenite::client::IntoClientRequest;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Error, Message, WebSocket, connect};
 use visapult_pipeline::{BackEnd, BackEndConfig};
-use visapult_portal::{Portal, PortalConfig, Token};
+use visapult_portal::{Portal, PortalConfig, Tokens};
 
 type Socket = WebSocket<MaybeTlsStream<TcpStream>>;
 
 const WELCOME: u8 = 1;
 const NOTICE_OF_VIEW: u8 = 64;
+const STEER: u8 = 66;
+const NOTICE: u8 = 5;
 const ACK: u8 = 65;
 const BRICKS: u8 = 16;
 const SLABS: u8 = 17;
@@ -28,6 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Server {
     authority: String,
     token: String,
+    watch_token: String,
 }
 
 /// One server for all tests, on a file of 96 x 64 x 64 values, over two PEs.
@@ -38,15 +41,15 @@ fn server() -> &'static Server {
         let source = write_ramp(folder.path());
         let config = BackEndConfig { source, pes: 2, threads: 2 };
         let back_end = BackEnd::open(&config).unwrap();
-        let token = Token::fresh().unwrap();
-        let portal = Portal::bind(PortalConfig { port: Some(0), ..PortalConfig::with_token(token.clone()) }).unwrap();
+        let tokens = Tokens::fresh().unwrap();
+        let portal = Portal::bind(PortalConfig { port: Some(0), ..PortalConfig::with_tokens(tokens.clone()) }).unwrap();
         let url = portal.url();
         let authority = url.trim_start_matches("http://").split('/').next().unwrap().to_owned();
         std::thread::spawn(move || {
             let _keep = folder;
             portal.serve(Arc::clone(&back_end), None).unwrap();
         });
-        Server { authority, token: token.as_str().to_owned() }
+        Server { authority, token: tokens.steer.as_str().to_owned(), watch_token: tokens.watch.as_str().to_owned() }
     })
 }
 
@@ -212,6 +215,24 @@ fn strangers_are_refused_before_any_upgrade() {
     assert_eq!(status_of_refusal("/session?token=00", None), 403);
     assert_eq!(status_of_refusal(&format!("/session?token={token}"), Some("https://evil.example")), 403);
     assert_eq!(status_of_refusal(&format!("/data?token={token}&session=none&group=0"), None), 404);
+}
+
+#[test]
+fn who_may_only_watch_sees_everything_and_is_told_why_nothing_is_steered() {
+    let (_, welcome) = open_session();
+    assert_eq!(welcome["steers"], true);
+    let mut control = open(&format!("/session?token={}", server().watch_token)).unwrap();
+    let welcome = next_control(&mut control, WELCOME);
+    assert_eq!(welcome["steers"], false);
+    control.send(view(|_| {})).unwrap();
+    let session = welcome["session"].as_str().unwrap();
+    let data = format!("/data?token={}&session={session}&group=0", server().watch_token);
+    read_bulk(&mut open(&data).unwrap(), |bytes| !bytes.is_empty());
+    let mut pause = vec![STEER];
+    pause.extend(br#"{"action":"pause"}"#);
+    control.send(Message::Binary(pause.into())).unwrap();
+    let notice = next_control(&mut control, NOTICE);
+    assert!(notice["text"].as_str().unwrap().contains("may only watch"), "{notice}");
 }
 
 #[test]

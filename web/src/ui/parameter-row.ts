@@ -8,6 +8,8 @@ export class ParameterRow {
   readonly #ask: (name: string, value: number) => void;
   readonly #slider: HTMLInputElement;
   readonly #number: HTMLInputElement;
+  /** The value, where it is not to be changed. */
+  readonly #told: HTMLElement;
   readonly #range = el("span", { class: "quiet" });
   readonly #problem: HTMLElement;
   #parameter: ShownParameter;
@@ -30,6 +32,7 @@ export class ParameterRow {
       "aria-label": `${name}${unit && ` in ${unit}`}, as a number`,
       ...described,
     });
+    this.#told = el("output", { for: id, hidden: true });
     this.#range.id = `${id}-range`;
     this.#problem = el("p", { id: `${id}-problem`, class: "note", role: "alert", hidden: true });
     this.#listen();
@@ -37,7 +40,7 @@ export class ParameterRow {
       "div",
       { class: "parameter" },
       el("div", { class: "name" }, el("label", { for: id }, name), this.#range),
-      el("div", { class: "value" }, this.#slider, this.#number),
+      el("div", { class: "value" }, this.#slider, this.#number, this.#told),
       this.#problem,
     );
   }
@@ -48,11 +51,13 @@ export class ParameterRow {
     return name === own.name && unit === own.unit && kind === own.kind && least === own.least && most === own.most;
   }
 
-  show(parameter: ShownParameter, canAsk: boolean): void {
+  show(parameter: ShownParameter, canAsk: boolean, maySteer: boolean): void {
     this.#parameter = parameter;
     const { pending, least, most } = parameter;
     this.element.classList.toggle("pending", pending !== null);
     setText(this.#range, pending === null ? rangeWords(parameter) : `asked for ${pending}\u2026`);
+    this.#told.hidden = maySteer;
+    this.#slider.hidden = this.#number.hidden = !maySteer;
     this.#slider.disabled = !canAsk || least === most;
     this.#number.disabled = !canAsk;
     if (!this.#isEdited) this.#showValue();
@@ -61,6 +66,7 @@ export class ParameterRow {
   #showValue(): void {
     const { value, pending } = this.#parameter;
     const shown = String(pending ?? value);
+    setText(this.#told, `${value}${this.#parameter.unit && ` ${this.#parameter.unit}`}`);
     if (this.#number.value !== shown) this.#number.value = shown;
     this.#slider.value = shown;
     this.#showSpoken(pending ?? value);

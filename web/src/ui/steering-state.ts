@@ -4,6 +4,8 @@ import type { LoggedAction, Parameter, SteerAction, SteeringMessage } from "../w
 export interface SteeringShown {
   readonly parameters: readonly ShownParameter[];
   readonly state: SteeringMessage["state"];
+  /** Whether this page may ask for anything, or only watch. */
+  readonly maySteer: boolean;
   /** In words: the state, and what has been asked for and not happened yet. */
   readonly stateWords: string;
   /** The newest first. */
@@ -33,12 +35,14 @@ interface Asked {
 /** What the server said of the simulation, and what this page has asked for that the server has not logged yet. */
 export class SteeringState {
   #message: SteeringMessage | null = null;
+  #maySteer = true;
   /** What the log calls this page, now and before connections were lost. */
   readonly #own = new Set<string>();
   readonly #asked = new Map<string, Asked>();
 
   /** A session has begun; `isSame`: with the same source. */
-  begin(session: string, isSame: boolean): void {
+  begin(session: string, isSame: boolean, maySteer: boolean): void {
+    this.#maySteer = maySteer;
     this.#own.add(`page ${session.slice(0, 4)}`);
     this.#asked.clear();
     if (!isSame) this.#message = null;
@@ -70,6 +74,7 @@ export class SteeringState {
     return {
       parameters: parameters.map((parameter) => ({ ...parameter, pending: this.#pending(parameter.name) })),
       state,
+      maySteer: this.#maySteer,
       stateWords: stateWords(this.#message),
       log: log.map((entry) => this.#shownAction(entry, parameters)).reverse(),
     };

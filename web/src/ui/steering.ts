@@ -13,6 +13,7 @@ export class SteeringSection {
   readonly #pause: Button;
   readonly #step: Button;
   readonly #stop: Button;
+  readonly #buttons: HTMLElement;
   readonly #confirm: HTMLDialogElement;
   readonly #parameters = el("div", { class: "parameters" });
   readonly #log = el("ol", {
@@ -35,11 +36,12 @@ export class SteeringSection {
     this.#pause = button("Pause", "Pause the simulation", () => ask({ action: this.#isPaused ? "resume" : "pause" }));
     this.#step = button("Step", "Step the paused simulation once", () => ask({ action: "step" }));
     this.#stop = button("Stop\u2026", "Stop the simulation\u2026", () => this.#confirm.showModal());
+    this.#buttons = el("div", { class: "buttons three" }, this.#pause, this.#step, this.#stop);
     this.element = el(
       "section",
       { class: "simulation", "aria-label": "Simulation", hidden: true },
       el("div", { class: "title" }, el("h2", {}, "Simulation"), this.#state),
-      el("div", { class: "buttons three" }, this.#pause, this.#step, this.#stop),
+      this.#buttons,
       this.#parameters,
       this.#log,
       this.#confirm,
@@ -52,7 +54,8 @@ export class SteeringSection {
     [this.#shown, this.#isOpen] = [steering, isOpen];
     this.element.hidden = steering === null;
     if (!steering) return;
-    const canAsk = isOpen && steering.state !== "stopped";
+    const canAsk = isOpen && steering.maySteer && steering.state !== "stopped";
+    this.#buttons.hidden = !steering.maySteer;
     this.#showState(steering, canAsk);
     this.#showParameters(steering, canAsk);
     this.#showLog(steering.log);
@@ -76,7 +79,7 @@ export class SteeringSection {
     if (!canAsk && this.#confirm.open) this.#confirm.close();
   }
 
-  #showParameters({ parameters }: SteeringShown, canAsk: boolean): void {
+  #showParameters({ parameters, maySteer }: SteeringShown, canAsk: boolean): void {
     const isSame =
       parameters.length === this.#rows.length && parameters.every((parameter, i) => this.#rows[i].isFor(parameter));
     if (!isSame) {
@@ -85,7 +88,7 @@ export class SteeringSection {
       this.#parameters.replaceChildren(...this.#rows.map((row) => row.element));
     }
     parameters.forEach((parameter, i) => {
-      this.#rows[i].show(parameter, canAsk);
+      this.#rows[i].show(parameter, canAsk, maySteer);
     });
   }
 

@@ -296,7 +296,7 @@ export class Viewer {
       ? ({ severity: "warning", text: "The step of this link is gone: showing the nearest one there is." } as const)
       : null;
     if (!same) this.#fields.clear();
-    this.#steering.begin(welcome.session, same);
+    this.#steering.begin(welcome.session, same, welcome.steers);
     this.#freshness.clear();
     this.#trace.begin(welcome.trace);
     this.painter.want({ field, step });

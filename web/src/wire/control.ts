@@ -48,6 +48,8 @@ export type ControlMessage =
       server: string;
       session: string;
       groups: number;
+      /** Whether it may steer a simulation, or only watch. */
+      steers: boolean;
       trace: boolean;
       source: SourceInfo;
       steps: StepSpan;
@@ -118,7 +120,8 @@ function parseWelcome(json: Json): ControlMessage {
     server: json.text("server"),
     session: json.text("session"),
     groups: json.integer("groups", 1, 64),
-    // Servers of the first version say nothing of it.
+    // Servers of the first version say nothing of these two.
+    steers: json.isNull("steers") || json.flag("steers"),
     trace: !json.isNull("trace") && json.flag("trace"),
     source: parseSource(json.child("source")),
     steps: parseSpan(json.child("steps")),

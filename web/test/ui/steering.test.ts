@@ -26,9 +26,9 @@ test("nothing is shown until the server says what can be steered, and after it s
   const state = new SteeringState();
   expect(state.shown()).toBeNull();
   state.receive(message([]));
-  state.begin("9f3c77", true);
+  state.begin("9f3c77", true, true);
   expect(state.shown()).not.toBeNull();
-  state.begin("9f3c77", false);
+  state.begin("9f3c77", false, true);
   expect(state.shown()).toBeNull();
 });
 
@@ -54,9 +54,18 @@ test("a value is no longer pending once there is a problem with it, or nobody kn
   expect(pending(state)).toEqual([null, null]);
 });
 
+test("a page that may only watch is told so", () => {
+  const state = new SteeringState();
+  state.begin("9f3c77", true, false);
+  state.receive(message([]));
+  expect(state.shown()?.maySteer).toBe(false);
+  state.begin("01ab77", true, true);
+  expect(state.shown()?.maySteer).toBe(true);
+});
+
 test("the log says who, what, and before which step or why not, the newest first", () => {
   const state = new SteeringState();
-  state.begin("9f3c77", true);
+  state.begin("9f3c77", true, true);
   const log = [
     set(2.5, 1, { at: 120 }),
     set(3, 2, { who: "page 01ab", at: 125, problem: "not on all ranks at once" }),

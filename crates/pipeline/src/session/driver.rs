@@ -8,7 +8,7 @@ use visapult_volume::coarsened_size;
 
 use super::agenda::{Outlook, Progress, Work, next};
 use super::lifelines::Lifelines;
-use super::{ControlSink, Lane, SessionShared, State};
+use super::{ControlSink, Lane, Right, SessionShared, State};
 use crate::back_end::BackEnd;
 use crate::flow::Look;
 use crate::keyframes::{Encoded, still};
@@ -71,8 +71,8 @@ impl Driver {
         }
     }
 
-    pub(super) fn run(mut self, id: &str) {
-        let welcome = self.back_end.welcome(id);
+    pub(super) fn run(mut self, id: &str, right: Right) {
+        let welcome = self.back_end.welcome(id, right);
         self.told_steps = Some(welcome.steps);
         (self.control)(ToPage::Welcome(Box::new(welcome)).encode());
         while let Some((work, view)) = self.wait_for_work() {

@@ -144,17 +144,27 @@ impl SessionShared {
     }
 }
 
+/// What a page may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// Look, and ask something of a simulation.
+    Steer,
+    /// Look.
+    Watch,
+}
+
 /// A viewer's session; it ends when this is dropped.
 pub struct Session {
     shared: Arc<SessionShared>,
     back_end: Weak<BackEnd>,
     /// What it is called in the log of what was asked of the simulation.
     who: String,
+    right: Right,
     fields: usize,
 }
 
 impl Session {
-    pub(crate) fn begin(back_end: Arc<BackEnd>, id: String, sink: ControlSink) -> Self {
+    pub(crate) fn begin(back_end: Arc<BackEnd>, id: String, right: Right, sink: ControlSink) -> Self {
         let lanes = (0..back_end.groups()).map(|_| Lane::default()).collect();
         let state = State { lanes, ..State::default() };
         let number = back_end.next_session();
@@ -163,8 +173,8 @@ impl Session {
         let driven = Arc::clone(&shared);
         let who = format!("page {}", id.chars().take(4).collect::<String>());
         let weak = Arc::downgrade(&back_end);
-        std::thread::spawn(move || driver::Driver::new(back_end, driven, sink).run(&id));
-        Self { shared, back_end: weak, who, fields }
+        std::thread::spawn(move || driver::Driver::new(back_end, driven, sink).run(&id, right));
+        Self { shared, back_end: weak, who, right, fields }
     }
 
     pub(crate) fn shared_weak(&self) -> Weak<SessionShared> {
@@ -189,6 +199,11 @@ impl Session {
     /// # Errors
     /// Why it cannot be asked: to be told to the page, whose session goes on.
     pub fn on_steer(&self, action: Action) -> Result<(), String> {
+        if self.right == Right::Watch {
+            return Err(
+                "this page may only watch: whoever started visapult has the URL of a page that may steer".to_owned()
+            );
+        }
         self.back_end.upgrade().ok_or("the server is ending")?.steer(&self.who, action)
     }
 

@@ -52,6 +52,9 @@ pub struct Welcome {
     pub session: String,
     /// Number of data connections to open.
     pub groups: usize,
+    /// Whether it may steer a simulation, or only watch.
+    #[serde(default)]
+    pub steers: bool,
     /// Whether the page is asked for its stamps.
     #[serde(default)]
     pub trace: bool,
