@@ -15,7 +15,7 @@ BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -135,6 +135,23 @@ bench-fairness: build
 	cargo build --release --locked --bin wan
 	tools/setup.sh bench
 	python3 bench/transport/fairness.py $(OPTIONS)
+
+## bench-flow: what a flow makes of a lossy link, beside TCP with 1 and 4 connections, and what loss does to pictures (root)
+bench-flow: build $(PYTHON)/ready
+	cargo build --release --locked --bin visapult --bin wan --lib
+	cargo build --release --locked -p visapult-pipeline --example loss
+	tools/setup.sh mpi
+	tools/setup.sh bench
+	python3 bench/flow/link_use.py
+	$(PYTHON)/bin/python bench/flow/loss.py
+
+## soak: ranks, back end and pages through ten minutes of cut links, killed ranks and pages that do not read; memory must stay flat (root); FOR=1h JSON=FILE
+soak: build web/node_modules/.package-lock.json
+	cargo build --release --locked --bin visapult --bin wan --lib
+	tools/setup.sh mpi
+	tools/setup.sh browser
+	$(MAKE) -s -C examples/wave MPICC=$(or $(shell command -v mpicc.mpich),mpicc)
+	python3 tools/soak.py $(if $(FOR),--for $(FOR)) $(if $(JSON),--json $(JSON))
 
 ## bench-publish: what publishing costs a solver
 bench-publish: build

@@ -48,6 +48,7 @@ fn report(from: FlowStatistics, to: FlowStatistics, time: Duration) -> String {
         "bytes": bytes,
         "sustained_bps": bytes as f64 * 8.0 / seconds,
         "fresh_share": fresh,
+        "first_step_s": to.first_step_s,
     });
     format!("{report:#}\n")
 }

@@ -54,6 +54,8 @@ pub(super) struct State {
     pub(super) trouble: Option<String>,
     pub(super) progressed: Option<Instant>,
     pub(super) statistics: FlowStatistics,
+    /// When all ranks were there for the first time.
+    gathered: Option<Instant>,
     /// Bytes.
     throughput: Meter,
     /// Steps to be asked for ahead.
@@ -79,6 +81,8 @@ pub struct FlowStatistics {
     pub bytes: u64,
     /// Sum over the steps of the share that is theirs.
     pub fresh: f64,
+    /// Time from all ranks being there to the first step being there, in seconds.
+    pub first_step_s: Option<f64>,
 }
 
 pub(super) struct Declared {
@@ -304,6 +308,7 @@ impl State {
         statistics.steps += 1;
         statistics.bytes += (bytes as f64 * fresh) as u64;
         statistics.fresh += fresh;
+        statistics.first_step_s = statistics.first_step_s.or(self.gathered.map(|at| at.elapsed().as_secs_f64()));
         self.ahead = self.steps_ahead(bytes);
         self.received_per_s = self.throughput.per_s() / bytes as f64;
         self.on_the_way = self.links.iter().map(Link::on_the_way).max().unwrap_or(0);
@@ -379,6 +384,7 @@ pub(super) fn join(
     state.trouble = None;
     if state.all_there() {
         check_cover(state)?;
+        state.gathered.get_or_insert_with(Instant::now);
     }
     Ok(rank)
 }
