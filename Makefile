@@ -25,13 +25,13 @@ build: setup-build web/dist/index.html
 demo: build
 	exec $(BINARY) view '$(SOURCE)' $(if $(FOR),--for $(FOR))
 
-## demo-wan: a parallel simulation over 1 Gbit/s, 80 ms, 0.1 % loss into the browser (root); FOR=30s stops by itself, JSON=FILE says what it sustained
+## demo-wan: a parallel simulation over 1 Gbit/s, 80 ms, 0.1 % loss into the browser (root); FOR=30s stops by itself, JSON=FILE says what it sustained, TRACE=FOLDER where the time went
 demo-wan: build
 	cargo build --release --locked --bin wan --lib
 	tools/setup.sh mpi
 	$(MAKE) -s -C examples/wave MPICC=$(or $(shell command -v mpicc.mpich),mpicc)
 	$(if $(JSON),tools/setup.sh browser && $(MAKE) -s web/node_modules/.package-lock.json)
-	exec python3 tools/demo_wan.py $(if $(FOR),--for $(FOR)) $(if $(JSON),--json $(JSON))
+	exec python3 tools/demo_wan.py $(if $(FOR),--for $(FOR)) $(if $(JSON),--json $(JSON)) $(if $(TRACE),--trace $(TRACE))
 
 ## test: every test
 test: test-rust test-web test-python test-e2e

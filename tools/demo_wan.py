@@ -147,12 +147,23 @@ def show(url: str, seconds: float) -> int:
     return int(counted.stdout)
 
 
+def draw(folder: Path) -> None:
+    """Draws the lifelines of the run, and says in numbers what they show."""
+    files = [folder / "backend.json", *(folder / f"wave.{rank}.json" for rank in range(RANKS))]
+    out = ["-o", folder / "lifelines.svg", "--json", folder / "lifelines.json"]
+    subprocess.run([VISAPULT, "trace", "plot", *files, *out], check=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--for", dest="time", default="", help="end by itself after this time (30s)")
     parser.add_argument("--json", default="", help="write what was sustained to this file")
     parser.add_argument("--n", type=int, default=128, help="samples along an edge of the cube")
+    parser.add_argument("--trace", default="", help="write trace files and the lifelines drawn from them to this folder")
+    parser.add_argument("--ahead", default="", help="steps that the back end asks for ahead at most")
     options = parser.parse_args()
+    if options.trace:
+        Path(options.trace).mkdir(parents=True, exist_ok=True)
     launcher = check()
     seconds = seconds_of(options.time) if options.time else None
     link = Link()
@@ -161,12 +172,17 @@ def main() -> None:
     try:
         command = [VISAPULT, "backend", "--listen", f"{RIGHT}:{FLOW_PORT}", "--mode", "lossy", "--no-open"]
         command += ["--port", str(PAGE_PORT), "--json", report]
+        command += ["--ahead", options.ahead] if options.ahead else []
+        command += ["--trace", Path(options.trace, "backend.json")] if options.trace else []
         # The launcher and the browser need a while of their own.
         command += ["--for", f"{seconds + 4:g}s"] if seconds else []
         backend = link.start("right", [str(word) for word in command])
         flow = line_of(backend)
         wave = [launcher, "-n", str(RANKS), str(WAVE), "--n", str(options.n), "--every", "1", "--rate", str(STEPS_PER_S)]
-        link.start("left", wave, VISAPULT_URL=flow, VISAPULT_RATE=str(int(0.995 * RATE_BPS / RANKS)))
+        environment = {"VISAPULT_URL": flow, "VISAPULT_RATE": str(int(0.995 * RATE_BPS / RANKS))}
+        if options.trace:
+            environment["VISAPULT_TRACE"] = str(Path(options.trace, "wave.json"))
+        link.start("left", wave, **environment)
         inside = line_of(backend)
         door = forward_page(link.namespace("right"), PAGE_PORT)
         url = inside.replace(f":{PAGE_PORT}/", f":{door.getsockname()[1]}/")
@@ -193,6 +209,8 @@ def main() -> None:
     finally:
         link.down()
         scratch.cleanup()
+    if options.trace:
+        draw(Path(options.trace))
 
 
 if __name__ == "__main__":

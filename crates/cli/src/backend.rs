@@ -19,13 +19,13 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     let _recording = options.trace.as_ref().map(|file| Recording::to_file(file, "backend")).transpose()?;
     let pes = options.split.pes.map_or_else(default_pes, usize::from);
     let session = Options { most_receive_bps: options.most_rate.unwrap_or(0), ..Options::default() };
-    let flow = FlowOptions { pes, mode: options.mode, session, ..FlowOptions::default() };
+    let flow = FlowOptions { pes, mode: options.mode, ahead: options.ahead, session, ..FlowOptions::default() };
     let began = Instant::now();
     let source = wait_for_simulation(options, flow, began)?;
     let config = BackEndConfig { source: String::new(), pes, threads: options.split.threads };
     let helm = source.helm();
     // What is counted is received, whether a page is open or not.
-    let _look = options.json.as_ref().map(|_| helm.look());
+    let _look = options.json.as_ref().filter(|_| !helm.is_serial()).map(|_| helm.look());
     let back_end = BackEnd::over(source, &config)?;
     let limit = options.page.limit.map(|limit| limit.saturating_sub(began.elapsed()));
     let (from, since) = (helm.statistics(), Instant::now());

@@ -166,6 +166,11 @@ impl BackEnd {
         self.helm.as_ref().map(FlowHelm::look)
     }
 
+    /// Whether a step is asked for only when the last one has gone to the pages.
+    pub(crate) fn is_serial(&self) -> bool {
+        self.helm.as_ref().is_some_and(FlowHelm::is_serial)
+    }
+
     /// How fresh a step is, where it was received.
     pub(crate) fn freshness(&self, step: StepIndex) -> Option<Freshness> {
         self.helm.as_ref()?.freshness(step)

@@ -199,6 +199,33 @@ fn a_simulation_that_nobody_looks_at_sends_next_to_nothing_and_its_latest_step_a
 }
 
 #[test]
+fn without_steps_ahead_one_is_sent_for_each_time_that_somebody_looks() {
+    let blocks = slabs(1, 2);
+    let mut publisher = listen(declared(0, &blocks));
+    put(&mut publisher, 0, &blocks[0]);
+    let url = publisher.url().unwrap().to_string();
+    let mut source = FlowSource::dial(&url, FlowOptions { ahead: Some(0), ..FlowOptions::default() }).unwrap();
+    assert!(source.helm().is_serial());
+    source.look_away();
+    let mut step = 0;
+    for _ in 0..5 {
+        let before = source.steps().last;
+        drop(source.helm().look());
+        while source.steps().last == before {
+            step += 1;
+            put(&mut publisher, step, &blocks[0]);
+            source.wait_beyond(before, Duration::from_millis(1));
+        }
+        for _ in 0..20 {
+            step += 1;
+            put(&mut publisher, step, &blocks[0]);
+        }
+    }
+    // One more was asked for before the first look ended.
+    assert!((6..=7).contains(&publisher.statistics().sent), "{:?}", publisher.statistics());
+}
+
+#[test]
 fn fields_that_are_watched_come_with_the_first_step() {
     let whole = Box3::of_size(SIZE);
     let mut publisher = listen(declared(0, &[whole]));

@@ -29,6 +29,10 @@ pub(crate) struct BackendOptions {
     /// Refuse to receive faster than this (950M, 10Gbit).
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) most_rate: Option<u64>,
+    /// Steps asked for ahead at most: fewer are shown sooner after they were asked for, more hide a longer path [default: what the path holds].
+    /// With 0 one is asked for when the last has gone to the pages.
+    #[arg(long, value_name = "STEPS")]
+    pub(crate) ahead: Option<usize>,
     /// Receive all the time, whether a page is open or not, and write what came to this JSON file at the end.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

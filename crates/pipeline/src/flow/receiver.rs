@@ -35,7 +35,8 @@ pub(super) struct Receiver {
 
 impl Receiver {
     pub(super) fn new(options: FlowOptions) -> Self {
-        Self { options, state: Mutex::new(State::new()), changed: Condvar::new(), over: AtomicBool::new(false) }
+        let state = State::new(options.ahead.unwrap_or(usize::MAX).max(1));
+        Self { options, state: Mutex::new(state), changed: Condvar::new(), over: AtomicBool::new(false) }
     }
 
     /// Everything ends.

@@ -48,6 +48,9 @@ pub struct FlowOptions {
     pub watch: Watch,
     /// What is asked of the transport for pieces.
     pub mode: Mode,
+    /// Steps of a running simulation that are asked for ahead at most; none limits it to what the path holds. With 0 a step is asked for when
+    /// the last one has gone to the pages: nothing overlaps.
+    pub ahead: Option<usize>,
     /// Bytes of received steps that are kept.
     pub history_bytes: usize,
     /// How the transport receives.
@@ -60,6 +63,7 @@ impl Default for FlowOptions {
             pes: 1,
             watch: Watch::First,
             mode: Mode::Reliable,
+            ahead: None,
             history_bytes: 512 << 20,
             session: Options::default(),
         }
@@ -164,6 +168,12 @@ impl FlowHelm {
     #[must_use]
     pub fn statistics(&self) -> FlowStatistics {
         self.0.lock().statistics
+    }
+
+    /// Whether a step is asked for only when the last one has gone to the pages.
+    #[must_use]
+    pub fn is_serial(&self) -> bool {
+        self.0.options.ahead == Some(0)
     }
 
     /// Looks at it: steps of a running simulation are asked for as long as the answer lives.

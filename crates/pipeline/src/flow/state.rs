@@ -60,6 +60,8 @@ pub(super) struct State {
     throughput: Meter,
     /// Steps to be asked for ahead.
     ahead: usize,
+    /// The same at most.
+    most_ahead: usize,
     /// Steps received per second, of late.
     received_per_s: f64,
     /// Steps that ranks do while a word is on its way to them.
@@ -124,8 +126,8 @@ impl Link {
 }
 
 impl State {
-    pub(super) fn new() -> Self {
-        Self { lead: 1, ahead: FIRST_AHEAD, ..Self::default() }
+    pub(super) fn new(most_ahead: usize) -> Self {
+        Self { lead: 1, ahead: FIRST_AHEAD, most_ahead, ..Self::default() }
     }
 
     pub(super) fn span(&self) -> StepSpan {
@@ -223,7 +225,7 @@ impl State {
         let fields: Vec<usize> = self.active.iter().copied().collect();
         if self.links.len() == 1 {
             // One publisher knows best which step is the next that it can send.
-            while self.open_wants.len() + self.assemblies.len() < self.ahead {
+            while self.open_wants.len() + self.assemblies.len() < self.ahead.min(self.most_ahead) {
                 self.ask(self.next, true, fields.clone());
             }
             return;
@@ -236,7 +238,7 @@ impl State {
             self.ask(step, false, fields.clone());
         }
         let lead = self.lead.max(self.on_the_way);
-        while self.asked.len() < self.ahead + self.steps_until(lead) {
+        while self.asked.len() < (self.ahead + self.steps_until(lead)).min(self.most_ahead) {
             let Some(newest) = newest else { return };
             let first = self.kept.is_empty() && self.asked.is_empty();
             let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
@@ -436,7 +438,7 @@ mod tests {
 
     #[test]
     fn steps_at_the_end_of_all_numbers_are_no_trouble() {
-        let mut state = State::new();
+        let mut state = State::new(usize::MAX);
         state.links = vec![Link::default(), Link::default()];
         state.asked.insert(0, vec![0]);
         state.on_gone(0, 0, StepIndex::MAX, None);

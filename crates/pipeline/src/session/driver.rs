@@ -32,7 +32,7 @@ const BYTES_PER_SAMPLE_GUESS: f64 = 0.6;
 const CONTROL_RETRY: Duration = Duration::from_millis(50);
 
 pub(super) struct Driver {
-    _look: Option<Look>,
+    look: Option<Look>,
     back_end: Arc<BackEnd>,
     shared: Arc<SessionShared>,
     control: ControlSink,
@@ -53,7 +53,7 @@ pub(super) struct Driver {
 impl Driver {
     pub(super) fn new(back_end: Arc<BackEnd>, shared: Arc<SessionShared>, control: ControlSink) -> Self {
         Self {
-            _look: back_end.look(),
+            look: back_end.look(),
             back_end,
             shared,
             control,
@@ -179,6 +179,9 @@ impl Driver {
             now,
         };
         let work = next(&outlook, &self.progress);
+        if self.look.is_none() && outlook.all_sent && matches!(work, Work::Wait(_)) {
+            self.look = self.back_end.look();
+        }
         self.tell_plan(plan);
         match (work, self.begun_at) {
             (Work::Wait(None), Some(at)) if self.playing => Work::Wait(Some(at + PLAYING_WITHIN)),
@@ -211,6 +214,9 @@ impl Driver {
     }
 
     fn begin(&mut self, key: StepKey) {
+        if self.back_end.is_serial() {
+            self.look = None;
+        }
         let loaded = self.back_end.load(key);
         let step = match loaded {
             Ok(step) => step,
