@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { hasPicture, keep, launch, openPage, until } from "./browser.mjs";
 import { startServer } from "./server.mjs";
+import { openInSpeedscope } from "./speedscope.mjs";
 
 describe("lifelines of a running simulation", () => {
   const folder = mkdtempSync(join(tmpdir(), "visapult-"));
@@ -53,8 +54,7 @@ describe("lifelines of a running simulation", () => {
   test("what the page did is in the trace, in the server's time and after what the server did", async () => {
     const step = await page.evaluate(() => window.visapult.steps.last);
     await until(page, (v, n) => v.shown.step > n + 8, step);
-    await browser.close();
-    browser = null;
+    await page.close();
     await server.end();
     const events = JSON.parse(readFileSync(file, "utf8")).filter((entry) => entry.ph === "X");
     const ofStage = (name) => new Map(events.filter((e) => e.name === name).map((e) => [e.args.step, e]));
@@ -68,6 +68,24 @@ describe("lifelines of a running simulation", () => {
       // The clocks of page and server agree to some milliseconds.
       assert.ok(came.ts > encoded.get(step).ts - 5000, `step ${step} was there before it was encoded`);
     }
+  });
+
+  test("a viewer that is not ours reads every event of the trace, with its times", async () => {
+    const events = JSON.parse(readFileSync(file, "utf8")).filter((entry) => entry.ph === "X");
+    const { profiles, shared } = await openInSpeedscope(browser, file);
+    const [opened, closed] = ["O", "C"].map((type) => profiles.flatMap((row) => row.events.filter((e) => e.type === type)));
+    assert.deepEqual([opened.length, closed.length], [events.length, events.length]);
+    for (const row of profiles) {
+      assert.match(row.name, /^view on .+ \(pid \d+\), (pe|session) \d+: [a-z ]+ \(tid \d+\)$/);
+      assert.equal(row.unit, "microseconds");
+    }
+    // It tells times from the first event, rounded to what a double holds of them since the host was started.
+    const sorted = (of) => [...of].sort((a, b) => a - b);
+    const sum = (of, time) => of.reduce((total, event) => total + event[time], 0);
+    const [took, told] = [sum(events, "dur"), sum(closed, "at") - sum(opened, "at")];
+    assert.ok(Math.abs(told - took) < 1 + 0.001 * events.length, `${told} us of ${took}`);
+    const steps = new Set(opened.map(({ frame }) => Number(shared.frames[frame].name.match(/"step":(\d+)/)[1])));
+    assert.deepEqual(sorted(steps), sorted(new Set(events.map(({ args }) => args.step))));
   });
 
   test("nothing on the page failed", () => {

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import VISAPULT, run
+from publishers import BINDINGS, compile_c
 from test_comm import LAUNCHERS
 from test_publishers import RANKS, mpi, start, waves  # noqa: F401
 
@@ -79,3 +80,11 @@ def test_lifelines_go_from_the_sources_put_up_and_say_why_the_network_was_idle(t
     assert max(network["idle"], key=network["idle"].get) == "source"
     drawn = (tmp_path / "run.svg").read_text()
     assert all(stage in drawn for stage in ("source put", "piece sent", "receive"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("file", ["/dev/full", "/no/such/folder/run.json"])
+def test_a_program_goes_on_publishing_where_its_trace_cannot_be_written(start, tmp_path: Path, file: str) -> None:  # noqa: F811
+    program = compile_c(BINDINGS / "examples" / "first.c", tmp_path / "first")
+    code, _, _ = start(program, 1, XDG_CONFIG_HOME=str(tmp_path), VISAPULT_TRACE=file).end()
+    assert code == 0

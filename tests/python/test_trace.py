@@ -1,7 +1,9 @@
 """Trace files and what is drawn from them, read by somebody else's parsers."""
 
+import base64
 import json
 import platform
+import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -146,3 +148,43 @@ def test_a_trace_that_cannot_be_written_is_refused_at_once() -> None:
     ended = run("view", "demo:wave?n=32", "--port", 0, "--no-open", "--trace", "/no/such/folder/a.json", check=False)
     assert ended.returncode == 1
     assert_one_clear_line(ended.stderr, "/no/such/folder/a.json")
+
+
+def test_a_step_is_a_trace_of_opentelemetry_by_its_published_schema(tmp_path: Path) -> None:
+    from google.protobuf import json_format
+    from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
+
+    source = write(tmp_path / "source.json", [event("source put", 1, step, 100 * step, 100 * step + 20) for step in range(3)])
+    trace = write(tmp_path / "a.json", lifelines(3, 2))
+    run("trace", "merge", source, trace, "--otlp", "-o", tmp_path / "otlp.json")
+    told = json.loads((tmp_path / "otlp.json").read_text())
+    for resource in told["resourceSpans"]:
+        for span in resource["scopeSpans"][0]["spans"]:
+            for name, length in [("traceId", 16), ("spanId", 8), ("parentSpanId", 8)]:
+                # The only thing in which OTLP's JSON is not that of its schema: identifiers are hexadecimal.
+                identifier = bytes.fromhex(span[name])
+                assert len(identifier) in ({length} if name != "parentSpanId" else {0, length})
+                span[name] = base64.b64encode(identifier).decode()
+    # Refuses every field that the schema does not have, and every value of another type.
+    data = json_format.ParseDict(told, TracesData())
+    assert [resource.resource.attributes[0].value.string_value for resource in data.resource_spans] == ["visapult"] * 2
+    spans = [span for resource in data.resource_spans for scope in resource.scope_spans for span in scope.spans]
+    assert len({span.span_id for span in spans}) == len(spans) == 3 + 3 + 3 * (2 * 2 + 1)
+    roots = {span.span_id: span for span in spans if not span.parent_span_id}
+    assert len({root.trace_id for root in roots.values()}) == len(roots) == 3
+    for span in spans:
+        assert span.kind == Span.SPAN_KIND_INTERNAL
+        root = roots.get(span.parent_span_id or span.span_id)
+        assert root.trace_id == span.trace_id
+        assert root.start_time_unix_nano <= span.start_time_unix_nano <= span.end_time_unix_nano <= root.end_time_unix_nano
+
+
+def test_times_of_opentelemetry_are_those_of_the_day(tmp_path: Path) -> None:
+    before = time.time_ns()
+    trace = tmp_path / "run.json"
+    np.save(tmp_path / "volume.npy", np.random.default_rng(1).normal(size=(24, 24, 24)).astype(np.float32))
+    run("view", tmp_path / "volume.npy", "--port", 0, "--no-open", "--for", "1s", "--trace", trace)
+    run("trace", "merge", trace, "--otlp", "-o", tmp_path / "otlp.json")
+    told = json.loads((tmp_path / "otlp.json").read_text())
+    times = [int(span["startTimeUnixNano"]) for span in told["resourceSpans"][0]["scopeSpans"][0]["spans"]]
+    assert all(before <= at <= time.time_ns() for at in times)

@@ -40,7 +40,8 @@ fn merge(options: &TraceMergeOptions) -> Result<()> {
     let timeline = timeline(&options.files)?;
     let failed = || format!("cannot write {}", options.out.display());
     let out = File::create(&options.out).with_context(failed)?;
-    timeline.write(BufWriter::new(out)).with_context(failed)
+    let out = BufWriter::new(out);
+    if options.otlp { timeline.write_otlp(out) } else { timeline.write(out) }.with_context(failed)
 }
 
 fn timeline(files: &[PathBuf]) -> Result<Timeline> {

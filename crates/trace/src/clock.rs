@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -20,6 +21,12 @@ const WINDOW: usize = 16;
 pub fn now_ns() -> i64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec)
+}
+
+/// Unix time of that clock's zero, in nanoseconds.
+pub(crate) fn epoch_ns() -> Option<i64> {
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(unix.as_nanos()).ok()?.checked_sub(now_ns())
 }
 
 /// What to add to this host's clock to get the session's; for events that are written from now on.

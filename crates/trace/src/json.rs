@@ -35,10 +35,15 @@ impl<W: Write> Writer<W> {
 
     /// Says who has this `pid` in this file.
     pub(crate) fn process(&mut self, pid: u32, process: &Process) -> io::Result<()> {
-        let Process { host, role, .. } = process;
+        let Process { host, role, epoch_ns, .. } = process;
         let name = serde_json::json!({ "name": format!("{role} on {host}") });
         self.metadata(pid, 0, "process_name", &name)?;
-        self.metadata(pid, 0, PROCESS, &serde_json::json!({ "format": 1, "host": host, "role": role }))?;
+        self.metadata(
+            pid,
+            0,
+            PROCESS,
+            &serde_json::json!({ "format": 1, "host": host, "role": role, "epoch_ns": epoch_ns }),
+        )?;
         if process.aligned { self.clock(pid, 0) } else { Ok(()) }
     }
 

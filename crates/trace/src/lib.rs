@@ -13,6 +13,7 @@ mod clock;
 mod event;
 mod intervals;
 mod json;
+mod otlp;
 mod plot;
 mod reader;
 mod recorder;

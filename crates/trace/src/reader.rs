@@ -121,6 +121,7 @@ struct Arguments<'a> {
     bytes: Option<u64>,
     events: Option<u64>,
     behind_ns: Option<i64>,
+    epoch_ns: Option<i64>,
     #[serde(borrow)]
     host: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -190,7 +191,7 @@ impl Reading<'_> {
                 let text = |value: &Option<Cow<str>>| value.as_ref().map_or_else(String::new, ToString::to_string);
                 let (host, role) = (text(&entry.args.host), text(&entry.args.role));
                 let known = &mut self.trace.processes[process];
-                (known.host, known.role) = (host, role);
+                (known.host, known.role, known.epoch_ns) = (host, role, entry.args.epoch_ns);
             }
             ("M", CLOCK) => {
                 let process = self.process(entry.pid);
@@ -226,7 +227,7 @@ impl Reading<'_> {
     fn process(&mut self, pid: u64) -> usize {
         let processes = &mut self.trace.processes;
         *self.pids.entry(pid).or_insert_with(|| {
-            processes.push(Process { host: String::new(), role: String::new(), aligned: false });
+            processes.push(Process { host: String::new(), role: String::new(), aligned: false, epoch_ns: None });
             processes.len() - 1
         })
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rtrb::{Consumer, Producer, RingBuffer};
 use thiserror::Error;
 
-use crate::clock::{now_ns, offset_ns};
+use crate::clock::{epoch_ns, now_ns, offset_ns};
 use crate::event::{Event, Stage};
 use crate::json::Writer;
 use crate::tap;
@@ -172,7 +172,7 @@ impl Recording {
     pub fn start(out: impl Write + Send + 'static, name: &str, role: &str) -> Result<Self, StartError> {
         let failed = |cause| StartError::Io { file: name.to_owned(), cause };
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let process = Process { host, role: role.to_owned(), aligned: false };
+        let process = Process { host, role: role.to_owned(), aligned: false, epoch_ns: epoch_ns() };
         let number = LAST.fetch_add(2, Ordering::Relaxed).wrapping_add(2).max(2);
         let begin = |current: u32| (current & !TAPPED == OFF).then_some(current | number);
         if CURRENT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, begin).is_err() {

@@ -15,6 +15,8 @@ pub struct Process {
     pub role: String,
     /// Whether its clock was brought into line with the session's.
     pub aligned: bool,
+    /// Unix time of the zero of its host's clock, in nanoseconds.
+    pub epoch_ns: Option<i64>,
 }
 
 /// An event of one of several processes.

@@ -53,6 +53,9 @@ pub(crate) struct TraceMergeOptions {
     /// File to write.
     #[arg(short, long, value_name = "FILE", default_value = "merged.trace.json")]
     pub(crate) out: PathBuf,
+    /// Write OTLP in JSON, for OpenTelemetry collectors, instead of the Chrome trace format.
+    #[arg(long)]
+    pub(crate) otlp: bool,
 }
 
 /// From the first step to the last, both included.

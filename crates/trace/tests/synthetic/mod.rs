@@ -11,7 +11,7 @@ pub(crate) fn event(stage: Stage, member: u32, step: u64, start_ms: i64, end_ms:
 }
 
 pub(crate) fn process(host: &str, role: &str) -> Process {
-    Process { host: host.to_owned(), role: role.to_owned(), aligned: true }
+    Process { host: host.to_owned(), role: role.to_owned(), aligned: true, epoch_ns: None }
 }
 
 /// Events of one process called `backend`.
