@@ -12,6 +12,8 @@ use crate::control::{CloseReason, ControlEvent, ControlReceiver};
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
 /// A peer that gives no sign of life for this long is gone. Being stopped for five seconds is survived.
 const GONE_AFTER: Duration = Duration::from_secs(9);
+/// The same while datagrams come: after a cut TCP takes up to as long as the cut to try again.
+const CONTROL_GONE_AFTER: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_millis(200);
 /// While messages wait for the control channel to have room.
 const BACKLOG_TICK: Duration = Duration::from_millis(5);
@@ -63,10 +65,16 @@ pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &R
             shared.message(&Message::Alive);
         }
         watch.look(shared, recourse, heard.elapsed());
-        if heard.elapsed() >= GONE_AFTER {
-            shared.end(Some(&format!("the peer has given no sign of life for {} s", GONE_AFTER.as_secs())));
+        if let Some(silence) = gone_for(heard.elapsed(), lanes_silent(shared)) {
+            shared.end(Some(&format!("the peer has given no sign of life for {} s", silence.as_secs())));
         }
     }
+}
+
+/// How long the peer has been silent, once that is too long. `lanes` is as [`lanes_silent`] tells it.
+fn gone_for(control: Duration, lanes: Option<Duration>) -> Option<Duration> {
+    let on_all = lanes.map_or(control, |lanes| control.min(lanes));
+    if on_all >= GONE_AFTER { Some(on_all) } else { Some(control).filter(|control| *control >= CONTROL_GONE_AFTER) }
 }
 
 fn closed(reason: &CloseReason) -> String {
@@ -191,5 +199,20 @@ fn turn_to_streams(shared: &Arc<Shared>, opener: &Arc<Opener>, silence: Duration
     };
     if let Err(cause) = std::thread::Builder::new().name("ripp-open".to_owned()).spawn(open) {
         shared.end(Some(&format!("a thread could not be had: {cause}")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_are_signs_of_life_while_the_control_channel_recovers_from_a_cut() {
+        let s = Duration::from_secs;
+        assert_eq!(gone_for(s(8), Some(s(8))), None);
+        assert_eq!(gone_for(s(10), Some(s(1))), None);
+        assert_eq!(gone_for(s(10), Some(s(10))), Some(s(10)));
+        assert_eq!(gone_for(s(10), None), Some(s(10)));
+        assert_eq!(gone_for(s(30), Some(s(0))), Some(s(30)));
     }
 }
