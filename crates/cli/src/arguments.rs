@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Show a source in the browser.
     View(ViewOptions),
-    /// Wait for a simulation that dials, and show it in the browser: prints the URL that its ranks need.
+    /// Receive a simulation, and show it in the browser; without a URL, waits for its ranks to dial, and prints the URL that they need.
     Backend(Box<BackendOptions>),
     /// Publish a source, to be shown elsewhere: prints the URL that `view` needs there.
     Serve(Box<ServeOptions>),
@@ -92,7 +92,8 @@ pub(crate) struct PageOptions {
 /// How the work is split.
 #[derive(Debug, Args)]
 pub(crate) struct SplitOptions {
-    /// Processing elements the grid is split over [default: 1 for images, one per core up to 4 for views].
+    /// Processing elements the grid is split over, over all processes under mpiexec [default: 1 for images, one per core up to 4 for views; \
+    /// as many for every process].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) pes: Option<u16>,
     /// Rendering threads; 0 takes every core.

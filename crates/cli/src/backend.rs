@@ -1,28 +1,42 @@
-//! `visapult backend`: waits for a simulation, receives what it publishes, and shows it.
+//! `visapult backend`: dials a simulation or waits for it, receives what it publishes, and shows it.
 
 use std::fs;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use visapult_pipeline::flow::{FlowOptions, FlowSource, FlowStatistics, own_host};
-use visapult_pipeline::{BackEnd, BackEndConfig};
+use visapult_pipeline::{BackEnd, Crew, PipelineError, Source, lend};
 use visapult_ripp_net::{Identity, Options, user_folder};
-use visapult_trace::Recording;
 
 use crate::arguments::BackendOptions;
-use crate::commands::{default_pes, serve_page};
+use crate::commands::{back_end_config, default_pes, serve_page};
+use crate::processes::Processes;
 
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(options: &BackendOptions) -> Result<()> {
-    let _recording = options.trace.as_ref().map(|file| Recording::to_file(file, "backend")).transpose()?;
-    let pes = options.split.pes.map_or_else(default_pes, usize::from);
+    let processes = Processes::meet(&options.split, default_pes())?;
+    let config = back_end_config("", &options.split, &processes);
+    let _recording = processes.record(options.trace.as_deref(), "backend")?;
     let session = Options { most_receive_bps: options.most_rate.unwrap_or(0), ..Options::default() };
-    let flow = FlowOptions { pes, mode: options.mode, ahead: options.ahead, session, ..FlowOptions::default() };
+    let flow = FlowOptions {
+        pes: processes.pes,
+        mode: options.mode,
+        ahead: options.ahead,
+        session,
+        crew: processes.crew.clone(),
+        ..FlowOptions::default()
+    };
     let began = Instant::now();
-    let source = wait_for_simulation(options, flow, began)?;
-    let config = BackEndConfig { source: String::new(), pes, threads: options.split.threads };
+    if let Some(crew) = processes.crew_of_another()? {
+        return Ok(lend(crew, &config, || lend_door(options, flow, crew))?);
+    }
+    let source = match &options.urls {
+        Some(urls) => FlowSource::dial(urls, flow)?,
+        None => wait_for_simulation(options, flow, began)?,
+    };
     let helm = source.helm();
     // What is counted is received, whether a page is open or not.
     let _look = options.json.as_ref().filter(|_| !helm.is_serial()).map(|_| helm.look());
@@ -35,6 +49,31 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
         fs::write(path, report).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// The part of a process that another tells what to do.
+fn lend_door(options: &BackendOptions, flow: FlowOptions, crew: &Crew) -> Result<Box<dyn Source>, PipelineError> {
+    if let Some(urls) = &options.urls {
+        return Ok(Box::new(FlowSource::dial(urls, flow)?));
+    }
+    let at = SocketAddr::new(options.listen.ip(), 0);
+    let identity = user_folder().and_then(|folder| Identity::load_or_create(&folder));
+    let identity = identity.map_err(|cause| PipelineError::Option(cause.to_string()))?;
+    let mut door = FlowSource::listen(at, &host_of(options), Some(identity), flow)?;
+    loop {
+        match door.wait(LOOK)? {
+            Ok(source) => return Ok(Box::new(source)),
+            Err(waiting) => door = waiting,
+        }
+        if crew.is_over() {
+            return Err(PipelineError::Option("the back end has ended".to_owned()));
+        }
+    }
+}
+
+/// What others call this machine.
+fn host_of(options: &BackendOptions) -> String {
+    options.host.clone().unwrap_or_else(|| own_host(options.listen))
 }
 
 /// What was received from the time on at which there was something to show.
@@ -55,8 +94,7 @@ fn report(from: FlowStatistics, to: FlowStatistics, time: Duration) -> String {
 
 fn wait_for_simulation(options: &BackendOptions, flow: FlowOptions, began: Instant) -> Result<FlowSource> {
     let identity = Identity::load_or_create(&user_folder()?)?;
-    let host = options.host.clone().unwrap_or_else(|| own_host(options.listen));
-    let mut door = FlowSource::listen(options.listen, &host, Some(identity), flow)?;
+    let mut door = FlowSource::listen(options.listen, &host_of(options), Some(identity), flow)?;
     println!("{}", door.url());
     std::io::stdout().flush()?;
     eprintln!("visapult: waiting for a simulation; give it the URL above, for instance as VISAPULT_URL");

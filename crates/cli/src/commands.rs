@@ -10,11 +10,12 @@ use anyhow::{Context, Result, bail};
 use visapult_pipeline::flow::Watch;
 use visapult_pipeline::{
     BackEnd, BackEndConfig, Camera, RenderConfig, RenderProxy, RenderStatistics, SourceReport, TransferFunction,
+    lend_to,
 };
 use visapult_portal::{Portal, PortalConfig, Tokens};
-use visapult_trace::Recording;
 
-use crate::arguments::{InfoOptions, PageOptions, ProxyName, RenderOptions, ViewOptions};
+use crate::arguments::{InfoOptions, PageOptions, ProxyName, RenderOptions, SplitOptions, ViewOptions};
+use crate::processes::Processes;
 
 /// PEs of a view where none are asked for: one data connection each.
 const MOST_DEFAULT_PES: usize = 4;
@@ -22,18 +23,25 @@ const MOST_DEFAULT_PES: usize = 4;
 const MOST_TF_BYTES: u64 = 1 << 20;
 
 pub(crate) fn view(options: &ViewOptions) -> Result<()> {
-    let _recording = options.trace.as_ref().map(|file| Recording::to_file(file, "view")).transpose()?;
-    let back_end = open_for_view(options)?;
+    let processes = Processes::meet(&options.split, default_pes())?;
+    let config = back_end_config(&options.source, &options.split, &processes);
+    let _recording = processes.record(options.trace.as_deref(), "view")?;
+    if let Some(crew) = processes.crew_of_another()? {
+        return Ok(lend_to(crew, &config)?);
+    }
+    let back_end = open_for_view(options, &config)?;
     serve_page(back_end, &options.page, options.page.limit)
 }
 
 /// Opens the source over as many PEs as asked for, or as fit.
-fn open_for_view(options: &ViewOptions) -> Result<Arc<BackEnd>> {
-    let config = |pes| BackEndConfig { source: options.source.clone(), pes, threads: options.split.threads };
-    if let Some(pes) = options.split.pes {
-        return Ok(BackEnd::open(&config(usize::from(pes)))?);
-    }
-    Ok(BackEnd::open_fitting(&config(default_pes()))?)
+fn open_for_view(options: &ViewOptions, config: &BackEndConfig) -> Result<Arc<BackEnd>> {
+    let open = if options.split.pes.is_some() { BackEnd::open } else { BackEnd::open_fitting };
+    Ok(open(config)?)
+}
+
+pub(crate) fn back_end_config(source: &str, split: &SplitOptions, processes: &Processes) -> BackEndConfig {
+    let crew = processes.crew.clone();
+    BackEndConfig { source: source.to_owned(), pes: processes.pes, threads: split.threads, crew }
 }
 
 /// PEs where none are asked for.
@@ -81,7 +89,11 @@ fn open_browser(url: &str) {
 }
 
 pub(crate) fn render(options: &RenderOptions) -> Result<()> {
-    let config = render_config(options)?;
+    let processes = Processes::meet(&options.split, 1)?;
+    let config = render_config(options, &processes)?;
+    if let Some(crew) = processes.crew_of_another()? {
+        return Ok(lend_to(crew, &config.back_end)?);
+    }
     let started = Instant::now();
     let rendered = visapult_pipeline::render(&config)?;
     let encoding = Instant::now();
@@ -98,7 +110,7 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
     Ok(())
 }
 
-fn render_config(options: &RenderOptions) -> Result<RenderConfig> {
+fn render_config(options: &RenderOptions, processes: &Processes) -> Result<RenderConfig> {
     let camera = Camera {
         azimuth_deg: options.az,
         elevation_deg: options.el,
@@ -116,11 +128,7 @@ fn render_config(options: &RenderOptions) -> Result<RenderConfig> {
         ProxyName::Slabs => RenderProxy::Slabs { key_deg: [options.key_az, options.key_el], slabs: options.slabs },
     };
     Ok(RenderConfig {
-        back_end: BackEndConfig {
-            source: options.source.clone(),
-            pes: options.split.pes.map_or(1, usize::from),
-            threads: options.split.threads,
-        },
+        back_end: back_end_config(&options.source, &options.split, processes),
         field: options.field.clone(),
         step: options.time_step,
         size: [options.size.width, options.size.height],
@@ -156,7 +164,7 @@ fn summary(options: &RenderOptions, statistics: &RenderStatistics) -> String {
 }
 
 pub(crate) fn info(options: &InfoOptions) -> Result<()> {
-    let config = BackEndConfig { source: options.source.clone(), pes: 1, threads: 0 };
+    let config = BackEndConfig { source: options.source.clone(), pes: 1, threads: 0, crew: None };
     let back_end = BackEnd::open_for(Watch::All, &config)?;
     let report = SourceReport::of(&back_end)?;
     if options.json {

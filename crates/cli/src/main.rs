@@ -4,6 +4,7 @@ mod arguments;
 mod backend;
 mod commands;
 mod perf;
+mod processes;
 mod serve;
 mod trace;
 

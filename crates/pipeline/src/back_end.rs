@@ -10,6 +10,7 @@ use visapult_volume::{StepIndex, StepSpan};
 use visapult_volume_io::Source;
 
 use crate::config::BackEndConfig;
+use crate::crew::{self, Crew};
 use crate::error::PipelineError;
 use crate::flow::{Action, FlowHelm, FlowOptions, FlowSource, Look, SteeringView, Watch};
 use crate::session::{ControlSink, Right, Session, SessionShared};
@@ -50,7 +51,7 @@ impl BackEnd {
     /// [`PipelineError`] if the source cannot be opened or split as asked.
     pub fn open_for(watch: Watch, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
         let (source, helm) = open_source(watch, config)?;
-        Self::start(StepStore::new(source, config.pes)?, helm, config)
+        Self::start(StepStore::new(source, config.pes, config.crew.clone())?, helm, config)
     }
 
     /// Like [`BackEnd::open`], over fewer PEs than asked for where the grid is too small for so many.
@@ -59,7 +60,7 @@ impl BackEnd {
     /// [`PipelineError`] if the source cannot be opened.
     pub fn open_fitting(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
         let (source, helm) = open_source(Watch::First, config)?;
-        Self::start(StepStore::fitting(source, config.pes)?, helm, config)
+        Self::start(StepStore::fitting(source, config.pes, config.crew.clone())?, helm, config)
     }
 
     /// Shows a flow that is received already, and asks for steps while pages are open, over at most so many PEs as asked for.
@@ -69,16 +70,12 @@ impl BackEnd {
     pub fn over(mut flow: FlowSource, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
         let helm = Some(flow.helm());
         flow.look_away();
-        Self::start(StepStore::fitting(Box::new(flow), config.pes)?, helm, config)
+        Self::start(StepStore::fitting(Box::new(flow), config.pes, config.crew.clone())?, helm, config)
     }
 
     fn start(store: StepStore, helm: Option<FlowHelm>, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
         let groups = store.decomposition().boxes().len().min(MOST_GROUPS);
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(config.threads)
-            .thread_name(|n| format!("render-{n}"))
-            .build()
-            .map_err(|e| PipelineError::Threads { threads: config.threads, cause: e.to_string() })?;
+        let pool = rendering_threads(config.threads)?;
         let back_end = Arc::new(Self {
             store,
             helm,
@@ -93,6 +90,10 @@ impl BackEnd {
         if back_end.store.source().info().live {
             let watched = Arc::downgrade(&back_end);
             std::thread::spawn(move || watch_steps(&watched));
+        }
+        if let Some(crew) = &config.crew {
+            let woken = Arc::downgrade(&back_end);
+            crew.when_settled(move || woken.upgrade().into_iter().for_each(|back_end| back_end.wake_sessions()));
         }
         Ok(back_end)
     }
@@ -256,6 +257,15 @@ impl BackEnd {
     }
 }
 
+/// So many rendering threads; 0 takes every core.
+pub(crate) fn rendering_threads(threads: usize) -> Result<ThreadPool, PipelineError> {
+    ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|n| format!("render-{n}"))
+        .build()
+        .map_err(|e| PipelineError::Threads { threads, cause: e.to_string() })
+}
+
 /// What this machine can read by itself.
 ///
 /// # Errors
@@ -264,12 +274,27 @@ pub fn open_local(source: &str) -> Result<Box<dyn Source>, PipelineError> {
     visapult_volume_io::open(source).map_err(PipelineError::source)
 }
 
+/// Lends a hand to the head of `crew`, with the source that it opens, too.
+///
+/// # Errors
+/// If the source cannot be opened, or is a simulation that would run once in every process, or the head is gone.
+pub fn lend_to(crew: &Arc<Crew>, config: &BackEndConfig) -> Result<(), PipelineError> {
+    crew::lend(crew, config, || open_source(Watch::First, config).map(|(source, _)| source))
+}
+
 /// A flow that somebody publishes, or what this machine can read by itself.
 fn open_source(watch: Watch, config: &BackEndConfig) -> Result<(Box<dyn Source>, Option<FlowHelm>), PipelineError> {
     if !config.source.starts_with("ripp://") {
-        return Ok((open_local(&config.source)?, None));
+        let source = open_local(&config.source)?;
+        if config.crew.is_some() && source.info().live {
+            return Err(PipelineError::Option(format!(
+                "{} would run once in every process: serve it, and give the processes the URL",
+                config.source
+            )));
+        }
+        return Ok((source, None));
     }
-    let options = FlowOptions { pes: config.pes, watch, ..FlowOptions::default() };
+    let options = FlowOptions { pes: config.pes, watch, crew: config.crew.clone(), ..FlowOptions::default() };
     let mut source = FlowSource::dial(&config.source, options).map_err(PipelineError::flow)?;
     let helm = source.helm();
     source.look_away();

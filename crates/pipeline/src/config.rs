@@ -1,6 +1,10 @@
 //! The configuration: one structure per part, the same however the part is deployed.
 
+use std::sync::Arc;
+
 use visapult_render::{Camera, TransferFunction};
+
+use crate::crew::Crew;
 
 /// How a source is split, loaded and rendered.
 #[derive(Clone, Debug)]
@@ -11,6 +15,8 @@ pub struct BackEndConfig {
     pub pes: usize,
     /// Rendering threads; 0 takes every core.
     pub threads: usize,
+    /// The other processes, where there are any.
+    pub crew: Option<Arc<Crew>>,
 }
 
 /// Which proxy `render` goes through.

@@ -57,6 +57,12 @@ impl PipelineError {
     }
 }
 
+impl From<FlowError> for PipelineError {
+    fn from(cause: FlowError) -> Self {
+        Self::flow(cause)
+    }
+}
+
 impl From<VolumeError> for PipelineError {
     fn from(cause: VolumeError) -> Self {
         Self::Volume(Arc::new(cause))

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{
-    CodeBits, EncodedBrick, KeyView, Still, TransferFunction, encode_level, make_slabs, render_exact,
+    Camera, CodeBits, EncodedBrick, KeyView, Rendering, SlabKeyframe, Still, TransferFunction, encode_level,
+    make_slabs, render_exact,
 };
 use visapult_trace::Stage;
 use visapult_volume::coarsened_size;
 
+use crate::crew::all_bricks;
 use crate::stages::{at_all, at_pe};
 use crate::step_store::{LoadedStep, lock};
 use crate::wire::{BulkBody, View, bricks_bodies, slab_bodies, still_bodies};
@@ -65,7 +67,7 @@ impl Keyframes {
         pool: &ThreadPool,
     ) -> Arc<Encoded> {
         let made = entry(&self.levels, (level, bits.bits()));
-        made.get_or_init(|| pool.install(|| encode_bricks(step, level, bits, groups))).clone()
+        made.get_or_init(|| encode_bricks(step, level, bits, groups, pool)).clone()
     }
 
     /// A slab keyframe for `view`, made now unless one for the same view is kept.
@@ -81,7 +83,7 @@ impl Keyframes {
                 made
             })
         };
-        made.get_or_init(|| pool.install(|| encode_slabs(step, view, groups))).clone()
+        made.get_or_init(|| encode_slabs(step, view, groups, pool)).clone()
     }
 }
 
@@ -89,19 +91,12 @@ fn entry<K: Hash + Eq>(map: &Mutex<HashMap<K, Made>>, key: K) -> Made {
     lock(map).entry(key).or_default().clone()
 }
 
-fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize) -> Arc<Encoded> {
-    let blocks = step.volume.blocks();
-    let of_pe: Vec<Vec<EncodedBrick>> = blocks
-        .par_iter()
-        .zip(&step.pyramids)
-        .enumerate()
-        .map(|(pe, (block, pyramid))| {
-            let bytes = |bricks: &Vec<EncodedBrick>| bricks.iter().map(|brick| brick.payload.len()).sum();
-            at_pe(Stage::Encode, pe, step.key.step, || encode_level(block, pyramid, level, bits), bytes)
-        })
-        .collect();
+fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
+    let asked = step.crew.as_ref().map(|crew| (crew, crew.bricks(level, bits)));
+    let own = pool.install(|| encode_own(step, level, bits));
+    let of_pe = all_bricks(step.volume.first(), own, asked);
     let mut of_group = vec![Vec::new(); groups];
-    for (pe, bricks) in of_pe.iter().enumerate() {
+    for (pe, bricks) in &of_pe {
         of_group[pe % groups].extend(bricks);
     }
     let size = coarsened_size(step.volume.grid().size, level);
@@ -109,24 +104,62 @@ fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize) -
     Encoded::new(bricks_bodies(level, bits.bits(), size, range, &of_group))
 }
 
-fn encode_slabs(step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
+/// A level of bricks of the PEs of this process.
+pub(crate) fn encode_own(step: &LoadedStep, level: u32, bits: CodeBits) -> Vec<Vec<EncodedBrick>> {
+    let first = step.volume.first();
+    let encode = |(i, (block, pyramid))| {
+        let bytes = |bricks: &Vec<EncodedBrick>| bricks.iter().map(|brick| brick.payload.len()).sum();
+        at_pe(Stage::Encode, first + i, step.key.step, || encode_level(block, pyramid, level, bits), bytes)
+    };
+    step.volume.blocks().par_iter().zip(&step.pyramids).enumerate().map(encode).collect()
+}
+
+fn encode_slabs(step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
     let key_view = KeyView::new(view.camera);
     let transfer_function = resolved(step, &view.transfer_function);
     let (pes, number) = (step.volume.blocks().len(), step.key.step);
-    let make = || make_slabs(&step.volume, &key_view, &transfer_function, 1.0);
-    let keyframe = at_all(Stage::Render, pes, number, make);
-    at_all(Stage::Encode, pes, number, || Encoded::new(slab_bodies(&keyframe, groups)))
+    let keyframe = at_all(Stage::Render, pes, number, || slabs_of(step, &key_view, &transfer_function, 1.0, pool));
+    pool.install(|| at_all(Stage::Encode, pes, number, || Encoded::new(slab_bodies(&keyframe, groups))))
 }
 
-/// The exact image of `view`.
-pub(crate) fn still(step: &LoadedStep, view: &View, groups: usize) -> Arc<Encoded> {
-    let [width, height] = view.viewport.map(|edge| edge as usize);
+/// The slabs of all PEs.
+pub(crate) fn slabs_of(
+    step: &LoadedStep,
+    key: &KeyView,
+    transfer_function: &TransferFunction,
+    sample_step: f64,
+    pool: &ThreadPool,
+) -> SlabKeyframe {
+    match &step.crew {
+        Some(crew) => crew.slabs(&step.volume, key, transfer_function, sample_step, pool),
+        None => pool.install(|| make_slabs(&step.volume, key, transfer_function, sample_step)),
+    }
+}
+
+/// The exact image of `view`; not to be asked for on a thread of `pool`.
+pub(crate) fn still(step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
+    let size = view.viewport.map(|edge| edge as usize);
     let transfer_function = resolved(step, &view.transfer_function);
     let (pes, number) = (step.volume.blocks().len(), step.key.step);
-    let render = || render_exact(&step.volume, &view.camera, &transfer_function, width, height, 1.0);
+    let render = || image_of(step, &view.camera, &transfer_function, size, 1.0, pool);
     let rendering = at_all(Stage::Render, pes, number, render);
     let encode = || Encoded::new(still_bodies(view.sequence, &Still::of(&rendering.image), groups));
-    at_all(Stage::Encode, pes, number, encode)
+    pool.install(|| at_all(Stage::Encode, pes, number, encode))
+}
+
+/// The exact image of all PEs.
+pub(crate) fn image_of(
+    step: &LoadedStep,
+    camera: &Camera,
+    transfer_function: &TransferFunction,
+    size: [usize; 2],
+    sample_step: f64,
+    pool: &ThreadPool,
+) -> Rendering {
+    match &step.crew {
+        Some(crew) => crew.image(&step.volume, camera, transfer_function, size, sample_step, pool),
+        None => pool.install(|| render_exact(&step.volume, camera, transfer_function, size[0], size[1], sample_step)),
+    }
 }
 
 /// The transfer function with its range filled in: a page may leave it to the data.
@@ -155,6 +188,7 @@ mod tests {
             statistics: statistics_of(volume.blocks(), Some(range), range),
             known_range: Some(range),
             keyframes: Keyframes::default(),
+            crew: None,
             volume,
         }
     }

@@ -4,6 +4,7 @@
 
 mod back_end;
 mod config;
+mod crew;
 mod error;
 pub mod flow;
 mod info;
@@ -16,10 +17,14 @@ mod statistics;
 mod step_store;
 pub mod wire;
 
-pub use back_end::{BackEnd, open_local};
+pub use back_end::{BackEnd, lend_to, open_local};
 pub use config::{BackEndConfig, RenderConfig, RenderProxy};
+pub use crew::{Crew, lend};
 pub use error::PipelineError;
 pub use info::{FieldReport, SourceReport};
 pub use render::{RenderStatistics, Rendered, Seconds, render};
 pub use session::{BulkSink, ControlSink, Right, Session, SessionError};
+pub use step_store::{LoadedStep, StepKey};
+pub use visapult_comm::Comm;
 pub use visapult_render::{Camera, Image, TransferFunction};
+pub use visapult_volume_io::Source;

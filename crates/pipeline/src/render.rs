@@ -2,17 +2,20 @@
 
 use std::time::Instant;
 
+use rayon::ThreadPool;
 use serde::Serialize;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, Image, KeyView, Pyramid, SlabStack, TransferFunction, encode_level, make_slabs,
-    render_exact, volume_of_bricks,
+    Camera, CodeBits, EncodedBrick, Image, KeyView, Pyramid, SlabStack, SlabStackError, TransferFunction, render_exact,
+    volume_of_bricks,
 };
 use visapult_volume::StepIndex;
 
 use crate::back_end::BackEnd;
 use crate::config::{RenderConfig, RenderProxy};
+use crate::crew::all_bricks;
 use crate::error::PipelineError;
 use crate::flow::Watch;
+use crate::keyframes::{encode_own, image_of, slabs_of};
 use crate::step_store::{LoadedStep, StepKey};
 
 /// An image and what it cost.
@@ -76,7 +79,7 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let load = started.elapsed().as_secs_f64();
     let mut transfer_function = config.transfer_function.clone().unwrap_or_else(|| step.default_transfer_function());
     transfer_function.range = transfer_function.range.or(step.known_range.map(|r| [r.lo, r.hi]));
-    let cast = back_end.compute(|| cast(&step, config, &transfer_function))?;
+    let cast = cast(&step, config, &transfer_function, back_end.pool())?;
     let statistics = RenderStatistics {
         seconds: Seconds {
             load,
@@ -139,13 +142,17 @@ struct Cast {
     render_seconds: f64,
 }
 
-fn cast(step: &LoadedStep, config: &RenderConfig, transfer_function: &TransferFunction) -> Result<Cast, PipelineError> {
+fn cast(
+    step: &LoadedStep,
+    config: &RenderConfig,
+    transfer_function: &TransferFunction,
+    pool: &ThreadPool,
+) -> Result<Cast, PipelineError> {
     let [width, height] = config.size;
     let started = Instant::now();
     match config.proxy {
         RenderProxy::Exact => {
-            let camera = &config.camera;
-            let exact = render_exact(&step.volume, camera, transfer_function, width, height, config.sample_step);
+            let exact = image_of(step, &config.camera, transfer_function, config.size, config.sample_step, pool);
             Ok(Cast {
                 wire_bytes: (4 * width * height) as u64,
                 samples: exact.samples,
@@ -154,8 +161,8 @@ fn cast(step: &LoadedStep, config: &RenderConfig, transfer_function: &TransferFu
                 render_seconds: started.elapsed().as_secs_f64(),
             })
         }
-        RenderProxy::Bricks { level } => cast_bricks(step, config, transfer_function, level),
-        RenderProxy::Slabs { key_deg, slabs } => cast_slabs(step, config, transfer_function, key_deg, slabs),
+        RenderProxy::Bricks { level } => cast_bricks(step, config, transfer_function, level, pool),
+        RenderProxy::Slabs { key_deg, slabs } => cast_slabs(step, config, transfer_function, key_deg, slabs, pool),
     }
 }
 
@@ -165,15 +172,16 @@ fn cast_slabs(
     transfer_function: &TransferFunction,
     key_deg: [f64; 2],
     slabs: u16,
+    pool: &ThreadPool,
 ) -> Result<Cast, PipelineError> {
     let [width, height] = config.size;
     let started = Instant::now();
     let camera = Camera { azimuth_deg: key_deg[0], elevation_deg: key_deg[1], ..config.camera };
     let key_view = KeyView { slabs, ..KeyView::new(camera) };
-    let keyframe = make_slabs(&step.volume, &key_view, transfer_function, config.sample_step);
+    let keyframe = slabs_of(step, &key_view, transfer_function, config.sample_step, pool);
     let proxy_seconds = started.elapsed().as_secs_f64();
-    let stack = SlabStack::from_keyframe(&keyframe).map_err(|e| PipelineError::Option(e.to_string()))?;
-    let image = stack.render(&config.camera, width, height);
+    let render = || Ok(SlabStack::from_keyframe(&keyframe)?.render(&config.camera, width, height));
+    let image = pool.install(render).map_err(|e: SlabStackError| PipelineError::Option(e.to_string()))?;
     Ok(Cast {
         image,
         samples: keyframe.samples,
@@ -188,6 +196,7 @@ fn cast_bricks(
     config: &RenderConfig,
     transfer_function: &TransferFunction,
     level: u32,
+    pool: &ThreadPool,
 ) -> Result<Cast, PipelineError> {
     let [width, height] = config.size;
     let levels = step.pyramids.first().map_or(1, Pyramid::level_count);
@@ -198,12 +207,23 @@ fn cast_bricks(
         )));
     }
     let started = Instant::now();
-    let of_pe = |(block, pyramid)| encode_level(block, pyramid, level, CodeBits::Eight);
-    let bricks: Vec<EncodedBrick> = step.volume.blocks().iter().zip(&step.pyramids).flat_map(of_pe).collect();
+    let asked = step.crew.as_ref().map(|crew| (crew, crew.bricks(level, CodeBits::Eight)));
+    let own = pool.install(|| encode_own(step, level, CodeBits::Eight));
+    let of_pe = all_bricks(step.volume.first(), own, asked);
+    let bricks: Vec<EncodedBrick> = of_pe.into_iter().flat_map(|(_, bricks)| bricks).collect();
     let proxy_seconds = started.elapsed().as_secs_f64();
-    let volume = volume_of_bricks(step.volume.grid(), level, CodeBits::Eight, &bricks)
-        .map_err(|e| PipelineError::Option(e.to_string()))?;
-    let rendering = render_exact(&volume, &config.camera, transfer_function, width, height, config.sample_step);
+    let rendering = pool.install(|| {
+        let volume = volume_of_bricks(step.volume.grid(), level, CodeBits::Eight, &bricks)
+            .map_err(|e| PipelineError::Option(e.to_string()))?;
+        Ok::<_, PipelineError>(render_exact(
+            &volume,
+            &config.camera,
+            transfer_function,
+            width,
+            height,
+            config.sample_step,
+        ))
+    })?;
     Ok(Cast {
         image: rendering.image,
         samples: rendering.samples,

@@ -3,6 +3,7 @@
 //! Invariant: a step is read at most once while it is kept, however many sessions ask for it at the same time.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rayon::ThreadPool;
@@ -12,6 +13,7 @@ use visapult_trace::Stage;
 use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex, ValueRange, level_count};
 use visapult_volume_io::{ReadRequest, Source};
 
+use crate::crew::{Crew, CrewStep, add_counts, range_of};
 use crate::error::PipelineError;
 use crate::keyframes::Keyframes;
 use crate::stages::at_pe;
@@ -37,9 +39,9 @@ pub struct LoadedStep {
     pub key: StepKey,
     /// Time of the step; NaN where unknown.
     pub time: f64,
-    /// The values, block by block.
+    /// The values, block by block: those of the PEs of this process.
     pub volume: Volume,
-    /// Coarser levels of the same values, one pyramid per PE.
+    /// Coarser levels of the same values, one pyramid for each of these PEs.
     pub pyramids: Vec<Pyramid>,
     /// Range and histogram.
     pub statistics: FieldStatistics,
@@ -47,6 +49,8 @@ pub struct LoadedStep {
     pub known_range: Option<ValueRange>,
     /// What has been encoded of this step.
     pub keyframes: Keyframes,
+    /// The processes that have the other PEs.
+    pub(crate) crew: Option<CrewStep>,
 }
 
 impl LoadedStep {
@@ -62,6 +66,8 @@ type Slot = Arc<OnceLock<Result<Arc<LoadedStep>, PipelineError>>>;
 pub struct StepStore {
     source: Box<dyn Source>,
     decomposition: Decomposition,
+    /// Other processes that have PEs.
+    crew: Option<Arc<Crew>>,
     levels: u32,
     kept: Mutex<Kept>,
     known_ranges: Mutex<HashMap<usize, ValueRange>>,
@@ -70,6 +76,8 @@ pub struct StepStore {
 
 #[derive(Default)]
 struct Kept {
+    /// Of the processes that the steps are split over.
+    epoch: u64,
     slots: HashMap<StepKey, Slot>,
     oldest_first: Vec<StepKey>,
 }
@@ -79,25 +87,26 @@ impl StepStore {
     ///
     /// # Errors
     /// [`PipelineError`] if the grid has too few samples for so many.
-    pub(crate) fn new(source: Box<dyn Source>, pes: usize) -> Result<Self, PipelineError> {
+    pub(crate) fn new(source: Box<dyn Source>, pes: usize, crew: Option<Arc<Crew>>) -> Result<Self, PipelineError> {
         let decomposition = split(source.info().grid().size, pes)?;
-        Ok(Self::over(source, decomposition))
+        Ok(Self::over(source, decomposition, crew))
     }
 
     /// Splits the source's grid over at most `pes` PEs.
     ///
     /// # Errors
     /// [`PipelineError`] if the grid cannot be used at all.
-    pub(crate) fn fitting(source: Box<dyn Source>, pes: usize) -> Result<Self, PipelineError> {
+    pub(crate) fn fitting(source: Box<dyn Source>, pes: usize, crew: Option<Arc<Crew>>) -> Result<Self, PipelineError> {
         let decomposition = fitting_split(source.info().grid().size, pes)?;
-        Ok(Self::over(source, decomposition))
+        Ok(Self::over(source, decomposition, crew))
     }
 
-    fn over(source: Box<dyn Source>, decomposition: Decomposition) -> Self {
+    fn over(source: Box<dyn Source>, decomposition: Decomposition, crew: Option<Arc<Crew>>) -> Self {
         let levels = level_count(source.info().grid().size, COARSEST_EDGE);
         Self {
             source,
             decomposition,
+            crew,
             levels,
             kept: Mutex::default(),
             known_ranges: Mutex::default(),
@@ -129,7 +138,7 @@ impl StepStore {
     /// [`PipelineError`] if the source cannot give it.
     pub fn load(&self, key: StepKey, pool: &ThreadPool) -> Result<Arc<LoadedStep>, PipelineError> {
         let slot = self.slot(key);
-        let loaded = slot.get_or_init(|| pool.install(|| self.read(key)).map(Arc::new)).clone();
+        let loaded = slot.get_or_init(|| self.read(key, pool).map(Arc::new)).clone();
         if loaded.is_err() {
             let mut kept = lock(&self.kept);
             kept.slots.remove(&key);
@@ -140,6 +149,10 @@ impl StepStore {
 
     fn slot(&self, key: StepKey) -> Slot {
         let mut kept = lock(&self.kept);
+        let epoch = self.crew.as_ref().map_or(0, |crew| crew.membership().epoch);
+        if kept.epoch != epoch {
+            *kept = Kept { epoch, ..Kept::default() };
+        }
         kept.oldest_first.retain(|other| *other != key);
         kept.oldest_first.push(key);
         let slot = kept.slots.entry(key).or_default().clone();
@@ -167,25 +180,45 @@ impl StepStore {
         fitting.map(|place| spare.swap_remove(place)).unwrap_or_else(|| vec![0.0; len])
     }
 
-    fn read(&self, key: StepKey) -> Result<LoadedStep, PipelineError> {
-        let info = self.source.info();
-        let grid = info.grid().clone();
+    /// Whether a step was split over processes of which one is gone, and can be had of the others by now.
+    pub(crate) fn is_outdated(&self, step: &LoadedStep) -> bool {
+        let settled = self.crew.as_ref().map_or(0, |crew| crew.settled());
+        step.crew.as_ref().is_some_and(|crew| crew.epoch() < settled)
+    }
+
+    fn read(&self, key: StepKey, pool: &ThreadPool) -> Result<LoadedStep, PipelineError> {
+        let membership = self.crew.as_ref().map(|crew| (crew, crew.membership()));
+        let pes = self.decomposition.boxes().len();
+        let own = membership.as_ref().map_or(0..pes, |(crew, members)| members.share(crew.rank(), pes));
+        let crew =
+            membership.filter(|(crew, _)| crew.is_head()).map(|(crew, members)| CrewStep::new(crew, members, key, pes));
+        let loading = crew.as_ref().map(CrewStep::load);
+        let (volume, pyramids) = pool.install(|| self.read_own(key, own))?;
+        let range = loading.map_or_else(|| volume.range(), |asked| range_of(volume.range(), asked));
+        let known_range = self.widen_known_range(key.field, range);
+        let bins_over = known_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 });
+        let counting = crew.as_ref().map(|crew| crew.count(bins_over));
+        let mut statistics = pool.install(|| statistics_of(volume.blocks(), range, bins_over));
+        counting.into_iter().for_each(|asked| add_counts(&mut statistics, asked));
+        let time = self.source.time_of(key.step).unwrap_or(f64::NAN);
+        Ok(LoadedStep { key, time, volume, pyramids, statistics, known_range, keyframes: Keyframes::default(), crew })
+    }
+
+    /// What the PEs of this process have of a step.
+    fn read_own(&self, key: StepKey, own: Range<usize>) -> Result<(Volume, Vec<Pyramid>), PipelineError> {
+        let grid = self.source.info().grid().clone();
         let bounds = grid.bounds();
-        let owned_boxes = self.decomposition.boxes();
-        let read = |(pe, owned)| {
+        let read = |(pe, owned): (usize, Box3)| {
             let bytes = |block: &Result<Block, _>| block.as_ref().map_or(0, |block| size_of_val(&block.values[..]));
             at_pe(Stage::Load, pe, key.step, || self.read_block(key, owned, &bounds), bytes)
         };
-        let blocks: Result<Vec<Block>, PipelineError> = owned_boxes.into_par_iter().enumerate().map(read).collect();
-        let volume = Volume::new(grid, self.decomposition.clone(), blocks?)?;
-        let range = volume.range();
-        let known_range = self.widen_known_range(key.field, range);
-        let bins_over = known_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 });
-        let statistics = statistics_of(volume.blocks(), range, bins_over);
-        let coarsen = |(pe, block)| at_pe(Stage::Render, pe, key.step, || Pyramid::of(block, self.levels), |_| 0);
+        let boxes = self.decomposition.boxes().into_par_iter().enumerate().skip(own.start).take(own.len());
+        let blocks: Result<Vec<Block>, PipelineError> = boxes.map(read).collect();
+        let volume = Volume::part(grid, self.decomposition.clone(), own.start, blocks?)?;
+        let coarsen =
+            |(i, block)| at_pe(Stage::Render, own.start + i, key.step, || Pyramid::of(block, self.levels), |_| 0);
         let pyramids = volume.blocks().par_iter().enumerate().map(coarsen).collect();
-        let time = self.source.time_of(key.step).unwrap_or(f64::NAN);
-        Ok(LoadedStep { key, time, volume, pyramids, statistics, known_range, keyframes: Keyframes::default() })
+        Ok((volume, pyramids))
     }
 
     fn read_block(&self, key: StepKey, owned: Box3, bounds: &Box3) -> Result<Block, PipelineError> {

@@ -6,7 +6,7 @@ use visapult_pipeline::{BackEnd, BackEndConfig, SourceReport};
 #[test]
 fn whoever_asks_for_a_step_that_is_being_loaded_waits_for_it_alone() {
     for _ in 0..50 {
-        let config = BackEndConfig { source: "demo:wave?n=32&rate=0.1".to_owned(), pes: 2, threads: 2 };
+        let config = BackEndConfig { source: "demo:wave?n=32&rate=0.1".to_owned(), pes: 2, threads: 2, crew: None };
         let back_end = BackEnd::open(&config).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..6 {

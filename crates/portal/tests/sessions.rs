@@ -39,7 +39,7 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let source = write_ramp(folder.path());
-        let config = BackEndConfig { source, pes: 2, threads: 2 };
+        let config = BackEndConfig { source, pes: 2, threads: 2, crew: None };
         let back_end = BackEnd::open(&config).unwrap();
         let tokens = Tokens::fresh().unwrap();
         let portal = Portal::bind(PortalConfig { port: Some(0), ..PortalConfig::with_tokens(tokens.clone()) }).unwrap();

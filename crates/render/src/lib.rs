@@ -11,6 +11,7 @@ mod cpu;
 mod image;
 mod macrocells;
 mod paraview;
+mod parts;
 mod quality;
 pub mod reference;
 mod slabs;
@@ -26,10 +27,11 @@ pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;
 pub use cpu::{Caster, LayerCaster, LayerPlanes, LayerTile, TileRect};
 pub use image::{Image, PngError};
+pub use parts::{Patch, composite_runs, is_run, render_runs, runs};
 pub use quality::{Quality, SizeMismatch};
 pub use slabs::{
     ALPHA_CODES, KeyView, SlabAlignment, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile, TILE_EDGE,
-    TexelPlanes, TileError, make_slabs,
+    TexelPlanes, TileError, cast_runs, composite_slabs, make_slabs, visible_depths,
 };
 pub use still::{Still, StillTile};
 pub use transfer_function::{REFERENCE_LENGTH, TransferFunction, TransferFunctionError};

@@ -5,7 +5,7 @@ use visapult_volume::{Block, Decomposition, DecompositionError, Grid, GridError,
 
 use crate::macrocells::Macrocells;
 
-/// The blocks of one step of one field, with what the ray caster needs to know about each.
+/// The blocks of one step of one field, all or those of some PEs, with what the ray caster needs to know about each.
 ///
 /// Values that are not finite count as missing: they are NaN here, and render transparent.
 #[derive(Clone, Debug)]
@@ -13,6 +13,8 @@ pub struct Volume {
     grid: Grid,
     placement: Placement,
     decomposition: Decomposition,
+    /// PE of the first block.
+    first: usize,
     blocks: Vec<Block>,
     macrocells: Vec<Macrocells>,
     /// Values of blocks that are one sample wide, doubled along x; empty for the others.
@@ -63,7 +65,7 @@ pub enum VolumeError {
         /// Boxes of the decomposition.
         boxes: usize,
     },
-    /// A block is not the one the decomposition has at its place, or lacks its ghost layer.
+    /// A block is not the one that the decomposition has at its place, or lacks its ghost layer.
     #[error("block {index} owns or stores another box than its place in the decomposition needs")]
     BlockBox {
         /// Place of the block.
@@ -92,12 +94,30 @@ impl Volume {
     ///
     /// # Errors
     /// [`VolumeError`] if the blocks are not exactly those of the decomposition of the grid.
-    pub fn new(grid: Grid, decomposition: Decomposition, mut blocks: Vec<Block>) -> Result<Self, VolumeError> {
-        grid.validate()?;
-        let boxes = decomposition.boxes();
-        if boxes.len() != blocks.len() {
-            return Err(VolumeError::BlockCount { blocks: blocks.len(), boxes: boxes.len() });
+    pub fn new(grid: Grid, decomposition: Decomposition, blocks: Vec<Block>) -> Result<Self, VolumeError> {
+        let boxes = decomposition.boxes().len();
+        if boxes != blocks.len() {
+            return Err(VolumeError::BlockCount { blocks: blocks.len(), boxes });
         }
+        Self::part(grid, decomposition, 0, blocks)
+    }
+
+    /// The part of a volume that the PEs from `first` on have: as [`Volume::new`], of some blocks.
+    ///
+    /// # Errors
+    /// [`VolumeError`] if the blocks are not those of the decomposition from `first` on.
+    pub fn part(
+        grid: Grid,
+        decomposition: Decomposition,
+        first: usize,
+        mut blocks: Vec<Block>,
+    ) -> Result<Self, VolumeError> {
+        grid.validate()?;
+        let mut boxes = decomposition.boxes();
+        if first.checked_add(blocks.len()).is_none_or(|end| end > boxes.len()) {
+            return Err(VolumeError::BlockCount { blocks: blocks.len(), boxes: boxes.len().saturating_sub(first) });
+        }
+        boxes.drain(..first);
         for (index, (block, owned)) in blocks.iter().zip(&boxes).enumerate() {
             let ghosted = Block::stored_for(owned, &grid.bounds());
             if block.owned != *owned || !block.stored.contains(&ghosted) || !grid.bounds().contains(&block.stored) {
@@ -118,7 +138,7 @@ impl Volume {
         };
         let doubled = blocks.iter().map(double).collect();
         let placement = Placement::of(&grid);
-        Ok(Self { grid, placement, decomposition, blocks, macrocells, doubled })
+        Ok(Self { grid, placement, decomposition, first, blocks, macrocells, doubled })
     }
 
     /// A volume of one block: `values` of the whole grid, `[z, y, x]`.
@@ -161,7 +181,12 @@ impl Volume {
         &self.decomposition
     }
 
-    /// The blocks, in the order of `decomposition().boxes()`.
+    /// PE of the first block.
+    pub fn first(&self) -> usize {
+        self.first
+    }
+
+    /// The blocks, in the order of `decomposition().boxes()` from [`Volume::first`] on.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }

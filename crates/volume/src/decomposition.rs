@@ -55,16 +55,18 @@ impl Decomposition {
     }
 
     /// PE numbers in front-to-back order for an eye at `eye`, in sample coordinates.
+    ///
+    /// Layer by layer, in these row by row: PEs with consecutive numbers mostly stay together.
     pub fn front_to_back(&self, eye: [f64; 3]) -> Vec<usize> {
         let eye_cell: [isize; 3] = std::array::from_fn(|axis| {
             self.cuts[axis].iter().filter(|&&cut| cut as f64 <= eye[axis]).count() as isize - 1
         });
-        let distance = |pe: &usize| -> isize {
+        let place = |pe: &usize| {
             let cell = self.cell_of(*pe);
-            (0..3).map(|axis| (cell[axis] as isize - eye_cell[axis]).abs()).sum()
+            [2, 1, 0].map(|axis| ((cell[axis] as isize - eye_cell[axis]).abs(), cell[axis]))
         };
         let mut order: Vec<usize> = (0..self.counts().iter().product()).collect();
-        order.sort_by_key(distance);
+        order.sort_by_key(place);
         order
     }
 
@@ -113,6 +115,28 @@ mod tests {
     fn too_many_boxes_are_refused() {
         let refused = Decomposition::new([8, 8, 8], 1000, 4);
         assert_eq!(refused, Err(DecompositionError::TooMany { count: 1000, size: [8, 8, 8] }));
+    }
+
+    #[test]
+    fn pes_get_shares_that_differ_by_a_tenth_at_most() {
+        for size in [[256; 3], [128; 3]] {
+            for count in [2, 3, 4, 7] {
+                // As many cubes of the coarsest level as a back end's alignment leaves: 32 along each axis.
+                let split = Decomposition::new(size, count, size[0] / 32).unwrap();
+                let bytes = |owned: &Box3| 4 * crate::Block::stored_for(owned, &Box3::of_size(size)).volume();
+                let shares: Vec<usize> = split.boxes().iter().map(bytes).collect();
+                let mean = shares.iter().sum::<usize>() as f64 / count as f64;
+                let largest = shares.iter().copied().max().unwrap() as f64;
+                assert!(largest / mean <= 1.1, "{count} PEs of {size:?}: {shares:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_pes_stay_together_from_front_to_back() {
+        let split = Decomposition::new([8, 8, 8], 8, 1).unwrap();
+        assert_eq!(split.front_to_back([20.0, 20.0, 20.0]), [7, 6, 5, 4, 3, 2, 1, 0]);
+        assert_eq!(split.front_to_back([-9.0, 20.0, 1.0]), [2, 3, 0, 1, 6, 7, 4, 5]);
     }
 
     #[test]

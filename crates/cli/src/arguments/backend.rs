@@ -14,9 +14,13 @@ use super::{PageOptions, SplitOptions};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  here:   visapult backend                      (prints a ripp:// URL, then the page's URL once a simulation has come)\n  \
-    there:  VISAPULT_URL='ripp://...' mpiexec -n 4 ./wave\n\nA simulation that listens itself is shown by `visapult view 'ripp://...'`."
+    there:  VISAPULT_URL='ripp://...' mpiexec -n 4 ./wave\n\n  mpiexec -n 3 visapult backend --pes 6         (three processes, each with PEs of its own)\n  \
+    mpiexec -n 3 visapult backend 'ripp://...'    (the same, of a simulation that listens)"
 )]
 pub(crate) struct BackendOptions {
+    /// What to receive: the URLs of all ranks of a simulation that listens, or of `visapult serve` [default: wait for ranks that dial].
+    #[arg(value_name = "RIPP-URL", conflicts_with_all = ["listen", "host"])]
+    pub(crate) urls: Option<String>,
     /// Address and port where simulations dial; everything is encrypted and needs the URL's token.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7430")]
     pub(crate) listen: SocketAddr,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,6 +26,8 @@ pub(super) struct PieceTable {
     pub(super) blocks: Vec<Box3>,
     /// By PE: its box with the ghost layer.
     pub(super) stored: Vec<Box3>,
+    /// The PEs of this process: only their pieces come.
+    pub(super) own: Range<usize>,
 }
 
 impl PieceTable {
@@ -34,7 +37,7 @@ impl PieceTable {
 
     /// All pieces, as ranks and PEs.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let all = (0..self.blocks.len()).flat_map(|rank| (0..self.stored.len()).map(move |pe| (rank, pe)));
+        let all = (0..self.blocks.len()).flat_map(|rank| self.own.clone().map(move |pe| (rank, pe)));
         all.filter(|&(rank, pe)| self.piece(rank, pe).is_some())
     }
 }
@@ -45,7 +48,8 @@ type Key = (usize, usize, usize);
 #[derive(Debug)]
 struct Stale {
     field: usize,
-    pe: usize,
+    /// Place among the buffers of the field.
+    place: usize,
     piece: Box3,
     /// Bytes of the piece that are not of this step.
     holes: Vec<(u64, u64)>,
@@ -80,7 +84,7 @@ impl Assembly {
     ) -> Self {
         let mut buffers = |_: &usize| -> Vec<PeBuffer> {
             let buffer = |stored: &Box3| PeBuffer { stored: *stored, memory: memory(stored.volume() * 4) };
-            table.stored.iter().map(buffer).collect()
+            table.stored[table.own.clone()].iter().map(buffer).collect()
         };
         let fields: BTreeMap<_, _> = fields.iter().map(|field| (*field, buffers(field))).collect();
         let expected = fields.keys().flat_map(|&field| table.pairs().map(move |(rank, pe)| (rank, field, pe)));
@@ -117,7 +121,7 @@ impl Assembly {
         self.expected.remove(&key);
         self.under_way.insert(key);
         self.time = self.time.or(name.time.filter(|time| time.is_finite()));
-        let buffer = &self.fields[&name.field][name.pe];
+        let buffer = &self.fields[&name.field][name.pe - self.table.own.start];
         let sink = PieceSink::new(&piece, &buffer.stored, Arc::clone(&buffer.memory));
         Ok(Arc::new(sink.stamped(Stamp::of(Stage::Receive, name.pe, self.step))))
     }
@@ -162,7 +166,7 @@ impl Assembly {
             self.present.insert(rank);
         }
         if missing > 0 {
-            self.stale.push(Stale { field, pe, piece, holes });
+            self.stale.push(Stale { field, place: pe - self.table.own.start, piece, holes });
         }
     }
 
@@ -176,23 +180,31 @@ impl Assembly {
         self.fresh == 0 || self.is_abandoned
     }
 
+    /// It will never be one step of the whole grid.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.is_abandoned
+    }
+
     /// The step, with the values of `last` where none came; missing where there is no last.
     pub(super) fn into_received(self, last: Option<&ReceivedStep>) -> io::Result<ReceivedStep> {
         for stale in &self.stale {
-            let buffer = &self.fields[&stale.field][stale.pe];
+            let buffer = &self.fields[&stale.field][stale.place];
             let before = last
-                .and_then(|last| last.fields.get(&stale.field)?.get(stale.pe))
+                .and_then(|last| last.fields.get(&stale.field)?.get(stale.place))
                 .filter(|before| before.stored == buffer.stored);
             fill(stale, buffer, before)?;
         }
         let fresh = if self.bytes == 0 { 1.0 } else { self.fresh as f64 / self.bytes as f64 };
         let missing = self.missing(last);
-        Ok(ReceivedStep { step: self.step, time: self.time, fields: self.fields, fresh, missing, at: Instant::now() })
+        let (bytes, fresh_bytes, at) = (self.bytes, self.fresh, Instant::now());
+        let Self { step, time, fields, .. } = self;
+        Ok(ReceivedStep { step, time, fields, fresh, bytes, fresh_bytes, missing, at })
     }
 
     /// Ranks of which nothing has come, and the step that their values are of instead.
     fn missing(&self, last: Option<&ReceivedStep>) -> Vec<MissingPart> {
-        let absent = (0..self.table.blocks.len()).filter(|rank| !self.present.contains(rank));
+        let has_part = |rank: &usize| self.table.own.clone().any(|pe| self.table.piece(*rank, pe).is_some());
+        let absent = (0..self.table.blocks.len()).filter(|rank| !self.present.contains(rank) && has_part(rank));
         let before = |rank| {
             let last = last?;
             let part = last.missing.iter().find(|part| part.rank == rank);
@@ -251,7 +263,7 @@ mod tests {
     fn table() -> Arc<PieceTable> {
         let blocks = vec![Box3::new([0, 0, 0], [2, 2, 4]), Box3::new([2, 0, 0], [4, 2, 4])];
         let stored = vec![Box3::new([0, 0, 0], [4, 2, 3]), Box3::new([0, 0, 2], [4, 2, 4])];
-        Arc::new(PieceTable { blocks, stored })
+        Arc::new(PieceTable { blocks, stored, own: 0..2 })
     }
 
     fn name(pe: usize) -> PieceName {

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Listener, Options, RippUrl, Session, Trust};
 
-use super::messages::FlowError;
+use super::messages::{FlowError, MOST_DOORS};
 use super::shared::Shared;
 use super::subscriber::Subscriber;
+use crate::step_store::lock;
 
 const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the back end to the next.
@@ -32,9 +33,57 @@ pub(super) fn keep_listening(shared: &Arc<Shared>, listener: &Listener) {
 
 /// Dials the back end, again whenever it is gone, until the publisher is over.
 pub(super) fn keep_dialling(shared: &Arc<Shared>, url: &RippUrl, trust: &Trust) {
+    dial_while(shared, url, trust, || true);
+}
+
+/// Where we dial beside the URL that we were given.
+#[derive(Default)]
+pub(super) struct Also {
+    /// Which back end has said so, and what.
+    wanted: Vec<(usize, RippUrl)>,
+    /// Those that a thread dials.
+    dialled: Vec<RippUrl>,
+}
+
+impl Also {
+    /// Whether the thread that dials `url` is to go on.
+    fn goes_on(&mut self, url: &RippUrl) -> bool {
+        let is_wanted = self.wanted.iter().any(|(_, wanted)| wanted == url);
+        self.dialled.retain(|dialled| is_wanted || dialled != url);
+        is_wanted
+    }
+}
+
+/// Dials the other processes of back end `from`, too, as long as it says so: in place of those that it has said before. Whoever is dialled by
+/// its back ends is dialled by all their processes.
+pub(super) fn dial_also(shared: &Arc<Shared>, from: usize, urls: &[String]) {
+    let Some(also) = shared.also.as_ref().filter(|_| !shared.is_over()) else { return };
+    let urls: Vec<RippUrl> = urls.iter().take(MOST_DOORS).filter_map(|url| url.parse().ok()).collect();
+    let mut also = lock(also);
+    also.wanted.retain(|(by, _)| *by != from);
+    also.wanted.extend(urls.iter().map(|url| (from, url.clone())));
+    for url in urls {
+        let Ok(trust) = trust_of(&url) else { continue };
+        if also.dialled.contains(&url) {
+            continue;
+        }
+        also.dialled.push(url.clone());
+        let dialling = Arc::clone(shared);
+        let goes_on = {
+            let (shared, url) = (Arc::clone(shared), url.clone());
+            move || shared.also.as_ref().is_some_and(|also| lock(also).goes_on(&url))
+        };
+        let work = move || dial_while(&dialling, &url, &trust, goes_on);
+        if let Err(cause) = thread::Builder::new().name("flow-door".to_owned()).spawn(work) {
+            tracing::warn!("a process of a back end cannot be dialled: no thread can be had: {cause}");
+        }
+    }
+}
+
+fn dial_while(shared: &Arc<Shared>, url: &RippUrl, trust: &Trust, goes_on: impl Fn() -> bool) {
     let options = Options { request: PUBLISH.to_owned(), ..shared.options.session.clone() };
     let mut told = false;
-    while !shared.is_over() {
+    while !shared.is_over() && goes_on() {
         match Session::dial(url, trust, None, &options) {
             Ok(session) => {
                 told = false;

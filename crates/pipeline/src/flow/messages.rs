@@ -16,6 +16,8 @@ const MOST_RANKS: u32 = 4096;
 const MOST_FIELDS: usize = 256;
 /// Most PEs that a back end may ask pieces for.
 pub(super) const MOST_PES: usize = 4096;
+/// Most other processes that a back end may have.
+pub(super) const MOST_DOORS: usize = 1024;
 /// Most times that a declaration tells: a note has 64 KiB.
 pub(super) const MOST_TIMES: usize = 2000;
 const MOST_NAME: usize = 200;
@@ -85,6 +87,15 @@ pub(super) enum FromBackEnd {
         pes: usize,
         /// What the flow promises.
         mode: Mode,
+        /// The first of the PEs that this session is for, and the first after them; none means all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        only: Option<[usize; 2]>,
+    },
+    /// Where a publisher that has dialled is to dial, too: the other processes of the back end, each with pieces of its own. In place of what
+    /// was said before.
+    Also {
+        /// One URL for each.
+        urls: Vec<String>,
     },
     /// It would like a step.
     Want(Want),

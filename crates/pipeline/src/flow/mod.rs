@@ -7,6 +7,7 @@
 mod assembly;
 mod building;
 mod clock;
+mod crew;
 mod desk;
 mod door;
 mod helm;
@@ -27,6 +28,8 @@ mod steering;
 mod steering_log;
 mod strided;
 mod subscriber;
+
+pub(crate) use receiver::Receiver;
 
 pub use look::Look;
 pub use meeting::{Meeting, RATE_VARIABLE, REPLAY_VARIABLE, TRACE_VARIABLE, URL_VARIABLE, own_host};

@@ -99,7 +99,7 @@ impl Publisher {
         identity: Option<Identity>,
         options: PublisherOptions,
     ) -> Result<Self, FlowError> {
-        let mut publisher = Self::new(options)?;
+        let mut publisher = Self::new(options, false)?;
         let token = identity.as_ref().map(|_| Token::fresh()).transpose();
         let token = token.map_err(|cause| FlowError::Usage(cause.to_string()))?;
         let session = publisher.shared.options.session.clone();
@@ -115,7 +115,7 @@ impl Publisher {
     /// # Errors
     /// If what is declared makes no sense, or the URL cannot be believed.
     pub fn dial(url: &RippUrl, options: PublisherOptions) -> Result<Self, FlowError> {
-        let mut publisher = Self::new(options)?;
+        let mut publisher = Self::new(options, true)?;
         let trust = trust_of(url)?;
         let url = url.clone();
         publisher.spawn(move |shared| keep_dialling(&shared, &url, &trust))?;
@@ -127,11 +127,11 @@ impl Publisher {
     /// # Errors
     /// If it does not.
     pub fn check(options: PublisherOptions) -> Result<(), FlowError> {
-        Self::new(options).map(drop)
+        Self::new(options, false).map(drop)
     }
 
-    fn new(options: PublisherOptions) -> Result<Self, FlowError> {
-        let shared = Arc::new(Shared::new(options));
+    fn new(options: PublisherOptions, dials: bool) -> Result<Self, FlowError> {
+        let shared = Arc::new(Shared::new(options, dials));
         let declared = shared.declaration().check();
         declared.map_err(|problem| FlowError::Declaration { who: "this program".to_owned(), problem })?;
         let building = Building::new(shared.options.fields.len(), shared.options.block.volume());

@@ -26,6 +26,9 @@ pub(super) struct ReceivedStep {
     pub(super) fields: BTreeMap<usize, Vec<PeBuffer>>,
     /// Share of its values that are of this step; the others are of the last.
     pub(super) fresh: f64,
+    /// Bytes of its pieces, those that other processes have included, and how many of them are of this step.
+    pub(super) bytes: u64,
+    pub(super) fresh_bytes: u64,
     /// Ranks of which nothing is in it.
     pub(super) missing: Vec<MissingPart>,
     /// When all of it had come.
@@ -37,7 +40,8 @@ impl ReceivedStep {
         self.fields.contains_key(&field)
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// Bytes of memory.
+    pub(super) fn held(&self) -> usize {
         self.fields.values().flatten().map(|buffer| buffer.memory.length()).sum()
     }
 
@@ -59,13 +63,15 @@ impl ReceivedStep {
         }
     }
 
-    /// Reads a box of a field that the step [has](Self::has): a PE's own as it is, others put together.
+    /// Reads a box of a field that the step [has](Self::has): a PE's own as it is, others put together; missing where another process
+    /// has the values.
     pub(super) fn read(&self, field: usize, bounds: &Box3, out: &mut [f32]) -> io::Result<()> {
         let buffers = self.fields.get(&field).ok_or(io::ErrorKind::NotFound)?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(out);
         if let Some(own) = buffers.iter().find(|buffer| buffer.stored == *bounds) {
             return own.memory.read_at(0, bytes);
         }
+        bytes.copy_from_slice(&f32::NAN.to_le_bytes().repeat(bytes.len() / 4));
         for buffer in buffers {
             let Some(part) = buffer.stored.intersection(bounds) else { continue };
             copy_part(&part, buffer, bounds, bytes)?;

@@ -26,7 +26,7 @@ const POLL: Duration = Duration::from_millis(50);
 const QUICK_POLL: Duration = Duration::from_millis(2);
 
 /// What the threads of a flow share.
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     pub(super) options: FlowOptions,
     pub(super) state: Mutex<State>,
     pub(super) changed: Condvar,
@@ -35,7 +35,7 @@ pub(super) struct Receiver {
 
 impl Receiver {
     pub(super) fn new(options: FlowOptions) -> Self {
-        let state = State::new(options.ahead.unwrap_or(usize::MAX).max(1));
+        let state = State::new(options.ahead.unwrap_or(usize::MAX).max(1), options.crew.clone());
         Self { options, state: Mutex::new(state), changed: Condvar::new(), over: AtomicBool::new(false) }
     }
 
@@ -67,12 +67,8 @@ impl Receiver {
 
     /// Receives what a rank sends until its session ends.
     pub(super) fn receive(&self, session: &Arc<Session>) {
-        let subscribe = FromBackEnd::Subscribe { pes: self.options.pes, mode: self.options.mode };
         let mut rank = None;
-        let outcome = session
-            .note(&note(&subscribe))
-            .map_err(|cause| cause.to_string())
-            .and_then(|()| self.receive_from(session, &mut rank));
+        let outcome = self.receive_from(session, &mut rank);
         let why = outcome.err().or_else(|| session.admitted().err().map(|cause| cause.to_string()));
         if let Some(why) = &why {
             session.end_because(why);
@@ -80,12 +76,17 @@ impl Receiver {
         let mut state = self.lock();
         state.trouble = Some(why.unwrap_or_else(|| "the publisher has left".to_owned()));
         if let Some(rank) = rank {
-            if !self.is_over() {
+            // Once is enough: the process with the pages says it for all.
+            if !self.is_over() && !state.is_hand() {
                 tracing::warn!("rank {rank} is gone: {}", state.trouble.as_deref().unwrap_or_default());
             }
             state.links[rank].session = None;
             state.comings += 1;
             state.open_wants.clear();
+            if state.crew.is_some() {
+                // Other processes wait for what comes of each step.
+                state.begin_all_asked();
+            }
             for assembly in state.assemblies.values_mut() {
                 self.lose(assembly, rank);
             }
@@ -142,6 +143,7 @@ impl Receiver {
         match (said, *rank) {
             (FromPublisher::Declare(declaration), None) => {
                 *rank = Some(join(&mut state, &self.options, *declaration, session)?);
+                state.subscribe(session, &self.options);
             }
             (FromPublisher::Declare(_), Some(_)) => return Err("it declares twice".to_owned()),
             (FromPublisher::Have { newest }, Some(rank)) => {
@@ -279,13 +281,16 @@ impl Receiver {
             if let Some(why) = state.refused.get(&step) {
                 return refuse(format!("the publisher cannot send step {step}: {why}"));
             }
+            if state.is_hand() {
+                return Err(SourceError::StepGone { step, available: state.span() });
+            }
             if state.active.insert(field) {
                 state.ask_ahead();
             }
             if state.is_live() && !state.kept.is_empty() {
                 return Err(SourceError::StepGone { step, available: state.span() });
             }
-            if !state.is_live() && !state.asked.contains_key(&step) && state.can_ask() {
+            if !state.is_live() && !state.is_waited_for(step) && state.can_ask() {
                 state.ask(step, false, vec![field]);
             }
             let since = state.progressed.map_or(began, |at| at.max(began));

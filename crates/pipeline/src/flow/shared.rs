@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use visapult_volume::StepIndex;
 
 use super::building::Published;
+use super::door::Also;
 use super::helm::{Answer, Applied, Helm};
 use super::messages::{Declaration, DeclaredField, MOST_TIMES};
 use super::publisher::PublisherOptions;
@@ -24,6 +25,8 @@ pub(super) struct Shared {
     pub(super) steered: Mutex<Steered>,
     steered_changed: Condvar,
     pub(super) subscribers: Mutex<Vec<Arc<Subscriber>>>,
+    /// None where back ends come to us.
+    pub(super) also: Option<Mutex<Also>>,
     /// Back ends that were ever attached.
     pub(super) numbers: AtomicUsize,
     pub(super) sent: AtomicU64,
@@ -41,7 +44,7 @@ pub(super) struct Steered {
 }
 
 impl Shared {
-    pub(super) fn new(options: PublisherOptions) -> Self {
+    pub(super) fn new(options: PublisherOptions, dials: bool) -> Self {
         let steered = Steered { helm: Helm::default(), parameters: options.parameters.clone(), changes: Vec::new() };
         Self {
             options,
@@ -49,6 +52,7 @@ impl Shared {
             steered_changed: Condvar::new(),
             latest: Mutex::default(),
             subscribers: Mutex::default(),
+            also: dials.then(Mutex::default),
             numbers: AtomicUsize::new(0),
             sent: AtomicU64::new(0),
             missed: AtomicU64::new(0),

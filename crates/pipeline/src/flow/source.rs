@@ -18,6 +18,7 @@ use super::receiver::Receiver;
 use super::state::FlowStatistics;
 use super::steering::{Action, SteeringView};
 use super::steering_log::SteeringLog;
+use crate::crew::{Crew, News};
 use crate::wire::Freshness;
 
 const POLL: Duration = Duration::from_millis(100);
@@ -55,6 +56,8 @@ pub struct FlowOptions {
     pub history_bytes: usize,
     /// How the transport receives.
     pub session: Options,
+    /// The other processes that receive it, each for PEs of its own.
+    pub crew: Option<Arc<Crew>>,
 }
 
 impl Default for FlowOptions {
@@ -66,6 +69,7 @@ impl Default for FlowOptions {
             ahead: None,
             history_bytes: 512 << 20,
             session: Options::default(),
+            crew: None,
         }
     }
 }
@@ -134,6 +138,9 @@ impl FlowSource {
         let protection = ListenerOptions { identity, token, clients: Clients::default(), session };
         let listener = Listener::bind(at, protection)?;
         let url = listener.url(host, &url_name("publish"));
+        if let Some(crew) = options.crew.as_ref().filter(|crew| !crew.is_head()) {
+            crew.report(&News::Door { url: url.to_string() });
+        }
         let mut threads = Threads::new(options);
         threads.spawn(move |receiver| take_publishers(receiver, &listener))?;
         Ok(FlowDoor { url, threads })
@@ -246,6 +253,9 @@ impl FlowDoor {
 impl Threads {
     fn new(options: FlowOptions) -> Self {
         let receiver = Arc::new(Receiver::new(options));
+        if let Some(crew) = &receiver.options.crew {
+            crew.set_flow(&receiver);
+        }
         Self { look: Some(Look::at(&receiver)), receiver, threads: Vec::new() }
     }
 

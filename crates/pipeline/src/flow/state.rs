@@ -8,12 +8,14 @@ use visapult_ripp_net::Session;
 use visapult_volume::{Block, Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
 use super::assembly::{Assembly, PieceTable, SpareMemory};
+use super::crew::Convoy;
 use super::desk::Desk;
 use super::messages::{Declaration, FromBackEnd, Want, note};
 use super::meter::Meter;
 use super::received::ReceivedStep;
 use super::source::FlowOptions;
 use super::steering::Action;
+use crate::crew::Crew;
 use crate::step_store::fitting_boxes;
 
 /// Steps of a running simulation that are asked for ahead, at least and at most.
@@ -32,6 +34,9 @@ const MOST_LEAD: StepIndex = 1024;
 
 #[derive(Default)]
 pub(super) struct State {
+    /// The other processes that receive the flow, and what is waited for of them.
+    pub(super) crew: Option<Arc<Crew>>,
+    pub(super) convoy: Convoy,
     /// What all ranks declare alike, with rank 0's name.
     pub(super) declared: Option<Declared>,
     pub(super) links: Vec<Link>,
@@ -126,8 +131,9 @@ impl Link {
 }
 
 impl State {
-    pub(super) fn new(most_ahead: usize) -> Self {
-        Self { lead: 1, ahead: FIRST_AHEAD, most_ahead, ..Self::default() }
+    pub(super) fn new(most_ahead: usize, crew: Option<Arc<Crew>>) -> Self {
+        let convoy = Convoy::new(crew.as_deref());
+        Self { crew, convoy, lead: 1, ahead: FIRST_AHEAD, most_ahead, ..Self::default() }
     }
 
     pub(super) fn span(&self) -> StepSpan {
@@ -137,7 +143,7 @@ impl State {
         }
         match (self.kept.front(), self.kept.back()) {
             (Some(first), Some(last)) => StepSpan { first: first.step, last: last.step },
-            _ => StepSpan { first: self.next, last: self.next },
+            _ => self.convoy.span_before.unwrap_or(StepSpan { first: self.next, last: self.next }),
         }
     }
 
@@ -150,6 +156,10 @@ impl State {
     }
 
     pub(super) fn all_there(&self) -> bool {
+        self.all_ranks_there() && self.all_hands_ready()
+    }
+
+    pub(super) fn all_ranks_there(&self) -> bool {
         self.declared.is_some() && self.links.iter().all(|link| link.session.is_some())
     }
 
@@ -160,7 +170,8 @@ impl State {
 
     /// There is somebody to ask. Ranks that are late are waited for; those that have left are not.
     pub(super) fn can_ask(&self) -> bool {
-        self.all_there() || !self.kept.is_empty() && self.links.iter().any(|link| link.session.is_some())
+        let had_steps = !self.kept.is_empty() || self.convoy.span_before.is_some();
+        self.all_there() || had_steps && self.links.iter().any(|link| link.session.is_some())
     }
 
     /// Asks something of the simulation, before a step that no rank has come to when it hears of it.
@@ -173,6 +184,11 @@ impl State {
         let steer = self.desk.ask(who, action, at)?;
         self.tell(&FromBackEnd::Steer(steer));
         Ok(())
+    }
+
+    /// It was asked for, and is on its way.
+    pub(super) fn is_waited_for(&self, step: StepIndex) -> bool {
+        self.asked.contains_key(&step) || self.convoy.waits_for(step)
     }
 
     pub(super) fn tell(&self, message: &FromBackEnd) {
@@ -188,8 +204,12 @@ impl State {
         if or_newer {
             self.open_wants.push_back(fields);
         } else {
+            self.order_want(step, &fields);
             self.asked.insert(step, fields);
             self.next = self.next.max(step.saturating_add(1));
+            if self.crew.is_some() && !self.all_ranks_there() {
+                self.begin_all_asked();
+            }
         }
     }
 
@@ -219,11 +239,11 @@ impl State {
 
     /// Asks a running simulation for steps ahead, while somebody looks.
     pub(super) fn ask_ahead(&mut self) {
-        if self.looks == 0 || !self.is_live() || !self.can_ask() {
+        if self.is_hand() || self.looks == 0 || !self.is_live() || !self.can_ask() {
             return;
         }
         let fields: Vec<usize> = self.active.iter().copied().collect();
-        if self.links.len() == 1 {
+        if self.links.len() == 1 && self.crew.is_none() {
             // One publisher knows best which step is the next that it can send.
             while self.open_wants.len() + self.assemblies.len() < self.ahead.min(self.most_ahead) {
                 self.ask(self.next, true, fields.clone());
@@ -232,13 +252,14 @@ impl State {
         }
         let newest = self.newest();
         if let Some(step) = self.desk.waits_before.filter(|step| newest.is_none_or(|newest| newest < *step))
-            && !self.asked.contains_key(&step)
+            && !self.is_waited_for(step)
         {
             // Whoever does single steps wants to see each.
             self.ask(step, false, fields.clone());
         }
         let lead = self.lead.max(self.on_the_way);
-        while self.asked.len() < (self.ahead + self.steps_until(lead)).min(self.most_ahead) {
+        let most = (self.ahead + self.steps_until(lead)).min(self.most_ahead);
+        while self.asked.len().max(self.convoy.pending()) < most {
             let Some(newest) = newest else { return };
             let first = self.kept.is_empty() && self.asked.is_empty();
             let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
@@ -275,20 +296,23 @@ impl State {
             self.assemblies.iter().filter(|(_, assembly)| assembly.is_over()).map(|(step, _)| *step).collect();
         for step in over {
             self.asked.remove(&step);
-            let Some(assembly) = self.assemblies.remove(&step).filter(|assembly| !assembly.is_vain()) else {
+            let Some(assembly) = self.assemblies.remove(&step) else { continue };
+            // With other processes, it is all that counts.
+            if assembly.is_abandoned() || assembly.is_vain() && self.crew.is_none() {
+                self.miss(step);
                 continue;
-            };
+            }
             let last = self.kept.iter().rev().find(|kept| kept.step < step).cloned();
             match assembly.into_received(last.as_deref()) {
-                Ok(received) => self.keep(received, history_bytes),
+                Ok(received) => self.complete(received, history_bytes),
                 Err(cause) => self.trouble = Some(cause.to_string()),
             }
         }
     }
 
     pub(super) fn keep(&mut self, received: ReceivedStep, history_bytes: usize) {
-        let bytes = received.bytes().max(1);
-        self.note_throughput(bytes, received.fresh);
+        let bytes = received.held().max(1);
+        self.note_throughput(bytes, &received);
         let most = (history_bytes / bytes).max(LEAST_KEPT);
         self.kept.retain(|kept| kept.step != received.step);
         let place = self.kept.partition_point(|kept| kept.step < received.step);
@@ -297,6 +321,7 @@ impl State {
             // Of a file, what lies farthest from what has just come.
             let farthest = if self.is_live() || place > self.kept.len() / 2 { 0 } else { self.kept.len() - 1 };
             if let Some(step) = self.kept.remove(farthest) {
+                self.order_forget(step.step);
                 self.spare.keep(&step);
             }
         }
@@ -304,16 +329,21 @@ impl State {
         self.lead = self.lead.saturating_sub(u64::from(self.lead > 4 && self.next.is_multiple_of(16))).max(1);
     }
 
-    fn note_throughput(&mut self, bytes: usize, fresh: f64) {
+    fn note_throughput(&mut self, bytes: usize, received: &ReceivedStep) {
         self.throughput.add(bytes as f64, Instant::now());
         let statistics = &mut self.statistics;
         statistics.steps += 1;
-        statistics.bytes += (bytes as f64 * fresh) as u64;
-        statistics.fresh += fresh;
+        statistics.bytes += received.fresh_bytes;
+        statistics.fresh += received.fresh;
         statistics.first_step_s = statistics.first_step_s.or(self.gathered.map(|at| at.elapsed().as_secs_f64()));
         self.ahead = self.steps_ahead(bytes);
         self.received_per_s = self.throughput.per_s() / bytes as f64;
         self.on_the_way = self.links.iter().map(Link::on_the_way).max().unwrap_or(0);
+    }
+
+    /// A step was asked for too late: the next are asked for further ahead.
+    pub(super) fn fall_behind(&mut self, step: StepIndex, newest: StepIndex) {
+        self.lead = newest.saturating_sub(step).saturating_add(self.lead + 1).min(MOST_LEAD);
     }
 
     pub(super) fn on_gone(&mut self, rank: usize, step: StepIndex, newest: StepIndex, why: Option<String>) {
@@ -325,7 +355,7 @@ impl State {
             }
         } else if self.last_gone.replace(step) != Some(step) {
             // All ranks say so of the same step: it counts once.
-            self.lead = newest.saturating_sub(step).saturating_add(self.lead + 1).min(MOST_LEAD);
+            self.fall_behind(step, newest);
         }
         self.assembly(step);
         if let Some(assembly) = self.assemblies.get_mut(&step) {
@@ -364,7 +394,9 @@ pub(super) fn join(
             .iter()
             .map(|owned| Block::stored_for(owned, &grid.bounds()))
             .collect(),
+        own: 0..0,
     });
+    table.own = state.own_share(table.stored.len());
     let others = table.blocks.iter().enumerate().filter(|(other, _)| *other != rank);
     if let Some((other, theirs)) = others.into_iter().find(|(_, theirs)| theirs.intersection(&block).is_some()) {
         return Err(format!("block {block} of rank {rank} overlaps {theirs} of rank {other}"));
@@ -384,9 +416,10 @@ pub(super) fn join(
     };
     state.declared = Some(Declared { grid, fields, live, first, table });
     state.trouble = None;
-    if state.all_there() {
+    if state.all_ranks_there() {
         check_cover(state)?;
         state.gathered.get_or_insert_with(Instant::now);
+        state.report_ready();
     }
     Ok(rank)
 }
@@ -438,7 +471,7 @@ mod tests {
 
     #[test]
     fn steps_at_the_end_of_all_numbers_are_no_trouble() {
-        let mut state = State::new(usize::MAX);
+        let mut state = State::new(usize::MAX, None);
         state.links = vec![Link::default(), Link::default()];
         state.asked.insert(0, vec![0]);
         state.on_gone(0, 0, StepIndex::MAX, None);

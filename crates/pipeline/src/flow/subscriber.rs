@@ -1,6 +1,7 @@
 //! A back end that is attached to a publisher: what it wants, and what is under way to it.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -13,6 +14,7 @@ use visapult_volume::{Block, Box3, StepIndex};
 use super::PIECES;
 use super::building::Published;
 use super::clock::ClockOfBackEnd;
+use super::door::dial_also;
 use super::helm::Answer;
 use super::messages::{FromBackEnd, FromPublisher, MOST_PES, PieceName, Want, note};
 use super::piece::PieceSource;
@@ -40,13 +42,25 @@ pub(super) struct Subscriber {
 
 #[derive(Default)]
 struct State {
-    /// Boxes of its PEs with their ghost layers, and the flow that pieces travel in, once it has said how it is split.
-    subscribed: Option<(Vec<Box3>, Flow)>,
+    /// What it wants pieces for, once it has said how it is split.
+    subscribed: Option<Subscribed>,
     wants: VecDeque<Want>,
     /// Steps below were sent or missed.
     sent_below: StepIndex,
     under_way: VecDeque<Vec<Outgoing>>,
     told: Option<(StepIndex, Instant)>,
+}
+
+/// How a back end is split.
+#[derive(Clone)]
+struct Subscribed {
+    /// Boxes of all PEs, with their ghost layers.
+    stored: Vec<Box3>,
+    /// The PEs that pieces go to.
+    only: Range<usize>,
+    mode: Mode,
+    /// What pieces travel in.
+    flow: Flow,
 }
 
 impl Subscriber {
@@ -67,6 +81,7 @@ impl Subscriber {
         if let Err(why) = subscriber.run(shared) {
             subscriber.session.end_because(&why);
         }
+        dial_also(shared, number, &[]);
         lock(&shared.subscribers).retain(|other| !Arc::ptr_eq(other, &subscriber));
     }
 
@@ -94,7 +109,8 @@ impl Subscriber {
             let said: FromBackEnd =
                 serde_json::from_str(&said.text).map_err(|cause| format!("not understood: {cause}"))?;
             match said {
-                FromBackEnd::Subscribe { pes, mode } => self.subscribe(shared, pes, mode)?,
+                FromBackEnd::Subscribe { pes, mode, only } => self.subscribe(shared, pes, mode, only)?,
+                FromBackEnd::Also { urls } => dial_also(shared, self.number, &urls),
                 FromBackEnd::Want(want) => self.want(shared, want),
                 FromBackEnd::Steer(steer) => shared.on_steer(self.number, steer),
                 FromBackEnd::Clock { asked, heard, answered } => clock.on_answer(asked, heard, answered),
@@ -106,15 +122,24 @@ impl Subscriber {
         Ok(())
     }
 
-    fn subscribe(&self, shared: &Shared, pes: usize, mode: Mode) -> Result<(), String> {
+    /// Notes how a back end is split, in place of what it has said before and wanted then.
+    fn subscribe(&self, shared: &Shared, pes: usize, mode: Mode, only: Option<[usize; 2]>) -> Result<(), String> {
         if pes == 0 || pes > MOST_PES {
             return Err(format!("{pes} PEs: 1 to {MOST_PES} are possible"));
         }
         let grid = &shared.options.grid;
         let owned = fitting_boxes(grid.size, pes);
-        let stored = owned.iter().map(|owned| Block::stored_for(owned, &grid.bounds())).collect();
-        let flow = self.session.open_flow(PIECES, mode, 1).map_err(|cause| cause.to_string())?;
-        lock(&self.state).subscribed = Some((stored, flow));
+        let stored: Vec<Box3> = owned.iter().map(|owned| Block::stored_for(owned, &grid.bounds())).collect();
+        let [first, end] = only.unwrap_or([0, stored.len()]);
+        if first > end || end > stored.len() {
+            return Err(format!("PEs {first} to {end}: there are {}", stored.len()));
+        }
+        let mut state = lock(&self.state);
+        let before = state.subscribed.take().filter(|before| before.mode == mode).map(|before| before.flow);
+        let flow = before.map_or_else(|| self.session.open_flow(PIECES, mode, 1), Ok);
+        let flow = flow.map_err(|cause| cause.to_string())?;
+        state.wants.clear();
+        state.subscribed = Some(Subscribed { stored, only: first..end, mode, flow });
         Ok(())
     }
 
@@ -186,7 +211,7 @@ impl Subscriber {
         while state.under_way.front().is_some_and(|first| first.iter().all(Outgoing::is_over)) {
             state.under_way.pop_front();
         }
-        let Some((stored, flow)) = state.subscribed.clone() else { return };
+        let Some(subscribed) = state.subscribed.clone() else { return };
         let mut wants = std::mem::take(&mut state.wants);
         let mut sent = false;
         wants.retain(|want| {
@@ -198,7 +223,7 @@ impl Subscriber {
             if fits && !sent && state.under_way.len() < MOST_UNDER_WAY {
                 sent = true;
                 state.sent_below = latest.step + 1;
-                let pieces = send(&shared.options, &stored, &flow, &latest, &want.fields);
+                let pieces = send(&shared.options, &subscribed, &latest, &want.fields);
                 state.under_way.push_back(pieces);
                 shared.sent.fetch_add(1, Ordering::Relaxed);
                 return false;
@@ -219,18 +244,18 @@ impl Subscriber {
 }
 
 /// Offers the pieces of a step.
-fn send(from: &PublisherOptions, stored: &[Box3], flow: &Flow, step: &Published, fields: &[usize]) -> Vec<Outgoing> {
+fn send(from: &PublisherOptions, to: &Subscribed, step: &Published, fields: &[usize]) -> Vec<Outgoing> {
     let block = &from.block;
     let mut under_way = Vec::new();
     for &field in fields {
         let Some(values) = &step.fields[field] else { continue };
-        for (pe, stored) in stored.iter().enumerate() {
-            let Some(piece) = block.intersection(stored) else { continue };
+        for pe in to.only.clone() {
+            let Some(piece) = block.intersection(&to.stored[pe]) else { continue };
             let name = PieceName { field, step: step.step, pe, time: Some(step.time).filter(|time| time.is_finite()) };
             let stamp = Stamp::of(Stage::SendPiece, from.rank as usize, step.step);
             let source = Arc::new(PieceSource::new(&piece, block, Arc::clone(values), stamp));
             // A session that has ended is noticed by its thread.
-            under_way.extend(flow.send(&note(&name), source));
+            under_way.extend(to.flow.send(&note(&name), source));
         }
     }
     under_way

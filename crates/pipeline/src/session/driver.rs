@@ -155,6 +155,11 @@ impl Driver {
 
     fn decide(&mut self, state: &State, view: &View, view_at: Instant) -> Work {
         let now = Instant::now();
+        if self.step.as_ref().is_some_and(|step| self.back_end.store().is_outdated(step)) {
+            // What a process had that is gone can be shown again.
+            self.step = None;
+            self.progress = Progress::default();
+        }
         let live = self.back_end.store().source().info().live;
         if self.begun_at.is_none_or(|at| now.duration_since(at) > PLAYING_WITHIN) {
             self.playing = false;
@@ -267,7 +272,7 @@ impl Driver {
     fn queue_still(&mut self, view: &View) {
         let Some(step) = self.step.clone() else { return };
         let groups = self.back_end.groups();
-        let encoded = self.back_end.compute(|| still(&step, view, groups));
+        let encoded = still(&step, view, groups, self.back_end.pool());
         self.progress.still_of = Some(view.sequence);
         self.queue(BulkKind::Still, &step, &encoded);
     }

@@ -58,9 +58,14 @@ impl<'a> Caster<'a> {
     /// Casts one ray per pixel.
     pub fn render(&self, camera: &Camera, width: usize, height: usize) -> Rendering {
         let view = camera.view(width, height);
-        let mut image = Image::transparent(width, height);
+        self.render_run(&view, &front_to_back(self.volume, &view))
+    }
+
+    /// Casts one ray per pixel, through the blocks of `run` alone: PEs from front to back.
+    pub(crate) fn render_run(&self, view: &View, run: &[usize]) -> Rendering {
+        let mut image = Image::transparent(view.width, view.height);
         let Some(visible) = &self.visible else { return Rendering { image, samples: 0 } };
-        let scene = Scene::new(self.volume, visible, &view);
+        let scene = Scene::new(self.volume, visible, view, run);
         let samples = tiles_of(&mut image)
             .into_par_iter()
             .with_max_len(1)
@@ -85,16 +90,23 @@ pub(super) struct SceneBlock<'a> {
     pub(super) scene: BlockScene<'a>,
 }
 
+/// All PEs, as they lie behind one another in `view`.
+pub(crate) fn front_to_back(volume: &Volume, view: &View) -> Vec<usize> {
+    volume.decomposition().front_to_back(RaySetup::new(view, volume.placement()).eye())
+}
+
 impl<'a> Scene<'a> {
-    pub(super) fn new(volume: &'a Volume, visible: &'a Visible, view: &'a View) -> Self {
+    /// The blocks of `run`, PEs from front to back; those that are not in the volume are left out.
+    pub(super) fn new(volume: &'a Volume, visible: &'a Visible, view: &'a View, run: &[usize]) -> Self {
         let setup = RaySetup::new(view, volume.placement());
-        let block = |index: usize| {
+        let block = |pe: &usize| {
+            let index = pe.checked_sub(volume.first()).filter(|index| *index < volume.blocks().len())?;
             let block = &volume.blocks()[index];
             let (values, size) = volume.padded(index);
             let scene = BlockScene { cells: Cells::new(values, size)?, occupancy: &visible.occupancies[index] };
             Some(SceneBlock { owned: block.owned, origin: block.stored.lo, scene })
         };
-        let blocks = volume.decomposition().front_to_back(setup.eye()).into_iter().filter_map(block).collect();
+        let blocks = run.iter().filter_map(block).collect();
         Self { setup, table: &visible.table, bounds: volume.grid().bounds(), blocks }
     }
 }

@@ -4,7 +4,7 @@
 //! for the length along the normal: the opacity of a layer is that of crossing it straight. Samples that the faces of
 //! the box cut count by the part inside. No ray ends early: what is hidden here shows from elsewhere.
 
-use super::caster::{Scene, SceneBlock, Visible};
+use super::caster::{Scene, SceneBlock, Visible, front_to_back};
 use super::dispatch::{InstructionSet, Task};
 use super::lanes::{Indices, LANES, Lanes, STRIDE};
 use super::march::{BlockScene, sweep_of};
@@ -53,6 +53,8 @@ pub struct LayerTile {
 pub struct LayerCaster<'a> {
     volume: &'a Volume,
     view: View,
+    /// PEs from front to back.
+    run: Vec<usize>,
     planes: LayerPlanes,
     visible: Option<Visible>,
     instruction_set: InstructionSet,
@@ -63,7 +65,13 @@ impl<'a> LayerCaster<'a> {
     pub fn new(volume: &'a Volume, transfer_function: &TransferFunction, view: View, planes: LayerPlanes) -> Self {
         let usable = planes.far > planes.near && planes.count > 0 && planes.samples > 0;
         let visible = usable.then(|| Visible::new(volume, transfer_function, planes.sample_length())).flatten();
-        Self { volume, view, planes, visible, instruction_set: InstructionSet::best() }
+        let run = front_to_back(volume, &view);
+        Self { volume, view, run, planes, visible, instruction_set: InstructionSet::best() }
+    }
+
+    /// The same, through the blocks of `run` alone: PEs from front to back.
+    pub(crate) fn through(self, run: &[usize]) -> Self {
+        Self { run: run.to_vec(), ..self }
     }
 
     /// The same, on another instruction set than the best.
@@ -76,7 +84,7 @@ impl<'a> LayerCaster<'a> {
     pub fn march(&self, rect: &TileRect, out: &mut LayerTile) -> u64 {
         out.clear(rect, self.planes.count);
         let Some(visible) = &self.visible else { return 0 };
-        let scene = Scene::new(self.volume, visible, &self.view);
+        let scene = Scene::new(self.volume, visible, &self.view, &self.run);
         self.instruction_set.run(LayersTask { scene: &scene, rect, planes: &self.planes, out })
     }
 }
@@ -94,7 +102,8 @@ impl LayerTile {
         self.visible[slab].then(|| &self.rgba[slab * pixels..][..pixels])
     }
 
-    fn clear(&mut self, rect: &TileRect, count: usize) {
+    /// Makes it the empty layers of `rect`.
+    pub(crate) fn clear(&mut self, rect: &TileRect, count: usize) {
         let (old, pixels) = (self.width * self.height, rect.width * rect.height);
         if old == pixels && self.visible.len() == count {
             let layers = self.rgba.chunks_mut(pixels.max(1)).zip(&self.visible);
@@ -140,7 +149,7 @@ impl LayerTile {
     }
 
     /// Puts `color` behind one pixel of a slab.
-    fn composite(&mut self, slab: usize, [x, y]: [usize; 2], color: [f32; 4]) {
+    pub(crate) fn composite(&mut self, slab: usize, [x, y]: [usize; 2], color: [f32; 4]) {
         if color[3] > 0.0 {
             self.visible[slab] = true;
             let index = self.index(slab, x, y);

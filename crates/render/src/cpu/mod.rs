@@ -16,6 +16,7 @@ mod avx2;
 mod avx512;
 
 pub use caster::Caster;
+pub(crate) use caster::front_to_back;
 pub use layers::{LayerCaster, LayerPlanes, LayerTile, TileRect};
 
 #[cfg(test)]

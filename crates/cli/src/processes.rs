@@ -1,0 +1,63 @@
+//! The processes that `mpiexec` has started together with this one.
+
+use std::ops::Deref;
+use std::path::Path;
+use std::process::exit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Result;
+use visapult_pipeline::{Comm, Crew};
+use visapult_trace::Recording;
+
+use crate::arguments::SplitOptions;
+
+/// The processes of this run. When it is dropped, the run ends for all of them.
+pub(crate) struct Processes {
+    /// PEs of all of them.
+    pub(crate) pes: usize,
+    /// None where this one is alone.
+    pub(crate) crew: Option<Arc<Crew>>,
+}
+
+impl Processes {
+    /// Meets the others. Where the user says no number of PEs there are `default` of them, or as many more as every process gets the same.
+    pub(crate) fn meet(split: &SplitOptions, default: usize) -> Result<Self> {
+        let comm = Comm::world()?;
+        let pes = split.pes.map_or_else(|| default.next_multiple_of(comm.size()), usize::from);
+        let crew = Crew::of(comm, pes)?;
+        Ok(Self { pes: crew.as_deref().map_or(pes, Crew::pes), crew })
+    }
+
+    /// Records events to `file`; every process but the first to one of its own, with its number before the ending.
+    pub(crate) fn record(&self, file: Option<&Path>, name: &str) -> Result<Option<Recording>> {
+        let Some(file) = file else { return Ok(None) };
+        let rank = self.crew.as_deref().map_or(0, Crew::rank);
+        if rank == 0 {
+            return Ok(Some(Recording::to_file(file, name)?));
+        }
+        let ending = file.extension().map_or_else(String::new, |ending| format!(".{}", ending.to_string_lossy()));
+        Ok(Some(Recording::to_file(&file.with_extension(format!("{rank}{ending}")), &format!("{name}-{rank}"))?))
+    }
+
+    /// The crew, where another process has the page; from here on a signal makes this process leave it.
+    pub(crate) fn crew_of_another(&self) -> Result<Option<&Arc<Crew>>> {
+        let Some(crew) = self.crew.as_ref().filter(|crew| !crew.is_head()) else { return Ok(None) };
+        let (leaving, asked) = (Arc::clone(crew), AtomicBool::new(false));
+        ctrlc::set_handler(move || {
+            // Asked twice, it does not wait.
+            if asked.swap(true, Ordering::Relaxed) {
+                exit(130);
+            }
+            let leaving = Arc::clone(&leaving);
+            std::thread::spawn(move || leaving.end());
+        })?;
+        Ok(Some(crew))
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        self.crew.iter().for_each(|crew| crew.deref().end());
+    }
+}

@@ -1,0 +1,236 @@
+//! Answers as bytes, little endian: ranges, counts, bricks, and what runs of PEs show.
+//!
+//! Invariant: nothing is allocated for more than the bytes that are there can hold.
+
+use half::f16;
+use visapult_render::{EncodedBrick, Patch, TileRect};
+use visapult_volume::ValueRange;
+
+/// Bytes of the smallest patch, and of the smallest brick.
+const LEAST_ITEM: usize = 4;
+
+/// Pixels of exact images as they are; of slabs, of which many lie behind one another and are rounded to codes anyway, in half of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Precision {
+    Single,
+    Half,
+}
+
+/// Reads what was written; every method gives `None` where the bytes end too soon.
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn f32(&mut self) -> Option<f32> {
+        self.array().map(f32::from_le_bytes)
+    }
+
+    pub(crate) fn f64(&mut self) -> Option<f64> {
+        self.array().map(f64::from_le_bytes)
+    }
+
+    fn u16s<const N: usize>(&mut self) -> Option<[u16; N]> {
+        let mut out = [0; N];
+        for n in &mut out {
+            *n = self.u16()?;
+        }
+        Some(out)
+    }
+
+    /// As many items as the next number says.
+    fn items<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let count = self.u32()? as usize;
+        let mut items = Vec::with_capacity(count.min(self.0.len() / LEAST_ITEM));
+        for _ in 0..count {
+            items.push(item(self)?);
+        }
+        Some(items)
+    }
+
+    /// A range, or that there is none.
+    pub(crate) fn range(&mut self) -> Option<Option<ValueRange>> {
+        let (lo, hi) = (self.f32()?, self.f32()?);
+        Some((lo <= hi).then_some(ValueRange { lo, hi }))
+    }
+
+    /// Least and largest distance, or that there are none.
+    pub(crate) fn depths(&mut self) -> Option<Option<[f64; 2]>> {
+        let depths = [self.f64()?, self.f64()?];
+        Some((depths[0] <= depths[1]).then_some(depths))
+    }
+
+    pub(crate) fn numbers(&mut self) -> Option<Vec<u64>> {
+        self.items(Self::u64)
+    }
+
+    /// Bricks by PE.
+    pub(crate) fn bricks(&mut self) -> Option<Vec<Vec<EncodedBrick>>> {
+        self.items(|reader| reader.items(Self::brick))
+    }
+
+    fn brick(&mut self) -> Option<EncodedBrick> {
+        let (lo, size, range) = (self.u16s()?, self.u16s()?, [self.f32()?, self.f32()?]);
+        let length = self.u32()? as usize;
+        Some(EncodedBrick { lo, size, range, payload: self.take(length)?.to_vec() })
+    }
+
+    /// Patches by run.
+    pub(crate) fn patches(&mut self, precision: Precision) -> Option<Vec<Vec<Patch>>> {
+        self.items(|reader| reader.items(|reader| reader.patch(precision)))
+    }
+
+    fn patch(&mut self, precision: Precision) -> Option<Patch> {
+        let (tile, slab) = (self.u32()?, self.u16()?);
+        let [x, y, width, height] = self.u16s()?.map(usize::from);
+        let pixels = width * height;
+        let rgba = match precision {
+            Precision::Single => {
+                let number = |bytes: &[u8]| bytes.first_chunk().map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
+                let pixel = |bytes: &[u8]| std::array::from_fn(|c| number(&bytes[4 * c..]));
+                self.take(pixels * 16)?.chunks_exact(16).map(pixel).collect()
+            }
+            Precision::Half => {
+                let number =
+                    |bytes: &[u8]| bytes.first_chunk().map_or(0.0, |bytes| f16::from_le_bytes(*bytes).to_f32());
+                let pixel = |bytes: &[u8]| std::array::from_fn(|c| number(&bytes[2 * c..]));
+                self.take(pixels * 8)?.chunks_exact(8).map(pixel).collect()
+            }
+        };
+        Some(Patch { tile, slab, rect: TileRect { x, y, width, height }, rgba })
+    }
+}
+
+/// Writes what [`Reader`] reads.
+#[derive(Default)]
+pub(crate) struct Writer(pub(crate) Vec<u8>);
+
+impl Writer {
+    fn put(&mut self, bytes: impl AsRef<[u8]>) {
+        self.0.extend_from_slice(bytes.as_ref());
+    }
+
+    fn count(&mut self, count: usize) {
+        self.put((count as u32).to_le_bytes());
+    }
+
+    fn u16s(&mut self, numbers: impl IntoIterator<Item = u16>) {
+        numbers.into_iter().for_each(|n| self.put(n.to_le_bytes()));
+    }
+
+    pub(crate) fn range(&mut self, range: Option<ValueRange>) {
+        let ValueRange { lo, hi } = range.unwrap_or(ValueRange { lo: f32::NAN, hi: f32::NAN });
+        self.put(lo.to_le_bytes());
+        self.put(hi.to_le_bytes());
+    }
+
+    pub(crate) fn depths(&mut self, depths: Option<[f64; 2]>) {
+        depths.unwrap_or([f64::NAN; 2]).iter().for_each(|depth| self.put(depth.to_le_bytes()));
+    }
+
+    pub(crate) fn numbers(&mut self, numbers: &[u64]) {
+        self.count(numbers.len());
+        numbers.iter().for_each(|n| self.put(n.to_le_bytes()));
+    }
+
+    pub(crate) fn bricks(&mut self, of_pe: &[Vec<EncodedBrick>]) {
+        self.count(of_pe.len());
+        for bricks in of_pe {
+            self.count(bricks.len());
+            for brick in bricks {
+                self.u16s(brick.lo.into_iter().chain(brick.size));
+                brick.range.iter().for_each(|end| self.put(end.to_le_bytes()));
+                self.count(brick.payload.len());
+                self.put(&brick.payload);
+            }
+        }
+    }
+
+    pub(crate) fn patches(&mut self, of_run: &[Vec<Patch>], precision: Precision) {
+        self.count(of_run.len());
+        for patches in of_run {
+            self.count(patches.len());
+            for patch in patches {
+                let TileRect { x, y, width, height } = patch.rect;
+                self.count(patch.tile as usize);
+                self.u16s([patch.slab].into_iter().chain([x, y, width, height].map(|n| n as u16)));
+                let numbers = patch.rgba.iter().flatten();
+                match precision {
+                    Precision::Single => numbers.for_each(|n| self.put(n.to_le_bytes())),
+                    Precision::Half => numbers.for_each(|n| self.put(f16::from_f32(*n).to_le_bytes())),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patches() -> Vec<Vec<Patch>> {
+        let rect = TileRect { x: 3, y: 9, width: 2, height: 1 };
+        vec![vec![], vec![Patch { tile: 70_000, slab: 5, rect, rgba: vec![[0.5, 0.25, 0.0, 1.0], [0.0; 4]] }]]
+    }
+
+    fn bricks() -> Vec<Vec<EncodedBrick>> {
+        let brick = EncodedBrick { lo: [1, 2, 3], size: [4, 5, 6], range: [-1.0, 7.5], payload: vec![1, 2, 3] };
+        vec![vec![brick.clone(), EncodedBrick { payload: Vec::new(), ..brick }], vec![]]
+    }
+
+    #[test]
+    fn answers_survive_the_way() {
+        let mut writer = Writer::default();
+        writer.range(Some(ValueRange { lo: -1.0, hi: 2.0 }));
+        writer.range(None);
+        writer.depths(Some([1.0, 1.5]));
+        writer.depths(None);
+        writer.numbers(&[1, u64::MAX]);
+        writer.bricks(&bricks());
+        writer.patches(&patches(), Precision::Single);
+        writer.patches(&patches(), Precision::Half);
+        let mut reader = Reader(&writer.0);
+        assert_eq!(reader.range(), Some(Some(ValueRange { lo: -1.0, hi: 2.0 })));
+        assert_eq!(reader.range(), Some(None));
+        assert_eq!((reader.depths(), reader.depths()), (Some(Some([1.0, 1.5])), Some(None)));
+        assert_eq!(reader.numbers(), Some(vec![1, u64::MAX]));
+        assert_eq!(reader.bricks(), Some(bricks()));
+        assert_eq!(reader.patches(Precision::Single), Some(patches()));
+        assert_eq!(reader.patches(Precision::Half), Some(patches()));
+        assert!(reader.0.is_empty());
+    }
+
+    #[test]
+    fn what_is_cut_off_or_damaged_is_none_or_no_larger_than_its_bytes() {
+        let mut writer = Writer::default();
+        writer.patches(&patches(), Precision::Single);
+        for length in 0..writer.0.len() {
+            assert_eq!(Reader(&writer.0[..length]).patches(Precision::Single), None);
+        }
+        assert_eq!(Reader(&[0xff; 64]).bricks(), None);
+        assert_eq!(Reader(&[0xff; 64]).patches(Precision::Half), None);
+        assert_eq!(Reader(&[0xff; 64]).numbers(), None);
+    }
+}

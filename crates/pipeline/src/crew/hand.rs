@@ -1,0 +1,171 @@
+//! A hand: does what the head says until the back end ends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use rayon::ThreadPool;
+use visapult_comm::CommError;
+use visapult_render::{CodeBits, KeyView, cast_runs, is_run, render_runs, visible_depths};
+use visapult_volume::ValueRange;
+use visapult_volume_io::Source;
+
+use super::bytes::{Precision, Writer};
+use super::messages::{Message, Order, Question, What};
+use super::{Crew, POLL, TAG};
+use crate::back_end::rendering_threads;
+use crate::config::BackEndConfig;
+use crate::error::PipelineError;
+use crate::keyframes::encode_own;
+use crate::statistics::statistics_of;
+use crate::step_store::{LoadedStep, StepKey, StepStore};
+
+/// Edge of the largest image, in pixels.
+const MOST_EDGE: usize = 16_384;
+
+struct Hand {
+    crew: Arc<Crew>,
+    store: StepStore,
+    pool: ThreadPool,
+}
+
+/// Lends a hand to the head of `crew` until the back end ends: with the PEs of this process of the source that `open` opens.
+///
+/// # Errors
+/// If the source cannot be opened, or the head is gone.
+pub fn lend(
+    crew: &Arc<Crew>,
+    config: &BackEndConfig,
+    open: impl FnOnce() -> Result<Box<dyn Source>, PipelineError>,
+) -> Result<(), PipelineError> {
+    let hand: Arc<OnceLock<Arc<Hand>>> = Arc::default();
+    let listening = thread::spawn({
+        let (crew, hand) = (Arc::clone(crew), Arc::clone(&hand));
+        move || listen(&crew, &hand)
+    });
+    let opened = open().and_then(|source| {
+        let store = StepStore::fitting(source, config.pes, Some(Arc::clone(crew)))?;
+        Ok(Hand { crew: Arc::clone(crew), store, pool: rendering_threads(config.threads)? })
+    });
+    match opened {
+        Ok(opened) => drop(hand.set(Arc::new(opened))),
+        Err(_) if crew.is_over() => {}
+        Err(problem) => {
+            crew.end();
+            return Err(problem);
+        }
+    }
+    let outcome = listening.join().unwrap_or(Err(CommError::Aborted));
+    crew.end();
+    outcome.map_err(|cause| PipelineError::Option(format!("the back end's first process is gone: {cause}")))
+}
+
+fn listen(crew: &Arc<Crew>, hand: &Arc<OnceLock<Arc<Hand>>>) -> Result<(), CommError> {
+    let outcome = loop {
+        if crew.is_over() {
+            break Ok(());
+        }
+        match crew.with(|comm| comm.receive_within(0, TAG, POLL)) {
+            Ok(Some(bytes)) => match Message::of(&bytes) {
+                Some(Message::Note(note)) => match serde_json::from_slice(note) {
+                    Ok(Order::End) => break Ok(()),
+                    Ok(order) => obey(crew, order),
+                    Err(cause) => tracing::warn!("the back end's first process is not understood: {cause}"),
+                },
+                Some(Message::Work(number, body)) => work(crew, hand, number, body.to_vec()),
+                None => tracing::warn!("the back end's first process sends what is no message"),
+            },
+            Ok(None) => {}
+            Err(_) if crew.is_over() => break Ok(()),
+            Err(cause) => break Err(cause),
+        }
+    };
+    crew.over.store(true, std::sync::atomic::Ordering::Relaxed);
+    outcome
+}
+
+fn obey(crew: &Arc<Crew>, order: Order) {
+    match order {
+        Order::Members(membership) => {
+            let change = || {
+                *crate::step_store::lock(&crew.membership) = membership.clone();
+                membership.clone()
+            };
+            match crew.flow.get().and_then(std::sync::Weak::upgrade) {
+                Some(flow) => flow.change_members(change),
+                None => drop(change()),
+            }
+        }
+        Order::Want { step, fields } => crew.with_flow(|flow| flow.on_want(step, fields)),
+        Order::Forget { step } => crew.with_flow(|flow| flow.forget(step)),
+        Order::End => {}
+    }
+}
+
+/// Answers on a thread of its own: several sessions ask at once. What cannot be answered is answered with nothing.
+fn work(crew: &Arc<Crew>, hand: &Arc<OnceLock<Arc<Hand>>>, number: u64, question: Vec<u8>) {
+    let (crew, hand) = (Arc::clone(crew), Arc::clone(hand));
+    thread::spawn(move || {
+        let question = serde_json::from_slice::<Question>(&question).ok();
+        let answer = |question| catch_unwind(AssertUnwindSafe(|| hand.wait().answer(question))).ok()?;
+        let answer = question.and_then(answer);
+        let body = answer.map(|writer| writer.0).unwrap_or_default();
+        if crew.send(0, &Message::Work(number, &body)).is_err() {
+            let _ = crew.send(0, &Message::Work(number, &[]));
+        }
+    });
+}
+
+impl Hand {
+    fn answer(&self, question: Question) -> Option<Writer> {
+        let key = StepKey { field: question.field, step: question.step };
+        if key.field >= self.store.source().info().fields.len() {
+            return None;
+        }
+        let step = match self.store.load(key, &self.pool) {
+            Ok(step) => step,
+            Err(cause) => {
+                tracing::debug!("process {} has no part of step {}: {cause}", self.crew.rank(), key.step);
+                return None;
+            }
+        };
+        self.pool.install(|| answer(&step, question.what))
+    }
+}
+
+fn answer(step: &LoadedStep, what: What) -> Option<Writer> {
+    let mut out = Writer::default();
+    let volume = &step.volume;
+    let are_runs = |runs: &[Vec<usize>]| runs.iter().all(|run| is_run(run, volume.decomposition()));
+    match what {
+        What::Load => out.range(volume.range()),
+        What::Count([lo, hi]) => {
+            let mut counts = statistics_of(volume.blocks(), None, ValueRange { lo, hi });
+            counts.histogram.push(counts.missing);
+            out.numbers(&counts.histogram);
+        }
+        What::Bricks { level, bits } => {
+            let levels = step.pyramids.first()?.level_count();
+            let bits = CodeBits::from_bits(bits).filter(|_| level < levels)?;
+            out.bricks(&encode_own(step, level, bits));
+        }
+        What::Depths { camera, transfer_function } => {
+            camera.validate().ok()?;
+            out.depths(visible_depths(volume, &KeyView::new(camera), &transfer_function));
+        }
+        What::Slabs { camera, transfer_function, slabs, sample_step, depths, runs } => {
+            camera.validate().ok().filter(|()| are_runs(&runs))?;
+            let key = KeyView { slabs, ..KeyView::new(camera) };
+            let patches = cast_runs(volume, &key, &transfer_function, sample_step, depths, &runs);
+            out.patches(&patches, Precision::Half);
+        }
+        What::Image { camera, transfer_function, size, sample_step, runs } => {
+            camera
+                .validate()
+                .ok()
+                .filter(|()| are_runs(&runs) && size.iter().all(|edge| (1..=MOST_EDGE).contains(edge)))?;
+            out.patches(&render_runs(volume, &camera, &transfer_function, size, sample_step, &runs), Precision::Single);
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,189 @@
+//! What the processes of a back end say to one another: notes in JSON, questions of the head with answers in bytes.
+
+use serde::{Deserialize, Serialize};
+use visapult_render::{Camera, TransferFunction};
+use visapult_volume::StepIndex;
+
+use super::membership::Membership;
+use crate::wire::MissingPart;
+
+/// What the head tells hands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub(crate) enum Order {
+    /// Who there is from now on: all that was under way is void.
+    Members(Membership),
+    /// To ask publishers for a step.
+    Want {
+        /// The step.
+        step: StepIndex,
+        /// Fields of it.
+        fields: Vec<usize>,
+    },
+    /// A step is not needed any more.
+    Forget {
+        /// The step.
+        step: StepIndex,
+    },
+    /// The back end ends.
+    End,
+}
+
+/// What a hand tells the head.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub(crate) enum News {
+    /// Ranks of a simulation may dial it at this URL.
+    Door {
+        /// With the token.
+        url: String,
+    },
+    /// All ranks of the simulation have declared what they publish.
+    Ready,
+    /// A step has come.
+    Got {
+        /// Whose members' it was.
+        epoch: u64,
+        /// The step.
+        step: StepIndex,
+        /// Bytes of the values.
+        bytes: u64,
+        /// Bytes of them that are of this step.
+        fresh: u64,
+        /// Ranks of the simulation of which nothing has come.
+        missing: Vec<MissingPart>,
+    },
+    /// A step will not come.
+    Missed {
+        /// Whose members' it was.
+        epoch: u64,
+        /// The step.
+        step: StepIndex,
+        /// The newest that a rank of the simulation has come to.
+        newest: StepIndex,
+    },
+}
+
+/// A question about a step of a field.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Question {
+    pub(crate) field: usize,
+    pub(crate) step: StepIndex,
+    pub(crate) what: What,
+}
+
+/// What is asked of the PEs of a process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum What {
+    /// To load it: the range of its values.
+    Load,
+    /// How often values are in each of equal bins over a range.
+    Count([f32; 2]),
+    /// A level of bricks.
+    Bricks {
+        /// Level of detail.
+        level: u32,
+        /// Of a code.
+        bits: u8,
+    },
+    /// Between which distances from the key eye there is anything to see.
+    Depths {
+        /// The key view.
+        camera: Camera,
+        /// With its range.
+        transfer_function: TransferFunction,
+    },
+    /// What runs of PEs show in slabs.
+    Slabs {
+        /// The key view.
+        camera: Camera,
+        /// With its range.
+        transfer_function: TransferFunction,
+        /// Number of slabs.
+        slabs: u16,
+        /// Distance of samples.
+        sample_step: f64,
+        /// Of all PEs.
+        depths: [f64; 2],
+        /// PEs from front to back.
+        runs: Vec<Vec<usize>>,
+    },
+    /// What runs of PEs show in an exact image.
+    Image {
+        /// Where the eye is.
+        camera: Camera,
+        /// With its range.
+        transfer_function: TransferFunction,
+        /// Pixels.
+        size: [usize; 2],
+        /// Distance of samples.
+        sample_step: f64,
+        /// PEs from front to back.
+        runs: Vec<Vec<usize>>,
+    },
+}
+
+/// A message between two processes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Message<'a> {
+    /// JSON.
+    Note(&'a [u8]),
+    /// A question or the answer to it, by its number.
+    Work(u64, &'a [u8]),
+}
+
+const NOTE: u8 = 0;
+const WORK: u8 = 1;
+
+impl<'a> Message<'a> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Note(json) => [&[NOTE], *json].concat(),
+            Self::Work(number, body) => [&[WORK], &number.to_le_bytes()[..], body].concat(),
+        }
+    }
+
+    pub(crate) fn of(bytes: &'a [u8]) -> Option<Self> {
+        match bytes.split_first()? {
+            (&NOTE, json) => Some(Self::Note(json)),
+            (&WORK, rest) => {
+                let (number, body) = rest.split_first_chunk()?;
+                Some(Self::Work(u64::from_le_bytes(*number), body))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Plain data as JSON.
+pub(crate) fn json(data: &impl Serialize) -> Vec<u8> {
+    #[expect(clippy::expect_used, reason = "plain data")]
+    serde_json::to_vec(data).expect("plain data")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_way_and_damaged_ones_are_none() {
+        let work = Message::Work(7, b"body").to_bytes();
+        assert_eq!(Message::of(&work), Some(Message::Work(7, b"body")));
+        let note = Message::Note(b"{}").to_bytes();
+        assert_eq!(Message::of(&note), Some(Message::Note(b"{}")));
+        assert_eq!(Message::of(&work[..6]), None);
+        assert_eq!(Message::of(&[9]), None);
+        assert_eq!(Message::of(&[]), None);
+    }
+
+    #[test]
+    fn questions_survive_the_way() {
+        let transfer_function = TransferFunction { range: Some([0.1, 0.7]), points: vec![[0.0; 5], [1.0; 5]] };
+        let camera = Camera { azimuth_deg: 0.1, ..Camera::default() };
+        let (depths, runs) = ([0.125, 0.75], vec![vec![1, 2], vec![4]]);
+        let what = What::Slabs { camera, transfer_function, slabs: 64, sample_step: 1.0, depths, runs };
+        let question = Question { field: 1, step: 9, what };
+        assert_eq!(serde_json::from_slice::<Question>(&json(&question)).unwrap(), question);
+    }
+}

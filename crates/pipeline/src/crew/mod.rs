@@ -1,0 +1,265 @@
+//! Several processes that make one back end: the head has the sessions and asks for steps, hands receive and render PEs of their own.
+//!
+//! Every process has its own sessions with all publishers and its own PEs. The head says which steps are asked for, and shows a step once all
+//! have it; it asks the hands for what their PEs make of it, and puts that together. Without other processes there is no crew, and nothing
+//! here is done.
+//! Invariant: no wait is without end. A process that is gone is left out, and its PEs are given to the others.
+
+mod bytes;
+mod hand;
+mod membership;
+mod messages;
+mod step;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::thread;
+use std::time::Duration;
+
+use visapult_comm::{Comm, CommError, Tag};
+
+pub use hand::lend;
+pub(crate) use membership::Membership;
+use messages::{Message, Question, json};
+pub(crate) use messages::{News, Order};
+pub(crate) use step::{CrewStep, add_counts, all_bricks, range_of};
+
+use crate::flow::Receiver;
+use crate::step_store::lock;
+
+const TAG: Tag = Tag(1);
+const POLL: Duration = Duration::from_millis(100);
+
+/// The processes of a back end, as one of them knows them.
+pub struct Crew {
+    rank: usize,
+    pes: usize,
+    /// None once it has ended.
+    comm: RwLock<Option<Comm>>,
+    membership: Mutex<Membership>,
+    /// The epoch of which there is something to show.
+    settled: AtomicU64,
+    /// Questions without an answer: whom they went to, and who waits.
+    asked: Mutex<HashMap<u64, (usize, Sender<Vec<u8>>)>>,
+    next: AtomicU64,
+    /// Where the ranks of a simulation may dial each hand.
+    doors: Mutex<BTreeMap<usize, String>>,
+    flow: OnceLock<Weak<Receiver>>,
+    on_settled: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    over: AtomicBool,
+}
+
+impl fmt::Debug for Crew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} of {}", self.rank, self.membership().members.len())
+    }
+}
+
+impl Crew {
+    /// The crew of all processes of `comm`, over as many PEs as the first says; none where this process is alone.
+    ///
+    /// # Errors
+    /// If one of the others is gone already.
+    pub fn of(comm: Comm, pes: usize) -> Result<Option<Arc<Self>>, CommError> {
+        if comm.size() == 1 {
+            return Ok(None);
+        }
+        let told = comm.broadcast(0, (pes as u64).to_le_bytes().to_vec())?;
+        let told = told.try_into().map(u64::from_le_bytes).map_err(|_| CommError::OutOfStep { rank: 0 })?;
+        let pes = usize::try_from(told).map_err(|_| CommError::OutOfStep { rank: 0 })?;
+        let size = comm.size();
+        let crew = Arc::new(Self {
+            rank: comm.rank(),
+            pes,
+            membership: Mutex::new(Membership::first(comm.size())),
+            comm: RwLock::new(Some(comm)),
+            settled: AtomicU64::new(0),
+            asked: Mutex::default(),
+            next: AtomicU64::new(0),
+            doors: Mutex::default(),
+            flow: OnceLock::new(),
+            on_settled: OnceLock::new(),
+            over: AtomicBool::new(false),
+        });
+        if crew.is_head() {
+            (1..size).for_each(|hand| crew.listen_to(hand));
+        }
+        Ok(Some(crew))
+    }
+
+    /// Whether this is the process with the sessions.
+    #[must_use]
+    pub fn is_head(&self) -> bool {
+        self.rank == 0
+    }
+
+    /// Number of PEs that the grid is split over, if so many fit.
+    #[must_use]
+    pub fn pes(&self) -> usize {
+        self.pes
+    }
+
+    /// The back end ends: hands are told, and messages with them. Waits until all have heard it.
+    pub fn end(&self) {
+        if self.is_head() {
+            self.order(&Order::End);
+        }
+        self.over.store(true, Ordering::Relaxed);
+        lock(&self.asked).clear();
+        let comm = self.comm.write().unwrap_or_else(PoisonError::into_inner).take();
+        drop(comm);
+    }
+
+    /// Whether the back end has ended, or this process has left it.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Which process this is; 0 is the head.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    pub(crate) fn membership(&self) -> Membership {
+        lock(&self.membership).clone()
+    }
+
+    /// Where this process's part of a flow is received.
+    pub(crate) fn set_flow(&self, flow: &Arc<Receiver>) {
+        let _ = self.flow.set(Arc::downgrade(flow));
+    }
+
+    /// What is called when there is something to show of a new epoch.
+    pub(crate) fn when_settled(&self, work: impl Fn() + Send + Sync + 'static) {
+        let _ = self.on_settled.set(Box::new(work));
+    }
+
+    /// There is something to show of an epoch.
+    pub(crate) fn settle(&self, epoch: u64) {
+        if self.settled.swap(epoch, Ordering::Relaxed) != epoch
+            && let Some(work) = self.on_settled.get()
+        {
+            work();
+        }
+    }
+
+    pub(crate) fn settled(&self) -> u64 {
+        self.settled.load(Ordering::Relaxed)
+    }
+
+    /// Where the ranks of a simulation have to dial beside the head.
+    pub(crate) fn doors(&self) -> Vec<String> {
+        lock(&self.doors).values().cloned().collect()
+    }
+
+    /// Tells all hands.
+    pub(crate) fn order(&self, order: &Order) {
+        let note = json(order);
+        for hand in self.membership().members.into_iter().filter(|rank| *rank != self.rank) {
+            // Who is gone is noticed by who listens to it.
+            let _ = self.send(hand, &Message::Note(&note));
+        }
+    }
+
+    /// Tells the head.
+    pub(crate) fn report(&self, news: &News) {
+        // A head that is gone is noticed by who listens to it.
+        let _ = self.send(0, &Message::Note(&json(news)));
+    }
+
+    fn send(&self, to: usize, message: &Message<'_>) -> Result<(), CommError> {
+        self.with(|comm| comm.send(to, TAG, message.to_bytes()))
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&Comm) -> Result<R, CommError>) -> Result<R, CommError> {
+        let comm = self.comm.read().unwrap_or_else(PoisonError::into_inner);
+        comm.as_ref().map_or(Err(CommError::Left { rank: self.rank }), work)
+    }
+
+    /// Asks a hand; the answer is dropped, and the receiving end with it, if the hand goes.
+    fn ask(&self, hand: usize, question: &Question) -> mpsc::Receiver<Vec<u8>> {
+        let (answered, answer) = mpsc::channel();
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        lock(&self.asked).insert(number, (hand, answered));
+        if self.send(hand, &Message::Work(number, &json(question))).is_err() {
+            lock(&self.asked).remove(&number);
+        }
+        answer
+    }
+
+    /// Takes what a hand says, on a thread of its own, until it is gone.
+    fn listen_to(self: &Arc<Self>, hand: usize) {
+        let crew = Arc::clone(self);
+        thread::spawn(move || {
+            while !crew.is_over() {
+                match crew.with(|comm| comm.receive_within(hand, TAG, POLL)) {
+                    Ok(Some(bytes)) => crew.on_message(hand, &bytes),
+                    Ok(None) => {}
+                    Err(cause) => return crew.lose(hand, &cause),
+                }
+            }
+        });
+    }
+
+    fn on_message(&self, hand: usize, bytes: &[u8]) {
+        match Message::of(bytes) {
+            Some(Message::Work(number, body)) => {
+                if let Some((_, answered)) = lock(&self.asked).remove(&number) {
+                    // Who asked may have stopped waiting.
+                    let _ = answered.send(body.to_vec());
+                }
+            }
+            Some(Message::Note(note)) => match serde_json::from_slice(note) {
+                Ok(News::Door { url }) => {
+                    lock(&self.doors).insert(hand, url);
+                    self.with_flow(|flow| flow.tell_doors());
+                }
+                Ok(news) => self.with_flow(|flow| flow.on_news(hand, news)),
+                Err(cause) => tracing::warn!("process {hand} of the back end is not understood: {cause}"),
+            },
+            None => tracing::warn!("process {hand} of the back end sends what is no message"),
+        }
+    }
+
+    fn with_flow(&self, work: impl FnOnce(&Receiver)) {
+        if let Some(flow) = self.flow.get().and_then(Weak::upgrade) {
+            work(&flow);
+        }
+    }
+
+    /// A hand is gone: the others take over its PEs.
+    fn lose(&self, hand: usize, cause: &CommError) {
+        if self.is_over() {
+            return;
+        }
+        lock(&self.doors).remove(&hand);
+        match self.flow.get().and_then(Weak::upgrade) {
+            // Not between a step that is asked for and the hands being told.
+            Some(flow) => flow.change_members(|| self.leave_out(hand)),
+            None => {
+                let epoch = self.leave_out(hand).epoch;
+                self.settle(epoch);
+            }
+        }
+        lock(&self.asked).retain(|_, (asked, _)| *asked != hand);
+        let left = self.membership().members.len();
+        let us = if left == 1 { "this process takes" } else { "the others take" };
+        tracing::warn!("process {hand} of the back end is gone ({cause}): {us} over its part");
+    }
+
+    fn leave_out(&self, hand: usize) -> Membership {
+        let mut membership = lock(&self.membership);
+        if let Some(fewer) = membership.without(hand) {
+            *membership = fewer;
+        }
+        let fewer = membership.clone();
+        drop(membership);
+        self.order(&Order::Members(fewer.clone()));
+        fewer
+    }
+}

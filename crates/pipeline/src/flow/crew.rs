@@ -1,0 +1,281 @@
+//! A flow that several processes receive: the head asks for steps, and shows those that all processes have.
+//!
+//! Invariant: whatever was asked for before the processes changed is void, on all of them: nobody waits for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use visapult_ripp_net::Session;
+use visapult_volume::{StepIndex, StepSpan};
+
+use super::messages::{FromBackEnd, note};
+use super::received::ReceivedStep;
+use super::receiver::Receiver;
+use super::source::FlowOptions;
+use super::state::State;
+use crate::crew::{Crew, Membership, News, Order};
+use crate::wire::MissingPart;
+
+/// What the processes of a back end have of a flow.
+#[derive(Default)]
+pub(super) struct Convoy {
+    membership: Option<Membership>,
+    /// Hands that know all ranks.
+    ready: BTreeSet<usize>,
+    /// At the head: steps that were asked for.
+    pending: BTreeMap<StepIndex, Pending>,
+    /// Steps there were before the processes changed, until there are others.
+    pub(super) span_before: Option<StepSpan>,
+}
+
+/// A step that is not known to be there as a whole.
+struct Pending {
+    /// What has come to the head.
+    own: Option<ReceivedStep>,
+    /// Hands that have not said what has come to them.
+    waiting: BTreeSet<usize>,
+    /// Bytes that have come to hands, and how many of them are of this step.
+    bytes: u64,
+    fresh: u64,
+    /// Ranks of which nothing has come to them.
+    missing: Vec<MissingPart>,
+}
+
+impl Convoy {
+    pub(super) fn new(crew: Option<&Crew>) -> Self {
+        Self { membership: crew.map(Crew::membership), ..Self::default() }
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    pub(super) fn waits_for(&self, step: StepIndex) -> bool {
+        self.pending.contains_key(&step)
+    }
+
+    fn epoch(&self) -> u64 {
+        self.membership.as_ref().map_or(0, |membership| membership.epoch)
+    }
+}
+
+impl State {
+    pub(super) fn is_hand(&self) -> bool {
+        self.crew.as_ref().is_some_and(|crew| !crew.is_head())
+    }
+
+    fn head(&self) -> Option<&Arc<Crew>> {
+        self.crew.as_ref().filter(|crew| crew.is_head())
+    }
+
+    /// The PEs of this process, of `pes` in all.
+    pub(super) fn own_share(&self, pes: usize) -> Range<usize> {
+        match (&self.crew, &self.convoy.membership) {
+            (Some(crew), Some(membership)) => membership.share(crew.rank(), pes),
+            _ => 0..pes,
+        }
+    }
+
+    pub(super) fn all_hands_ready(&self) -> bool {
+        let Some((crew, membership)) = self.head().zip(self.convoy.membership.as_ref()) else { return true };
+        membership.members.iter().all(|rank| *rank == crew.rank() || self.convoy.ready.contains(rank))
+    }
+
+    /// All ranks have declared what they publish.
+    pub(super) fn report_ready(&self) {
+        if let Some(crew) = self.crew.as_ref().filter(|crew| !crew.is_head()) {
+            crew.report(&News::Ready);
+        }
+    }
+
+    /// Says to a publisher how the back end is split, and where its other processes are.
+    pub(super) fn subscribe(&self, session: &Session, options: &FlowOptions) {
+        let pes = self.declared.as_ref().map_or(0, |declared| declared.table.stored.len());
+        let own = self.own_share(pes);
+        let only = self.crew.is_some().then_some([own.start, own.end]);
+        // A session that has ended is noticed by its thread.
+        let _ = session.note(&note(&FromBackEnd::Subscribe { pes: options.pes, mode: options.mode, only }));
+        if let Some(crew) = self.head() {
+            let _ = session.note(&note(&FromBackEnd::Also { urls: crew.doors() }));
+        }
+    }
+
+    /// Makes hands ask for a step that is asked for.
+    pub(super) fn order_want(&mut self, step: StepIndex, fields: &[usize]) {
+        let (Some(crew), Some(membership)) = (self.head().cloned(), &self.convoy.membership) else { return };
+        let pes = self.declared.as_ref().map_or(0, |declared| declared.table.stored.len());
+        let hands = membership.members.iter().copied();
+        let waiting = hands.filter(|rank| *rank != crew.rank() && !membership.share(*rank, pes).is_empty()).collect();
+        self.convoy.pending.insert(step, Pending { own: None, waiting, bytes: 0, fresh: 0, missing: Vec::new() });
+        crew.order(&Order::Want { step, fields: fields.to_vec() });
+    }
+
+    pub(super) fn order_forget(&self, step: StepIndex) {
+        if let Some(crew) = self.head() {
+            crew.order(&Order::Forget { step });
+        }
+    }
+
+    /// Begins the steps that were asked for: ranks that are not there will not send their pieces.
+    pub(super) fn begin_all_asked(&mut self) {
+        for step in self.asked.keys().copied().collect::<Vec<_>>() {
+            self.assembly(step);
+        }
+    }
+
+    /// A step has come to this process.
+    pub(super) fn complete(&mut self, received: ReceivedStep, history_bytes: usize) {
+        let step = received.step;
+        let Some(crew) = self.crew.clone() else { return self.keep(received, history_bytes) };
+        if crew.is_head() {
+            if let Some(pending) = self.convoy.pending.get_mut(&step) {
+                pending.own = Some(received);
+                self.show_if_whole(step, history_bytes);
+            }
+            return;
+        }
+        let (bytes, fresh, missing) = (received.bytes, received.fresh_bytes, received.missing.clone());
+        self.kept.retain(|kept| kept.step != step);
+        let place = self.kept.partition_point(|kept| kept.step < step);
+        self.kept.insert(place, Arc::new(received));
+        crew.report(&News::Got { epoch: self.convoy.epoch(), step, bytes, fresh, missing });
+    }
+
+    /// A step will not come to this process.
+    pub(super) fn miss(&mut self, step: StepIndex) {
+        let Some(crew) = &self.crew else { return };
+        if crew.is_head() {
+            self.drop_pending(step);
+        } else {
+            let newest = self.newest().unwrap_or(step);
+            crew.report(&News::Missed { epoch: self.convoy.epoch(), step, newest });
+        }
+    }
+
+    /// A step is of no use any more, wherever something of it is.
+    fn drop_pending(&mut self, step: StepIndex) {
+        if self.convoy.pending.remove(&step).is_some() {
+            self.order_forget(step);
+        }
+    }
+
+    fn show_if_whole(&mut self, step: StepIndex, history_bytes: usize) {
+        let is_whole = |pending: &Pending| pending.own.is_some() && pending.waiting.is_empty();
+        if !self.convoy.pending.get(&step).is_some_and(is_whole) {
+            return;
+        }
+        let Some(pending) = self.convoy.pending.remove(&step) else { return };
+        let Pending { own: Some(mut own), bytes, fresh, missing, .. } = pending else { return };
+        own.bytes += bytes;
+        own.fresh_bytes += fresh;
+        own.missing.extend(missing);
+        own.at = Instant::now();
+        if own.fresh_bytes == 0 && own.bytes > 0 {
+            return self.order_forget(step);
+        }
+        own.fresh = if own.bytes == 0 { 1.0 } else { own.fresh_bytes as f64 / own.bytes as f64 };
+        self.keep(own, history_bytes);
+        self.convoy.span_before = None;
+        if let Some(crew) = self.head() {
+            crew.settle(self.convoy.epoch());
+        }
+    }
+
+    fn on_news(&mut self, hand: usize, news: News, history_bytes: usize) {
+        match news {
+            News::Ready => {
+                self.convoy.ready.insert(hand);
+            }
+            News::Got { epoch, step, bytes, fresh, missing } if epoch == self.convoy.epoch() => {
+                if let Some(pending) = self.convoy.pending.get_mut(&step)
+                    && pending.waiting.remove(&hand)
+                {
+                    pending.bytes = pending.bytes.saturating_add(bytes);
+                    pending.fresh = pending.fresh.saturating_add(fresh.min(bytes));
+                    pending.missing.extend(missing);
+                    self.show_if_whole(step, history_bytes);
+                }
+            }
+            News::Missed { epoch, step, newest } if epoch == self.convoy.epoch() => {
+                if self.convoy.pending.contains_key(&step) {
+                    self.drop_pending(step);
+                    self.fall_behind(step, newest);
+                }
+            }
+            News::Got { .. } | News::Missed { .. } | News::Door { .. } => {}
+        }
+    }
+
+    /// Other processes from now on: what was under way is void, and asked for again.
+    fn start_again(&mut self, membership: Membership) {
+        self.convoy.span_before = self.is_live().then(|| self.span());
+        self.convoy.membership = Some(membership);
+        self.convoy.pending.clear();
+        self.assemblies.clear();
+        self.asked.clear();
+        self.kept.clear();
+        self.next = 0;
+        let own = self.own_share(self.declared.as_ref().map_or(0, |declared| declared.table.stored.len()));
+        if let Some(declared) = &mut self.declared {
+            Arc::make_mut(&mut declared.table).own = own;
+        }
+    }
+}
+
+impl Receiver {
+    /// At the head: what a hand says of its part.
+    pub(crate) fn on_news(&self, hand: usize, news: News) {
+        let mut state = self.lock();
+        state.on_news(hand, news, self.options.history_bytes);
+        state.keep_finished(self.options.history_bytes);
+        state.ask_ahead();
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// At a hand: asks publishers for a step.
+    pub(crate) fn on_want(&self, step: StepIndex, fields: Vec<usize>) {
+        let mut state = self.lock();
+        let known = state.declared.as_ref().map_or(0, |declared| declared.fields.len());
+        state.ask(step, false, fields.into_iter().filter(|field| *field < known).collect());
+        state.keep_finished(self.options.history_bytes);
+    }
+
+    /// At a hand: a step is not needed any more.
+    pub(crate) fn forget(&self, step: StepIndex) {
+        let mut state = self.lock();
+        state.asked.remove(&step);
+        state.assemblies.remove(&step);
+        if let Some(place) = state.kept.iter().position(|kept| kept.step == step)
+            && let Some(kept) = state.kept.remove(place)
+        {
+            state.spare.keep(&kept);
+        }
+    }
+
+    /// Changes the processes by `change`, and starts again with those that it returns.
+    pub(crate) fn change_members(&self, change: impl FnOnce() -> Membership) {
+        let mut state = self.lock();
+        let membership = change();
+        let epoch = membership.epoch;
+        state.start_again(membership);
+        for session in state.links.iter().filter_map(|link| link.session.clone()) {
+            state.subscribe(&session, &self.options);
+        }
+        state.ask_ahead();
+        if let Some(crew) = self.options.crew.as_ref().filter(|_| !state.is_live()) {
+            crew.settle(epoch);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// At the head: tells ranks that have dialled where else to dial.
+    pub(crate) fn tell_doors(&self) {
+        if let Some(crew) = &self.options.crew {
+            self.lock().tell(&FromBackEnd::Also { urls: crew.doors() });
+        }
+    }
+}
