@@ -266,11 +266,11 @@ fn what_a_process_that_leaves_had_is_shown_by_the_others() {
         // Nothing is published meanwhile: the same step comes again, over three PEs each.
         let deadline = Instant::now() + PATIENCE;
         let step = loop {
+            // Waits for it itself, where it is not there.
             match back_end.load(visapult_pipeline::StepKey { field: 0, step: 0 }) {
                 Ok(step) if step.volume.blocks().len() == 3 && step.statistics.finite == (40 * 36 * 44) => break step,
                 _ => assert!(Instant::now() < deadline, "the step never came again"),
             }
-            thread::sleep(Duration::from_millis(20));
         };
         assert_eq!(step.statistics.missing, 0);
         for block in step.volume.blocks() {
@@ -279,8 +279,7 @@ fn what_a_process_that_leaves_had_is_shown_by_the_others() {
         // And the simulation goes on.
         for next in 1.. {
             simulation.put(next);
-            thread::sleep(Duration::from_millis(5));
-            if back_end.steps().last > 0 {
+            if back_end.store().source().wait_beyond(0, Duration::from_millis(5)) > 0 {
                 break;
             }
             assert!(Instant::now() < deadline, "no step came after the first");

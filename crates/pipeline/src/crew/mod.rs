@@ -42,14 +42,20 @@ pub struct Crew {
     membership: Mutex<Membership>,
     /// The epoch of which there is something to show.
     settled: AtomicU64,
-    /// Questions without an answer: whom they went to, and who waits.
-    asked: Mutex<HashMap<u64, (usize, Sender<Vec<u8>>)>>,
+    /// Questions without an answer, by number.
+    asked: Mutex<HashMap<u64, Asking>>,
     next: AtomicU64,
     /// Where the ranks of a simulation may dial each hand.
     doors: Mutex<BTreeMap<usize, String>>,
     flow: OnceLock<Weak<Receiver>>,
     on_settled: OnceLock<Box<dyn Fn() + Send + Sync>>,
     over: AtomicBool,
+}
+
+/// A question without an answer.
+struct Asking {
+    hand: usize,
+    answered: Sender<Vec<u8>>,
 }
 
 impl fmt::Debug for Crew {
@@ -185,7 +191,7 @@ impl Crew {
     fn ask(&self, hand: usize, question: &Question) -> mpsc::Receiver<Vec<u8>> {
         let (answered, answer) = mpsc::channel();
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        lock(&self.asked).insert(number, (hand, answered));
+        lock(&self.asked).insert(number, Asking { hand, answered });
         if self.send(hand, &Message::Work(number, &json(question))).is_err() {
             lock(&self.asked).remove(&number);
         }
@@ -209,7 +215,7 @@ impl Crew {
     fn on_message(&self, hand: usize, bytes: &[u8]) {
         match Message::of(bytes) {
             Some(Message::Work(number, body)) => {
-                if let Some((_, answered)) = lock(&self.asked).remove(&number) {
+                if let Some(Asking { answered, .. }) = lock(&self.asked).remove(&number) {
                     // Who asked may have stopped waiting.
                     let _ = answered.send(body.to_vec());
                 }
@@ -246,7 +252,7 @@ impl Crew {
                 self.settle(epoch);
             }
         }
-        lock(&self.asked).retain(|_, (asked, _)| *asked != hand);
+        lock(&self.asked).retain(|_, asking| asking.hand != hand);
         let left = self.membership().members.len();
         let us = if left == 1 { "this process takes" } else { "the others take" };
         tracing::warn!("process {hand} of the back end is gone ({cause}): {us} over its part");

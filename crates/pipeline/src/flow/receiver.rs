@@ -281,16 +281,14 @@ impl Receiver {
             if let Some(why) = state.refused.get(&step) {
                 return refuse(format!("the publisher cannot send step {step}: {why}"));
             }
-            if state.is_hand() {
-                return Err(SourceError::StepGone { step, available: state.span() });
-            }
-            if state.active.insert(field) {
+            if !state.is_hand() && state.active.insert(field) {
                 state.ask_ahead();
             }
-            if state.is_live() && !state.kept.is_empty() {
+            // Of a running simulation, the head speaks only of steps that all have; of others perhaps before it has asked for them.
+            if state.is_live() && (!state.kept.is_empty() || state.is_hand()) {
                 return Err(SourceError::StepGone { step, available: state.span() });
             }
-            if !state.is_live() && !state.is_waited_for(step) && state.can_ask() {
+            if !state.is_hand() && !state.is_live() && !state.is_waited_for(step) && state.can_ask() {
                 state.ask(step, false, vec![field]);
             }
             let since = state.progressed.map_or(began, |at| at.max(began));

@@ -1,0 +1,181 @@
+"""A back end of several processes under two launchers: the pictures of one process, and what happens when a process is gone."""
+
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import VISAPULT, run
+from images import psnr, read_png
+from publishers import Running, need
+from test_comm import LAUNCHERS
+from test_flow import serving, series  # noqa: F401 (a fixture)
+from test_publishers import start, waves  # noqa: F401 (fixtures)
+
+PROCESSES = 3
+RANKS = 2
+PATIENCE_S = 60
+
+
+@pytest.fixture(params=LAUNCHERS)
+def launcher(request: pytest.FixtureRequest) -> str:
+    need(LAUNCHERS[request.param][0])
+    return request.param
+
+
+@pytest.fixture
+def together(launcher: str) -> list[object]:
+    """The command line of so many processes."""
+    return [*LAUNCHERS[launcher], "-n", PROCESSES, VISAPULT]
+
+
+def pid_of_process(rank: int, marked: object) -> int:
+    """The process of a rank of the back end, known by a word of its command line."""
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            variables = (entry / "environ").read_bytes().split(b"\0")
+        except (OSError, ValueError):
+            continue
+        of_rank = [f"{name}={rank}".encode() for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK")]
+        if words[0] == str(VISAPULT).encode() and str(marked).encode() in words and set(of_rank) & set(variables):
+            return int(entry.name)
+    pytest.fail(f"there is no process {rank} of the back end")
+
+
+class Page:
+    """A page that only listens to what it is told of steps."""
+
+    def __init__(self, url: str) -> None:
+        authority, token = url.removeprefix("http://").split("/?token=")
+        host, port = authority.split(":")
+        self.socket = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+        ask = f"GET /session?token={token} HTTP/1.1\r\nHost: {authority}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        self.socket.sendall(f"{ask}Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {'A' * 22}==\r\n\r\n".encode())
+        self.stream = self.socket.makefile("rb")
+        assert b" 101 " in self.stream.readline()
+        while self.stream.readline() != b"\r\n":
+            pass
+
+    def message(self) -> tuple[int, dict]:
+        """The next control message: its kind and what it says."""
+        while True:
+            kind, length = self.stream.read(2)
+            if length >= 126:
+                length = int.from_bytes(self.stream.read(2 if length == 126 else 8), "big")
+            body = self.stream.read(length)
+            if kind == 0x82:
+                return body[0], json.loads(body[1:])
+
+    def newest_beyond(self, step: int) -> int:
+        """The newest step, once it is a later one."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            kind, said = self.message()
+            if kind == 2 and said["last"] > step:
+                return said["last"]
+        pytest.fail(f"no step after {step} was shown")
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+@pytest.mark.parametrize("proxy", ["exact", "slabs", "bricks"])
+def test_processes_together_make_the_picture_of_one(series: Path, tmp_path: Path, together, start, proxy: str) -> None:
+    view = ["--time-step", 1, "--pes", 7, "--size", "160x120", "--proxy", proxy, "--out"]
+    run("render", series, *view, tmp_path / "one.png")
+    with serving(series) as url:
+        code, _, err = start(*together, "render", url, *view, tmp_path / "received.png").end()
+        assert code == 0, err
+    code, _, err = start(*together, "render", series, *view, tmp_path / "read.png").end()
+    assert code == 0, err
+    one = read_png(tmp_path / "one.png")
+    assert one.max() > 40
+    for name in ("received.png", "read.png"):
+        assert psnr(one, read_png(tmp_path / name)) >= (60 if proxy == "exact" else 50)
+
+
+@pytest.fixture
+def wave(waves, start, launcher: str) -> Callable[..., Running]:
+    """Starts the example simulation."""
+    need(f"mpicc.{launcher}")
+
+    def wave(*options: object, **variables: str) -> Running:
+        ranks = [*LAUNCHERS[launcher], "-n", RANKS, waves(launcher)]
+        return start(*ranks, "--n", 40, "--rate", 20, "--seconds", PATIENCE_S, *options, **variables)
+
+    return wave
+
+
+def test_ranks_that_dial_are_received_by_all_processes(wave, together, start, tmp_path: Path) -> None:
+    report = tmp_path / "received.json"
+    back_end = start(*together, "backend", "--listen", "127.0.0.1:0", "--no-open", "--port", 0, "--json", report)
+    url = back_end.line()
+    wave(VISAPULT_URL=url)
+    page = Page(back_end.line())
+    first = page.newest_beyond(0)
+    page.newest_beyond(first)
+    page.close()
+    os.kill(pid_of_process(0, report), signal.SIGTERM)
+    code, out, err = back_end.end()
+    assert (code, out) == (0, ""), err
+    said = json.loads(report.read_text())
+    assert said["steps_received"] > 1
+    assert said["fresh_share"] == 1
+    # Every value once at least, and ghost layers of six PEs or less beside.
+    assert said["bytes"] >= 40**3 * 4 * said["steps_received"]
+
+
+@pytest.mark.parametrize("lost", ["SIGSTOP", "SIGKILL"])
+def test_steps_are_complete_again_when_a_process_is_gone(
+    wave, launcher: str, together, start, tmp_path: Path, lost: str
+) -> None:
+    if lost == "SIGKILL" and launcher == "mpich":
+        pytest.skip("mpiexec of MPICH ends all processes when one is killed")
+    # A process that is killed does not take the others with it.
+    together = [together[0], *(["--enable-recovery"] if launcher == "openmpi" else []), *together[1:]]
+    mark = tmp_path / "received.json"
+    urls = wave("--listen", "127.0.0.1:0").line()
+    back_end = start(*together, "backend", urls, "--pes", 6, "--no-open", "--port", 0, "--json", mark)
+    url = back_end.line()
+    page = Page(url)
+    page.newest_beyond(page.newest_beyond(0))
+    gone = pid_of_process(2, mark)
+    os.kill(gone, getattr(signal, lost))
+    try:
+        said = ""
+        while "process 2 of the back end is gone" not in said:
+            said = back_end.process.stderr.readline()
+            assert said, "the back end ended"
+        page.close()
+        page = Page(url)
+        newest = page.newest_beyond(0)
+        for _ in range(5):
+            newest = page.newest_beyond(newest)
+    finally:
+        page.close()
+        os.kill(pid_of_process(0, mark), signal.SIGTERM)
+        if lost == "SIGSTOP":
+            os.kill(gone, signal.SIGKILL)
+    back_end.process.wait(PATIENCE_S)
+    assert json.loads(mark.read_text())["fresh_share"] == 1
+
+
+def test_a_simulation_that_would_run_in_every_process_is_refused(together, start, tmp_path: Path) -> None:
+    code, out, err = start(*together, "render", "demo:wave?n=32", "--out", tmp_path / "x.png").end()
+    assert code != 0
+    assert out == ""
+    assert "would run once in every process" in err
+
+
+def test_processes_end_together(series: Path, together, start) -> None:
+    shown = start(*together, "view", series, "--no-open", "--port", 0)
+    assert shown.line().startswith("http://")
+    os.kill(pid_of_process(0, series), signal.SIGINT)
+    code, out, err = shown.end()
+    assert (code, out) == (0, ""), err
