@@ -211,7 +211,7 @@ impl Publisher {
     /// # Errors
     /// If what is declared makes no sense.
     pub fn alone(options: PublisherOptions) -> Result<Self, FlowError> {
-        Self::new(options)
+        Self::new(options, false)
     }
 
     /// Does what an earlier run was asked for, before the same steps: the changes and the end that the steering log at `path` holds. Every rank

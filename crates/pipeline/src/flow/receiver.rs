@@ -264,7 +264,8 @@ impl Receiver {
 
     /// Whoever looks wants to see something; but not to wait for a simulation whose steps take minutes.
     pub(super) fn wait_for_first_step(&self) {
-        let pending = |state: &mut State| state.is_live() && state.kept.is_empty() && state.all_there();
+        let pending =
+            |state: &mut State| !state.is_hand() && state.is_live() && state.kept.is_empty() && state.all_there();
         drop(self.changed.wait_timeout_while(self.lock(), FIRST_STEP_PATIENCE, pending));
     }
 
