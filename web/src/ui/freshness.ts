@@ -10,8 +10,8 @@ export interface FreshnessShown {
   readonly missing: string;
 }
 
-/** Steps that are remembered: the one on the screen, and those that are on their way to it. */
-const MOST_STEPS = 8;
+/** Steps that are remembered: the one on the screen, and those that are on their way to it, which may be many megabytes. */
+const MOST_STEPS = 64;
 
 /** What the server said of the latest steps. */
 export class FreshnessState {

@@ -20,7 +20,9 @@ export interface LifelinesShown {
   readonly words: string;
 }
 
-const MOST_STEPS = 6;
+const SHOWN_STEPS = 6;
+/** Those that the server is through with and that are on their way to the screen, too. */
+const MOST_STEPS = 64;
 
 /** The latest steps' stages, from the server and from the page, in the server's time. */
 export class LifelinesState {
@@ -45,14 +47,14 @@ export class LifelinesState {
     const span = ofStep.get(known);
     if (!span) ofStep.set(known, { startMs, endMs });
     else [span.startMs, span.endMs] = [Math.min(span.startMs, startMs), Math.max(span.endMs, endMs)];
-    while (this.#steps.size > 2 * MOST_STEPS) this.#steps.delete(Math.min(...this.#steps.keys()));
+    while (this.#steps.size > MOST_STEPS) this.#steps.delete(Math.min(...this.#steps.keys()));
   }
 
   /** The last few steps that came to the screen; all there are until one has. */
   shown(): LifelinesShown | null {
     const all = [...this.#steps.entries()].sort(([a], [b]) => a - b);
     const drawn = all.filter(([, spans]) => spans.has("drawn"));
-    const steps = (drawn.length > 0 ? drawn : all).slice(-MOST_STEPS);
+    const steps = (drawn.length > 0 ? drawn : all).slice(-SHOWN_STEPS);
     const bars = steps.flatMap(([step, spans]) => [...spans].map(([stage, span]): Bar => ({ step, stage, ...span })));
     const newest = steps[steps.length - 1];
     if (!newest) return null;

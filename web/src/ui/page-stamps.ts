@@ -1,7 +1,7 @@
 import type { StageEvent } from "../wire/index";
 
 /** Steps that have come and are not on the screen yet. */
-const MOST_STEPS = 16;
+const MOST_STEPS = 64;
 
 /** Stamps what the page does with each step: receiving it, and drawing it for the first time. Times are the page's. */
 export class PageStamps {
