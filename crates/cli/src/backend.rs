@@ -59,7 +59,9 @@ fn lend_door(options: &BackendOptions, flow: FlowOptions, crew: &Crew) -> Result
     let at = SocketAddr::new(options.listen.ip(), 0);
     let identity = user_folder().and_then(|folder| Identity::load_or_create(&folder));
     let identity = identity.map_err(|cause| PipelineError::Option(cause.to_string()))?;
-    let mut door = FlowSource::listen(at, &host_of(options), Some(identity), flow)?;
+    // The name that the user gives is that of the head's machine.
+    let host = if crew.is_beside_head() { host_of(options) } else { own_host(at) };
+    let mut door = FlowSource::listen(at, &host, Some(identity), flow)?;
     loop {
         match door.wait(LOOK)? {
             Ok(source) => return Ok(Box::new(source)),

@@ -1,5 +1,6 @@
 //! The processes that `mpiexec` has started together with this one.
 
+use std::env;
 use std::ops::Deref;
 use std::path::Path;
 use std::process::exit;
@@ -25,7 +26,7 @@ impl Processes {
     pub(crate) fn meet(split: &SplitOptions, default: usize) -> Result<Self> {
         let comm = Comm::world()?;
         let pes = split.pes.map_or_else(|| default.next_multiple_of(comm.size()), usize::from);
-        let crew = Crew::of(comm, pes)?;
+        let crew = Crew::of(comm, pes, env::args().skip(1).collect())?;
         Ok(Self { pes: crew.as_deref().map_or(pes, Crew::pes), crew })
     }
 

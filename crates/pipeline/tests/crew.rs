@@ -110,9 +110,9 @@ fn together<R>(
     let first = comms.remove(0);
     thread::scope(|scope| {
         for comm in comms {
-            scope.spawn(|| hand(&Crew::of(comm, 1).unwrap().unwrap()));
+            scope.spawn(|| hand(&Crew::of(comm, 1, Vec::new()).unwrap().unwrap()));
         }
-        let crew = Head(Crew::of(first, pes).unwrap().unwrap());
+        let crew = Head(Crew::of(first, pes, Vec::new()).unwrap().unwrap());
         head(&crew.0)
     })
 }
@@ -286,5 +286,49 @@ fn what_a_process_that_leaves_had_is_shown_by_the_others() {
         }
         let newest = load_newest(&back_end);
         assert_eq!(newest.statistics.finite, 40 * 36 * 44);
+    });
+}
+
+#[test]
+fn who_was_asked_for_something_else_is_told() {
+    let mut comms = Comm::threads(2);
+    let (other, first) = (comms.remove(1), comms.remove(0));
+    let asked = |what: &str| vec![what.to_owned()];
+    thread::scope(|scope| {
+        let refused = scope.spawn(|| Crew::of(other, 1, asked("this")).unwrap_err().to_string());
+        Crew::of(first, 1, asked("that")).unwrap().unwrap().end();
+        assert!(refused.join().unwrap().contains("process 1 was started with other words"));
+    });
+}
+
+#[test]
+fn a_process_that_keeps_the_others_waiting_is_given_fewer_pes() {
+    let mut simulation = Ranks::new(2);
+    simulation.put(0);
+    let urls = simulation.urls();
+    let hand = |crew: &Arc<Crew>| {
+        // Its part of a step, a quarter of a megabit, takes most of the time until the next.
+        let session = Options { most_receive_bps: 4_000_000, ..Options::default() };
+        let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), session, ..FlowOptions::default() };
+        let open = || Ok(Box::new(FlowSource::dial(&urls, options)?) as Box<dyn Source>);
+        lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
+    };
+    together(2, 8, hand, |crew| {
+        let options = FlowOptions { pes: 8, crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let flow = FlowSource::dial(&urls, options).unwrap();
+        let _look = flow.helm().look();
+        let back_end = BackEnd::over(flow, &config("", 8, Some(crew))).unwrap();
+        assert_eq!(load_newest(&back_end).volume.blocks().len(), 4);
+        let deadline = Instant::now() + PATIENCE;
+        let more = (1..).find_map(|next| {
+            assert!(Instant::now() < deadline, "no PE was taken from the slow process");
+            simulation.put(next);
+            let shown = back_end.steps().last;
+            let step = back_end.store().source().wait_beyond(shown, Duration::from_millis(20));
+            // It may be gone meanwhile.
+            let step = back_end.load(visapult_pipeline::StepKey { field: 0, step }).ok()?;
+            (step.volume.blocks().len() > 4).then_some(step)
+        });
+        assert_eq!(more.unwrap().statistics.finite, 40 * 36 * 44);
     });
 }

@@ -13,25 +13,46 @@ pub(crate) struct Membership {
     pub(crate) epoch: u64,
     /// Ranks, ascending; the head's is 0.
     pub(crate) members: Vec<usize>,
+    /// How many PEs each of them has; as many as the others, give or take one, where nothing is said.
+    #[serde(default)]
+    counts: Vec<usize>,
 }
 
 impl Membership {
     pub(crate) fn first(size: usize) -> Self {
-        Self { epoch: 0, members: (0..size).collect() }
+        Self { epoch: 0, members: (0..size).collect(), counts: Vec::new() }
     }
 
     /// Without a process that is gone; none if it is not there anyway.
     pub(crate) fn without(&self, rank: usize) -> Option<Self> {
         let members: Vec<usize> = self.members.iter().copied().filter(|member| *member != rank).collect();
-        (members.len() < self.members.len()).then(|| Self { epoch: self.epoch + 1, members })
+        (members.len() < self.members.len()).then(|| Self { epoch: self.epoch + 1, members, counts: Vec::new() })
     }
 
     /// The PEs of process `rank`, of `pes` in all.
     pub(crate) fn share(&self, rank: usize, pes: usize) -> Range<usize> {
-        let processes = self.members.len();
-        let Some(place) = self.members.iter().position(|member| *member == rank) else { return 0..0 };
-        let cut = |place: usize| (place * pes).div_ceil(processes);
+        let Some(place) = self.place(rank) else { return 0..0 };
+        let fits = self.counts.len() == self.members.len() && self.counts.iter().sum::<usize>() == pes;
+        let cut = |place: usize| {
+            if fits { self.counts[..place].iter().sum() } else { (place * pes).div_ceil(self.members.len()) }
+        };
         cut(place)..cut(place + 1)
+    }
+
+    fn place(&self, rank: usize) -> Option<usize> {
+        self.members.iter().position(|member| *member == rank)
+    }
+
+    /// With one of `pes` PEs given by `from` to `to`; none where `from` would have none left, or one of them is not there.
+    pub(crate) fn relieved(&self, from: usize, to: usize, pes: usize) -> Option<Self> {
+        let (giver, taker) = (self.place(from)?, self.place(to)?);
+        let mut counts: Vec<usize> = self.members.iter().map(|rank| self.share(*rank, pes).len()).collect();
+        if giver == taker || counts[giver] < 2 {
+            return None;
+        }
+        counts[giver] -= 1;
+        counts[taker] += 1;
+        Some(Self { epoch: self.epoch + 1, members: self.members.clone(), counts })
     }
 
     /// Whose PE `pe` of `pes` is.
@@ -63,6 +84,17 @@ mod tests {
                 all = fewer;
             }
         }
+    }
+
+    #[test]
+    fn who_is_relieved_has_a_pe_less_and_keeps_one() {
+        let even = Membership::first(3);
+        let one = even.relieved(0, 2, 6).unwrap();
+        assert_eq!([0, 1, 2].map(|rank| one.share(rank, 6)), [0..1, 1..3, 3..6]);
+        assert_eq!((one.epoch, one.owner(3, 6)), (1, 2));
+        assert_eq!(one.relieved(0, 2, 6), None);
+        assert_eq!(even.relieved(1, 1, 6), None);
+        assert_eq!(one.without(1).unwrap().share(0, 6), 0..3);
     }
 
     #[test]

@@ -7,6 +7,17 @@ use visapult_volume::StepIndex;
 use super::membership::Membership;
 use crate::wire::MissingPart;
 
+/// What the head tells hands before anything else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Agreement {
+    /// PEs of all processes.
+    pub(crate) pes: usize,
+    /// What it was asked for: the same as they.
+    pub(crate) asked: Vec<String>,
+    /// The machine it runs on.
+    pub(crate) machine: String,
+}
+
 /// What the head tells hands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]

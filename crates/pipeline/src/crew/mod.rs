@@ -23,13 +23,16 @@ use visapult_comm::{Comm, CommError, Tag};
 
 pub use hand::lend;
 pub(crate) use membership::Membership;
-use messages::{Message, Question, json};
+use messages::{Agreement, Message, Question, json};
 pub(crate) use messages::{News, Order};
 pub(crate) use step::{CrewStep, add_counts, all_bricks, range_of};
 
+use crate::error::PipelineError;
 use crate::flow::Receiver;
 use crate::step_store::lock;
 
+/// Where the system tells what this machine is called.
+const MACHINE: &str = "/proc/sys/kernel/hostname";
 const TAG: Tag = Tag(1);
 const POLL: Duration = Duration::from_millis(100);
 
@@ -37,6 +40,8 @@ const POLL: Duration = Duration::from_millis(100);
 pub struct Crew {
     rank: usize,
     pes: usize,
+    /// Whether this process runs where the head does.
+    is_beside_head: bool,
     /// None once it has ended.
     comm: RwLock<Option<Comm>>,
     membership: Mutex<Membership>,
@@ -65,21 +70,32 @@ impl fmt::Debug for Crew {
 }
 
 impl Crew {
-    /// The crew of all processes of `comm`, over as many PEs as the first says; none where this process is alone.
+    /// The crew of all processes of `comm`, over as many PEs as the first says; none where this process is alone. `asked` is what the user has
+    /// asked of this process.
     ///
     /// # Errors
-    /// If one of the others is gone already.
-    pub fn of(comm: Comm, pes: usize) -> Result<Option<Arc<Self>>, CommError> {
+    /// If another is gone already, or was asked for something else.
+    pub fn of(comm: Comm, pes: usize, asked: Vec<String>) -> Result<Option<Arc<Self>>, PipelineError> {
         if comm.size() == 1 {
             return Ok(None);
         }
-        let told = comm.broadcast(0, (pes as u64).to_le_bytes().to_vec())?;
-        let told = told.try_into().map(u64::from_le_bytes).map_err(|_| CommError::OutOfStep { rank: 0 })?;
-        let pes = usize::try_from(told).map_err(|_| CommError::OutOfStep { rank: 0 })?;
+        let machine = std::fs::read_to_string(MACHINE).unwrap_or_default();
+        let own = Agreement { pes, asked, machine };
+        let failed = |cause: &dyn fmt::Display| PipelineError::Option(format!("the processes do not meet: {cause}"));
+        let told = comm.broadcast(0, json(&own)).map_err(|cause| failed(&cause))?;
+        let told: Agreement = serde_json::from_slice(&told).map_err(|cause| failed(&cause))?;
+        if told.asked != own.asked {
+            return Err(PipelineError::Option(format!(
+                "process {} was started with other words than process 0: under mpiexec all make one picture together, and are given the same",
+                comm.rank()
+            )));
+        }
+        let (pes, is_beside_head) = (told.pes, told.machine == own.machine);
         let size = comm.size();
         let crew = Arc::new(Self {
             rank: comm.rank(),
             pes,
+            is_beside_head,
             membership: Mutex::new(Membership::first(comm.size())),
             comm: RwLock::new(Some(comm)),
             settled: AtomicU64::new(0),
@@ -100,6 +116,12 @@ impl Crew {
     #[must_use]
     pub fn is_head(&self) -> bool {
         self.rank == 0
+    }
+
+    /// Whether this process runs on the machine of the head.
+    #[must_use]
+    pub fn is_beside_head(&self) -> bool {
+        self.is_beside_head
     }
 
     /// Number of PEs that the grid is split over, if so many fit.
@@ -259,13 +281,15 @@ impl Crew {
     }
 
     fn leave_out(&self, hand: usize) -> Membership {
-        let mut membership = lock(&self.membership);
-        if let Some(fewer) = membership.without(hand) {
-            *membership = fewer;
-        }
-        let fewer = membership.clone();
-        drop(membership);
-        self.order(&Order::Members(fewer.clone()));
+        let before = self.membership();
+        let fewer = before.without(hand).unwrap_or(before);
+        self.become_members(fewer.clone());
         fewer
+    }
+
+    /// At the head: whose each PE is from now on.
+    pub(crate) fn become_members(&self, membership: Membership) {
+        *lock(&self.membership) = membership.clone();
+        self.order(&Order::Members(membership));
     }
 }

@@ -10,6 +10,7 @@ use std::time::Instant;
 use visapult_ripp_net::Session;
 use visapult_volume::{StepIndex, StepSpan};
 
+use super::lag::{Arrivals, Lags, Relief};
 use super::messages::{FromBackEnd, note};
 use super::received::ReceivedStep;
 use super::receiver::Receiver;
@@ -28,6 +29,11 @@ pub(super) struct Convoy {
     pending: BTreeMap<StepIndex, Pending>,
     /// Steps there were before the processes changed, until there are others.
     pub(super) span_before: Option<StepSpan>,
+    lags: Lags,
+    /// A process is to be relieved of a PE.
+    relief: Option<Relief>,
+    /// From which process to which the last PE went: it does not go back.
+    relieved: Option<Relief>,
 }
 
 /// A step that is not known to be there as a whole.
@@ -41,6 +47,7 @@ struct Pending {
     fresh: u64,
     /// Ranks of which nothing has come to them.
     missing: Vec<MissingPart>,
+    arrivals: Arrivals,
 }
 
 impl Convoy {
@@ -108,7 +115,10 @@ impl State {
         let pes = self.declared.as_ref().map_or(0, |declared| declared.table.stored.len());
         let hands = membership.members.iter().copied();
         let waiting = hands.filter(|rank| *rank != crew.rank() && !membership.share(*rank, pes).is_empty()).collect();
-        self.convoy.pending.insert(step, Pending { own: None, waiting, bytes: 0, fresh: 0, missing: Vec::new() });
+        self.convoy.pending.insert(
+            step,
+            Pending { own: None, waiting, bytes: 0, fresh: 0, missing: Vec::new(), arrivals: Arrivals::default() },
+        );
         crew.order(&Order::Want { step, fields: fields.to_vec() });
     }
 
@@ -132,6 +142,7 @@ impl State {
         if crew.is_head() {
             if let Some(pending) = self.convoy.pending.get_mut(&step) {
                 pending.own = Some(received);
+                pending.arrivals.add(crew.rank(), Instant::now());
                 self.show_if_whole(step, history_bytes);
             }
             return;
@@ -167,7 +178,10 @@ impl State {
             return;
         }
         let Some(pending) = self.convoy.pending.remove(&step) else { return };
-        let Pending { own: Some(mut own), bytes, fresh, missing, .. } = pending else { return };
+        let Pending { own: Some(mut own), bytes, fresh, missing, arrivals, .. } = pending else { return };
+        if self.is_live() {
+            self.convoy.relief = self.convoy.lags.on_whole(&arrivals);
+        }
         own.bytes += bytes;
         own.fresh_bytes += fresh;
         own.missing.extend(missing);
@@ -195,6 +209,7 @@ impl State {
                     pending.bytes = pending.bytes.saturating_add(bytes);
                     pending.fresh = pending.fresh.saturating_add(fresh.min(bytes));
                     pending.missing.extend(missing);
+                    pending.arrivals.add(hand, Instant::now());
                     self.show_if_whole(step, history_bytes);
                 }
             }
@@ -208,8 +223,21 @@ impl State {
         }
     }
 
-    /// Other processes from now on: what was under way is void, and asked for again.
-    fn start_again(&mut self, membership: Membership) {
+    /// Gives a PE of a process that keeps the others waiting to the quickest.
+    fn relieve(&mut self, options: &FlowOptions) {
+        let (Some(relief), Some(crew)) = (self.convoy.relief.take(), self.head().cloned()) else { return };
+        let back = Relief { from: relief.to, to: relief.from };
+        let pes = self.declared.as_ref().map_or(0, |declared| declared.table.stored.len());
+        let lighter = crew.membership().relieved(relief.from, relief.to, pes);
+        let Some(lighter) = lighter.filter(|_| self.convoy.relieved != Some(back)) else { return };
+        tracing::info!("process {} of the back end is slow: process {} takes over a PE of it", relief.from, relief.to);
+        self.convoy.relieved = Some(relief);
+        crew.become_members(lighter.clone());
+        self.start_again(lighter, options);
+    }
+
+    /// Other processes, or other shares, from now on: what was under way is void, and asked for again.
+    fn start_again(&mut self, membership: Membership, options: &FlowOptions) {
         self.convoy.span_before = self.is_live().then(|| self.span());
         self.convoy.membership = Some(membership);
         self.convoy.pending.clear();
@@ -221,6 +249,10 @@ impl State {
         if let Some(declared) = &mut self.declared {
             Arc::make_mut(&mut declared.table).own = own;
         }
+        for session in self.links.iter().filter_map(|link| link.session.clone()) {
+            self.subscribe(&session, options);
+        }
+        self.ask_ahead();
     }
 }
 
@@ -230,6 +262,7 @@ impl Receiver {
         let mut state = self.lock();
         state.on_news(hand, news, self.options.history_bytes);
         state.keep_finished(self.options.history_bytes);
+        state.relieve(&self.options);
         state.ask_ahead();
         drop(state);
         self.changed.notify_all();
@@ -260,11 +293,7 @@ impl Receiver {
         let mut state = self.lock();
         let membership = change();
         let epoch = membership.epoch;
-        state.start_again(membership);
-        for session in state.links.iter().filter_map(|link| link.session.clone()) {
-            state.subscribe(&session, &self.options);
-        }
-        state.ask_ahead();
+        state.start_again(membership, &self.options);
         if let Some(crew) = self.options.crew.as_ref().filter(|_| !state.is_live()) {
             crew.settle(epoch);
         }

@@ -11,6 +11,7 @@ mod crew;
 mod desk;
 mod door;
 mod helm;
+mod lag;
 mod look;
 mod meeting;
 mod messages;
