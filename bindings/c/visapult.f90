@@ -12,6 +12,7 @@ module visapult
     VISAPULT_BROKEN = -3
   integer(c_int32_t), parameter, public :: VISAPULT_FLOAT32 = 0, VISAPULT_FLOAT64 = 1, VISAPULT_INT32 = 6
   integer(c_int32_t), parameter, public :: VISAPULT_NUMBER = 0, VISAPULT_INTEGER = 1, VISAPULT_STOP = 1
+  integer(c_int32_t), parameter, public :: VISAPULT_NEWEST = 0, VISAPULT_EVERY = 1, VISAPULT_EVERY_FROM_FIRST = 2
 
   type, bind(c), public :: visapult_counts
     integer(c_int64_t) :: steps = 0, sent = 0, missed = 0, attached = 0
@@ -22,7 +23,7 @@ module visapult
     visapult_declare_time_unit, visapult_declare_field, visapult_declare_range, visapult_declare_free, &
     visapult_publish_listen, visapult_publish_dial, visapult_url, visapult_is_on, visapult_begin, visapult_begin_at, &
     visapult_put, visapult_end, visapult_statistics, visapult_close, visapult_declare_parameter, visapult_steer, &
-    visapult_parameter
+    visapult_parameter, visapult_declare_delivery
 
   !> visapult_put(publisher, field, values): the values of a field of this rank's box.
   interface visapult_put
@@ -35,6 +36,9 @@ module visapult
     end function
     integer(c_int32_t) function visapult_declare_range(declaration, field, least, greatest) bind(c)
       import; type(c_ptr), value :: declaration; integer(c_int32_t), value :: field; real(c_float), value :: least, greatest
+    end function
+    integer(c_int32_t) function visapult_declare_delivery(declaration, delivery) bind(c)
+      import; type(c_ptr), value :: declaration; integer(c_int32_t), value :: delivery
     end function
     subroutine visapult_declare_free(declaration) bind(c)
       import; type(c_ptr), value :: declaration

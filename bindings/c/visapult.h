@@ -1,8 +1,8 @@
 /* Visapult: a running simulation publishes its fields.
  *
  * Declare what this rank owns, open a publisher, then for every step: begin, put, end. Nothing here waits for who looks, and nothing is
- * collective: every rank of a parallel program calls for its own box. Only visapult_steer waits, while the simulation is paused. Link with
- * -lvisapult.
+ * collective: every rank of a parallel program calls for its own box. Only visapult_steer waits, while the simulation is paused, and
+ * visapult_end, where every step is to be delivered. Link with -lvisapult.
  *
  * Functions that return int32_t return VISAPULT_OK (or a number >= 0 where they say so), or one of the negative numbers below; those that
  * return a pointer return NULL. visapult_last_error() then says what is wrong and what to do. Strings are UTF-8 and are copied.
@@ -56,6 +56,16 @@
 
 // See VISAPULT_INT8.
 #define VISAPULT_UINT64 9
+
+// Back ends get the newest step: what cannot be sent in time is skipped, and the program never waits.
+#define VISAPULT_NEWEST 0
+
+// Back ends that are attached get every step: visapult_end waits until it is under way to all of them (a few steps may be, so memory is bounded),
+// visapult_close until all has arrived. Where none is attached nothing waits, and one that dies is not waited for.
+#define VISAPULT_EVERY 1
+
+// As VISAPULT_EVERY, and the first visapult_end waits for a back end.
+#define VISAPULT_EVERY_FROM_FIRST 2
 
 // A parameter that takes any number of its range.
 #define VISAPULT_NUMBER 0
@@ -115,6 +125,11 @@ int32_t visapult_declare_grid(struct visapult_declaration *declaration,
 
 // Unit of the times of steps ("s").
 int32_t visapult_declare_time_unit(struct visapult_declaration *declaration, const char *unit);
+
+// Which steps back ends get: VISAPULT_NEWEST, which is what they get if nothing is said, VISAPULT_EVERY or VISAPULT_EVERY_FROM_FIRST. All ranks
+// say the same.
+int32_t visapult_declare_delivery(struct visapult_declaration *declaration,
+                                  int32_t delivery);
 
 // Declares a field with its unit (NULL: none) and the type of the program's values. Returns its number, from 0.
 int32_t visapult_declare_field(struct visapult_declaration *declaration,
@@ -184,7 +199,7 @@ int32_t visapult_end(struct visapult_publisher *publisher);
 // Tells what has been done so far; all 0 where publishing is off.
 int32_t visapult_statistics(const struct visapult_publisher *publisher, struct visapult_counts *counts);
 
-// Ends publishing and frees the publisher. Steps still under way are not waited for. NULL is nothing to close.
+// Ends publishing and frees the publisher. Steps still under way are waited for only where VISAPULT_EVERY is declared. NULL is nothing to close.
 int32_t visapult_close(struct visapult_publisher *publisher);
 
 // Declares a parameter that viewers may change, with its unit (NULL: none), its kind (VISAPULT_NUMBER or VISAPULT_INTEGER), its range and its

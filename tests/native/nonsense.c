@@ -35,6 +35,7 @@ static void declaring(void) {
   REFUSED(visapult_declare_box(it, negative, size), "negative");
   REFUSED(visapult_declare_grid(it, spacing, NULL, NULL), "spacing");
   REFUSED(visapult_declare_time_unit(it, NULL), "unit is NULL");
+  REFUSED(visapult_declare_delivery(it, 7), "7 is none of");
   REFUSED(visapult_declare_field(it, "p", "Pa", 99), "no type");
   REFUSED(visapult_declare_range(it, 0, 0, 1), "no field 0");
   NO_OBJECT(visapult_publish_listen(it, "127.0.0.1:0", NULL), "0 fields");

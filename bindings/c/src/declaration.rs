@@ -4,7 +4,7 @@
 
 use std::ffi::c_char;
 
-use visapult_pipeline::flow::{Box3, FieldInfo, Grid, Options, PublisherOptions, ScalarType, ValueRange};
+use visapult_pipeline::flow::{Box3, Delivery, FieldInfo, Grid, Options, PublisherOptions, ScalarType, ValueRange};
 
 use crate::failure::{Failure, borrow, code, number, object, optional, text, three};
 
@@ -28,6 +28,14 @@ pub const VISAPULT_UINT32: i32 = 7;
 pub const VISAPULT_INT64: i32 = 8;
 /// See VISAPULT_INT8.
 pub const VISAPULT_UINT64: i32 = 9;
+
+/// Back ends get the newest step: what cannot be sent in time is skipped, and the program never waits.
+pub const VISAPULT_NEWEST: i32 = 0;
+/// Back ends that are attached get every step: visapult_end waits until it is under way to all of them (a few steps may be, so memory is bounded),
+/// visapult_close until all has arrived. Where none is attached nothing waits, and one that dies is not waited for.
+pub const VISAPULT_EVERY: i32 = 1;
+/// As VISAPULT_EVERY, and the first visapult_end waits for a back end.
+pub const VISAPULT_EVERY_FROM_FIRST: i32 = 2;
 
 /// What a rank publishes.
 #[derive(Clone, Debug)]
@@ -64,6 +72,7 @@ pub unsafe extern "C" fn visapult_declare(name: *const c_char, size: *const i64)
             times: Vec::new(),
             time_unit: String::new(),
             parameters: Vec::new(),
+            delivery: Delivery::Newest,
             session: Options::default(),
         };
         Ok(Declaration { options })
@@ -134,6 +143,21 @@ pub unsafe extern "C" fn visapult_declare_time_unit(declaration: *mut Declaratio
     change("visapult_declare_time_unit", declaration, |options| {
         // SAFETY: as the header asks for.
         options.time_unit = unsafe { text(unit, "unit")? };
+        Ok(())
+    })
+}
+
+/// Which steps back ends get: VISAPULT_NEWEST, which is what they get if nothing is said, VISAPULT_EVERY or VISAPULT_EVERY_FROM_FIRST. All ranks
+/// say the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare_delivery(declaration: *mut Declaration, delivery: i32) -> i32 {
+    change("visapult_declare_delivery", declaration, |options| {
+        options.delivery = match delivery {
+            VISAPULT_NEWEST => Delivery::Newest,
+            VISAPULT_EVERY => Delivery::Every,
+            VISAPULT_EVERY_FROM_FIRST => Delivery::EveryFromFirst,
+            other => return Err(wrong(format!("{other} is none of VISAPULT_NEWEST, VISAPULT_EVERY ..."))),
+        };
         Ok(())
     })
 }

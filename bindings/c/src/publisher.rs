@@ -251,7 +251,7 @@ pub unsafe extern "C" fn visapult_statistics(publisher: *const Handle, counts: *
     })
 }
 
-/// Ends publishing and frees the publisher. Steps still under way are not waited for. NULL is nothing to close.
+/// Ends publishing and frees the publisher. Steps still under way are waited for only where VISAPULT_EVERY is declared. NULL is nothing to close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_close(publisher: *mut Handle) -> i32 {
     code("visapult_close", || {
@@ -260,6 +260,9 @@ pub unsafe extern "C" fn visapult_close(publisher: *mut Handle) -> i32 {
         }
         // SAFETY: made by a publish function, and given back once.
         let publisher = unsafe { Box::from_raw(publisher) };
+        if let Some(open) = publisher.open() {
+            open.publisher.settle();
+        }
         // An attempt to reach a machine that does not answer may take its time to end, and not the simulation's.
         let (ended, all_ended) = mpsc::channel();
         let end = move || {

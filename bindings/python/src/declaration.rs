@@ -3,7 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 use visapult_pipeline::flow::{
-    Box3, Centering, FieldInfo, Grid, Options, Parameter, ParameterKind, PublisherOptions, ScalarType, ValueRange,
+    Box3, Centering, Delivery, FieldInfo, Grid, Options, Parameter, ParameterKind, PublisherOptions, ScalarType,
+    ValueRange,
 };
 
 use crate::failure::CallError;
@@ -43,7 +44,6 @@ pub(crate) fn options(
     block: Option<Bounds>,
     (rank, ranks): (i64, i64),
     time_unit: String,
-    parameters: Vec<Parameter>,
 ) -> PyResult<PublisherOptions> {
     let one_of = |number: i64| {
         let wrong =
@@ -66,9 +66,22 @@ pub(crate) fn options(
         steps: None,
         times: Vec::new(),
         time_unit,
-        parameters,
+        parameters: Vec::new(),
+        delivery: Delivery::Newest,
         session: Options::default(),
     })
+}
+
+/// Which steps back ends get, by name.
+pub(crate) fn delivery_named(name: &str) -> PyResult<Delivery> {
+    match name {
+        "newest" => Ok(Delivery::Newest),
+        "every" => Ok(Delivery::Every),
+        "every from first" => Ok(Delivery::EveryFromFirst),
+        other => Err(CallError::new_err(format!(
+            "delivery {other:?} is none of \"newest\", \"every\" and \"every from first\""
+        ))),
+    }
 }
 
 fn counts(numbers: [i64; 3], what: &str) -> PyResult<[usize; 3]> {

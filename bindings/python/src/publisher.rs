@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use visapult_pipeline::flow::{
-    self, FieldInfo, FlowError, Meeting, Parameter, ParameterKind, PublisherStatistics, StepIndex,
+    self, FieldInfo, FlowError, Meeting, Parameter, ParameterKind, PublisherOptions, PublisherStatistics, StepIndex,
 };
 
 use crate::array::Array;
-use crate::declaration::{Bounds, Samples, fields, options, parameters};
+use crate::declaration::{Bounds, Samples, delivery_named, fields, options, parameters};
 use crate::failure::{CallError, raised};
 
 /// How long a paused program sleeps before it sees whether it is interrupted.
@@ -66,10 +66,10 @@ impl Statistics {
 impl Publisher {
     #[new]
     #[pyo3(signature = (*, name, size, fields, spacing=[1.0; 3], origin=[0.0; 3], unit=String::new(), centering="point".to_owned(),
-        time_unit="s".to_owned(), block=None, rank=0, ranks=1, parameters=Vec::new(), url=None, listen=None, host=None))]
+        time_unit="s".to_owned(), block=None, rank=0, ranks=1, parameters=Vec::new(), delivery="newest", url=None, listen=None, host=None))]
     #[pyo3(
         text_signature = "(*, name, size, fields, spacing=(1.0, 1.0, 1.0), origin=(0.0, 0.0, 0.0), unit='', centering='point', \
-        time_unit='s', block=None, rank=0, ranks=1, parameters=(), url=None, listen=None, host=None)"
+        time_unit='s', block=None, rank=0, ranks=1, parameters=(), delivery='newest', url=None, listen=None, host=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
     fn new(
@@ -86,13 +86,17 @@ impl Publisher {
         rank: i64,
         ranks: i64,
         #[pyo3(from_py_with = parameters)] parameters: Vec<Parameter>,
+        delivery: &str,
         url: Option<&str>,
         listen: Option<&str>,
         host: Option<&str>,
     ) -> PyResult<Self> {
         let grid = Samples { size, spacing, origin, unit, centering }.grid()?;
-        let declared =
-            options(name.clone(), grid, fields.clone(), block, (rank, ranks), time_unit, parameters.clone())?;
+        let declared = PublisherOptions {
+            parameters: parameters.clone(),
+            delivery: delivery_named(delivery)?,
+            ..options(name.clone(), grid, fields.clone(), block, (rank, ranks), time_unit)?
+        };
         let size = declared.block.size();
         let open = || -> Result<_, FlowError> {
             match Meeting::find(url, listen, host)? {

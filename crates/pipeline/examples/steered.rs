@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use visapult_pipeline::flow::{
-    Box3, Centering, Change, FieldInfo, Grid, Meeting, Options, Parameter, ParameterKind, Publisher, PublisherOptions,
-    ScalarType, ValueRange,
+    Box3, Centering, Change, Delivery, FieldInfo, Grid, Meeting, Options, Parameter, ParameterKind, Publisher,
+    PublisherOptions, ScalarType, ValueRange,
 };
 
 /// Samples along each side, a millimetre apart.
@@ -116,6 +116,7 @@ impl Lumps {
                 parameter("width", "mm", ParameterKind::Number, [1.0, 10.0], self.width),
                 parameter("count", "", ParameterKind::Integer, [1.0, 8.0], self.count),
             ],
+            delivery: Delivery::Newest,
             session: Options::default(),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_pipeline::flow::{FlowOptions, FlowSource, Publisher, PublisherOptions, Watch};
+use visapult_pipeline::flow::{Delivery, FlowOptions, FlowSource, Publisher, PublisherOptions, Watch};
 use visapult_pipeline::{
     BackEnd, BackEndConfig, Camera, Comm, Crew, Image, RenderConfig, RenderProxy, Rendered, Source, TransferFunction,
     lend, lend_to, render,
@@ -65,6 +65,7 @@ impl Ranks {
                 times: Vec::new(),
                 time_unit: "s".to_owned(),
                 parameters: Vec::new(),
+                delivery: Delivery::Newest,
                 session: Options::default(),
             };
             let at = "127.0.0.1:0".parse().unwrap();

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_pipeline::flow::{
-    Action, FlowOptions, FlowSource, Parameter, ParameterKind, Publisher, PublisherOptions, RunState, Watch,
+    Action, Delivery, FlowOptions, FlowSource, Parameter, ParameterKind, Publisher, PublisherOptions, RunState, Watch,
 };
 use visapult_ripp_net::{Mode, Options};
 use visapult_volume::{Box3, FieldInfo, Grid, ScalarType, StepIndex};
@@ -52,6 +52,7 @@ fn declared(rank: usize, blocks: &[Box3]) -> PublisherOptions {
             most: 5.0,
             value: 1.0,
         }],
+        delivery: Delivery::Newest,
         session: Options::default(),
     }
 }
@@ -411,4 +412,63 @@ fn four_ranks_are_steered_before_the_same_step() {
     assert!(ends.iter().all(|one| *one == ends[0]) && ends[0].1 == -1.0, "{ends:?}");
     stop.store(true, Ordering::Relaxed);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Ranks whose every step is to arrive, each as fast as it is let.
+fn every_step(blocks: &[Box3], delivery: Delivery, steps: StepIndex) -> (String, Vec<thread::JoinHandle<()>>) {
+    let mut urls = Vec::new();
+    let start = |(rank, &block): (usize, &Box3)| {
+        let mut publisher = listen(PublisherOptions { delivery, ..declared(rank, blocks) });
+        urls.push(publisher.url().unwrap().to_string());
+        thread::spawn(move || (0..steps).for_each(|step| put(&mut publisher, step, &block)))
+    };
+    let threads = blocks.iter().enumerate().map(start).collect();
+    (urls.join(" "), threads)
+}
+
+#[test]
+fn where_every_step_is_to_arrive_it_does_at_a_slow_back_end_bit_for_bit() {
+    const STEPS: StepIndex = 25;
+    for blocks in [vec![Box3::of_size(SIZE)], slabs(3, 0)] {
+        let (urls, ranks) = every_step(&blocks, Delivery::EveryFromFirst, STEPS);
+        let session = Options { most_receive_bps: 60_000_000, ..Options::default() };
+        let source = FlowSource::dial(&urls, FlowOptions { pes: 2, session, ..FlowOptions::default() }).unwrap();
+        // Dropping a publisher waits until all has arrived.
+        ranks.into_iter().for_each(|rank| rank.join().unwrap());
+        let deadline = Instant::now() + PATIENCE;
+        while source.steps().last < STEPS - 1 && Instant::now() < deadline {
+            source.wait_beyond(source.steps().last, Duration::from_millis(50));
+        }
+        assert_eq!((source.steps().first, source.steps().last), (0, STEPS - 1));
+        for step in 0..STEPS {
+            assert_right(&source, step, 0, Box3::of_size(SIZE));
+            assert_eq!(source.fresh(step), Some(1.0));
+        }
+    }
+}
+
+#[test]
+fn where_every_step_is_to_arrive_nobody_is_waited_for_who_is_not_there() {
+    let blocks = slabs(2, 2);
+    let (urls, ranks) = every_step(&blocks, Delivery::Every, 400);
+    let source = FlowSource::dial(&urls, FlowOptions::default()).unwrap();
+    let first = source.steps().last;
+    source.wait_beyond(first, PATIENCE);
+    drop(source);
+    ranks.into_iter().for_each(|rank| rank.join().unwrap());
+}
+
+#[test]
+fn two_back_ends_get_every_step_though_one_comes_late() {
+    let whole = [Box3::of_size(SIZE)];
+    let (urls, ranks) = every_step(&whole, Delivery::EveryFromFirst, 60);
+    let early = FlowSource::dial(&urls, FlowOptions::default()).unwrap();
+    early.wait_beyond(3, PATIENCE);
+    let late = FlowSource::dial(&urls, FlowOptions::default());
+    ranks.into_iter().for_each(|rank| rank.join().unwrap());
+    for source in [Some(early), late.ok()].into_iter().flatten() {
+        let (first, last) = (source.steps().first, source.steps().last);
+        (first..=last).for_each(|step| assert_right(&source, step, 0, whole[0]));
+        assert!(last == 59 || first == last, "{first} to {last}");
+    }
 }

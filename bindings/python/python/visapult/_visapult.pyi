@@ -63,6 +63,7 @@ class Publisher:
         rank: int = 0,
         ranks: int = 1,
         parameters: Iterable[Parameter] = (),
+        delivery: Literal["newest", "every", "every from first"] = "newest",
         url: str | None = None,
         listen: str | None = None,
         host: str | None = None,
@@ -74,6 +75,10 @@ class Publisher:
         whole grid if left out. The blocks of all ``ranks`` tile the grid.
 
         ``parameters`` are what viewers may change: all ranks declare the same ones, and call ``steer`` before every step.
+
+        ``delivery`` says which steps back ends get. "newest": what cannot be sent in time is skipped, and the program never waits. "every": ending
+        a step waits until it is under way to all back ends that are attached, and ``close`` until all has arrived; where none is attached nothing waits,
+        and one that dies is not waited for. "every from first": the first step waits for a back end, too.
 
         ``url`` is that of a back end that waits for the simulation: it is dialled now, or when it is there, and again when it comes back.
         ``listen`` is the address and port to wait for back ends on ("0.0.0.0:0" takes any port), ``host`` what they call this machine. With

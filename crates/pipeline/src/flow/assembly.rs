@@ -109,6 +109,11 @@ impl Assembly {
         self.give_up(rank);
     }
 
+    /// Something of it is still to come from `rank`.
+    pub(super) fn waits_for(&self, rank: usize) -> bool {
+        self.expected.iter().chain(&self.under_way).any(|(from, ..)| *from == rank)
+    }
+
     /// A place for a piece that `rank` offers; the error says why there is none.
     pub(super) fn place(&mut self, rank: usize, name: &PieceName, length: u64) -> Result<Arc<dyn Sink>, String> {
         let key = (rank, name.field, name.pe);

@@ -145,6 +145,9 @@ pub(super) struct Declaration {
     pub(super) steps: Option<[StepIndex; 2]>,
     pub(super) times: Vec<f64>,
     pub(super) time_unit: String,
+    /// Every step is meant to be taken: the publisher waits.
+    #[serde(default)]
+    pub(super) every: bool,
     /// What viewers may change.
     #[serde(default)]
     pub(super) parameters: Vec<Parameter>,
@@ -303,6 +306,7 @@ mod tests {
             steps: None,
             times: Vec::new(),
             time_unit: "s".to_owned(),
+            every: false,
             parameters: Vec::new(),
         }
     }

@@ -35,7 +35,7 @@ pub(crate) use receiver::Receiver;
 pub use look::Look;
 pub use meeting::{Meeting, RATE_VARIABLE, REPLAY_VARIABLE, TRACE_VARIABLE, URL_VARIABLE, own_host};
 pub use messages::FlowError;
-pub use publisher::{Publisher, PublisherOptions, PublisherStatistics, Wanted};
+pub use publisher::{Delivery, Publisher, PublisherOptions, PublisherStatistics, Wanted};
 pub use serve::serve;
 pub use source::{FlowDoor, FlowHelm, FlowOptions, FlowSource, Watch};
 pub use state::FlowStatistics;

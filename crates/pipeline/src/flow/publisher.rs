@@ -22,6 +22,19 @@ use crate::step_store::lock;
 /// How long a program that is paused sleeps at a time.
 const STEER_SLICE: Duration = Duration::from_secs(1);
 
+/// Which steps of a running simulation back ends get.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// The newest: what cannot be sent in time is skipped, and the program never waits.
+    #[default]
+    Newest,
+    /// Every step from the one on at which they attach: ending a step waits until it is under way to all of them, and dropping the publisher
+    /// until all has arrived. Where none is attached nothing waits, and one that dies is not waited for.
+    Every,
+    /// Every step, the first included: ending the first step waits for a back end.
+    EveryFromFirst,
+}
+
 /// What a rank publishes.
 #[derive(Clone, Debug)]
 pub struct PublisherOptions {
@@ -49,6 +62,8 @@ pub struct PublisherOptions {
     pub time_unit: String,
     /// What viewers may change while it runs.
     pub parameters: Vec<Parameter>,
+    /// Which steps back ends get.
+    pub delivery: Delivery,
     /// How the transport sends.
     pub session: Options,
 }
@@ -203,6 +218,7 @@ impl Publisher {
             self.building.take_back(&before, Some(&built));
         }
         self.shared.serve_all();
+        self.shared.wait_until_taken();
         Ok(())
     }
 
@@ -281,6 +297,11 @@ impl Publisher {
         lock(&self.shared.subscribers).iter().for_each(|subscriber| subscriber.refuse(step, why));
     }
 
+    /// Waits until all that was put has arrived, where every step is to: nothing more comes.
+    pub fn settle(&self) {
+        self.shared.wait_until_arrived();
+    }
+
     /// What has been done so far.
     #[must_use]
     pub fn statistics(&self) -> PublisherStatistics {
@@ -295,6 +316,7 @@ impl Publisher {
 
 impl Drop for Publisher {
     fn drop(&mut self) {
+        self.settle();
         self.shared.over.store(true, Ordering::Relaxed);
         // A listener ends at once. An attempt to reach a machine that does not answer takes its time, and not the program's.
         if let Some(door) = self.door.take().filter(|_| self.url.is_some()) {

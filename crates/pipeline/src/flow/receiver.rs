@@ -98,7 +98,7 @@ impl Receiver {
 
     /// What has not come of a step will not come: a reliable flow does not show such a step, others keep the last values.
     fn lose(&self, assembly: &mut Assembly, rank: usize) {
-        if self.options.mode == Mode::Reliable {
+        if self.options.mode == Mode::Reliable && assembly.waits_for(rank) {
             assembly.abandon(rank);
         } else {
             assembly.give_up(rank);
@@ -122,7 +122,11 @@ impl Receiver {
                     under_way.extend(self.on_offer(rank, offer));
                 }
                 Ok(None) => {}
-                Err(cause) => return Err(cause.to_string()),
+                Err(cause) => {
+                    // What had arrived before it ended counts.
+                    rank.iter().for_each(|rank| self.finish(*rank, &mut under_way));
+                    return Err(cause.to_string());
+                }
             }
             if let Some(rank) = *rank
                 && under_way.iter().any(|(incoming, _)| incoming.is_over())

@@ -7,7 +7,7 @@ use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, Source, SourceError};
 
 use super::messages::FlowError;
-use super::publisher::{Publisher, PublisherOptions};
+use super::publisher::{Delivery, Publisher, PublisherOptions};
 use crate::error::PipelineError;
 
 const POLL: Duration = Duration::from_millis(100);
@@ -29,6 +29,7 @@ pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Option
         times: info.times.clone(),
         time_unit: info.time_unit.clone(),
         parameters: Vec::new(),
+        delivery: Delivery::Newest,
         session,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_volume::StepIndex;
@@ -10,13 +11,16 @@ use super::building::Published;
 use super::door::Also;
 use super::helm::{Answer, Applied, Helm};
 use super::messages::{Declaration, DeclaredField, MOST_TIMES};
-use super::publisher::PublisherOptions;
+use super::publisher::{Delivery, PublisherOptions};
 use super::steering::{Change, Commit, Parameter, Steer, Steering};
 use super::subscriber::Subscriber;
 use crate::step_store::lock;
 
 /// How often a paused simulation looks whether somebody is left who could resume it.
 const PAUSED_POLL: Duration = Duration::from_millis(200);
+
+/// How often it is looked whether a step is taken.
+const TAKEN_POLL: Duration = Duration::from_millis(1);
 
 /// What the publisher's threads share.
 pub(super) struct Shared {
@@ -86,6 +90,7 @@ impl Shared {
             steps: options.steps.map(|span| [span.first, span.last]).or(newest),
             times,
             time_unit: options.time_unit.clone(),
+            every: options.delivery != Delivery::Newest,
             parameters: lock(&self.steered).parameters.clone(),
         }
     }
@@ -117,6 +122,35 @@ impl Shared {
             }
             let waited = self.steered_changed.wait_timeout(steered, PAUSED_POLL.min(left));
             steered = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Where every step is to be taken: waits until the latest is under way to all back ends that are attached.
+    pub(super) fn wait_until_taken(&self) {
+        let Some(latest) = lock(&self.latest).as_ref().map(|latest| latest.step) else { return };
+        let is_first = self.steps.load(Ordering::Relaxed) <= 1;
+        self.wait_while(|attached| match self.options.delivery {
+            Delivery::Newest => false,
+            Delivery::EveryFromFirst if is_first && !attached.iter().any(|one| one.is_subscribed()) => true,
+            Delivery::Every | Delivery::EveryFromFirst => attached.iter().any(|one| one.holds_back(latest)),
+        });
+    }
+
+    /// Where every step is to be taken: waits until all that is under way has arrived.
+    pub(super) fn wait_until_arrived(&self) {
+        if self.options.delivery != Delivery::Newest {
+            self.wait_while(|attached| attached.iter().any(|one| one.is_busy()));
+        }
+    }
+
+    fn wait_while(&self, pending: impl Fn(&[Arc<Subscriber>]) -> bool) {
+        loop {
+            let attached = lock(&self.subscribers).clone();
+            if !pending(&attached) {
+                return;
+            }
+            thread::sleep(TAKEN_POLL);
+            attached.iter().for_each(|one| one.serve(self));
         }
     }
 

@@ -49,6 +49,8 @@ pub(super) struct State {
     pub(super) asked: BTreeMap<StepIndex, Vec<usize>>,
     /// Fields of the wants of "any newer step" that have not been answered, the oldest first.
     pub(super) open_wants: VecDeque<Vec<usize>>,
+    /// Where the ranks are paused and the steps there have been asked for.
+    asked_before: Option<StepIndex>,
     /// The next step to be asked for.
     pub(super) next: StepIndex,
     /// How far ahead of the newest step the next is asked for: ranks move on while the question is on its way.
@@ -237,12 +239,18 @@ impl State {
         }
     }
 
-    /// Asks a running simulation for steps ahead, while somebody looks.
+    /// Asks a running simulation for steps ahead, while somebody looks or every one is to be taken.
     pub(super) fn ask_ahead(&mut self) {
-        if self.is_hand() || self.looks == 0 || !self.is_live() || !self.can_ask() {
+        if self.is_hand() || !self.is_live() || !self.can_ask() {
             return;
         }
         let fields: Vec<usize> = self.active.iter().copied().collect();
+        if self.declared.as_ref().is_some_and(|declared| declared.first.every) {
+            return self.ask_every(&fields);
+        }
+        if self.looks == 0 {
+            return;
+        }
         if self.links.len() == 1 && self.crew.is_none() {
             // One publisher knows best which step is the next that it can send.
             while self.open_wants.len() + self.assemblies.len() < self.ahead.min(self.most_ahead) {
@@ -251,12 +259,7 @@ impl State {
             return;
         }
         let newest = self.newest();
-        if let Some(step) = self.desk.waits_before.filter(|step| newest.is_none_or(|newest| newest < *step))
-            && !self.is_waited_for(step)
-        {
-            // Whoever does single steps wants to see each.
-            self.ask(step, false, fields.clone());
-        }
+        self.ask_paused(&fields);
         let lead = self.lead.max(self.on_the_way);
         let most = (self.ahead + self.steps_until(lead)).min(self.most_ahead);
         while self.asked.len().max(self.convoy.pending()) < most {
@@ -265,6 +268,31 @@ impl State {
             let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
             let step = if all_at_it { newest } else { newest.saturating_add(lead) };
             self.ask(step.max(self.next), false, fields.clone());
+        }
+    }
+
+    /// Where the ranks are paused, asks for the step that they have done last and for the one that they do next: who does single steps wants to
+    /// see each.
+    fn ask_paused(&mut self, fields: &[usize]) {
+        let waits_before = self.desk.waits_before;
+        if self.asked_before == waits_before {
+            return;
+        }
+        self.asked_before = waits_before;
+        let steps = waits_before.map_or(0..0, |next| next.saturating_sub(1)..next.saturating_add(1));
+        for step in steps {
+            if !self.is_waited_for(step) && self.kept.iter().all(|kept| kept.step != step) {
+                self.ask(step, false, fields.to_vec());
+            }
+        }
+    }
+
+    /// Asks for the steps that come, one after the other, whether somebody looks or not: the ranks wait until they are taken.
+    fn ask_every(&mut self, fields: &[usize]) {
+        while self.asked.len().max(self.convoy.pending()) < self.ahead.min(self.most_ahead) {
+            // Whoever has just come, or has come too late, begins with what is there.
+            let there = self.newest().filter(|_| self.asked.is_empty() && self.convoy.pending() == 0);
+            self.ask(there.map_or(self.next, |newest| newest.max(self.next)), false, fields.to_vec());
         }
     }
 

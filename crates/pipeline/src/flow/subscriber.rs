@@ -28,6 +28,8 @@ use crate::step_store::{fitting_boxes, lock};
 const MOST_WANTS: usize = 64;
 /// Steps under way to one back end at most.
 const MOST_UNDER_WAY: usize = 64;
+/// The same where every step is to be taken: the program waits meanwhile.
+const MOST_HELD: usize = 4;
 /// The newest step is told this often at most.
 const TELL_EVERY: Duration = Duration::from_millis(20);
 const POLL: Duration = Duration::from_millis(20);
@@ -166,6 +168,33 @@ impl Subscriber {
         state.wants.iter().find(other).map(|want| Wanted { step: want.step, fields: want.fields.clone() })
     }
 
+    /// It is there, and has said which PEs it has.
+    pub(super) fn is_subscribed(&self) -> bool {
+        let has_pes = |subscribed: &Subscribed| !subscribed.only.is_empty();
+        self.session.is_alive() && lock(&self.state).subscribed.as_ref().is_some_and(has_pes)
+    }
+
+    /// It is to take every step, and step `step`, the latest, is not under way to it yet, or too many are.
+    pub(super) fn holds_back(&self, step: StepIndex) -> bool {
+        if !self.is_subscribed() {
+            return false;
+        }
+        let mut state = lock(&self.state);
+        state.forget_arrived();
+        if state.sent_below > step {
+            return state.under_way.len() >= MOST_HELD;
+        }
+        // It asks for steps in order: one that asks for later ones does not want this one.
+        state.wants.front().is_none_or(|want| want.step <= step)
+    }
+
+    /// Something is under way to it.
+    pub(super) fn is_busy(&self) -> bool {
+        let mut state = lock(&self.state);
+        state.forget_arrived();
+        self.session.is_alive() && !state.under_way.is_empty()
+    }
+
     /// Says what came of something that was asked for.
     pub(super) fn answer(&self, answer: &Answer) {
         let Answer { sequence, at, why, is_ready, .. } = answer.clone();
@@ -208,9 +237,7 @@ impl Subscriber {
     pub(super) fn serve(&self, shared: &Shared) {
         let Some(latest) = lock(&shared.latest).clone() else { return };
         let mut state = lock(&self.state);
-        while state.under_way.front().is_some_and(|first| first.iter().all(Outgoing::is_over)) {
-            state.under_way.pop_front();
-        }
+        state.forget_arrived();
         let Some(subscribed) = state.subscribed.clone() else { return };
         let mut wants = std::mem::take(&mut state.wants);
         let mut sent = false;
@@ -228,7 +255,7 @@ impl Subscriber {
                 shared.sent.fetch_add(1, Ordering::Relaxed);
                 return false;
             }
-            let gone = shared.options.live && !want.or_newer && want.step <= latest.step;
+            let gone = shared.options.live && !fits && !want.or_newer && want.step <= latest.step;
             if gone {
                 shared.missed.fetch_add(1, Ordering::Relaxed);
                 let _ = self.tell(&FromPublisher::Gone { step: want.step, newest: latest.step, why: None });
@@ -240,6 +267,14 @@ impl Subscriber {
 
     fn tell(&self, message: &FromPublisher) -> Result<(), String> {
         self.session.note(&note(message)).map_err(|cause| cause.to_string())
+    }
+}
+
+impl State {
+    fn forget_arrived(&mut self) {
+        while self.under_way.front().is_some_and(|first| first.iter().all(Outgoing::is_over)) {
+            self.under_way.pop_front();
+        }
     }
 }
 
