@@ -165,8 +165,16 @@ impl LaneIn {
     }
 
     /// Counts an opened datagram as arrived: `data_bytes` long as an IP packet if it carries data, else 0. What is not accepted is reported
-    /// missing, and sent again.
-    pub fn accept(&mut self, now: Time, number: u64, data_bytes: u64, marked: bool, sent_us: Option<u32>) {
+    /// missing, and sent again. It had `waited` in the system's queue: how fast datagrams come is told by when they came there.
+    pub fn accept(
+        &mut self,
+        now: Time,
+        waited: Duration,
+        number: u64,
+        data_bytes: u64,
+        marked: bool,
+        sent_us: Option<u32>,
+    ) {
         if self.window.look(number) != Seen::New {
             // Opened twice before it was accepted once: a copy that came with the original.
             self.rejections.replayed += 1;
@@ -188,12 +196,13 @@ impl LaneIn {
         if self.interval.is_none() || self.echo.is_none_or(|(echo, _)| wire_difference_us(sent_us, echo) >= 0) {
             self.echo = Some((sent_us, now));
         }
+        let arrived = now.before(waited);
         match &mut self.interval {
             Some(interval) => {
-                if now > interval.first {
+                if arrived > interval.first {
                     interval.bytes += data_bytes;
                 }
-                interval.last = now;
+                interval.last = interval.last.max(arrived);
                 if wire_difference_us(delay, interval.delay_least) < 0 {
                     interval.delay_least = delay;
                 }
@@ -201,7 +210,10 @@ impl LaneIn {
                     interval.delay_most = delay;
                 }
             }
-            empty => *empty = Some(Interval { first: now, last: now, bytes: 0, delay_least: delay, delay_most: delay }),
+            empty => {
+                *empty =
+                    Some(Interval { first: arrived, last: arrived, bytes: 0, delay_least: delay, delay_most: delay })
+            }
         }
     }
 
@@ -314,10 +326,10 @@ mod tests {
     fn reports_and_pongs_ask_for_no_report() {
         let secret = LaneSecret::derive(&[7; 32], Cipher::Aes128Gcm, 0, End::Dialer);
         let mut lane = LaneIn::new(secret, Credit::default(), Time::ZERO);
-        lane.accept(Time::ZERO, 0, 100, false, Some(5));
+        lane.accept(Time::ZERO, Duration::ZERO, 0, 100, false, Some(5));
         let mut reports = 0;
         for number in 1..50 {
-            lane.accept(Time::from_ns(number), number, 100, false, None);
+            lane.accept(Time::from_ns(number), Duration::ZERO, number, 100, false, None);
             if let Some(due) = lane.next_report() {
                 lane.report(due, |_| reports += 1);
             }
@@ -332,7 +344,7 @@ mod tests {
         let mut told = Vec::new();
         for (at_ms, waited_ms) in [(100, 75), (200, 0), (300, 900)] {
             lane.note_wait(Duration::from_millis(waited_ms));
-            lane.accept(Time::from_ns(at_ms * 1_000_000 - 10_000_000), at_ms, 100, false, Some(5));
+            lane.accept(Time::from_ns(at_ms * 1_000_000 - 10_000_000), Duration::ZERO, at_ms, 100, false, Some(5));
             lane.report(Time::from_ns(at_ms * 1_000_000), |report| told.push(report.busy));
         }
         assert_eq!(told, [191, 0, 255]);

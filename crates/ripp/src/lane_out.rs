@@ -24,6 +24,10 @@ use credit::CreditLine;
 
 /// Datagrams that leave together at the beginning: their spacing on arrival tells the rate of the path.
 const TRAIN: u64 = 64;
+/// Where the sender is interrupted within the train, one part of it tells more than the whole: the fastest of so many reports counts.
+const TRAIN_REPORTS: u32 = 3;
+/// Arrivals closer together than this tell more of the receiver's system than of the path.
+const LEAST_SPAN_US: u32 = 50;
 /// The time of the rate that a burst may hold: every burst costs the sender a wake-up, and a queue has to bear it.
 const BURST: Duration = Duration::from_micros(500);
 const PING_EVERY: std::ops::Range<Duration> = Duration::from_millis(5)..Duration::from_millis(100);
@@ -47,14 +51,14 @@ struct Train {
     left: u64,
     /// Bytes of its IP packets.
     wire: u64,
-    /// Its arrival has been told.
-    told: bool,
+    /// Reports that may still tell how fast it came.
+    reports: u32,
 }
 
 impl Train {
     /// More than one burst: of a single one that is received at once nothing can be told.
     const fn of(sizes: Sizes) -> Self {
-        Self { left: TRAIN, wire: sizes.wire(sizes.payload()), told: false }
+        Self { left: TRAIN, wire: sizes.wire(sizes.payload()), reports: TRAIN_REPORTS }
     }
 }
 
@@ -399,7 +403,8 @@ impl LaneOut {
 
     fn note_train(&mut self, report: &Report) {
         let is_long = u64::from(report.span_bytes) >= TRAIN / 4 * self.train.wire;
-        if report.span_us > 0 && is_long && !std::mem::replace(&mut self.train.told, true) {
+        if report.span_us >= LEAST_SPAN_US && is_long && self.train.reports > 0 {
+            self.train.reports -= 1;
             self.controller.on_train(f64::from(report.span_bytes) * 8e6 / f64::from(report.span_us));
         }
     }

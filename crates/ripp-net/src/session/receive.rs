@@ -80,6 +80,7 @@ struct Thread<'a> {
 /// A datagram of data that was opened.
 struct Data<'a> {
     number: u64,
+    waited: Duration,
     piece: Piece<'a>,
     wire_bytes: u64,
     marked: bool,
@@ -160,13 +161,13 @@ impl Thread<'_> {
     /// Deals with what came; true if there was data.
     fn take(&mut self, batch: Batch<'_>) -> bool {
         self.lane_in.set_kernel_drops(batch.dropped);
-        self.lane_in.note_wait(batch.waited);
         let now = self.shared.now();
         let mut data = self.open(now, batch.datagrams);
         self.place(&mut data);
         for datagram in data.iter().filter(|datagram| datagram.welcome) {
             let sent_us = Some(datagram.piece.header.sent_us);
-            self.lane_in.accept(now, datagram.number, datagram.wire_bytes, datagram.marked, sent_us);
+            let Data { waited, number, wire_bytes, marked, .. } = *datagram;
+            self.lane_in.accept(now, waited, number, wire_bytes, marked, sent_us);
         }
         !data.is_empty()
     }
@@ -179,8 +180,9 @@ impl Thread<'_> {
             let size = datagram.bytes.len();
             let headers = if datagram.from.is_ipv6() { 48 } else { 28 };
             let wire_bytes = (size + headers) as u64;
-            let marked = datagram.ecn == Ecn::Congested;
+            let (marked, waited) = (datagram.ecn == Ecn::Congested, datagram.waited);
             let Some(opened) = self.lane_in.open(datagram.bytes) else { continue };
+            self.lane_in.note_wait(waited);
             if last_from != Some(datagram.from) {
                 last_from = Some(datagram.from);
                 self.link.heard_from(datagram.from);
@@ -188,10 +190,10 @@ impl Thread<'_> {
             let Ok(frame) = Frame::read(opened.frame) else { continue };
             if let Frame::Data(header, payload) = frame {
                 let piece = Piece { header, payload };
-                data.push(Data { number: opened.number, piece, wire_bytes, marked, welcome: false });
+                data.push(Data { number: opened.number, waited, piece, wire_bytes, marked, welcome: false });
             } else {
                 let sent_us = if let Frame::Ping(ping) = &frame { Some(ping.sent_us) } else { None };
-                self.lane_in.accept(now, opened.number, 0, marked, sent_us);
+                self.lane_in.accept(now, waited, opened.number, 0, marked, sent_us);
                 self.on_control_frame(now, datagram.from, size, frame);
             }
         }

@@ -19,6 +19,10 @@ pub(super) struct Message {
     pub(super) segment: usize,
     pub(super) from: SocketAddr,
     pub(super) ecn: Ecn,
+    /// When the kernel got it, since the epoch of the system's clock, where it told.
+    pub(super) arrived: Option<Duration>,
+    /// How long it was in the socket.
+    pub(super) waited: Duration,
 }
 
 impl Message {
@@ -27,6 +31,8 @@ impl Message {
         segment: 1,
         from: SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
         ecn: Ecn::NotCapable,
+        arrived: None,
+        waited: Duration::ZERO,
     };
 }
 
@@ -39,7 +45,6 @@ pub struct RecvArena {
     /// The kernel's counter as last told, which wraps.
     pub(super) dropped_last: u32,
     pub(super) dropped: u64,
-    pub(super) waited: Duration,
 }
 
 /// What one call brought.
@@ -50,8 +55,6 @@ pub struct Batch<'a> {
     /// Datagrams (counted as the kernel queued them, so several coalesced ones as one) that this socket's full buffer has cost since
     /// it was opened.
     pub dropped: u64,
-    /// How long the first datagram had waited in the socket; zero where the kernel does not tell.
-    pub waited: Duration,
     /// More is probably waiting.
     pub more: bool,
     /// Somebody called the [`super::Waker`].
@@ -67,6 +70,8 @@ pub struct Datagram<'a> {
     pub from: SocketAddr,
     /// The mark it bore.
     pub ecn: Ecn,
+    /// How long it had waited in the socket, coalesced ones alike; zero where the kernel does not tell.
+    pub waited: Duration,
 }
 
 /// Iterator over a batch.
@@ -77,6 +82,7 @@ pub struct Datagrams<'a> {
     current: ChunksMut<'a, u8>,
     from: SocketAddr,
     ecn: Ecn,
+    waited: Duration,
 }
 
 impl Default for RecvArena {
@@ -90,14 +96,7 @@ impl RecvArena {
     pub fn new() -> Self {
         // Not 0: zeroed memory would be mapped, not touched.
         let bytes = vec![0xff; MESSAGES * MESSAGE_BYTES];
-        Self {
-            bytes,
-            messages: [Message::NONE; MESSAGES],
-            filled: 0,
-            dropped_last: 0,
-            dropped: 0,
-            waited: Duration::ZERO,
-        }
+        Self { bytes, messages: [Message::NONE; MESSAGES], filled: 0, dropped_last: 0, dropped: 0 }
     }
 
     pub(super) fn note_dropped(&mut self, counter: u32) {
@@ -112,8 +111,9 @@ impl RecvArena {
             current: <&mut [u8]>::default().chunks_mut(1),
             from: Message::NONE.from,
             ecn: Ecn::NotCapable,
+            waited: Duration::ZERO,
         };
-        Batch { datagrams, dropped: self.dropped, waited: self.waited, more: self.filled == MESSAGES, woken }
+        Batch { datagrams, dropped: self.dropped, more: self.filled == MESSAGES, woken }
     }
 }
 
@@ -123,11 +123,11 @@ impl<'a> Iterator for Datagrams<'a> {
     fn next(&mut self) -> Option<Datagram<'a>> {
         loop {
             if let Some(bytes) = self.current.next() {
-                return Some(Datagram { bytes, from: self.from, ecn: self.ecn });
+                return Some(Datagram { bytes, from: self.from, ecn: self.ecn, waited: self.waited });
             }
             let (message, buffer) = (self.messages.next()?, self.buffers.next()?);
             self.current = buffer[..message.bytes].chunks_mut(message.segment);
-            (self.from, self.ecn) = (message.from, message.ecn);
+            (self.from, self.ecn, self.waited) = (message.from, message.ecn, message.waited);
         }
     }
 }

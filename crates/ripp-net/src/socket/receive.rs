@@ -12,13 +12,16 @@ const MAX_STALE_ERRORS: usize = 4;
 /// Takes what is there without waiting; whether there was anything.
 pub(super) fn fill(lane: &LaneSocket, arena: &mut RecvArena) -> io::Result<bool> {
     arena.filled = 0;
-    arena.waited = Duration::ZERO;
     let mut stale = 0;
     loop {
         let cause = match sys::receive(&lane.socket, &mut arena.bytes, MESSAGE_BYTES, &mut arena.messages) {
             Ok(found) => {
                 arena.filled = found.messages;
-                arena.waited = found.arrived.map_or(Duration::ZERO, since);
+                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                for message in &mut arena.messages[..found.messages] {
+                    // None if the system's clock was set back meanwhile.
+                    message.waited = message.arrived.map_or(Duration::ZERO, |arrived| now.saturating_sub(arrived));
+                }
                 if let Some(counter) = found.dropped {
                     arena.note_dropped(counter);
                 }
@@ -34,10 +37,4 @@ pub(super) fn fill(lane: &LaneSocket, arena: &mut RecvArena) -> io::Result<bool>
             _ => return Err(cause),
         }
     }
-}
-
-/// Time since `arrived`; nothing if the system's clock was set back meanwhile.
-fn since(arrived: Duration) -> Duration {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    now.saturating_sub(arrived)
 }

@@ -27,8 +27,6 @@ pub(super) struct Received {
     pub(super) messages: usize,
     /// The kernel's count of what this socket's full buffer has cost, where it told.
     pub(super) dropped: Option<u32>,
-    /// When the kernel got the first message, since the epoch of the system's clock, where it told.
-    pub(super) arrived: Option<Duration>,
 }
 
 pub(super) fn set_option(socket: &UdpSocket, level: i32, name: i32, value: i32) -> io::Result<()> {
@@ -104,35 +102,28 @@ pub(super) fn receive(
         libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr().cast(), count, libc::MSG_DONTWAIT as _, ptr::null_mut())
     };
     let found = usize::try_from(rc).map_err(|_| io::Error::last_os_error())?;
-    let mut told = Told::default();
+    let mut dropped = None;
     for (header, message) in headers.iter().zip(messages.iter_mut()).take(found) {
         #[expect(unsafe_code, reason = "reads what recvmmsg wrote")]
         // SAFETY: the kernel completed the first `found` headers, and the buffers they name are still here.
-        let described = unsafe { describe(header.assume_init_ref(), &mut told) };
+        let described = unsafe { describe(header.assume_init_ref(), &mut dropped) };
         *message = described;
     }
-    Ok(Received { messages: found, dropped: told.dropped, arrived: told.arrived })
+    Ok(Received { messages: found, dropped })
 }
 
-/// What the kernel says of a socket and its queue, beside the messages.
-#[derive(Default)]
-struct Told {
-    dropped: Option<u32>,
-    arrived: Option<Duration>,
-}
-
-/// Sender, segment size and mark of a message that has arrived; the latest drop counter and the first time of arrival go to `told`.
+/// What a message that has arrived is; the latest count of what the socket's full buffer has cost goes to `dropped`.
 ///
 /// # Safety
 /// `header` must have been completed by the kernel, with name and control buffers that are still alive.
 #[expect(unsafe_code, reason = "walks ancillary data")]
-unsafe fn describe(header: &libc::mmsghdr, told: &mut Told) -> Message {
+unsafe fn describe(header: &libc::mmsghdr, dropped: &mut Option<u32>) -> Message {
     let (inner, bytes) = (&header.msg_hdr, header.msg_len as usize);
     // SAFETY: the kernel wrote `msg_namelen` bytes of address there, no more than the storage holds.
     let from = unsafe { SocketAddrAny::read(inner.msg_name.cast(), inner.msg_namelen) };
     let from = SocketAddr::try_from(from).unwrap_or(Message::NONE.from);
     let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-    let mut message = Message { bytes, segment: bytes.max(1), from, ecn: Ecn::NotCapable };
+    let mut message = Message { bytes, segment: bytes.max(1), from, ecn: Ecn::NotCapable, ..Message::NONE };
     // SAFETY: `inner` describes ancillary data that the kernel wrote; the walk ends with a null pointer.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(inner) };
     while !next.is_null() {
@@ -147,10 +138,9 @@ unsafe fn describe(header: &libc::mmsghdr, told: &mut Told) -> Message {
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                     message.ecn = Ecn::from_traffic_class(data.cast::<i32>().read_unaligned() as u8);
                 }
-                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => told.dropped = Some(data.cast::<u32>().read_unaligned()),
-                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if told.arrived.is_none() => {
-                    let time = data.cast::<libc::timespec>().read_unaligned();
-                    told.arrived = since_epoch(time);
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => *dropped = Some(data.cast::<u32>().read_unaligned()),
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    message.arrived = since_epoch(data.cast::<libc::timespec>().read_unaligned());
                 }
                 _ => {}
             }
