@@ -11,11 +11,12 @@ use visapult_volume::ValueRange;
 use visapult_volume_io::Source;
 
 use super::bytes::{Precision, Writer};
-use super::messages::{Message, Order, Question, What};
+use super::messages::{Message, News, Order, Question, What};
 use super::{Crew, POLL, TAG};
 use crate::back_end::rendering_threads;
 use crate::config::BackEndConfig;
 use crate::error::PipelineError;
+use crate::flow::ClockOfBackEnd;
 use crate::keyframes::encode_own;
 use crate::statistics::statistics_of;
 use crate::step_store::{LoadedStep, StepKey, StepStore};
@@ -61,14 +62,19 @@ pub fn lend(
 }
 
 fn listen(crew: &Arc<Crew>, hand: &Arc<OnceLock<Arc<Hand>>>) -> Result<(), CommError> {
+    let mut clock = ClockOfBackEnd::default();
     let outcome = loop {
         if crew.is_over() {
             break Ok(());
+        }
+        if let Some(asked) = clock.question() {
+            crew.report(&News::Clock { asked });
         }
         match crew.with(|comm| comm.receive_within(0, TAG, POLL)) {
             Ok(Some(bytes)) => match Message::of(&bytes) {
                 Some(Message::Note(note)) => match serde_json::from_slice(note) {
                     Ok(Order::End) => break Ok(()),
+                    Ok(Order::Clock { asked, heard, answered }) => clock.on_answer(asked, heard, answered),
                     Ok(order) => obey(crew, order),
                     Err(cause) => tracing::warn!("the back end's first process is not understood: {cause}"),
                 },
@@ -98,7 +104,7 @@ fn obey(crew: &Arc<Crew>, order: Order) {
         }
         Order::Want { step, fields } => crew.with_flow(|flow| flow.on_want(step, fields)),
         Order::Forget { step } => crew.with_flow(|flow| flow.forget(step)),
-        Order::End => {}
+        Order::Clock { .. } | Order::End => {}
     }
 }
 

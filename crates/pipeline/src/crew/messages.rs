@@ -36,6 +36,15 @@ pub(crate) enum Order {
         /// The step.
         step: StepIndex,
     },
+    /// What time it is at the head, in nanoseconds of its clock.
+    Clock {
+        /// What the question said.
+        asked: i64,
+        /// When it was heard.
+        heard: i64,
+        /// When this was said.
+        answered: i64,
+    },
     /// The back end ends.
     End,
 }
@@ -48,6 +57,11 @@ pub(crate) enum News {
     Door {
         /// With the token.
         url: String,
+    },
+    /// It asks what time it is, at `asked` by its own clock, in nanoseconds.
+    Clock {
+        /// Given back with the answer.
+        asked: i64,
     },
     /// All ranks of the simulation have declared what they publish.
     Ready,

@@ -20,6 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 use visapult_comm::{Comm, CommError, Tag};
+use visapult_trace::now_ns;
 
 pub use hand::lend;
 pub(crate) use membership::Membership;
@@ -246,6 +247,12 @@ impl Crew {
                 Ok(News::Door { url }) => {
                     lock(&self.doors).insert(hand, url);
                     self.with_flow(|flow| flow.tell_doors());
+                }
+                Ok(News::Clock { asked }) => {
+                    let heard = now_ns();
+                    let answer = json(&Order::Clock { asked, heard, answered: now_ns() });
+                    // Who is gone is noticed by who listens to it.
+                    let _ = self.send(hand, &Message::Note(&answer));
                 }
                 Ok(news) => self.with_flow(|flow| flow.on_news(hand, news)),
                 Err(cause) => tracing::warn!("process {hand} of the back end is not understood: {cause}"),

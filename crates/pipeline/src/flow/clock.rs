@@ -1,4 +1,5 @@
-//! The clock of a rank that is traced, brought into line with that of its back end by questions and answers beside the data.
+//! The clock of a process that is traced, a rank or a hand of the back end, brought into line with that of the back end's head by questions and
+//! answers beside the data.
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +11,9 @@ const FIRST_EVERY: Duration = Duration::from_millis(50);
 /// Clocks drift apart by some microseconds in this time.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What a rank knows of a back end's clock.
+/// What is known of the clock of a back end's head.
 #[derive(Debug, Default)]
-pub(super) struct ClockOfBackEnd {
+pub(crate) struct ClockOfBackEnd {
     estimator: OffsetEstimator,
     asked: u32,
     next: Option<Instant>,
@@ -20,7 +21,7 @@ pub(super) struct ClockOfBackEnd {
 
 impl ClockOfBackEnd {
     /// The time at which a question is to be asked, if one is due: none while nothing is recorded.
-    pub(super) fn question(&mut self) -> Option<i64> {
+    pub(crate) fn question(&mut self) -> Option<i64> {
         let now = Instant::now();
         if !is_on() || self.next.is_some_and(|next| now < next) {
             return None;
@@ -30,8 +31,8 @@ impl ClockOfBackEnd {
         Some(now_ns())
     }
 
-    /// The answer to a question that was asked at `asked`: from here on events carry the back end's time.
-    pub(super) fn on_answer(&mut self, asked: i64, heard: i64, answered: i64) {
+    /// The answer to a question that was asked at `asked`: from here on events carry the head's time.
+    pub(crate) fn on_answer(&mut self, asked: i64, heard: i64, answered: i64) {
         if let Some(best) = self.estimator.add(Exchange { asked, heard, answered, received: now_ns() }) {
             set_offset(best.offset_ns);
         }

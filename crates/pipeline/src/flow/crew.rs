@@ -219,7 +219,7 @@ impl State {
                     self.fall_behind(step, newest);
                 }
             }
-            News::Got { .. } | News::Missed { .. } | News::Door { .. } => {}
+            News::Got { .. } | News::Missed { .. } | News::Door { .. } | News::Clock { .. } => {}
         }
     }
 

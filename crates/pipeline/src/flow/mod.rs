@@ -32,6 +32,7 @@ mod subscriber;
 
 pub(crate) use receiver::Receiver;
 
+pub(crate) use clock::ClockOfBackEnd;
 pub use look::Look;
 pub use meeting::{Meeting, RATE_VARIABLE, REPLAY_VARIABLE, TRACE_VARIABLE, URL_VARIABLE, own_host};
 pub use messages::FlowError;

@@ -65,9 +65,10 @@ impl Shared {
         }
     }
 
-    /// Whether of those that are attached this one came first: its clock is the one that events are told in.
+    /// Whether of the heads of back ends that are attached this one came first: its clock is the one that events are told in.
     pub(super) fn leads(&self, subscriber: usize) -> bool {
-        lock(&self.subscribers).first().is_some_and(|first| first.number == subscriber)
+        let subscribers = lock(&self.subscribers);
+        subscribers.iter().find(|one| one.is_head()).is_some_and(|first| first.number == subscriber)
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -87,6 +87,11 @@ impl Subscriber {
         lock(&shared.subscribers).retain(|other| !Arc::ptr_eq(other, &subscriber));
     }
 
+    /// Whether it is the process of its back end that has the first PEs, and the pages.
+    pub(super) fn is_head(&self) -> bool {
+        lock(&self.state).subscribed.as_ref().is_some_and(|subscribed| subscribed.only.start == 0)
+    }
+
     pub(super) fn end(&self) {
         self.session.end_because("the publisher has ended");
     }
