@@ -135,8 +135,6 @@ def test_ranks_that_dial_are_received_by_all_processes(wave, together, start, tm
 def test_steps_are_complete_again_when_a_process_is_gone(
     wave, launcher: str, together, start, tmp_path: Path, lost: str
 ) -> None:
-    if lost == "SIGKILL" and launcher == "mpich":
-        pytest.skip("mpiexec of MPICH ends all processes when one is killed")
     # A process that is killed does not take the others with it.
     together = [together[0], *(["--enable-recovery"] if launcher == "openmpi" else []), *together[1:]]
     mark = tmp_path / "received.json"
@@ -147,6 +145,10 @@ def test_steps_are_complete_again_when_a_process_is_gone(
     page.newest_beyond(page.newest_beyond(0))
     gone = pid_of_process(2, mark)
     os.kill(gone, getattr(signal, lost))
+    if lost == "SIGKILL" and launcher == "mpich":
+        # Its mpiexec ends all processes when one is killed: nothing is left that waits.
+        assert back_end.end()[0] != 0
+        return
     try:
         said = ""
         while "process 2 of the back end is gone" not in said:

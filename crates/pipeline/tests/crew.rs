@@ -39,39 +39,42 @@ fn blocks(ranks: usize) -> Vec<Box3> {
     (0..ranks).map(block).collect()
 }
 
-/// Ranks of a simulation that listen.
+/// What a rank publishes.
+fn declared(rank: usize, blocks: &[Box3]) -> PublisherOptions {
+    let field = FieldInfo {
+        name: "a".to_owned(),
+        unit: String::new(),
+        scalar_type: ScalarType::F32,
+        declared_range: Some(ValueRange { lo: -1.5, hi: 1.5 }),
+    };
+    PublisherOptions {
+        name: "test".to_owned(),
+        format: "a test".to_owned(),
+        rank: rank as u32,
+        ranks: blocks.len() as u32,
+        grid: Grid::of_size(SIZE),
+        fields: vec![field],
+        block: blocks[rank],
+        live: true,
+        steps: None,
+        times: Vec::new(),
+        time_unit: "s".to_owned(),
+        parameters: Vec::new(),
+        delivery: Delivery::Newest,
+        session: Options::default(),
+    }
+}
+
+/// Ranks of a simulation.
 struct Ranks(Vec<(Publisher, Box3)>);
 
 impl Ranks {
+    /// Ranks that listen.
     fn new(ranks: usize) -> Self {
         let blocks = blocks(ranks);
-        let field = FieldInfo {
-            name: "a".to_owned(),
-            unit: String::new(),
-            scalar_type: ScalarType::F32,
-            declared_range: Some(ValueRange { lo: -1.5, hi: 1.5 }),
-        };
-        let publish = |(rank, &block): (usize, &Box3)| {
-            let options = PublisherOptions {
-                name: "test".to_owned(),
-                format: "a test".to_owned(),
-                rank: rank as u32,
-                ranks: ranks as u32,
-                grid: Grid::of_size(SIZE),
-                fields: vec![field.clone()],
-                block,
-                live: true,
-                steps: None,
-                times: Vec::new(),
-                time_unit: "s".to_owned(),
-                parameters: Vec::new(),
-                delivery: Delivery::Newest,
-                session: Options::default(),
-            };
-            let at = "127.0.0.1:0".parse().unwrap();
-            (Publisher::listen(at, "127.0.0.1", None, options).unwrap(), block)
-        };
-        Self(blocks.iter().enumerate().map(publish).collect())
+        let at = "127.0.0.1:0".parse().unwrap();
+        let listen = |rank| Publisher::listen(at, "127.0.0.1", None, declared(rank, &blocks)).unwrap();
+        Self((0..ranks).map(|rank| (listen(rank), blocks[rank])).collect())
     }
 
     fn urls(&self) -> String {
@@ -331,5 +334,52 @@ fn a_process_that_keeps_the_others_waiting_is_given_fewer_pes() {
             (step.volume.blocks().len() > 4).then_some(step)
         });
         assert_eq!(more.unwrap().statistics.finite, 40 * 36 * 44);
+    });
+}
+
+#[test]
+fn a_rank_that_dials_may_leave_and_come_back() {
+    let at = || "127.0.0.1:0".parse().unwrap();
+    let hand = |crew: &Arc<Crew>| {
+        let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let open = || {
+            let mut door = FlowSource::listen(at(), "127.0.0.1", None, options)?;
+            loop {
+                match door.wait(PATIENCE)? {
+                    Ok(source) => return Ok(Box::new(source) as Box<dyn Source>),
+                    Err(waiting) => door = waiting,
+                }
+                assert!(!crew.is_over(), "the back end has ended");
+            }
+        };
+        lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
+    };
+    together(3, 6, hand, |crew| {
+        let options = FlowOptions { pes: 6, crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let door = FlowSource::listen(at(), "127.0.0.1", None, options).unwrap();
+        let (url, blocks) = (door.url().clone(), blocks(3));
+        let dial = |rank: usize| (Publisher::dial(&url, declared(rank, &blocks)).unwrap(), blocks[rank]);
+        let mut simulation = Ranks((0..3).map(dial).collect());
+        simulation.put(0);
+        let Ok(source) = door.wait(PATIENCE).unwrap() else { panic!("the ranks never came") };
+        let mut step = 0;
+        let mut share_of_next = |simulation: &mut Ranks, is_wanted: &dyn Fn(f64) -> bool| {
+            let deadline = Instant::now() + PATIENCE;
+            let mut shown = source.steps().last;
+            while Instant::now() < deadline {
+                step += 1;
+                simulation.put(step);
+                shown = source.wait_beyond(shown, Duration::from_millis(10));
+                if source.fresh(shown).is_some_and(is_wanted) {
+                    return true;
+                }
+            }
+            false
+        };
+        assert!(share_of_next(&mut simulation, &|fresh| fresh == 1.0), "no whole step came");
+        drop(simulation.0.remove(1));
+        assert!(share_of_next(&mut simulation, &|fresh| fresh < 1.0), "the others did not go on");
+        simulation.0.insert(1, dial(1));
+        assert!(share_of_next(&mut simulation, &|fresh| fresh == 1.0), "it did not come back");
     });
 }

@@ -245,6 +245,7 @@ impl State {
         self.asked.clear();
         self.kept.clear();
         self.next = 0;
+        self.asked_before = None;
         let own = self.own_share(self.declared.as_ref().map_or(0, |declared| declared.table.stored.len()));
         if let Some(declared) = &mut self.declared {
             Arc::make_mut(&mut declared.table).own = own;

@@ -50,7 +50,7 @@ pub(super) struct State {
     /// Fields of the wants of "any newer step" that have not been answered, the oldest first.
     pub(super) open_wants: VecDeque<Vec<usize>>,
     /// Where the ranks are paused and the steps there have been asked for.
-    asked_before: Option<StepIndex>,
+    pub(super) asked_before: Option<StepIndex>,
     /// The next step to be asked for.
     pub(super) next: StepIndex,
     /// How far ahead of the newest step the next is asked for: ranks move on while the question is on its way.
