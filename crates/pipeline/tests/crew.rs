@@ -311,8 +311,8 @@ fn a_process_that_keeps_the_others_waiting_is_given_fewer_pes() {
     simulation.put(0);
     let urls = simulation.urls();
     let hand = |crew: &Arc<Crew>| {
-        // Its part of a step, a quarter of a megabit, takes most of the time until the next.
-        let session = Options { most_receive_bps: 4_000_000, ..Options::default() };
+        // Its part of a step, a megabit, takes most of the time until the next.
+        let session = Options { most_receive_bps: 16_000_000, ..Options::default() };
         let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), session, ..FlowOptions::default() };
         let open = || Ok(Box::new(FlowSource::dial(&urls, options)?) as Box<dyn Source>);
         lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
@@ -328,7 +328,7 @@ fn a_process_that_keeps_the_others_waiting_is_given_fewer_pes() {
             assert!(Instant::now() < deadline, "no PE was taken from the slow process");
             simulation.put(next);
             let shown = back_end.steps().last;
-            let step = back_end.store().source().wait_beyond(shown, Duration::from_millis(20));
+            let step = back_end.store().source().wait_beyond(shown, Duration::from_millis(100));
             // It may be gone meanwhile.
             let step = back_end.load(visapult_pipeline::StepKey { field: 0, step }).ok()?;
             (step.volume.blocks().len() > 4).then_some(step)
