@@ -2,6 +2,8 @@
 
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from conftest import VISAPULT, run
 from page import Page
-from publishers import ROOT, Running, compile_c
+from publishers import PATIENCE_S, ROOT, Running, compile_c
 from test_publishers import start
 
 visapult = pytest.importorskip("visapult", reason="the package is not installed: make python-package")
@@ -68,3 +70,117 @@ def test_a_back_end_that_is_killed_does_not_hold_back_the_program(start, look, t
     code, out, err = program.end()
     assert code == 0, err
     assert out == "all\n"
+
+
+def declared(array: np.ndarray, **options: object) -> "visapult.Publisher":
+    return visapult.Publisher(**({"name": "run", "size": array.shape[::-1], "fields": ["p"], "listen": "127.0.0.1:0"} | options))
+
+
+def test_a_field_whose_size_changes_between_steps_is_refused_and_the_run_goes_on(volume: np.ndarray) -> None:
+    with declared(volume) as p:
+        p.publish(0.0, p=volume)
+        with pytest.raises(visapult.ArrayError, match=r"field p: the array has shape \[56, 40, 47\], this rank's block"):
+            p.publish(1.0, p=volume[:, :, :-1])
+        assert p.publish(2.0, p=volume) == 1
+
+
+def test_values_that_are_not_finite_pass_unharmed(volume: np.ndarray, tmp_path: Path) -> None:
+    holes = volume.copy()
+    holes[10:20, 5:15] = np.nan
+    holes[30, 20, 8:40], holes[40, 10:30, 20] = np.inf, -np.inf
+    np.save(tmp_path / "holes.npy", holes)
+    with declared(volume) as p:
+        p.publish(0.0, p=holes)
+        for source, image in [(p.url, "live.png"), (tmp_path / "holes.npy", "file.png")]:
+            run("render", source, "--out", tmp_path / image, "--size", "160x120")
+    assert (tmp_path / "live.png").read_bytes() == (tmp_path / "file.png").read_bytes()
+
+
+RANK = """
+import sys, time
+import numpy as np
+import visapult
+
+url, rank, cuts = sys.argv[1], int(sys.argv[2]), [int(cut) for cut in sys.argv[3].split(",")]
+block = ((cuts[rank], 0, 0), (cuts[rank + 1], 16, 16))
+array = np.full((16, 16, cuts[rank + 1] - cuts[rank]), rank, np.float32)
+with visapult.Publisher(name="run", size=(24, 16, 16), fields=["p"], block=block, rank=rank, ranks=len(cuts) - 1, url=url) as p:
+    while True:
+        p.publish(0.0, p=array)
+        time.sleep(0.01)
+"""
+
+
+class Simulation:
+    """A back end, its page, and ranks that dial it."""
+
+    def __init__(self, start: Callable[..., Running], folder: Path) -> None:
+        self.start, self.own = start, {"XDG_CONFIG_HOME": str(folder)}
+        self.back_end = start(VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", 0, "--no-open", **self.own)
+        self.url = self.back_end.line()
+
+    def rank(self, rank: int, cuts: str) -> Running:
+        return self.start(sys.executable, "-c", RANK, self.url, rank, cuts, **self.own)
+
+    def ranks(self, cuts: str) -> list[Running]:
+        return [self.rank(rank, cuts) for rank in range(cuts.count(","))]
+
+    def warns(self, words: str) -> str:
+        """The line on the back end's standard error that has these words."""
+        too_late = threading.Timer(PATIENCE_S, self.back_end.process.kill)
+        too_late.start()
+        try:
+            return next((line for line in self.back_end.process.stderr if words in line), "it said nothing of that")
+        finally:
+            too_late.cancel()
+
+
+@pytest.fixture
+def simulation(start, tmp_path: Path) -> Simulation:
+    return Simulation(start, tmp_path)
+
+
+def comes_on(page: Page) -> None:
+    page.until(lambda: page.steps, "a step")
+    last = page.steps["last"]
+    page.until(lambda: page.steps["last"] > last + 10, "later steps")
+
+
+def test_two_programs_of_one_name_are_told_apart(simulation: Simulation) -> None:
+    first = simulation.ranks("0,24")
+    page = Page(simulation.back_end.line())
+    comes_on(page)
+    second = simulation.ranks("0,24")
+    assert "there is a rank 0 already: two programs publish under one name" in simulation.warns("refused")
+    comes_on(page)
+    assert [one.process.poll() for one in first + second] == [None, None]
+    page.close()
+
+
+def test_a_rank_that_is_stopped_for_5_s_comes_back(simulation: Simulation) -> None:
+    ranks = simulation.ranks("0,10,24")
+    page = Page(simulation.back_end.line())
+    comes_on(page)
+    ranks[1].process.send_signal(signal.SIGSTOP)
+    # The point of the test: a wait for nothing.
+    time.sleep(5)
+    ranks[1].process.send_signal(signal.SIGCONT)
+    comes_on(page)
+    assert [one.process.poll() for one in ranks] == [None, None]
+    page.close()
+
+
+def test_another_decomposition_is_refused_with_what_to_do(simulation: Simulation) -> None:
+    first = simulation.ranks("0,10,24")
+    page = Page(simulation.back_end.line())
+    comes_on(page)
+    for rank in first:
+        rank.stop()
+    again = simulation.rank(0, "0,12,24")
+    assert "if the grid is split anew, start the back end anew" in simulation.warns("refused")
+    again.stop()
+    more = simulation.ranks("0,8,16,24")
+    assert "another number of ranks; start the back end anew" in simulation.warns("another number of ranks")
+    assert all(one.process.poll() is None for one in more)
+    assert simulation.back_end.process.poll() is None
+    page.close()

@@ -74,6 +74,11 @@ impl Receiver {
             session.end_because(why);
         }
         let mut state = self.lock();
+        if let (None, Some(why)) = (rank, &why)
+            && state.trouble.as_ref() != Some(why)
+        {
+            tracing::warn!("a program that publishes is refused: {why}");
+        }
         state.trouble = Some(why.unwrap_or_else(|| "the publisher has left".to_owned()));
         if let Some(rank) = rank {
             // Once is enough: the process with the pages says it for all.

@@ -427,7 +427,11 @@ pub(super) fn join(
     table.own = state.own_share(table.stored.len());
     let others = table.blocks.iter().enumerate().filter(|(other, _)| *other != rank);
     if let Some((other, theirs)) = others.into_iter().find(|(_, theirs)| theirs.intersection(&block).is_some()) {
-        return Err(format!("block {block} of rank {rank} overlaps {theirs} of rank {other}"));
+        let what = format!("block {block} of rank {rank} overlaps {theirs} of rank {other}");
+        let is_there = state.links[other].session.as_ref().is_some_and(|other| other.is_alive());
+        // Boxes of those that are gone are kept: they are expected back as they were.
+        let hint = if is_there { "" } else { ", which is gone; if the grid is split anew, start the back end anew" };
+        return Err(what + hint);
     }
     table.blocks[rank] = block;
     let newest = declaration.steps.map(|[_, last]| last).filter(|_| declaration.live);
