@@ -305,6 +305,7 @@ fn open_source(watch: Watch, config: &BackEndConfig) -> Result<(Box<dyn Source>,
 fn watch_steps(back_end: &Weak<BackEnd>) {
     let mut seen = None;
     let mut heard = None;
+    let mut runs = 0;
     let mut seen_at: Option<Instant> = None;
     while let Some(back_end) = back_end.upgrade() {
         if back_end.closing.load(Ordering::Relaxed) {
@@ -315,6 +316,12 @@ fn watch_steps(back_end: &Weak<BackEnd>) {
             Some(step) => back_end.store.source().wait_beyond(step, WATCH_PERIOD),
         };
         let helm = back_end.helm.as_ref();
+        let runs_now = helm.map_or(0, FlowHelm::runs);
+        if std::mem::replace(&mut runs, runs_now) != runs_now {
+            back_end.store.forget();
+            (seen, seen_at) = (None, None);
+            continue;
+        }
         let news = helm.map(|helm| (helm.view().map(|(revision, _)| revision), helm.comings()));
         if std::mem::replace(&mut heard, news) != news {
             back_end.wake_sessions();

@@ -147,6 +147,11 @@ impl StepStore {
         loaded
     }
 
+    /// Lets go of every step: the source counts from the beginning again.
+    pub(crate) fn forget(&self) {
+        *lock(&self.kept) = Kept::default();
+    }
+
     fn slot(&self, key: StepKey) -> Slot {
         let mut kept = lock(&self.kept);
         let epoch = self.crew.as_ref().map_or(0, |crew| crew.membership().epoch);

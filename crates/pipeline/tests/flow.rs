@@ -326,7 +326,7 @@ fn calls_out_of_turn_are_refused() {
 }
 
 #[test]
-fn ranks_may_dial_and_come_back() {
+fn ranks_may_dial_and_a_run_that_is_started_anew_is_shown_from_its_beginning() {
     let blocks = slabs(3, 2);
     let at = "127.0.0.1:0".parse().unwrap();
     let mut door = FlowSource::listen(at, "127.0.0.1", None, FlowOptions { pes: 2, ..FlowOptions::default() }).unwrap();
@@ -344,7 +344,8 @@ fn ranks_may_dial_and_come_back() {
             }
         })
     };
-    let ranks: Vec<_> = (0..3).map(|rank| run(rank, blocks[rank], declared(rank, &blocks))).collect();
+    let start = || (0..3).map(|rank| run(rank, blocks[rank], declared(rank, &blocks))).collect::<Vec<_>>();
+    let ranks = start();
     let source = loop {
         match door.wait(PATIENCE).unwrap() {
             Ok(source) => break source,
@@ -355,8 +356,23 @@ fn ranks_may_dial_and_come_back() {
         let step = source.wait_beyond(source.steps().last, PATIENCE);
         assert_right(&source, step, 0, Box3::of_size(SIZE));
     }
+    let late = source.wait_beyond(source.steps().last + 100, PATIENCE);
     stop.store(true, Ordering::Relaxed);
     ranks.into_iter().for_each(|rank| rank.join().unwrap());
+    stop.store(false, Ordering::Relaxed);
+    let again = start();
+    let deadline = Instant::now() + PATIENCE;
+    while source.steps().last >= late {
+        assert!(Instant::now() < deadline, "the second run is not shown");
+        thread::park_timeout(Duration::from_millis(5));
+    }
+    for _ in 0..3 {
+        let step = source.wait_beyond(source.steps().last, PATIENCE);
+        assert!(step < late);
+        assert_right(&source, step, 0, Box3::of_size(SIZE));
+    }
+    stop.store(true, Ordering::Relaxed);
+    again.into_iter().for_each(|rank| rank.join().unwrap());
 }
 
 #[test]

@@ -23,6 +23,11 @@ impl Membership {
         Self { epoch: 0, members: (0..size).collect(), counts: Vec::new() }
     }
 
+    /// The same once more, so that what was under way is void.
+    pub(crate) fn again(&self) -> Self {
+        Self { epoch: self.epoch + 1, ..self.clone() }
+    }
+
     /// Without a process that is gone; none if it is not there anyway.
     pub(crate) fn without(&self, rank: usize) -> Option<Self> {
         let members: Vec<usize> = self.members.iter().copied().filter(|member| *member != rank).collect();

@@ -257,6 +257,29 @@ impl State {
     }
 }
 
+impl State {
+    /// The simulation was started anew, and counts its steps from the beginning: what is known of the run before is void.
+    pub(super) fn begin_run(&mut self, options: &FlowOptions) {
+        self.runs += 1;
+        self.lead = 1;
+        self.last_gone = None;
+        self.refused.clear();
+        self.open_wants.clear();
+        self.links.iter_mut().for_each(|link| link.is_anew = false);
+        // Hands are told by the head.
+        if let Some(crew) = self.head().cloned() {
+            let membership = crew.membership().again();
+            crew.become_members(membership.clone());
+            self.start_again(membership, options);
+        } else if self.crew.is_none() {
+            self.assemblies.clear();
+            self.asked.clear();
+            self.kept.clear();
+            self.next = 0;
+        }
+    }
+}
+
 impl Receiver {
     /// At the head: what a hand says of its part.
     pub(crate) fn on_news(&self, hand: usize, news: News) {

@@ -189,6 +189,11 @@ impl FlowHelm {
         Look::at(&self.0)
     }
 
+    /// How often the simulation has been started anew: each run counts its steps from the beginning.
+    pub(crate) fn runs(&self) -> u64 {
+        self.0.lock().runs
+    }
+
     /// How fresh a step is that is kept.
     #[must_use]
     pub fn freshness(&self, step: StepIndex) -> Option<Freshness> {

@@ -73,8 +73,10 @@ pub(super) struct State {
     received_per_s: f64,
     /// Steps that ranks do while a word is on its way to them.
     on_the_way: StepIndex,
-    last_gone: Option<StepIndex>,
+    pub(super) last_gone: Option<StepIndex>,
     pub(super) desk: Desk,
+    /// How often the simulation was started anew.
+    pub(super) runs: u64,
     /// How many look at it now.
     pub(super) looks: usize,
     /// Grows whenever a rank comes or goes.
@@ -107,6 +109,8 @@ pub(super) struct Declared {
 pub(super) struct Link {
     pub(super) session: Option<Arc<Session>>,
     pub(super) newest: Option<StepIndex>,
+    /// It has come back with fewer steps than it had: it was started anew.
+    pub(super) is_anew: bool,
     /// Steps.
     rate: Meter,
 }
@@ -212,6 +216,15 @@ impl State {
             if self.crew.is_some() && !self.all_ranks_there() {
                 self.begin_all_asked();
             }
+        }
+    }
+
+    /// Asks a rank that has come back for what the others were asked for meanwhile, and it before.
+    fn ask_again(&self, session: &Session) {
+        for (step, fields) in &self.asked {
+            // A session that has ended is noticed by its thread.
+            let _ =
+                session.note(&note(&FromBackEnd::Want(Want { step: *step, or_newer: false, fields: fields.clone() })));
         }
     }
 
@@ -435,8 +448,10 @@ pub(super) fn join(
     }
     table.blocks[rank] = block;
     let newest = declaration.steps.map(|[_, last]| last).filter(|_| declaration.live);
+    let before = &state.links[rank];
+    let is_anew = declaration.live && (before.is_anew || before.newest > newest);
     state.comings += 1;
-    state.links[rank] = Link { session: Some(Arc::clone(session)), newest, ..Link::default() };
+    state.links[rank] = Link { session: Some(Arc::clone(session)), newest, is_anew, ..Link::default() };
     if rank == 0 {
         state.desk.declare(declaration.parameters.clone());
     }
@@ -452,6 +467,12 @@ pub(super) fn join(
         check_cover(state)?;
         state.gathered.get_or_insert_with(Instant::now);
         state.report_ready();
+        if state.links.iter().all(|link| link.is_anew) {
+            state.begin_run(options);
+        }
+    }
+    if !state.links[rank].is_anew {
+        state.ask_again(session);
     }
     Ok(rank)
 }

@@ -44,6 +44,8 @@ pub(super) struct Subscriber {
 
 #[derive(Default)]
 struct State {
+    /// It has been told what is published: nothing is said before that.
+    is_declared: bool,
     /// What it wants pieces for, once it has said how it is split.
     subscribed: Option<Subscribed>,
     wants: VecDeque<Want>,
@@ -87,6 +89,13 @@ impl Subscriber {
         lock(&shared.subscribers).retain(|other| !Arc::ptr_eq(other, &subscriber));
     }
 
+    fn declare(&self, shared: &Shared) -> Result<(), String> {
+        let mut state = lock(&self.state);
+        self.tell(&FromPublisher::Declare(Box::new(shared.declaration())))?;
+        state.is_declared = true;
+        Ok(())
+    }
+
     /// Whether it is the process of its back end that has the first PEs, and the pages.
     pub(super) fn is_head(&self) -> bool {
         lock(&self.state).subscribed.as_ref().is_some_and(|subscribed| subscribed.only.start == 0)
@@ -97,7 +106,7 @@ impl Subscriber {
     }
 
     fn run(&self, shared: &Arc<Shared>) -> Result<(), String> {
-        self.tell(&FromPublisher::Declare(Box::new(shared.declaration())))?;
+        self.declare(shared)?;
         let mut clock = ClockOfBackEnd::default();
         while !shared.is_over() {
             if shared.leads(self.number)
@@ -213,6 +222,9 @@ impl Subscriber {
 
     /// Says that somebody else has changed a parameter.
     pub(super) fn tell_change(&self, change: &Change) {
+        if !lock(&self.state).is_declared {
+            return;
+        }
         // A session that has ended is noticed by its thread.
         let _ = self.tell(&FromPublisher::Changed { name: change.name.clone(), value: change.value });
     }
@@ -231,7 +243,7 @@ impl Subscriber {
     pub(super) fn tell_newest(&self, shared: &Shared) {
         let Some(newest) = lock(&shared.latest).as_ref().map(|latest| latest.step) else { return };
         let mut state = lock(&self.state);
-        if state.told.is_none_or(|(told, at)| told != newest && at.elapsed() >= TELL_EVERY) {
+        if state.is_declared && state.told.is_none_or(|(told, at)| told != newest && at.elapsed() >= TELL_EVERY) {
             state.told = Some((newest, Instant::now()));
             // A session that has ended is noticed by its thread.
             let _ = self.tell(&FromPublisher::Have { newest });
