@@ -170,17 +170,30 @@ def test_a_rank_that_is_stopped_for_5_s_comes_back(simulation: Simulation) -> No
     page.close()
 
 
-def test_another_decomposition_is_refused_with_what_to_do(simulation: Simulation) -> None:
-    first = simulation.ranks("0,10,24")
+def test_a_run_that_is_started_anew_is_shown_however_it_is_split(simulation: Simulation) -> None:
+    ranks = simulation.ranks("0,10,24")
+    page = Page(simulation.back_end.line())
+    for cuts in ("0,12,24", "0,8,16,24"):
+        comes_on(page)
+        before = page.steps["last"]
+        for rank in ranks:
+            rank.stop()
+        ranks = simulation.ranks(cuts)
+        page.until(lambda before=before: page.steps["last"] < before, "a step of the new run")
+    comes_on(page)
+    assert simulation.back_end.process.poll() is None
+    page.close()
+
+
+def test_ranks_that_do_not_fit_those_that_are_there_are_refused(simulation: Simulation) -> None:
+    ranks = simulation.ranks("0,10,24")
     page = Page(simulation.back_end.line())
     comes_on(page)
-    for rank in first:
-        rank.stop()
-    again = simulation.rank(0, "0,12,24")
-    assert "if the grid is split anew, start the back end anew" in simulation.warns("refused")
-    again.stop()
-    more = simulation.ranks("0,8,16,24")
-    assert "another number of ranks; start the back end anew" in simulation.warns("another number of ranks")
-    assert all(one.process.poll() is None for one in more)
-    assert simulation.back_end.process.poll() is None
+    more = simulation.rank(2, "0,8,16,24")
+    assert "it has 3 ranks, but 2 of the 2 ranks of a run before are still there" in simulation.warns("refused")
+    ranks[1].stop()
+    other = simulation.rank(1, "0,8,24")
+    assert "overlaps" in simulation.warns("overlaps")
+    comes_on(page)
+    assert [one.process.poll() for one in (ranks[0], more, other)] == [None] * 3
     page.close()

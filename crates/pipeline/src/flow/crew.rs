@@ -260,7 +260,7 @@ impl State {
 impl State {
     /// The simulation was started anew, and counts its steps from the beginning: what is known of the run before is void.
     pub(super) fn begin_run(&mut self, options: &FlowOptions) {
-        self.runs += 1;
+        self.run_begins = true;
         self.lead = 1;
         self.last_gone = None;
         self.refused.clear();
@@ -274,7 +274,6 @@ impl State {
         } else if self.crew.is_none() {
             self.assemblies.clear();
             self.asked.clear();
-            self.kept.clear();
             self.next = 0;
         }
     }

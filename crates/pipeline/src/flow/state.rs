@@ -77,6 +77,8 @@ pub(super) struct State {
     pub(super) desk: Desk,
     /// How often the simulation was started anew.
     pub(super) runs: u64,
+    /// It was, and nothing has come of its new run yet: the steps of the last one are still shown.
+    pub(super) run_begins: bool,
     /// How many look at it now.
     pub(super) looks: usize,
     /// Grows whenever a rank comes or goes.
@@ -219,6 +221,57 @@ impl State {
         }
     }
 
+    /// A simulation that was started anew may be split over another number of ranks, once all of the run before are gone.
+    fn take_ranks(&mut self, ranks: usize) -> Result<(), String> {
+        if self.links.len() == ranks {
+            return Ok(());
+        }
+        let there = self.ranks();
+        if there > 0 {
+            let before = self.links.len();
+            return Err(format!(
+                "it has {ranks} ranks, but {there} of the {before} ranks of a run before are still there"
+            ));
+        }
+        self.assemblies.clear();
+        self.asked.clear();
+        self.links = vec![Link { is_anew: true, ..Link::default() }; ranks];
+        Ok(())
+    }
+
+    /// The pieces once `rank` owns `block`. Boxes of ranks that are gone are kept while nobody else wants the place.
+    fn table_with(
+        &self,
+        rank: usize,
+        block: Box3,
+        grid: &Grid,
+        options: &FlowOptions,
+    ) -> Result<Arc<PieceTable>, String> {
+        let stored = |owned: &Box3| Block::stored_for(owned, &grid.bounds());
+        let mut table = self.declared.as_ref().map_or_else(
+            || PieceTable {
+                blocks: Vec::new(),
+                stored: fitting_boxes(grid.size, options.pes).iter().map(stored).collect(),
+                own: 0..0,
+            },
+            |declared| (*declared.table).clone(),
+        );
+        table.blocks.resize(self.links.len(), Box3::of_size([0; 3]));
+        table.own = self.own_share(table.stored.len());
+        for (other, link) in self.links.iter().enumerate().filter(|(other, _)| *other != rank) {
+            let theirs = table.blocks[other];
+            if theirs.intersection(&block).is_none() {
+                continue;
+            }
+            if link.session.is_some() {
+                return Err(format!("block {block} of rank {rank} overlaps {theirs} of rank {other}"));
+            }
+            table.blocks[other] = Box3::of_size([0; 3]);
+        }
+        table.blocks[rank] = block;
+        Ok(Arc::new(table))
+    }
+
     /// Asks a rank that has come back for what the others were asked for meanwhile, and it before.
     fn ask_again(&self, session: &Session) {
         for (step, fields) in &self.asked {
@@ -277,7 +330,7 @@ impl State {
         let most = (self.ahead + self.steps_until(lead)).min(self.most_ahead);
         while self.asked.len().max(self.convoy.pending()) < most {
             let Some(newest) = newest else { return };
-            let first = self.kept.is_empty() && self.asked.is_empty();
+            let first = (self.kept.is_empty() || self.run_begins) && self.asked.is_empty();
             let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
             let step = if all_at_it { newest } else { newest.saturating_add(lead) };
             self.ask(step.max(self.next), false, fields.clone());
@@ -343,7 +396,7 @@ impl State {
                 self.miss(step);
                 continue;
             }
-            let last = self.kept.iter().rev().find(|kept| kept.step < step).cloned();
+            let last = self.kept.iter().rev().find(|kept| kept.step < step && !self.run_begins).cloned();
             match assembly.into_received(last.as_deref()) {
                 Ok(received) => self.complete(received, history_bytes),
                 Err(cause) => self.trouble = Some(cause.to_string()),
@@ -354,6 +407,10 @@ impl State {
     pub(super) fn keep(&mut self, received: ReceivedStep, history_bytes: usize) {
         let bytes = received.held().max(1);
         self.note_throughput(bytes, &received);
+        if std::mem::take(&mut self.run_begins) {
+            self.kept.drain(..).for_each(|kept| self.spare.keep(&kept));
+            self.runs += 1;
+        }
         let most = (history_bytes / bytes).max(LEAST_KEPT);
         self.kept.retain(|kept| kept.step != received.step);
         let place = self.kept.partition_point(|kept| kept.step < received.step);
@@ -416,11 +473,10 @@ pub(super) fn join(
     check_memory(&grid, memory_bytes())?;
     let (rank, ranks) = (declaration.rank as usize, declaration.ranks as usize);
     if let Some(declared) = &state.declared {
-        if declared.grid != grid || declared.fields != fields || state.links.len() != ranks {
-            return Err(format!(
-                "rank {rank} publishes another grid, other fields or another number of ranks; start the back end anew"
-            ));
+        if declared.grid != grid || declared.fields != fields {
+            return Err(format!("rank {rank} publishes another grid or other fields; start the back end anew"));
         }
+        state.take_ranks(ranks)?;
     } else {
         state.links = vec![Link::default(); ranks];
         state.active = options.watch.numbers(&fields);
@@ -428,25 +484,7 @@ pub(super) fn join(
     if state.links[rank].session.as_ref().is_some_and(|other| other.is_alive()) {
         return Err(format!("there is a rank {rank} already: two programs publish under one name"));
     }
-    let table = state.declared.as_ref().map(|declared| (*declared.table).clone());
-    let mut table = table.unwrap_or_else(|| PieceTable {
-        blocks: vec![Box3::of_size([0; 3]); ranks],
-        stored: fitting_boxes(grid.size, options.pes)
-            .iter()
-            .map(|owned| Block::stored_for(owned, &grid.bounds()))
-            .collect(),
-        own: 0..0,
-    });
-    table.own = state.own_share(table.stored.len());
-    let others = table.blocks.iter().enumerate().filter(|(other, _)| *other != rank);
-    if let Some((other, theirs)) = others.into_iter().find(|(_, theirs)| theirs.intersection(&block).is_some()) {
-        let what = format!("block {block} of rank {rank} overlaps {theirs} of rank {other}");
-        let is_there = state.links[other].session.as_ref().is_some_and(|other| other.is_alive());
-        // Boxes of those that are gone are kept: they are expected back as they were.
-        let hint = if is_there { "" } else { ", which is gone; if the grid is split anew, start the back end anew" };
-        return Err(what + hint);
-    }
-    table.blocks[rank] = block;
+    let table = state.table_with(rank, block, &grid, options)?;
     let newest = declaration.steps.map(|[_, last]| last).filter(|_| declaration.live);
     let before = &state.links[rank];
     let is_anew = declaration.live && (before.is_anew || before.newest > newest);
@@ -455,7 +493,6 @@ pub(super) fn join(
     if rank == 0 {
         state.desk.declare(declaration.parameters.clone());
     }
-    let table = Arc::new(table);
     let live = declaration.live;
     let first = match state.declared.take() {
         Some(before) if rank != 0 => before.first,
