@@ -1,36 +1,30 @@
 //! What is known of a flow that is received: its ranks, the steps that were asked for, those that are coming, and those that are kept.
 
+mod asking;
+mod join;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
 use visapult_ripp_net::Session;
-use visapult_volume::{Block, Box3, FieldInfo, Grid, StepIndex, StepSpan};
+use visapult_volume::{FieldInfo, Grid, StepIndex, StepSpan};
 
 use super::assembly::{Assembly, PieceTable, SpareMemory};
 use super::crew::Convoy;
 use super::desk::Desk;
-use super::messages::{Declaration, FromBackEnd, Want, note};
+use super::messages::{Declaration, FromBackEnd, note};
 use super::meter::Meter;
 use super::received::ReceivedStep;
-use super::source::FlowOptions;
 use super::steering::Action;
 use crate::crew::Crew;
-use crate::step_store::fitting_boxes;
+use asking::{FIRST_AHEAD, MOST_LEAD};
+pub(super) use join::join;
 
-/// Steps of a running simulation that are asked for ahead, at least and at most.
-const AHEAD: std::ops::RangeInclusive<usize> = 2..=32;
-/// The same before it is known how fast they come.
-const FIRST_AHEAD: usize = 4;
-/// Round trips from the question for a step until it is known that all of it has come, the time of its bytes left out: question, offer,
-/// acceptance, data, the search for what was lost at its end, and the word that it has ended.
-const ROUND_TRIPS: f64 = 6.0;
 /// Steps of a file that are kept at least: the one shown, the next, and one being received.
 const LEAST_KEPT: usize = 3;
 /// A rank is told of, and reads a word, within so many seconds beside the round trip.
 const WORD_S: f64 = 0.1;
-/// Most steps that ranks may be ahead of what is asked of them.
-const MOST_LEAD: StepIndex = 1024;
 
 #[derive(Default)]
 pub(super) struct State {
@@ -176,12 +170,6 @@ impl State {
         self.links.iter().filter(|link| link.session.is_some()).count()
     }
 
-    /// There is somebody to ask. Ranks that are late are waited for; those that have left are not.
-    pub(super) fn can_ask(&self) -> bool {
-        let had_steps = !self.kept.is_empty() || self.convoy.span_before.is_some();
-        self.all_there() || had_steps && self.links.iter().any(|link| link.session.is_some())
-    }
-
     /// Asks something of the simulation, before a step that no rank has come to when it hears of it.
     pub(super) fn steer(&mut self, who: &str, action: Action) -> Result<(), String> {
         if !self.links.iter().any(|link| link.session.is_some()) {
@@ -194,171 +182,11 @@ impl State {
         Ok(())
     }
 
-    /// It was asked for, and is on its way.
-    pub(super) fn is_waited_for(&self, step: StepIndex) -> bool {
-        self.asked.contains_key(&step) || self.convoy.waits_for(step)
-    }
-
     pub(super) fn tell(&self, message: &FromBackEnd) {
         let text = note(message);
         for session in self.links.iter().filter_map(|link| link.session.as_ref()) {
             // A session that has ended is noticed by its thread.
             let _ = session.note(&text);
-        }
-    }
-
-    pub(super) fn ask(&mut self, step: StepIndex, or_newer: bool, fields: Vec<usize>) {
-        self.tell(&FromBackEnd::Want(Want { step, or_newer, fields: fields.clone() }));
-        if or_newer {
-            self.open_wants.push_back(fields);
-        } else {
-            self.order_want(step, &fields);
-            self.asked.insert(step, fields);
-            self.next = self.next.max(step.saturating_add(1));
-            if self.crew.is_some() && !self.all_ranks_there() {
-                self.begin_all_asked();
-            }
-        }
-    }
-
-    /// A simulation that was started anew may be split over another number of ranks, once all of the run before are gone.
-    fn take_ranks(&mut self, ranks: usize) -> Result<(), String> {
-        if self.links.len() == ranks {
-            return Ok(());
-        }
-        let there = self.ranks();
-        if there > 0 {
-            let before = self.links.len();
-            return Err(format!(
-                "it has {ranks} ranks, but {there} of the {before} ranks of a run before are still there"
-            ));
-        }
-        self.assemblies.clear();
-        self.asked.clear();
-        self.links = vec![Link { is_anew: true, ..Link::default() }; ranks];
-        Ok(())
-    }
-
-    /// The pieces once `rank` owns `block`. Boxes of ranks that are gone are kept while nobody else wants the place.
-    fn table_with(
-        &self,
-        rank: usize,
-        block: Box3,
-        grid: &Grid,
-        options: &FlowOptions,
-    ) -> Result<Arc<PieceTable>, String> {
-        let stored = |owned: &Box3| Block::stored_for(owned, &grid.bounds());
-        let mut table = self.declared.as_ref().map_or_else(
-            || PieceTable {
-                blocks: Vec::new(),
-                stored: fitting_boxes(grid.size, options.pes).iter().map(stored).collect(),
-                own: 0..0,
-            },
-            |declared| (*declared.table).clone(),
-        );
-        table.blocks.resize(self.links.len(), Box3::of_size([0; 3]));
-        table.own = self.own_share(table.stored.len());
-        for (other, link) in self.links.iter().enumerate().filter(|(other, _)| *other != rank) {
-            let theirs = table.blocks[other];
-            if theirs.intersection(&block).is_none() {
-                continue;
-            }
-            if link.session.is_some() {
-                return Err(format!("block {block} of rank {rank} overlaps {theirs} of rank {other}"));
-            }
-            table.blocks[other] = Box3::of_size([0; 3]);
-        }
-        table.blocks[rank] = block;
-        Ok(Arc::new(table))
-    }
-
-    /// Asks a rank that has come back for what the others were asked for meanwhile, and it before.
-    fn ask_again(&self, session: &Session) {
-        for (step, fields) in &self.asked {
-            // A session that has ended is noticed by its thread.
-            let _ =
-                session.note(&note(&FromBackEnd::Want(Want { step: *step, or_newer: false, fields: fields.clone() })));
-        }
-    }
-
-    /// Steps that can be received until the ranks come to the step that is asked for now: they are asked for, too.
-    fn steps_until(&self, lead: StepIndex) -> usize {
-        const ROOM: f64 = 1.5;
-        let computed_per_s = self.links.iter().map(|link| link.rate.per_s()).fold(0.0, f64::max);
-        let received_per_s = self.received_per_s.min(computed_per_s);
-        (ROOM * received_per_s * lead as f64 / computed_per_s.max(1e-6)).ceil().min(lead as f64) as usize
-    }
-
-    /// As many steps as the path holds from question to answer: fewer would leave it idle, more would only wait.
-    fn steps_ahead(&self, step_bytes: usize) -> usize {
-        let rtt_s = self.links.iter().map(Link::rtt_s).fold(0.0, f64::max);
-        let under_way = (self.throughput.per_s() * rtt_s * ROUND_TRIPS / step_bytes as f64).ceil() as usize;
-        (under_way + AHEAD.start()).min(*AHEAD.end())
-    }
-
-    /// Somebody begins to look.
-    pub(super) fn begin_look(&mut self) {
-        self.looks += 1;
-        if self.looks == 1 {
-            self.throughput.rest();
-            self.ask_ahead();
-        }
-    }
-
-    /// Asks a running simulation for steps ahead, while somebody looks or every one is to be taken.
-    pub(super) fn ask_ahead(&mut self) {
-        if self.is_hand() || !self.is_live() || !self.can_ask() {
-            return;
-        }
-        let fields: Vec<usize> = self.active.iter().copied().collect();
-        if self.declared.as_ref().is_some_and(|declared| declared.first.every) {
-            return self.ask_every(&fields);
-        }
-        if self.looks == 0 {
-            return;
-        }
-        if self.links.len() == 1 && self.crew.is_none() {
-            // One publisher knows best which step is the next that it can send.
-            while self.open_wants.len() + self.assemblies.len() < self.ahead.min(self.most_ahead) {
-                self.ask(self.next, true, fields.clone());
-            }
-            return;
-        }
-        let newest = self.newest();
-        self.ask_paused(&fields);
-        let lead = self.lead.max(self.on_the_way);
-        let most = (self.ahead + self.steps_until(lead)).min(self.most_ahead);
-        while self.asked.len().max(self.convoy.pending()) < most {
-            let Some(newest) = newest else { return };
-            let first = (self.kept.is_empty() || self.run_begins) && self.asked.is_empty();
-            let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
-            let step = if all_at_it { newest } else { newest.saturating_add(lead) };
-            self.ask(step.max(self.next), false, fields.clone());
-        }
-    }
-
-    /// Where the ranks are paused, asks for the step that they have done last and for the one that they do next: who does single steps wants to
-    /// see each.
-    fn ask_paused(&mut self, fields: &[usize]) {
-        let waits_before = self.desk.waits_before;
-        if self.asked_before == waits_before {
-            return;
-        }
-        self.asked_before = waits_before;
-        let steps = waits_before.map_or(0..0, |next| next.saturating_sub(1)..next.saturating_add(1));
-        for step in steps {
-            if !self.is_waited_for(step) && self.kept.iter().all(|kept| kept.step != step) {
-                self.ask(step, false, fields.to_vec());
-            }
-        }
-    }
-
-    /// Asks for the steps that come, one after the other, whether somebody looks or not: the ranks wait until they are taken.
-    fn ask_every(&mut self, fields: &[usize]) {
-        while self.asked.len().max(self.convoy.pending()) < self.ahead.min(self.most_ahead) {
-            // Whoever has just come, or has come too late, begins with what is there.
-            let there = self.newest().filter(|_| self.asked.is_empty() && self.convoy.pending() == 0);
-            self.ask(there.map_or(self.next, |newest| newest.max(self.next)), false, fields.to_vec());
         }
     }
 
@@ -439,11 +267,6 @@ impl State {
         self.on_the_way = self.links.iter().map(Link::on_the_way).max().unwrap_or(0);
     }
 
-    /// A step was asked for too late: the next are asked for further ahead.
-    pub(super) fn fall_behind(&mut self, step: StepIndex, newest: StepIndex) {
-        self.lead = newest.saturating_sub(step).saturating_add(self.lead + 1).min(MOST_LEAD);
-    }
-
     pub(super) fn on_gone(&mut self, rank: usize, step: StepIndex, newest: StepIndex, why: Option<String>) {
         self.links[rank].on_newest(newest);
         if let Some(why) = why {
@@ -462,102 +285,9 @@ impl State {
     }
 }
 
-/// A rank has said what it publishes: it joins the others if it fits them. Returns its number.
-pub(super) fn join(
-    state: &mut State,
-    options: &FlowOptions,
-    declaration: Declaration,
-    session: &Arc<Session>,
-) -> Result<usize, String> {
-    let (grid, fields, block) = declaration.check()?;
-    check_memory(&grid, memory_bytes())?;
-    let (rank, ranks) = (declaration.rank as usize, declaration.ranks as usize);
-    if let Some(declared) = &state.declared {
-        if declared.grid != grid || declared.fields != fields {
-            return Err(format!("rank {rank} publishes another grid or other fields; start the back end anew"));
-        }
-        state.take_ranks(ranks)?;
-    } else {
-        state.links = vec![Link::default(); ranks];
-        state.active = options.watch.numbers(&fields);
-    }
-    if state.links[rank].session.as_ref().is_some_and(|other| other.is_alive()) {
-        return Err(format!("there is a rank {rank} already: two programs publish under one name"));
-    }
-    let table = state.table_with(rank, block, &grid, options)?;
-    let newest = declaration.steps.map(|[_, last]| last).filter(|_| declaration.live);
-    let before = &state.links[rank];
-    let is_anew = declaration.live && (before.is_anew || before.newest > newest);
-    state.comings += 1;
-    state.links[rank] = Link { session: Some(Arc::clone(session)), newest, is_anew, ..Link::default() };
-    if rank == 0 {
-        state.desk.declare(declaration.parameters.clone());
-    }
-    let live = declaration.live;
-    let first = match state.declared.take() {
-        Some(before) if rank != 0 => before.first,
-        _ => declaration,
-    };
-    state.declared = Some(Declared { grid, fields, live, first, table });
-    state.trouble = None;
-    if state.all_ranks_there() {
-        check_cover(state)?;
-        state.gathered.get_or_insert_with(Instant::now);
-        state.report_ready();
-        if state.links.iter().all(|link| link.is_anew) {
-            state.begin_run(options);
-        }
-    }
-    if !state.links[rank].is_anew {
-        state.ask_again(session);
-    }
-    Ok(rank)
-}
-
-/// What a publisher claims is not allocated before it is known to fit: a step being received, beside the one that is shown.
-fn check_memory(grid: &Grid, memory_bytes: Option<u64>) -> Result<(), String> {
-    let step_bytes = grid.sample_count() as u64 * 4;
-    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-    match memory_bytes {
-        Some(memory) if step_bytes > memory / 2 => Err(format!(
-            "a step of one field takes {:.1} GiB, more than half of this machine's {:.1} GiB of memory",
-            gib(step_bytes),
-            gib(memory)
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Memory of this machine, where the system tells.
-fn memory_bytes() -> Option<u64> {
-    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
-}
-
-/// Every cell belongs to a rank.
-fn check_cover(state: &State) -> Result<(), String> {
-    let Some(declared) = &state.declared else { return Ok(()) };
-    let covered: usize = declared.table.blocks.iter().map(Box3::volume).sum();
-    let cells = declared.grid.sample_count();
-    if covered != cells {
-        return Err(format!("the ranks' blocks hold {covered} of the grid's {cells} samples: they must tile it"));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_grid_that_does_not_fit_memory_is_refused_before_any_is_taken() {
-        let grid = Grid::of_size([1024, 1024, 1024]);
-        let refused = check_memory(&grid, Some(6 << 30)).unwrap_err();
-        assert!(refused.contains("4.0 GiB") && refused.contains("6.0 GiB"), "{refused}");
-        assert_eq!(check_memory(&grid, Some(8 << 30)), Ok(()));
-        assert_eq!(check_memory(&grid, None), Ok(()));
-    }
 
     #[test]
     fn steps_at_the_end_of_all_numbers_are_no_trouble() {

@@ -1,0 +1,139 @@
+//! Which steps of a running simulation are asked for, and how far ahead.
+
+use visapult_ripp_net::Session;
+use visapult_volume::StepIndex;
+
+use super::super::messages::{FromBackEnd, Want, note};
+use super::{Link, State};
+
+/// Steps of a running simulation that are asked for ahead, at least and at most.
+const AHEAD: std::ops::RangeInclusive<usize> = 2..=32;
+/// The same before it is known how fast they come.
+pub(super) const FIRST_AHEAD: usize = 4;
+/// Round trips from the question for a step until it is known that all of it has come, the time of its bytes left out: question, offer,
+/// acceptance, data, the search for what was lost at its end, and the word that it has ended.
+const ROUND_TRIPS: f64 = 6.0;
+/// Most steps that ranks may be ahead of what is asked of them.
+pub(super) const MOST_LEAD: StepIndex = 1024;
+
+impl State {
+    /// There is somebody to ask. Ranks that are late are waited for; those that have left are not.
+    pub(in crate::flow) fn can_ask(&self) -> bool {
+        let had_steps = !self.kept.is_empty() || self.convoy.span_before.is_some();
+        self.all_there() || had_steps && self.links.iter().any(|link| link.session.is_some())
+    }
+
+    /// It was asked for, and is on its way.
+    pub(in crate::flow) fn is_waited_for(&self, step: StepIndex) -> bool {
+        self.asked.contains_key(&step) || self.convoy.waits_for(step)
+    }
+
+    pub(in crate::flow) fn ask(&mut self, step: StepIndex, or_newer: bool, fields: Vec<usize>) {
+        self.tell(&FromBackEnd::Want(Want { step, or_newer, fields: fields.clone() }));
+        if or_newer {
+            self.open_wants.push_back(fields);
+        } else {
+            self.order_want(step, &fields);
+            self.asked.insert(step, fields);
+            self.next = self.next.max(step.saturating_add(1));
+            if self.crew.is_some() && !self.all_ranks_there() {
+                self.begin_all_asked();
+            }
+        }
+    }
+
+    /// Asks a rank that has come back for what the others were asked for meanwhile, and it before.
+    pub(in crate::flow) fn ask_again(&self, session: &Session) {
+        for (step, fields) in &self.asked {
+            // A session that has ended is noticed by its thread.
+            let _ =
+                session.note(&note(&FromBackEnd::Want(Want { step: *step, or_newer: false, fields: fields.clone() })));
+        }
+    }
+
+    /// Steps that can be received until the ranks come to the step that is asked for now: they are asked for, too.
+    fn steps_until(&self, lead: StepIndex) -> usize {
+        const ROOM: f64 = 1.5;
+        let computed_per_s = self.links.iter().map(|link| link.rate.per_s()).fold(0.0, f64::max);
+        let received_per_s = self.received_per_s.min(computed_per_s);
+        (ROOM * received_per_s * lead as f64 / computed_per_s.max(1e-6)).ceil().min(lead as f64) as usize
+    }
+
+    /// As many steps as the path holds from question to answer: fewer would leave it idle, more would only wait.
+    pub(in crate::flow) fn steps_ahead(&self, step_bytes: usize) -> usize {
+        let rtt_s = self.links.iter().map(Link::rtt_s).fold(0.0, f64::max);
+        let under_way = (self.throughput.per_s() * rtt_s * ROUND_TRIPS / step_bytes as f64).ceil() as usize;
+        (under_way + AHEAD.start()).min(*AHEAD.end())
+    }
+
+    /// Somebody begins to look.
+    pub(in crate::flow) fn begin_look(&mut self) {
+        self.looks += 1;
+        if self.looks == 1 {
+            self.throughput.rest();
+            self.ask_ahead();
+        }
+    }
+
+    /// Asks a running simulation for steps ahead, while somebody looks or every one is to be taken.
+    pub(in crate::flow) fn ask_ahead(&mut self) {
+        if self.is_hand() || !self.is_live() || !self.can_ask() {
+            return;
+        }
+        let fields: Vec<usize> = self.active.iter().copied().collect();
+        if self.declared.as_ref().is_some_and(|declared| declared.first.every) {
+            return self.ask_every(&fields);
+        }
+        if self.looks == 0 {
+            return;
+        }
+        if self.links.len() == 1 && self.crew.is_none() {
+            // One publisher knows best which step is the next that it can send.
+            while self.open_wants.len() + self.assemblies.len() < self.ahead.min(self.most_ahead) {
+                self.ask(self.next, true, fields.clone());
+            }
+            return;
+        }
+        let newest = self.newest();
+        self.ask_paused(&fields);
+        let lead = self.lead.max(self.on_the_way);
+        let most = (self.ahead + self.steps_until(lead)).min(self.most_ahead);
+        while self.asked.len().max(self.convoy.pending()) < most {
+            let Some(newest) = newest else { return };
+            let first = (self.kept.is_empty() || self.run_begins) && self.asked.is_empty();
+            let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
+            let step = if all_at_it { newest } else { newest.saturating_add(lead) };
+            self.ask(step.max(self.next), false, fields.clone());
+        }
+    }
+
+    /// Where the ranks are paused, asks for the step that they have done last and for the one that they do next: who does single steps wants to
+    /// see each.
+    fn ask_paused(&mut self, fields: &[usize]) {
+        let waits_before = self.desk.waits_before;
+        if self.asked_before == waits_before {
+            return;
+        }
+        self.asked_before = waits_before;
+        let steps = waits_before.map_or(0..0, |next| next.saturating_sub(1)..next.saturating_add(1));
+        for step in steps {
+            if !self.is_waited_for(step) && self.kept.iter().all(|kept| kept.step != step) {
+                self.ask(step, false, fields.to_vec());
+            }
+        }
+    }
+
+    /// Asks for the steps that come, one after the other, whether somebody looks or not: the ranks wait until they are taken.
+    fn ask_every(&mut self, fields: &[usize]) {
+        while self.asked.len().max(self.convoy.pending()) < self.ahead.min(self.most_ahead) {
+            // Whoever has just come, or has come too late, begins with what is there.
+            let there = self.newest().filter(|_| self.asked.is_empty() && self.convoy.pending() == 0);
+            self.ask(there.map_or(self.next, |newest| newest.max(self.next)), false, fields.to_vec());
+        }
+    }
+
+    /// A step was asked for too late: the next are asked for further ahead.
+    pub(in crate::flow) fn fall_behind(&mut self, step: StepIndex, newest: StepIndex) {
+        self.lead = newest.saturating_sub(step).saturating_add(self.lead + 1).min(MOST_LEAD);
+    }
+}
