@@ -136,13 +136,15 @@ bench-fairness: build
 	tools/setup.sh bench
 	python3 bench/transport/fairness.py $(OPTIONS)
 
-## bench-flow: what a flow makes of a lossy link, beside TCP with 1 and 4 connections, and what loss does to pictures (root)
+## bench-flow: what a flow makes of a lossy link, beside TCP with 1 and 4 connections; overlap, placement, and what loss does to pictures (root)
 bench-flow: build $(PYTHON)/ready
 	cargo build --release --locked --bin visapult --bin wan --lib
-	cargo build --release --locked -p visapult-pipeline --example loss
+	cargo build --release --locked -p visapult-pipeline --example loss --example overlap
 	tools/setup.sh mpi
 	tools/setup.sh bench
 	python3 bench/flow/link_use.py
+	python3 bench/flow/overlap.py
+	python3 bench/flow/placement.py
 	$(PYTHON)/bin/python bench/flow/loss.py
 
 ## soak: ranks, back end and pages through ten minutes of cut links, killed ranks and pages that do not read; memory must stay flat (root); FOR=1h JSON=FILE
