@@ -72,14 +72,18 @@ class Page:
             if kind == 0x82:
                 return body[0], json.loads(body[1:])
 
-    def newest_beyond(self, step: int) -> int:
-        """The newest step, once it is a later one."""
+    def newest(self, fits: Callable[[int], bool], what: str) -> int:
+        """The newest step, once it fits."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             kind, said = self.message()
-            if kind == 2 and said["last"] > step:
+            if kind == 2 and fits(said["last"]):
                 return said["last"]
-        pytest.fail(f"no step after {step} was shown")
+        pytest.fail(f"no step {what} was shown")
+
+    def newest_beyond(self, step: int) -> int:
+        """The newest step, once it is a later one."""
+        return self.newest(lambda newest: newest > step, f"after {step}")
 
     def close(self) -> None:
         self.socket.close()
@@ -129,6 +133,20 @@ def test_ranks_that_dial_are_received_by_all_processes(wave, together, start, tm
     assert said["fresh_share"] == 1
     # Every value once at least, and ghost layers of six PEs or less beside.
     assert said["bytes"] >= 40**3 * 4 * said["steps_received"]
+
+
+def test_a_run_that_is_started_anew_is_shown_from_its_beginning(wave, together, start) -> None:
+    back_end = start(*together, "backend", "--listen", "127.0.0.1:0", "--no-open", "--port", 0)
+    url = back_end.line()
+    ranks = wave(VISAPULT_URL=url)
+    page = Page(back_end.line())
+    late = page.newest_beyond(40)
+    ranks.stop()
+    wave(VISAPULT_URL=url)
+    first = page.newest(lambda newest: newest < late, f"before {late}")
+    page.newest_beyond(first + 5)
+    page.close()
+    assert back_end.process.poll() is None
 
 
 @pytest.mark.parametrize("lost", ["SIGSTOP", "SIGKILL"])

@@ -260,13 +260,13 @@ impl State {
 impl State {
     /// The simulation was started anew, and counts its steps from the beginning: what is known of the run before is void.
     pub(super) fn begin_run(&mut self, options: &FlowOptions) {
-        self.run_begins = true;
+        // Hands show nothing, and are told by the head.
+        self.run_begins = !self.is_hand();
         self.lead = 1;
         self.last_gone = None;
         self.refused.clear();
         self.open_wants.clear();
         self.links.iter_mut().for_each(|link| link.is_anew = false);
-        // Hands are told by the head.
         if let Some(crew) = self.head().cloned() {
             let membership = crew.membership().again();
             crew.become_members(membership.clone());
