@@ -23,7 +23,7 @@ use crate::token::Token;
 const CONTROL_QUEUE: usize = 64;
 /// A page that has not said what it shows by then is not one.
 const FIRST_VIEW_WITHIN: Duration = Duration::from_secs(10);
-/// How often a silent page is asked for a sign of life.
+/// How often a page is asked for a sign of life: one that only watches has nothing to say.
 const PING_PERIOD: Duration = Duration::from_secs(15);
 /// A page that has been silent for so long is gone.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -200,12 +200,22 @@ async fn end(who: &str, outcome: Result<(), String>, messages: &mpsc::Sender<Mes
     let _ = tokio::time::timeout(Duration::from_secs(1), messages.send(Message::Close(Some(frame)))).await;
 }
 
+/// When to ask, however much is told meanwhile.
+fn pings() -> tokio::time::Interval {
+    let mut pings = tokio::time::interval_at(tokio::time::Instant::now() + PING_PERIOD, PING_PERIOD);
+    pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    pings
+}
+
 async fn write_all(mut writer: SplitSink<WebSocket, Message>, mut messages: mpsc::Receiver<Message>) {
+    let mut pings = pings();
     loop {
-        let message = match tokio::time::timeout(PING_PERIOD, messages.recv()).await {
-            Ok(Some(message)) => message,
-            Ok(None) => break,
-            Err(_) => Message::Ping(Bytes::new()),
+        let message = tokio::select! {
+            message = messages.recv() => match message {
+                Some(message) => message,
+                None => break,
+            },
+            _ = pings.tick() => Message::Ping(Bytes::new()),
         };
         if !matches!(tokio::time::timeout(WRITE_WITHIN, writer.send(message)).await, Ok(Ok(()))) {
             return;
@@ -219,6 +229,7 @@ async fn write_bulk(
     mut bulk: mpsc::UnboundedReceiver<Vec<u8>>,
     mut control: mpsc::Receiver<Message>,
 ) {
+    let mut pings = pings();
     loop {
         let message = tokio::select! {
             closing = control.recv() => match closing {
@@ -233,7 +244,7 @@ async fn write_bulk(
                     _ => break,
                 },
             },
-            () = tokio::time::sleep(PING_PERIOD) => Message::Ping(Bytes::new()),
+            _ = pings.tick() => Message::Ping(Bytes::new()),
         };
         if !matches!(tokio::time::timeout(WRITE_WITHIN, writer.send(message)).await, Ok(Ok(()))) {
             return;

@@ -65,8 +65,8 @@ impl Receiver {
         self.changed.notify_all();
     }
 
-    /// Receives what a rank sends until its session ends.
-    pub(super) fn receive(&self, session: &Arc<Session>) {
+    /// Receives what a rank sends until its session ends. Why it was refused, unless that was said last time.
+    pub(super) fn receive(&self, session: &Arc<Session>) -> Option<String> {
         let mut rank = None;
         let outcome = self.receive_from(session, &mut rank);
         let why = outcome.err().or_else(|| session.admitted().err().map(|cause| cause.to_string()));
@@ -74,11 +74,7 @@ impl Receiver {
             session.end_because(why);
         }
         let mut state = self.lock();
-        if let (None, Some(why)) = (rank, &why)
-            && state.trouble.as_ref() != Some(why)
-        {
-            tracing::warn!("a program that publishes is refused: {why}");
-        }
+        let refused = why.clone().filter(|why| rank.is_none() && state.trouble.as_ref() != Some(why));
         state.trouble = Some(why.unwrap_or_else(|| "the publisher has left".to_owned()));
         if let Some(rank) = rank {
             // Once is enough: the process with the pages says it for all.
@@ -99,6 +95,7 @@ impl Receiver {
         }
         drop(state);
         self.changed.notify_all();
+        refused
     }
 
     /// What has not come of a step will not come: a reliable flow does not show such a step, others keep the last values.

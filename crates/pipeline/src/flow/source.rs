@@ -280,7 +280,8 @@ impl Threads {
             let mut session = Some(first);
             while !receiver.is_over() {
                 match session.take().map_or_else(|| Session::begin(&url, &trust, None, &options), Ok) {
-                    Ok(session) => receiver.receive(&Arc::new(session)),
+                    // Whoever dials says what came of it.
+                    Ok(session) => drop(receiver.receive(&Arc::new(session))),
                     Err(cause) => receiver.note_trouble(&cause.to_string()),
                 }
                 receiver.pause(DIAL_AGAIN);
@@ -310,7 +311,11 @@ fn take_publishers(receiver: &Arc<Receiver>, listener: &Listener) {
             continue;
         }
         let receiving = Arc::clone(receiver);
-        let work = move || receiving.receive(&Arc::new(session));
+        let work = move || {
+            if let Some(why) = receiving.receive(&Arc::new(session)) {
+                tracing::warn!("a program that publishes is refused: {why}");
+            }
+        };
         if let Err(cause) = thread::Builder::new().name("flow-receive".to_owned()).spawn(work) {
             tracing::warn!("a rank cannot be received: no thread can be had: {cause}");
         }
