@@ -51,23 +51,6 @@ describe("a file", () => {
     await own.close();
   });
 
-  test("bricks look the same however they lie in textures", async () => {
-    const several = await startServer(
-      writeNpy(join(folder, "waves.npy"), 72, (x, y, z) => Math.sin(0.3 * x + 0.4 * y) + Math.cos(0.5 * z)),
-    );
-    const pictures = [];
-    for (const samples of ["volume", "pairs"]) {
-      const page = await openPage(browser, several.url, { query: { stills: "0", samples } });
-      await until(page, (v) => v.shown.proxy === "bricks" && v.shown.level === 0);
-      await settled(page);
-      pictures.push(await picture(page));
-      await page.close();
-    }
-    await several.kill();
-    assert.ok(lit(pictures[0]) > 0.02);
-    assert.ok(difference(...pictures) < 0.2, `they differ by ${difference(...pictures)}`);
-  });
-
   test("a copied link restores the view", async () => {
     const page = await openPage(browser, server.url, { query: { stills: "0" } });
     await hasPicture(page);

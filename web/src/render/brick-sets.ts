@@ -1,7 +1,6 @@
 import { type DecodedBrick, LevelRanges, type Vec3 } from "../volume/index";
 import type { BricksPart } from "../worker/index";
-import { type Gl, GraphicsError } from "./gl";
-import { type Layout, largestEdge, Samples } from "./samples";
+import { type Gl, GraphicsError, resetUnpacking, setSampling } from "./gl";
 import { bricksReplace, type Wanted } from "./selection";
 
 /** One level of one step on its way to the screen. */
@@ -15,7 +14,7 @@ export interface BrickSet {
   readonly size: Vec3;
   readonly lo: number;
   readonly hi: number;
-  readonly samples: Samples;
+  readonly texture: WebGLTexture;
   readonly ranges: LevelRanges;
 }
 
@@ -32,18 +31,16 @@ const MOST_SPARE = 2;
 /** Assembles brick sets in textures, within a time budget per frame, and says which one to show. */
 export class BrickSets {
   readonly #gl: Gl;
-  readonly #layout: Layout;
   readonly #largest: number;
   #assemblies: Assembly[] = [];
-  #spare: Samples[] = [];
+  #spare: { texture: WebGLTexture; size: Vec3 }[] = [];
   #groups = 1;
   #shown: BrickSet | null = null;
   #stale = false;
 
-  constructor(gl: Gl, layout: Layout) {
+  constructor(gl: Gl) {
     this.#gl = gl;
-    this.#layout = layout;
-    this.#largest = largestEdge(gl, layout);
+    this.#largest = gl.getParameter(gl.MAX_3D_TEXTURE_SIZE) as number;
   }
 
   get shown(): BrickSet | null {
@@ -121,7 +118,7 @@ export class BrickSets {
     }
     const { header, level, bits, size, lo, hi } = part;
     const { field, step, time } = header;
-    const samples = this.#samples(size);
+    const texture = this.#texture(size);
     const ranges = new LevelRanges(size);
     return {
       id: header.set,
@@ -133,25 +130,38 @@ export class BrickSets {
       size,
       lo,
       hi,
-      samples,
+      texture,
       ranges,
       waiting: [],
       groupsDone: 0,
     };
   }
 
-  #samples(size: Vec3): Samples {
+  #texture(size: Vec3): WebGLTexture {
     const at = this.#spare.findIndex((spare) => spare.size.every((n, axis) => n === size[axis]));
-    return at >= 0 ? this.#spare.splice(at, 1)[0] : new Samples(this.#gl, this.#layout, size);
+    if (at >= 0) return this.#spare.splice(at, 1)[0].texture;
+    const gl = this.#gl;
+    const texture = gl.createTexture();
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_3D, texture);
+    gl.texStorage3D(gl.TEXTURE_3D, 1, gl.R16F, size[0], size[1], size[2]);
+    setSampling(gl, gl.TEXTURE_3D, gl.LINEAR);
+    return texture;
   }
 
   #upload(set: Assembly): void {
     const brick = set.waiting.shift();
-    if (brick) set.samples.upload(brick);
+    if (!brick) return;
+    const gl = this.#gl;
+    resetUnpacking(gl);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_3D, set.texture);
+    const { lo, size, samples } = brick;
+    gl.texSubImage3D(gl.TEXTURE_3D, 0, lo[0], lo[1], lo[2], size[0], size[1], size[2], gl.RED, gl.HALF_FLOAT, samples);
   }
 
   #recycle(set: BrickSet): void {
-    this.#spare.push(set.samples);
-    while (this.#spare.length > MOST_SPARE) this.#spare.shift()?.delete();
+    this.#spare.push({ texture: set.texture, size: set.size });
+    while (this.#spare.length > MOST_SPARE) this.#gl.deleteTexture(this.#spare.shift()?.texture ?? null);
   }
 }

@@ -3,6 +3,5 @@ export * from "./camera";
 export { GraphicsError } from "./gl";
 export { Painter, type PainterOptions } from "./painter";
 export type { Annotation } from "./presenter";
-export { layoutNamed } from "./samples";
 export type { ShownState } from "./shown";
 export { formatBytes, formatNumber, formatRate, ticks } from "./ticks";

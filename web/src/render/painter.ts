@@ -7,7 +7,6 @@ import { Fences, type WorkKind } from "./fences";
 import { type Gl, GraphicsError, Target } from "./gl";
 import { Pacing } from "./pacing";
 import { type Annotation, Presenter } from "./presenter";
-import { type Layout, layoutFor } from "./samples";
 import { slabsFit, type Wanted } from "./selection";
 import { bricksShown, nothingShown, type Precision, type ShownState, slabsShown, stillShown } from "./shown";
 import { SlabPass, slabsServe } from "./slab-pass";
@@ -24,8 +23,6 @@ export interface PainterOptions {
   readonly drafts: boolean;
   /** Show stills; tests that look at the page's own pictures switch them off. */
   readonly stills: boolean;
-  /** How bricks lie in textures, where not as this machine draws them fastest. */
-  readonly layout: Layout | null;
 }
 
 type Subject =
@@ -99,11 +96,10 @@ export class Painter {
     this.#gl = gl;
     this.#presenter = new Presenter(canvas, overlay, gl);
     this.#options = options;
-    const layout = options.layout ?? layoutFor(gl);
-    this.#bricks = new BrickSets(gl, layout);
+    this.#bricks = new BrickSets(gl);
     this.#slabs = new SlabSets(gl);
     this.#stills = new Stills(gl);
-    this.#volumePass = new VolumePass(gl, layout);
+    this.#volumePass = new VolumePass(gl);
     this.#slabPass = new SlabPass(gl);
     this.#fences = new Fences(gl);
     this.#targets = {

@@ -3,7 +3,6 @@ import type { BrickSet } from "./brick-sets";
 import { basisOf, type Camera, scale } from "./camera";
 import { Classification } from "./classification";
 import { type Gl, Program, type Target } from "./gl";
-import type { Layout } from "./samples";
 import volumeFragment from "./shaders/volume.frag.glsl?raw";
 import volumeVertex from "./shaders/volume.vert.glsl?raw";
 import type { Precision } from "./shown";
@@ -28,12 +27,9 @@ export class VolumePass {
   readonly #classification: Classification;
   readonly #empty: WebGLVertexArrayObject;
 
-  /** `layout` is that of every set to be drawn. */
-  constructor(gl: Gl, layout: Layout) {
+  constructor(gl: Gl) {
     this.#gl = gl;
-    const version = "#version 300 es\n";
-    const fragment = layout === "pairs" ? volumeFragment.replace(version, `${version}#define PAIRS\n`) : volumeFragment;
-    this.#program = new Program(gl, volumeVertex, fragment);
+    this.#program = new Program(gl, volumeVertex, volumeFragment);
     this.#classification = new Classification(gl);
     this.#empty = gl.createVertexArray();
   }
@@ -73,7 +69,7 @@ export class VolumePass {
       gl.bindSampler(unit, null);
       gl.uniform1i(this.#program.at(name), unit);
     };
-    bind(0, set.samples.target, set.samples.texture, "uVolume");
+    bind(0, gl.TEXTURE_3D, set.texture, "uVolume");
     bind(1, gl.TEXTURE_2D, this.#classification.colours, "uColours");
     bind(2, gl.TEXTURE_3D, this.#classification.distances, "uDistances");
   }
@@ -98,7 +94,6 @@ export class VolumePass {
     gl.uniform3fv(at("uHalfEdges"), scale(geometry.edges, 0.5));
     gl.uniform3fv(at("uTextureScale"), toTexture.scale);
     gl.uniform3fv(at("uTextureOffset"), toTexture.offset);
-    gl.uniform1f(at("uLayers"), set.size[2]);
     gl.uniform3fv(at("uCellsPerTexture"), Classification.cellsPerTexture(set));
     gl.uniform3iv(
       at("uLastCell"),

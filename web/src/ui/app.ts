@@ -1,4 +1,4 @@
-import { formatBytes, formatNumber, formatRate, GraphicsError, layoutNamed, Painter } from "../render/index";
+import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
 import type { FieldMessage } from "../wire/index";
 import { el, iconButton, setText } from "./dom";
 import { listenToGestures } from "./gestures";
@@ -48,7 +48,6 @@ class App {
       fullResolution: query.get("resolution") === "full",
       drafts: query.get("drafts") !== "0",
       stills: query.get("stills") !== "0",
-      layout: layoutNamed(query.get("samples")),
     });
     this.#timeline = new Timeline({
       togglePlay: () => this.#viewer.togglePlay(),

@@ -4,28 +4,10 @@ precision highp float;
 precision highp int;
 precision highp sampler2D;
 precision highp sampler3D;
-precision highp sampler2DArray;
 precision highp usampler3D;
 
 // Values in [0, 1]; far below 0 where there is no data.
-#ifdef PAIRS
-// Layer z holds those of slices z and z + 1.
-uniform sampler2DArray uVolume;
-uniform float uLayers;
-
-float value_at(vec3 at) {
-  float z = clamp(at.z * uLayers - 0.5, 0.0, uLayers - 1.0);
-  float layer = floor(z);
-  vec2 pair = textureLod(uVolume, vec3(at.xy, layer), 0.0).rg;
-  return mix(pair.r, pair.g, z - layer);
-}
-#else
 uniform sampler3D uVolume;
-
-float value_at(vec3 at) {
-  return textureLod(uVolume, at, 0.0).r;
-}
-#endif
 // Associated colours for one sampling distance; the last texel is transparent.
 uniform sampler2D uColours;
 // Chebyshev distance to the nearest visible macrocell, in macrocells.
@@ -57,7 +39,7 @@ float through;
 
 // Composites sample k; from `end` on there are none.
 void take(float k, float end) {
-  float value = value_at(first + stride * k);
+  float value = textureLod(uVolume, first + stride * k, 0.0).r;
   bool missing = value < -0.5 || k >= end;
   float index = missing ? uIndex.z : clamp(value * uIndex.x + uIndex.y, 0.0, uIndex.z - 1.0) + 0.5;
   vec4 associated = texelFetch(uColours, ivec2(int(index), 0), 0);
