@@ -12,6 +12,7 @@ import pytest
 
 from conftest import VISAPULT, run
 from images import psnr, read_png
+from page import Page as Viewer
 from publishers import Running, need
 from test_comm import LAUNCHERS
 from test_flow import serving, series  # noqa: F401 (a fixture)
@@ -48,6 +49,14 @@ def pid_of_process(rank: int, marked: object) -> int:
     pytest.fail(f"there is no process {rank} of the back end")
 
 
+def whole(report: Path) -> None:
+    """Waits until a report is written."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (report.exists() and report.read_text().endswith("}\n")):
+        assert time.monotonic() < deadline, f"{report} is not written"
+        time.sleep(0.05)
+
+
 class Page:
     """A page that only listens to what it is told of steps."""
 
@@ -72,18 +81,14 @@ class Page:
             if kind == 0x82:
                 return body[0], json.loads(body[1:])
 
-    def newest(self, fits: Callable[[int], bool], what: str) -> int:
-        """The newest step, once it fits."""
+    def newest_beyond(self, step: int) -> int:
+        """The newest step, once it is a later one."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             kind, said = self.message()
-            if kind == 2 and fits(said["last"]):
+            if kind == 2 and said["last"] > step:
                 return said["last"]
-        pytest.fail(f"no step {what} was shown")
-
-    def newest_beyond(self, step: int) -> int:
-        """The newest step, once it is a later one."""
-        return self.newest(lambda newest: newest > step, f"after {step}")
+        pytest.fail(f"no step after {step} was shown")
 
     def close(self) -> None:
         self.socket.close()
@@ -139,12 +144,12 @@ def test_a_run_that_is_started_anew_is_shown_from_its_beginning(wave, together, 
     back_end = start(*together, "backend", "--listen", "127.0.0.1:0", "--no-open", "--port", 0)
     url = back_end.line()
     ranks = wave(VISAPULT_URL=url)
-    page = Page(back_end.line())
-    late = page.newest_beyond(40)
+    page = Viewer(back_end.line())
+    page.until(lambda: page.steps.get("last", 0) > 100, "a hundred steps")
+    late = page.steps["last"]
     ranks.stop()
     wave(VISAPULT_URL=url)
-    first = page.newest(lambda newest: newest < late, f"before {late}")
-    page.newest_beyond(first + 5)
+    page.until(lambda: page.steps["last"] < late, f"a step before {late}")
     page.close()
     assert back_end.process.poll() is None
 
@@ -181,6 +186,8 @@ def test_steps_are_complete_again_when_a_process_is_gone(
         page.close()
         os.kill(pid_of_process(0, mark), signal.SIGTERM)
         if lost == "SIGSTOP":
+            # When one is killed, the launcher may end the others in the middle of their last words.
+            whole(mark)
             os.kill(gone, signal.SIGKILL)
     back_end.process.wait(PATIENCE_S)
     assert json.loads(mark.read_text())["fresh_share"] == 1
