@@ -1,5 +1,6 @@
 """A back end of several processes under two launchers: the pictures of one process, and what happens when a process is gone."""
 
+import contextlib
 import json
 import os
 import signal
@@ -188,7 +189,8 @@ def test_steps_are_complete_again_when_a_process_is_gone(
         if lost == "SIGSTOP":
             # When one is killed, the launcher may end the others in the middle of their last words.
             whole(mark)
-            os.kill(gone, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(gone, signal.SIGKILL)
     back_end.process.wait(PATIENCE_S)
     assert json.loads(mark.read_text())["fresh_share"] == 1
 
