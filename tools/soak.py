@@ -178,12 +178,11 @@ def main() -> None:
             silent = silent_viewer(door.getsockname(), token)
             soak.run(seconds)
             silent.close()
+            failed = sum(page.wait(60) != 0 for page in soak.pages)
             backend.send_signal(signal.SIGINT)
             backend.wait(20)
             said = json.loads(report.read_text())
         finally:
-            for page in soak.pages if "soak" in locals() else []:
-                page.wait(60)
             link.down()
     growth = soak.growth_bytes()
     result = {
@@ -191,6 +190,7 @@ def main() -> None:
         "events": soak.events,
         "memory_bytes": soak.memory,
         "growth_bytes": growth,
+        "pages_failed": failed,
         "steps_received": said["steps_received"],
         "fresh_share": said["fresh_share"],
     }
@@ -203,6 +203,8 @@ def main() -> None:
     )
     if growth > ROOM_BYTES:
         sys.exit("soak: memory grew")
+    if failed:
+        sys.exit(f"soak: {failed} of {len(soak.pages)} pages showed nothing")
     # Half the time at least: cuts and restarts take the rest.
     if said["steps_received"] < seconds * STEPS_PER_S / 2:
         sys.exit("soak: steps stopped coming")

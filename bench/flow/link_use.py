@@ -7,26 +7,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import select
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.append(str(HERE.parent / "transport"))
+from ends import PATIENCE, ROOT, VISAPULT, build_wave, end, line_of, start, undisturbed
 
+# From the folder that `ends` adds to the path.
 from columns import Column
 from machine import machine
 from testbed import RIGHT, Testbed
 
-VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).resolve()
 LINK = Column("wide", "1 Gbit/s, 80 ms, loss 0.1 %", 1e9, 80, 0.001)
 N, RANKS, PES, PORT = 256, 4, 4, 7430
 STEP_BYTES = 4 * N**3
@@ -35,41 +29,15 @@ SECONDS = 20
 RATE_BPS = 992_000_000
 # More than the link carries, so that what is received is bounded by the link.
 STEPS_PER_S = 2
-PATIENCE = 30
 
 
-def start(bed: Testbed, side: str, command: list[object], **environment: str) -> subprocess.Popen[str]:
-    whole = bed.command(side, [str(word) for word in command])
-    settings = {**os.environ, **environment}
-    return subprocess.Popen(
-        whole, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=settings, start_new_session=True
-    )
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def line_of(process: subprocess.Popen[str]) -> str:
-    ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
-    line = process.stdout.readline().strip() if ready and process.stdout else ""
-    if not line:
-        raise SystemExit(f"{process.args} did not start")
-    return line
-
-
-def flow(bed: Testbed, folder: Path, mode: str) -> dict[str, float]:
+def flow(bed: Testbed, wave: Path, folder: Path, mode: str) -> dict[str, float]:
     """The example simulation, and a back end that counts what comes."""
     report = folder / "back-end.json"
     options = ["--mode", mode, "--pes", PES, "--port", 0, "--no-open", "--for", f"{SECONDS + 8}s", "--json", report]
     back_end = start(bed, "right", [VISAPULT, "backend", "--listen", f"{RIGHT}:{PORT}", *options])
-    wave = ["mpiexec.mpich", "-n", RANKS, folder / "wave", "--n", N, "--every", 1, "--rate", STEPS_PER_S]
-    ranks = start(bed, "left", wave, VISAPULT_URL=line_of(back_end), VISAPULT_RATE=str(RATE_BPS // RANKS))
+    solver = ["mpiexec.mpich", "-n", RANKS, wave, "--n", N, "--every", 1, "--rate", STEPS_PER_S]
+    ranks = start(bed, "left", solver, VISAPULT_URL=line_of(back_end), VISAPULT_RATE=str(RATE_BPS // RANKS))
     try:
         back_end.wait(SECONDS + PATIENCE)
     finally:
@@ -97,16 +65,6 @@ def tcp(bed: Testbed, streams: int) -> dict[str, float]:
     return {"bps": run("-t", SECONDS), "first_step_s": run("-n", STEP_BYTES)}
 
 
-def undisturbed(seed: int, measure: Callable[[Testbed], dict[str, float]]) -> dict[str, float]:
-    """One run over a link of its own, once more if the testbed did not keep up."""
-    for attempt in range(3):
-        with Testbed(LINK, seed + 100 * attempt) as bed:
-            result = measure(bed)
-            if bed.stats()["own_errors"]["kept_up"]:
-                return result
-    raise SystemExit("the testbed does not keep up: the machine is too busy to measure on")
-
-
 def row(name: str, runs: list[dict[str, float]]) -> str:
     shares = sorted(100 * run["bps"] / LINK.ceiling for run in runs)
     first = sorted(run["first_step_s"] for run in runs)
@@ -124,17 +82,16 @@ def main() -> None:
     results: dict[str, list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        settings = ["MPICC=mpicc.mpich", f"OUT={folder / 'wave'}", f"VISAPULT={VISAPULT.parent}"]
-        subprocess.run(["make", "--silent", "-f", ROOT / "examples/wave/Makefile", *settings], check=True)
+        wave = build_wave(folder)
         kinds: dict[str, Callable[[Testbed], dict[str, float]]] = {
-            "flow, lossy": lambda bed: flow(bed, folder, "lossy"),
-            "flow, reliable": lambda bed: flow(bed, folder, "reliable"),
+            "flow, lossy": lambda bed: flow(bed, wave, folder, "lossy"),
+            "flow, reliable": lambda bed: flow(bed, wave, folder, "reliable"),
             "TCP CUBIC, 1 connection": lambda bed: tcp(bed, 1),
             "TCP CUBIC, 4 connections": lambda bed: tcp(bed, 4),
         }
         for run in range(chosen.runs):
             for kind, measure in kinds.items():
-                result = undisturbed(run + 1, measure)
+                result = undisturbed(LINK, run + 1, measure)
                 results.setdefault(kind, []).append(result)
                 print(f"{kind}: {result}", file=sys.stderr, flush=True)
     when = time.strftime("%Y-%m-%d")

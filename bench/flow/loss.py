@@ -7,26 +7,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.append(str(HERE.parent / "transport"))
+from ends import ROOT, VISAPULT, end, line_of, start, undisturbed
 
+# From the folder that `ends` adds to the path.
 from columns import Column
-from link_use import end, line_of, start
 from machine import machine
 from testbed import LEFT, Testbed
 
-VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).resolve()
 LOSS = VISAPULT.parent / "examples/loss"
 N, STEPS = 128, 24
 LOSSES = [0.001, 0.01, 0.05]
@@ -47,21 +41,22 @@ def series() -> np.ndarray:
     return fields
 
 
-def measure(file: Path, loss: float) -> dict[str, object]:
-    column = Column("lossy", f"loss {loss:%}", 1e9, 80, loss)
-    with Testbed(column, 1) as bed:
-        server = start(bed, "left", [VISAPULT, "serve", file, "--bind", f"{LEFT}:{PORT}", "--rate", "900M"])
-        client = start(bed, "right", [LOSS, line_of(server), file])
-        try:
-            told, _ = client.communicate(timeout=300)
-        finally:
-            end(client)
-            end(server)
-        kept_up = bed.stats()["own_errors"]["kept_up"]
+def measure(bed: Testbed, file: Path, loss: float) -> dict[str, object]:
+    server = start(bed, "left", [VISAPULT, "serve", file, "--bind", f"{LEFT}:{PORT}", "--rate", "900M"])
+    client = start(bed, "right", [LOSS, line_of(server), file])
+    try:
+        told, _ = client.communicate(timeout=300)
+    finally:
+        end(client)
+        end(server)
     # Of the first step there is nothing before: what it lost is missing, and drawn as such.
     steps = [json.loads(line) for line in told.splitlines()][1:]
     assert len(steps) == STEPS - 1, told
-    return {"loss": loss, "kept_up": kept_up, "steps": steps}
+    return {"loss": loss, "steps": steps}
+
+
+def link(loss: float) -> Column:
+    return Column("lossy", f"loss {loss:%}", 1e9, 80, loss)
 
 
 def row(result: dict[str, object]) -> str:
@@ -82,7 +77,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "waves.npy"
         np.save(file, series())
-        results = [measure(file, loss) for loss in LOSSES]
+        results = [undisturbed(link(loss), 1, lambda bed, loss=loss: measure(bed, file, loss)) for loss in LOSSES]
     told = {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "n": N, "cells_per_step": CELLS_PER_STEP, "results": results}
     chosen.json.write_text(json.dumps(told, indent=1) + "\n")
     print("| datagrams lost | values of the step itself | foreground PSNR, dB: median (least-most) | time per step, s: median (most) |")

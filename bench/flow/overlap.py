@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.append(str(HERE.parent / "transport"))
+from ends import ROOT, VISAPULT, build_wave, end, line_of, start, undisturbed
 
+# From the folder that `ends` adds to the path.
 from columns import Column
-from link_use import end, line_of, start
 from machine import machine
 from testbed import LEFT, Testbed
 
-VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).resolve()
 OVERLAP = VISAPULT.parent / "examples/overlap"
 LINK = Column("near", "200 Mbit/s, 20 ms", 2e8, 20)
 N, STEPS = 96, 40
@@ -33,18 +28,16 @@ STEP_BYTES = 4 * N**3
 STEPS_PER_S = 20
 
 
-def measure(wave: Path, how: str, seed: int) -> dict[str, float]:
-    with Testbed(LINK, seed) as bed:
-        solver = [wave, "--n", N, "--every", 1, "--rate", STEPS_PER_S, "--listen", f"{LEFT}:0", "--host", LEFT]
-        ranks = start(bed, "left", ["mpiexec.mpich", "-n", 1, *solver], VISAPULT_RATE="198M")
-        client = start(bed, "right", [OVERLAP, line_of(ranks), STEPS, how])
-        try:
-            told, _ = client.communicate(timeout=120)
-        finally:
-            end(client)
-            end(ranks)
-        kept_up = bed.stats()["own_errors"]["kept_up"]
-    return {**json.loads(told), "kept_up": kept_up}
+def measure(bed: Testbed, wave: Path, how: str) -> dict[str, float]:
+    solver = [wave, "--n", N, "--every", 1, "--rate", STEPS_PER_S, "--listen", f"{LEFT}:0", "--host", LEFT]
+    ranks = start(bed, "left", ["mpiexec.mpich", "-n", 1, *solver], VISAPULT_RATE="198M")
+    client = start(bed, "right", [OVERLAP, line_of(ranks), STEPS, how])
+    try:
+        told, _ = client.communicate(timeout=120)
+    finally:
+        end(client)
+        end(ranks)
+    return json.loads(told)
 
 
 def main() -> None:
@@ -54,12 +47,10 @@ def main() -> None:
     chosen = arguments.parse_args()
     results: dict[str, list[dict[str, float]]] = {"together": [], "in-turn": []}
     with tempfile.TemporaryDirectory() as folder:
-        wave = Path(folder) / "wave"
-        settings = ["MPICC=mpicc.mpich", f"OUT={wave}", f"VISAPULT={VISAPULT.parent}"]
-        subprocess.run(["make", "--silent", "-f", ROOT / "examples/wave/Makefile", *settings], check=True)
+        wave = build_wave(Path(folder))
         for run in range(chosen.runs):
             for how, runs in results.items():
-                runs.append(measure(wave, how, run + 1))
+                runs.append(undisturbed(LINK, run + 1, lambda bed, how=how: measure(bed, wave, how)))
                 print(runs[-1], file=sys.stderr, flush=True)
     receive_s = 8 * STEP_BYTES / LINK.ceiling
     told = {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "link": LINK.title, "n": N, "receive_s": receive_s, "results": results}

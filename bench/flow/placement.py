@@ -16,13 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.append(str(HERE.parent / "transport"))
+from ends import ROOT, VISAPULT, build_wave
 
+# From the folder that `ends` adds to the path.
 from machine import machine
 
-VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).resolve()
 TICKS = os.sysconf("SC_CLK_TCK")
 N = 256
 # Eight PEs have boxes of 129 samples along each axis with the ghost layer: rows of 516 bytes.
@@ -38,10 +36,6 @@ def receiving_cpu_s(pid: int) -> tuple[float, float]:
             fields = (task / "stat").read_text().rpartition(")")[2].split()
             user, system = user + int(fields[11]), system + int(fields[12])
     return user / TICKS, system / TICKS
-
-
-def received_bytes(path: Path) -> int:
-    return json.loads(path.read_text())["bytes"]
 
 
 def measure(wave: Path, pes: int, folder: Path) -> dict[str, float]:
@@ -64,7 +58,7 @@ def measure(wave: Path, pes: int, folder: Path) -> dict[str, float]:
         back_end.send_signal(signal.SIGINT)
         back_end.wait(20)
         rank.wait(20)
-    size = received_bytes(report) * 1e-9
+    size = json.loads(report.read_text())["bytes"] * 1e-9
     return {
         "received_gb": size,
         "decrypt_and_place_gb_per_s": size / (user_now - user),
@@ -80,9 +74,7 @@ def main() -> None:
     results: dict[int, list[dict[str, float]]] = {pes: [] for pes in PES}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        wave = folder / "wave"
-        settings = ["MPICC=mpicc.mpich", f"OUT={wave}", f"VISAPULT={VISAPULT.parent}"]
-        subprocess.run(["make", "--silent", "-f", ROOT / "examples/wave/Makefile", *settings], check=True)
+        wave = build_wave(folder)
         for _ in range(chosen.runs):
             for pes, runs in results.items():
                 runs.append(measure(wave, pes, folder))

@@ -46,7 +46,7 @@ describe("lifelines of a running simulation", () => {
     await keep(page, "lifelines");
   });
 
-  test("closed again, it is told nothing more", async () => {
+  test("closed again, nothing is drawn", async () => {
     await page.keyboard.press("Enter");
     assert.equal(await page.locator(".lifelines").isVisible(), false);
   });

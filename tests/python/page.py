@@ -50,6 +50,11 @@ class Page:
             assert time.monotonic() < deadline, f"{what} has not happened: {self.steps}, {self.steering}, {self.notices}"
             self._receive(0.2)
 
+    def newest_beyond(self, step: int) -> int:
+        """The newest step, once it is a later one."""
+        self.until(lambda: self.steps.get("last", 0) > step, f"a step after {step}")
+        return self.steps["last"]
+
     def value(self, name: str) -> float:
         """A parameter as the server tells it."""
         return next(it["value"] for it in self.steering["parameters"] if it["name"] == name)

@@ -140,61 +140,59 @@ def simulation(start, tmp_path: Path) -> Simulation:
     return Simulation(start, tmp_path)
 
 
-def comes_on(page: Page) -> None:
-    page.until(lambda: page.steps, "a step")
-    last = page.steps["last"]
-    page.until(lambda: page.steps["last"] > last + 10, "later steps")
+def comes_on(url: str) -> None:
+    """A page that is opened now sees steps come."""
+    page = Page(url)
+    page.newest_beyond(page.newest_beyond(0) + 10)
+    page.close()
 
 
 def test_two_programs_of_one_name_are_told_apart(simulation: Simulation) -> None:
     first = simulation.ranks("0,24")
-    page = Page(simulation.back_end.line())
-    comes_on(page)
+    url = simulation.back_end.line()
+    comes_on(url)
     second = simulation.ranks("0,24")
     assert "there is a rank 0 already: two programs publish under one name" in simulation.warns("refused")
-    comes_on(page)
+    comes_on(url)
     assert [one.process.poll() for one in first + second] == [None, None]
-    page.close()
 
 
 def test_a_rank_that_is_stopped_for_5_s_comes_back(simulation: Simulation) -> None:
     ranks = simulation.ranks("0,10,24")
-    page = Page(simulation.back_end.line())
-    comes_on(page)
+    url = simulation.back_end.line()
+    comes_on(url)
     ranks[1].process.send_signal(signal.SIGSTOP)
     # The point of the test: a wait for nothing.
     time.sleep(5)
     ranks[1].process.send_signal(signal.SIGCONT)
-    comes_on(page)
+    comes_on(url)
     assert [one.process.poll() for one in ranks] == [None, None]
-    page.close()
 
 
 def test_a_run_that_is_started_anew_is_shown_however_it_is_split(simulation: Simulation) -> None:
     ranks = simulation.ranks("0,10,24")
-    page = Page(simulation.back_end.line())
+    url = simulation.back_end.line()
+    page = Page(url)
     for cuts in ("0,12,24", "0,8,16,24"):
         # Long enough for ranks that start one after the other to be at earlier steps when the last is there.
-        page.until(lambda: page.steps.get("last", 0) > 500, "some hundred steps")
-        before = page.steps["last"]
+        before = page.newest_beyond(500)
         for rank in ranks:
             rank.stop()
         ranks = simulation.ranks(cuts)
         page.until(lambda before=before: page.steps["last"] < before, "a step of the new run")
-    comes_on(page)
+    comes_on(url)
     assert simulation.back_end.process.poll() is None
     page.close()
 
 
 def test_ranks_that_do_not_fit_those_that_are_there_are_refused(simulation: Simulation) -> None:
     ranks = simulation.ranks("0,10,24")
-    page = Page(simulation.back_end.line())
-    comes_on(page)
+    url = simulation.back_end.line()
+    comes_on(url)
     more = simulation.rank(2, "0,8,16,24")
     assert "it has 3 ranks, but 2 of the 2 ranks of a run before are still there" in simulation.warns("refused")
     ranks[1].stop()
     other = simulation.rank(1, "0,8,24")
     assert "overlaps" in simulation.warns("overlaps")
-    comes_on(page)
+    comes_on(url)
     assert [one.process.poll() for one in (ranks[0], more, other)] == [None] * 3
-    page.close()

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from conftest import VISAPULT, run
 from images import psnr, read_png
-from page import Page as Viewer
+from page import Page
 from publishers import Running, need
 from test_comm import LAUNCHERS
 from test_flow import serving, series  # noqa: F401 (a fixture)
@@ -56,43 +55,6 @@ def whole(report: Path) -> None:
     while not (report.exists() and report.read_text().endswith("}\n")):
         assert time.monotonic() < deadline, f"{report} is not written"
         time.sleep(0.05)
-
-
-class Page:
-    """A page that only listens to what it is told of steps."""
-
-    def __init__(self, url: str) -> None:
-        authority, token = url.removeprefix("http://").split("/?token=")
-        host, port = authority.split(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
-        ask = f"GET /session?token={token} HTTP/1.1\r\nHost: {authority}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-        self.socket.sendall(f"{ask}Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {'A' * 22}==\r\n\r\n".encode())
-        self.stream = self.socket.makefile("rb")
-        assert b" 101 " in self.stream.readline()
-        while self.stream.readline() != b"\r\n":
-            pass
-
-    def message(self) -> tuple[int, dict]:
-        """The next control message: its kind and what it says."""
-        while True:
-            kind, length = self.stream.read(2)
-            if length >= 126:
-                length = int.from_bytes(self.stream.read(2 if length == 126 else 8), "big")
-            body = self.stream.read(length)
-            if kind == 0x82:
-                return body[0], json.loads(body[1:])
-
-    def newest_beyond(self, step: int) -> int:
-        """The newest step, once it is a later one."""
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline:
-            kind, said = self.message()
-            if kind == 2 and said["last"] > step:
-                return said["last"]
-        pytest.fail(f"no step after {step} was shown")
-
-    def close(self) -> None:
-        self.socket.close()
 
 
 @pytest.mark.parametrize("proxy", ["exact", "slabs", "bricks"])
@@ -145,9 +107,8 @@ def test_a_run_that_is_started_anew_is_shown_from_its_beginning(wave, together, 
     back_end = start(*together, "backend", "--listen", "127.0.0.1:0", "--no-open", "--port", 0)
     url = back_end.line()
     ranks = wave(VISAPULT_URL=url)
-    page = Viewer(back_end.line())
-    page.until(lambda: page.steps.get("last", 0) > 100, "a hundred steps")
-    late = page.steps["last"]
+    page = Page(back_end.line())
+    late = page.newest_beyond(100)
     ranks.stop()
     wave(VISAPULT_URL=url)
     page.until(lambda: page.steps["last"] < late, f"a step before {late}")

@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let flow = FlowSource::dial(&url, FlowOptions { pes: PES, mode: Mode::Lossy, ..FlowOptions::default() })?;
     let helm = flow.helm();
     let steps = truth.steps();
-    let transfer_function = TransferFunction::default_for(range_of(&read(truth.as_ref(), steps.first)?));
+    let range = ValueRange::of(&read(truth.as_ref(), steps.first)?).ok_or("no value of the file is finite")?;
+    let transfer_function = TransferFunction::default_for(range);
     for step in steps.first..=steps.last {
         let began = Instant::now();
         let received = read(&flow, step)?;
@@ -47,11 +48,6 @@ fn read(source: &dyn Source, step: StepIndex) -> Result<Vec<f32>, Box<dyn Error>
     let mut values = vec![0.0; bounds.volume()];
     source.read(&ReadRequest { field: 0, step, level: 0, bounds }, &mut values)?;
     Ok(values)
-}
-
-fn range_of(values: &[f32]) -> ValueRange {
-    let fold = |of: fn(f32, f32) -> f32| values.iter().copied().reduce(of).unwrap_or(0.0);
-    ValueRange { lo: fold(f32::min), hi: fold(f32::max) }
 }
 
 fn picture(

@@ -118,7 +118,7 @@ class Publisher:
     def statistics(self) -> Statistics:
         """What has been done so far."""
     def close(self) -> None:
-        """Ends publishing; a second time does nothing. What is still under way is not waited for."""
+        """Ends publishing; a second time does nothing. What is still under way is not waited for, unless every step is to arrive."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self,

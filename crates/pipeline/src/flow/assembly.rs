@@ -199,11 +199,10 @@ impl Assembly {
                 .filter(|before| before.stored == buffer.stored);
             fill(stale, buffer, before)?;
         }
-        let fresh = if self.bytes == 0 { 1.0 } else { self.fresh as f64 / self.bytes as f64 };
         let missing = self.missing(last);
         let (bytes, fresh_bytes, at) = (self.bytes, self.fresh, Instant::now());
         let Self { step, time, fields, .. } = self;
-        Ok(ReceivedStep { step, time, fields, fresh, bytes, fresh_bytes, missing, at })
+        Ok(ReceivedStep { step, time, fields, bytes, fresh_bytes, missing, at })
     }
 
     /// Ranks of which nothing has come, and the step that their values are of instead.
@@ -294,7 +293,7 @@ mod tests {
     #[test]
     fn a_step_is_over_when_every_piece_is_and_reads_as_one() {
         let step = filled(3.0);
-        assert_eq!((step.fresh, step.time), (1.0, Some(0.5)));
+        assert_eq!((step.fresh(), step.time), (1.0, Some(0.5)));
         let mut out = vec![0.0; 32];
         step.read(0, &Box3::of_size([4, 2, 4]), &mut out).unwrap();
         assert!(out.iter().all(|value| *value == 3.0));
@@ -319,7 +318,7 @@ mod tests {
         let mut out = vec![0.0; 24];
         step.read(0, &Box3::new([0, 0, 0], [4, 2, 3]), &mut out).unwrap();
         assert_eq!(out[..8], [5.0, 3.0, 3.0, 3.0, 3.0, 5.0, 3.0, 3.0]);
-        assert!(step.fresh > 0.4 && step.fresh < 0.5);
+        assert!(step.fresh() > 0.4 && step.fresh() < 0.5);
         assert_eq!(step.missing, [MissingPart { rank: 1, step: Some(6) }]);
         let mut next = Assembly::new(8, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
         next.give_up(1);

@@ -189,7 +189,6 @@ impl State {
         if own.fresh_bytes == 0 && own.bytes > 0 {
             return self.order_forget(step);
         }
-        own.fresh = if own.bytes == 0 { 1.0 } else { own.fresh_bytes as f64 / own.bytes as f64 };
         self.keep(own, history_bytes);
         self.convoy.span_before = None;
         if let Some(crew) = self.head() {

@@ -28,9 +28,11 @@ pub(super) struct Desk {
 #[derive(Debug)]
 struct Pending {
     entry: Logged,
-    ready: Vec<StepIndex>,
+    /// By rank.
+    ready: BTreeMap<usize, StepIndex>,
     refused: bool,
-    done: Vec<StepIndex>,
+    /// By rank: before which step it was done, none where it was not.
+    done: BTreeMap<usize, Option<StepIndex>>,
 }
 
 impl Desk {
@@ -55,23 +57,33 @@ impl Desk {
         self.revision += 1;
         let sequence = self.next;
         self.next += 1;
-        self.pending.insert(sequence, Pending { entry, ready: Vec::new(), refused: false, done: Vec::new() });
+        let pending = Pending { entry, ready: BTreeMap::new(), refused: false, done: BTreeMap::new() };
+        self.pending.insert(sequence, pending);
+        // Ranks that have left in the middle of it will not speak of it any more.
+        if self.pending.len() > MOST_LOG
+            && let Some(oldest) = self.pending.keys().next().copied()
+        {
+            self.settle(oldest);
+        }
         Ok(Steer { sequence, at, action })
     }
 
     /// A rank waits at a step, or says why it will not have it. Of `ranks` that will speak the last one decides.
     pub(super) fn on_ready(
         &mut self,
+        rank: usize,
         sequence: u64,
         at: StepIndex,
         why: Option<String>,
         ranks: usize,
     ) -> Option<Commit> {
         let pending = self.pending.get_mut(&sequence)?;
-        pending.ready.push(at);
+        if pending.ready.insert(rank, at).is_some() {
+            return None;
+        }
         pending.refused |= why.is_some();
         let decided = pending.ready.len() >= ranks;
-        let at = pending.ready.iter().max().copied().filter(|_| !pending.refused);
+        let at = pending.ready.values().max().copied().filter(|_| !pending.refused);
         if let Some(why) = why {
             pending.note_problem(why);
         }
@@ -84,10 +96,9 @@ impl Desk {
     }
 
     /// A rank has done it, or says why not after all.
-    pub(super) fn on_steered(&mut self, sequence: u64, at: StepIndex, why: Option<String>, ranks: usize) {
+    pub(super) fn on_steered(&mut self, rank: usize, sequence: u64, at: StepIndex, why: Option<String>, ranks: usize) {
         let Some(pending) = self.pending.get_mut(&sequence) else { return };
-        pending.done.push(at);
-        let is_failed = why.is_some();
+        pending.done.insert(rank, why.is_none().then_some(at));
         if let Some(why) = why {
             pending.note_problem(why);
         }
@@ -95,11 +106,12 @@ impl Desk {
             self.show(sequence);
             return;
         }
-        let (first, last) = (pending.done.iter().min().copied(), pending.done.iter().max().copied());
+        let steps = || pending.done.values().flatten().copied();
+        let (first, last) = (steps().min(), steps().max());
         if let (true, Some(first), Some(last)) = (first != last, first, last) {
             pending.note_problem(format!("not on all ranks at once: before steps {first} to {last}"));
         }
-        if !is_failed {
+        if last.is_some() {
             pending.entry.at = last;
             let action = pending.entry.action.clone();
             self.note_done(action, last);
@@ -173,17 +185,44 @@ mod tests {
         assert!(desk.ask("ann", set("strength", 20.0), 5).is_err());
         let first = desk.ask("ann", set("strength", 2.0), 5).unwrap().sequence;
         let second = desk.ask("bob", Action::Pause, 6).unwrap().sequence;
-        assert_eq!(desk.on_ready(first, 5, None, 2), None);
-        assert_eq!(desk.on_ready(first, 9, None, 2), Some(Commit { sequence: first, at: Some(9) }));
-        for _ in 0..2 {
-            desk.on_steered(first, 9, None, 2);
+        assert_eq!(desk.on_ready(0, first, 5, None, 2), None);
+        assert_eq!(desk.on_ready(0, first, 7, None, 2), None);
+        assert_eq!(desk.on_ready(1, first, 9, None, 2), Some(Commit { sequence: first, at: Some(9) }));
+        for rank in 0..2 {
+            desk.on_steered(rank, first, 9, None, 2);
         }
-        desk.on_ready(second, 6, None, 2);
-        let refused = desk.on_ready(second, 6, Some("no".to_owned()), 2);
+        desk.on_ready(0, second, 6, None, 2);
+        let refused = desk.on_ready(1, second, 6, Some("no".to_owned()), 2);
         assert_eq!(refused, Some(Commit { sequence: second, at: None }));
         let log = &desk.view.log;
         assert_eq!((log[0].at, log[0].problem.clone(), desk.view.parameters[0].value), (Some(9), None, 2.0));
         assert_eq!((log[1].who.as_str(), log[1].at, desk.view.state), ("bob", None, RunState::Running));
         assert_eq!(log[1].problem.as_deref(), Some("no"));
+    }
+
+    #[test]
+    fn what_a_part_of_the_ranks_has_done_is_told_as_done_with_a_problem_whoever_speaks_last() {
+        for late in 0..2 {
+            let mut desk = Desk::default();
+            desk.declare(parameters());
+            let asked = desk.ask("ann", set("strength", 2.0), 5).unwrap().sequence;
+            for rank in [late, 1 - late] {
+                let why = (rank == 0).then(|| "too late".to_owned());
+                desk.on_steered(rank, asked, 9, why, 2);
+            }
+            let entry = &desk.view.log[0];
+            assert_eq!((entry.at, entry.problem.as_deref()), (Some(9), Some("too late")));
+            assert_eq!(desk.view.parameters[0].value, 2.0);
+        }
+    }
+
+    #[test]
+    fn actions_that_ranks_never_speak_of_are_let_go() {
+        let mut desk = Desk::default();
+        desk.declare(parameters());
+        for _ in 0..3 * MOST_LOG {
+            desk.ask("ann", Action::Pause, 5).unwrap();
+        }
+        assert!(desk.pending.len() <= MOST_LOG);
     }
 }

@@ -24,8 +24,6 @@ pub(super) struct ReceivedStep {
     pub(super) step: StepIndex,
     pub(super) time: Option<f64>,
     pub(super) fields: BTreeMap<usize, Vec<PeBuffer>>,
-    /// Share of its values that are of this step; the others are of the last.
-    pub(super) fresh: f64,
     /// Bytes of its pieces, those that other processes have included, and how many of them are of this step.
     pub(super) bytes: u64,
     pub(super) fresh_bytes: u64,
@@ -38,6 +36,11 @@ pub(super) struct ReceivedStep {
 impl ReceivedStep {
     pub(super) fn has(&self, field: usize) -> bool {
         self.fields.contains_key(&field)
+    }
+
+    /// Share of its values that are of this step; the others are of the last.
+    pub(super) fn fresh(&self) -> f64 {
+        if self.bytes == 0 { 1.0 } else { self.fresh_bytes as f64 / self.bytes as f64 }
     }
 
     /// Bytes of memory.
@@ -55,7 +58,7 @@ impl ReceivedStep {
             .collect();
         Freshness {
             step: self.step,
-            fresh: self.fresh,
+            fresh: self.fresh(),
             age_ms: (self.at.elapsed().as_secs_f64() * 1e4).round() / 10.0,
             ranks: are_there.len(),
             missing: missing.len(),
@@ -67,11 +70,11 @@ impl ReceivedStep {
     /// has the values.
     pub(super) fn read(&self, field: usize, bounds: &Box3, out: &mut [f32]) -> io::Result<()> {
         let buffers = self.fields.get(&field).ok_or(io::ErrorKind::NotFound)?;
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(out);
         if let Some(own) = buffers.iter().find(|buffer| buffer.stored == *bounds) {
-            return own.memory.read_at(0, bytes);
+            return own.memory.read_at(0, bytemuck::cast_slice_mut(out));
         }
-        bytes.copy_from_slice(&f32::NAN.to_le_bytes().repeat(bytes.len() / 4));
+        out.fill(f32::NAN);
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(out);
         for buffer in buffers {
             let Some(part) = buffer.stored.intersection(bounds) else { continue };
             copy_part(&part, buffer, bounds, bytes)?;

@@ -159,15 +159,15 @@ impl Receiver {
                 state.on_gone(rank, step, newest, why);
                 state.keep_finished(self.options.history_bytes);
             }
-            (FromPublisher::Ready { sequence, at, why }, Some(_)) => {
+            (FromPublisher::Ready { sequence, at, why }, Some(rank)) => {
                 let ranks = state.ranks();
-                if let Some(commit) = state.desk.on_ready(sequence, at, why, ranks) {
+                if let Some(commit) = state.desk.on_ready(rank, sequence, at, why, ranks) {
                     state.tell(&FromBackEnd::Commit(commit));
                 }
             }
-            (FromPublisher::Steered { sequence, at, why }, Some(_)) => {
+            (FromPublisher::Steered { sequence, at, why }, Some(rank)) => {
                 let ranks = state.ranks();
-                state.desk.on_steered(sequence, at, why, ranks);
+                state.desk.on_steered(rank, sequence, at, why, ranks);
             }
             (FromPublisher::Changed { name, value }, Some(_)) => state.desk.on_changed(&name, value),
             (_, None) => {

@@ -67,7 +67,7 @@ impl Shared {
 
     /// Whether of the heads of back ends that are attached this one came first: its clock is the one that events are told in.
     pub(super) fn leads(&self, subscriber: usize) -> bool {
-        let subscribers = lock(&self.subscribers);
+        let subscribers = lock(&self.subscribers).clone();
         subscribers.iter().find(|one| one.is_head()).is_some_and(|first| first.number == subscriber)
     }
 
@@ -117,8 +117,9 @@ impl Shared {
             if left.is_zero() {
                 return None;
             }
+            let is_alone = lock(&self.subscribers).is_empty();
             steered = lock(&self.steered);
-            if lock(&self.subscribers).is_empty() {
+            if is_alone {
                 steered.helm.release();
             }
             let waited = self.steered_changed.wait_timeout(steered, PAUSED_POLL.min(left));

@@ -154,7 +154,7 @@ impl FlowSource {
     /// Share of a step's values that are its own; the others are of the step before, for they were lost on the way.
     #[must_use]
     pub fn fresh(&self, step: StepIndex) -> Option<f64> {
-        self.threads.receiver.kept(step).map(|kept| kept.fresh)
+        self.threads.receiver.kept(step).map(|kept| kept.fresh())
     }
 }
 

@@ -172,7 +172,7 @@ impl State {
 
     /// Asks something of the simulation, before a step that no rank has come to when it hears of it.
     pub(super) fn steer(&mut self, who: &str, action: Action) -> Result<(), String> {
-        if !self.links.iter().any(|link| link.session.is_some()) {
+        if self.ranks() == 0 {
             return Err("the simulation is not there".to_owned());
         }
         let ahead = self.links.iter().map(Link::on_the_way).max().unwrap_or(0);
@@ -260,7 +260,7 @@ impl State {
         let statistics = &mut self.statistics;
         statistics.steps += 1;
         statistics.bytes += received.fresh_bytes;
-        statistics.fresh += received.fresh;
+        statistics.fresh += received.fresh();
         statistics.first_step_s = statistics.first_step_s.or(self.gathered.map(|at| at.elapsed().as_secs_f64()));
         self.ahead = self.steps_ahead(bytes);
         self.received_per_s = self.throughput.per_s() / bytes as f64;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session};
-use visapult_trace::Stage;
+use visapult_trace::{Stage, is_on};
 use visapult_volume::{Block, Box3, StepIndex};
 
 use super::PIECES;
@@ -109,7 +109,8 @@ impl Subscriber {
         self.declare(shared)?;
         let mut clock = ClockOfBackEnd::default();
         while !shared.is_over() {
-            if shared.leads(self.number)
+            if is_on()
+                && shared.leads(self.number)
                 && let Some(asked) = clock.question()
             {
                 self.tell(&FromPublisher::Clock { asked })?;
@@ -266,7 +267,7 @@ impl Subscriber {
             };
             if fits && !sent && state.under_way.len() < MOST_UNDER_WAY {
                 sent = true;
-                state.sent_below = latest.step + 1;
+                state.sent_below = state.sent_below.max(latest.step + 1);
                 let pieces = send(&shared.options, &subscribed, &latest, &want.fields);
                 state.under_way.push_back(pieces);
                 shared.sent.fetch_add(1, Ordering::Relaxed);

@@ -20,7 +20,7 @@ impl State {
     /// There is somebody to ask. Ranks that are late are waited for; those that have left are not.
     pub(in crate::flow) fn can_ask(&self) -> bool {
         let had_steps = !self.kept.is_empty() || self.convoy.span_before.is_some();
-        self.all_there() || had_steps && self.links.iter().any(|link| link.session.is_some())
+        self.all_there() || had_steps && self.ranks() > 0
     }
 
     /// It was asked for, and is on its way.

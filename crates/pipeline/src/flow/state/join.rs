@@ -35,6 +35,9 @@ pub(in crate::flow) fn join(
         return Err(format!("there is a rank {rank} already: two programs publish under one name"));
     }
     let table = state.table_with(rank, block, &grid, options)?;
+    if state.links.iter().enumerate().all(|(other, link)| other == rank || link.session.is_some()) {
+        check_cover(&table, &grid)?;
+    }
     let newest = declaration.steps.map(|[_, last]| last).filter(|_| declaration.live);
     let before = &state.links[rank];
     let is_anew = declaration.live && (before.is_anew || before.newest > newest);
@@ -51,7 +54,6 @@ pub(in crate::flow) fn join(
     state.declared = Some(Declared { grid, fields, live, first, table });
     state.trouble = None;
     if state.all_ranks_there() {
-        check_cover(state)?;
         state.gathered.get_or_insert_with(Instant::now);
         state.report_ready();
         if state.links.iter().all(|link| link.is_anew) {
@@ -86,10 +88,9 @@ fn memory_bytes() -> Option<u64> {
 }
 
 /// Every cell belongs to a rank.
-fn check_cover(state: &State) -> Result<(), String> {
-    let Some(declared) = &state.declared else { return Ok(()) };
-    let covered: usize = declared.table.blocks.iter().map(Box3::volume).sum();
-    let cells = declared.grid.sample_count();
+fn check_cover(table: &PieceTable, grid: &Grid) -> Result<(), String> {
+    let covered: usize = table.blocks.iter().map(Box3::volume).sum();
+    let cells = grid.sample_count();
     if covered != cells {
         return Err(format!("the ranks' blocks hold {covered} of the grid's {cells} samples: they must tile it"));
     }
