@@ -1,14 +1,16 @@
-"""What publishing costs a solver: the wave example with and without a back end that receives, in turn, medians of several runs.
+"""What publishing costs a solver: periods of solver steps with and without a published step, in pairs within one run, which a back end receives.
 
-usage: python3 bench/publish/run.py [--repeats 5] [--json bench/results/publish.json]
-Needs mpicc.mpich, target/release/visapult and libvisapult.so (VISAPULT names the program).
+usage: python3 bench/publish/run.py [--pairs 100] [--json bench/results/publish.json]
+Needs two cores, mpicc.mpich, target/release/visapult and libvisapult.so (VISAPULT names the program).
 """
+
+from __future__ import annotations
 
 import argparse
 import json
 import os
 import platform
-import re
+import random
 import statistics
 import subprocess
 import tempfile
@@ -18,20 +20,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).resolve()
 N = 128
-# Solver steps per published step, and published steps of a run.
-PACES = {
-    "a step every 400 solver steps": (400, 3),
-    "a step every 40 solver steps": (40, 20),
-    "a step every 4 solver steps": (4, 100),
-}
-# What the cores of a machine with two are for: the back end's would be another machine's.
-PLACES = {"program and back end on a core each": ("0", "1"), "both on all cores": (None, None)}
-SAID = re.compile(
-    r"^(?P<steps>\d+) steps in (?P<wall_s>[\d.]+) s.*"
-    r"^rank 0 used (?P<cpu_s>[\d.]+) s .*threads (?P<threads_cpu_s>[\d.]+) s$"
-    r"(?:.*^publishing took (?P<call_ms>[\d.]+) ms.*; (?P<sent>\d+) pieces)?",
-    re.S | re.M,
-)
+# Solver steps per period.
+PACES = (400, 100, 40)
+# The cores of the library's threads and of the thread that solves. The back end has what the solver does not need: it would be another machine's.
+PLACES = {"a core for the solver": ("1", "0"), "solver and library on one core": ("0", "0")}
+BACK_END_CORE = "1"
+RESAMPLES = 2000
 
 
 def machine() -> str:
@@ -41,97 +35,72 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}, load average {load:.1f}, {day}"
 
 
-def pinned(cores: str | None, *command: object) -> list[str]:
-    return [*(["taskset", "-c", cores] if cores else []), *map(str, command)]
+def build(folder: Path) -> Path:
+    program, wave = folder / "overhead", ROOT / "examples/wave"
+    sources = [wave / f"{name}.c" for name in ("options", "patience", "settings", "solver", "sources", "publish")]
+    flags = ["-std=c11", "-O3", "-march=native", "-ffast-math", "-Wall", "-Wextra", "-I", ROOT / "bindings/c", "-I", wave]
+    link = ["-L", VISAPULT.parent, "-lvisapult", f"-Wl,-rpath,{VISAPULT.parent}", "-lm"]
+    command = ["mpicc.mpich", *flags, "-o", program, ROOT / "bench/publish/overhead.c", *sources, *link]
+    subprocess.run(command, check=True)
+    return program
 
 
-def solve(wave: Path, cores: str | None, pace: tuple[int, int], *meeting: str) -> dict[str, float]:
-    """What a run says of itself."""
-    every, steps = pace
-    options = ["--n", N, "--every", every, "--steps", steps, "--rate", 0]
-    command = ["mpiexec.mpich", "-bind-to", "none", "-n", "1", *pinned(cores, wave, *options, *meeting)]
-    plain = {name: value for name, value in os.environ.items() if name != "VISAPULT_URL"}
-    said = subprocess.run(command, check=True, capture_output=True, text=True, env=plain).stdout
-    found = SAID.search(said)
-    assert found, said
-    return {name: float(value) for name, value in found.groupdict(default="0").items()}
-
-
-def with_back_end(wave: Path, place: tuple[str | None, str | None], pace: tuple[int, int]) -> dict[str, float]:
-    # It counts what comes: so it asks for all of it, though no page is open.
-    options = ["--port", 0, "--no-open", "--json", os.devnull]
-    command = pinned(place[1], VISAPULT, "backend", "--listen", "127.0.0.1:0", *options)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as back_end:
+def run(program: Path, place: tuple[str, str], pace: int, pairs: int) -> list[list[float]]:
+    """Lines of the program: a pair each, and what was sent and missed."""
+    options = ["--port", "0", "--no-open", "--json", os.devnull]
+    receive = ["taskset", "-c", BACK_END_CORE, str(VISAPULT), "backend", "--listen", "127.0.0.1:0", *options]
+    with subprocess.Popen(receive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as back_end:
         try:
             assert back_end.stdout is not None
-            return solve(wave, place[0], pace, "--url", back_end.stdout.readline().strip())
+            url = back_end.stdout.readline().strip()
+            solve = [program, "--n", N, "--every", pace, "--steps", pairs, "--rate", 0, "--url", url]
+            command = ["mpiexec.mpich", "-bind-to", "none", "-n", "1", "taskset", "-c", place[0], *map(str, solve)]
+            environment = {**os.environ, "OWN_CORE": place[1]}
+            said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
         finally:
             back_end.terminate()
+    return [[float(word) for word in line.split()] for line in said.splitlines() if line[:1].isdigit()]
 
 
-def copy_ms() -> float:
-    """One copy of the field, from memory that is warm to memory that is there."""
-    source, target = bytearray(N**3 * 4), bytearray(N**3 * 4)
-    view, times = memoryview(target), []
-    for _ in range(20):
-        began = time.perf_counter()
-        view[:] = source
-        times.append(1e3 * (time.perf_counter() - began))
-    return statistics.median(times)
+def rise(pairs: list[tuple[float, float]]) -> dict[str, float]:
+    """Median over pairs of what the second costs beyond the first, in percent, and where 95 % of resampled medians lie."""
+    percents = [100 * (with_it / without - 1) for with_it, without in pairs]
+    chance = random.Random(1)
+    medians = sorted(statistics.median(chance.choices(percents, k=len(percents))) for _ in range(RESAMPLES))
+    low, high = medians[RESAMPLES // 40], medians[-RESAMPLES // 40]
+    return {"median": round(statistics.median(percents), 2), "low": round(low, 2), "high": round(high, 2)}
 
 
-def median(runs: list[dict[str, float]], name: str) -> float:
-    return statistics.median(run[name] for run in runs)
-
-
-def least(runs: list[dict[str, float]], name: str) -> float:
-    return min(run[name] for run in runs)
-
-
-def measure(wave: Path, place: tuple[str | None, str | None], pace: tuple[int, int], repeats: int) -> dict:
-    runs: dict[str, list[dict[str, float]]] = {"off": [], "nobody looks": [], "received": []}
-    for _ in range(repeats):
-        runs["off"].append(solve(wave, place[0], pace))
-        runs["nobody looks"].append(solve(wave, place[0], pace, "--listen", "127.0.0.1:0"))
-        runs["received"].append(with_back_end(wave, place, pace))
-    off, received = runs["off"], runs["received"]
-    walls = [run["wall_s"] for run in off]
-    # The least of several is what other programs on the machine disturb least.
-    rise = {
-        f"{name}: {word} {what}": round(100 * (of(runs[name], what) / of(off, what) - 1), 1)
-        for name in ("nobody looks", "received")
-        for what in ("wall_s", "cpu_s")
-        for word, of in (("median", median), ("least", least))
-    }
+def measure(program: Path, place: tuple[str, str], pace: int, pairs: int) -> dict[str, object]:
+    *lines, (sent, missed) = run(program, place, pace, pairs)
+    own = [(line[0] - line[4], line[1]) for line in lines]
+    period = statistics.median(line[1] for line in lines)
     return {
-        "wall_s": median(off, "wall_s"),
-        "spread_of_off_percent": round(100 * (max(walls) - min(walls)) / median(off, "wall_s"), 1),
-        "rise_percent": rise,
-        "copies_percent": round(0.1 * copy_ms() * pace[1] / median(off, "cpu_s"), 2),
-        "sent_mbit_s": round(8e-6 * 4 * N**3 * statistics.median(run["sent"] / run["wall_s"] for run in received)),
-        "threads_cpu_s_per_gb": round(
-            statistics.median(run["threads_cpu_s"] / max(run["sent"], 1) for run in received) / (4e-9 * N**3), 2
-        ),
-        "runs": runs,
+        "period_s": round(period, 4),
+        "sent_mbit_s": round(8e-6 * 4 * N**3 / period),
+        "steps": {"sent": int(sent), "missed": int(missed)},
+        "calls_percent": round(100 * statistics.median(line[4] / line[1] for line in lines), 2),
+        "wall_beyond_calls_percent": rise(own),
+        "wall_percent": rise([(line[0], line[1]) for line in lines]),
+        "processor_percent": rise([(line[2], line[3]) for line in lines]),
     }
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--repeats", type=int, default=5)
+    arguments.add_argument("--pairs", type=int, default=100)
     arguments.add_argument("--json", type=Path, default=ROOT / "bench/results/publish.json")
     chosen = arguments.parse_args()
     results = []
     with tempfile.TemporaryDirectory() as folder:
-        wave = Path(folder) / "wave"
-        settings = ["MPICC=mpicc.mpich", f"OUT={wave}", f"VISAPULT={VISAPULT.parent}"]
-        subprocess.run(["make", "--silent", "-f", ROOT / "examples/wave/Makefile", *settings], check=True)
-        for place_name, place in PLACES.items():
-            for pace_name, pace in PACES.items():
-                result = {"place": place_name, "pace": pace_name, **measure(wave, place, pace, chosen.repeats)}
+        program = build(Path(folder))
+        for name, place in PLACES.items():
+            for pace in PACES:
+                result = {"place": name, "solver_steps": pace, **measure(program, place, pace, chosen.pairs)}
                 results.append(result)
-                print(json.dumps({name: value for name, value in result.items() if name != "runs"}))
-    chosen.json.write_text(json.dumps({"machine": machine(), "n": N, "results": results}, indent=1) + "\n")
+                print(json.dumps(result), flush=True)
+    written = {"machine": machine(), "n": N, "pairs": chosen.pairs, "results": results}
+    chosen.json.write_text(json.dumps(written, indent=1) + "\n")
 
 
 if __name__ == "__main__":
