@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(ROOT / "bench/transport"))
 
 from columns import Column
+from measure import end
 from testbed import Testbed
 
 VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).resolve()
@@ -28,15 +28,6 @@ def start(bed: Testbed, side: str, command: list[object], **environment: str) ->
     return subprocess.Popen(
         whole, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=settings, start_new_session=True
     )
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def line_of(process: subprocess.Popen[str]) -> str:

@@ -2,7 +2,7 @@
  *
  * Declare what this rank owns, open a publisher, then for every step: begin, put, end. Nothing here waits for who looks, and nothing is
  * collective: every rank of a parallel program calls for its own box. Only visapult_steer waits, while the simulation is paused, and
- * visapult_end, where every step is to be delivered. Link with -lvisapult.
+ * visapult_end and visapult_close, where every step is to be delivered. Link with -lvisapult.
  *
  * Functions that return int32_t return VISAPULT_OK (or a number >= 0 where they say so), or one of the negative numbers below; those that
  * return a pointer return NULL. visapult_last_error() then says what is wrong and what to do. Strings are UTF-8 and are copied.

@@ -46,9 +46,14 @@ describe("lifelines of a running simulation", () => {
     await keep(page, "lifelines");
   });
 
-  test("closed again, nothing is drawn", async () => {
+  test("closed again, it is hidden, and stays as it was", async () => {
     await page.keyboard.press("Enter");
+    const told = page.locator(".lifeline-words");
     assert.equal(await page.locator(".lifelines").isVisible(), false);
+    const before = await told.textContent();
+    const step = await page.evaluate(() => window.visapult.shown.step);
+    await until(page, (v, n) => v.shown.step > n + 8, step);
+    assert.equal(await told.textContent(), before);
   });
 
   test("what the page did is in the trace, in the server's time and after what the server did", async () => {

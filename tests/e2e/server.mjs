@@ -35,14 +35,11 @@ function start(words) {
   remarks.on("line", (line) => console.error(line));
   const said = (pattern) =>
     new Promise((resolve, reject) => {
-      lines.on("line", (line) => {
-        const found = line.match(pattern);
-        if (found) resolve(found[0]);
-      });
-      remarks.on("line", (line) => {
-        const found = line.match(pattern);
-        if (found) resolve(found[0]);
-      });
+      for (const told of [lines, remarks])
+        told.on("line", (line) => {
+          const found = line.match(pattern);
+          if (found) resolve(found[0]);
+        });
       child.once("exit", (code) => reject(new Error(`${binary} ended with ${code} before it printed a URL`)));
       child.once("error", reject);
     });
@@ -90,12 +87,8 @@ export async function startSteered() {
       const signal = AbortSignal.timeout(30_000);
       while (!lines.includes(line)) await once(output, "line", { signal });
     },
-    suspend: () => child.kill("SIGSTOP"),
-    resume: () => child.kill("SIGCONT"),
     /** Resolves with its exit status. */
     ended: Promise.all([ended, once(output, "close")]).then(([[code]]) => code),
-    kill() {
-      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
-    },
+    ...controls(child),
   };
 }

@@ -22,7 +22,7 @@ describe("a simulation that can be steered", () => {
   after(async () => {
     await browser?.close();
     await server?.kill();
-    simulation?.kill();
+    await simulation?.kill();
   });
 
   const button = (name) => page.getByRole("button", { name });

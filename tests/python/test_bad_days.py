@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,26 +13,11 @@ import pytest
 from conftest import VISAPULT, run
 from page import Page
 from publishers import PATIENCE_S, ROOT, Running, compile_c
-from test_publishers import start
+from test_publishers import look, start
 
 visapult = pytest.importorskip("visapult", reason="the package is not installed: make python-package")
 
-__all__ = ["start"]
-
-
-@pytest.fixture
-def look(start, tmp_path: Path) -> Iterator[Callable[..., tuple[Running, Page]]]:
-    """Opens a page on what is published at URLs."""
-    pages: list[Page] = []
-
-    def look(urls: str) -> tuple[Running, Page]:
-        server = start(VISAPULT, "view", urls, "--port", 0, "--no-open", XDG_CONFIG_HOME=str(tmp_path))
-        pages.append(Page(server.line()))
-        return server, pages[-1]
-
-    yield look
-    for page in pages:
-        page.close()
+__all__ = ["look", "start"]
 
 
 def test_every_step_of_a_c_program_arrives_where_it_asks_for_that(start, look, tmp_path: Path) -> None:
@@ -70,6 +55,15 @@ def test_a_back_end_that_is_killed_does_not_hold_back_the_program(start, look, t
     code, out, err = program.end()
     assert code == 0, err
     assert out == "all\n"
+
+
+def test_a_program_that_waits_for_a_back_end_can_be_interrupted(start, tmp_path: Path) -> None:
+    program = start(sys.executable, "-c", EVERY, XDG_CONFIG_HOME=str(tmp_path))
+    program.line()
+    program.process.send_signal(signal.SIGINT)
+    code, out, err = program.end()
+    assert (code, out) == (-signal.SIGINT, "")
+    assert "KeyboardInterrupt" in err
 
 
 def declared(array: np.ndarray, **options: object) -> "visapult.Publisher":

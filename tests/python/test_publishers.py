@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import VISAPULT, run
+from page import Page
 from publishers import BINDINGS, LIBRARY, ROOT, Running, compile_c, compile_fortran, need
 from test_comm import LAUNCHERS
 
@@ -28,6 +29,21 @@ def start() -> Iterator[Callable[..., Running]]:
     yield start
     for one in started:
         one.stop()
+
+
+@pytest.fixture
+def look(start, tmp_path: Path) -> Iterator[Callable[[str], tuple[Running, Page]]]:
+    """Opens a page on what is published at URLs; gives its server and the page."""
+    pages: list[Page] = []
+
+    def look(urls: str) -> tuple[Running, Page]:
+        server = start(VISAPULT, "view", urls, "--port", 0, "--no-open", XDG_CONFIG_HOME=str(tmp_path))
+        pages.append(Page(server.line()))
+        return server, pages[-1]
+
+    yield look
+    for page in pages:
+        page.close()
 
 
 @pytest.fixture(params=LAUNCHERS)

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,24 +10,9 @@ from conftest import VISAPULT
 from page import Page
 from publishers import BINDINGS, ROOT, Running, compile_c, compile_fortran
 from test_comm import LAUNCHERS
-from test_publishers import RANKS, mpi, start, waves
+from test_publishers import RANKS, look, mpi, start, waves
 
-__all__ = ["mpi", "start", "waves"]
-
-
-@pytest.fixture
-def look(start, tmp_path: Path) -> Iterator[Callable[[str], Page]]:
-    """Opens a page on what is published at a URL."""
-    pages: list[Page] = []
-
-    def look(url: str) -> Page:
-        server = start(VISAPULT, "view", url, "--port", 0, "--no-open", XDG_CONFIG_HOME=str(tmp_path))
-        pages.append(Page(server.line()))
-        return pages[-1]
-
-    yield look
-    for page in pages:
-        page.close()
+__all__ = ["look", "mpi", "start", "waves"]
 
 
 def example(language: str, folder: Path) -> list[object]:
@@ -44,7 +28,7 @@ def example(language: str, folder: Path) -> list[object]:
 @pytest.mark.parametrize("language", ["c", "f90", "py"])
 def test_the_examples_of_the_book_are_steered(start, look, tmp_path: Path, language: str) -> None:
     program = start(*example(language, tmp_path), XDG_CONFIG_HOME=str(tmp_path))
-    page = look(program.line())
+    _, page = look(program.line())
     page.until(lambda: page.steering, "a word on steering")
     assert (page.value("speed"), page.value("rings")) == (0.5, 3)
     assert page.ask("set", name="speed", value=1.25) <= page.ask("set", name="rings", value=5)
@@ -62,7 +46,7 @@ def test_the_examples_of_the_book_are_steered(start, look, tmp_path: Path, langu
 def test_four_ranks_are_steered_before_the_same_step(start, waves, mpi: str, look, tmp_path: Path) -> None:
     options = ["--n", 32, "--rate", 50, "--listen", "127.0.0.1:0"]
     ranks = start(*LAUNCHERS[mpi], "-n", RANKS, waves(mpi), *options, XDG_CONFIG_HOME=str(tmp_path))
-    page = look(ranks.line())
+    _, page = look(ranks.line())
     page.until(lambda: page.steering, "a word on steering")
     assert [it["name"] for it in page.steering["parameters"]] == ["sources", "strength", "frequency", "courant", "range"]
     for name, value in [("sources", 12), ("strength", 2.5), ("frequency", 1.5), ("courant", 0.3), ("range", 0.5)]:

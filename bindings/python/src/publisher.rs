@@ -14,7 +14,7 @@ use crate::declaration::{Bounds, Samples, delivery_named, fields, options, param
 use crate::failure::{CallError, raised};
 
 /// How long a paused program sleeps before it sees whether it is interrupted.
-const PAUSE_SLICE: Duration = Duration::from_millis(100);
+const WAIT_SLICE: Duration = Duration::from_millis(100);
 
 /// One rank of a simulation that publishes.
 #[pyclass(module = "visapult", frozen)]
@@ -158,10 +158,12 @@ impl Publisher {
             for (field, array) in &arrays {
                 state.put(*field, array)?;
             }
-            state.end()?;
+            state.hand_over()?;
             Ok(step)
         };
-        self.timed(py, publish)
+        let step = self.timed(py, publish)?;
+        self.wait_until_taken(py)?;
+        Ok(step)
     }
 
     #[pyo3(signature = (time, *, step=None))]
@@ -177,7 +179,8 @@ impl Publisher {
     }
 
     fn end(&self, py: Python<'_>) -> PyResult<()> {
-        self.timed(py, State::end)
+        self.timed(py, State::hand_over)?;
+        self.wait_until_taken(py)
     }
 
     fn statistics(&self, py: Python<'_>) -> Statistics {
@@ -219,6 +222,14 @@ impl Publisher {
 impl Publisher {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who waits for a back end may be interrupted; the step is handed over by then.
+    fn wait_until_taken(&self, py: Python<'_>) -> PyResult<()> {
+        while !self.timed(py, State::is_taken)? {
+            py.check_signals()?;
+        }
+        Ok(())
     }
 
     /// Calls the publisher without holding Python, and counts the time.
@@ -291,14 +302,19 @@ impl State {
         publisher.put(field, write)?
     }
 
-    fn end(&mut self) -> Result<(), FlowError> {
-        self.publisher()?.map_or(Ok(()), flow::Publisher::end)
+    fn hand_over(&mut self) -> Result<(), FlowError> {
+        self.publisher()?.map_or(Ok(()), flow::Publisher::hand_over)
+    }
+
+    /// Whether the latest step is under way to whoever is to have it.
+    fn is_taken(&mut self) -> Result<bool, FlowError> {
+        Ok(self.publisher()?.is_none_or(|publisher| publisher.taken_within(WAIT_SLICE)))
     }
 
     /// Whether the simulation goes on; none while it is paused.
     fn steer(&mut self) -> Result<Option<bool>, FlowError> {
         let Some(publisher) = self.publisher()? else { return Ok(Some(true)) };
-        Ok(publisher.steer_within(PAUSE_SLICE)?.map(|steering| !steering.stop))
+        Ok(publisher.steer_within(WAIT_SLICE)?.map(|steering| !steering.stop))
     }
 
     /// None where publishing is off or over.

@@ -25,8 +25,7 @@ export interface MissingPart {
 const MOST_PARTS = 16;
 
 export function parseFreshness(json: Json): FreshnessMessage {
-  const parts = json.list("parts");
-  if (parts.length > MOST_PARTS) throw new WireError(`freshness tells of ${parts.length} parts, at most ${MOST_PARTS}`);
+  const parts = json.list("parts", MOST_PARTS);
   const fresh = json.number("fresh");
   if (!(fresh >= 0 && fresh <= 1)) throw new WireError(`a share of ${fresh} is fresh`);
   return {

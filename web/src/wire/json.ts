@@ -45,9 +45,11 @@ export class Json {
     return typeof value === "boolean" ? value : this.#fail(name, "true or false");
   }
 
-  list(name: string): readonly unknown[] {
+  list(name: string, most = Number.POSITIVE_INFINITY): readonly unknown[] {
     const value = this.#members[name];
-    return Array.isArray(value) ? value : this.#fail(name, "a list");
+    if (!Array.isArray(value)) return this.#fail(name, "a list");
+    if (value.length > most) throw new WireError(`${this.#what}: ${value.length} in "${name}", at most ${most} may be`);
+    return value;
   }
 
   numbers(name: string): readonly number[] {
@@ -67,6 +69,15 @@ export class Json {
   #fail(name: string, expected: string): never {
     throw new WireError(`${this.#what}: "${name}" is ${JSON.stringify(this.#members[name])}, expected ${expected}`);
   }
+}
+
+/** A control message: its kind and one JSON object. */
+export function encodeJson(kind: number, body: object): Uint8Array<ArrayBuffer> {
+  const text = new TextEncoder().encode(JSON.stringify(body));
+  const bytes = new Uint8Array(1 + text.byteLength);
+  bytes[0] = kind;
+  bytes.set(text, 1);
+  return bytes;
 }
 
 export function asObject(value: unknown, what: string): Json {

@@ -1,5 +1,4 @@
-import { WireError } from "./errors";
-import { asObject, type Json } from "./json";
+import { asObject, encodeJson, type Json } from "./json";
 
 /** A stage that a step went through, in milliseconds of the server's clock. */
 export interface StageEvent {
@@ -13,7 +12,7 @@ export interface StageEvent {
 /** What the server's PEs and this page's session have been doing. */
 export interface EventsMessage {
   readonly kind: "events";
-  readonly events: readonly (StageEvent & { readonly member: number })[];
+  readonly events: readonly StageEvent[];
 }
 
 /** The answer to a question for the time: asked and answered by two clocks. */
@@ -37,13 +36,10 @@ export function parseClock(json: Json): ClockMessage {
 }
 
 export function parseEvents(json: Json): EventsMessage {
-  const list = json.list("events");
-  if (list.length > MOST_EVENTS) throw new WireError(`${list.length} events in a message, at most ${MOST_EVENTS}`);
-  const events = list.map((item) => {
+  const events = json.list("events", MOST_EVENTS).map((item) => {
     const event = asObject(item, "event");
     return {
       stage: event.text("stage"),
-      member: event.integer("member", 0),
       step: event.integer("step", 0),
       startMs: event.number("start_ms"),
       endMs: event.number("end_ms"),
@@ -55,7 +51,7 @@ export function parseEvents(json: Json): EventsMessage {
 
 /** *Clock*: what time is it? */
 export function encodeClock(askedMs: number): Uint8Array<ArrayBuffer> {
-  return encode(67, { asked_ms: askedMs });
+  return encodeJson(67, { asked_ms: askedMs });
 }
 
 /** *Stamps*: what this page did with the steps it was sent. */
@@ -63,18 +59,10 @@ export function encodeStamps(events: readonly StageEvent[]): Uint8Array<ArrayBuf
   const told = events.map(({ stage, step, startMs, endMs, bytes }) => {
     return { stage, step, start_ms: startMs, end_ms: endMs, bytes };
   });
-  return encode(68, { events: told });
+  return encodeJson(68, { events: told });
 }
 
 /** *Lifelines*: whether *Events* are wanted. */
 export function encodeLifelines(on: boolean): Uint8Array<ArrayBuffer> {
-  return encode(69, { on });
-}
-
-function encode(kind: number, body: object): Uint8Array<ArrayBuffer> {
-  const text = new TextEncoder().encode(JSON.stringify(body));
-  const bytes = new Uint8Array(1 + text.byteLength);
-  bytes[0] = kind;
-  bytes.set(text, 1);
-  return bytes;
+  return encodeJson(69, { on });
 }

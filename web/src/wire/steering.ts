@@ -1,5 +1,5 @@
 import { WireError } from "./errors";
-import { asObject, type Json } from "./json";
+import { asObject, encodeJson, type Json } from "./json";
 
 /** A parameter that the page may change while the simulation runs. */
 export interface Parameter {
@@ -35,29 +35,18 @@ export interface SteeringMessage {
 
 const MOST_PARAMETERS = 64;
 const MOST_LOGGED = 20;
-const KIND_STEER = 66;
 
 export function parseSteering(json: Json): SteeringMessage {
   return {
     kind: "steering",
-    parameters: atMost(MOST_PARAMETERS, json, "parameters").map((item) => parseParameter(asObject(item, "parameter"))),
+    parameters: json.list("parameters", MOST_PARAMETERS).map((item) => parseParameter(asObject(item, "parameter"))),
     state: json.oneOf("state", ["running", "paused", "stopped"]),
-    log: atMost(MOST_LOGGED, json, "log").map((item) => parseLogged(asObject(item, "logged action"))),
+    log: json.list("log", MOST_LOGGED).map((item) => parseLogged(asObject(item, "logged action"))),
   };
 }
 
 export function encodeSteer(action: SteerAction): Uint8Array<ArrayBuffer> {
-  const text = new TextEncoder().encode(JSON.stringify(action));
-  const bytes = new Uint8Array(1 + text.byteLength);
-  bytes[0] = KIND_STEER;
-  bytes.set(text, 1);
-  return bytes;
-}
-
-function atMost(most: number, json: Json, name: string): readonly unknown[] {
-  const list = json.list(name);
-  if (list.length > most) throw new WireError(`steering has ${list.length} in "${name}", at most ${most} may be`);
-  return list;
+  return encodeJson(66, action);
 }
 
 function parseParameter(json: Json): Parameter {

@@ -1,4 +1,5 @@
 import type { TransferFunctionMessage } from "./control";
+import { encodeJson } from "./json";
 import type { KeyCamera } from "./slabs";
 
 /** What the page asks for: sent whenever something in it changes. */
@@ -18,9 +19,5 @@ export interface ViewMessage {
 export type ProxyChoice = "auto" | "bricks" | "slabs";
 
 export function encodeView(view: ViewMessage): Uint8Array<ArrayBuffer> {
-  const text = new TextEncoder().encode(JSON.stringify(view));
-  const bytes = new Uint8Array(1 + text.byteLength);
-  bytes[0] = 64;
-  bytes.set(text, 1);
-  return bytes;
+  return encodeJson(64, view);
 }

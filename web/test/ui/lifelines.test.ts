@@ -70,10 +70,7 @@ describe("lifelines", () => {
     const lines = new LifelinesState();
     lines.receive({
       kind: "events",
-      events: [event("render", 1, 5, 9), event("render", 1, 4, 8), event("later", 1, 0, 99)].map((e) => ({
-        ...e,
-        member: 0,
-      })),
+      events: [event("render", 1, 5, 9), event("render", 1, 4, 8), event("later", 1, 0, 99)],
     });
     lines.add(event("drawn", 1, 20, 21));
     expect(lines.shown()).toEqual({

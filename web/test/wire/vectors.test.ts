@@ -139,7 +139,6 @@ test("freshness keeps which share is fresh, and whose part is missing", () => {
 
 interface WireEvent {
   stage: string;
-  member: number;
   step: number;
   start_ms: number;
   end_ms: number;
@@ -147,8 +146,8 @@ interface WireEvent {
 }
 
 test("events and the time keep what they say", () => {
-  const events = json<{ events: WireEvent[] }>("events").events.map(({ start_ms, end_ms, ...event }) => {
-    return { ...event, startMs: start_ms, endMs: end_ms };
+  const events = json<{ events: WireEvent[] }>("events").events.map(({ stage, step, start_ms, end_ms, bytes }) => {
+    return { stage, step, startMs: start_ms, endMs: end_ms, bytes };
   });
   expect(parseControl(bytes("events"))).toEqual({ kind: "events", events });
   const { asked_ms, heard_ms, answered_ms } = json<Record<string, number>>("clock");

@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use visapult_volume::StepIndex;
 
-use super::steering::{Action, Commit, Logged, MOST_NAME, Parameter, RunState, Steer, SteeringView, check};
+use super::messages::MOST_NAME;
+use super::steering::{Action, Commit, Logged, Parameter, RunState, Steer, SteeringView, check};
 use super::steering_log::SteeringLog;
 
 /// Entries of the log that are kept and shown.

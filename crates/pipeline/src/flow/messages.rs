@@ -20,7 +20,8 @@ pub(super) const MOST_PES: usize = 4096;
 pub(super) const MOST_DOORS: usize = 1024;
 /// Most times that a declaration tells: a note has 64 KiB.
 pub(super) const MOST_TIMES: usize = 2000;
-const MOST_NAME: usize = 200;
+/// Most bytes of a name or a unit.
+pub(super) const MOST_NAME: usize = 200;
 
 /// What a publisher says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

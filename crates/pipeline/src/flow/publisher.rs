@@ -1,4 +1,4 @@
-//! The publishing end: a rank declares what it owns, puts its values step by step, and goes on. It never waits for who looks.
+//! The publishing end: a rank declares what it owns, puts its values step by step, and goes on. It never waits for who looks, unless it asks to.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,7 +20,7 @@ use super::steering_log;
 use crate::step_store::lock;
 
 /// How long a program that is paused sleeps at a time.
-const STEER_SLICE: Duration = Duration::from_secs(1);
+const WAIT_SLICE: Duration = Duration::from_secs(1);
 
 /// Which steps of a running simulation back ends get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -197,11 +197,21 @@ impl Publisher {
     }
 
     /// Ends the step: whoever wants it is sent it from here on, while the program goes on. A field that a running simulation has not put keeps
-    /// its last values; NaN where it has none.
+    /// its last values; NaN where it has none. Where every step is to be taken it waits until this one is.
     ///
     /// # Errors
     /// If no step has begun.
     pub fn end(&mut self) -> Result<(), FlowError> {
+        self.hand_over()?;
+        while !self.taken_within(WAIT_SLICE) {}
+        Ok(())
+    }
+
+    /// As [`end`](Self::end), without the waiting: [`taken_within`](Self::taken_within) does that, before the next step.
+    ///
+    /// # Errors
+    /// If no step has begun.
+    pub fn hand_over(&mut self) -> Result<(), FlowError> {
         let mut built = self.building.end()?;
         let before = lock(&self.shared.latest).clone();
         if self.shared.options.live {
@@ -218,8 +228,12 @@ impl Publisher {
             self.building.take_back(&before, Some(&built));
         }
         self.shared.serve_all();
-        self.shared.wait_until_taken();
         Ok(())
+    }
+
+    /// Where every step is to be taken: waits for `limit` at most until the latest is under way to all back ends that are attached; whether it is.
+    pub fn taken_within(&self, limit: Duration) -> bool {
+        self.shared.wait_until_taken(Instant::now() + limit)
     }
 
     /// Publishes to nobody: for a run that is only to be done again.
@@ -248,7 +262,7 @@ impl Publisher {
     /// If a step has begun.
     pub fn steer(&mut self) -> Result<Steering, FlowError> {
         loop {
-            if let Some(steering) = self.steer_within(STEER_SLICE)? {
+            if let Some(steering) = self.steer_within(WAIT_SLICE)? {
                 return Ok(steering);
             }
         }

@@ -127,29 +127,33 @@ impl Shared {
         }
     }
 
-    /// Where every step is to be taken: waits until the latest is under way to all back ends that are attached.
-    pub(super) fn wait_until_taken(&self) {
-        let Some(latest) = lock(&self.latest).as_ref().map(|latest| latest.step) else { return };
+    /// Where every step is to be taken: waits until the latest is under way to all back ends that are attached; false if it is not yet at `deadline`.
+    pub(super) fn wait_until_taken(&self, deadline: Instant) -> bool {
+        let Some(latest) = lock(&self.latest).as_ref().map(|latest| latest.step) else { return true };
         let is_first = self.steps.load(Ordering::Relaxed) <= 1;
-        self.wait_while(|attached| match self.options.delivery {
+        self.wait_while(Some(deadline), |attached| match self.options.delivery {
             Delivery::Newest => false,
             Delivery::EveryFromFirst if is_first && !attached.iter().any(|one| one.is_subscribed()) => true,
             Delivery::Every | Delivery::EveryFromFirst => attached.iter().any(|one| one.holds_back(latest)),
-        });
+        })
     }
 
     /// Where every step is to be taken: waits until all that is under way has arrived.
     pub(super) fn wait_until_arrived(&self) {
         if self.options.delivery != Delivery::Newest {
-            self.wait_while(|attached| attached.iter().any(|one| one.is_busy()));
+            self.wait_while(None, |attached| attached.iter().any(|one| one.is_busy()));
         }
     }
 
-    fn wait_while(&self, pending: impl Fn(&[Arc<Subscriber>]) -> bool) {
+    /// Whether what was pending was done before `deadline`.
+    fn wait_while(&self, deadline: Option<Instant>, pending: impl Fn(&[Arc<Subscriber>]) -> bool) -> bool {
         loop {
             let attached = lock(&self.subscribers).clone();
             if !pending(&attached) {
-                return;
+                return true;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return false;
             }
             thread::sleep(TAKEN_POLL);
             attached.iter().for_each(|one| one.serve(self));

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use visapult_volume::StepIndex;
 
+use super::messages::MOST_NAME;
+
 /// Most parameters of a simulation.
 pub(super) const MOST_PARAMETERS: usize = 64;
-pub(super) const MOST_NAME: usize = 200;
 
 /// What values a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
