@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use visapult_pipeline::MOST_EDGE;
 
 pub(crate) use backend::BackendOptions;
 pub(crate) use perf::{PerfOptions, PerfSendOptions, PerfServeOptions, PerfSide};
@@ -190,7 +191,6 @@ pub(crate) struct ImageSize {
     pub(crate) height: usize,
 }
 
-const MOST_EDGE: usize = 16_384;
 const MOST_THREADS: usize = 1024;
 
 fn parse_size(text: &str) -> Result<ImageSize, String> {

@@ -1,7 +1,6 @@
 //! The processes that `mpiexec` has started together with this one.
 
 use std::env;
-use std::ops::Deref;
 use std::path::Path;
 use std::process::exit;
 use std::sync::Arc;
@@ -59,6 +58,6 @@ impl Processes {
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        self.crew.iter().for_each(|crew| crew.deref().end());
+        self.crew.iter().for_each(|crew| crew.end());
     }
 }

@@ -113,11 +113,6 @@ impl BackEnd {
         self.groups
     }
 
-    /// Runs `work` on the rendering threads and waits for it.
-    pub fn compute<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.pool.install(work)
-    }
-
     /// A step of a field, loaded by the rendering threads unless it is kept.
     ///
     /// # Errors

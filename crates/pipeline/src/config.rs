@@ -6,6 +6,9 @@ use visapult_render::{Camera, TransferFunction};
 
 use crate::crew::Crew;
 
+/// Longest edge of an image, in pixels.
+pub const MOST_EDGE: usize = 16_384;
+
 /// How a source is split, loaded and rendered.
 #[derive(Clone, Debug)]
 pub struct BackEndConfig {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use visapult_render::VolumeError;
-use visapult_volume::DecompositionError;
+use visapult_volume::{DecompositionError, StepIndex};
 use visapult_volume_io::SourceError;
 
 use crate::flow::FlowError;
@@ -33,6 +33,16 @@ pub enum PipelineError {
         wanted: String,
         /// What there is.
         available: String,
+    },
+    /// Processes of the back end have not given their parts of a step.
+    #[error(
+        "step {step} is not whole: process {processes} of the back end has not given its part; try again, with fewer processes if it stays away"
+    )]
+    PartMissing {
+        /// The step.
+        step: StepIndex,
+        /// Their ranks.
+        processes: String,
     },
     /// An option that does not fit the source.
     #[error("{0}")]

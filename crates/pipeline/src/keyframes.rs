@@ -40,7 +40,7 @@ impl Encoded {
 /// What slabs depend on besides the step.
 #[derive(Clone, PartialEq)]
 struct SlabKey {
-    camera: visapult_render::Camera,
+    camera: Camera,
     transfer_function: TransferFunction,
 }
 
@@ -92,9 +92,7 @@ fn entry<K: Hash + Eq>(map: &Mutex<HashMap<K, Made>>, key: K) -> Made {
 }
 
 fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
-    let asked = step.crew.as_ref().map(|crew| (crew, crew.bricks(level, bits)));
-    let own = pool.install(|| encode_own(step, level, bits));
-    let of_pe = all_bricks(step.volume.first(), own, asked);
+    let of_pe = bricks_of(step, level, bits, pool);
     let mut of_group = vec![Vec::new(); groups];
     for (pe, bricks) in &of_pe {
         of_group[pe % groups].extend(bricks);
@@ -102,6 +100,18 @@ fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize, p
     let size = coarsened_size(step.volume.grid().size, level);
     let range = step.statistics.range.map(|r| [r.lo, r.hi]);
     Encoded::new(bricks_bodies(level, bits.bits(), size, range, &of_group))
+}
+
+/// A level of bricks of all PEs, by PE.
+pub(crate) fn bricks_of(
+    step: &LoadedStep,
+    level: u32,
+    bits: CodeBits,
+    pool: &ThreadPool,
+) -> Vec<(usize, Vec<EncodedBrick>)> {
+    let asked = step.crew.as_ref().map(|crew| crew.bricks(level, bits));
+    let own = pool.install(|| encode_own(step, level, bits));
+    all_bricks(step.volume.first(), own, asked)
 }
 
 /// A level of bricks of the PEs of this process.
@@ -201,7 +211,7 @@ mod tests {
     fn view(step: &LoadedStep, azimuth_deg: f64) -> View {
         View {
             sequence: 1,
-            camera: visapult_render::Camera { azimuth_deg, ..Default::default() },
+            camera: Camera { azimuth_deg, ..Default::default() },
             viewport: [64, 64],
             field: 0,
             step: None,
@@ -230,6 +240,7 @@ mod tests {
         }
         assert!(first.upgrade().is_none());
     }
+
     #[test]
     fn many_sessions_may_ask_for_the_same_at_once() {
         let (step, pool) = (step(), pool());

@@ -18,7 +18,7 @@ mod step_store;
 pub mod wire;
 
 pub use back_end::{BackEnd, lend_to, open_local};
-pub use config::{BackEndConfig, RenderConfig, RenderProxy};
+pub use config::{BackEndConfig, MOST_EDGE, RenderConfig, RenderProxy};
 pub use crew::{Crew, lend};
 pub use error::PipelineError;
 pub use info::{FieldReport, SourceReport};

@@ -12,10 +12,10 @@ use visapult_volume::StepIndex;
 
 use crate::back_end::BackEnd;
 use crate::config::{RenderConfig, RenderProxy};
-use crate::crew::all_bricks;
+use crate::crew::CrewStep;
 use crate::error::PipelineError;
 use crate::flow::Watch;
-use crate::keyframes::{encode_own, image_of, slabs_of};
+use crate::keyframes::{bricks_of, image_of, slabs_of};
 use crate::step_store::{LoadedStep, StepKey};
 
 /// An image and what it cost.
@@ -32,7 +32,7 @@ pub struct Rendered {
 pub struct RenderStatistics {
     /// Wall-clock time per stage.
     pub seconds: Seconds,
-    /// Samples taken along all rays of the exact renderer; 0 for proxies.
+    /// Samples taken along all rays, by all processes.
     pub samples: u64,
     /// Bytes of the proxy as they would cross the wire; of the image's 8-bit pixels for `exact`.
     pub wire_bytes: u64,
@@ -70,7 +70,7 @@ pub struct Seconds {
 /// Renders what `config` asks for.
 ///
 /// # Errors
-/// [`PipelineError`] if the source cannot be had or an option does not fit it.
+/// [`PipelineError`] if the source cannot be had, an option does not fit it, or another process has not given its part.
 pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let started = Instant::now();
     let watch = config.field.clone().map_or(Watch::First, Watch::Named);
@@ -80,6 +80,7 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let mut transfer_function = config.transfer_function.clone().unwrap_or_else(|| step.default_transfer_function());
     transfer_function.range = transfer_function.range.or(step.known_range.map(|r| [r.lo, r.hi]));
     let cast = cast(&step, config, &transfer_function, back_end.pool())?;
+    step.crew.iter().try_for_each(CrewStep::whole)?;
     let statistics = RenderStatistics {
         seconds: Seconds {
             load,
@@ -90,7 +91,7 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
         },
         samples: cast.samples,
         wire_bytes: cast.wire_bytes,
-        threads: back_end.compute(rayon::current_num_threads),
+        threads: back_end.pool().current_num_threads(),
         peak_bytes: peak_bytes(),
         size: config.size,
         proxy: proxy_name(config.proxy).to_owned(),
@@ -207,9 +208,7 @@ fn cast_bricks(
         )));
     }
     let started = Instant::now();
-    let asked = step.crew.as_ref().map(|crew| (crew, crew.bricks(level, CodeBits::Eight)));
-    let own = pool.install(|| encode_own(step, level, CodeBits::Eight));
-    let of_pe = all_bricks(step.volume.first(), own, asked);
+    let of_pe = bricks_of(step, level, CodeBits::Eight, pool);
     let bricks: Vec<EncodedBrick> = of_pe.into_iter().flat_map(|(_, bricks)| bricks).collect();
     let proxy_seconds = started.elapsed().as_secs_f64();
     let rendering = pool.install(|| {

@@ -146,7 +146,7 @@ fn assert_same_pictures(ranks: usize, pes: usize, processes: usize) {
     simulation.put(3);
     let urls = simulation.urls();
     let slabs = RenderProxy::Slabs { key_deg: [120.0, -20.0], slabs: 24 };
-    for (proxy, least_db) in [(RenderProxy::Exact, 60.0), (slabs, 50.0), (RenderProxy::Bricks { level: 0 }, 50.0)] {
+    for (proxy, least_db) in [(RenderProxy::Exact, 60.0), (slabs, 60.0), (RenderProxy::Bricks { level: 0 }, 50.0)] {
         let alone = picture(&urls, pes, None, proxy);
         let hand = |crew: &Arc<Crew>| lend_to(crew, &config(&urls, crew.pes(), Some(crew))).unwrap();
         let shared = together(processes, pes, hand, |crew| picture(&urls, pes, Some(crew), proxy));

@@ -30,8 +30,8 @@ pub use image::{Image, PngError};
 pub use parts::{Patch, composite_runs, is_run, render_runs, runs};
 pub use quality::{Quality, SizeMismatch};
 pub use slabs::{
-    ALPHA_CODES, KeyView, SlabAlignment, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile, TILE_EDGE,
-    TexelPlanes, TileError, cast_runs, composite_slabs, make_slabs, visible_depths,
+    ALPHA_CODES, KeyView, SlabAlignment, SlabCaster, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile,
+    TILE_EDGE, TexelPlanes, TileError, composite_slabs, make_slabs, owners_by_place, visible_depths,
 };
 pub use still::{Still, StillTile};
 pub use transfer_function::{REFERENCE_LENGTH, TransferFunction, TransferFunctionError};

@@ -71,7 +71,7 @@ pub fn is_run(run: &[usize], decomposition: &Decomposition) -> bool {
     run.iter().all(|&pe| pe < pes && !std::mem::replace(&mut seen[pe], true))
 }
 
-/// What [`render_exact`](crate::render_exact) would show of each run alone.
+/// What [`render_exact`](crate::render_exact) would show of each run alone, and the samples taken.
 pub fn render_runs(
     volume: &Volume,
     camera: &Camera,
@@ -79,10 +79,12 @@ pub fn render_runs(
     size: [usize; 2],
     sample_step: f64,
     runs: &[Vec<usize>],
-) -> Vec<Vec<Patch>> {
+) -> (Vec<Vec<Patch>>, u64) {
     let caster = Caster::new(volume, transfer_function, sample_step);
     let view = camera.view(size[0], size[1]);
-    runs.iter().map(|run| patches_of(&caster.render_run(&view, run).image)).collect()
+    let made: Vec<_> = runs.iter().map(|run| caster.render_run(&view, run)).collect();
+    let samples = made.iter().map(|rendering| rendering.samples).sum();
+    (made.iter().map(|rendering| patches_of(&rendering.image)).collect(), samples)
 }
 
 fn patches_of(image: &Image) -> Vec<Patch> {
@@ -121,7 +123,10 @@ mod tests {
 
     use super::*;
     use crate::testing::{Random, blocks_of};
-    use crate::{KeyView, Quality, SlabStack, cast_runs, composite_slabs, make_slabs, render_exact, visible_depths};
+    use crate::{
+        KeyView, Quality, SlabCaster, SlabKeyframe, SlabStack, composite_slabs, make_slabs, owners_by_place,
+        render_exact, visible_depths,
+    };
 
     const SIZE: [usize; 3] = [44, 40, 36];
     const PIXELS: [usize; 2] = [150, 90];
@@ -190,7 +195,8 @@ mod tests {
                 let function = transfer_function();
                 let truth = render_exact(&whole(), &camera, &function, PIXELS[0], PIXELS[1], 1.0).image;
                 let runs = runs(&parts[0], &camera, &owner);
-                let made = together(&runs, &parts, |part, own| render_runs(part, &camera, &function, PIXELS, 1.0, own));
+                let made =
+                    together(&runs, &parts, |part, own| render_runs(part, &camera, &function, PIXELS, 1.0, own).0);
                 let quality = Quality::of(&composite_runs(PIXELS, &made), &truth).unwrap();
                 assert!(quality.psnr_db >= 60.0, "{pes} PEs of {owners}, {camera:?}: {quality:?}");
             }
@@ -198,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_several_processes_make_the_slabs() {
+    fn several_processes_make_the_slabs() {
         for (pes, owners) in [(7, 2), (6, 3)] {
             let (parts, owner) = parts(pes, owners);
             for camera in cameras().take(4) {
@@ -207,16 +213,42 @@ mod tests {
                 let truth = make_slabs(&whole(), &key, &function, 1.0);
                 let depths = parts.iter().filter_map(|part| visible_depths(part, &key, &function));
                 let depths = depths.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
+                let casters: Vec<_> =
+                    parts.iter().map(|part| SlabCaster::new(part, &key, &function, 1.0, depths.unwrap())).collect();
                 let runs = runs(&parts[0], &camera, &owner);
-                let cast =
-                    |part: &Volume, own: &[Vec<usize>]| cast_runs(part, &key, &function, 1.0, depths.unwrap(), own);
-                let made = composite_slabs(&parts[0], &key, depths, 1.0, &together(&runs, &parts, cast));
+                let mut tiles = Vec::new();
+                for (place, owners) in owners_by_place(&parts[0], &key, &owner).into_iter().enumerate() {
+                    let of_run = |(owner, run): &(usize, Vec<usize>)| casters[*owner].patches(run, &[place]).0;
+                    if let [only] = owners[..] {
+                        let others = runs.iter().filter(|(owner, _)| *owner != only);
+                        assert_eq!(others.flat_map(of_run).next(), None, "{only} is not alone");
+                        let all: Vec<usize> = runs.iter().flat_map(|(_, run)| run.clone()).collect();
+                        tiles.extend(casters[only].tiles(&all, &[place]).0);
+                    } else {
+                        tiles.extend(composite_slabs(&parts[0], &key, &runs.iter().map(of_run).collect::<Vec<_>>()));
+                    }
+                }
+                tiles.reverse();
+                let made = SlabKeyframe::of_tiles(&parts[0], &key, depths, tiles, truth.samples);
+                assert_eq!(made.geometry, truth.geometry);
                 let drawn =
                     |keyframe| SlabStack::from_keyframe(keyframe).unwrap().render(&camera, PIXELS[0], PIXELS[1]);
                 let quality = Quality::of(&drawn(&made), &drawn(&truth)).unwrap();
-                assert!(quality.psnr_db >= 50.0, "{pes} PEs of {owners}, {camera:?}: {quality:?}");
+                assert!(quality.psnr_db >= 60.0, "{pes} PEs of {owners}, {camera:?}: {quality:?}");
             }
         }
+    }
+
+    #[test]
+    fn tiles_come_in_the_order_of_their_places_and_those_that_lie_nowhere_not_at_all() {
+        let key = KeyView { width: 150, height: 90, slabs: 24, ..KeyView::new(Camera::default()) };
+        let whole = whole();
+        let made = make_slabs(&whole, &key, &transfer_function(), 1.0);
+        let depths = visible_depths(&whole, &key, &transfer_function());
+        let mut tiles: Vec<_> = made.tiles.iter().cloned().rev().collect();
+        tiles.push(crate::SlabTile { slab: 24, ..tiles[0].clone() });
+        tiles.push(crate::SlabTile { lo: [1, 0], ..tiles[0].clone() });
+        assert_eq!(SlabKeyframe::of_tiles(&whole, &key, depths, tiles, made.samples), made);
     }
 
     #[test]

@@ -3,17 +3,26 @@
 //! Invariant: nothing is allocated for more than the bytes that are there can hold.
 
 use half::f16;
-use visapult_render::{EncodedBrick, Patch, TileRect};
+use half::slice::HalfFloatSliceExt;
+use visapult_render::{EncodedBrick, Patch, SlabTile, TileRect};
 use visapult_volume::ValueRange;
 
-/// Bytes of the smallest patch, and of the smallest brick.
-const LEAST_ITEM: usize = 4;
+use super::slabs::SlabPart;
 
 /// Pixels of exact images as they are; of slabs, of which many lie behind one another and are rounded to codes anyway, in half of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Precision {
     Single,
     Half,
+}
+
+impl Precision {
+    fn pixel_bytes(self) -> usize {
+        match self {
+            Self::Single => 16,
+            Self::Half => 8,
+        }
+    }
 }
 
 /// Reads what was written; every method gives `None` where the bytes end too soon.
@@ -62,12 +71,9 @@ impl<'a> Reader<'a> {
 
     /// As many items as the next number says.
     fn items<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let count = self.u32()? as usize;
-        let mut items = Vec::with_capacity(count.min(self.0.len() / LEAST_ITEM));
-        for _ in 0..count {
-            items.push(item(self)?);
-        }
-        Some(items)
+        let count = self.u32()?;
+        // Ends with the bytes, and sets no memory aside before.
+        (0..count).map(|_| item(self)).collect()
     }
 
     /// A range, or that there is none.
@@ -97,6 +103,15 @@ impl<'a> Reader<'a> {
         Some(EncodedBrick { lo, size, range, payload: self.take(length)?.to_vec() })
     }
 
+    pub(crate) fn slabs(&mut self) -> Option<SlabPart> {
+        Some(SlabPart { samples: self.u64()?, missing: self.numbers()?, tiles: self.items(Self::tile)? })
+    }
+
+    fn tile(&mut self) -> Option<SlabTile> {
+        let ([slab], lo, size, length) = (self.u16s()?, self.u16s()?, self.u16s()?, self.u32()? as usize);
+        Some(SlabTile { slab, lo, size, payload: self.take(length)?.to_vec() })
+    }
+
     /// Patches by run.
     pub(crate) fn patches(&mut self, precision: Precision) -> Option<Vec<Vec<Patch>>> {
         self.items(|reader| reader.items(|reader| reader.patch(precision)))
@@ -106,19 +121,18 @@ impl<'a> Reader<'a> {
         let (tile, slab) = (self.u32()?, self.u16()?);
         let [x, y, width, height] = self.u16s()?.map(usize::from);
         let pixels = width * height;
-        let rgba = match precision {
+        let bytes = self.take(pixels * precision.pixel_bytes())?;
+        let mut rgba = vec![[0.0; 4]; pixels];
+        let numbers = rgba.as_flattened_mut();
+        match precision {
             Precision::Single => {
-                let number = |bytes: &[u8]| bytes.first_chunk().map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
-                let pixel = |bytes: &[u8]| std::array::from_fn(|c| number(&bytes[4 * c..]));
-                self.take(pixels * 16)?.chunks_exact(16).map(pixel).collect()
+                numbers.iter_mut().zip(bytes.as_chunks().0).for_each(|(n, bytes)| *n = f32::from_le_bytes(*bytes));
             }
             Precision::Half => {
-                let number =
-                    |bytes: &[u8]| bytes.first_chunk().map_or(0.0, |bytes| f16::from_le_bytes(*bytes).to_f32());
-                let pixel = |bytes: &[u8]| std::array::from_fn(|c| number(&bytes[2 * c..]));
-                self.take(pixels * 8)?.chunks_exact(8).map(pixel).collect()
+                let halves: Vec<f16> = bytes.as_chunks().0.iter().map(|bytes| f16::from_le_bytes(*bytes)).collect();
+                halves.convert_to_f32_slice(numbers);
             }
-        };
+        }
         Some(Patch { tile, slab, rect: TileRect { x, y, width, height }, rgba })
     }
 }
@@ -140,6 +154,10 @@ impl Writer {
         numbers.into_iter().for_each(|n| self.put(n.to_le_bytes()));
     }
 
+    pub(crate) fn u64(&mut self, number: u64) {
+        self.put(number.to_le_bytes());
+    }
+
     pub(crate) fn range(&mut self, range: Option<ValueRange>) {
         let ValueRange { lo, hi } = range.unwrap_or(ValueRange { lo: f32::NAN, hi: f32::NAN });
         self.put(lo.to_le_bytes());
@@ -148,6 +166,17 @@ impl Writer {
 
     pub(crate) fn depths(&mut self, depths: Option<[f64; 2]>) {
         depths.unwrap_or([f64::NAN; 2]).iter().for_each(|depth| self.put(depth.to_le_bytes()));
+    }
+
+    pub(crate) fn slabs(&mut self, part: &SlabPart) {
+        self.u64(part.samples);
+        self.numbers(&part.missing);
+        self.count(part.tiles.len());
+        for tile in &part.tiles {
+            self.u16s([tile.slab].into_iter().chain(tile.lo).chain(tile.size));
+            self.count(tile.payload.len());
+            self.put(&tile.payload);
+        }
     }
 
     pub(crate) fn numbers(&mut self, numbers: &[u64]) {
@@ -176,10 +205,14 @@ impl Writer {
                 let TileRect { x, y, width, height } = patch.rect;
                 self.count(patch.tile as usize);
                 self.u16s([patch.slab].into_iter().chain([x, y, width, height].map(|n| n as u16)));
-                let numbers = patch.rgba.iter().flatten();
+                let numbers = patch.rgba.as_flattened();
                 match precision {
-                    Precision::Single => numbers.for_each(|n| self.put(n.to_le_bytes())),
-                    Precision::Half => numbers.for_each(|n| self.put(f16::from_f32(*n).to_le_bytes())),
+                    Precision::Single => self.0.extend(numbers.iter().flat_map(|n| n.to_le_bytes())),
+                    Precision::Half => {
+                        let mut halves = vec![f16::ZERO; numbers.len()];
+                        halves.convert_from_f32_slice(numbers);
+                        self.0.extend(halves.iter().flat_map(|n| n.to_le_bytes()));
+                    }
                 }
             }
         }
@@ -200,9 +233,15 @@ mod tests {
         vec![vec![brick.clone(), EncodedBrick { payload: Vec::new(), ..brick }], vec![]]
     }
 
+    fn slabs() -> SlabPart {
+        let tile = SlabTile { slab: 7, lo: [63, 127], size: [66, 3], payload: vec![1, 2, 3] };
+        SlabPart { tiles: vec![tile.clone(), SlabTile { slab: 8, ..tile }], samples: 1 << 40, missing: vec![2] }
+    }
+
     #[test]
     fn answers_survive_the_way() {
         let mut writer = Writer::default();
+        writer.slabs(&slabs());
         writer.range(Some(ValueRange { lo: -1.0, hi: 2.0 }));
         writer.range(None);
         writer.depths(Some([1.0, 1.5]));
@@ -212,6 +251,7 @@ mod tests {
         writer.patches(&patches(), Precision::Single);
         writer.patches(&patches(), Precision::Half);
         let mut reader = Reader(&writer.0);
+        assert_eq!(reader.slabs(), Some(slabs()));
         assert_eq!(reader.range(), Some(Some(ValueRange { lo: -1.0, hi: 2.0 })));
         assert_eq!(reader.range(), Some(None));
         assert_eq!((reader.depths(), reader.depths()), (Some(Some([1.0, 1.5])), Some(None)));
@@ -232,5 +272,6 @@ mod tests {
         assert_eq!(Reader(&[0xff; 64]).bricks(), None);
         assert_eq!(Reader(&[0xff; 64]).patches(Precision::Half), None);
         assert_eq!(Reader(&[0xff; 64]).numbers(), None);
+        assert_eq!(Reader(&[0xff; 64]).slabs(), None);
     }
 }

@@ -1,12 +1,12 @@
 //! A hand: does what the head says until the back end ends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
 use rayon::ThreadPool;
 use visapult_comm::CommError;
-use visapult_render::{CodeBits, KeyView, cast_runs, is_run, render_runs, visible_depths};
+use visapult_render::{CodeBits, KeyView, is_run, render_runs, visible_depths};
 use visapult_volume::ValueRange;
 use visapult_volume_io::Source;
 
@@ -14,15 +14,15 @@ use super::bytes::{Precision, Writer};
 use super::messages::{Message, News, Order, Question, What};
 use super::{Crew, POLL, TAG};
 use crate::back_end::rendering_threads;
-use crate::config::BackEndConfig;
+use crate::config::{BackEndConfig, MOST_EDGE};
 use crate::error::PipelineError;
 use crate::flow::ClockOfBackEnd;
 use crate::keyframes::encode_own;
 use crate::statistics::statistics_of;
-use crate::step_store::{LoadedStep, StepKey, StepStore};
+use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
 
-/// Edge of the largest image, in pixels.
-const MOST_EDGE: usize = 16_384;
+/// The hand, once its source is open; none where it could not be opened.
+type Opened = Arc<OnceLock<Option<Hand>>>;
 
 struct Hand {
     crew: Arc<Crew>,
@@ -39,7 +39,7 @@ pub fn lend(
     config: &BackEndConfig,
     open: impl FnOnce() -> Result<Box<dyn Source>, PipelineError>,
 ) -> Result<(), PipelineError> {
-    let hand: Arc<OnceLock<Arc<Hand>>> = Arc::default();
+    let hand = Opened::default();
     let listening = thread::spawn({
         let (crew, hand) = (Arc::clone(crew), Arc::clone(&hand));
         move || listen(&crew, &hand)
@@ -48,20 +48,18 @@ pub fn lend(
         let store = StepStore::fitting(source, config.pes, Some(Arc::clone(crew)))?;
         Ok(Hand { crew: Arc::clone(crew), store, pool: rendering_threads(config.threads)? })
     });
-    match opened {
-        Ok(opened) => drop(hand.set(Arc::new(opened))),
-        Err(_) if crew.is_over() => {}
-        Err(problem) => {
-            crew.end();
-            return Err(problem);
-        }
+    let (opened, problem) = opened.map_or_else(|problem| (None, Some(problem)), |opened| (Some(opened), None));
+    let _ = hand.set(opened);
+    if let Some(problem) = problem.filter(|_| !crew.is_over()) {
+        crew.end();
+        return Err(problem);
     }
     let outcome = listening.join().unwrap_or(Err(CommError::Aborted));
     crew.end();
     outcome.map_err(|cause| PipelineError::Option(format!("the back end's first process is gone: {cause}")))
 }
 
-fn listen(crew: &Arc<Crew>, hand: &Arc<OnceLock<Arc<Hand>>>) -> Result<(), CommError> {
+fn listen(crew: &Arc<Crew>, hand: &Opened) -> Result<(), CommError> {
     let mut clock = ClockOfBackEnd::default();
     let outcome = loop {
         if crew.is_over() {
@@ -79,6 +77,7 @@ fn listen(crew: &Arc<Crew>, hand: &Arc<OnceLock<Arc<Hand>>>) -> Result<(), CommE
                     Err(cause) => tracing::warn!("the back end's first process is not understood: {cause}"),
                 },
                 Some(Message::Work(number, body)) => work(crew, hand, number, body.to_vec()),
+                Some(Message::Part(number, body)) => crew.exchange.put(number, 0, body.to_vec()),
                 None => tracing::warn!("the back end's first process sends what is no message"),
             },
             Ok(None) => {}
@@ -86,7 +85,7 @@ fn listen(crew: &Arc<Crew>, hand: &Arc<OnceLock<Arc<Hand>>>) -> Result<(), CommE
             Err(cause) => break Err(cause),
         }
     };
-    crew.over.store(true, std::sync::atomic::Ordering::Relaxed);
+    crew.be_over();
     outcome
 }
 
@@ -94,10 +93,10 @@ fn obey(crew: &Arc<Crew>, order: Order) {
     match order {
         Order::Members(membership) => {
             let change = || {
-                *crate::step_store::lock(&crew.membership) = membership.clone();
-                membership.clone()
+                lock(&crew.membership).clone_from(&membership);
+                Some(membership)
             };
-            match crew.flow.get().and_then(std::sync::Weak::upgrade) {
+            match crew.flow.get().and_then(Weak::upgrade) {
                 Some(flow) => flow.change_members(change),
                 None => drop(change()),
             }
@@ -109,11 +108,11 @@ fn obey(crew: &Arc<Crew>, order: Order) {
 }
 
 /// Answers on a thread of its own: several sessions ask at once. What cannot be answered is answered with nothing.
-fn work(crew: &Arc<Crew>, hand: &Arc<OnceLock<Arc<Hand>>>, number: u64, question: Vec<u8>) {
+fn work(crew: &Arc<Crew>, hand: &Opened, number: u64, question: Vec<u8>) {
     let (crew, hand) = (Arc::clone(crew), Arc::clone(hand));
     thread::spawn(move || {
         let question = serde_json::from_slice::<Question>(&question).ok();
-        let answer = |question| catch_unwind(AssertUnwindSafe(|| hand.wait().answer(question))).ok()?;
+        let answer = |question| catch_unwind(AssertUnwindSafe(|| hand.wait().as_ref()?.answer(question))).ok()?;
         let answer = question.and_then(answer);
         let body = answer.map(|writer| writer.0).unwrap_or_default();
         if crew.send(0, &Message::Work(number, &body)).is_err() {
@@ -124,18 +123,28 @@ fn work(crew: &Arc<Crew>, hand: &Arc<OnceLock<Arc<Hand>>>, number: u64, question
 
 impl Hand {
     fn answer(&self, question: Question) -> Option<Writer> {
-        let key = StepKey { field: question.field, step: question.step };
+        let step = self.load(StepKey { field: question.field, step: question.step });
+        match question.what {
+            What::Slabs(plan) => {
+                let part = self.crew.follow(&plan, step.as_ref().map(|step| &step.volume), &self.pool)?;
+                let mut out = Writer::default();
+                out.slabs(&part);
+                Some(out)
+            }
+            what => step.and_then(|step| self.pool.install(|| answer(&step, what))),
+        }
+    }
+
+    fn load(&self, key: StepKey) -> Option<Arc<LoadedStep>> {
         if key.field >= self.store.source().info().fields.len() {
             return None;
         }
-        let step = match self.store.load(key, &self.pool) {
-            Ok(step) => step,
-            Err(cause) => {
-                tracing::debug!("process {} has no part of step {}: {cause}", self.crew.rank(), key.step);
-                return None;
-            }
-        };
-        self.pool.install(|| answer(&step, question.what))
+        let loaded = self.store.load(key, &self.pool);
+        loaded
+            .inspect_err(|cause| {
+                tracing::debug!("process {} has no part of step {}: {cause}", self.crew.rank(), key.step)
+            })
+            .ok()
     }
 }
 
@@ -159,19 +168,17 @@ fn answer(step: &LoadedStep, what: What) -> Option<Writer> {
             camera.validate().ok()?;
             out.depths(visible_depths(volume, &KeyView::new(camera), &transfer_function));
         }
-        What::Slabs { camera, transfer_function, slabs, sample_step, depths, runs } => {
-            camera.validate().ok().filter(|()| are_runs(&runs))?;
-            let key = KeyView { slabs, ..KeyView::new(camera) };
-            let patches = cast_runs(volume, &key, &transfer_function, sample_step, depths, &runs);
-            out.patches(&patches, Precision::Half);
-        }
         What::Image { camera, transfer_function, size, sample_step, runs } => {
             camera
                 .validate()
                 .ok()
                 .filter(|()| are_runs(&runs) && size.iter().all(|edge| (1..=MOST_EDGE).contains(edge)))?;
-            out.patches(&render_runs(volume, &camera, &transfer_function, size, sample_step, &runs), Precision::Single);
+            let (patches, samples) = render_runs(volume, &camera, &transfer_function, size, sample_step, &runs);
+            out.patches(&patches, Precision::Single);
+            out.u64(samples);
         }
+        // What several do together is not of the step alone.
+        What::Slabs(_) => return None,
     }
     Some(out)
 }

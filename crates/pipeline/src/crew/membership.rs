@@ -14,7 +14,6 @@ pub(crate) struct Membership {
     /// Ranks, ascending; the head's is 0.
     pub(crate) members: Vec<usize>,
     /// How many PEs each of them has; as many as the others, give or take one, where nothing is said.
-    #[serde(default)]
     counts: Vec<usize>,
 }
 

@@ -5,6 +5,7 @@ use visapult_render::{Camera, TransferFunction};
 use visapult_volume::StepIndex;
 
 use super::membership::Membership;
+use super::slabs::SlabPlan;
 use crate::wire::MissingPart;
 
 /// What the head tells hands before anything else.
@@ -119,21 +120,8 @@ pub(crate) enum What {
         /// With its range.
         transfer_function: TransferFunction,
     },
-    /// What runs of PEs show in slabs.
-    Slabs {
-        /// The key view.
-        camera: Camera,
-        /// With its range.
-        transfer_function: TransferFunction,
-        /// Number of slabs.
-        slabs: u16,
-        /// Distance of samples.
-        sample_step: f64,
-        /// Of all PEs.
-        depths: [f64; 2],
-        /// PEs from front to back.
-        runs: Vec<Vec<usize>>,
-    },
+    /// Its tiles of slabs.
+    Slabs(SlabPlan),
     /// What runs of PEs show in an exact image.
     Image {
         /// Where the eye is.
@@ -156,25 +144,30 @@ pub(crate) enum Message<'a> {
     Note(&'a [u8]),
     /// A question or the answer to it, by its number.
     Work(u64, &'a [u8]),
+    /// What a process owes another for work that several do together, by its number.
+    Part(u64, &'a [u8]),
 }
 
 const NOTE: u8 = 0;
 const WORK: u8 = 1;
+const PART: u8 = 2;
 
 impl<'a> Message<'a> {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Note(json) => [&[NOTE], *json].concat(),
             Self::Work(number, body) => [&[WORK], &number.to_le_bytes()[..], body].concat(),
+            Self::Part(number, body) => [&[PART], &number.to_le_bytes()[..], body].concat(),
         }
     }
 
     pub(crate) fn of(bytes: &'a [u8]) -> Option<Self> {
         match bytes.split_first()? {
             (&NOTE, json) => Some(Self::Note(json)),
-            (&WORK, rest) => {
+            (kind @ (&WORK | &PART), rest) => {
                 let (number, body) = rest.split_first_chunk()?;
-                Some(Self::Work(u64::from_le_bytes(*number), body))
+                let message = if *kind == WORK { Self::Work } else { Self::Part };
+                Some(message(u64::from_le_bytes(*number), body))
             }
             _ => None,
         }
@@ -195,6 +188,8 @@ mod tests {
     fn messages_survive_the_way_and_damaged_ones_are_none() {
         let work = Message::Work(7, b"body").to_bytes();
         assert_eq!(Message::of(&work), Some(Message::Work(7, b"body")));
+        let part = Message::Part(9, b"part").to_bytes();
+        assert_eq!(Message::of(&part), Some(Message::Part(9, b"part")));
         let note = Message::Note(b"{}").to_bytes();
         assert_eq!(Message::of(&note), Some(Message::Note(b"{}")));
         assert_eq!(Message::of(&work[..6]), None);
@@ -206,8 +201,8 @@ mod tests {
     fn questions_survive_the_way() {
         let transfer_function = TransferFunction { range: Some([0.1, 0.7]), points: vec![[0.0; 5], [1.0; 5]] };
         let camera = Camera { azimuth_deg: 0.1, ..Camera::default() };
-        let (depths, runs) = ([0.125, 0.75], vec![vec![1, 2], vec![4]]);
-        let what = What::Slabs { camera, transfer_function, slabs: 64, sample_step: 1.0, depths, runs };
+        let runs = vec![vec![1, 2], vec![4]];
+        let what = What::Image { camera, transfer_function, size: [64, 48], sample_step: 1.0, runs };
         let question = Question { field: 1, step: 9, what };
         assert_eq!(serde_json::from_slice::<Question>(&json(&question)).unwrap(), question);
     }

@@ -6,9 +6,11 @@
 //! Invariant: no wait is without end. A process that is gone is left out, and its PEs are given to the others.
 
 mod bytes;
+mod exchange;
 mod hand;
 mod membership;
 mod messages;
+mod slabs;
 mod step;
 
 use std::collections::{BTreeMap, HashMap};
@@ -22,6 +24,7 @@ use std::time::Duration;
 use visapult_comm::{Comm, CommError, Tag};
 use visapult_trace::now_ns;
 
+use exchange::Exchange;
 pub use hand::lend;
 pub(crate) use membership::Membership;
 use messages::{Agreement, Message, Question, json};
@@ -51,6 +54,7 @@ pub struct Crew {
     /// Questions without an answer, by number.
     asked: Mutex<HashMap<u64, Asking>>,
     next: AtomicU64,
+    exchange: Exchange,
     /// Where the ranks of a simulation may dial each hand.
     doors: Mutex<BTreeMap<usize, String>>,
     flow: OnceLock<Weak<Receiver>>,
@@ -102,14 +106,13 @@ impl Crew {
             settled: AtomicU64::new(0),
             asked: Mutex::default(),
             next: AtomicU64::new(0),
+            exchange: Exchange::default(),
             doors: Mutex::default(),
             flow: OnceLock::new(),
             on_settled: OnceLock::new(),
             over: AtomicBool::new(false),
         });
-        if crew.is_head() {
-            (1..size).for_each(|hand| crew.listen_to(hand));
-        }
+        (1..size).filter(|hand| *hand != crew.rank).for_each(|hand| crew.listen_to(hand));
         Ok(Some(crew))
     }
 
@@ -136,10 +139,15 @@ impl Crew {
         if self.is_head() {
             self.order(&Order::End);
         }
-        self.over.store(true, Ordering::Relaxed);
+        self.be_over();
         lock(&self.asked).clear();
         let comm = self.comm.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(comm);
+    }
+
+    fn be_over(&self) {
+        self.over.store(true, Ordering::Relaxed);
+        self.exchange.end();
     }
 
     /// Whether the back end has ended, or this process has left it.
@@ -188,10 +196,14 @@ impl Crew {
 
     /// Tells all hands.
     pub(crate) fn order(&self, order: &Order) {
+        self.tell(&self.membership(), order);
+    }
+
+    fn tell(&self, membership: &Membership, order: &Order) {
         let note = json(order);
-        for hand in self.membership().members.into_iter().filter(|rank| *rank != self.rank) {
+        for hand in membership.members.iter().filter(|rank| **rank != self.rank) {
             // Who is gone is noticed by who listens to it.
-            let _ = self.send(hand, &Message::Note(&note));
+            let _ = self.send(*hand, &Message::Note(&note));
         }
     }
 
@@ -210,10 +222,15 @@ impl Crew {
         comm.as_ref().map_or(Err(CommError::Left { rank: self.rank }), work)
     }
 
+    /// A number that no other work of the head has.
+    fn next_number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Asks a hand; the answer is dropped, and the receiving end with it, if the hand goes.
     fn ask(&self, hand: usize, question: &Question) -> mpsc::Receiver<Vec<u8>> {
         let (answered, answer) = mpsc::channel();
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let number = self.next_number();
         lock(&self.asked).insert(number, Asking { hand, answered });
         if self.send(hand, &Message::Work(number, &json(question))).is_err() {
             lock(&self.asked).remove(&number);
@@ -221,7 +238,7 @@ impl Crew {
         answer
     }
 
-    /// Takes what a hand says, on a thread of its own, until it is gone.
+    /// Takes what a hand says to this process, on a thread of its own, until it is gone.
     fn listen_to(self: &Arc<Self>, hand: usize) {
         let crew = Arc::clone(self);
         thread::spawn(move || {
@@ -229,7 +246,12 @@ impl Crew {
                 match crew.with(|comm| comm.receive_within(hand, TAG, POLL)) {
                     Ok(Some(bytes)) => crew.on_message(hand, &bytes),
                     Ok(None) => {}
-                    Err(cause) => return crew.lose(hand, &cause),
+                    Err(cause) => {
+                        crew.exchange.lose(hand);
+                        return if crew.is_head() {
+                            crew.lose(hand, &cause)
+                        };
+                    }
                 }
             }
         });
@@ -237,6 +259,9 @@ impl Crew {
 
     fn on_message(&self, hand: usize, bytes: &[u8]) {
         match Message::of(bytes) {
+            Some(Message::Part(number, body)) => self.exchange.put(number, hand, body.to_vec()),
+            // All else is said to the head.
+            Some(_) if !self.is_head() => {}
             Some(Message::Work(number, body)) => {
                 if let Some(Asking { answered, .. }) = lock(&self.asked).remove(&number) {
                     // Who asked may have stopped waiting.
@@ -273,13 +298,11 @@ impl Crew {
             return;
         }
         lock(&self.doors).remove(&hand);
+        let leave_out = || self.change(|members| members.without(hand));
         match self.flow.get().and_then(Weak::upgrade) {
             // Not between a step that is asked for and the hands being told.
-            Some(flow) => flow.change_members(|| self.leave_out(hand)),
-            None => {
-                let epoch = self.leave_out(hand).epoch;
-                self.settle(epoch);
-            }
+            Some(flow) => flow.change_members(leave_out),
+            None => leave_out().into_iter().for_each(|fewer| self.settle(fewer.epoch)),
         }
         lock(&self.asked).retain(|_, asking| asking.hand != hand);
         let left = self.membership().members.len();
@@ -287,16 +310,12 @@ impl Crew {
         tracing::warn!("process {hand} of the back end is gone ({cause}): {us} over its part");
     }
 
-    fn leave_out(&self, hand: usize) -> Membership {
-        let before = self.membership();
-        let fewer = before.without(hand).unwrap_or(before);
-        self.become_members(fewer.clone());
-        fewer
-    }
-
-    /// At the head: whose each PE is from now on.
-    pub(crate) fn become_members(&self, membership: Membership) {
-        *lock(&self.membership) = membership.clone();
-        self.order(&Order::Members(membership));
+    /// At the head: whose each PE is from now on, unless that stays as it is. Hands know it before anything can be asked of them by it.
+    pub(crate) fn change(&self, next: impl FnOnce(&Membership) -> Option<Membership>) -> Option<Membership> {
+        let mut membership = lock(&self.membership);
+        let next = next(&membership)?;
+        self.tell(&next, &Order::Members(next.clone()));
+        membership.clone_from(&next);
+        Some(next)
     }
 }

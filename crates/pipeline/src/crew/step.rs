@@ -1,23 +1,25 @@
 //! What the head asks of the hands about one step, and how it puts the answers together.
 
-use std::collections::HashMap;
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Patch, Rendering, SlabKeyframe, TransferFunction, Volume, cast_runs,
-    composite_runs, composite_slabs, render_runs, runs, visible_depths,
+    Camera, CodeBits, EncodedBrick, KeyView, Rendering, SlabKeyframe, TransferFunction, Volume, composite_runs,
+    render_runs, runs, visible_depths,
 };
 use visapult_volume::ValueRange;
 
 use super::bytes::{Precision, Reader};
 use super::messages::{Question, What};
+use super::slabs::{SlabPlan, in_order, of};
 use super::{Crew, Membership};
+use crate::error::PipelineError;
 use crate::statistics::FieldStatistics;
-use crate::step_store::StepKey;
+use crate::step_store::{StepKey, lock};
 
-/// A hand that is there and has not answered within this time is left out.
+/// Hands that are there and have not all answered within this time are left out.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A step that several processes have parts of, at the head.
@@ -27,25 +29,35 @@ pub(crate) struct CrewStep {
     membership: Membership,
     key: StepKey,
     pes: usize,
+    /// Processes that have not given something that was asked of them.
+    missing: Arc<Mutex<BTreeSet<usize>>>,
 }
 
 /// Questions that are on their way.
-pub(crate) struct Asked(Vec<(usize, mpsc::Receiver<Vec<u8>>)>);
+pub(crate) struct Asked<'a> {
+    step: &'a CrewStep,
+    answers: Vec<(usize, mpsc::Receiver<Vec<u8>>)>,
+}
 
-impl Asked {
-    /// The answers that come, by rank.
+impl Asked<'_> {
+    /// The answers that come, by rank; the step notes whose do not.
     pub(crate) fn answers<T>(self, read: impl Fn(&mut Reader<'_>) -> Option<T>) -> Vec<(usize, T)> {
+        let until = Instant::now() + PATIENCE;
         let answer = |(hand, answer): (usize, mpsc::Receiver<Vec<u8>>)| {
-            let bytes = answer.recv_timeout(PATIENCE).ok()?;
-            Some((hand, read(&mut Reader(&bytes))?))
+            let bytes = answer.recv_timeout(until.saturating_duration_since(Instant::now())).unwrap_or_default();
+            let read = read(&mut Reader(&bytes));
+            if read.is_none() {
+                self.step.miss(hand);
+            }
+            Some((hand, read?))
         };
-        self.0.into_iter().filter_map(answer).collect()
+        self.answers.into_iter().filter_map(answer).collect()
     }
 }
 
 impl CrewStep {
     pub(crate) fn new(crew: &Arc<Crew>, membership: Membership, key: StepKey, pes: usize) -> Self {
-        Self { crew: Arc::clone(crew), membership, key, pes }
+        Self { crew: Arc::clone(crew), membership, key, pes, missing: Arc::default() }
     }
 
     /// The members whose step it is.
@@ -53,7 +65,23 @@ impl CrewStep {
         self.membership.epoch
     }
 
-    fn ask(&self, what: impl Fn(usize) -> What) -> Asked {
+    /// Fails if a process has not given something that was asked of it: what was made has holes.
+    pub(crate) fn whole(&self) -> Result<(), PipelineError> {
+        let missing = lock(&self.missing);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let ranks: Vec<String> = missing.iter().map(usize::to_string).collect();
+        Err(PipelineError::PartMissing { step: self.key.step, processes: ranks.join(", ") })
+    }
+
+    fn miss(&self, rank: usize) {
+        if lock(&self.missing).insert(rank) {
+            tracing::warn!("process {rank} of the back end has not given its part of step {}", self.key.step);
+        }
+    }
+
+    fn ask(&self, what: impl Fn(usize) -> What) -> Asked<'_> {
         let hands = self
             .membership
             .members
@@ -63,19 +91,19 @@ impl CrewStep {
             let question = Question { field: self.key.field, step: self.key.step, what: what(hand) };
             (hand, self.crew.ask(hand, &question))
         };
-        Asked(hands.map(ask).collect())
+        Asked { step: self, answers: hands.map(ask).collect() }
     }
 
     /// Makes the hands load it: the ranges of their values.
-    pub(crate) fn load(&self) -> Asked {
+    pub(crate) fn load(&self) -> Asked<'_> {
         self.ask(|_| What::Load)
     }
 
-    pub(crate) fn count(&self, over: ValueRange) -> Asked {
+    pub(crate) fn count(&self, over: ValueRange) -> Asked<'_> {
         self.ask(|_| What::Count([over.lo, over.hi]))
     }
 
-    pub(crate) fn bricks(&self, level: u32, bits: CodeBits) -> Asked {
+    pub(crate) fn bricks(&self, level: u32, bits: CodeBits) -> Asked<'_> {
         self.ask(|_| What::Bricks { level, bits: bits.bits() })
     }
 
@@ -89,7 +117,7 @@ impl CrewStep {
         sample_step: f64,
         pool: &ThreadPool,
     ) -> Rendering {
-        let runs = self.runs(volume, camera);
+        let runs = runs(volume, camera, |pe| self.membership.owner(pe, self.pes));
         let asked = self.ask(|hand| What::Image {
             camera: *camera,
             transfer_function: transfer_function.clone(),
@@ -98,9 +126,17 @@ impl CrewStep {
             runs: of(&runs, hand),
         });
         let own_runs = of(&runs, self.crew.rank());
-        let own = pool.install(|| render_runs(volume, camera, transfer_function, size, sample_step, &own_runs));
-        let made = self.in_order(&runs, own, asked.answers(|reader| reader.patches(Precision::Single)));
-        Rendering { image: pool.install(|| composite_runs(size, &made)), samples: 0 }
+        let (own, mut samples) =
+            pool.install(|| render_runs(volume, camera, transfer_function, size, sample_step, &own_runs));
+        let mut made = vec![(self.crew.rank(), own)];
+        for (hand, (patches, taken)) in
+            asked.answers(|reader| Some((reader.patches(Precision::Single)?, reader.u64()?)))
+        {
+            made.push((hand, patches));
+            samples += taken;
+        }
+        let made = in_order(&runs, made);
+        Rendering { image: pool.install(|| composite_runs(size, &made)), samples }
     }
 
     /// The slabs that all processes make together.
@@ -113,22 +149,21 @@ impl CrewStep {
         pool: &ThreadPool,
     ) -> SlabKeyframe {
         let depths = self.depths(volume, key, transfer_function, pool);
-        let runs = self.runs(volume, &key.camera);
-        let mut made = Vec::new();
+        let (mut tiles, mut samples) = (Vec::new(), 0);
         if let Some(depths) = depths {
-            let asked = self.ask(|hand| What::Slabs {
-                camera: key.camera,
-                transfer_function: transfer_function.clone(),
-                slabs: key.slabs,
-                sample_step,
-                depths,
-                runs: of(&runs, hand),
-            });
-            let own_runs = of(&runs, self.crew.rank());
-            let own = pool.install(|| cast_runs(volume, key, transfer_function, sample_step, depths, &own_runs));
-            made = self.in_order(&runs, own, asked.answers(|reader| reader.patches(Precision::Half)));
+            let owner = |pe| self.membership.owner(pe, self.pes);
+            let number = self.crew.next_number();
+            let plan = SlabPlan::new(number, volume, key, transfer_function, sample_step, depths, owner);
+            let asked = self.ask(|_| What::Slabs(plan.clone()));
+            let own = self.crew.follow(&plan, Some(volume), pool);
+            let others = asked.answers(|reader| reader.slabs()).into_iter().map(|(_, part)| part);
+            for part in others.chain(own) {
+                part.missing.iter().for_each(|rank| self.miss(*rank as usize));
+                tiles.extend(part.tiles);
+                samples += part.samples;
+            }
         }
-        pool.install(|| composite_slabs(volume, key, depths, sample_step, &made))
+        SlabKeyframe::of_tiles(volume, key, depths, tiles, samples)
     }
 
     fn depths(
@@ -143,37 +178,16 @@ impl CrewStep {
         let others = asked.answers(|reader| reader.depths()).into_iter().map(|(_, depths)| depths);
         others.chain([own]).flatten().reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
     }
-
-    fn runs(&self, volume: &Volume, camera: &Camera) -> Vec<(usize, Vec<usize>)> {
-        runs(volume, camera, |pe| self.membership.owner(pe, self.pes))
-    }
-
-    /// What the processes have made of their runs, in the order of all runs; nothing of those who have not answered.
-    fn in_order(
-        &self,
-        runs: &[(usize, Vec<usize>)],
-        own: Vec<Vec<Patch>>,
-        others: Vec<(usize, Vec<Vec<Patch>>)>,
-    ) -> Vec<Vec<Patch>> {
-        let mut made: HashMap<usize, _> =
-            others.into_iter().map(|(hand, patches)| (hand, patches.into_iter())).collect();
-        made.insert(self.crew.rank(), own.into_iter());
-        runs.iter().map(|(owner, _)| made.get_mut(owner).and_then(Iterator::next).unwrap_or_default()).collect()
-    }
-}
-
-fn of(runs: &[(usize, Vec<usize>)], owner: usize) -> Vec<Vec<usize>> {
-    runs.iter().filter(|(other, _)| *other == owner).map(|(_, run)| run.clone()).collect()
 }
 
 /// Ranges of parts as that of the whole.
-pub(crate) fn range_of(own: Option<ValueRange>, asked: Asked) -> Option<ValueRange> {
+pub(crate) fn range_of(own: Option<ValueRange>, asked: Asked<'_>) -> Option<ValueRange> {
     let others = asked.answers(|reader| reader.range()).into_iter().map(|(_, range)| range);
     others.chain([own]).flatten().reduce(ValueRange::union)
 }
 
 /// Adds what the hands have counted.
-pub(crate) fn add_counts(own: &mut FieldStatistics, asked: Asked) {
+pub(crate) fn add_counts(own: &mut FieldStatistics, asked: Asked<'_>) {
     for (_, counts) in asked.answers(|reader| reader.numbers()) {
         let Some((missing, bins)) = counts.split_last() else { continue };
         own.missing += missing;
@@ -186,13 +200,14 @@ pub(crate) fn add_counts(own: &mut FieldStatistics, asked: Asked) {
 pub(crate) fn all_bricks(
     first: usize,
     own: Vec<Vec<EncodedBrick>>,
-    step: Option<(&CrewStep, Asked)>,
+    asked: Option<Asked<'_>>,
 ) -> Vec<(usize, Vec<EncodedBrick>)> {
     let numbered = |first: usize, of_pe: Vec<Vec<EncodedBrick>>| {
         of_pe.into_iter().enumerate().map(move |(i, bricks)| (first + i, bricks))
     };
     let mut all: Vec<_> = numbered(first, own).collect();
-    if let Some((step, asked)) = step {
+    if let Some(asked) = asked {
+        let step = asked.step;
         for (hand, of_pe) in asked.answers(|reader| reader.bricks()) {
             all.extend(numbered(step.membership.share(hand, step.pes).start, of_pe));
         }

@@ -77,6 +77,11 @@ impl State {
         self.crew.as_ref().filter(|crew| crew.is_head())
     }
 
+    /// Number of PEs that the grid is split over; 0 while nothing is known of it.
+    fn pes(&self) -> usize {
+        self.declared.as_ref().map_or(0, |declared| declared.table.stored.len())
+    }
+
     /// The PEs of this process, of `pes` in all.
     pub(super) fn own_share(&self, pes: usize) -> Range<usize> {
         match (&self.crew, &self.convoy.membership) {
@@ -99,8 +104,7 @@ impl State {
 
     /// Says to a publisher how the back end is split, and where its other processes are.
     pub(super) fn subscribe(&self, session: &Session, options: &FlowOptions) {
-        let pes = self.declared.as_ref().map_or(0, |declared| declared.table.stored.len());
-        let own = self.own_share(pes);
+        let own = self.own_share(self.pes());
         let only = self.crew.is_some().then_some([own.start, own.end]);
         // A session that has ended is noticed by its thread.
         let _ = session.note(&note(&FromBackEnd::Subscribe { pes: options.pes, mode: options.mode, only }));
@@ -112,7 +116,7 @@ impl State {
     /// Makes hands ask for a step that is asked for.
     pub(super) fn order_want(&mut self, step: StepIndex, fields: &[usize]) {
         let (Some(crew), Some(membership)) = (self.head().cloned(), &self.convoy.membership) else { return };
-        let pes = self.declared.as_ref().map_or(0, |declared| declared.table.stored.len());
+        let pes = self.pes();
         let hands = membership.members.iter().copied();
         let waiting = hands.filter(|rank| *rank != crew.rank() && !membership.share(*rank, pes).is_empty()).collect();
         self.convoy.pending.insert(
@@ -226,12 +230,13 @@ impl State {
     fn relieve(&mut self, options: &FlowOptions) {
         let (Some(relief), Some(crew)) = (self.convoy.relief.take(), self.head().cloned()) else { return };
         let back = Relief { from: relief.to, to: relief.from };
-        let pes = self.declared.as_ref().map_or(0, |declared| declared.table.stored.len());
-        let lighter = crew.membership().relieved(relief.from, relief.to, pes);
-        let Some(lighter) = lighter.filter(|_| self.convoy.relieved != Some(back)) else { return };
+        if self.convoy.relieved == Some(back) {
+            return;
+        }
+        let lighter = crew.change(|members| members.relieved(relief.from, relief.to, self.pes()));
+        let Some(lighter) = lighter else { return };
         tracing::info!("process {} of the back end is slow: process {} takes over a PE of it", relief.from, relief.to);
         self.convoy.relieved = Some(relief);
-        crew.become_members(lighter.clone());
         self.start_again(lighter, options);
     }
 
@@ -245,7 +250,7 @@ impl State {
         self.kept.clear();
         self.next = 0;
         self.asked_before = None;
-        let own = self.own_share(self.declared.as_ref().map_or(0, |declared| declared.table.stored.len()));
+        let own = self.own_share(self.pes());
         if let Some(declared) = &mut self.declared {
             Arc::make_mut(&mut declared.table).own = own;
         }
@@ -267,9 +272,9 @@ impl State {
         self.open_wants.clear();
         self.links.iter_mut().for_each(|link| link.is_anew = false);
         if let Some(crew) = self.head().cloned() {
-            let membership = crew.membership().again();
-            crew.become_members(membership.clone());
-            self.start_again(membership, options);
+            if let Some(membership) = crew.change(|members| Some(members.again())) {
+                self.start_again(membership, options);
+            }
         } else if self.crew.is_none() {
             self.assemblies.clear();
             self.asked.clear();
@@ -310,10 +315,10 @@ impl Receiver {
         }
     }
 
-    /// Changes the processes by `change`, and starts again with those that it returns.
-    pub(crate) fn change_members(&self, change: impl FnOnce() -> Membership) {
+    /// Changes the processes by `change`, and starts again with those that it returns, if any.
+    pub(crate) fn change_members(&self, change: impl FnOnce() -> Option<Membership>) {
         let mut state = self.lock();
-        let membership = change();
+        let Some(membership) = change() else { return };
         let epoch = membership.epoch;
         state.start_again(membership, &self.options);
         if let Some(crew) = self.options.crew.as_ref().filter(|_| !state.is_live()) {

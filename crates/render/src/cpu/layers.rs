@@ -53,7 +53,7 @@ pub struct LayerTile {
 pub struct LayerCaster<'a> {
     volume: &'a Volume,
     view: View,
-    /// PEs from front to back.
+    /// All PEs from front to back.
     run: Vec<usize>,
     planes: LayerPlanes,
     visible: Option<Visible>,
@@ -69,11 +69,6 @@ impl<'a> LayerCaster<'a> {
         Self { volume, view, run, planes, visible, instruction_set: InstructionSet::best() }
     }
 
-    /// The same, through the blocks of `run` alone: PEs from front to back.
-    pub(crate) fn through(self, run: &[usize]) -> Self {
-        Self { run: run.to_vec(), ..self }
-    }
-
     /// The same, on another instruction set than the best.
     #[cfg(test)]
     pub(super) fn on(self, instruction_set: InstructionSet) -> Self {
@@ -82,9 +77,14 @@ impl<'a> LayerCaster<'a> {
 
     /// Casts the rays of `rect`; gives the number of samples taken. `out` is overwritten. Runs on the calling thread.
     pub fn march(&self, rect: &TileRect, out: &mut LayerTile) -> u64 {
+        self.march_run(&self.run, rect, out)
+    }
+
+    /// The same, through the blocks of `run` alone: PEs from front to back.
+    pub(crate) fn march_run(&self, run: &[usize], rect: &TileRect, out: &mut LayerTile) -> u64 {
         out.clear(rect, self.planes.count);
         let Some(visible) = &self.visible else { return 0 };
-        let scene = Scene::new(self.volume, visible, &self.view, &self.run);
+        let scene = Scene::new(self.volume, visible, &self.view, run);
         self.instruction_set.run(LayersTask { scene: &scene, rect, planes: &self.planes, out })
     }
 }
