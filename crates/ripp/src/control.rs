@@ -75,6 +75,11 @@ pub enum Message {
         /// BLAKE3 of its bytes, in hexadecimal.
         blake3: String,
     },
+    /// All of an object that may lose bytes has been sent once: what is still under way comes soon, or never.
+    Sent {
+        /// The object.
+        object: u32,
+    },
     /// Everything of an object that will ever come has come.
     Ended {
         /// The object.

@@ -81,6 +81,8 @@ pub struct Outbox {
     /// Objects with something to send again, oldest first.
     repairs: VecDeque<u32>,
     settled: Vec<Settled>,
+    /// Objects of lossy flows of which the last byte has been handed out.
+    sent: Vec<u32>,
 }
 
 const WEIGHT_UNIT: u64 = 1024;
@@ -131,6 +133,11 @@ impl Outbox {
     /// Objects that have settled since the last call.
     pub fn take_settled(&mut self) -> Vec<Settled> {
         std::mem::take(&mut self.settled)
+    }
+
+    /// Objects of lossy flows all of which has been sent since the last call.
+    pub fn take_sent(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.sent)
     }
 
     /// Something could be sent now.
@@ -193,6 +200,9 @@ impl Outbox {
             let flow = self.flows.get_mut(&flow_id)?;
             if late || sent_all {
                 flow.queue.remove(position);
+            }
+            if sent_all && flow.mode == Mode::Lossy {
+                self.sent.push(object);
             }
             if late {
                 if let Some(found) = self.objects.get_mut(&object) {

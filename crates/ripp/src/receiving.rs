@@ -1,12 +1,14 @@
 //! The receiving end of a session: objects offered, accepted, filled, verified and done.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use thiserror::Error;
 
 use crate::control::Message;
 use crate::inbox::{Inbox, Refusal};
 use crate::outbox::Mode;
+use crate::time::Time;
 
 /// Most objects that a peer may have on offer or in progress.
 pub const MOST_OBJECTS: usize = 1 << 16;
@@ -83,6 +85,16 @@ struct Expected {
     taken_back: Option<String>,
 }
 
+/// An object all of which has been sent.
+#[derive(Debug)]
+struct Ending {
+    object: u32,
+    /// When it ends, if no more comes until then; none before [`Receiving::tick`] has seen it.
+    due: Option<Time>,
+    /// Bytes that had come by the last look.
+    written: u64,
+}
+
 /// The receiving end.
 #[derive(Debug, Default)]
 pub struct Receiving {
@@ -91,6 +103,7 @@ pub struct Receiving {
     objects: HashMap<u32, Expected>,
     /// Numbers below were offered once: objects are offered in ascending order.
     next_object: u64,
+    ending: Vec<Ending>,
     messages: Vec<Message>,
     events: Vec<ReceiveEvent>,
 }
@@ -105,11 +118,12 @@ impl Receiving {
             Message::Flow { flow, name, mode, .. } => self.on_flow(flow, name, mode),
             Message::Offer { object, flow, name, length } => self.on_offer(object, flow, name, length),
             Message::Digest { object, blake3 } => self.on_digest(object, blake3),
+            Message::Sent { object } => {
+                self.on_sent(object);
+                Ok(())
+            }
             Message::Ended { object, .. } => {
-                if let Some(found) = self.objects.get_mut(&object) {
-                    found.ended = true;
-                    self.tell_if_over(object);
-                }
+                self.on_ended(object);
                 Ok(())
             }
             Message::Cancel { object, why } => {
@@ -118,6 +132,43 @@ impl Receiving {
             }
             _ => Ok(()),
         }
+    }
+
+    fn on_sent(&mut self, object: u32) {
+        let may_end = self.objects.get(&object).is_some_and(|found| found.mode == Mode::Lossy && found.accepted);
+        if may_end && self.ending.iter().all(|ending| ending.object != object) {
+            self.ending.push(Ending { object, due: None, written: 0 });
+        }
+    }
+
+    fn on_ended(&mut self, object: u32) {
+        if let Some(found) = self.objects.get_mut(&object) {
+            found.ended = true;
+            self.tell_if_over(object);
+        }
+    }
+
+    /// Ends objects all of which has been sent, once nothing of them has come for `grace`; when to call again, if nothing happens before. Without
+    /// it they end when the sender knows what was lost, more than a round trip later.
+    pub fn tick(&mut self, now: Time, grace: Duration) -> Option<Time> {
+        let (inbox, objects) = (&self.inbox, &self.objects);
+        let mut over = Vec::new();
+        self.ending.retain_mut(|ending| {
+            if objects.get(&ending.object).is_none_or(|found| found.told) {
+                return false;
+            }
+            let written = inbox.progress(ending.object).map_or(0, |(written, _)| written);
+            if ending.due.is_none() || written > ending.written {
+                (ending.due, ending.written) = (Some(now.after(grace)), written);
+            }
+            let is_over = ending.due.is_some_and(|due| due <= now);
+            if is_over {
+                over.push(ending.object);
+            }
+            !is_over
+        });
+        over.into_iter().for_each(|object| self.on_ended(object));
+        self.ending.iter().filter_map(|ending| ending.due).min()
     }
 
     fn on_cancel(&mut self, object: u32, why: String) {
@@ -293,6 +344,29 @@ mod tests {
         receiving.on_message(Message::Cancel { object: 0, why: "no time".to_owned() }).unwrap();
         assert_eq!(receiving.accept(0), Err("no time".to_owned()));
         assert_eq!((receiving.live(), receiving.take_messages()), (0, Vec::new()));
+    }
+
+    #[test]
+    fn an_object_of_which_all_was_sent_ends_when_nothing_more_comes() {
+        let mut receiving = Receiving::default();
+        let flow = Message::Flow { flow: 0, name: "flow".to_owned(), mode: Mode::Lossy, weight: 1 };
+        receiving.on_message(flow).unwrap();
+        receiving.on_message(Message::Offer { object: 0, flow: 0, name: "object".to_owned(), length: 9 }).unwrap();
+        receiving.accept(0).unwrap();
+        receiving.on_message(Message::Sent { object: 0 }).unwrap();
+        let grace = Duration::from_millis(10);
+        let at = |ms| Time::ZERO.after(Duration::from_millis(ms));
+        receiving.take_events();
+        assert_eq!(receiving.tick(at(0), grace), Some(at(10)));
+        receiving.claim(0, 2, 3, |_, _| {}).unwrap();
+        receiving.written(0, 3);
+        assert_eq!(receiving.tick(at(9), grace), Some(at(19)));
+        assert_eq!(receiving.tick(at(18), grace), Some(at(19)));
+        assert_eq!(receiving.take_events(), []);
+        assert_eq!(receiving.tick(at(19), grace), None);
+        assert_eq!(receiving.take_events(), [ReceiveEvent::Ended { object: 0, holes: vec![(0, 2), (5, 9)] }]);
+        receiving.on_message(Message::Ended { object: 0, arrived: 3 }).unwrap();
+        assert_eq!(receiving.take_events(), []);
     }
 
     #[test]

@@ -116,8 +116,13 @@ impl Sending {
         Ok(())
     }
 
-    /// Tells the receiver of objects that have settled without being whole; to be called after reports.
+    /// Tells the receiver of objects that were sent, or have settled without being whole; to be called after reports, and when lanes rest.
     pub fn on_settled(&mut self) {
+        for object in self.outbox.take_sent() {
+            if self.live.contains_key(&object) {
+                self.messages.push(Message::Sent { object });
+            }
+        }
         for settled in self.outbox.take_settled() {
             if self.live.get(&settled.object).is_some_and(|&mode| mode != Mode::Reliable) {
                 self.messages.push(Message::Ended { object: settled.object, arrived: settled.arrived });

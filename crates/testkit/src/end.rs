@@ -19,6 +19,8 @@ use incoming::Incoming;
 pub use outgoing::Outcome;
 use outgoing::Outgoing;
 
+/// Bytes of lossy flows that come so much later than the others are lost.
+const GRACE: std::time::Duration = std::time::Duration::from_millis(10);
 /// An end that did nothing for so long was stalled or suspended: pings alone wake it more often.
 const ASLEEP: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -125,6 +127,9 @@ impl End {
             }
         }
         self.sending.on_settled();
+        if let Some(at) = self.receiving.tick(now, GRACE) {
+            next = next.min(clock.world(at, world));
+        }
         self.settle_news(world, out)?;
         Ok(next.max(world + 1))
     }

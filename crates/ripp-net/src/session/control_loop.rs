@@ -18,6 +18,9 @@ const TICK: Duration = Duration::from_millis(200);
 /// While messages wait for the control channel to have room.
 const BACKLOG_TICK: Duration = Duration::from_millis(5);
 
+/// Bytes of lossy flows that come so much later than the others are lost: an eighth of a round trip, within this.
+const GRACE: std::ops::Range<Duration> = Duration::from_millis(5)..Duration::from_millis(25);
+
 /// No datagram for this long on any lane, while the other end is there: they do not come through any more.
 const SILENT_AFTER: Duration = Duration::from_millis(2_500);
 /// As often as this in a row, so that an end that was stopped can catch up.
@@ -47,7 +50,8 @@ pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &R
             shared.end(Some(why));
             false
         });
-        match receiver.recv_timeout(if waits { BACKLOG_TICK } else { TICK }) {
+        let tick = if waits { BACKLOG_TICK } else { TICK };
+        match receiver.recv_timeout(tick.min(end_what_was_sent(shared))) {
             Some(ControlEvent::Message(bytes)) => {
                 heard = Instant::now();
                 if let Err(why) = on_message(shared, &bytes) {
@@ -111,6 +115,20 @@ fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> 
             Ok(())
         }
     }
+}
+
+/// Ends objects of lossy flows all of which was sent, once no more of them comes; how long until there may be another.
+fn end_what_was_sent(shared: &Arc<Shared>) -> Duration {
+    // Streams lose nothing, and may be far behind the control channel.
+    if shared.streams.are_on() {
+        return TICK;
+    }
+    let now = shared.now();
+    let rtt = shared.out().lanes.iter().flatten().map(|lane| lane.rtt().least()).max().unwrap_or_default();
+    let mut incoming = shared.incoming();
+    let next = incoming.receiving.tick(now, (rtt / 8).clamp(GRACE.start, GRACE.end));
+    shared.pump_in(&mut incoming);
+    next.map_or(TICK, |due| due.since(now))
 }
 
 /// Sees to it that data can move.
