@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 WAN = ROOT / "target/release/wan"
@@ -60,10 +61,11 @@ class Link:
         self.started: list[subprocess.Popen[str]] = []
         subprocess.run([WAN, "up", "--name", self.name, "--for", "12h", *LINK], check=True, stdout=subprocess.DEVNULL)
 
-    def start(self, side: str, command: list[str], **environment: str) -> subprocess.Popen[str]:
+    def start(self, side: str, command: list[str], stderr: int | None = None, **environment: str) -> subprocess.Popen[str]:
         whole = [str(WAN), "exec", "--name", self.name, side, *command]
+        settings = {**os.environ, **environment}
         process = subprocess.Popen(
-            whole, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}, start_new_session=True
+            whole, stdout=subprocess.PIPE, stderr=stderr, text=True, env=settings, start_new_session=True
         )
         self.started.append(process)
         return process
@@ -121,6 +123,17 @@ def forward_page(namespace: int, port: int) -> socket.socket:
     return here
 
 
+def pass_on(remarks: IO[str], port: int) -> None:
+    """What the back end remarks, with the address that its page has here; that it waits for a simulation is no news."""
+
+    def read() -> None:
+        for line in remarks:
+            if "waiting for a simulation" not in line:
+                print(line.replace(f"127.0.0.1:{PAGE_PORT}/", f"127.0.0.1:{port}/"), end="", file=sys.stderr)
+
+    threading.Thread(target=read, daemon=True).start()
+
+
 def copy(source: socket.socket, target: socket.socket) -> None:
     try:
         while data := source.recv(1 << 16):
@@ -176,7 +189,7 @@ def main() -> None:
         command += ["--trace", Path(options.trace, "backend.json")] if options.trace else []
         # The launcher and the browser need a while of their own.
         command += ["--for", f"{seconds + 4:g}s"] if seconds else []
-        backend = link.start("right", [str(word) for word in command])
+        backend = link.start("right", [str(word) for word in command], stderr=subprocess.PIPE)
         flow = line_of(backend)
         wave = [launcher, "-n", str(RANKS), str(WAVE), "--n", str(options.n), "--every", "1", "--rate", str(STEPS_PER_S)]
         environment = {"VISAPULT_URL": flow, "VISAPULT_RATE": str(int(0.995 * RATE_BPS / RANKS))}
@@ -186,6 +199,7 @@ def main() -> None:
         inside = line_of(backend)
         door = forward_page(link.namespace("right"), PAGE_PORT)
         url = inside.replace(f":{PAGE_PORT}/", f":{door.getsockname()[1]}/")
+        pass_on(backend.stderr, door.getsockname()[1])
         print(f"{RANKS} ranks -> 1 Gbit/s, 80 ms, 0.1 % loss -> back end; the page:\n{url}", flush=True)
         shown = show(url, max(seconds - 4, 1)) if options.json and seconds else None
         try:
