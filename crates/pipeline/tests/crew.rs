@@ -71,9 +71,14 @@ struct Ranks(Vec<(Publisher, Box3)>);
 impl Ranks {
     /// Ranks that listen.
     fn new(ranks: usize) -> Self {
+        Self::delivering(ranks, Delivery::Newest)
+    }
+
+    fn delivering(ranks: usize, delivery: Delivery) -> Self {
         let blocks = blocks(ranks);
         let at = "127.0.0.1:0".parse().unwrap();
-        let listen = |rank| Publisher::listen(at, "127.0.0.1", None, declared(rank, &blocks)).unwrap();
+        let declared = |rank| PublisherOptions { delivery, ..declared(rank, &blocks) };
+        let listen = |rank| Publisher::listen(at, "127.0.0.1", None, declared(rank)).unwrap();
         Self((0..ranks).map(|rank| (listen(rank), blocks[rank])).collect())
     }
 
@@ -381,5 +386,49 @@ fn a_rank_that_dials_may_leave_and_come_back() {
         assert!(share_of_next(&mut simulation, &|fresh| fresh < 1.0), "the others did not go on");
         simulation.0.insert(1, dial(1));
         assert!(share_of_next(&mut simulation, &|fresh| fresh == 1.0), "it did not come back");
+    });
+}
+
+#[test]
+fn where_every_step_is_to_arrive_it_does_though_one_process_is_slow() {
+    const STEPS: StepIndex = 40;
+    let simulation = Ranks::delivering(2, Delivery::EveryFromFirst);
+    let urls = simulation.urls();
+    // Each rank waits for the back end by itself.
+    let run = |(publisher, block)| {
+        let mut rank = Ranks(vec![(publisher, block)]);
+        thread::spawn(move || (0..STEPS).for_each(|step| rank.put(step)))
+    };
+    let ranks: Vec<_> = simulation.0.into_iter().map(run).collect();
+    let hand = |crew: &Arc<Crew>| {
+        let most_receive_bps = if crew.rank() == 2 { 20_000_000 } else { 0 };
+        let session = Options { most_receive_bps, ..Options::default() };
+        let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), session, ..FlowOptions::default() };
+        let open = || Ok(Box::new(FlowSource::dial(&urls, options)?) as Box<dyn Source>);
+        lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
+    };
+    together(3, 6, hand, |crew| {
+        let options = FlowOptions { pes: 6, crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let flow = FlowSource::dial(&urls, options).unwrap();
+        let back_end = BackEnd::over(flow, &config("", 6, Some(crew))).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        let mut come = back_end.steps().last;
+        while come < STEPS - 1 {
+            assert!(Instant::now() < deadline, "no step after {come} came");
+            come = back_end.store().source().wait_beyond(come, Duration::from_millis(100));
+        }
+        assert_eq!(back_end.steps(), StepSpan { first: 0, last: STEPS - 1 });
+        for step in 0..STEPS {
+            let loaded = back_end.load(visapult_pipeline::StepKey { field: 0, step }).unwrap();
+            assert_eq!((step, loaded.statistics.finite), (step, 40 * 36 * 44));
+            for block in loaded.volume.blocks() {
+                assert!(
+                    block.values == values(step, &block.stored),
+                    "wrong values in step {step}, box {}",
+                    block.stored
+                );
+            }
+        }
+        ranks.into_iter().for_each(|rank| rank.join().unwrap());
     });
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -476,15 +477,37 @@ fn where_every_step_is_to_arrive_nobody_is_waited_for_who_is_not_there() {
 
 #[test]
 fn two_back_ends_get_every_step_though_one_comes_late() {
-    let whole = [Box3::of_size(SIZE)];
-    let (urls, ranks) = every_step(&whole, Delivery::EveryFromFirst, 60);
-    let early = FlowSource::dial(&urls, FlowOptions::default()).unwrap();
-    early.wait_beyond(3, PATIENCE);
-    let late = FlowSource::dial(&urls, FlowOptions::default());
-    ranks.into_iter().for_each(|rank| rank.join().unwrap());
-    for source in [Some(early), late.ok()].into_iter().flatten() {
-        let (first, last) = (source.steps().first, source.steps().last);
-        (first..=last).for_each(|step| assert_right(&source, step, 0, whole[0]));
-        assert!(last == 59 || first == last, "{first} to {last}");
+    const STEPS: StepIndex = 60;
+    const LATE: StepIndex = 20;
+    let whole = Box3::of_size(SIZE);
+    let options = PublisherOptions { delivery: Delivery::EveryFromFirst, ..declared(0, &[whole]) };
+    let mut publisher = listen(options);
+    let url = publisher.url().unwrap().to_string();
+    let (begun, late_comes) = mpsc::channel();
+    let rank = thread::spawn(move || {
+        for step in 0..STEPS {
+            if step == LATE {
+                late_comes.recv().unwrap();
+            }
+            put(&mut publisher, step, &whole);
+        }
+    });
+    let early = FlowSource::dial(&url, FlowOptions::default()).unwrap();
+    // It is shown the step before, while the rank waits.
+    let come = |source: &FlowSource, last| {
+        let deadline = Instant::now() + PATIENCE;
+        while source.steps().last < last {
+            assert!(Instant::now() < deadline, "no step after {} came", source.steps().last);
+            source.wait_beyond(source.steps().last, Duration::from_millis(50));
+        }
+    };
+    come(&early, LATE - 1);
+    let late = FlowSource::dial(&url, FlowOptions::default()).unwrap();
+    begun.send(()).unwrap();
+    rank.join().unwrap();
+    for (source, first) in [(&early, 0), (&late, LATE - 1)] {
+        come(source, STEPS - 1);
+        assert_eq!((source.steps().first, source.steps().last), (first, STEPS - 1));
+        (first..STEPS).for_each(|step| assert_right(source, step, 0, whole));
     }
 }

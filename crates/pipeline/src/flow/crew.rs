@@ -183,7 +183,8 @@ impl State {
         }
         let Some(pending) = self.convoy.pending.remove(&step) else { return };
         let Pending { own: Some(mut own), bytes, fresh, missing, arrivals, .. } = pending else { return };
-        if self.is_live() {
+        // What is under way when a PE changes process would have to come again: ranks that wait for every step have gone on by then.
+        if self.is_live() && !self.takes_every() {
             self.convoy.relief = self.convoy.lags.on_whole(&arrivals);
         }
         own.bytes += bytes;

@@ -153,6 +153,11 @@ impl State {
         self.declared.as_ref().is_some_and(|declared| declared.live)
     }
 
+    /// Every step is to be taken: the ranks wait.
+    pub(super) fn takes_every(&self) -> bool {
+        self.declared.as_ref().is_some_and(|declared| declared.first.every)
+    }
+
     pub(super) fn newest(&self) -> Option<StepIndex> {
         self.links.iter().filter_map(|link| link.newest).max()
     }

@@ -191,10 +191,16 @@ impl Subscriber {
 
     /// It is to take every step, and step `step`, the latest, is not under way to it yet, or too many are.
     pub(super) fn holds_back(&self, step: StepIndex) -> bool {
-        if !self.is_subscribed() {
+        if !self.session.is_alive() {
             return false;
         }
         let mut state = lock(&self.state);
+        match &state.subscribed {
+            // It has heard what is published, and is about to say what it wants: other processes of its back end may be quicker.
+            None => return state.is_declared,
+            Some(subscribed) if subscribed.only.is_empty() => return false,
+            Some(_) => {}
+        }
         state.forget_arrived();
         if state.sent_below > step {
             return state.under_way.len() >= MOST_HELD;

@@ -81,7 +81,7 @@ impl State {
             return;
         }
         let fields: Vec<usize> = self.active.iter().copied().collect();
-        if self.declared.as_ref().is_some_and(|declared| declared.first.every) {
+        if self.takes_every() {
             return self.ask_every(&fields);
         }
         if self.looks == 0 {
