@@ -1,6 +1,7 @@
 //! The back end's side of steering: what was asked, and what the ranks said to it.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use visapult_volume::StepIndex;
@@ -13,8 +14,10 @@ use super::steering_log::SteeringLog;
 const MOST_LOG: usize = 20;
 
 /// What was asked of a simulation, and what came of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Desk {
+    /// Tells it from other back ends: drawn at random.
+    number: u64,
     pub(super) view: SteeringView,
     /// Grows with every change of the view.
     pub(super) revision: u64,
@@ -34,6 +37,20 @@ struct Pending {
     refused: bool,
     /// By rank: before which step it was done, none where it was not.
     done: BTreeMap<usize, Option<StepIndex>>,
+}
+
+impl Default for Desk {
+    fn default() -> Self {
+        Self {
+            number: RandomState::new().build_hasher().finish(),
+            view: SteeringView::default(),
+            revision: 0,
+            waits_before: None,
+            next: 0,
+            pending: BTreeMap::new(),
+            log: None,
+        }
+    }
 }
 
 impl Desk {
@@ -66,7 +83,7 @@ impl Desk {
         {
             self.settle(oldest);
         }
-        Ok(Steer { sequence, at, action })
+        Ok(Steer { desk: self.number, sequence, at, action })
     }
 
     /// A rank waits at a step, or says why it will not have it. Of `ranks` that will speak the last one decides.

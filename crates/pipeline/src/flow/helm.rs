@@ -26,6 +26,7 @@ const COMMIT_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 struct Waiting {
     from: usize,
+    desk: u64,
     sequence: u64,
     action: Action,
     /// Before this step, once that is settled; until then this step is not begun.
@@ -85,7 +86,8 @@ impl Helm {
             action => {
                 let at = if self.paused { next } else { steer.at.max(next) };
                 let since = Instant::now();
-                self.waiting.push(Waiting { from, sequence: steer.sequence, action, at, settled: false, since });
+                let (desk, sequence) = (steer.desk, steer.sequence);
+                self.waiting.push(Waiting { from, desk, sequence, action, at, settled: false, since });
                 Answer { to: from, sequence: steer.sequence, is_ready: true, at, why: None }
             }
         }
@@ -103,7 +105,8 @@ impl Helm {
         }
     }
 
-    /// Does what is due before step `next`, in the order in which it was asked for.
+    /// Does what is due before step `next`: what a back end asked for in the order in which it did, back end by back end, so that the order is the
+    /// same on all ranks.
     pub(super) fn apply(&mut self, next: StepIndex, parameters: &mut [Parameter]) -> Applied {
         self.next = next;
         let mut applied = Applied::default();
@@ -111,6 +114,7 @@ impl Helm {
         for (_, action) in self.replay.drain(..due).collect::<Vec<_>>() {
             self.carry_out(action, None, parameters, &mut applied);
         }
+        self.waiting.sort_by_key(|waiting| (waiting.desk, waiting.sequence));
         for waiting in std::mem::take(&mut self.waiting) {
             let answer = |why| Answer { to: waiting.from, sequence: waiting.sequence, is_ready: false, at: next, why };
             if !waiting.settled && waiting.since.elapsed() > COMMIT_PATIENCE {
@@ -182,7 +186,7 @@ mod tests {
     #[test]
     fn a_change_waits_for_its_step_and_is_answered_with_it() {
         let (mut helm, mut own) = (Helm::default(), parameters());
-        let steer = Steer { sequence: 4, at: 10, action: set("strength", 2.0) };
+        let steer = Steer { desk: 0, sequence: 4, at: 10, action: set("strength", 2.0) };
         helm.apply(7, &mut own);
         assert_eq!(helm.take(0, steer, &own), answer(4, true, 10));
         helm.commit(0, Commit { sequence: 4, at: Some(11) });
@@ -200,7 +204,7 @@ mod tests {
         helm.apply(5, &mut own);
         assert!(helm.may_begin(5));
         // Step 5 has begun: it is too late for that.
-        let steer = |sequence| Steer { sequence, at: 3, action: set("strength", 2.0) };
+        let steer = |sequence| Steer { desk: 0, sequence, at: 3, action: set("strength", 2.0) };
         assert_eq!(helm.take(0, steer(0), &own), answer(0, true, 6));
         assert!(!helm.may_begin(6));
         helm.commit(0, Commit { sequence: 0, at: Some(8) });
@@ -213,9 +217,23 @@ mod tests {
     }
 
     #[test]
+    fn what_two_back_ends_ask_for_is_done_in_the_same_order_on_all_ranks() {
+        let value_if_heard = |order: [(usize, u64); 2]| {
+            let (mut helm, mut own) = (Helm::default(), parameters());
+            for (from, desk) in order {
+                helm.take(from, Steer { desk, sequence: 0, at: 3, action: set("strength", desk as f64) }, &own);
+                helm.commit(from, Commit { sequence: 0, at: Some(3) });
+            }
+            helm.apply(3, &mut own);
+            own[0].value
+        };
+        assert_eq!(value_if_heard([(0, 1), (1, 2)]), value_if_heard([(0, 2), (1, 1)]));
+    }
+
+    #[test]
     fn who_is_paused_goes_on_step_by_step_and_when_resumed() {
         let (mut helm, mut own) = (Helm::default(), parameters());
-        let steer = |sequence, action| Steer { sequence, at: 3, action };
+        let steer = |sequence, action| Steer { desk: 0, sequence, at: 3, action };
         let settle = |helm: &mut Helm, sequence, at| helm.commit(0, Commit { sequence, at: Some(at) });
         helm.take(0, steer(0, Action::Pause), &own);
         settle(&mut helm, 0, 3);

@@ -60,6 +60,9 @@ pub enum Action {
 /// it before it is told which step it is to be: the greatest of all answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Steer {
+    /// Which back end asks, the same number on all ranks.
+    #[serde(default)]
+    pub(super) desk: u64,
     pub(super) sequence: u64,
     pub(super) at: StepIndex,
     #[serde(flatten)]
