@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use visapult_pipeline::flow::{Delivery, FlowOptions, FlowSource, Publisher, PublisherOptions, Watch};
 use visapult_pipeline::{
-    BackEnd, BackEndConfig, Camera, Comm, Crew, Image, RenderConfig, RenderProxy, Rendered, Source, TransferFunction,
-    lend, lend_to, render,
+    BackEnd, BackEndConfig, Camera, Comm, Crew, PipelineError, RenderConfig, RenderProxy, Rendered, Source,
+    TransferFunction, lend, lend_to, render,
 };
 use visapult_render::Quality;
 use visapult_ripp_net::Options;
@@ -130,9 +130,9 @@ fn config(source: &str, pes: usize, crew: Option<&Arc<Crew>>) -> BackEndConfig {
     BackEndConfig { source: source.to_owned(), pes, threads: 2, crew: crew.cloned() }
 }
 
-fn picture(source: &str, pes: usize, crew: Option<&Arc<Crew>>, proxy: RenderProxy) -> Image {
+fn rendered(source: &str, pes: usize, crew: Option<&Arc<Crew>>, proxy: RenderProxy) -> Result<Rendered, PipelineError> {
     let points = vec![[0.0, 0.1, 0.3, 0.9, 0.4], [0.5, 0.9, 0.9, 0.9, 0.0], [1.0, 0.9, 0.3, 0.1, 0.7]];
-    let asked = RenderConfig {
+    render(&RenderConfig {
         back_end: config(source, pes, crew),
         field: None,
         step: None,
@@ -141,23 +141,24 @@ fn picture(source: &str, pes: usize, crew: Option<&Arc<Crew>>, proxy: RenderProx
         transfer_function: Some(TransferFunction { range: None, points }),
         sample_step: 1.0,
         proxy,
-    };
-    let Rendered { image, .. } = render(&asked).unwrap();
-    image
+    })
 }
+
+const SLABS: RenderProxy = RenderProxy::Slabs { key_deg: [120.0, -20.0], slabs: 24 };
 
 fn assert_same_pictures(ranks: usize, pes: usize, processes: usize) {
     let mut simulation = Ranks::new(ranks);
     simulation.put(3);
     let urls = simulation.urls();
-    let slabs = RenderProxy::Slabs { key_deg: [120.0, -20.0], slabs: 24 };
-    for (proxy, least_db) in [(RenderProxy::Exact, 60.0), (slabs, 60.0), (RenderProxy::Bricks { level: 0 }, 50.0)] {
-        let alone = picture(&urls, pes, None, proxy);
+    for (proxy, least_db) in [(RenderProxy::Exact, 60.0), (SLABS, 60.0), (RenderProxy::Bricks { level: 0 }, 50.0)] {
+        let alone = rendered(&urls, pes, None, proxy).unwrap();
         let hand = |crew: &Arc<Crew>| lend_to(crew, &config(&urls, crew.pes(), Some(crew))).unwrap();
-        let shared = together(processes, pes, hand, |crew| picture(&urls, pes, Some(crew), proxy));
-        let quality = Quality::of(&shared, &alone).unwrap();
+        let shared = together(processes, pes, hand, |crew| rendered(&urls, pes, Some(crew), proxy).unwrap());
+        let quality = Quality::of(&shared.image, &alone.image).unwrap();
         assert!(quality.psnr_db >= least_db, "{proxy:?} of {processes} processes: {quality:?}");
-        assert!(alone.rgba.iter().any(|pixel| pixel[3] > 0.1), "nothing to be seen");
+        // What lies behind what another process has is cast, too.
+        assert!(shared.statistics.samples >= alone.statistics.samples);
+        assert!(alone.image.rgba.iter().any(|pixel| pixel[3] > 0.1), "nothing to be seen");
     }
 }
 
@@ -205,6 +206,42 @@ impl Source for Checked<'_> {
             self.seen.wrong.lock().unwrap().push(format!("step {}, box {}", request.step, request.bounds));
         }
         Ok(())
+    }
+}
+
+/// A flow of which nothing can be read.
+struct Unreadable(FlowSource);
+
+impl Source for Unreadable {
+    fn info(&self) -> &SourceInfo {
+        self.0.info()
+    }
+
+    fn steps(&self) -> StepSpan {
+        self.0.steps()
+    }
+
+    fn read(&self, _: &ReadRequest, _: &mut [f32]) -> Result<(), SourceError> {
+        Err(SourceError::Request { name: "this".to_owned(), problem: "it cannot be read".to_owned() })
+    }
+}
+
+#[test]
+fn a_picture_of_which_a_part_is_missing_is_an_error() {
+    let mut simulation = Ranks::new(2);
+    simulation.put(4);
+    let urls = simulation.urls();
+    let hand = |crew: &Arc<Crew>| {
+        let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let open = || {
+            let flow = FlowSource::dial(&urls, options)?;
+            Ok(if crew.rank() == 1 { Box::new(Unreadable(flow)) as Box<dyn Source> } else { Box::new(flow) })
+        };
+        lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
+    };
+    for proxy in [RenderProxy::Exact, SLABS, RenderProxy::Bricks { level: 0 }] {
+        let problem = together(3, 6, hand, |crew| rendered(&urls, 6, Some(crew), proxy).unwrap_err());
+        assert!(problem.to_string().contains("step 4 is not whole: process 1 of the back end"), "{problem}");
     }
 }
 
