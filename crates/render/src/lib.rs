@@ -1,4 +1,4 @@
-//! From blocks of scalars to images and proxies: camera, transfer function, exact ray casting, bricks, slabs.
+//! From blocks of scalars to images and proxies: camera, transfer function, exact ray casting, bricks, slabs, scalar slabs.
 //!
 //! Owns no file, no socket and no thread pool: rendering runs in the caller's rayon pool.
 //! The equations are those of `docs/src/rendering.md`; [`mod@reference`] follows them literally.
@@ -14,6 +14,7 @@ mod paraview;
 mod parts;
 mod quality;
 pub mod reference;
+mod scalar_slabs;
 mod slabs;
 mod still;
 #[cfg(test)]
@@ -29,6 +30,9 @@ pub use cpu::{Caster, LayerCaster, LayerPlanes, LayerTile, TileRect};
 pub use image::{Image, PngError};
 pub use parts::{Patch, composite_runs, is_run, render_runs, runs};
 pub use quality::{Quality, SizeMismatch};
+pub use scalar_slabs::{
+    FaceTile, FaceTileError, ScalarKeyframe, ScalarStack, ScalarStackError, VALUE_CODES, fitted_key, make_scalar_slabs,
+};
 pub use slabs::{
     ALPHA_CODES, KeyView, SlabAlignment, SlabCaster, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile,
     TILE_EDGE, TexelPlanes, TileError, composite_slabs, make_slabs, owners_by_place, visible_depths,

@@ -7,7 +7,7 @@ mod layers;
 mod march;
 mod occupancy;
 mod portable;
-mod rays;
+pub(crate) mod rays;
 pub(crate) mod table;
 
 #[cfg(target_arch = "x86_64")]

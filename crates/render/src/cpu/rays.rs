@@ -5,7 +5,7 @@
 
 use visapult_volume::Box3;
 
-use super::lanes::LANES;
+pub(crate) use super::lanes::LANES;
 use crate::camera::{View, dot, intersect_box};
 use crate::volume::Placement;
 

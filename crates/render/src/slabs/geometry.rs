@@ -39,7 +39,7 @@ impl KeyView {
         Self { camera, width: 512, height: 512, slabs: 64, alignment: SlabAlignment::View }
     }
 
-    pub(super) fn view(&self) -> View {
+    pub(crate) fn view(&self) -> View {
         self.camera.view(usize::from(self.width), usize::from(self.height))
     }
 
@@ -88,14 +88,14 @@ pub struct SlabGeometry {
 
 /// A place of tiles in all layers: first texel and size, overlap included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TilePlace {
-    pub(super) lo: [usize; 2],
-    pub(super) size: [usize; 2],
+pub(crate) struct TilePlace {
+    pub(crate) lo: [usize; 2],
+    pub(crate) size: [usize; 2],
 }
 
 impl TilePlace {
     /// The same as pixels of the key view's image.
-    pub(super) fn rect(&self) -> TileRect {
+    pub(crate) fn rect(&self) -> TileRect {
         let ([x, y], [width, height]) = (self.lo, self.size);
         TileRect { x, y, width, height }
     }
@@ -103,7 +103,7 @@ impl TilePlace {
 
 impl SlabGeometry {
     /// Keeps the slabs between two depths; what lies behind the eye or outside the box stays out.
-    pub(super) fn narrow(&mut self, [near, far]: [f64; 2]) {
+    pub(crate) fn narrow(&mut self, [near, far]: [f64; 2]) {
         (self.near, self.far) = (self.near.max(near as f32 - SLACK), self.far.min(far as f32 + SLACK));
     }
 
@@ -112,23 +112,33 @@ impl SlabGeometry {
         (f64::from(self.far) - f64::from(self.near)).max(0.0) / f64::from(self.slabs.max(1))
     }
 
+    /// The same, with the first plane a little before an eye inside the box: no ray has a place on a plane through the eye.
+    pub(crate) fn in_front_of_the_eye(self) -> Self {
+        Self { near: self.near.max(self.far / 1024.0), ..self }
+    }
+
+    /// Faces of all slabs: one more than slabs.
+    pub(crate) fn face_count(&self) -> usize {
+        usize::from(self.slabs) + 1
+    }
+
     /// Distance of the middle of slab `slab` from the key eye along the normal.
     pub fn middle(&self, slab: usize) -> f64 {
         f64::from(self.near) + (slab as f64 + 0.5) * self.thickness()
     }
 
     /// Tiles along each axis of a layer.
-    pub(super) fn tile_counts(&self) -> [usize; 2] {
+    pub(crate) fn tile_counts(&self) -> [usize; 2] {
         [self.width, self.height].map(|edge| usize::from(edge).div_ceil(TILE_EDGE))
     }
 
-    pub(super) fn tile_places(&self) -> Vec<TilePlace> {
+    pub(crate) fn tile_places(&self) -> Vec<TilePlace> {
         let [columns, rows] = self.tile_counts();
         (0..rows).flat_map(|row| (0..columns).map(move |column| self.tile_place([column, row]))).collect()
     }
 
     /// The texels of the tile at `cell`: its own and one more to each side, within the layer.
-    pub(super) fn tile_place(&self, cell: [usize; 2]) -> TilePlace {
+    pub(crate) fn tile_place(&self, cell: [usize; 2]) -> TilePlace {
         let edges = [self.width, self.height].map(usize::from);
         let lo = cell.map(|c| (c * TILE_EDGE).saturating_sub(1));
         let hi: [usize; 2] = std::array::from_fn(|axis| ((cell[axis] + 1) * TILE_EDGE + 1).min(edges[axis]));

@@ -17,6 +17,7 @@ use crate::cpu::front_to_back;
 use crate::{Camera, TransferFunction, Volume};
 
 pub use caster::{SlabCaster, composite_slabs, owners_by_place};
+pub(crate) use geometry::TilePlace;
 pub use geometry::{KeyView, SlabAlignment, SlabGeometry};
 pub use stack::{SlabStack, SlabStackError};
 pub use tile::{ALPHA_CODES, SlabTile, TILE_EDGE, TexelPlanes, TileError};

@@ -1,0 +1,109 @@
+//! Scalar slabs: the field itself where the rays of one key view meet parallel planes, the faces of slabs.
+//!
+//! Whoever draws them classifies what lies between faces, from any direction and through any transfer function
+//! (pre-integration: Engel, Kraus & Ertl 2001). Equations: `docs/src/rendering.md`; bytes: `docs/src/view-protocol.md`.
+//! Invariant: what a face stores depends on the field alone, not on a transfer function and not on how the volume is split
+//! over PEs.
+
+mod integrals;
+mod sample;
+mod stack;
+#[cfg(test)]
+mod tests;
+mod tile;
+
+use std::cell::RefCell;
+
+use rayon::prelude::*;
+use visapult_volume::ValueRange;
+
+pub use stack::{ScalarStack, ScalarStackError};
+pub use tile::{FaceTile, FaceTileError, VALUE_CODES};
+
+use crate::slabs::{SlabGeometry, TILE_EDGE, TilePlace};
+use crate::{Camera, KeyView, Volume};
+use sample::FaceSampler;
+use tile::Quantiser;
+
+/// Most slabs that [`fitted_key`] chooses.
+const MOST_SLABS: f64 = 128.0;
+/// Rays per edge between which [`fitted_key`] chooses.
+const RAYS: [f64; 2] = [64.0, 512.0];
+/// Samples of the grid to the thickness of a slab.
+const SAMPLES_PER_SLAB: f64 = 2.0;
+
+/// The faces of one key view: what one *Scalar slabs* set of the view protocol holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScalarKeyframe {
+    /// The view whose rays meet the faces.
+    pub camera: Camera,
+    /// Where the slabs lie; they have one face more than there are slabs.
+    pub geometry: SlabGeometry,
+    /// Edges of the box that holds the field, in world units.
+    pub edges: [f32; 3],
+    /// Values of the smallest and the largest code.
+    pub range: [f32; 2],
+    /// Tiles that hold any value, those of one place in all faces one after another.
+    pub tiles: Vec<FaceTile>,
+}
+
+impl ScalarKeyframe {
+    /// Bytes of all tiles in messages.
+    pub fn wire_bytes(&self) -> usize {
+        self.tiles.iter().map(FaceTile::wire_bytes).sum()
+    }
+}
+
+/// The view of `camera` with slabs and rays about as dense as the grid's samples at the middle of the box, within limits.
+pub fn fitted_key(volume: &Volume, camera: Camera) -> KeyView {
+    let key = KeyView::new(camera);
+    let placement = volume.placement();
+    let whole = key.geometry(placement.edges);
+    let depth = f64::from(whole.far) - f64::from(whole.near);
+    let slabs = (depth / (SAMPLES_PER_SLAB * placement.step)).ceil().clamp(1.0, MOST_SLABS);
+    let across = 2.0 * (camera.fov_deg.to_radians() / 2.0).tan() * f64::from(whole.near + whole.far) / 2.0;
+    let rays = (across / placement.step).ceil().clamp(RAYS[0], RAYS[1]) as u16;
+    KeyView { slabs: slabs as u16, width: rays, height: rays, ..key }
+}
+
+/// Samples the faces of `volume` in `key` and encodes them, tile by tile, in parallel; codes divide `range`.
+pub fn make_scalar_slabs(volume: &Volume, key: &KeyView, range: ValueRange) -> ScalarKeyframe {
+    let edges = volume.placement().edges;
+    let geometry = key.geometry(edges).in_front_of_the_eye();
+    let sampler = FaceSampler::new(volume, key.view(), geometry);
+    let quantiser = Quantiser::new([range.lo, range.hi]);
+    let places = face_places(&geometry).into_par_iter().with_max_len(1);
+    let tiles = places.flat_map_iter(|place| tiles_at(&sampler, &quantiser, &geometry, &place)).collect();
+    ScalarKeyframe {
+        camera: key.camera,
+        geometry,
+        edges: edges.map(|edge| edge as f32),
+        range: [range.lo, range.hi],
+        tiles,
+    }
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<f32>> = RefCell::default();
+}
+
+fn tiles_at(
+    sampler: &FaceSampler<'_>,
+    quantiser: &Quantiser,
+    geometry: &SlabGeometry,
+    place: &TilePlace,
+) -> Vec<FaceTile> {
+    SCRATCH.with_borrow_mut(|values| {
+        sampler.sample(place, values);
+        let faces = values.chunks(place.size[0] * place.size[1]).take(geometry.face_count());
+        faces.enumerate().filter_map(|(face, values)| quantiser.tile(face, place, values)).collect()
+    })
+}
+
+/// Squares of [`TILE_EDGE`] texels, without overlap: whoever draws faces has their neighbours.
+fn face_places(geometry: &SlabGeometry) -> Vec<TilePlace> {
+    let edges = [geometry.width, geometry.height].map(usize::from);
+    let starts = |axis: usize| (0..edges[axis]).step_by(TILE_EDGE);
+    let place = |lo: [usize; 2]| TilePlace { lo, size: [0, 1].map(|axis| TILE_EDGE.min(edges[axis] - lo[axis])) };
+    starts(1).flat_map(|y| starts(0).map(move |x| place([x, y]))).collect()
+}

@@ -1,0 +1,107 @@
+//! The field where key rays meet the planes between slabs.
+
+use visapult_volume::{Block, Box3};
+
+use crate::camera::{View, dot, intersect_box};
+use crate::cpu::rays::{LANES, PACKET_EDGE, RaySetup, Rays};
+use crate::slabs::{SlabGeometry, TilePlace};
+use crate::volume::Volume;
+
+/// Stands for a texel that no ray inside the box is interpolated from.
+pub(super) const NEEDLESS: f32 = f32::INFINITY;
+
+/// How far outside the box texels are filled, in thicknesses of a slab: a ray turned by 45 degrees meets the two faces of a
+/// slab that far from where it enters the box.
+const REACH: f64 = 1.5;
+
+/// Samples faces of `volume`, tile by tile.
+pub(super) struct FaceSampler<'a> {
+    volume: &'a Volume,
+    view: View,
+    geometry: SlabGeometry,
+    /// Edges of the box that holds all texels worth a value.
+    reached: [f64; 3],
+}
+
+impl<'a> FaceSampler<'a> {
+    pub(super) fn new(volume: &'a Volume, view: View, geometry: SlabGeometry) -> Self {
+        let texel = 2.0 * view.half_height / view.height.max(1) as f64 * f64::from(geometry.far);
+        let margin = 2.0 * (REACH * geometry.thickness() + texel);
+        Self { volume, view, geometry, reached: volume.placement().edges.map(|edge| edge + margin) }
+    }
+
+    /// Values at all faces of the texels of `place`, `[face, y, x]`; NaN where values are missing.
+    pub(super) fn sample(&self, place: &TilePlace, out: &mut Vec<f32>) {
+        let [width, height] = place.size;
+        out.clear();
+        out.resize(width * height * self.geometry.face_count(), NEEDLESS);
+        let setup = RaySetup::new(&self.view, self.volume.placement());
+        let bounds = self.volume.grid().bounds();
+        for y in (0..height).step_by(PACKET_EDGE) {
+            for x in (0..width).step_by(PACKET_EDGE) {
+                let rays = self.packet(&setup, place, [x, y]);
+                for block in self.volume.blocks() {
+                    let range = rays.in_box(&block.owned, &bounds);
+                    for lane in 0..LANES {
+                        let texel = (y + lane / PACKET_EDGE) * width + x + lane % PACKET_EDGE;
+                        for face in range.from[lane] as usize..range.to[lane] as usize {
+                            let at: [f64; 3] = std::array::from_fn(|axis| {
+                                rays.first[axis][lane] + face as f64 * rays.step[axis][lane]
+                            });
+                            out[face * width * height + texel] = interpolate(block, &bounds, at);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The rays of a packet, their samples where they meet the faces.
+    fn packet(&self, setup: &RaySetup<'_>, place: &TilePlace, [x, y]: [usize; 2]) -> Rays {
+        let mut rays = Rays::none();
+        let normal = self.geometry.normal.map(f64::from);
+        let (near, thickness) = (f64::from(self.geometry.near), self.geometry.thickness());
+        for lane in 0..LANES {
+            let (column, row) = (x + lane % PACKET_EDGE, y + lane / PACKET_EDGE);
+            if column >= place.size[0] || row >= place.size[1] {
+                continue;
+            }
+            let at = [(place.lo[0] + column) as f64 + 0.5, (place.lo[1] + row) as f64 + 0.5];
+            let direction = self.view.direction(at[0], at[1]);
+            let cosine = dot(direction, normal);
+            let Some((t_in, t_out)) = intersect_box(self.view.eye, direction, self.reached) else { continue };
+            if cosine <= 0.0 || thickness <= 0.0 {
+                continue;
+            }
+            let number = |t: f64| (t * cosine - near) / thickness;
+            rays.range.from[lane] = number(t_in).ceil().max(0.0);
+            rays.range.to[lane] = (number(t_out).floor() + 1.0).min(self.geometry.face_count() as f64);
+            setup.set(&mut rays, lane, direction, near / cosine, thickness / cosine);
+        }
+        rays
+    }
+}
+
+/// Trilinear interpolation at sample coordinates of the grid, held at its outermost samples.
+///
+/// Weights come from the grid's coordinates, not the block's: blocks that share a place agree to the bit.
+fn interpolate(block: &Block, bounds: &Box3, at: [f64; 3]) -> f32 {
+    let size = block.stored.size();
+    let mut start = 0;
+    let mut weight = [0.0_f32; 3];
+    let mut step = [0; 3];
+    let mut stride = 1;
+    for axis in 0..3 {
+        let last = bounds.hi[axis] - 1;
+        let held = at[axis].clamp(0.0, last as f64);
+        let cell = (held as usize).min(last.saturating_sub(1));
+        weight[axis] = (held - cell as f64) as f32;
+        step[axis] = if last > 0 { stride } else { 0 };
+        start += (cell - block.stored.lo[axis]) * stride;
+        stride *= size[axis];
+    }
+    let lerp = |a: f32, b: f32, f: f32| a + f * (b - a);
+    let row = |i: usize| lerp(block.values[i], block.values[i + step[0]], weight[0]);
+    let plane = |i: usize| lerp(row(i), row(i + step[1]), weight[1]);
+    lerp(plane(start), plane(start + step[2]), weight[2])
+}
