@@ -31,6 +31,7 @@ HEADER = """# Proxies against the exact image
 {edge}^3, 512 x 512 rays and pixels, key view at azimuth 30 and elevation 20 degrees, turned in azimuth by the degrees at the head of a
 column. Cells: PSNR over the foreground in dB / SSIM, against the exact image at step 1/2. MB: bytes on the wire. s: seconds
 to make the proxy, median of 5; CPU s: processor seconds of all threads. `exact, step 1` shows what the sampling step alone costs.
+Scalar slabs know no transfer function: those of *waves, soft* and of *waves, thin shells* are one and the same keyframe.
 
 Machine: {machine}, load average {load:.1f} when the run began. Command: `python bench/proxies.py --edge {edge}`.
 

@@ -35,6 +35,16 @@ def test_slabs_and_bricks_come_close_to_the_exact_image(source: str, tmp_path: P
     assert psnr(slabs, exact) >= 35
 
 
+def test_scalar_slabs_show_any_transfer_function(source: str, tmp_path: Path) -> None:
+    shell = [[0.55, 1, 0.8, 0.3, 0], [0.6, 1, 0.8, 0.3, 0.8], [0.65, 1, 0.8, 0.3, 0]]
+    tf = tmp_path / "shell.json"
+    tf.write_text(json.dumps({"range": None, "points": shell}))
+    for options in ([], ["--tf", tf]):
+        exact = image_of(source, tmp_path, "--az", 46, "--sample-step", 0.25, *options)
+        slabs = image_of(source, tmp_path, "--az", 46, "--proxy", "scalar-slabs", "--key-az", 30, *options)
+        assert psnr(slabs, exact) >= 36
+
+
 def test_the_cost_is_told(source: str, tmp_path: Path) -> None:
     image_of(source, tmp_path, "--json", tmp_path / "cost.json", "--threads", 1)
     cost = json.loads((tmp_path / "cost.json").read_text())

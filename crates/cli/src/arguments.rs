@@ -111,13 +111,16 @@ pub(crate) enum ProxyName {
     Bricks,
     /// View-aligned layers of a key view, as a viewer gets them.
     Slabs,
+    /// The field at the faces of slabs of a key view: good for any transfer function.
+    ScalarSlabs,
 }
 
 /// Options of `visapult render`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{SOURCES}\n\nExamples:\n  visapult render scan.nii.gz --out scan.png\n  \
     visapult render run.h5:/density --out a.png --size 1024x1024 --az 45 --el 10 --tf hot.json\n  \
-    visapult render field.npy --out s.png --proxy slabs --key-az 30 --az 50 --json cost.json"))]
+    visapult render field.npy --out s.png --proxy slabs --key-az 30 --az 50 --json cost.json\n  \
+    visapult render field.npy --out t.png --proxy scalar-slabs --key-az 30 --az 50 --tf other.json"))]
 pub(crate) struct RenderOptions {
     /// What to render.
     pub(crate) source: String,
@@ -160,9 +163,9 @@ pub(crate) struct RenderOptions {
     /// Elevation of the key view, in degrees (slabs).
     #[arg(long, value_name = "DEGREES", default_value_t = 20.0, allow_negative_numbers = true)]
     pub(crate) key_el: f64,
-    /// Number of slabs.
-    #[arg(long, value_name = "S", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) slabs: u16,
+    /// Number of slabs [default: 64; of scalar slabs as many as the grid needs, at most 128].
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) slabs: Option<u16>,
     /// Level of detail of the bricks; 0 is the full resolution.
     #[arg(long, value_name = "L", default_value_t = 0)]
     pub(crate) bricks_level: u32,

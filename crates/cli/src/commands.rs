@@ -110,6 +110,9 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
     Ok(())
 }
 
+/// Slabs of colour where no number is asked for.
+const COLOR_SLABS: u16 = 64;
+
 fn render_config(options: &RenderOptions, processes: &Processes) -> Result<RenderConfig> {
     let camera = Camera {
         azimuth_deg: options.az,
@@ -122,10 +125,12 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
     if !(0.01..=100.0).contains(&options.sample_step) {
         bail!("--sample-step {} must lie between 0.01 and 100", options.sample_step);
     }
+    let key_deg = [options.key_az, options.key_el];
     let proxy = match options.proxy {
         ProxyName::Exact => RenderProxy::Exact,
         ProxyName::Bricks => RenderProxy::Bricks { level: options.bricks_level },
-        ProxyName::Slabs => RenderProxy::Slabs { key_deg: [options.key_az, options.key_el], slabs: options.slabs },
+        ProxyName::Slabs => RenderProxy::Slabs { key_deg, slabs: options.slabs.unwrap_or(COLOR_SLABS) },
+        ProxyName::ScalarSlabs => RenderProxy::ScalarSlabs { key_deg, slabs: options.slabs },
     };
     Ok(RenderConfig {
         back_end: back_end_config(&options.source, &options.split, processes),

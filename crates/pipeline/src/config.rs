@@ -39,6 +39,13 @@ pub enum RenderProxy {
         /// Number of slabs.
         slabs: u16,
     },
+    /// Scalar slabs of a key view.
+    ScalarSlabs {
+        /// Azimuth and elevation of the key view, in degrees.
+        key_deg: [f64; 2],
+        /// Number of slabs; as the grid needs where none is given.
+        slabs: Option<u16>,
+    },
 }
 
 /// What `visapult render` does.

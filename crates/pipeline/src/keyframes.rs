@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Rendering, SlabKeyframe, Still, TransferFunction, encode_level,
-    make_slabs, render_exact,
+    Camera, CodeBits, EncodedBrick, KeyView, Rendering, ScalarKeyframe, SlabKeyframe, Still, TransferFunction,
+    encode_level, make_scalar_slabs, make_slabs, render_exact,
 };
 use visapult_trace::Stage;
-use visapult_volume::coarsened_size;
+use visapult_volume::{ValueRange, coarsened_size};
 
 use crate::crew::all_bricks;
 use crate::stages::{at_all, at_pe};
@@ -144,6 +144,12 @@ pub(crate) fn slabs_of(
         Some(crew) => crew.slabs(&step.volume, key, transfer_function, sample_step, pool),
         None => pool.install(|| make_slabs(&step.volume, key, transfer_function, sample_step)),
     }
+}
+
+/// The scalar slabs of the PEs of this process.
+pub(crate) fn scalar_slabs_of(step: &LoadedStep, key: &KeyView, pool: &ThreadPool) -> ScalarKeyframe {
+    let range = step.statistics.range.unwrap_or(ValueRange { lo: 0.0, hi: 0.0 });
+    pool.install(|| make_scalar_slabs(&step.volume, key, range))
 }
 
 /// The exact image of `view`; not to be asked for on a thread of `pool`.

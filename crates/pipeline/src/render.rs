@@ -5,8 +5,8 @@ use std::time::Instant;
 use rayon::ThreadPool;
 use serde::Serialize;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, Image, KeyView, Pyramid, SlabStack, SlabStackError, TransferFunction, render_exact,
-    volume_of_bricks,
+    Camera, CodeBits, EncodedBrick, Image, KeyView, Pyramid, ScalarStack, SlabStack, SlabStackError, TransferFunction,
+    fitted_key, render_exact, volume_of_bricks,
 };
 use visapult_volume::StepIndex;
 
@@ -15,7 +15,7 @@ use crate::config::{RenderConfig, RenderProxy};
 use crate::crew::CrewStep;
 use crate::error::PipelineError;
 use crate::flow::Watch;
-use crate::keyframes::{bricks_of, image_of, slabs_of};
+use crate::keyframes::{bricks_of, image_of, scalar_slabs_of, slabs_of};
 use crate::step_store::{LoadedStep, StepKey};
 
 /// An image and what it cost.
@@ -164,7 +164,43 @@ fn cast(
         }
         RenderProxy::Bricks { level } => cast_bricks(step, config, transfer_function, level, pool),
         RenderProxy::Slabs { key_deg, slabs } => cast_slabs(step, config, transfer_function, key_deg, slabs, pool),
+        RenderProxy::ScalarSlabs { key_deg, slabs } => {
+            cast_scalar_slabs(step, config, transfer_function, key_deg, slabs, pool)
+        }
     }
+}
+
+fn key_camera(config: &RenderConfig, [azimuth_deg, elevation_deg]: [f64; 2]) -> Camera {
+    Camera { azimuth_deg, elevation_deg, ..config.camera }
+}
+
+fn cast_scalar_slabs(
+    step: &LoadedStep,
+    config: &RenderConfig,
+    transfer_function: &TransferFunction,
+    key_deg: [f64; 2],
+    slabs: Option<u16>,
+    pool: &ThreadPool,
+) -> Result<Cast, PipelineError> {
+    if step.crew.is_some() {
+        let reason = "scalar slabs are made by one process, not by several: start one, or ask for --proxy slabs";
+        return Err(PipelineError::Option(reason.to_owned()));
+    }
+    let [width, height] = config.size;
+    let started = Instant::now();
+    let fitted = fitted_key(&step.volume, key_camera(config, key_deg));
+    let key_view = KeyView { slabs: slabs.unwrap_or(fitted.slabs), ..fitted };
+    let keyframe = scalar_slabs_of(step, &key_view, pool);
+    let proxy_seconds = started.elapsed().as_secs_f64();
+    let stack = pool.install(|| ScalarStack::from_keyframe(&keyframe));
+    let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
+    Ok(Cast {
+        image: pool.install(|| stack.render(&config.camera, transfer_function, width, height)),
+        samples: 0,
+        wire_bytes: keyframe.wire_bytes() as u64,
+        proxy_seconds,
+        render_seconds: started.elapsed().as_secs_f64() - proxy_seconds,
+    })
 }
 
 fn cast_slabs(
@@ -177,8 +213,7 @@ fn cast_slabs(
 ) -> Result<Cast, PipelineError> {
     let [width, height] = config.size;
     let started = Instant::now();
-    let camera = Camera { azimuth_deg: key_deg[0], elevation_deg: key_deg[1], ..config.camera };
-    let key_view = KeyView { slabs, ..KeyView::new(camera) };
+    let key_view = KeyView { slabs, ..KeyView::new(key_camera(config, key_deg)) };
     let keyframe = slabs_of(step, &key_view, transfer_function, config.sample_step, pool);
     let proxy_seconds = started.elapsed().as_secs_f64();
     let render = || Ok(SlabStack::from_keyframe(&keyframe)?.render(&config.camera, width, height));
@@ -237,6 +272,7 @@ fn proxy_name(proxy: RenderProxy) -> &'static str {
         RenderProxy::Exact => "exact",
         RenderProxy::Bricks { .. } => "bricks",
         RenderProxy::Slabs { .. } => "slabs",
+        RenderProxy::ScalarSlabs { .. } => "scalar-slabs",
     }
 }
 

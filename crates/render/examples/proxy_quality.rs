@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use visapult_render::{
-    Camera, CodeBits, Image, KeyView, Pyramid, Quality, SlabAlignment, SlabStack, TransferFunction, Volume,
-    encode_level, make_slabs, render_exact, volume_of_bricks,
+    Camera, CodeBits, Image, KeyView, Pyramid, Quality, ScalarStack, SlabAlignment, SlabStack, TransferFunction,
+    Volume, encode_level, fitted_key, make_scalar_slabs, make_slabs, render_exact, volume_of_bricks,
 };
 use visapult_volume::Grid;
 
@@ -69,7 +69,18 @@ impl<'a> Subject<'a> {
             let name = format!("{slabs} slabs, {}", if alignment == SlabAlignment::View { "view" } else { "axis" });
             self.row(&name, Some(cost), |camera| stack.render(camera, SIZE, SIZE))?;
         }
-        Ok(())
+        let fitted = fitted_key(&self.volume, cameras()[0]);
+        self.scalar_slabs(KeyView { slabs: fitted.slabs / 2, ..fitted })?;
+        self.scalar_slabs(fitted)
+    }
+
+    fn scalar_slabs(&self, key: KeyView) -> Result<(), Box<dyn Error>> {
+        let range = self.volume.range().ok_or("a field without values")?;
+        let (keyframe, mut cost) = timed(|| make_scalar_slabs(&self.volume, &key, range));
+        cost.bytes = keyframe.wire_bytes();
+        let stack = ScalarStack::from_keyframe(&keyframe)?;
+        let name = format!("{} scalar slabs", key.slabs);
+        self.row(&name, Some(cost), |camera| stack.render(camera, &self.transfer_function, SIZE, SIZE))
     }
 
     fn row(
