@@ -13,7 +13,7 @@ import pytest
 from conftest import VISAPULT, run
 from images import psnr, read_png
 from page import Page
-from publishers import Running, need
+from publishers import ROOT, Running, compile_c, need
 from test_comm import LAUNCHERS
 from test_flow import serving, series  # noqa: F401 (a fixture)
 from test_publishers import start, waves  # noqa: F401 (fixtures)
@@ -101,6 +101,22 @@ def test_ranks_that_dial_are_received_by_all_processes(wave, together, start, tm
     assert said["fresh_share"] == 1
     # Every value once at least, and ghost layers of six PEs or less beside.
     assert said["bytes"] >= 40**3 * 4 * said["steps_received"]
+
+
+def test_every_step_arrives_at_all_processes_where_a_program_asks_for_that(together, start, tmp_path: Path) -> None:
+    program = start(compile_c(ROOT / "tests" / "native" / "every.c", tmp_path / "every"), XDG_CONFIG_HOME=str(tmp_path))
+    mark = tmp_path / "received.json"
+    back_end = start(*together, "backend", program.line(), "--no-open", "--port", 0, "--json", mark)
+    page = Page(back_end.line())
+    page.until(lambda: page.steps.get("last") == 59, "the last step")
+    assert page.steps["first"] == 0
+    page.close()
+    code, out, err = program.end()
+    assert code == 0, err
+    assert f"60 put, {60 * PROCESSES} sent, 0 missed" in out
+    os.kill(pid_of_process(0, mark), signal.SIGTERM)
+    code, _, err = back_end.end()
+    assert code == 0, err
 
 
 def test_a_run_that_is_started_anew_is_shown_from_its_beginning(wave, together, start) -> None:
