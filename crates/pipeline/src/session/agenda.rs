@@ -58,6 +58,8 @@ pub(crate) struct Outlook<'a> {
     pub(crate) view: &'a View,
     /// When it came.
     pub(crate) view_at: Instant,
+    /// Where its camera will be when what is made now is there.
+    pub(crate) ahead: Camera,
     /// Steps that can be read.
     pub(crate) steps: StepSpan,
     /// Whether steps keep coming.
@@ -137,10 +139,10 @@ fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
     }
     let Some(made_for) = &progress.slabs_of else { return true };
     let (was, is) = (&made_for.camera, &outlook.view.camera);
-    let turned_deg = angle_between_deg(was, is);
     if outlook.view.moving {
-        return turned_deg > TURN_WHILE_MOVING_DEG;
+        return angle_between_deg(was, &outlook.ahead) > TURN_WHILE_MOVING_DEG;
     }
+    let turned_deg = angle_between_deg(was, is);
     let shifted = (0..3).any(|axis| (was.target[axis] - is.target[axis]).abs() > SHIFT_AT_REST);
     let zoomed = (was.distance / is.distance - 1.0).abs() > SHIFT_AT_REST || was.fov_deg != is.fov_deg;
     let recoloured = made_for.transfer_function != outlook.view.transfer_function;
@@ -177,6 +179,7 @@ mod tests {
         view: View,
         plan: Plan,
         view_at: Instant,
+        ahead: Option<Camera>,
         elapsed: Duration,
         stepping: bool,
         live: bool,
@@ -205,13 +208,15 @@ mod tests {
                 bytes: 0,
             };
             let view_at = Instant::now();
-            Self { view, plan, view_at, elapsed: Duration::ZERO, stepping: false, live: false, all_sent: true }
+            let elapsed = Duration::ZERO;
+            Self { view, plan, view_at, ahead: None, elapsed, stepping: false, live: false, all_sent: true }
         }
 
         fn next(&self, progress: &Progress) -> Work {
             let outlook = Outlook {
                 view: &self.view,
                 view_at: self.view_at,
+                ahead: self.ahead.unwrap_or(self.view.camera),
                 steps: StepSpan { first: 0, last: 9 },
                 live: self.live,
                 all_sent: self.all_sent,
@@ -287,6 +292,8 @@ mod tests {
         scene.view.camera.azimuth_deg += 10.0;
         assert_eq!(scene.next(&made), Work::Slabs);
         scene.view.camera.azimuth_deg -= 13.0;
+        scene.ahead = Some(Camera { azimuth_deg: scene.view.camera.azimuth_deg + 12.0, ..scene.view.camera });
+        assert_eq!(scene.next(&made), Work::Slabs);
         scene.view.moving = false;
         assert_eq!(scene.next(&made), Work::Slabs);
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use visapult_render::CodeBits;
+use visapult_render::{Camera, CodeBits};
 use visapult_volume::coarsened_size;
 
 use super::agenda::{Outlook, Progress, Work, next};
@@ -174,6 +174,7 @@ impl Driver {
         let outlook = Outlook {
             view,
             view_at,
+            ahead: state.heading.camera(now).unwrap_or(view.camera),
             steps: self.back_end.steps(),
             live,
             all_sent: state.lanes.iter().all(|lane| lane.queue.is_empty()),
@@ -262,11 +263,20 @@ impl Driver {
 
     fn queue_slabs(&mut self, view: &View) {
         let Some(step) = self.step.clone() else { return };
+        let view = &View { camera: self.camera_to_meet(view), ..view.clone() };
         let groups = self.back_end.groups();
         let encoded = step.keyframes.slabs(&step, view, groups, self.back_end.pool());
         self.slab_bytes = encoded.bytes;
         self.progress.slabs_of = Some(view.clone());
         self.queue(BulkKind::Slabs, &step, &encoded);
+    }
+
+    /// The camera to make a keyframe for: where it will be, if it moves.
+    fn camera_to_meet(&self, view: &View) -> Camera {
+        let now = Instant::now();
+        let mut state = lock(&self.shared.state);
+        state.heading.begin(now);
+        state.heading.camera(now).filter(|_| view.moving).unwrap_or(view.camera)
     }
 
     fn queue_still(&mut self, view: &View) {

@@ -44,6 +44,11 @@ impl Link {
         (worth as u64).clamp(LEAST_WINDOW, MOST_WINDOW)
     }
 
+    /// Whether all that was sent has arrived.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.sent == self.delivered
+    }
+
     /// Notes a message put on the way.
     pub(crate) fn on_sent(&mut self, bytes: u64, now: Instant) {
         self.sent += bytes;

@@ -5,6 +5,7 @@
 
 mod agenda;
 mod driver;
+mod heading;
 mod lifelines;
 mod link;
 
@@ -15,6 +16,7 @@ use std::time::Instant;
 use thiserror::Error;
 use visapult_trace::{Span, Stage, begin, now_ns, record};
 
+use self::heading::Heading;
 use self::link::Link;
 use crate::back_end::BackEnd;
 use crate::flow::Action;
@@ -83,6 +85,7 @@ impl Lane {
 #[derive(Default)]
 struct State {
     view: Option<(View, Instant)>,
+    heading: Heading,
     lanes: Vec<Lane>,
     /// The set that is being sent, and its bytes.
     sending: Option<(Span, u64)>,
@@ -189,7 +192,11 @@ impl Session {
         if view.field >= self.fields {
             return Err(SessionError::NoField { field: view.field, fields: self.fields });
         }
-        lock(&self.shared.state).view = Some((view, Instant::now()));
+        let now = Instant::now();
+        let mut state = lock(&self.shared.state);
+        state.heading.note(now, view.camera);
+        state.view = Some((view, now));
+        drop(state);
         self.shared.wake();
         Ok(())
     }
@@ -260,6 +267,9 @@ impl Session {
         lane.pump();
         let emptied = lane.queue.is_empty();
         state.note_sent();
+        if state.lanes.iter().all(|lane| lane.queue.is_empty() && lane.link.is_idle()) {
+            state.heading.arrived(Instant::now());
+        }
         drop(state);
         if emptied {
             self.shared.wake();

@@ -1,0 +1,80 @@
+"""From a page's first question to its first picture of a simulation that runs on the other side of a link, 256^3 from 4 ranks to 4 PEs.
+
+usage: python3 bench/flow/first_step.py [--runs 3] [--json bench/results/first-step.json]    (root; see `make bench-flow`)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from ends import ROOT, VISAPULT, build_wave, end, line_of, start, undisturbed
+from link_use import LINK, N, PES, PORT, RANKS, RATE_BPS, STEP_BYTES, STEPS_PER_S
+
+# From the folder that `ends` adds to the path.
+from machine import machine
+from testbed import RIGHT, Testbed
+
+sys.path.append(str(ROOT / "tools"))
+from demo_wan import forward_page
+
+PAGE_PORT = 7420
+HOLDER = [sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"]
+
+
+def first_picture(bed: Testbed, wave: Path, browser: subprocess.Popen[str], mode: str) -> float:
+    options = ["--mode", mode, "--pes", PES, "--port", PAGE_PORT, "--no-open"]
+    back_end = start(bed, "right", [VISAPULT, "backend", "--listen", f"{RIGHT}:{PORT}", *options])
+    solver = ["mpiexec.mpich", "-n", RANKS, wave, "--n", N, "--every", 1, "--rate", STEPS_PER_S]
+    ranks = start(bed, "left", solver, VISAPULT_URL=line_of(back_end), VISAPULT_RATE=str(RATE_BPS // RANKS))
+    holder = start(bed, "right", HOLDER)
+    try:
+        inside = line_of(back_end)
+        namespace = os.open(f"/proc/{line_of(holder)}/ns/net", os.O_RDONLY)
+        door = forward_page(namespace, PAGE_PORT)
+        assert browser.stdin is not None
+        browser.stdin.write(inside.replace(f":{PAGE_PORT}/", f":{door.getsockname()[1]}/") + "\n")
+        browser.stdin.flush()
+        return float(line_of(browser))
+    finally:
+        for process in (ranks, back_end, holder):
+            end(process)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--runs", type=int, default=3)
+    arguments.add_argument("--json", type=Path, default=ROOT / "bench/results/first-step.json")
+    chosen = arguments.parse_args()
+    results: dict[str, list[float]] = {}
+    script = ["node", str(ROOT / "bench/flow/first_step.mjs")]
+    with tempfile.TemporaryDirectory() as folder:
+        wave = build_wave(Path(folder))
+        browser = subprocess.Popen(
+            script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        try:
+            line_of(browser)
+            for run in range(chosen.runs):
+                for mode in ("lossy", "reliable"):
+                    seconds = undisturbed(LINK, run + 1, lambda bed, mode=mode: first_picture(bed, wave, browser, mode))
+                    results.setdefault(mode, []).append(seconds)
+                    print(f"{mode}: {seconds:.2f} s", file=sys.stderr, flush=True)
+        finally:
+            end(browser)
+    when = time.strftime("%Y-%m-%d")
+    told = {"machine": machine(), "date": when, "link": LINK.title, "step_bytes": STEP_BYTES, "seconds": results}
+    chosen.json.write_text(json.dumps(told, indent=1) + "\n")
+    for mode, seconds in results.items():
+        print(f"| {mode} | {statistics.median(seconds):.2f} ({min(seconds):.2f}-{max(seconds):.2f}) |")
+
+
+if __name__ == "__main__":
+    main()
