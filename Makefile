@@ -15,7 +15,7 @@ BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web bench-exact bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web bench-exact bench-quality bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -93,9 +93,9 @@ test-e2e: build web/node_modules/.package-lock.json
 bench-exact: build $(PYTHON)/ready
 	VISAPULT=$(abspath $(BINARY)) $(PYTHON)/bin/python bench/exact.py
 
-## bench-proxies: quality, size and time of bricks and slabs
-bench-proxies: build $(PYTHON)/ready
-	$(PYTHON)/bin/python bench/proxies.py
+## bench-quality: how close proxies come to the exact image, by angle and bytes: six fields, ten transfer functions (Debian: fetches a CT)
+bench-quality: build $(PYTHON)/ready
+	$(PYTHON)/bin/python bench/quality/run.py $(OPTIONS)
 
 ## bench-page: frames per second of the page beside vtk.js
 bench-page: build

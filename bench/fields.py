@@ -28,21 +28,31 @@ class Case:
 
 def waves(n: int) -> np.ndarray:
     """Spherical waves of three sources, interfering."""
+    return spherical_waves(n, 1.0)
+
+
+def spherical_waves(n: int, faster: float) -> np.ndarray:
+    """The same, with wave numbers multiplied by `faster`."""
     z, y, x = _axes(n)
     total = np.zeros((n, n, n), np.float32)
     for (cx, cy, cz), k in [((0.3, 0.1, -0.2), 42.0), ((-0.35, -0.2, 0.1), 36.0), ((0.0, 0.35, 0.3), 48.0)]:
         r = np.sqrt((x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2)
-        total += np.sin(k * r) / (1.0 + 6.0 * r)
+        total += np.sin(faster * k * r) / (1.0 + 6.0 * r)
     return total
 
 
 def turbulence(n: int) -> np.ndarray:
     """A random field with a Kolmogorov spectrum: the sum of 400 Fourier modes of wave numbers 1 to 24."""
+    return spectrum(n, 400, 24.0)
+
+
+def spectrum(n: int, modes: int, most: float) -> np.ndarray:
+    """A random field with a Kolmogorov spectrum, of Fourier modes of wave numbers 1 to `most`."""
     rng = np.random.default_rng(5)
     total = np.zeros((n, n, n), np.float32)
     z, y, x = (axis.ravel() for axis in _axes(n))
-    for _ in range(400):
-        wave_number = 24.0 ** rng.random()
+    for _ in range(modes):
+        wave_number = most ** rng.random()
         direction = rng.normal(size=3)
         kx, ky, kz = 2 * np.pi * np.round(wave_number * direction / np.linalg.norm(direction))
         phase = rng.random() * 2 * np.pi

@@ -1,104 +1,64 @@
-//! Prints how close proxies come to the exact image, and what they cost, as rows of a Markdown table.
+//! Prints how close proxies come to the exact image, and what they cost: a line of JSON for each.
 //!
-//! `proxy_quality EDGE NAME FIELD.raw TF.json [NAME FIELD.raw TF.json]...`: fields are little-endian `f32`, EDGE^3 of them.
-//! `bench/proxies.py` makes the fields and runs this.
+//! `proxy_quality NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json OTHER.json`: samples and their distances along x, y and z, little-endian `f32` values with x fastest, the
+//! transfer function that proxies are made for, and one that they are drawn through without being made anew. `bench/quality/run.py` runs this.
 
 use std::error::Error;
 use std::time::Instant;
 
 use rayon::prelude::*;
+use serde_json::json;
 use visapult_render::{
-    Camera, CodeBits, Image, KeyView, Pyramid, Quality, ScalarStack, SlabAlignment, SlabStack, TransferFunction,
-    Volume, encode_level, fitted_key, make_scalar_slabs, make_slabs, render_exact, volume_of_bricks,
+    Camera, CodeBits, Image, KeyView, Pyramid, Quality, ScalarStack, SlabStack, TransferFunction, Volume, encode_level,
+    fitted_key, make_scalar_slabs, make_slabs, render_exact, volume_of_bricks,
 };
 use visapult_volume::Grid;
 
 /// Pixels along the edges of images and layers.
 const SIZE: usize = 512;
 /// Turns of the view away from the key view.
-const ANGLES_DEG: [f64; 7] = [0.0, 5.0, 10.0, 16.0, 20.0, 30.0, 45.0];
+const ANGLES_DEG: [f64; 9] = [0.0, 5.0, 10.0, 16.0, 20.0, 30.0, 45.0, 60.0, 90.0];
+/// Distance of samples that stands for the truth.
+const TRUE_STEP: f64 = 0.5;
 /// Times that a proxy is made; the median counts.
 const REPEATS: usize = 5;
 
-fn main() -> Result<(), Box<dyn Error>> {
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (edge, subjects) = arguments.split_first().ok_or("usage: proxy_quality EDGE [NAME FIELD.raw TF.json]...")?;
-    let edge: usize = edge.parse()?;
-    let angles: String = ANGLES_DEG.iter().map(|angle| format!(" {angle} |")).collect();
-    println!("| field | proxy | MB | s | CPU s |{angles}\n|---|---|--:|--:|--:|{}", "---|".repeat(ANGLES_DEG.len()));
-    for subject in subjects.chunks_exact(3) {
-        let bytes = std::fs::read(&subject[1])?;
-        let values = bytes.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
-        let volume = Volume::whole(Grid::of_size([edge; 3]), values)?;
-        let transfer_function = TransferFunction::from_json(&std::fs::read_to_string(&subject[2])?)?;
-        Subject::new(&subject[0], volume, transfer_function).report()?;
-    }
-    Ok(())
+    let [grid, field, own, other] = &arguments[..] else {
+        return Err("usage: proxy_quality NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json OTHER.json".into());
+    };
+    let numbers = grid.split(',').map(str::parse).collect::<Result<Vec<f64>, _>>()?;
+    let ([nx, ny, nz], Some(spacing)) =
+        (numbers.first_chunk::<3>().ok_or("a size has three numbers")?, numbers.last_chunk())
+    else {
+        return Err("a grid has six numbers".into());
+    };
+    let grid = Grid { spacing: *spacing, ..Grid::of_size([*nx as usize, *ny as usize, *nz as usize]) };
+    let bytes = std::fs::read(field)?;
+    let values = bytes.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
+    let volume = Volume::whole(grid, values)?;
+    let read = |path: &String| -> Result<_, Box<dyn Error>> {
+        Ok(TransferFunction::from_json(&std::fs::read_to_string(path)?)?)
+    };
+    Subject { looks: [Look::new("own", &volume, read(own)?), Look::new("other", &volume, read(other)?)], volume }
+        .report()
 }
 
-struct Subject<'a> {
-    name: &'a str,
-    volume: Volume,
+/// A transfer function, and what is true of it.
+struct Look {
+    name: &'static str,
     transfer_function: TransferFunction,
     truth: Vec<Image>,
 }
 
-impl<'a> Subject<'a> {
-    fn new(name: &'a str, volume: Volume, transfer_function: TransferFunction) -> Self {
-        let mut subject = Self { name, volume, transfer_function, truth: Vec::new() };
-        subject.truth = cameras().iter().map(|camera| subject.exact(&subject.volume, camera, 0.5)).collect();
-        subject
-    }
-
-    fn report(&self) -> Result<(), Box<dyn Error>> {
-        self.row("exact, step 1", None, |camera| self.exact(&self.volume, camera, 1.0))?;
-        for level in [0, 1] {
-            let block = &self.volume.blocks()[0];
-            let (bricks, mut cost) =
-                timed(|| encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::Eight));
-            cost.bytes = bricks.iter().map(|brick| brick.wire_bytes()).sum();
-            let volume = volume_of_bricks(self.volume.grid(), level, CodeBits::Eight, &bricks)?;
-            let name = format!("bricks, level {level}, 8 bits");
-            self.row(&name, Some(cost), |camera| self.exact(&volume, camera, 1.0))?;
-        }
-        for (slabs, alignment) in [(64, SlabAlignment::View), (128, SlabAlignment::View), (64, SlabAlignment::Axis)] {
-            let key = KeyView { slabs, alignment, ..KeyView::new(cameras()[0]) };
-            let (keyframe, mut cost) = timed(|| make_slabs(&self.volume, &key, &self.transfer_function, 1.0));
-            cost.bytes = keyframe.wire_bytes();
-            let stack = SlabStack::from_keyframe(&keyframe)?;
-            let name = format!("{slabs} slabs, {}", if alignment == SlabAlignment::View { "view" } else { "axis" });
-            self.row(&name, Some(cost), |camera| stack.render(camera, SIZE, SIZE))?;
-        }
-        let fitted = fitted_key(&self.volume, cameras()[0]);
-        self.scalar_slabs(KeyView { slabs: fitted.slabs / 2, ..fitted })?;
-        self.scalar_slabs(fitted)
-    }
-
-    fn scalar_slabs(&self, key: KeyView) -> Result<(), Box<dyn Error>> {
-        let range = self.volume.range().ok_or("a field without values")?;
-        let (keyframe, mut cost) = timed(|| make_scalar_slabs(&self.volume, &key, range));
-        cost.bytes = keyframe.wire_bytes();
-        let stack = ScalarStack::from_keyframe(&keyframe)?;
-        let name = format!("{} scalar slabs", key.slabs);
-        self.row(&name, Some(cost), |camera| stack.render(camera, &self.transfer_function, SIZE, SIZE))
-    }
-
-    fn row(
-        &self,
-        proxy: &str,
-        cost: Option<Cost>,
-        draw: impl Fn(&Camera) -> Image + Sync,
-    ) -> Result<(), Box<dyn Error>> {
-        let views: Vec<_> = cameras().into_iter().zip(&self.truth).collect();
-        let qualities =
-            views.par_iter().map(|(camera, truth)| Quality::of(&draw(camera), truth)).collect::<Result<Vec<_>, _>>()?;
-        let cells: String =
-            qualities.iter().map(|q| format!(" {:.1} / {:.3} |", q.foreground_psnr_db, q.ssim)).collect();
-        let cost = cost.map_or(" | | ".into(), |cost| {
-            format!("{:.2} | {:.3} | {:.3}", cost.bytes as f64 / 1e6, cost.seconds, cost.cpu_seconds)
-        });
-        println!("| {} | {proxy} | {cost} |{cells}", self.name);
-        Ok(())
+impl Look {
+    fn new(name: &'static str, volume: &Volume, transfer_function: TransferFunction) -> Self {
+        let mut look = Self { name, transfer_function, truth: Vec::new() };
+        look.truth = cameras().iter().map(|camera| look.exact(volume, camera, TRUE_STEP)).collect();
+        look
     }
 
     fn exact(&self, volume: &Volume, camera: &Camera, step: f64) -> Image {
@@ -106,11 +66,83 @@ impl<'a> Subject<'a> {
     }
 }
 
+struct Subject {
+    volume: Volume,
+    /// The one that proxies are made for, and another one.
+    looks: [Look; 2],
+}
+
+impl Subject {
+    fn report(&self) -> Outcome {
+        self.any_look("exact, step 1", Cost::default(), |look, camera| look.exact(&self.volume, camera, 1.0))?;
+        (0..3).try_for_each(|level| self.bricks(level))?;
+        [64, 128, 192].into_iter().try_for_each(|slabs| self.slabs(slabs))?;
+        let fitted = fitted_key(&self.volume, cameras()[0]);
+        self.scalar_slabs(KeyView { slabs: fitted.slabs / 2, ..fitted })?;
+        self.scalar_slabs(fitted)
+    }
+
+    fn bricks(&self, level: u32) -> Outcome {
+        let block = &self.volume.blocks()[0];
+        let (bricks, cost) = timed(|| encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::Eight));
+        let cost = Cost { bytes: bricks.iter().map(|brick| brick.wire_bytes()).sum(), ..cost };
+        let volume = volume_of_bricks(self.volume.grid(), level, CodeBits::Eight, &bricks)?;
+        self.any_look(&format!("bricks, level {level}"), cost, |look, camera| look.exact(&volume, camera, 1.0))
+    }
+
+    fn slabs(&self, slabs: u16) -> Outcome {
+        let key = KeyView { slabs, ..KeyView::new(cameras()[0]) };
+        let own = &self.looks[0];
+        let (keyframe, cost) = timed(|| make_slabs(&self.volume, &key, &own.transfer_function, 1.0));
+        let stack = SlabStack::from_keyframe(&keyframe)?;
+        let cost = Cost { bytes: keyframe.wire_bytes(), ..cost };
+        row(&format!("{slabs} slabs"), cost, own, |camera| stack.render(camera, SIZE, SIZE))
+    }
+
+    fn scalar_slabs(&self, key: KeyView) -> Outcome {
+        let range = self.volume.range().ok_or("a field without values")?;
+        let (keyframe, cost) = timed(|| make_scalar_slabs(&self.volume, &key, range));
+        let stack = ScalarStack::from_keyframe(&keyframe)?;
+        let cost = Cost { bytes: keyframe.wire_bytes(), ..cost };
+        let draw = |look: &Look, camera: &Camera| stack.render(camera, &look.transfer_function, SIZE, SIZE);
+        self.any_look(&format!("{} scalar slabs", key.slabs), cost, draw)
+    }
+
+    /// A proxy that is drawn through any transfer function.
+    fn any_look(&self, proxy: &str, cost: Cost, draw: impl Fn(&Look, &Camera) -> Image + Sync) -> Outcome {
+        self.looks.iter().try_for_each(|look| row(proxy, cost, look, |camera| draw(look, camera)))
+    }
+}
+
+fn row(proxy: &str, cost: Cost, look: &Look, draw: impl Fn(&Camera) -> Image + Sync) -> Outcome {
+    let views: Vec<_> = cameras().into_iter().zip(&look.truth).collect();
+    let qualities =
+        views.par_iter().map(|(camera, truth)| Quality::of(&draw(camera), truth)).collect::<Result<Vec<_>, _>>()?;
+    let rounded = |digits: i32, of: fn(&Quality) -> f64| -> Vec<f64> {
+        let unit = 10_f64.powi(digits);
+        qualities.iter().map(|quality| (of(quality) * unit).round() / unit).collect()
+    };
+    let told = json!({
+        "proxy": proxy,
+        "transfer_function": look.name,
+        "bytes": cost.bytes,
+        "seconds": cost.seconds,
+        "cpu_seconds": cost.cpu_seconds,
+        "size": [SIZE, SIZE],
+        "angles_deg": ANGLES_DEG,
+        "psnr_db": rounded(1, |quality| quality.foreground_psnr_db),
+        "ssim": rounded(4, |quality| quality.ssim),
+    });
+    println!("{told}");
+    Ok(())
+}
+
 fn cameras() -> [Camera; ANGLES_DEG.len()] {
     ANGLES_DEG.map(|angle| Camera { azimuth_deg: 30.0 + angle, elevation_deg: 20.0, ..Camera::default() })
 }
 
 /// What making a proxy costs.
+#[derive(Clone, Copy, Default)]
 struct Cost {
     bytes: usize,
     /// Median of the wall-clock seconds.
