@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const built = (path) => fileURLToPath(new URL(`../../target/release/${path}`, import.meta.url));
-const binary = process.env.VISAPULT ?? built("visapult");
+export const binary = process.env.VISAPULT ?? built("visapult");
 const steered = process.env.STEERED ?? built("examples/steered");
 
 /** `port` 0 takes a free one. Resolves when the URL is printed. */

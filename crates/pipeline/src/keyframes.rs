@@ -8,7 +8,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{
     Camera, CodeBits, EncodedBrick, KeyView, Rendering, ScalarKeyframe, SlabKeyframe, Still, TransferFunction,
-    encode_level, make_scalar_slabs, make_slabs, render_exact,
+    encode_level, fitted_key, make_scalar_slabs, make_slabs, render_exact,
 };
 use visapult_trace::Stage;
 use visapult_volume::{ValueRange, coarsened_size};
@@ -16,7 +16,7 @@ use visapult_volume::{ValueRange, coarsened_size};
 use crate::crew::all_bricks;
 use crate::stages::{at_all, at_pe};
 use crate::step_store::{LoadedStep, lock};
-use crate::wire::{BulkBody, View, bricks_bodies, slab_bodies, still_bodies};
+use crate::wire::{BulkBody, View, bricks_bodies, scalar_slab_bodies, slab_bodies, still_bodies};
 
 /// Slab keyframes kept per step.
 const KEYFRAMES_KEPT: usize = 4;
@@ -41,7 +41,8 @@ impl Encoded {
 #[derive(Clone, PartialEq)]
 struct SlabKey {
     camera: Camera,
-    transfer_function: TransferFunction,
+    /// None for scalar slabs, which show any.
+    transfer_function: Option<TransferFunction>,
 }
 
 type Made = Arc<OnceLock<Arc<Encoded>>>;
@@ -72,7 +73,8 @@ impl Keyframes {
 
     /// A slab keyframe for `view`, made now unless one for the same view is kept.
     pub fn slabs(&self, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
-        let key = SlabKey { camera: view.camera, transfer_function: view.transfer_function.clone() };
+        let transfer_function = (!step.has_scalar_slabs()).then(|| view.transfer_function.clone());
+        let key = SlabKey { camera: view.camera, transfer_function };
         let made = {
             let mut slabs = lock(&self.slabs);
             let kept = slabs.iter().find(|(other, _)| *other == key).map(|(_, made)| made.clone());
@@ -125,9 +127,14 @@ pub(crate) fn encode_own(step: &LoadedStep, level: u32, bits: CodeBits) -> Vec<V
 }
 
 fn encode_slabs(step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
+    let (pes, number) = (step.volume.blocks().len(), step.key.step);
+    if step.has_scalar_slabs() {
+        let key_view = fitted_key(&step.volume, view.camera);
+        let keyframe = at_all(Stage::Render, pes, number, || scalar_slabs_of(step, &key_view, pool));
+        return at_all(Stage::Encode, pes, number, || Encoded::new(scalar_slab_bodies(&keyframe, groups)));
+    }
     let key_view = KeyView::new(view.camera);
     let transfer_function = resolved(step, &view.transfer_function);
-    let (pes, number) = (step.volume.blocks().len(), step.key.step);
     let keyframe = at_all(Stage::Render, pes, number, || slabs_of(step, &key_view, &transfer_function, 1.0, pool));
     pool.install(|| at_all(Stage::Encode, pes, number, || Encoded::new(slab_bodies(&keyframe, groups))))
 }

@@ -54,6 +54,11 @@ pub struct LoadedStep {
 }
 
 impl LoadedStep {
+    /// Whether its slabs are scalar, good for any transfer function: they are made by one process. Several make slabs of colour.
+    pub(crate) fn has_scalar_slabs(&self) -> bool {
+        self.crew.is_none()
+    }
+
     /// The transfer function a viewer starts with.
     pub fn default_transfer_function(&self) -> TransferFunction {
         TransferFunction::default_for(self.known_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 }))

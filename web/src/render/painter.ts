@@ -3,13 +3,15 @@ import type { BulkPart } from "../worker/index";
 import { BrickSets } from "./brick-sets";
 import { type Camera, homeCamera } from "./camera";
 import type { Shown } from "./compositor";
+import { FacePass, type FacePicture } from "./face-pass";
+import { type FaceSet, FaceSets } from "./face-sets";
 import { Fences, type WorkKind } from "./fences";
 import { type Gl, GraphicsError, Target } from "./gl";
 import { Pacing } from "./pacing";
 import { type Annotation, Presenter } from "./presenter";
 import { slabsFit, type Wanted } from "./selection";
 import { bricksShown, nothingShown, type Precision, type ShownState, slabsShown, stillShown } from "./shown";
-import { SlabPass, slabsServe } from "./slab-pass";
+import { SlabPass, slabsServe, WIDEST_ANGLE } from "./slab-pass";
 import { type SlabSet, SlabSets } from "./slab-sets";
 import { type Still, Stills } from "./stills";
 import { type BrickPicture, VolumePass } from "./volume-pass";
@@ -27,7 +29,8 @@ export interface PainterOptions {
 
 type Subject =
   | { readonly kind: "bricks"; readonly picture: BrickPicture }
-  | { readonly kind: "slabs"; readonly set: SlabSet };
+  | { readonly kind: "slabs"; readonly colours: SlabSet }
+  | { readonly kind: "slabs"; readonly faces: FacePicture };
 
 /** Of a picture, in device pixels (view protocol, *View*). */
 const LONGEST_EDGE = 4096;
@@ -53,9 +56,11 @@ export class Painter {
   readonly #options: PainterOptions;
   readonly #bricks: BrickSets;
   readonly #slabs: SlabSets;
+  readonly #faces: FaceSets;
   readonly #stills: Stills;
   readonly #volumePass: VolumePass;
   readonly #slabPass: SlabPass;
+  readonly #facePass: FacePass;
   readonly #fences: Fences;
   readonly #pacing = { bricks: new Pacing(), slabs: new Pacing() };
   /** The image on the screen, unless a still replaces it. */
@@ -98,9 +103,11 @@ export class Painter {
     this.#options = options;
     this.#bricks = new BrickSets(gl);
     this.#slabs = new SlabSets(gl);
+    this.#faces = new FaceSets(gl);
     this.#stills = new Stills(gl);
     this.#volumePass = new VolumePass(gl);
     this.#slabPass = new SlabPass(gl);
+    this.#facePass = new FacePass(gl);
     this.#fences = new Fences(gl);
     this.#targets = {
       bricks: [new Target(gl, "rgba8"), new Target(gl, "rgba8")],
@@ -127,6 +134,7 @@ export class Painter {
   begin(groups: number, geometry: Geometry, sameGrid: boolean): void {
     this.#bricks.begin(groups);
     this.#slabs.begin(groups);
+    this.#faces.begin(groups);
     this.#stills.begin(groups);
     if (!sameGrid) this.#bricks.clear();
     this.#geometry = geometry;
@@ -184,6 +192,9 @@ export class Painter {
       case "slabs":
         this.#slabs.accept(part);
         break;
+      case "scalarSlabs":
+        this.#faces.accept(part);
+        break;
       case "still":
         if (this.#stills.accept(part)) this.#presentDue = true;
         break;
@@ -229,12 +240,14 @@ export class Painter {
   #tick(): void {
     if (this.#bricks.advance(UPLOAD_BUDGET_MS, this.#wanted)) this.#touch(DATA_BUDGET_MS);
     if (this.#slabs.advance(UPLOAD_BUDGET_MS)) this.#touch(DATA_BUDGET_MS);
+    if (this.#faces.advance(UPLOAD_BUDGET_MS)) this.#touch(DATA_BUDGET_MS);
     for (const { kind, pixels, ms } of this.#fences.poll()) this.#pacing[kind].record(pixels, ms);
     if (this.#fences.full) return this.#pollSoon();
     if (this.#drawn !== this.#version) this.#drawWhole();
     else if (this.#isCoarse()) this.#refine();
     else if (this.#presentDue) this.#present();
-    const waiting = this.#bricks.isUploading || this.#slabs.isUploading || this.#presentDue;
+    const uploading = this.#bricks.isUploading || this.#slabs.isUploading || this.#faces.isUploading;
+    const waiting = uploading || this.#presentDue;
     const unfinished = this.#drawn !== this.#version || this.#isCoarse() || this.#fences.pending;
     if (waiting || unfinished) this.#schedule();
   }
@@ -247,13 +260,18 @@ export class Painter {
 
   #subject(): Subject | null {
     const set = this.#bricks.shown;
-    const slabs = this.#slabs.shown;
-    if (slabs && slabsFit(slabs, set, this.#wanted, performance.now()) && slabsServe(slabs, this.#camera)) {
-      return { kind: "slabs", set: slabs };
+    const { aspect } = this;
+    const serves = (slabs: SlabSet | FaceSet, widestAngle: number) =>
+      slabsFit(slabs, set, this.#wanted, performance.now()) && slabsServe(slabs, this.#camera, widestAngle);
+    const faces = this.#faces.shown;
+    const facesTransfer = faces && this.#transfers.get(faces.field);
+    if (faces && facesTransfer && serves(faces, WIDEST_ANGLE.values)) {
+      return { kind: "slabs", faces: { set: faces, transfer: facesTransfer, camera: this.#camera, aspect } };
     }
+    const colours = this.#slabs.shown;
+    if (colours && serves(colours, WIDEST_ANGLE.colours)) return { kind: "slabs", colours };
     const transfer = set && this.#transfers.get(set.field);
     if (!set || !this.#geometry || !transfer) return null;
-    const { aspect } = this;
     const picture = { set, geometry: this.#geometry, transfer, camera: this.#camera, aspect };
     return { kind: "bricks", picture };
   }
@@ -307,7 +325,8 @@ export class Painter {
 
   #paint(subject: Subject, target: Target, from: number, to: number, precision: Precision): void {
     if (subject.kind === "bricks") return this.#volumePass.draw(target, subject.picture, from, to, precision);
-    this.#slabPass.draw(target, subject.set, this.#camera, this.aspect, from, to);
+    if ("faces" in subject) return this.#facePass.draw(target, subject.faces, from, to);
+    this.#slabPass.draw(target, subject.colours, this.#camera, this.aspect, from, to);
   }
 
   /** The still of exactly this view, if there is one that is not older than the bricks. */
@@ -341,6 +360,6 @@ export class Painter {
 }
 
 function stateOf(subject: Subject, resolution: number, precision: Precision): ShownState {
-  if (subject.kind === "slabs") return slabsShown(subject.set, resolution);
+  if (subject.kind === "slabs") return slabsShown("faces" in subject ? subject.faces.set : subject.colours, resolution);
   return bricksShown(subject.picture.set, resolution, precision);
 }

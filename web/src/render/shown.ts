@@ -1,4 +1,5 @@
 import type { BrickSet } from "./brick-sets";
+import type { FaceSet } from "./face-sets";
 import type { SlabSet } from "./slab-sets";
 import type { Still } from "./stills";
 
@@ -34,7 +35,7 @@ export function bricksShown(set: BrickSet, resolution: number, precision: Precis
   return { proxy: "bricks", step, time, level, bits, field, resolution, precision };
 }
 
-export function slabsShown({ step, time, field }: SlabSet, resolution: number): ShownState {
+export function slabsShown({ step, time, field }: SlabSet | FaceSet, resolution: number): ShownState {
   return { proxy: "slabs", step, time, level: null, bits: null, field, resolution, precision: "exact" };
 }
 

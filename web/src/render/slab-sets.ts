@@ -1,20 +1,14 @@
 import type { DecodedTile } from "../volume/index";
-import { type KeyCamera, TILE_EDGE } from "../wire/index";
+import { type KeyView, TILE_EDGE } from "../wire/index";
 import type { SlabsPart } from "../worker/index";
 import { type Gl, resetUnpacking, setSampling } from "./gl";
 
 /** A keyframe ready to draw. */
-export interface SlabSet {
+export interface SlabSet extends KeyView {
   readonly id: number;
   readonly field: number;
   readonly step: number;
   readonly time: number;
-  readonly camera: KeyCamera;
-  readonly rays: readonly [number, number];
-  readonly slabCount: number;
-  readonly normal: readonly [number, number, number];
-  readonly near: number;
-  readonly far: number;
   readonly atlas: Atlas;
   readonly tiles: WebGLVertexArrayObject;
   readonly tileCount: number;

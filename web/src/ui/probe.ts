@@ -1,3 +1,5 @@
+import { transferToMessage } from "../volume/index";
+import type { TransferFunctionMessage } from "../wire/index";
 import type { Viewer } from "./viewer";
 
 /** What tests and benchmarks may read; the page itself never does. */
@@ -16,6 +18,9 @@ export interface Probe {
   readonly stats: { framesPerSecond: number; bytes: number; connection: string };
   readonly steps: { first: number; last: number };
   readonly wantedStep: number | null;
+  readonly transferFunction: TransferFunctionMessage | null;
+  /** The picture without box and labels, as PNG. */
+  readonly png: () => Promise<Blob>;
 }
 
 declare global {
@@ -53,6 +58,11 @@ export function exposeToTests(viewer: Viewer): void {
     get wantedStep() {
       return viewer.state.step;
     },
+    get transferFunction() {
+      const { transfer } = viewer.state;
+      return transfer && transferToMessage(transfer);
+    },
+    png: () => viewer.painter.png(false),
   };
   Object.defineProperty(window, "visapult", { value: probe, configurable: true });
 }

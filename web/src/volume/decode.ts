@@ -1,10 +1,12 @@
 import {
   type BricksMessage,
   halfFromNumber,
+  MOST_VALUE_CODE,
   opacityOfCode,
   type PackedBrick,
   type PackedTile,
   unpackBrick,
+  unpackFaceTile,
   unpackSlabTile,
 } from "../wire/index";
 import { brickCellRanges, type CellRanges, constantCellRanges } from "./ranges";
@@ -84,4 +86,26 @@ export function decodeTile(tile: PackedTile): DecodedTile {
     texels[4 * i + 3] = halfFromNumber(opacity);
   }
   return { slab: tile.slab, x: tile.x, y: tile.y, width: tile.width, height: tile.height, texels };
+}
+
+/** A tile of a face ready to upload. */
+export interface DecodedFaceTile {
+  readonly face: number;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  /** Half floats, rows from the top: values normalised over the keyframe's range, or [`NO_DATA`]. */
+  readonly values: Uint16Array<ArrayBuffer>;
+}
+
+const halfOfCode = Uint16Array.from({ length: MOST_VALUE_CODE + 1 }, (_, code) =>
+  halfFromNumber(code === 0 ? NO_DATA : (code - 1) / (MOST_VALUE_CODE - 1)),
+);
+
+export function decodeFaceTile(tile: PackedTile): DecodedFaceTile {
+  const codes = unpackFaceTile(tile);
+  const values = new Uint16Array(codes.length);
+  for (let i = 0; i < codes.length; i++) values[i] = halfOfCode[codes[i]];
+  return { face: tile.slab, x: tile.x, y: tile.y, width: tile.width, height: tile.height, values };
 }

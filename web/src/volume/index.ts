@@ -2,6 +2,7 @@
 export * from "./colormaps";
 export * from "./decode";
 export * from "./geometry";
+export { INTEGRAL_BINS, Integrals } from "./integrals";
 export { emptyDistances } from "./occupancy";
 export { CELL_EDGE, type CellRanges, LevelRanges } from "./ranges";
 export * from "./transfer";

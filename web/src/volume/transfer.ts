@@ -19,7 +19,7 @@ export interface TransferFunction {
 }
 
 /** Opacity is given over this length (world units): RENDERING, *Transfer function*. */
-const REFERENCE_LENGTH = 1 / 128;
+export const REFERENCE_LENGTH = 1 / 128;
 
 export function transferFromMessage(message: TransferFunctionMessage): TransferFunction {
   const sorted = [...message.points].sort((a, b) => a[0] - b[0]);

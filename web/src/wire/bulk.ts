@@ -1,10 +1,11 @@
 import { type BricksMessage, parseBricks } from "./bricks";
 import { WireError } from "./errors";
 import { Kind } from "./header";
+import { parseScalarSlabs, type ScalarSlabsMessage } from "./scalar-slabs";
 import { parseSlabs, type SlabsMessage } from "./slabs";
 import { parseStill, type StillMessage } from "./still";
 
-export type BulkMessage = BricksMessage | SlabsMessage | StillMessage;
+export type BulkMessage = BricksMessage | SlabsMessage | ScalarSlabsMessage | StillMessage;
 
 /** Parses any bulk message; `null` for a kind this page does not know, which is to be skipped. */
 export function parseBulk(bytes: Uint8Array): BulkMessage | null {
@@ -14,6 +15,8 @@ export function parseBulk(bytes: Uint8Array): BulkMessage | null {
       return parseBricks(bytes);
     case Kind.slabs:
       return parseSlabs(bytes);
+    case Kind.scalarSlabs:
+      return parseScalarSlabs(bytes);
     case Kind.still:
       return parseStill(bytes);
     default:

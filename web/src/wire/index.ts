@@ -15,7 +15,18 @@ export {
   MOST_STAMPS,
   type StageEvent,
 } from "./lifelines";
-export * from "./slabs";
+export * from "./scalar-slabs";
+export {
+  type KeyCamera,
+  type KeyView,
+  opacityOfCode,
+  type PackedTile,
+  parseSlabs,
+  type SlabsMessage,
+  TILE_EDGE,
+  type TileTexels,
+  unpackSlabTile,
+} from "./slabs";
 export { encodeSteer, type LoggedAction, type Parameter, type SteerAction, type SteeringMessage } from "./steering";
 export * from "./still";
 export * from "./view";

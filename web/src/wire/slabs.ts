@@ -1,3 +1,4 @@
+import type { Cursor } from "./cursor";
 import { undoImageDifferences8, undoImageDifferences16 } from "./differences";
 import { type BulkHeader, bulkCursor, readHeader } from "./header";
 import { unzstd } from "./zstd";
@@ -11,9 +12,9 @@ export interface KeyCamera {
   readonly target: readonly [number, number, number];
 }
 
-/** A rectangle of texels of one slab, still compressed. */
+/** A rectangle of texels of one slab or face, still compressed. */
 export interface PackedTile {
-  /** 0 is nearest to the key eye. */
+  /** Of the slab or face; 0 is nearest to the key eye. */
   readonly slab: number;
   readonly x: number;
   readonly y: number;
@@ -22,9 +23,8 @@ export interface PackedTile {
   readonly frame: Uint8Array;
 }
 
-export interface SlabsMessage {
-  readonly kind: "slabs";
-  readonly header: BulkHeader;
+/** From where slabs were made, and where they lie. */
+export interface KeyView {
   readonly camera: KeyCamera;
   /** Width and height of each layer in rays. */
   readonly rays: readonly [number, number];
@@ -34,6 +34,11 @@ export interface SlabsMessage {
   /** Distances from the key eye along `normal` between which the slabs lie, equally thick. */
   readonly near: number;
   readonly far: number;
+}
+
+export interface SlabsMessage extends KeyView {
+  readonly kind: "slabs";
+  readonly header: BulkHeader;
   readonly tiles: readonly PackedTile[];
 }
 
@@ -44,6 +49,13 @@ const TILE_EDGE_OVERLAPPED = 66;
 export function parseSlabs(bytes: Uint8Array): SlabsMessage {
   const cursor = bulkCursor(bytes, "slabs");
   const header = readHeader(cursor);
+  const { key, tileCount } = readKey(cursor);
+  const tiles = readTiles(cursor, tileCount, key.slabCount, key.rays, TILE_EDGE_OVERLAPPED);
+  return { kind: "slabs", header, ...key, tiles };
+}
+
+/** The key view of a keyframe, and the number of tiles in this message. */
+export function readKey(cursor: Cursor): { readonly key: KeyView; readonly tileCount: number } {
   const angles = [0, 1, 2, 3].map(() => cursor.f32("key camera"));
   const target = [0, 1, 2].map(() => cursor.f32("key target"));
   const rays = [cursor.u16("width"), cursor.u16("height")] as const;
@@ -57,17 +69,28 @@ export function parseSlabs(bytes: Uint8Array): SlabsMessage {
   if (rays[0] === 0 || rays[1] === 0 || slabCount === 0) cursor.fail("a keyframe without rays or slabs");
   if (distance <= 0 || fov <= 0 || fov >= 180 || far < near) cursor.fail("an impossible key camera");
   if (Math.abs(Math.hypot(...normal) - 1) > 1e-3) cursor.fail("the slabs' normal is not a unit vector");
+  const camera = { azimuth, elevation, distance, fov, target: [target[0], target[1], target[2]] as const };
+  return { key: { camera, rays, slabCount, normal, near, far }, tileCount };
+}
+
+/** The rest of a message: tiles of at most `edge` texels a side in `layers` layers of `rays`. */
+export function readTiles(
+  cursor: Cursor,
+  count: number,
+  layers: number,
+  rays: readonly [number, number],
+  edge: number,
+): readonly PackedTile[] {
   const tiles: PackedTile[] = [];
-  for (let i = 0; i < tileCount; i++) {
-    const tile = readTile(cursor);
-    if (tile.slab >= slabCount || tile.x + tile.width > rays[0] || tile.y + tile.height > rays[1]) {
+  for (let i = 0; i < count; i++) {
+    const tile = readTile(cursor, edge);
+    if (tile.slab >= layers || tile.x + tile.width > rays[0] || tile.y + tile.height > rays[1]) {
       cursor.fail(`tile at ${tile.x},${tile.y} of slab ${tile.slab} lies outside the keyframe`);
     }
     tiles.push(tile);
   }
   cursor.finish();
-  const camera = { azimuth, elevation, distance, fov, target: [target[0], target[1], target[2]] as const };
-  return { kind: "slabs", header, camera, rays, slabCount, normal, near, far, tiles };
+  return tiles;
 }
 
 /** Texels of a tile: planes R, G, B of `width * height` bytes each, and codes of the opacity along the slabs' normal. */
@@ -91,15 +114,15 @@ export function unpackSlabTile(tile: PackedTile): TileTexels {
   return { colours: bytes.subarray(0, 3 * texels), opacityCodes };
 }
 
-function readTile(cursor: ReturnType<typeof bulkCursor>): PackedTile {
+function readTile(cursor: Cursor, edge: number): PackedTile {
   const slab = cursor.u16("tile slab");
   cursor.u16("tile padding");
   const x = cursor.u16("tile x");
   const y = cursor.u16("tile y");
   const width = cursor.u16("tile width");
   const height = cursor.u16("tile height");
-  if (width < 1 || height < 1 || width > TILE_EDGE_OVERLAPPED || height > TILE_EDGE_OVERLAPPED) {
-    cursor.fail(`tile of ${width}x${height} texels, expected 1 to ${TILE_EDGE_OVERLAPPED} a side`);
+  if (width < 1 || height < 1 || width > edge || height > edge) {
+    cursor.fail(`tile of ${width}x${height} texels, expected 1 to ${edge} a side`);
   }
   const length = cursor.u32("tile length");
   return { slab, x, y, width, height, frame: cursor.bytes(length, "tile") };

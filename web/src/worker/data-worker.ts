@@ -1,5 +1,5 @@
 /** One data connection: receives bulk messages, acknowledges them, decodes them and hands them to the page. */
-import { decodeBrick, decodeTile } from "../volume/index";
+import { decodeBrick, decodeFaceTile, decodeTile } from "../volume/index";
 import { encodeAck, parseBulk, unpackStillTile, WireError } from "../wire/index";
 import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
 
@@ -68,6 +68,13 @@ function deliver(bytes: Uint8Array, epoch: number, arrival: Arrival): void {
       const tiles = message.tiles.map(decodeTile);
       const buffers = tiles.map((tile) => tile.texels.buffer);
       return sendPart({ type: "slabs", header, camera, rays, slabCount, normal, near, far, tiles }, buffers);
+    }
+    case "scalarSlabs": {
+      const { camera, rays, slabCount, normal, near, far, edges, range } = message;
+      const tiles = message.tiles.map(decodeFaceTile);
+      const key = { camera, rays, slabCount, normal, near, far };
+      const buffers = tiles.map((tile) => tile.values.buffer);
+      return sendPart({ type: "scalarSlabs", header, ...key, edges, range, tiles }, buffers);
     }
     case "still": {
       const { sequence, width, height } = message;

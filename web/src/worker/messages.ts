@@ -1,5 +1,5 @@
-import type { DecodedBrick, DecodedTile } from "../volume/index";
-import type { BulkHeader, KeyCamera } from "../wire/index";
+import type { DecodedBrick, DecodedFaceTile, DecodedTile } from "../volume/index";
+import type { BulkHeader, KeyView } from "../wire/index";
 
 /** From the page to a worker. */
 export type ToWorker =
@@ -17,16 +17,18 @@ export interface BricksPart {
   readonly bricks: readonly DecodedBrick[];
 }
 
-export interface SlabsPart {
+export interface SlabsPart extends KeyView {
   readonly type: "slabs";
   readonly header: BulkHeader;
-  readonly camera: KeyCamera;
-  readonly rays: readonly [number, number];
-  readonly slabCount: number;
-  readonly normal: readonly [number, number, number];
-  readonly near: number;
-  readonly far: number;
   readonly tiles: readonly DecodedTile[];
+}
+
+export interface ScalarSlabsPart extends KeyView {
+  readonly type: "scalarSlabs";
+  readonly header: BulkHeader;
+  readonly edges: readonly [number, number, number];
+  readonly range: readonly [number, number];
+  readonly tiles: readonly DecodedFaceTile[];
 }
 
 export interface StillPart {
@@ -44,7 +46,7 @@ export interface StillPart {
   }[];
 }
 
-export type BulkPart = BricksPart | SlabsPart | StillPart;
+export type BulkPart = BricksPart | SlabsPart | ScalarSlabsPart | StillPart;
 
 /** A message as it came: when, in milliseconds since 1970, and how large. */
 export interface Arrival {

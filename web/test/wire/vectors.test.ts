@@ -10,10 +10,12 @@ import {
   encodeView,
   parseBricks,
   parseControl,
+  parseScalarSlabs,
   parseSlabs,
   parseStill,
   type SteerAction,
   unpackBrick,
+  unpackFaceTile,
   unpackSlabTile,
   unpackStillTile,
   type ViewMessage,
@@ -91,6 +93,28 @@ test("slabs decode to the colours and opacities that were encoded", () => {
     const texels = unpackSlabTile(tile);
     expect([...texels.colours]).toEqual(due.rgb.flat());
     expect([...texels.opacityCodes]).toEqual(due.alpha);
+  }
+});
+
+interface ScalarSlabs extends Omit<Slabs, "tiles"> {
+  edges: number[];
+  range: number[];
+  tiles: { face: number; lo: number[]; size: number[]; codes: number[] }[];
+}
+
+test("scalar slabs decode to the codes that were encoded", () => {
+  const expected = json<ScalarSlabs>("scalar-slabs");
+  const parsed = parseScalarSlabs(bytes("scalar-slabs"));
+  expect(parsed.header).toEqual(expected.header);
+  expect(parsed.camera).toEqual(expected.camera);
+  expect([...parsed.rays, parsed.slabCount]).toEqual([expected.width, expected.height, expected.slabs]);
+  expect([parsed.normal, parsed.near, parsed.far]).toEqual([expected.normal, expected.near, expected.far]);
+  expect([parsed.edges, parsed.range]).toEqual([expected.edges, expected.range]);
+  expect(parsed.tiles.length).toBe(expected.tiles.length);
+  for (const [i, tile] of parsed.tiles.entries()) {
+    const due = expected.tiles[i];
+    expect([tile.slab, [tile.x, tile.y], [tile.width, tile.height]]).toEqual([due.face, due.lo, due.size]);
+    expect([...unpackFaceTile(tile)]).toEqual(due.codes);
   }
 });
 
@@ -196,4 +220,18 @@ test("a view is encoded as the server decodes it", () => {
 
 test("an acknowledgement is encoded byte by byte as the server decodes it", () => {
   expect(encodeAck(json<{ received_bytes: number }>("ack").received_bytes)).toEqual(bytes("ack"));
+});
+
+test("scalar slabs too large to hold, with an impossible box or a tile past their end are refused", () => {
+  const changed = (change: (view: DataView) => void) => {
+    const copy = Uint8Array.from(bytes("scalar-slabs"));
+    change(new DataView(copy.buffer));
+    return () => parseScalarSlabs(copy);
+  };
+  expect(changed((view) => view.setUint16(56, 65_535, true))).not.toThrow();
+  expect(changed((view) => [52, 54, 56].map((at) => view.setUint16(at, 65_535, true)))).toThrow(/more than/);
+  expect(changed((view) => view.setFloat32(80, Number.NaN, true))).toThrow(/impossible/);
+  expect(changed((view) => view.setFloat32(92, 9, true))).toThrow(/impossible/);
+  expect(changed((view) => view.setUint16(100, 4, true))).toThrow(/outside/);
+  expect(changed((view) => view.setUint16(108, 65, true))).toThrow(/1 to 64/);
 });

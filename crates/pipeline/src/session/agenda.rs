@@ -74,6 +74,8 @@ pub(crate) struct Outlook<'a> {
     pub(crate) quick_level: u32,
     /// Number of levels.
     pub(crate) levels: u32,
+    /// Whether slabs are scalar: another transfer function needs no others.
+    pub(crate) scalar_slabs: bool,
     /// The present.
     pub(crate) now: Instant,
 }
@@ -145,7 +147,7 @@ fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
     let turned_deg = angle_between_deg(was, is);
     let shifted = (0..3).any(|axis| (was.target[axis] - is.target[axis]).abs() > SHIFT_AT_REST);
     let zoomed = (was.distance / is.distance - 1.0).abs() > SHIFT_AT_REST || was.fov_deg != is.fov_deg;
-    let recoloured = made_for.transfer_function != outlook.view.transfer_function;
+    let recoloured = !outlook.scalar_slabs && made_for.transfer_function != outlook.view.transfer_function;
     turned_deg > TURN_AT_REST_DEG || shifted || zoomed || recoloured
 }
 
@@ -184,6 +186,7 @@ mod tests {
         stepping: bool,
         live: bool,
         all_sent: bool,
+        scalar_slabs: bool,
     }
 
     impl Scene {
@@ -208,8 +211,17 @@ mod tests {
                 bytes: 0,
             };
             let view_at = Instant::now();
-            let elapsed = Duration::ZERO;
-            Self { view, plan, view_at, ahead: None, elapsed, stepping: false, live: false, all_sent: true }
+            Self {
+                view,
+                plan,
+                view_at,
+                ahead: None,
+                elapsed: Duration::ZERO,
+                stepping: false,
+                live: false,
+                all_sent: true,
+                scalar_slabs: true,
+            }
         }
 
         fn next(&self, progress: &Progress) -> Work {
@@ -224,6 +236,7 @@ mod tests {
                 stepping: self.stepping,
                 quick_level: 2,
                 levels: 4,
+                scalar_slabs: self.scalar_slabs,
                 now: self.view_at + self.elapsed,
             };
             next(&outlook, progress)
@@ -295,6 +308,18 @@ mod tests {
         scene.ahead = Some(Camera { azimuth_deg: scene.view.camera.azimuth_deg + 12.0, ..scene.view.camera });
         assert_eq!(scene.next(&made), Work::Slabs);
         scene.view.moving = false;
+        assert_eq!(scene.next(&made), Work::Slabs);
+    }
+
+    #[test]
+    fn another_transfer_function_needs_other_slabs_only_where_they_are_of_colour() {
+        let mut scene = Scene::new();
+        scene.plan.proxy = ProxyKind::Slabs;
+        scene.elapsed = REST_BEFORE_STILL;
+        let made = Progress { slabs_of: Some(scene.view.clone()), ..sent(0, 8) };
+        scene.view.transfer_function.points.truncate(1);
+        assert_eq!(scene.next(&made), Work::Still);
+        scene.scalar_slabs = false;
         assert_eq!(scene.next(&made), Work::Slabs);
     }
 }

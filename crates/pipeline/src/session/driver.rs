@@ -182,6 +182,7 @@ impl Driver {
             stepping: step_interval.is_some(),
             quick_level: quick_level(&situation),
             levels: self.back_end.store().levels(),
+            scalar_slabs: self.step.as_ref().is_some_and(|step| step.has_scalar_slabs()),
             now,
         };
         let work = next(&outlook, &self.progress);
@@ -268,7 +269,8 @@ impl Driver {
         let encoded = step.keyframes.slabs(&step, view, groups, self.back_end.pool());
         self.slab_bytes = encoded.bytes;
         self.progress.slabs_of = Some(view.clone());
-        self.queue(BulkKind::Slabs, &step, &encoded);
+        let kind = if step.has_scalar_slabs() { BulkKind::ScalarSlabs } else { BulkKind::Slabs };
+        self.queue(kind, &step, &encoded);
     }
 
     /// The camera to make a keyframe for: where it will be, if it moves.

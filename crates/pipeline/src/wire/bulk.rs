@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use visapult_render::{Camera, EncodedBrick, SlabKeyframe, SlabTile, Still, StillTile};
+use visapult_render::{
+    Camera, EncodedBrick, FaceTile, ScalarKeyframe, SlabGeometry, SlabKeyframe, SlabTile, Still, StillTile,
+};
 use visapult_volume::StepIndex;
 
 /// Bytes of payload after which a new message is begun: small enough to interleave, large enough to be cheap.
@@ -19,6 +21,8 @@ pub enum BulkKind {
     Slabs,
     /// Tiles of an exact image.
     Still,
+    /// Tiles of a keyframe of scalar slabs.
+    ScalarSlabs,
 }
 
 impl BulkKind {
@@ -27,6 +31,7 @@ impl BulkKind {
             Self::Bricks => 16,
             Self::Slabs => 17,
             Self::Still => 18,
+            Self::ScalarSlabs => 19,
         }
     }
 }
@@ -104,23 +109,41 @@ pub fn bricks_bodies(
 
 /// Bodies of a slab keyframe, its tiles dealt to `groups` data connections in turn.
 pub fn slab_bodies(keyframe: &SlabKeyframe, groups: usize) -> Vec<BulkBody> {
-    let geometry = &keyframe.geometry;
-    let prefix = |count: u16| {
-        let mut bytes = Vec::new();
-        push_camera(&mut bytes, &keyframe.camera);
-        for n in [geometry.width, geometry.height, geometry.slabs, count] {
-            bytes.extend(n.to_le_bytes());
-        }
-        push_f32s(&mut bytes, &geometry.normal);
-        push_f32s(&mut bytes, &[geometry.near, geometry.far]);
-        bytes
-    };
+    let prefix = |count: u16| key_prefix(&keyframe.camera, &keyframe.geometry, count);
     bodies_of_groups(&dealt(&keyframe.tiles, groups), prefix, |bytes, tile: &&SlabTile| {
         for n in [tile.slab, 0].iter().chain(&tile.lo).chain(&tile.size) {
             bytes.extend(n.to_le_bytes());
         }
         push_payload(bytes, &tile.payload);
     })
+}
+
+/// Bodies of a keyframe of scalar slabs, its tiles dealt to `groups` data connections in turn.
+pub fn scalar_slab_bodies(keyframe: &ScalarKeyframe, groups: usize) -> Vec<BulkBody> {
+    let prefix = |count: u16| {
+        let mut bytes = key_prefix(&keyframe.camera, &keyframe.geometry, count);
+        push_f32s(&mut bytes, &keyframe.edges);
+        push_f32s(&mut bytes, &keyframe.range);
+        bytes
+    };
+    bodies_of_groups(&dealt(&keyframe.tiles, groups), prefix, |bytes, tile: &&FaceTile| {
+        for n in [tile.face, 0].iter().chain(&tile.lo).chain(&tile.size) {
+            bytes.extend(n.to_le_bytes());
+        }
+        push_payload(bytes, &tile.payload);
+    })
+}
+
+/// The key view, its slabs, and how many tiles follow.
+fn key_prefix(camera: &Camera, geometry: &SlabGeometry, count: u16) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    push_camera(&mut bytes, camera);
+    for n in [geometry.width, geometry.height, geometry.slabs, count] {
+        bytes.extend(n.to_le_bytes());
+    }
+    push_f32s(&mut bytes, &geometry.normal);
+    push_f32s(&mut bytes, &[geometry.near, geometry.far]);
+    bytes
 }
 
 /// Bodies of a still, its tiles dealt to `groups` data connections in turn.

@@ -1,0 +1,145 @@
+import { type DecodedFaceTile, NO_DATA } from "../volume/index";
+import type { KeyView } from "../wire/index";
+import type { ScalarSlabsPart } from "../worker/index";
+import { type Gl, resetUnpacking, setSampling } from "./gl";
+
+/** A keyframe of scalar slabs ready to draw, through any transfer function. */
+export interface FaceSet extends KeyView {
+  readonly id: number;
+  readonly field: number;
+  readonly step: number;
+  readonly time: number;
+  readonly edges: readonly [number, number, number];
+  readonly range: readonly [number, number];
+  readonly faces: Faces;
+  /** When it was complete, page clock. */
+  readonly since: number;
+}
+
+/** Half floats of all faces, one layer each. */
+interface Faces {
+  readonly texture: WebGLTexture;
+  readonly size: readonly [number, number, number];
+}
+
+interface Assembly {
+  readonly id: number;
+  readonly part: ScalarSlabsPart;
+  readonly waiting: DecodedFaceTile[];
+  groupsDone: number;
+  faces: Faces | null;
+  uploaded: number;
+}
+
+/** Assembles keyframes of scalar slabs in textures. */
+export class FaceSets {
+  readonly #gl: Gl;
+  readonly #framebuffer: WebGLFramebuffer;
+  #assembly: Assembly | null = null;
+  #spare: Faces | null = null;
+  #groups = 1;
+  #newest = 0;
+  /** The newest complete keyframe; `null` if none. */
+  shown: FaceSet | null = null;
+
+  constructor(gl: Gl) {
+    this.#gl = gl;
+    this.#framebuffer = gl.createFramebuffer();
+  }
+
+  get isUploading(): boolean {
+    return this.#assembly !== null && this.#assembly.groupsDone >= this.#groups;
+  }
+
+  begin(groups: number): void {
+    this.#groups = groups;
+    this.#drop();
+    this.#newest = 0;
+    if (this.shown) this.#keep(this.shown.faces);
+    this.shown = null;
+  }
+
+  accept(part: ScalarSlabsPart): void {
+    const id = part.header.set;
+    if (id < this.#newest) return;
+    this.#newest = id;
+    if (this.#assembly?.id !== id) {
+      this.#drop();
+      this.#assembly = { id, part, waiting: [], groupsDone: 0, faces: null, uploaded: 0 };
+    }
+    this.#assembly.waiting.push(...part.tiles);
+    if (part.header.completes) this.#assembly.groupsDone += 1;
+  }
+
+  /** Uploads a complete keyframe for about `budgetMs`. True if what is shown changed. */
+  advance(budgetMs: number): boolean {
+    const set = this.#assembly;
+    if (!set || set.groupsDone < this.#groups) return false;
+    const until = performance.now() + budgetMs;
+    set.faces ??= this.#emptyFaces([set.part.rays[0], set.part.rays[1], set.part.slabCount + 1]);
+    while (set.uploaded < set.waiting.length) {
+      if (performance.now() > until) return false;
+      this.#upload(set.faces, set.waiting[set.uploaded]);
+      set.uploaded += 1;
+    }
+    this.#show(set, set.faces);
+    return true;
+  }
+
+  #upload(faces: Faces, tile: DecodedFaceTile): void {
+    const gl = this.#gl;
+    const { x, y, width, height, face, values } = tile;
+    resetUnpacking(gl);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 2);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, faces.texture);
+    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, face, width, height, 1, gl.RED, gl.HALF_FLOAT, values);
+  }
+
+  #show(set: Assembly, faces: Faces): void {
+    this.#assembly = null;
+    if (this.shown) this.#keep(this.shown.faces);
+    const { type: _, header, tiles: __, ...key } = set.part;
+    const { field, step, time } = header;
+    this.shown = { ...key, id: set.id, field, step, time, faces, since: performance.now() };
+  }
+
+  /** Faces without any data. */
+  #emptyFaces(size: readonly [number, number, number]): Faces {
+    const gl = this.#gl;
+    const faces = this.#takeFaces(size);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.#framebuffer);
+    gl.disable(gl.SCISSOR_TEST);
+    for (let face = 0; face < size[2]; face++) {
+      gl.framebufferTextureLayer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, faces.texture, 0, face);
+      gl.clearBufferfv(gl.COLOR, 0, [NO_DATA, 0, 0, 0]);
+    }
+    gl.framebufferTextureLayer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, null, 0, 0);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    return faces;
+  }
+
+  #takeFaces(size: readonly [number, number, number]): Faces {
+    const gl = this.#gl;
+    const spare = this.#spare;
+    this.#spare = null;
+    if (spare?.size.every((n, i) => n === size[i])) return spare;
+    if (spare) gl.deleteTexture(spare.texture);
+    const texture = gl.createTexture();
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
+    gl.texStorage3D(gl.TEXTURE_2D_ARRAY, 1, gl.R16F, ...size);
+    setSampling(gl, gl.TEXTURE_2D_ARRAY, gl.LINEAR);
+    return { texture, size };
+  }
+
+  #drop(): void {
+    if (this.#assembly?.faces) this.#keep(this.#assembly.faces);
+    this.#assembly = null;
+  }
+
+  #keep(faces: Faces): void {
+    if (this.#spare) this.#gl.deleteTexture(this.#spare.texture);
+    this.#spare = faces;
+  }
+}

@@ -1,0 +1,38 @@
+import { colourAt, colourStops, opacityAt, REFERENCE_LENGTH, type TransferFunction } from "./transfer";
+
+/** Parts that the range is divided into. */
+export const INTEGRAL_BINS = 4096;
+/** Places evaluated for the mean of a part. */
+const PLACES = 4;
+/** Above, sums would lose what is faint (RENDERING, *Scalar slabs*). */
+const MOST_OPACITY = 1 - 1 / 4096;
+
+/** Optical depth per length, and colour weighted with it, summed over the range of a transfer function (RENDERING, *Scalar slabs*). */
+export class Integrals {
+  /** `(INTEGRAL_BINS + 1) * 4` floats `r tau, g tau, b tau, tau`: sums from s = 0 to `i / INTEGRAL_BINS`. */
+  readonly sums = new Float32Array((INTEGRAL_BINS + 1) * 4);
+  /** The same without summing: means of each bin. */
+  readonly densities = new Float32Array(INTEGRAL_BINS * 4);
+
+  constructor(transfer: TransferFunction) {
+    const stops = colourStops(transfer.colours);
+    const sum = [0, 0, 0, 0];
+    for (let bin = 0; bin < INTEGRAL_BINS; bin++) {
+      const mean = [0, 0, 0, 0];
+      for (let place = 0; place < PLACES; place++) {
+        const s = (bin + (place + 0.5) / PLACES) / INTEGRAL_BINS;
+        const opacity = Math.min(MOST_OPACITY, Math.max(0, opacityAt(transfer.opacity, s)));
+        if (opacity === 0) continue;
+        const tau = -Math.log(1 - opacity) / REFERENCE_LENGTH / PLACES;
+        const [r, g, b] = colourAt(stops, s);
+        mean[0] += r * tau;
+        mean[1] += g * tau;
+        mean[2] += b * tau;
+        mean[3] += tau;
+      }
+      for (let channel = 0; channel < 4; channel++) sum[channel] += mean[channel] / INTEGRAL_BINS;
+      this.densities.set(mean, 4 * bin);
+      this.sums.set(sum, 4 * (bin + 1));
+    }
+  }
+}
