@@ -46,7 +46,7 @@ describe("scalar slabs", () => {
     for (let i = 0; i < TURNS; i++) await page.keyboard.press("ArrowRight");
     await settled(page);
     const turned = await picture(page);
-    const before = await decibels(page, key);
+    const turnedDb = await decibels(page, key);
     await page.locator("#map").selectOption("inferno");
     const handles = page.locator(".handle");
     await handles.nth(Math.floor((await handles.count()) / 2)).focus();
@@ -57,9 +57,9 @@ describe("scalar slabs", () => {
     const edited = await picture(page);
     assert.ok(lit(edited) > 0.02, "the picture is black");
     assert.ok(difference(turned, edited) > 1, "the edit changed nothing");
-    const after = await decibels(page, key);
-    t.diagnostic(`turned ${before.toFixed(1)} dB, edited ${after.toFixed(1)} dB from the program's picture`);
-    assert.ok(Math.min(before, after) >= LEAST_DB, `${before} dB turned, ${after} dB edited`);
+    const editedDb = await decibels(page, key);
+    t.diagnostic(`turned ${turnedDb.toFixed(1)} dB, edited ${editedDb.toFixed(1)} dB from the program's picture`);
+    assert.ok(Math.min(turnedDb, editedDb) >= LEAST_DB, `${turnedDb} dB turned, ${editedDb} dB edited`);
     server.resume();
     await page.close();
   });

@@ -21,7 +21,7 @@ const STEER: u8 = 66;
 const NOTICE: u8 = 5;
 const ACK: u8 = 65;
 const BRICKS: u8 = 16;
-const SLABS: u8 = 17;
+const SCALAR_SLABS: u8 = 19;
 const STILL: u8 = 18;
 const HEADER_BYTES: usize = 24;
 /// Long enough that only something broken runs into it.
@@ -183,7 +183,7 @@ fn slabs_come_when_they_are_asked_for() {
     let mut data: Vec<Socket> = (0..2).map(|group| open_data(&welcome, group)).collect();
     control.send(view(|v| v["proxy"] = "slabs".into())).unwrap();
     for socket in &mut data {
-        read_bulk(socket, |bytes| is_completing(bytes, SLABS));
+        read_bulk(socket, |bytes| is_completing(bytes, SCALAR_SLABS));
     }
 }
 
