@@ -27,12 +27,16 @@ def test_any_number_of_pes_gives_one_image(pes: int, source: str, tmp_path: Path
     assert psnr(image_of(source, tmp_path, "--pes", pes), image_of(source, tmp_path)) >= 60
 
 
-def test_slabs_and_bricks_come_close_to_the_exact_image(source: str, tmp_path: Path) -> None:
+def test_proxies_come_close_to_the_exact_image(source: str, tmp_path: Path) -> None:
     exact = image_of(source, tmp_path, "--az", 45, "--sample-step", 0.5)
     bricks = image_of(source, tmp_path, "--az", 45, "--sample-step", 0.5, "--proxy", "bricks")
     slabs = image_of(source, tmp_path, "--az", 45, "--proxy", "slabs", "--key-az", 30)
     assert psnr(bricks, exact) >= 40
     assert psnr(slabs, exact) >= 35
+    segments = image_of(source, tmp_path, "--az", 45, "--proxy", "segments", "--key-az", 30, "--json", tmp_path / "cost.json")
+    assert psnr(segments, exact) >= 38
+    cost = json.loads((tmp_path / "cost.json").read_text())
+    assert cost["proxy"] == "segments" and 0 < cost["wire_bytes"] < 48 * 40 * 56 * 4
 
 
 def test_scalar_slabs_show_any_transfer_function(source: str, tmp_path: Path) -> None:

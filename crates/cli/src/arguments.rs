@@ -113,6 +113,8 @@ pub(crate) enum ProxyName {
     Slabs,
     /// The field at the faces of slabs of a key view: good for any transfer function.
     ScalarSlabs,
+    /// The values along the rays of a key view, in few depth intervals.
+    Segments,
 }
 
 /// Options of `visapult render`.
@@ -157,15 +159,18 @@ pub(crate) struct RenderOptions {
     /// What the image goes through.
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) proxy: ProxyName,
-    /// Azimuth of the key view, in degrees (slabs).
+    /// Azimuth of the key view, in degrees (slabs, scalar slabs, segments).
     #[arg(long, value_name = "DEGREES", default_value_t = 30.0, allow_negative_numbers = true)]
     pub(crate) key_az: f64,
-    /// Elevation of the key view, in degrees (slabs).
+    /// Elevation of the key view, in degrees (slabs, scalar slabs, segments).
     #[arg(long, value_name = "DEGREES", default_value_t = 20.0, allow_negative_numbers = true)]
     pub(crate) key_el: f64,
     /// Number of slabs [default: 64; of scalar slabs as many as the grid needs, at most 128].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) slabs: Option<u16>,
+    /// Most segments of a ray.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=254))]
+    pub(crate) segments: u16,
     /// Level of detail of the bricks; 0 is the full resolution.
     #[arg(long, value_name = "L", default_value_t = 0)]
     pub(crate) bricks_level: u32,

@@ -46,6 +46,13 @@ pub enum RenderProxy {
         /// Number of slabs; as the grid needs where none is given.
         slabs: Option<u16>,
     },
+    /// Segments of a key view.
+    Segments {
+        /// Azimuth and elevation of the key view, in degrees.
+        key_deg: [f64; 2],
+        /// Most segments of a ray.
+        segments: u16,
+    },
 }
 
 /// What `visapult render` does.

@@ -5,8 +5,8 @@ use std::time::Instant;
 use rayon::ThreadPool;
 use serde::Serialize;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, Image, KeyView, Pyramid, ScalarStack, SlabStack, SlabStackError, TransferFunction,
-    fitted_key, render_exact, volume_of_bricks,
+    Camera, CodeBits, EncodedBrick, Image, KeyView, Pyramid, ScalarStack, SegmentKey, SegmentStack, SlabStack,
+    SlabStackError, TransferFunction, fitted_key, make_segments, render_exact, volume_of_bricks,
 };
 use visapult_volume::StepIndex;
 
@@ -167,6 +167,9 @@ fn cast(
         RenderProxy::ScalarSlabs { key_deg, slabs } => {
             cast_scalar_slabs(step, config, transfer_function, key_deg, slabs, pool)
         }
+        RenderProxy::Segments { key_deg, segments } => {
+            cast_segments(step, config, transfer_function, key_deg, segments, pool)
+        }
     }
 }
 
@@ -197,6 +200,34 @@ fn cast_scalar_slabs(
     Ok(Cast {
         image: pool.install(|| stack.render(&config.camera, transfer_function, width, height)),
         samples: 0,
+        wire_bytes: keyframe.wire_bytes() as u64,
+        proxy_seconds,
+        render_seconds: started.elapsed().as_secs_f64() - proxy_seconds,
+    })
+}
+
+fn cast_segments(
+    step: &LoadedStep,
+    config: &RenderConfig,
+    transfer_function: &TransferFunction,
+    key_deg: [f64; 2],
+    segments: u16,
+    pool: &ThreadPool,
+) -> Result<Cast, PipelineError> {
+    if step.crew.is_some() {
+        let reason = "segments are made by one process, not by several: start one, or ask for --proxy slabs";
+        return Err(PipelineError::Option(reason.to_owned()));
+    }
+    let [width, height] = config.size;
+    let started = Instant::now();
+    let key = SegmentKey { segments, ..SegmentKey::new(&step.volume, key_camera(config, key_deg)) };
+    let keyframe = pool.install(|| make_segments(&step.volume, &key, transfer_function));
+    let proxy_seconds = started.elapsed().as_secs_f64();
+    let stack = pool.install(|| SegmentStack::from_keyframe(&keyframe));
+    let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
+    Ok(Cast {
+        image: pool.install(|| stack.render(&config.camera, width, height, transfer_function)),
+        samples: keyframe.samples,
         wire_bytes: keyframe.wire_bytes() as u64,
         proxy_seconds,
         render_seconds: started.elapsed().as_secs_f64() - proxy_seconds,
@@ -273,6 +304,7 @@ fn proxy_name(proxy: RenderProxy) -> &'static str {
         RenderProxy::Bricks { .. } => "bricks",
         RenderProxy::Slabs { .. } => "slabs",
         RenderProxy::ScalarSlabs { .. } => "scalar-slabs",
+        RenderProxy::Segments { .. } => "segments",
     }
 }
 

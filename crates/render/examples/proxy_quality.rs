@@ -9,8 +9,9 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde_json::json;
 use visapult_render::{
-    Camera, CodeBits, Image, KeyView, Pyramid, Quality, ScalarStack, SlabStack, TransferFunction, Volume, encode_level,
-    fitted_key, make_scalar_slabs, make_slabs, render_exact, volume_of_bricks,
+    Camera, CodeBits, Image, KeyView, Pyramid, Quality, ScalarStack, SegmentKey, SegmentStack, SlabStack,
+    TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs, render_exact,
+    volume_of_bricks,
 };
 use visapult_volume::Grid;
 
@@ -79,7 +80,9 @@ impl Subject {
         [64, 128, 192].into_iter().try_for_each(|slabs| self.slabs(slabs))?;
         let fitted = fitted_key(&self.volume, cameras()[0]);
         self.scalar_slabs(KeyView { slabs: fitted.slabs / 2, ..fitted })?;
-        self.scalar_slabs(fitted)
+        self.scalar_slabs(fitted)?;
+        let key = SegmentKey::new(&self.volume, cameras()[0]);
+        [32, key.segments].into_iter().try_for_each(|segments| self.segments(SegmentKey { segments, ..key }))
     }
 
     fn bricks(&self, level: u32) -> Outcome {
@@ -106,6 +109,14 @@ impl Subject {
         let cost = Cost { bytes: keyframe.wire_bytes(), ..cost };
         let draw = |look: &Look, camera: &Camera| stack.render(camera, &look.transfer_function, SIZE, SIZE);
         self.any_look(&format!("{} scalar slabs", key.slabs), cost, draw)
+    }
+
+    fn segments(&self, key: SegmentKey) -> Outcome {
+        let (keyframe, cost) = timed(|| make_segments(&self.volume, &key, &self.looks[0].transfer_function));
+        let stack = SegmentStack::from_keyframe(&keyframe)?;
+        let cost = Cost { bytes: keyframe.wire_bytes(), ..cost };
+        let draw = |look: &Look, camera: &Camera| stack.render(camera, SIZE, SIZE, &look.transfer_function);
+        self.any_look(&format!("{} segments", key.segments), cost, draw)
     }
 
     /// A proxy that is drawn through any transfer function.

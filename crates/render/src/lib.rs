@@ -15,6 +15,7 @@ mod parts;
 mod quality;
 pub mod reference;
 mod scalar_slabs;
+mod segments;
 mod slabs;
 mod still;
 #[cfg(test)]
@@ -32,6 +33,10 @@ pub use parts::{Patch, composite_runs, is_run, render_runs, runs};
 pub use quality::{Quality, SizeMismatch};
 pub use scalar_slabs::{
     FaceTile, FaceTileError, ScalarKeyframe, ScalarStack, ScalarStackError, VALUE_CODES, fitted_key, make_scalar_slabs,
+};
+pub use segments::{
+    SEGMENT_TILE_EDGE, SegmentGeometry, SegmentKey, SegmentKeyframe, SegmentStack, SegmentStackError, SegmentTile,
+    SegmentTileError, join_segments, make_segments,
 };
 pub use slabs::{
     ALPHA_CODES, KeyView, SlabAlignment, SlabCaster, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile,

@@ -117,6 +117,12 @@ impl PlaneEncoder {
         self.row = row_differences;
     }
 
+    /// Appends samples of 16 bits as they are: all low bytes, then all high bytes.
+    pub(crate) fn push_list_16(&mut self, list: &[u16]) {
+        self.differences.extend(list.iter().map(|value| *value as u8));
+        self.differences.extend(list.iter().map(|value| (*value >> 8) as u8));
+    }
+
     /// Compresses the planes pushed since the last call into one frame.
     pub fn finish(&mut self) -> Vec<u8> {
         let bound = zstd::zstd_safe::compress_bound(self.differences.len());
@@ -222,6 +228,15 @@ impl PlaneDecoder {
         }
     }
 
+    /// Reads `count` samples of 16 bits that were written as they are.
+    ///
+    /// # Panics
+    /// If more is read than [`PlaneDecoder::open`] was told to expect.
+    pub(crate) fn read_list_16(&mut self, count: usize) -> Vec<u16> {
+        let (low, high) = self.take(2 * count).split_at(count);
+        low.iter().zip(high).map(|(low, high)| u16::from_le_bytes([*low, *high])).collect()
+    }
+
     fn take(&mut self, bytes: usize) -> &[u8] {
         let start = self.read;
         self.read += bytes;
@@ -250,11 +265,11 @@ fn add_row_above<T: Copy>(plane: &mut [T], row: Range<usize>, width: usize, add:
 }
 
 /// 0, -1, 1, -2, ... as 0, 1, 2, 3, ...: small differences of either sign have a high byte of 0.
-fn interleave_signs(difference: u16) -> u16 {
+pub(crate) fn interleave_signs(difference: u16) -> u16 {
     (difference << 1) ^ ((difference as i16 >> 15) as u16)
 }
 
-fn separate_signs(code: u16) -> u16 {
+pub(crate) fn separate_signs(code: u16) -> u16 {
     (code >> 1) ^ (code & 1).wrapping_neg()
 }
 

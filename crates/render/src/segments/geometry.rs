@@ -1,0 +1,117 @@
+//! Where the rays and planes of a keyframe lie.
+
+use crate::camera::dot;
+use crate::{Camera, View, Volume, intersect_box};
+
+use super::tile::SEGMENT_TILE_EDGE;
+
+/// Rays lie this many samples apart at the target of a key view, where that takes no more than [`MOST_RAYS`].
+const RAY_DISTANCE: f64 = 1.6;
+/// Most rays per row and column that a key view is given by itself, and fewest.
+const MOST_RAYS: f64 = 512.0;
+const FEWEST_RAYS: f64 = 64.0;
+
+/// From where and how finely to make segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SegmentKey {
+    /// The key view.
+    pub camera: Camera,
+    /// Rays per row, at most 65 535.
+    pub width: u16,
+    /// Rows of rays.
+    pub height: u16,
+    /// Most segments of a ray, at most 254.
+    pub segments: u16,
+}
+
+impl SegmentKey {
+    /// A square of as many rays as tell the samples of `volume` apart, of at most 64 segments.
+    pub fn new(volume: &Volume, camera: Camera) -> Self {
+        let height = 2.0 * (camera.fov_deg.to_radians() / 2.0).tan() * camera.distance;
+        let rays = height / (RAY_DISTANCE * volume.placement().step);
+        let edge = rays.ceil().clamp(FEWEST_RAYS, MOST_RAYS) as u16;
+        Self { camera, width: edge, height: edge, segments: 64 }
+    }
+
+    pub(super) fn view(&self) -> View {
+        self.camera.view(usize::from(self.width), usize::from(self.height))
+    }
+}
+
+/// Where rays, planes and values of a keyframe lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SegmentGeometry {
+    /// Rays per row.
+    pub width: u16,
+    /// Rows of rays.
+    pub height: u16,
+    /// Number of planes, all perpendicular to the view direction.
+    pub planes: u16,
+    /// Distance of plane 0 from the key eye along the view direction, in world units.
+    pub near: f32,
+    /// Distance between planes.
+    pub spacing: f32,
+    /// Edges of the box, centred at the origin: beyond it nothing is shown.
+    pub edges: [f32; 3],
+    /// Values of the least and the largest code.
+    pub range: [f32; 2],
+}
+
+/// Planes of a ray that are looked at: the first, how many, and where in the world they are met.
+pub(super) struct RayPlanes {
+    pub(super) first: usize,
+    pub(super) count: usize,
+    pub(super) start: [f64; 3],
+    pub(super) step: [f64; 3],
+}
+
+impl SegmentGeometry {
+    /// Planes a sample's distance apart through all of the box that lies in front of the eye.
+    pub(super) fn new(volume: &Volume, key: &SegmentKey, range: [f32; 2]) -> Self {
+        let (view, placement) = (key.view(), volume.placement());
+        let reach: f64 = (0..3).map(|a| placement.edges[a] / 2.0 * view.forward[a].abs()).sum();
+        let center = -dot(view.eye, view.forward);
+        // One plane more at both ends, so that the first and last of the box lie between two.
+        let near = (center - reach - placement.step).max(0.05 * placement.step);
+        let wanted = ((center + reach - near) / placement.step).ceil() + 2.0;
+        Self {
+            width: key.width,
+            height: key.height,
+            planes: wanted.clamp(0.0, f64::from(u16::MAX)) as u16,
+            near: near as f32,
+            spacing: placement.step as f32,
+            edges: placement.edges.map(|edge| edge as f32),
+            range,
+        }
+    }
+
+    /// The planes of the ray through pixel `at` that lie in the box, or so near to it that values in the box are mixed with theirs.
+    pub(super) fn planes_of(&self, view: &View, at: [usize; 2]) -> Option<RayPlanes> {
+        let (near, spacing) = (f64::from(self.near), f64::from(self.spacing));
+        let far = near + spacing * f64::from(self.planes);
+        let pixel = (2.0 * view.half_width / view.width as f64).max(2.0 * view.half_height / view.height as f64);
+        let margin = 2.0 * (pixel * far + spacing);
+        let direction = view.direction(at[0] as f64 + 0.5, at[1] as f64 + 0.5);
+        let (t_in, t_out) = intersect_box(view.eye, direction, self.edges.map(|edge| f64::from(edge) + margin))?;
+        let cosine = dot(direction, view.forward);
+        let plane = |t: f64| (t * cosine - near) / spacing;
+        let first = plane(t_in).ceil().max(0.0) as usize;
+        let end = (plane(t_out).floor() + 1.0).clamp(0.0, f64::from(self.planes)) as usize;
+        let per_depth = direction.map(|c| c / cosine);
+        let depth = near + first as f64 * spacing;
+        (first < end).then(|| RayPlanes {
+            first,
+            count: end - first,
+            start: std::array::from_fn(|a| view.eye[a] + per_depth[a] * depth),
+            step: per_depth.map(|c| c * spacing),
+        })
+    }
+
+    /// First ray and size of each tile.
+    pub(super) fn tile_places(&self) -> Vec<[[u16; 2]; 2]> {
+        let edges = [self.width, self.height];
+        let starts = |edge: u16| (0..edge).step_by(SEGMENT_TILE_EDGE);
+        let place = |lo: [u16; 2]| [lo, std::array::from_fn(|a| (edges[a] - lo[a]).min(SEGMENT_TILE_EDGE as u16))];
+        starts(self.height).flat_map(|y| starts(self.width).map(move |x| place([x, y]))).collect()
+    }
+}

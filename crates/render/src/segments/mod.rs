@@ -1,0 +1,98 @@
+//! Segments: along each ray of a key view the field itself, as few depth intervals in each of which it is a cubic.
+//!
+//! The transfer function stays the viewer's; it only says where values must be kept most exactly. No ray ends early, and
+//! what lies behind something opaque is kept as well as what lies in front. Drawn from elsewhere, values are
+//! mixed between four rays. Layout and figures: `docs/src/proxies.md`.
+//! Invariant: what a ray stores does not depend on how the volume is split over PEs.
+
+mod blocks;
+mod fit;
+mod geometry;
+mod join;
+mod line;
+mod looks;
+mod pieces;
+mod sampler;
+mod stack;
+#[cfg(test)]
+mod tests;
+mod tile;
+mod tolerance;
+
+use rayon::prelude::*;
+
+use fit::{Fit, MAX_KNOTS};
+pub use geometry::{SegmentGeometry, SegmentKey};
+pub use join::join_segments;
+use line::Knot;
+use sampler::Sampler;
+pub use stack::{SegmentStack, SegmentStackError};
+pub use tile::{SEGMENT_TILE_EDGE, SegmentTile, SegmentTileError};
+use tolerance::Tolerance;
+
+use crate::{Camera, TransferFunction, Volume};
+
+/// The segments of one key view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SegmentKeyframe {
+    /// The view the rays belong to.
+    pub camera: Camera,
+    /// Where rays, planes and values lie.
+    pub geometry: SegmentGeometry,
+    /// Tiles that hold anything, row by row.
+    pub tiles: Vec<SegmentTile>,
+    /// Samples taken along all rays.
+    pub samples: u64,
+}
+
+impl SegmentKeyframe {
+    /// Bytes of all tiles in messages.
+    pub fn wire_bytes(&self) -> usize {
+        self.tiles.iter().map(SegmentTile::wire_bytes).sum()
+    }
+}
+
+/// Follows the rays of `key` through `volume` and encodes them, tile by tile, in parallel.
+///
+/// Values are kept over the range of `transfer_function`, or that of the volume where it has none; those outside count
+/// as its ends. A volume without finite values makes no tiles.
+pub fn make_segments(volume: &Volume, key: &SegmentKey, transfer_function: &TransferFunction) -> SegmentKeyframe {
+    let range = transfer_function.resolved_range(volume.range());
+    let geometry = SegmentGeometry::new(volume, key, range.unwrap_or([0.0, 1.0]));
+    let tolerance = Tolerance::new(transfer_function, geometry.range, f64::from(geometry.spacing));
+    let places = if range.is_some() { geometry.tile_places() } else { Vec::new() };
+    let cast = |place: [[u16; 2]; 2]| Rays { volume, key, geometry: &geometry, tolerance: &tolerance }.tile(place);
+    let parts: Vec<_> = places.into_par_iter().with_max_len(1).map(cast).collect();
+    let samples = parts.iter().map(|(_, samples)| samples).sum();
+    let tiles = parts.into_iter().filter_map(|(tile, _)| tile).collect();
+    SegmentKeyframe { camera: key.camera, geometry, tiles, samples }
+}
+
+/// What is known about all rays of a keyframe.
+struct Rays<'a> {
+    volume: &'a Volume,
+    key: &'a SegmentKey,
+    geometry: &'a SegmentGeometry,
+    tolerance: &'a Tolerance,
+}
+
+impl Rays<'_> {
+    /// The tile of some rays, where they hold anything, and the samples taken.
+    fn tile(&self, [lo, size]: [[u16; 2]; 2]) -> (Option<SegmentTile>, u64) {
+        let (view, sampler) = (self.key.view(), Sampler::new(self.volume));
+        let (mut fit, mut values, mut samples) = (Fit::default(), Vec::new(), 0);
+        let segments = usize::from(self.key.segments).clamp(1, MAX_KNOTS - 1);
+        let mut knots = |at: [usize; 2]| -> Vec<Knot> {
+            let Some(planes) = self.geometry.planes_of(&view, at) else { return Vec::new() };
+            values.clear();
+            sampler.line(planes.start, planes.step, planes.count, &mut values);
+            samples += planes.count as u64;
+            fit.knots(&values, planes.first, segments, self.tolerance)
+        };
+        let [width, height] = size.map(usize::from);
+        let at = |i: usize| [usize::from(lo[0]) + i % width, usize::from(lo[1]) + i / width];
+        let rays: Vec<Vec<Knot>> = (0..width * height).map(|i| knots(at(i))).collect();
+        let holds = rays.iter().any(|knots| !knots.is_empty());
+        (holds.then(|| SegmentTile::encode(lo, size, &rays)), samples)
+    }
+}

@@ -1,0 +1,239 @@
+//! Draws the segments of a keyframe from any camera, through any transfer function.
+
+use rayon::prelude::*;
+use thiserror::Error;
+
+use super::blocks::Blocks;
+use super::geometry::SegmentGeometry;
+use super::looks::Looks;
+use super::pieces::{Cursor, Pieces};
+use super::tile::{SegmentTile, SegmentTileError};
+use super::tolerance::TOP_CODE;
+use super::{Knot, SegmentKeyframe};
+use crate::camera::dot;
+use crate::{Camera, Image, TransferFunction, View, intersect_box};
+
+/// Most rays accepted: 4096 x 4096.
+const MAX_RAYS: usize = 1 << 24;
+/// Distance of places that are read, in distances of planes: between two, values count as linear.
+const STEP: f64 = 0.5;
+/// A ray ends at this transparency.
+const OPAQUE: f64 = 1.0 / 1024.0;
+
+/// Decoded segments, ready to be drawn.
+#[derive(Clone, Debug)]
+pub struct SegmentStack {
+    key: View,
+    geometry: SegmentGeometry,
+    pieces: Pieces,
+    blocks: Blocks,
+}
+
+/// Why tiles do not make a stack.
+#[derive(Debug, Error)]
+pub enum SegmentStackError {
+    /// A tile cannot be decoded.
+    #[error(transparent)]
+    Tile(#[from] SegmentTileError),
+    /// More rays than are accepted.
+    #[error("{width} x {height} rays are more than the {MAX_RAYS} accepted: use fewer")]
+    TooLarge {
+        /// Rays per row.
+        width: u16,
+        /// Rows.
+        height: u16,
+    },
+    /// A tile lies elsewhere than tiles can.
+    #[error("tile at {lo:?} of {size:?} rays is not one of {width} x {height} rays")]
+    Place {
+        /// Its first ray.
+        lo: [u16; 2],
+        /// Its size.
+        size: [u16; 2],
+        /// Rays per row of the keyframe.
+        width: u16,
+        /// Rows of the keyframe.
+        height: u16,
+    },
+    /// A plane beyond the last.
+    #[error("tile at {lo:?} has a knot at plane {plane} of {planes}: it is damaged, send it again")]
+    Plane {
+        /// First ray of the tile.
+        lo: [u16; 2],
+        /// The plane.
+        plane: u16,
+        /// Planes of the keyframe.
+        planes: u16,
+    },
+}
+
+impl SegmentStack {
+    /// Decodes the tiles of a keyframe; where one is missing nothing is shown, and others are as they were.
+    ///
+    /// # Errors
+    /// [`SegmentStackError`] if there are too many rays, or a tile is damaged or lies where none can.
+    pub fn from_keyframe(keyframe: &SegmentKeyframe) -> Result<Self, SegmentStackError> {
+        let geometry = keyframe.geometry;
+        let [width, height] = [geometry.width, geometry.height].map(usize::from);
+        if width * height > MAX_RAYS {
+            return Err(SegmentStackError::TooLarge { width: geometry.width, height: geometry.height });
+        }
+        let places = geometry.tile_places();
+        let decode = |tile: &SegmentTile| rays_of(tile, &geometry, &places);
+        let decoded = keyframe.tiles.par_iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+        let mut rays: Vec<&[Knot]> = vec![&[]; width * height];
+        for (tile, knots) in keyframe.tiles.iter().zip(&decoded) {
+            let [lo, size] = [tile.lo, tile.size].map(|pair| pair.map(usize::from));
+            for (i, knots) in knots.iter().enumerate() {
+                rays[(lo[1] + i / size[0]) * width + lo[0] + i % size[0]] = knots;
+            }
+        }
+        let pieces = Pieces::of(&rays);
+        let blocks = Blocks::of(&pieces, [width, height], usize::from(geometry.planes));
+        Ok(Self { key: keyframe.camera.view(width, height), geometry, pieces, blocks })
+    }
+
+    /// Casts one ray per pixel through the frustum of the key view.
+    pub fn render(&self, camera: &Camera, width: usize, height: usize, function: &TransferFunction) -> Image {
+        let looks = Looks::new(function, self.geometry.range, f32::from(TOP_CODE));
+        let scene = Scene { stack: self, visible: self.blocks.visible(&looks), looks };
+        let view = camera.view(width, height);
+        let mut image = Image::transparent(width, height);
+        image.rgba.par_chunks_mut(width.max(1)).enumerate().for_each(|(row, pixels)| {
+            for (column, pixel) in pixels.iter_mut().enumerate() {
+                let direction = view.direction(column as f64 + 0.5, row as f64 + 0.5);
+                *pixel = scene.cast(view.eye, direction);
+            }
+        });
+        image
+    }
+
+    /// A ray in the coordinates of the key view.
+    fn path(&self, eye: [f64; 3], direction: [f64; 3]) -> Path {
+        let (key, geometry) = (&self.key, &self.geometry);
+        let across = [key.width as f64 / 2.0 / key.half_width, -(key.height as f64) / 2.0 / key.half_height];
+        let into = |v: [f64; 3]| [dot(v, key.right) * across[0], dot(v, key.up) * across[1], dot(v, key.forward)];
+        Path {
+            start: into(std::array::from_fn(|a| eye[a] - key.eye[a])),
+            step: into(direction),
+            center: [key.width as f64 / 2.0 - 0.5, key.height as f64 / 2.0 - 0.5],
+            edges: [key.width as f64 - 0.5, key.height as f64 - 0.5],
+            near: f64::from(geometry.near),
+            per_depth: 1.0 / f64::from(geometry.spacing),
+        }
+    }
+}
+
+fn rays_of(
+    tile: &SegmentTile,
+    geometry: &SegmentGeometry,
+    places: &[[[u16; 2]; 2]],
+) -> Result<Vec<Vec<Knot>>, SegmentStackError> {
+    let SegmentGeometry { width, height, planes, .. } = *geometry;
+    let SegmentTile { lo, size, .. } = *tile;
+    if !places.contains(&[lo, size]) {
+        return Err(SegmentStackError::Place { lo, size, width, height });
+    }
+    let rays = tile.decode()?;
+    match rays.iter().filter_map(|knots| knots.last()).find(|knot| knot.plane >= planes) {
+        Some(&Knot { plane, .. }) => Err(SegmentStackError::Plane { lo, plane, planes }),
+        None => Ok(rays),
+    }
+}
+
+/// A ray as it passes pixels and planes of the key view: place `(start + t step)`, with pixels still to be divided by its depth.
+struct Path {
+    start: [f64; 3],
+    step: [f64; 3],
+    center: [f64; 2],
+    edges: [f64; 2],
+    near: f64,
+    per_depth: f64,
+}
+
+impl Path {
+    /// Ray numbers and plane at `t`, with fractions; `None` outside the key view.
+    #[inline(always)]
+    fn at(&self, t: f64) -> Option<[f32; 3]> {
+        let [x, y, z]: [f64; 3] = std::array::from_fn(|a| self.start[a] + t * self.step[a]);
+        if z <= 0.0 {
+            return None;
+        }
+        let per = 1.0 / z;
+        let (x, y) = (x * per + self.center[0], y * per + self.center[1]);
+        let inside = x >= -0.5 && y >= -0.5 && x < self.edges[0] && y < self.edges[1];
+        inside.then(|| [x.max(0.0) as f32, y.max(0.0) as f32, ((z - self.near) * self.per_depth) as f32])
+    }
+
+    /// Where, after `t`, the path first meets one of the faces between `lo` and `hi`, in rays and planes.
+    fn exit(&self, t: f64, lo: [f64; 3], hi: [f64; 3]) -> f64 {
+        let [_, _, z] = self.start;
+        let mut first = f64::INFINITY;
+        let mut meet = |at: f64| first = if at > t { first.min(at) } else { first };
+        for face in [lo, hi] {
+            let [x, y, plane] = face;
+            for (a, place) in [x - self.center[0], y - self.center[1]].into_iter().enumerate() {
+                meet((place * z - self.start[a]) / (self.step[a] - place * self.step[2]));
+            }
+            meet((self.near + plane / self.per_depth - z) / self.step[2]);
+        }
+        first
+    }
+}
+
+struct Scene<'a> {
+    stack: &'a SegmentStack,
+    /// Per block, whether anything of it shows.
+    visible: Vec<bool>,
+    looks: Looks,
+}
+
+impl Scene<'_> {
+    fn cast(&self, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
+        let geometry = &self.stack.geometry;
+        let Some((t_in, t_out)) = intersect_box(eye, direction, geometry.edges.map(f64::from)) else {
+            return [0.0; 4];
+        };
+        let path = self.stack.path(eye, direction);
+        let dt = STEP * f64::from(geometry.spacing);
+        let steps = ((t_out - t_in) / dt).ceil() as usize;
+        let mut cursor = Cursor::default();
+        let mut value =
+            |t: f64| path.at(t).and_then(|at| self.stack.pieces.mixed(at, self.stack.key.width, &mut cursor));
+        let (mut color, mut clear) = ([0.0; 3], 1.0);
+        let (mut k, mut before) = (0, None);
+        while k < steps && clear > OPAQUE {
+            let t = t_in + k as f64 * dt;
+            let leap = ((self.leap(&path, t) - t_in) / dt).min(steps as f64) as usize;
+            if leap > k {
+                (k, before) = (leap, None);
+                continue;
+            }
+            let length = (t_out - t).min(dt);
+            let ends = [before.unwrap_or_else(|| value(t)), value(t + length)];
+            (k, before) = (k + 1, Some(ends[1]));
+            let (from, to, length) = match ends {
+                [Some(from), Some(to)] => (from, to, length),
+                [Some(one), None] | [None, Some(one)] => (one, one, length / 2.0),
+                [None, None] => continue,
+            };
+            let [rgb @ .., extinction] = self.looks.between(from, to);
+            if extinction > 0.0 {
+                let alpha = 1.0 - (-extinction * length).exp();
+                let weight = clear * alpha / extinction;
+                (0..3).for_each(|c| color[c] += weight * rgb[c]);
+                clear *= 1.0 - alpha;
+            }
+        }
+        let [r, g, b] = color.map(|c| c as f32);
+        [r, g, b, (1.0 - clear) as f32]
+    }
+
+    /// Up to where nothing shows; 0 where something does at `t`, or nothing is known.
+    #[inline(always)]
+    fn leap(&self, path: &Path, t: f64) -> f64 {
+        let Some(at) = path.at(t) else { return 0.0 };
+        let Some((block, lo, hi)) = self.stack.blocks.at(at) else { return 0.0 };
+        if self.visible[block] { 0.0 } else { path.exit(t, lo, hi) }
+    }
+}

@@ -1,0 +1,189 @@
+//! Segments against the exact image.
+
+use visapult_volume::{Decomposition, Grid};
+
+use super::*;
+use crate::reference::render_reference;
+use crate::testing::blocks_of;
+use crate::{Image, Quality};
+
+const EDGE: usize = 64;
+const SIZE: usize = 80;
+
+/// A smooth wave, `[z, y, x]`.
+fn wave() -> Vec<f32> {
+    let at = |i: usize| [i % EDGE, i / EDGE % EDGE, i / (EDGE * EDGE)].map(|n| n as f32 / (EDGE - 1) as f32);
+    let value = |[x, y, z]: [f32; 3]| {
+        let r = ((x - 0.4).powi(2) + (y - 0.55).powi(2) + (z - 0.5).powi(2)).sqrt();
+        (14.0 * r).sin() * (-1.5 * r).exp()
+    };
+    (0..EDGE * EDGE * EDGE).map(|i| value(at(i))).collect()
+}
+
+fn volume() -> Volume {
+    Volume::whole(Grid::of_size([EDGE; 3]), wave()).unwrap()
+}
+
+fn soft() -> TransferFunction {
+    let points = vec![[0.0, 0.1, 0.3, 0.9, 0.1], [0.5, 0.9, 0.9, 0.9, 0.0], [1.0, 0.9, 0.3, 0.1, 0.1]];
+    TransferFunction { range: Some([-1.0, 1.0]), points }
+}
+
+fn shells() -> TransferFunction {
+    let at = |s: f32, a: f32| [s, 0.2 + 0.7 * s, 0.6, 0.9 - 0.7 * s, a];
+    let points = vec![at(0.3, 0.0), at(0.34, 0.4), at(0.38, 0.0), at(0.7, 0.0), at(0.74, 0.8), at(0.78, 0.0)];
+    TransferFunction { range: Some([-1.0, 1.0]), points }
+}
+
+fn key() -> SegmentKey {
+    SegmentKey { camera: Camera::default(), width: SIZE as u16, height: SIZE as u16, segments: 64 }
+}
+
+fn turned(angle: f64) -> Camera {
+    Camera { azimuth_deg: Camera::default().azimuth_deg + angle, ..Camera::default() }
+}
+
+fn drawn(keyframe: &SegmentKeyframe, camera: &Camera, function: &TransferFunction) -> Image {
+    SegmentStack::from_keyframe(keyframe).unwrap().render(camera, SIZE, SIZE, function)
+}
+
+fn psnr_to_exact(image: &Image, volume: &Volume, camera: &Camera, function: &TransferFunction) -> f64 {
+    let truth = render_reference(volume, camera, function, SIZE, SIZE, 0.25).image;
+    Quality::of(image, &truth).unwrap().foreground_psnr_db
+}
+
+#[test]
+fn every_view_is_close_to_the_exact_image() {
+    for (function, bar) in [(soft(), 48.0), (shells(), 34.0)] {
+        let keyframe = make_segments(&volume(), &key(), &function);
+        for angle in [0.0, 16.0, -45.0, 90.0, 180.0] {
+            let camera = turned(angle);
+            let quality = psnr_to_exact(&drawn(&keyframe, &camera, &function), &volume(), &camera, &function);
+            assert!(quality >= bar, "turned by {angle}: {quality:.1} dB");
+        }
+    }
+}
+
+#[test]
+fn the_transfer_function_is_the_viewers() {
+    let keyframe = make_segments(&volume(), &key(), &shells());
+    let camera = turned(16.0);
+    let quality = psnr_to_exact(&drawn(&keyframe, &camera, &soft()), &volume(), &camera, &soft());
+    assert!(quality >= 36.0, "{quality:.1} dB");
+}
+
+/// Largest and mean relative error of the optical depth of key rays.
+fn errors_of_depth(keyframe: &SegmentKeyframe) -> [f32; 2] {
+    let exact = render_reference(&volume(), &Camera::default(), &soft(), SIZE, SIZE, 0.0625).image;
+    let image = drawn(keyframe, &Camera::default(), &soft());
+    let depths = image.rgba.iter().zip(&exact.rgba).map(|(a, b)| [a[3], b[3]].map(|alpha| -(1.0 - alpha).ln()));
+    let counted: Vec<_> = depths.filter(|[_, exact]| (0.5..4.0).contains(exact)).collect();
+    assert!(counted.len() > 1000);
+    let errors: Vec<f32> = counted.iter().map(|[drawn, exact]| (drawn / exact - 1.0).abs()).collect();
+    [errors.iter().fold(0.0, |a: f32, b| a.max(*b)), errors.iter().sum::<f32>() / errors.len() as f32]
+}
+
+#[test]
+fn the_optical_depth_along_key_rays_is_kept() {
+    let [largest, mean] = errors_of_depth(&make_segments(&volume(), &key(), &soft()));
+    assert!(mean < 1e-3 && largest < 1e-2, "{mean}, at most {largest}");
+}
+
+#[test]
+fn any_number_of_pes_makes_the_same_segments() {
+    let one = make_segments(&volume(), &key(), &soft());
+    for pes in [2, 7, 27] {
+        let grid = Grid::of_size([EDGE; 3]);
+        let split = Decomposition::new(grid.size, pes, 4).unwrap();
+        let volume = Volume::new(grid, split, blocks_of(&wave(), [EDGE; 3], pes, 4)).unwrap();
+        assert_eq!(make_segments(&volume, &key(), &soft()), one);
+    }
+}
+
+#[test]
+fn segments_of_parts_of_the_volume_concatenate() {
+    let grid = Grid::of_size([EDGE; 3]);
+    let split = Decomposition::new(grid.size, 8, 4).unwrap();
+    let part = |(pe, block)| {
+        let volume = Volume::part(grid.clone(), split.clone(), pe, vec![block]).unwrap();
+        make_segments(&volume, &key(), &soft())
+    };
+    let parts: Vec<_> = blocks_of(&wave(), [EDGE; 3], 8, 4).into_iter().enumerate().map(part).collect();
+    let joined = join_segments(&parts).unwrap().unwrap();
+    let [largest, mean] = errors_of_depth(&joined);
+    assert!(mean < 1e-3 && largest < 2e-2, "{mean}, at most {largest}");
+    let one = make_segments(&volume(), &key(), &soft());
+    for camera in [turned(0.0), turned(30.0)] {
+        let quality = Quality::of(&drawn(&joined, &camera, &soft()), &drawn(&one, &camera, &soft())).unwrap();
+        assert!(quality.foreground_psnr_db >= 45.0, "{:.1} dB", quality.foreground_psnr_db);
+    }
+}
+
+#[test]
+fn a_lost_tile_disturbs_no_other() {
+    let key = SegmentKey { width: 100, height: 100, ..key() };
+    let whole = make_segments(&volume(), &key, &soft());
+    let mut damaged = whole.clone();
+    let lost = damaged.tiles.remove(3);
+    assert_eq!(lost.lo, [64, 64]);
+    let [with, without] =
+        [&whole, &damaged].map(|k| SegmentStack::from_keyframe(k).unwrap().render(&key.camera, 100, 100, &soft()));
+    let differs = |i: usize| with.rgba[i] != without.rgba[i];
+    let inside = |i: usize| i % 100 >= 64 && i / 100 >= 64;
+    assert!((0..100 * 100).all(|i| inside(i) || !differs(i)));
+    assert!((0..100 * 100).any(|i| inside(i) && differs(i)));
+}
+
+#[test]
+fn missing_values_are_seen_through() {
+    let mut values = wave();
+    values.iter_mut().skip(EDGE.pow(3) / 2).for_each(|value| *value = f32::NAN);
+    let half = Volume::whole(Grid::of_size([EDGE; 3]), values).unwrap();
+    let camera = turned(16.0);
+    let keyframe = make_segments(&half, &key(), &soft());
+    let quality = psnr_to_exact(&drawn(&keyframe, &camera, &soft()), &half, &camera, &soft());
+    assert!(quality >= 33.0, "{quality:.1} dB");
+    let nothing = Volume::whole(Grid::of_size([4; 3]), vec![f32::NAN; 64]).unwrap();
+    let keyframe = make_segments(&nothing, &key(), &TransferFunction { range: None, ..soft() });
+    assert!(keyframe.tiles.is_empty());
+    assert_eq!(drawn(&keyframe, &camera, &soft()), Image::transparent(SIZE, SIZE));
+}
+
+#[test]
+fn an_eye_inside_the_box_sees_what_lies_before_it() {
+    let inside = Camera { distance: 0.3, ..turned(10.0) };
+    let keyframe = make_segments(&volume(), &SegmentKey { camera: inside, ..key() }, &soft());
+    let quality = psnr_to_exact(&drawn(&keyframe, &inside, &soft()), &volume(), &inside, &soft());
+    assert!(quality >= 38.0, "{quality:.1} dB");
+    let near = Camera { distance: 0.45, ..turned(0.0) };
+    let keyframe = make_segments(&volume(), &key(), &soft());
+    let quality = psnr_to_exact(&drawn(&keyframe, &near, &soft()), &volume(), &near, &soft());
+    assert!(quality >= 38.0, "{quality:.1} dB");
+}
+
+#[test]
+fn skipping_what_does_not_show_changes_nothing() {
+    let keyframe = make_segments(&volume(), &key(), &shells());
+    let faint = |point: &[f32; 5]| [point[0], point[1], point[2], point[3], point[4].max(1e-7)];
+    let all = TransferFunction { points: shells().points.iter().map(faint).collect(), ..shells() };
+    for angle in [0.0, 30.0, 130.0] {
+        let [skipped, every] = [shells(), all.clone()].map(|f| drawn(&keyframe, &turned(angle), &f));
+        let quality = Quality::of(&skipped, &every).unwrap();
+        assert!(quality.psnr_db >= 70.0, "turned by {angle}: {:.1} dB", quality.psnr_db);
+    }
+}
+
+#[test]
+fn tiles_that_lie_where_none_can_are_refused() {
+    let keyframe = make_segments(&volume(), &key(), &soft());
+    let refusal = |change: &dyn Fn(&mut SegmentKeyframe)| {
+        let mut damaged = keyframe.clone();
+        change(&mut damaged);
+        SegmentStack::from_keyframe(&damaged).unwrap_err()
+    };
+    assert!(matches!(refusal(&|k| k.tiles[0].lo[0] += 1), SegmentStackError::Place { .. }));
+    assert!(matches!(refusal(&|k| k.tiles[0].size = [1, 1]), SegmentStackError::Place { .. }));
+    assert!(matches!(refusal(&|k| k.geometry.planes = 3), SegmentStackError::Plane { .. }));
+    let huge = |k: &mut SegmentKeyframe| (k.geometry.width, k.geometry.height) = (65_535, 65_535);
+    assert!(matches!(refusal(&huge), SegmentStackError::TooLarge { .. }));
+}
