@@ -1,9 +1,9 @@
 //! Decides what a session is sent, from what its link has been measured to carry.
 //!
-//! Owns no clock and no session. The rule: bricks give full quality from every angle, so they are sent as fine as the
-//! link carries them within the goal. Bricks of half the resolution still match slabs from 20 degrees of turning on, at
-//! fewer bytes (`docs/src/proxies.md`); where not even those fit, slabs do the rest, for their size hardly depends on the
-//! size of the grid.
+//! Owns no clock and no session. The rule: all bricks give full quality from every angle, so they are sent where the link
+//! carries them within the goal. Else slabs do, for their size hardly depends on the size of the grid: scalar ones better bricks of
+//! half the resolution up to 45 degrees of turning; slabs of colour do so up to 20 degrees only, at more bytes, and a keyframe
+//! for each of many steps costs more than it shows (`docs/src/proxies.md`): there, bricks of half the resolution are preferred.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const REST_GOAL: Duration = Duration::from_secs(3);
 const SHORTEST_STEP_GOAL: Duration = Duration::from_millis(100);
 /// Finest level a page is asked to hold, in samples: 512^3 half floats are 256 MiB of its memory.
 const MOST_SAMPLES_IN_PAGE: u64 = 512 * 512 * 512;
-/// Coarsest level of bricks that slabs do not better.
+/// Coarsest level of bricks that slabs of colour do not better.
 const FINE_ENOUGH: u32 = 1;
 /// Throughput assumed before anything has been measured, in bytes per second.
 const UNMEASURED_BYTES_PER_S: f64 = 12.5e6;
@@ -31,6 +31,8 @@ pub(crate) struct Situation {
     pub bytes_per_sample: f64,
     /// Bytes of a slab keyframe, measured on the last one.
     pub slab_bytes: u64,
+    /// Whether slabs are scalar.
+    pub scalar_slabs: bool,
     /// Time between steps where they are followed or played.
     pub step_interval: Option<Duration>,
     /// What the user asks for.
@@ -41,6 +43,11 @@ impl Situation {
     /// Expected bytes of bricks at `level`, at 8 bits per sample.
     pub(crate) fn level_bytes(&self, level: u32) -> u64 {
         (self.level_samples[level as usize] as f64 * self.bytes_per_sample) as u64
+    }
+
+    /// Coarsest level of bricks that slabs do not better.
+    fn fine_enough(&self) -> u32 {
+        if self.scalar_slabs && self.step_interval.is_none() { 0 } else { FINE_ENOUGH }
     }
 
     fn coarsest(&self) -> u32 {
@@ -61,7 +68,7 @@ pub(crate) fn plan(situation: &Situation) -> Plan {
     let proxy = match situation.choice {
         ProxyChoice::Bricks => ProxyKind::Bricks,
         ProxyChoice::Slabs => ProxyKind::Slabs,
-        ProxyChoice::Auto if finest <= FINE_ENOUGH || situation.slab_bytes > budget => ProxyKind::Bricks,
+        ProxyChoice::Auto if finest <= situation.fine_enough() || situation.slab_bytes > budget => ProxyKind::Bricks,
         ProxyChoice::Auto => ProxyKind::Slabs,
     };
     let level = match proxy {
@@ -97,7 +104,7 @@ fn reason(situation: &Situation, proxy: ProxyKind, level: u32, bytes: u64, goal:
         (ProxyKind::Bricks, ProxyChoice::Bricks) => "bricks, as chosen".to_owned(),
         (ProxyKind::Slabs, ProxyChoice::Slabs) => "slabs, as chosen".to_owned(),
         (ProxyKind::Bricks, _) if level == 0 => "all bricks fit".to_owned(),
-        (ProxyKind::Bricks, _) if level <= FINE_ENOUGH => {
+        (ProxyKind::Bricks, _) if level <= situation.fine_enough() => {
             format!("bricks down to level {level} fit, and do as well as slabs")
         }
         (ProxyKind::Bricks, _) => format!("bricks down to level {level} fit, slabs do not"),
@@ -119,6 +126,7 @@ mod tests {
             level_samples: levels,
             bytes_per_sample: 0.6,
             slab_bytes: 6_000_000,
+            scalar_slabs: true,
             step_interval: None,
             choice: ProxyChoice::Auto,
         }
@@ -136,6 +144,20 @@ mod tests {
         assert_eq!(plan.proxy, ProxyKind::Slabs);
         assert!(plan.level >= 1);
         assert!(plan.reason.contains("slabs fit"), "{}", plan.reason);
+    }
+
+    #[test]
+    fn bricks_of_half_the_resolution_give_way_to_scalar_slabs_at_rest() {
+        let slow = Situation { throughput_bytes_per_s: Some(2e6), slab_bytes: 2_400_000, ..cube(256) };
+        assert_eq!(plan(&slow).proxy, ProxyKind::Slabs);
+        for preferring_bricks in [
+            Situation { scalar_slabs: false, ..slow.clone() },
+            Situation { step_interval: Some(Duration::from_secs(3)), ..slow.clone() },
+            Situation { throughput_bytes_per_s: Some(0.7e6), ..slow },
+        ] {
+            let plan = plan(&preferring_bricks);
+            assert_eq!((plan.proxy, plan.level), (ProxyKind::Bricks, 1), "{}", plan.reason);
+        }
     }
 
     #[test]

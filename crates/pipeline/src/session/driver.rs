@@ -25,7 +25,7 @@ const PLAYING_WITHIN: Duration = Duration::from_secs(2);
 /// Time a played step of a file may take to send.
 const PLAYED_STEP_GOAL: Duration = Duration::from_millis(250);
 /// Bytes of a slab keyframe before one has been made.
-const SLAB_BYTES_GUESS: u64 = 6_000_000;
+const SLAB_BYTES_GUESS: u64 = 3_000_000;
 /// Bytes per sample of 8-bit bricks before a level has been encoded.
 const BYTES_PER_SAMPLE_GUESS: f64 = 0.6;
 /// How long to wait before a control message that found no room is tried again.
@@ -182,7 +182,7 @@ impl Driver {
             stepping: step_interval.is_some(),
             quick_level: quick_level(&situation),
             levels: self.back_end.store().levels(),
-            scalar_slabs: self.step.as_ref().is_some_and(|step| step.has_scalar_slabs()),
+            scalar_slabs: situation.scalar_slabs,
             now,
         };
         let work = next(&outlook, &self.progress);
@@ -204,6 +204,7 @@ impl Driver {
             level_samples: (0..self.back_end.store().levels()).map(samples).collect(),
             bytes_per_sample: self.bytes_per_sample,
             slab_bytes: self.slab_bytes,
+            scalar_slabs: self.step.as_ref().is_none_or(|step| step.has_scalar_slabs()),
             step_interval,
             choice: view.proxy,
         }
