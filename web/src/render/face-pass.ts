@@ -21,16 +21,14 @@ const LEAST_LIGHT = 1 / 1024;
 export class FacePass {
   readonly #gl: Gl;
   readonly #program: Program;
-  readonly #sums: WebGLTexture;
-  readonly #densities: WebGLTexture;
+  readonly #integrals: WebGLTexture;
   readonly #empty: WebGLVertexArrayObject;
   #classified: TransferFunction | null = null;
 
   constructor(gl: Gl) {
     this.#gl = gl;
     this.#program = new Program(gl, volumeVertex, facesFragment);
-    this.#sums = gl.createTexture();
-    this.#densities = gl.createTexture();
+    this.#integrals = gl.createTexture();
     this.#empty = gl.createVertexArray();
   }
 
@@ -62,17 +60,12 @@ export class FacePass {
   #classify(transfer: TransferFunction): void {
     if (this.#classified === transfer) return;
     this.#classified = transfer;
-    const { sums, densities } = new Integrals(transfer);
-    this.#uploadTable(this.#sums, INTEGRAL_BINS + 1, sums);
-    this.#uploadTable(this.#densities, INTEGRAL_BINS, densities);
-  }
-
-  #uploadTable(texture: WebGLTexture, entries: number, texels: Float32Array): void {
     const gl = this.#gl;
     resetUnpacking(gl);
     gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, texture);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, entries, 1, 0, gl.RGBA, gl.FLOAT, texels);
+    gl.bindTexture(gl.TEXTURE_2D, this.#integrals);
+    const { texels } = new Integrals(transfer);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, INTEGRAL_BINS, 2, 0, gl.RGBA, gl.FLOAT, texels);
     setSampling(gl, gl.TEXTURE_2D, gl.NEAREST);
   }
 
@@ -84,8 +77,7 @@ export class FacePass {
       gl.uniform1i(this.#program.at(name), unit);
     };
     bind(0, gl.TEXTURE_2D_ARRAY, set.faces.texture, "uFaces");
-    bind(1, gl.TEXTURE_2D, this.#sums, "uSums");
-    bind(2, gl.TEXTURE_2D, this.#densities, "uDensities");
+    bind(1, gl.TEXTURE_2D, this.#integrals, "uIntegrals");
   }
 
   #setCamera({ camera, aspect, set }: FacePicture, target: Target): void {

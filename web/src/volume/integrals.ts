@@ -9,10 +9,8 @@ const MOST_OPACITY = 1 - 1 / 4096;
 
 /** Optical depth per length, and colour weighted with it, summed over the range of a transfer function (RENDERING, *Scalar slabs*). */
 export class Integrals {
-  /** `(INTEGRAL_BINS + 1) * 4` floats `r tau, g tau, b tau, tau`: sums from s = 0 to `i / INTEGRAL_BINS`. */
-  readonly sums = new Float32Array((INTEGRAL_BINS + 1) * 4);
-  /** The same without summing: means of each bin. */
-  readonly densities = new Float32Array(INTEGRAL_BINS * 4);
+  /** `[2, INTEGRAL_BINS, 4]` floats `r tau, g tau, b tau, tau`: sums from s = 0 to where each part begins; means over each part. */
+  readonly texels = new Float32Array(2 * INTEGRAL_BINS * 4);
 
   constructor(transfer: TransferFunction) {
     const stops = colourStops(transfer.colours);
@@ -30,9 +28,9 @@ export class Integrals {
         mean[2] += b * tau;
         mean[3] += tau;
       }
+      this.texels.set(sum, 4 * bin);
+      this.texels.set(mean, 4 * (INTEGRAL_BINS + bin));
       for (let channel = 0; channel < 4; channel++) sum[channel] += mean[channel] / INTEGRAL_BINS;
-      this.densities.set(mean, 4 * bin);
-      this.sums.set(sum, 4 * (bin + 1));
     }
   }
 }

@@ -4,6 +4,8 @@ import {
   decodeBrick,
   emptyDistances,
   geometryOf,
+  INTEGRAL_BINS,
+  Integrals,
   LevelRanges,
   NO_DATA,
   TABLE_ENTRIES,
@@ -182,4 +184,20 @@ describe("transfer function", () => {
     const indexing = tableIndexing({ ...ramp, range: [5, 5] }, 5, 5);
     expect(Number.isFinite(indexing.scale) && Number.isFinite(indexing.offset)).toBe(true);
   });
+});
+
+test("integrals sum optical depth and weighted colour over the range", () => {
+  const opacity = [
+    [0, 0.3],
+    [1, 0.3],
+  ] as const;
+  const colours = { kind: "stops", stops: [[0, 1, 0.5, 0]] } as const;
+  const { texels } = new Integrals({ range: [0, 1], colours, opacity });
+  const tau = -128 * Math.log(0.7);
+  const last = 4 * (INTEGRAL_BINS - 1);
+  const sums = [...texels.subarray(last, last + 4)].map((sum) => (sum * INTEGRAL_BINS) / (INTEGRAL_BINS - 1));
+  const means = [...texels.subarray(-4)];
+  for (const found of [sums, means]) {
+    for (const [channel, share] of [1, 0.5, 0, 1].entries()) expect(found[channel]).toBeCloseTo(share * tau, 3);
+  }
 });

@@ -5,9 +5,8 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2DArray uFaces;
-// Sums of colour and optical depth over the range, and what is summed.
-uniform sampler2D uSums;
-uniform sampler2D uDensities;
+// Colour times density, and density: their sums up to each part of the range, and above them their means over it.
+uniform sampler2D uIntegrals;
 
 uniform vec3 uEye;
 uniform vec3 uForward;
@@ -52,27 +51,65 @@ float face(float number) {
   return number >= 0.0 && number <= slabs && at.z > 0.0 && within && value > -0.5 ? value : NONE;
 }
 
-vec4 sum_to(float s) {
-  float place = clamp(s, 0.0, 1.0) * float(BINS);
-  int bin = min(int(place), BINS - 1);
-  vec4 before = texelFetch(uSums, ivec2(bin, 0), 0);
-  vec4 after = texelFetch(uSums, ivec2(bin + 1, 0), 0);
-  vec4 end = texelFetch(uDensities, ivec2(s > 0.5 ? BINS - 1 : 0, 0), 0);
-  return mix(before, after, place - float(bin)) + (s - clamp(s, 0.0, 1.0)) * end;
+struct Place {
+  // In the range of the transfer function.
+  float s;
+  vec4 sum;
+  vec4 density;
+};
+
+// Beyond the range, sums go on with what its ends have.
+Place place_of(float value) {
+  float s = value * uRange.x + uRange.y;
+  float at = s * float(BINS);
+  int bin = int(clamp(at, 0.0, float(BINS - 1)));
+  vec4 density = texelFetch(uIntegrals, ivec2(bin, 1), 0);
+  vec4 sum = texelFetch(uIntegrals, ivec2(bin, 0), 0) + density * ((at - float(bin)) / float(BINS));
+  return Place(s, sum, density);
 }
 
-// Mean colour times density, and density, between two places in the range. Sums of places that are close differ by less than
-// they are rounded.
-vec4 mean_between(float front, float back) {
-  float apart = back - front;
-  if (abs(apart) * float(BINS) < 4.0) {
-    float place = clamp((front + back) * 0.5, 0.0, 1.0) * float(BINS) - 0.5;
-    int bin = clamp(int(floor(place)), 0, BINS - 2);
-    vec4 before = texelFetch(uDensities, ivec2(bin, 0), 0);
-    vec4 after = texelFetch(uDensities, ivec2(bin + 1, 0), 0);
-    return mix(before, after, clamp(place - float(bin), 0.0, 1.0));
-  }
-  return (sum_to(back) - sum_to(front)) / apart;
+vec3 sum;
+float through;
+
+// Composites a length of ray from one place in the range to another. Sums of places that are close differ by no more than they
+// are rounded.
+void take(Place front, Place back, float length_) {
+  float apart = back.s - front.s;
+  bool close = abs(apart) * float(BINS) < 4.0;
+  vec4 mean = close ? 0.5 * (front.density + back.density) : (back.sum - front.sum) / apart;
+  float alpha = 1.0 - exp(-max(mean.a, 0.0) * length_);
+  sum += through * alpha / max(mean.a, 1e-20) * mean.rgb;
+  through *= 1.0 - alpha;
+}
+
+// The values at the four faces around a slab, as the ray meets them.
+float before;
+float front;
+float back;
+float after;
+
+bool is_whole() {
+  return front > NONE && back > NONE;
+}
+
+// Half-way between the inner ones of four faces, by the cubic through all.
+float middle() {
+  float around = (before > NONE ? before : 2.0 * front - back) + (after > NONE ? after : 2.0 * back - front);
+  return (9.0 * (front + back) - around) / 16.0;
+}
+
+void step_to(float slab) {
+  before = front;
+  front = back;
+  back = after;
+  after = face(slab + 2.0);
+}
+
+// Takes half a slab, from `start` on, as far as it lies in the box.
+void take_cut(float from, float to, float start, float half_, float enter, float leave) {
+  vec2 ends = clamp(vec2(enter, leave), start, start + half_);
+  vec2 values = mix(vec2(from), vec2(to), (ends - start) / half_);
+  take(place_of(values.x), place_of(values.y), is_whole() ? max(0.0, ends.y - ends.x) : 0.0);
 }
 
 void main() {
@@ -88,48 +125,48 @@ void main() {
 
   slabs = uSlabs.z;
   float cosine = dot(direction, uNormal);
-  float spacing = (uSlabs.y - uSlabs.x) / slabs / max(abs(cosine), 1e-3);
   reversed = cosine < 0.0;
+  cosine = reversed ? min(cosine, -1e-3) : max(cosine, 1e-3);
+  float spacing = (uSlabs.y - uSlabs.x) / slabs / abs(cosine);
   vec3 from_key = uEye - uKeyEye;
-  float first = ((reversed ? uSlabs.y : uSlabs.x) - dot(from_key, uNormal)) / (reversed ? min(cosine, -1e-3) : max(cosine, 1e-3));
+  float first = ((reversed ? uSlabs.y : uSlabs.x) - dot(from_key, uNormal)) / cosine;
   vec3 met = from_key + first * direction;
   origin = vec3(dot(met, uKeyRight), dot(met, uKeyUp), dot(met, uKeyForward));
   stride = spacing * vec3(dot(direction, uKeyRight), dot(direction, uKeyUp), dot(direction, uKeyForward));
 
-  float number = clamp(floor((enter - first) / spacing), 0.0, slabs);
-  float last = clamp(ceil((leave - first) / spacing), 0.0, slabs);
-  vec3 sum = vec3(0.0);
-  float through = 1.0;
-  float before = face(number - 1.0);
-  float front = face(number);
-  float back = face(number + 1.0);
-  while (number < last && through >= uLeast) {
-    float after = face(number + 2.0);
-    if (front > NONE && back > NONE) {
-      float around = (before > NONE ? before : 2.0 * front - back) + (after > NONE ? after : 2.0 * back - front);
-      float middle = (9.0 * (front + back) - around) / 16.0;
-      for (int half_ = 0; half_ < 2; half_++) {
-        float from = half_ == 0 ? front : middle;
-        float to = half_ == 0 ? middle : back;
-        float start = first + (number + 0.5 * float(half_)) * spacing;
-        float a = max(start, enter);
-        float b = min(start + 0.5 * spacing, leave);
-        if (a < b) {
-          vec2 shares = (vec2(a, b) - start) / (0.5 * spacing);
-          vec2 ends = mix(vec2(from), vec2(to), shares) * uRange.x + uRange.y;
-          vec4 mean = mean_between(ends.x, ends.y);
-          if (mean.a > 0.0) {
-            float alpha = 1.0 - exp(-mean.a * (b - a));
-            sum += through * alpha * mean.rgb / mean.a;
-            through *= 1.0 - alpha;
-          }
-        }
-      }
-    }
-    before = front;
-    front = back;
-    back = after;
-    number += 1.0;
+  // Only the slabs in which the ray enters and leaves the box are cut.
+  float half_ = 0.5 * spacing;
+  float slab = clamp(floor((enter - first) / spacing), 0.0, slabs - 1.0);
+  float last = clamp(ceil((leave - first) / spacing) - 1.0, slab, slabs - 1.0);
+  sum = vec3(0.0);
+  through = 1.0;
+  front = face(slab - 1.0);
+  back = face(slab);
+  after = face(slab + 1.0);
+  step_to(slab);
+  float start = first + slab * spacing;
+  take_cut(front, middle(), start, half_, enter, leave);
+  take_cut(middle(), back, start + half_, half_, enter, leave);
+  Place met_last = place_of(back);
+  slab += 1.0;
+  step_to(slab);
+  // The loop tests at its end: a software renderer runs a body once more, masked, where it tests at its beginning.
+  if (slab < last) {
+    do {
+      float length_ = is_whole() ? half_ : 0.0;
+      Place between = place_of(middle());
+      Place ahead = place_of(back);
+      take(met_last, between, length_);
+      take(between, ahead, length_);
+      met_last = ahead;
+      slab += 1.0;
+      step_to(slab);
+    } while (slab < last && through >= uLeast);
+  }
+  if (slab == last && through >= uLeast) {
+    start = first + slab * spacing;
+    take_cut(front, middle(), start, half_, enter, leave);
+    take_cut(middle(), back, start + half_, half_, enter, leave);
   }
   colour = vec4(sum, 1.0 - through);
 }
