@@ -29,7 +29,7 @@ pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;
 pub use cpu::{Caster, LayerCaster, LayerPlanes, LayerTile, TileRect};
 pub use image::{Image, PngError};
-pub use parts::{Patch, composite_runs, is_run, render_runs, runs};
+pub use parts::{Patch, composite_places, image_of_patches, is_run, render_runs, runs};
 pub use quality::{Quality, SizeMismatch};
 pub use scalar_slabs::{
     FaceTile, FaceTileError, ScalarKeyframe, ScalarStack, ScalarStackError, VALUE_CODES, fitted_key, make_scalar_slabs,

@@ -16,7 +16,7 @@ const PATCH_EDGE: usize = 64;
 /// Associated RGBA in a rectangle of an image or of a tile of a layer, row by row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Patch {
-    /// Tile of the layer, row by row; 0 in an image.
+    /// Tile of the layer, or place in the image, row by row.
     pub tile: u32,
     /// Slab; 0 in an image.
     pub slab: u16,
@@ -44,11 +44,26 @@ impl Patch {
         })
     }
 
-    /// Whether it has as many pixels as it says, all inside an image or tile of `width` x `height`.
-    pub fn fits(&self, width: usize, height: usize) -> bool {
-        let TileRect { x, y, width: w, height: h } = self.rect;
-        let inside = |lo: usize, size: usize, end: usize| size > 0 && lo.checked_add(size).is_some_and(|hi| hi <= end);
-        inside(x, w, width) && inside(y, h, height) && w * h == self.rgba.len()
+    /// Whether it has as many pixels as it says, all inside `outer`.
+    pub(crate) fn lies_in(&self, outer: &TileRect) -> bool {
+        let TileRect { x, y, width, height } = self.rect;
+        let inside = |lo: usize, size: usize, first: usize, count: usize| {
+            size > 0 && lo >= first && lo.checked_add(size).is_some_and(|hi| hi <= first + count)
+        };
+        inside(x, width, outer.x, outer.width)
+            && inside(y, height, outer.y, outer.height)
+            && width * height == self.rgba.len()
+    }
+
+    /// Puts it behind the pixels of `outer`, in which it lies.
+    fn composite_behind(&self, pixels: &mut [[f32; 4]], outer: &TileRect) {
+        for (y, row) in self.rgba.chunks(self.rect.width).enumerate() {
+            let start = (self.rect.y + y - outer.y) * outer.width + self.rect.x - outer.x;
+            for (front, back) in pixels[start..start + row.len()].iter_mut().zip(row) {
+                let through = 1.0 - front[3];
+                front.iter_mut().zip(back).for_each(|(f, b)| *f += through * b);
+            }
+        }
     }
 }
 
@@ -87,32 +102,49 @@ pub fn render_runs(
     (made.iter().map(|rendering| patches_of(&rendering.image)).collect(), samples)
 }
 
-fn patches_of(image: &Image) -> Vec<Patch> {
-    let columns = image.width.div_ceil(PATCH_EDGE);
-    let places = (0..columns * image.height.div_ceil(PATCH_EDGE)).into_par_iter();
-    let patch = |place: usize| {
-        let (x, y) = (place % columns * PATCH_EDGE, place / columns * PATCH_EDGE);
-        let (width, height) = (PATCH_EDGE.min(image.width - x), PATCH_EDGE.min(image.height - y));
-        let row = |row: usize| &image.rgba[(y + row) * image.width + x..][..width];
-        let rgba: Vec<[f32; 4]> = (0..height).flat_map(row).copied().collect();
-        Patch::trimmed(0, 0, &TileRect { x, y, width, height }, &rgba)
-    };
-    places.filter_map(patch).collect()
+/// The rectangles that an image is cut into, row by row.
+fn places_of([width, height]: [usize; 2]) -> Vec<TileRect> {
+    let cut = |edge: usize| (0..edge).step_by(PATCH_EDGE).map(move |lo| (lo, PATCH_EDGE.min(edge - lo)));
+    let row = |(y, height)| cut(width).map(move |(x, width)| TileRect { x, y, width, height });
+    cut(height).flat_map(row).collect()
 }
 
-/// Puts runs, the first in front, behind one another; patches that do not fit the image are left out.
-pub fn composite_runs<'a>([width, height]: [usize; 2], runs: impl IntoIterator<Item = &'a Vec<Patch>>) -> Image {
-    let mut image = Image::transparent(width, height);
-    for run in runs {
-        for patch in run.iter().filter(|patch| patch.fits(width, height)) {
-            for (y, row) in patch.rgba.chunks(patch.rect.width).enumerate() {
-                let start = (patch.rect.y + y) * width + patch.rect.x;
-                image.rgba[start..start + row.len()].iter_mut().zip(row).for_each(|(front, back)| {
-                    let through = 1.0 - front[3];
-                    front.iter_mut().zip(back).for_each(|(f, b)| *f += through * b);
-                });
-            }
+fn patches_of(image: &Image) -> Vec<Patch> {
+    let patch = |(number, place): (usize, TileRect)| {
+        let row = |row: usize| &image.rgba[(place.y + row) * image.width + place.x..][..place.width];
+        let rgba: Vec<[f32; 4]> = (0..place.height).flat_map(row).copied().collect();
+        Patch::trimmed(number, 0, &place, &rgba)
+    };
+    places_of([image.width, image.height]).into_par_iter().enumerate().filter_map(patch).collect()
+}
+
+/// Puts the patches of runs, the first in front, behind one another, place by place; those that do not fit their place are left out.
+pub fn composite_places(size: [usize; 2], runs: &[Vec<Patch>]) -> Vec<Patch> {
+    let places = places_of(size);
+    let mut patches: Vec<Vec<&Patch>> = vec![Vec::new(); places.len()];
+    for patch in runs.iter().flatten() {
+        if places.get(patch.tile as usize).is_some_and(|place| patch.lies_in(place)) {
+            patches[patch.tile as usize].push(patch);
         }
+    }
+    let composite = |(number, place): (usize, &TileRect)| match patches[number][..] {
+        [] => None,
+        [only] => Some(only.clone()),
+        _ => {
+            let mut rgba = vec![[0.0; 4]; place.width * place.height];
+            patches[number].iter().for_each(|patch| patch.composite_behind(&mut rgba, place));
+            Patch::trimmed(number, 0, place, &rgba)
+        }
+    };
+    places.par_iter().enumerate().filter_map(composite).collect()
+}
+
+/// The image of patches that do not overlap; those that do not fit it are left out.
+pub fn image_of_patches([width, height]: [usize; 2], patches: &[Patch]) -> Image {
+    let mut image = Image::transparent(width, height);
+    let whole = TileRect { x: 0, y: 0, width, height };
+    for patch in patches.iter().filter(|patch| patch.lies_in(&whole)) {
+        patch.composite_behind(&mut image.rgba, &whole);
     }
     image
 }
@@ -197,7 +229,7 @@ mod tests {
                 let runs = runs(&parts[0], &camera, &owner);
                 let made =
                     together(&runs, &parts, |part, own| render_runs(part, &camera, &function, PIXELS, 1.0, own).0);
-                let quality = Quality::of(&composite_runs(PIXELS, &made), &truth).unwrap();
+                let quality = Quality::of(&image_of_patches(PIXELS, &composite_places(PIXELS, &made)), &truth).unwrap();
                 assert!(quality.psnr_db >= 60.0, "{pes} PEs of {owners}, {camera:?}: {quality:?}");
             }
         }
@@ -252,14 +284,33 @@ mod tests {
     }
 
     #[test]
+    fn patches_lie_behind_those_of_earlier_runs_and_in_their_own_places() {
+        let patch = |tile, x, rgba: [f32; 4]| Patch {
+            tile,
+            slab: 0,
+            rect: TileRect { x, y: 1, width: 1, height: 1 },
+            rgba: vec![rgba],
+        };
+        let front = vec![patch(0, 3, [0.5, 0.0, 0.0, 0.5]), patch(1, 70, [1.0; 4])];
+        let back = vec![patch(0, 3, [0.0, 1.0, 0.0, 1.0]), patch(0, 70, [0.5; 4]), patch(9, 3, [0.5; 4])];
+        let made = composite_places([100, 20], &[front, back]);
+        assert_eq!(made, [patch(0, 3, [0.5, 0.5, 0.0, 1.0]), patch(1, 70, [1.0; 4])]);
+        let image = image_of_patches([100, 20], &made);
+        assert_eq!((image.rgba[103], image.rgba[170]), ([0.5, 0.5, 0.0, 1.0], [1.0; 4]));
+        assert_eq!(image.rgba.iter().filter(|pixel| pixel[3] > 0.0).count(), 2);
+    }
+
+    #[test]
     fn patches_hold_what_is_visible_and_nothing_beside_it() {
         let mut rgba = vec![[0.0; 4]; 20];
         (rgba[6], rgba[12]) = ([0.5; 4], [0.25; 4]);
         let patch = Patch::trimmed(3, 2, &TileRect { x: 10, y: 20, width: 5, height: 4 }, &rgba).unwrap();
         assert_eq!(patch.rect, TileRect { x: 11, y: 21, width: 2, height: 2 });
         assert_eq!(patch.rgba, [[0.5; 4], [0.0; 4], [0.0; 4], [0.25; 4]]);
-        assert!(patch.fits(13, 23) && !patch.fits(12, 23));
+        let within = |width, height| TileRect { x: 9, y: 21, width, height };
+        assert!(patch.lies_in(&within(4, 2)) && !patch.lies_in(&within(3, 2)) && !patch.lies_in(&within(4, 1)));
+        assert!(!patch.lies_in(&TileRect { x: 12, ..within(4, 2) }));
         let beyond = Patch { rect: TileRect { x: usize::MAX, ..patch.rect }, ..patch };
-        assert!(!beyond.fits(usize::MAX, 23));
+        assert!(!beyond.lies_in(&TileRect { x: 0, y: 0, width: usize::MAX, height: 99 }));
     }
 }

@@ -7,7 +7,7 @@ use half::slice::HalfFloatSliceExt;
 use visapult_render::{EncodedBrick, Patch, SlabTile, TileRect};
 use visapult_volume::ValueRange;
 
-use super::slabs::SlabPart;
+use super::parts::Part;
 
 /// Pixels of exact images as they are; of slabs, of which many lie behind one another and are rounded to codes anyway, in half of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +103,16 @@ impl<'a> Reader<'a> {
         Some(EncodedBrick { lo, size, range, payload: self.take(length)?.to_vec() })
     }
 
-    pub(crate) fn slabs(&mut self) -> Option<SlabPart> {
-        Some(SlabPart { samples: self.u64()?, missing: self.numbers()?, tiles: self.items(Self::tile)? })
+    pub(crate) fn slabs(&mut self) -> Option<Part<SlabTile>> {
+        self.part(Self::tile)
+    }
+
+    pub(crate) fn image(&mut self) -> Option<Part<Patch>> {
+        self.part(|reader| reader.patch(Precision::Single))
+    }
+
+    fn part<T>(&mut self, item: impl FnMut(&mut Self) -> Option<T>) -> Option<Part<T>> {
+        Some(Part { samples: self.u64()?, missing: self.numbers()?, made: self.items(item)? })
     }
 
     fn tile(&mut self) -> Option<SlabTile> {
@@ -154,10 +162,6 @@ impl Writer {
         numbers.into_iter().for_each(|n| self.put(n.to_le_bytes()));
     }
 
-    pub(crate) fn u64(&mut self, number: u64) {
-        self.put(number.to_le_bytes());
-    }
-
     pub(crate) fn range(&mut self, range: Option<ValueRange>) {
         let ValueRange { lo, hi } = range.unwrap_or(ValueRange { lo: f32::NAN, hi: f32::NAN });
         self.put(lo.to_le_bytes());
@@ -168,15 +172,23 @@ impl Writer {
         depths.unwrap_or([f64::NAN; 2]).iter().for_each(|depth| self.put(depth.to_le_bytes()));
     }
 
-    pub(crate) fn slabs(&mut self, part: &SlabPart) {
-        self.u64(part.samples);
+    pub(crate) fn slabs(&mut self, part: &Part<SlabTile>) {
+        self.part(part, |out, tile| {
+            out.u16s([tile.slab].into_iter().chain(tile.lo).chain(tile.size));
+            out.count(tile.payload.len());
+            out.put(&tile.payload);
+        });
+    }
+
+    pub(crate) fn image(&mut self, part: &Part<Patch>) {
+        self.part(part, |out, patch| out.patch(patch, Precision::Single));
+    }
+
+    fn part<T>(&mut self, part: &Part<T>, item: impl Fn(&mut Self, &T)) {
+        self.put(part.samples.to_le_bytes());
         self.numbers(&part.missing);
-        self.count(part.tiles.len());
-        for tile in &part.tiles {
-            self.u16s([tile.slab].into_iter().chain(tile.lo).chain(tile.size));
-            self.count(tile.payload.len());
-            self.put(&tile.payload);
-        }
+        self.count(part.made.len());
+        part.made.iter().for_each(|made| item(self, made));
     }
 
     pub(crate) fn numbers(&mut self, numbers: &[u64]) {
@@ -201,19 +213,21 @@ impl Writer {
         self.count(of_run.len());
         for patches in of_run {
             self.count(patches.len());
-            for patch in patches {
-                let TileRect { x, y, width, height } = patch.rect;
-                self.count(patch.tile as usize);
-                self.u16s([patch.slab].into_iter().chain([x, y, width, height].map(|n| n as u16)));
-                let numbers = patch.rgba.as_flattened();
-                match precision {
-                    Precision::Single => self.0.extend(numbers.iter().flat_map(|n| n.to_le_bytes())),
-                    Precision::Half => {
-                        let mut halves = vec![f16::ZERO; numbers.len()];
-                        halves.convert_from_f32_slice(numbers);
-                        self.0.extend(halves.iter().flat_map(|n| n.to_le_bytes()));
-                    }
-                }
+            patches.iter().for_each(|patch| self.patch(patch, precision));
+        }
+    }
+
+    fn patch(&mut self, patch: &Patch, precision: Precision) {
+        let TileRect { x, y, width, height } = patch.rect;
+        self.count(patch.tile as usize);
+        self.u16s([patch.slab].into_iter().chain([x, y, width, height].map(|n| n as u16)));
+        let numbers = patch.rgba.as_flattened();
+        match precision {
+            Precision::Single => self.0.extend(numbers.iter().flat_map(|n| n.to_le_bytes())),
+            Precision::Half => {
+                let mut halves = vec![f16::ZERO; numbers.len()];
+                halves.convert_from_f32_slice(numbers);
+                self.0.extend(halves.iter().flat_map(|n| n.to_le_bytes()));
             }
         }
     }
@@ -233,14 +247,19 @@ mod tests {
         vec![vec![brick.clone(), EncodedBrick { payload: Vec::new(), ..brick }], vec![]]
     }
 
-    fn slabs() -> SlabPart {
+    fn slabs() -> Part<SlabTile> {
         let tile = SlabTile { slab: 7, lo: [63, 127], size: [66, 3], payload: vec![1, 2, 3] };
-        SlabPart { tiles: vec![tile.clone(), SlabTile { slab: 8, ..tile }], samples: 1 << 40, missing: vec![2] }
+        Part { made: vec![tile.clone(), SlabTile { slab: 8, ..tile }], samples: 1 << 40, missing: vec![2] }
+    }
+
+    fn image() -> Part<Patch> {
+        Part { made: patches().concat(), samples: 3, missing: vec![] }
     }
 
     #[test]
     fn answers_survive_the_way() {
         let mut writer = Writer::default();
+        writer.image(&image());
         writer.slabs(&slabs());
         writer.range(Some(ValueRange { lo: -1.0, hi: 2.0 }));
         writer.range(None);
@@ -251,6 +270,7 @@ mod tests {
         writer.patches(&patches(), Precision::Single);
         writer.patches(&patches(), Precision::Half);
         let mut reader = Reader(&writer.0);
+        assert_eq!(reader.image(), Some(image()));
         assert_eq!(reader.slabs(), Some(slabs()));
         assert_eq!(reader.range(), Some(Some(ValueRange { lo: -1.0, hi: 2.0 })));
         assert_eq!(reader.range(), Some(None));

@@ -6,15 +6,15 @@ use std::thread;
 
 use rayon::ThreadPool;
 use visapult_comm::CommError;
-use visapult_render::{CodeBits, KeyView, is_run, render_runs, visible_depths};
+use visapult_render::{CodeBits, KeyView, visible_depths};
 use visapult_volume::ValueRange;
 use visapult_volume_io::Source;
 
-use super::bytes::{Precision, Writer};
-use super::messages::{Message, News, Order, Question, What};
+use super::bytes::Writer;
+use super::messages::{Message, News, OfStep, Order, Question, What};
 use super::{Crew, POLL, TAG};
 use crate::back_end::rendering_threads;
-use crate::config::{BackEndConfig, MOST_EDGE};
+use crate::config::BackEndConfig;
 use crate::error::PipelineError;
 use crate::flow::ClockOfBackEnd;
 use crate::keyframes::encode_own;
@@ -124,15 +124,14 @@ fn work(crew: &Arc<Crew>, hand: &Opened, number: u64, question: Vec<u8>) {
 impl Hand {
     fn answer(&self, question: Question) -> Option<Writer> {
         let step = self.load(StepKey { field: question.field, step: question.step });
+        let volume = step.as_ref().map(|step| &step.volume);
+        let mut out = Writer::default();
         match question.what {
-            What::Slabs(plan) => {
-                let part = self.crew.follow(&plan, step.as_ref().map(|step| &step.volume), &self.pool)?;
-                let mut out = Writer::default();
-                out.slabs(&part);
-                Some(out)
-            }
-            what => step.and_then(|step| self.pool.install(|| answer(&step, what))),
+            What::Slabs(plan) => out.slabs(&self.crew.follow_slabs(&plan, volume, &self.pool)?),
+            What::Image(plan) => out.image(&self.crew.follow_image(&plan, volume, &self.pool)?),
+            What::Of(asked) => self.pool.install(|| answer(step.as_ref()?, asked, &mut out))?,
         }
+        Some(out)
     }
 
     fn load(&self, key: StepKey) -> Option<Arc<LoadedStep>> {
@@ -148,37 +147,24 @@ impl Hand {
     }
 }
 
-fn answer(step: &LoadedStep, what: What) -> Option<Writer> {
-    let mut out = Writer::default();
+fn answer(step: &LoadedStep, asked: OfStep, out: &mut Writer) -> Option<()> {
     let volume = &step.volume;
-    let are_runs = |runs: &[Vec<usize>]| runs.iter().all(|run| is_run(run, volume.decomposition()));
-    match what {
-        What::Load => out.range(volume.range()),
-        What::Count([lo, hi]) => {
+    match asked {
+        OfStep::Load => out.range(volume.range()),
+        OfStep::Count([lo, hi]) => {
             let mut counts = statistics_of(volume.blocks(), None, ValueRange { lo, hi });
             counts.histogram.push(counts.missing);
             out.numbers(&counts.histogram);
         }
-        What::Bricks { level, bits } => {
+        OfStep::Bricks { level, bits } => {
             let levels = step.pyramids.first()?.level_count();
             let bits = CodeBits::from_bits(bits).filter(|_| level < levels)?;
             out.bricks(&encode_own(step, level, bits));
         }
-        What::Depths { camera, transfer_function } => {
+        OfStep::Depths { camera, transfer_function } => {
             camera.validate().ok()?;
             out.depths(visible_depths(volume, &KeyView::new(camera), &transfer_function));
         }
-        What::Image { camera, transfer_function, size, sample_step, runs } => {
-            camera
-                .validate()
-                .ok()
-                .filter(|()| are_runs(&runs) && size.iter().all(|edge| (1..=MOST_EDGE).contains(edge)))?;
-            let (patches, samples) = render_runs(volume, &camera, &transfer_function, size, sample_step, &runs);
-            out.patches(&patches, Precision::Single);
-            out.u64(samples);
-        }
-        // What several do together is not of the step alone.
-        What::Slabs(_) => return None,
     }
-    Some(out)
+    Some(())
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use visapult_render::{Camera, TransferFunction};
 use visapult_volume::StepIndex;
 
+use super::images::ImagePlan;
 use super::membership::Membership;
 use super::slabs::SlabPlan;
 use crate::wire::MissingPart;
@@ -98,10 +99,22 @@ pub(crate) struct Question {
     pub(crate) what: What,
 }
 
-/// What is asked of the PEs of a process.
+/// What is asked of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum What {
+    /// Something of its PEs, for which it needs nobody.
+    Of(OfStep),
+    /// Its tiles of slabs.
+    Slabs(SlabPlan),
+    /// Its patches of an exact image.
+    Image(ImagePlan),
+}
+
+/// What is asked of the PEs of a process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OfStep {
     /// To load it: the range of its values.
     Load,
     /// How often values are in each of equal bins over a range.
@@ -119,21 +132,6 @@ pub(crate) enum What {
         camera: Camera,
         /// With its range.
         transfer_function: TransferFunction,
-    },
-    /// Its tiles of slabs.
-    Slabs(SlabPlan),
-    /// What runs of PEs show in an exact image.
-    Image {
-        /// Where the eye is.
-        camera: Camera,
-        /// With its range.
-        transfer_function: TransferFunction,
-        /// Pixels.
-        size: [usize; 2],
-        /// Distance of samples.
-        sample_step: f64,
-        /// PEs from front to back.
-        runs: Vec<Vec<usize>>,
     },
 }
 
@@ -201,8 +199,8 @@ mod tests {
     fn questions_survive_the_way() {
         let transfer_function = TransferFunction { range: Some([0.1, 0.7]), points: vec![[0.0; 5], [1.0; 5]] };
         let camera = Camera { azimuth_deg: 0.1, ..Camera::default() };
-        let runs = vec![vec![1, 2], vec![4]];
-        let what = What::Image { camera, transfer_function, size: [64, 48], sample_step: 1.0, runs };
+        let (size, runs) = ([64, 48], vec![(0, vec![1, 2]), (1, vec![4])]);
+        let what = What::Image(ImagePlan { number: 3, camera, transfer_function, size, sample_step: 0.1, runs });
         let question = Question { field: 1, step: 9, what };
         assert_eq!(serde_json::from_slice::<Question>(&json(&question)).unwrap(), question);
     }

@@ -8,8 +8,10 @@
 mod bytes;
 mod exchange;
 mod hand;
+mod images;
 mod membership;
 mod messages;
+mod parts;
 mod slabs;
 mod step;
 

@@ -1,10 +1,8 @@
 //! Slabs that several processes make together: each casts its own PEs, and every place of tiles is put together and compressed by one.
 //!
 //! Where the PEs of one process alone show, it needs nobody; where those of several do, the others send it what they show there.
-//! Invariant: nothing is waited for on a rendering thread, and whoever takes part sends all parts it owes before it waits.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::ThreadPool;
 use serde::{Deserialize, Serialize};
@@ -14,11 +12,8 @@ use visapult_render::{
 };
 
 use super::Crew;
-use super::bytes::{Precision, Reader, Writer};
-use super::messages::Message;
-
-/// Whoever has not sent its part within this time is left out: less than the head waits for the whole.
-const PATIENCE: Duration = Duration::from_secs(30);
+use super::bytes::Precision;
+use super::parts::{Part, Runs, of};
 
 /// Who does what for a keyframe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,19 +30,10 @@ pub(crate) struct SlabPlan {
     sample_step: f64,
     /// Between which all PEs together show anything.
     depths: [f64; 2],
-    /// Processes and PEs of theirs, from front to back.
-    runs: Vec<(usize, Vec<usize>)>,
+    /// Of all PEs.
+    runs: Runs,
     /// By place, the processes whose PEs may show there; the first puts it together.
     places: Vec<Vec<usize>>,
-}
-
-/// What a process has made of a plan.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct SlabPart {
-    pub(crate) tiles: Vec<SlabTile>,
-    pub(crate) samples: u64,
-    /// Processes whose parts have not come to it.
-    pub(crate) missing: Vec<u64>,
 }
 
 impl SlabPlan {
@@ -129,69 +115,32 @@ fn shared_out(mut places: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     places
 }
 
-/// What the processes have made of their runs, in the order of all runs; nothing of those of whom nothing came.
-pub(super) fn in_order(
-    runs: &[(usize, Vec<usize>)],
-    made: impl IntoIterator<Item = (usize, Vec<Vec<Patch>>)>,
-) -> Vec<Vec<Patch>> {
-    let mut made: HashMap<usize, _> = made.into_iter().map(|(rank, patches)| (rank, patches.into_iter())).collect();
-    runs.iter().map(|(owner, _)| made.get_mut(owner).and_then(Iterator::next).unwrap_or_default()).collect()
-}
-
-/// The runs of process `rank`.
-pub(super) fn of(runs: &[(usize, Vec<usize>)], rank: usize) -> Vec<Vec<usize>> {
-    runs.iter().filter(|(owner, _)| *owner == rank).map(|(_, run)| run.clone()).collect()
-}
-
 impl Crew {
     /// Does what a plan asks of this process, which has `volume`; without, the others are told not to wait.
-    pub(super) fn follow(&self, plan: &SlabPlan, volume: Option<&Volume>, pool: &ThreadPool) -> Option<SlabPart> {
+    pub(super) fn follow_slabs(
+        &self,
+        plan: &SlabPlan,
+        volume: Option<&Volume>,
+        pool: &ThreadPool,
+    ) -> Option<Part<SlabTile>> {
+        let takers = plan.takers(self.rank);
         let Some(volume) = volume.filter(|volume| plan.fits(volume)) else {
-            plan.takers(self.rank).into_iter().for_each(|taker| self.give(plan, taker, &[]));
+            self.give_nothing(plan.number, takers);
             return None;
         };
         let (key, own_runs) = (plan.key(), of(&plan.runs, self.rank));
         let caster = SlabCaster::new(volume, &key, &plan.transfer_function, plan.sample_step, plan.depths);
         let shared = plan.shared(self.rank);
         let cast = || own_runs.iter().map(|run| caster.patches(run, &shared)).unzip();
-        let (mut patches, samples): (Vec<Vec<Patch>>, Vec<u64>) = pool.install(cast);
-        for taker in plan.takers(self.rank) {
-            let is_theirs = |patch: &mut Patch| plan.composer(patch.tile as usize) == Some(taker);
-            let theirs: Vec<Vec<Patch>> =
-                patches.iter_mut().map(|run| run.extract_if(.., is_theirs).collect()).collect();
-            self.give(plan, taker, &part_of(&theirs));
-        }
-        let (mut tiles, alone) = pool.install(|| caster.tiles(&own_runs.concat(), &plan.alone(self.rank)));
-        let mut made = vec![(self.rank, patches)];
-        let missing = self.take_all(plan, &mut made);
-        tiles.extend(pool.install(|| composite_slabs(volume, &key, &in_order(&plan.runs, made))));
-        Some(SlabPart { tiles, samples: samples.iter().sum::<u64>() + alone, missing })
+        let (mut own, samples): (Vec<Vec<Patch>>, Vec<u64>) = pool.install(cast);
+        let composer = |patch: &Patch| plan.composer(patch.tile as usize);
+        self.give_out(plan.number, &mut own, takers, composer, Precision::Half);
+        let (mut made, alone) = pool.install(|| caster.tiles(&own_runs.concat(), &plan.alone(self.rank)));
+        let givers = plan.givers(self.rank);
+        let (patches, missing) = self.take_in(plan.number, &plan.runs, own, givers, Precision::Half);
+        made.extend(pool.install(|| composite_slabs(volume, &key, &patches)));
+        Some(Part { made, samples: samples.iter().sum::<u64>() + alone, missing })
     }
-
-    fn give(&self, plan: &SlabPlan, taker: usize, part: &[u8]) {
-        // Who is gone is noticed by who listens to it.
-        let _ = self.send(taker, &Message::Part(plan.number, part));
-    }
-
-    /// Adds what the others show where this process puts tiles together; gives who has sent nothing.
-    fn take_all(&self, plan: &SlabPlan, made: &mut Vec<(usize, Vec<Vec<Patch>>)>) -> Vec<u64> {
-        let until = Instant::now() + PATIENCE;
-        let mut missing = Vec::new();
-        for giver in plan.givers(self.rank) {
-            let part = self.exchange.take(plan.number, giver, until);
-            match part.and_then(|part| Reader(&part).patches(Precision::Half)) {
-                Some(patches) => made.push((giver, patches)),
-                None => missing.push(giver as u64),
-            }
-        }
-        missing
-    }
-}
-
-fn part_of(patches: &[Vec<Patch>]) -> Vec<u8> {
-    let mut out = Writer::default();
-    out.patches(patches, Precision::Half);
-    out.0
 }
 
 #[cfg(test)]
@@ -229,6 +178,5 @@ mod tests {
             assert!((0..4).all(|other| plan.givers(other).contains(&rank) == takers.contains(&other)));
         }
         assert_eq!((plan.alone(1), plan.shared(1)), (vec![4], vec![1, 3]));
-        assert_eq!(of(&plan.runs, 0), [[0], [3]]);
     }
 }

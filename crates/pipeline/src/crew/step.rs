@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Rendering, SlabKeyframe, TransferFunction, Volume, composite_runs,
-    render_runs, runs, visible_depths,
+    Camera, CodeBits, EncodedBrick, KeyView, Rendering, SlabKeyframe, TransferFunction, Volume, image_of_patches, runs,
+    visible_depths,
 };
 use visapult_volume::ValueRange;
 
-use super::bytes::{Precision, Reader};
-use super::messages::{Question, What};
-use super::slabs::{SlabPlan, in_order, of};
+use super::bytes::Reader;
+use super::images::ImagePlan;
+use super::messages::{OfStep, Question, What};
+use super::parts::Part;
+use super::slabs::SlabPlan;
 use super::{Crew, Membership};
 use crate::error::PipelineError;
 use crate::statistics::FieldStatistics;
@@ -81,14 +83,14 @@ impl CrewStep {
         }
     }
 
-    fn ask(&self, what: impl Fn(usize) -> What) -> Asked<'_> {
+    fn ask(&self, what: &What) -> Asked<'_> {
         let hands = self
             .membership
             .members
             .iter()
             .filter(|rank| **rank != self.crew.rank() && !self.membership.share(**rank, self.pes).is_empty());
         let ask = |&hand: &usize| {
-            let question = Question { field: self.key.field, step: self.key.step, what: what(hand) };
+            let question = Question { field: self.key.field, step: self.key.step, what: what.clone() };
             (hand, self.crew.ask(hand, &question))
         };
         Asked { step: self, answers: hands.map(ask).collect() }
@@ -96,15 +98,15 @@ impl CrewStep {
 
     /// Makes the hands load it: the ranges of their values.
     pub(crate) fn load(&self) -> Asked<'_> {
-        self.ask(|_| What::Load)
+        self.ask(&What::Of(OfStep::Load))
     }
 
     pub(crate) fn count(&self, over: ValueRange) -> Asked<'_> {
-        self.ask(|_| What::Count([over.lo, over.hi]))
+        self.ask(&What::Of(OfStep::Count([over.lo, over.hi])))
     }
 
     pub(crate) fn bricks(&self, level: u32, bits: CodeBits) -> Asked<'_> {
-        self.ask(|_| What::Bricks { level, bits: bits.bits() })
+        self.ask(&What::Of(OfStep::Bricks { level, bits: bits.bits() }))
     }
 
     /// The exact image that all processes make together.
@@ -118,25 +120,12 @@ impl CrewStep {
         pool: &ThreadPool,
     ) -> Rendering {
         let runs = runs(volume, camera, |pe| self.membership.owner(pe, self.pes));
-        let asked = self.ask(|hand| What::Image {
-            camera: *camera,
-            transfer_function: transfer_function.clone(),
-            size,
-            sample_step,
-            runs: of(&runs, hand),
-        });
-        let own_runs = of(&runs, self.crew.rank());
-        let (own, mut samples) =
-            pool.install(|| render_runs(volume, camera, transfer_function, size, sample_step, &own_runs));
-        let mut made = vec![(self.crew.rank(), own)];
-        for (hand, (patches, taken)) in
-            asked.answers(|reader| Some((reader.patches(Precision::Single)?, reader.u64()?)))
-        {
-            made.push((hand, patches));
-            samples += taken;
-        }
-        let made = in_order(&runs, made);
-        Rendering { image: pool.install(|| composite_runs(size, &made)), samples }
+        let (number, transfer_function) = (self.crew.next_number(), transfer_function.clone());
+        let plan = ImagePlan { number, camera: *camera, transfer_function, size, sample_step, runs };
+        let asked = self.ask(&What::Image(plan.clone()));
+        let own = self.crew.follow_image(&plan, Some(volume), pool);
+        let (patches, samples) = self.together(own, asked.answers(|reader| reader.image()));
+        Rendering { image: image_of_patches(size, &patches), samples }
     }
 
     /// The slabs that all processes make together.
@@ -149,21 +138,26 @@ impl CrewStep {
         pool: &ThreadPool,
     ) -> SlabKeyframe {
         let depths = self.depths(volume, key, transfer_function, pool);
-        let (mut tiles, mut samples) = (Vec::new(), 0);
-        if let Some(depths) = depths {
+        let (tiles, samples) = depths.map_or_else(Default::default, |depths| {
             let owner = |pe| self.membership.owner(pe, self.pes);
             let number = self.crew.next_number();
             let plan = SlabPlan::new(number, volume, key, transfer_function, sample_step, depths, owner);
-            let asked = self.ask(|_| What::Slabs(plan.clone()));
-            let own = self.crew.follow(&plan, Some(volume), pool);
-            let others = asked.answers(|reader| reader.slabs()).into_iter().map(|(_, part)| part);
-            for part in others.chain(own) {
-                part.missing.iter().for_each(|rank| self.miss(*rank as usize));
-                tiles.extend(part.tiles);
-                samples += part.samples;
-            }
-        }
+            let asked = self.ask(&What::Slabs(plan.clone()));
+            let own = self.crew.follow_slabs(&plan, Some(volume), pool);
+            self.together(own, asked.answers(|reader| reader.slabs()))
+        });
         SlabKeyframe::of_tiles(volume, key, depths, tiles, samples)
+    }
+
+    /// What all have made, and the samples taken; the step notes whose parts are missing.
+    fn together<T>(&self, own: Option<Part<T>>, others: Vec<(usize, Part<T>)>) -> (Vec<T>, u64) {
+        let (mut made, mut samples) = (Vec::new(), 0);
+        for part in own.into_iter().chain(others.into_iter().map(|(_, part)| part)) {
+            part.missing.iter().for_each(|rank| self.miss(*rank as usize));
+            made.extend(part.made);
+            samples += part.samples;
+        }
+        (made, samples)
     }
 
     fn depths(
@@ -173,7 +167,8 @@ impl CrewStep {
         transfer_function: &TransferFunction,
         pool: &ThreadPool,
     ) -> Option<[f64; 2]> {
-        let asked = self.ask(|_| What::Depths { camera: key.camera, transfer_function: transfer_function.clone() });
+        let asked =
+            self.ask(&What::Of(OfStep::Depths { camera: key.camera, transfer_function: transfer_function.clone() }));
         let own = pool.install(|| visible_depths(volume, key, transfer_function));
         let others = asked.answers(|reader| reader.depths()).into_iter().map(|(_, depths)| depths);
         others.chain([own]).flatten().reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])

@@ -94,8 +94,8 @@ pub fn composite_slabs(volume: &Volume, key: &KeyView, runs: &[Vec<Patch>]) -> V
     let places = geometry.tile_places();
     let mut patches: Vec<Vec<&Patch>> = vec![Vec::new(); places.len()];
     for patch in runs.iter().flatten() {
-        let place = places.get(patch.tile as usize);
-        if place.is_some_and(|place| patch.fits(place.size[0], place.size[1])) && patch.slab < geometry.slabs {
+        let fits = |place: &TilePlace| patch.lies_in(&TileRect { x: 0, y: 0, ..place.rect() });
+        if places.get(patch.tile as usize).is_some_and(fits) && patch.slab < geometry.slabs {
             patches[patch.tile as usize].push(patch);
         }
     }
