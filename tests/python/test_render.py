@@ -49,6 +49,15 @@ def test_scalar_slabs_show_any_transfer_function(source: str, tmp_path: Path) ->
         assert psnr(slabs, exact) >= 36
 
 
+def test_the_choice_under_a_budget_says_why(source: str, tmp_path: Path) -> None:
+    image_of(source, tmp_path, "--az", 45, "--proxy", "auto", "--budget", "60kB", "--json", tmp_path / "cost.json")
+    cost = json.loads((tmp_path / "cost.json").read_text())
+    assert cost["wire_bytes"] <= 60_000 and cost["proxy"] != "auto"
+    assert "0.06 MB" in cost["choice"]["reason"]
+    candidates = cost["choice"]["candidates"]
+    assert len(candidates) > 5 and any(candidate["psnr_db"] is None for candidate in candidates)
+
+
 def test_the_cost_is_told(source: str, tmp_path: Path) -> None:
     image_of(source, tmp_path, "--json", tmp_path / "cost.json", "--threads", 1)
     cost = json.loads((tmp_path / "cost.json").read_text())

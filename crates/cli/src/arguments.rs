@@ -115,6 +115,8 @@ pub(crate) enum ProxyName {
     ScalarSlabs,
     /// The values along the rays of a key view, in few depth intervals.
     Segments,
+    /// Whichever of those comes closest to the exact image within --budget.
+    Auto,
 }
 
 /// Options of `visapult render`.
@@ -171,6 +173,9 @@ pub(crate) struct RenderOptions {
     /// Most segments of a ray.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=254))]
     pub(crate) segments: u16,
+    /// Most bytes of the proxy on the wire (auto): bytes, or with kB, MB or GB.
+    #[arg(long, value_name = "BYTES", default_value = "8MB", value_parser = parse_bytes)]
+    pub(crate) budget: u64,
     /// Level of detail of the bricks; 0 is the full resolution.
     #[arg(long, value_name = "L", default_value_t = 0)]
     pub(crate) bricks_level: u32,
@@ -212,6 +217,22 @@ fn parse_size(text: &str) -> Result<ImageSize, String> {
     }
 }
 
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let scale = match unit {
+        "" | "B" => 1.0,
+        "kB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        _ => return Err(format!("{unit:?} is no unit of bytes: B, kB, MB and GB are")),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(number) if number >= 0.0 && number * scale < 1e15 => Ok((number * scale) as u64),
+        _ => Err("a number of bytes is needed, such as 8MB".to_owned()),
+    }
+}
+
 fn parse_threads(text: &str) -> Result<usize, String> {
     let threads = text.parse().ok().filter(|&threads| threads <= MOST_THREADS);
     threads.ok_or_else(|| format!("expected a number from 0 to {MOST_THREADS}"))
@@ -226,6 +247,16 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn bytes_are_read_with_their_units() {
+        assert_eq!(parse_bytes("8MB"), Ok(8_000_000));
+        assert_eq!(parse_bytes("1.5 kB"), Ok(1500));
+        assert_eq!(parse_bytes("77"), Ok(77));
+        for text in ["", "MB", "8Mb", "-1", "nan", "1e99GB"] {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -132,6 +132,7 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
         ProxyName::Slabs => RenderProxy::Slabs { key_deg, slabs: options.slabs.unwrap_or(COLOR_SLABS) },
         ProxyName::ScalarSlabs => RenderProxy::ScalarSlabs { key_deg, slabs: options.slabs },
         ProxyName::Segments => RenderProxy::Segments { key_deg, segments: options.segments },
+        ProxyName::Auto => RenderProxy::Auto { key_deg, budget: options.budget },
     };
     Ok(RenderConfig {
         back_end: back_end_config(&options.source, &options.split, processes),

@@ -53,6 +53,13 @@ pub enum RenderProxy {
         /// Most segments of a ray.
         segments: u16,
     },
+    /// Whichever comes closest to the exact image among those that fit.
+    Auto {
+        /// Azimuth and elevation of the key view, in degrees.
+        key_deg: [f64; 2],
+        /// Most bytes on the wire.
+        budget: u64,
+    },
 }
 
 /// What `visapult render` does.

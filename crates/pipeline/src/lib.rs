@@ -22,7 +22,7 @@ pub use config::{BackEndConfig, MOST_EDGE, RenderConfig, RenderProxy};
 pub use crew::{Crew, lend};
 pub use error::PipelineError;
 pub use info::{FieldReport, SourceReport};
-pub use render::{RenderStatistics, Rendered, Seconds, render};
+pub use render::{Candidate, Choice, RenderStatistics, Rendered, Seconds, render};
 pub use session::{BulkSink, ControlSink, Right, Session, SessionError};
 pub use step_store::{LoadedStep, StepKey};
 pub use visapult_comm::Comm;

@@ -1,0 +1,138 @@
+//! Makes proxies of a step, and draws them.
+
+use std::time::Instant;
+
+use rayon::ThreadPool;
+use visapult_render::{
+    Camera, CodeBits, EncodedBrick, KeyView, Pyramid, Rendering, ScalarStack, SegmentKey, SegmentStack, SlabStack,
+    TransferFunction, Volume, fitted_key, make_segments, render_exact, volume_of_bricks,
+};
+
+use super::choice::{Choice, choose};
+use crate::config::{RenderConfig, RenderProxy};
+use crate::error::PipelineError;
+use crate::keyframes::{bricks_of, image_of, scalar_slabs_of, slabs_of};
+use crate::step_store::LoadedStep;
+
+/// A step, and how it is to be shown.
+pub(super) struct Maker<'a> {
+    pub(super) step: &'a LoadedStep,
+    pub(super) config: &'a RenderConfig,
+    pub(super) transfer_function: &'a TransferFunction,
+    pub(super) pool: &'a ThreadPool,
+}
+
+/// A proxy as a viewer has it, decoded.
+pub(super) struct Made {
+    pub(super) proxy: RenderProxy,
+    pub(super) wire_bytes: u64,
+    /// Samples taken to make it.
+    pub(super) samples: u64,
+    /// Seconds to make and to decode it.
+    pub(super) seconds: f64,
+    /// Why it was taken, where it was chosen among others.
+    pub(super) choice: Option<Choice>,
+    pub(super) picture: Picture,
+}
+
+/// What images are drawn from.
+pub(super) enum Picture {
+    Step,
+    Bricks(Box<Volume>),
+    Slabs(SlabStack),
+    ScalarSlabs(ScalarStack),
+    Segments(SegmentStack),
+}
+
+/// Bytes of a proxy, samples taken for it, and what is drawn.
+type Parts = (u64, u64, Picture);
+
+impl Maker<'_> {
+    /// Makes and decodes `proxy`.
+    pub(super) fn make(&self, proxy: RenderProxy) -> Result<Made, PipelineError> {
+        let started = Instant::now();
+        let (wire_bytes, samples, picture) = match proxy {
+            RenderProxy::Exact => (4 * self.config.size.iter().product::<usize>() as u64, 0, Picture::Step),
+            RenderProxy::Bricks { level } => self.bricks(level)?,
+            RenderProxy::Slabs { key_deg, slabs } => self.slabs(key_deg, slabs)?,
+            RenderProxy::ScalarSlabs { key_deg, slabs } => self.scalar_slabs(key_deg, slabs)?,
+            RenderProxy::Segments { key_deg, segments } => self.segments(key_deg, segments)?,
+            RenderProxy::Auto { key_deg, budget } => {
+                let chosen = choose(self, key_deg, budget)?;
+                return Ok(Made { seconds: started.elapsed().as_secs_f64(), ..chosen });
+            }
+        };
+        Ok(Made { proxy, wire_bytes, samples, seconds: started.elapsed().as_secs_f64(), choice: None, picture })
+    }
+
+    /// The image of `size` that the configured camera sees of what was made.
+    pub(super) fn draw(&self, made: &Made, size: [usize; 2]) -> Rendering {
+        let (camera, function, [width, height]) = (&self.config.camera, self.transfer_function, size);
+        let plain = |image| Rendering { image, samples: 0 };
+        match &made.picture {
+            Picture::Step => self.exact(size, self.config.sample_step),
+            Picture::Bricks(volume) => {
+                self.pool.install(|| render_exact(volume, camera, function, width, height, self.config.sample_step))
+            }
+            Picture::Slabs(stack) => plain(self.pool.install(|| stack.render(camera, width, height))),
+            Picture::ScalarSlabs(stack) => plain(self.pool.install(|| stack.render(camera, function, width, height))),
+            Picture::Segments(stack) => plain(self.pool.install(|| stack.render(camera, width, height, function))),
+        }
+    }
+
+    /// The exact image.
+    pub(super) fn exact(&self, size: [usize; 2], sample_step: f64) -> Rendering {
+        image_of(self.step, &self.config.camera, self.transfer_function, size, sample_step, self.pool)
+    }
+
+    fn key_camera(&self, [azimuth_deg, elevation_deg]: [f64; 2]) -> Camera {
+        Camera { azimuth_deg, elevation_deg, ..self.config.camera }
+    }
+
+    fn bricks(&self, level: u32) -> Result<Parts, PipelineError> {
+        let levels = self.step.pyramids.first().map_or(1, Pyramid::level_count);
+        if level >= levels {
+            let reason = format!("there is no level {level} of bricks: levels 0 to {} are", levels - 1);
+            return Err(PipelineError::Option(reason));
+        }
+        let of_pe = bricks_of(self.step, level, CodeBits::Eight, self.pool);
+        let bricks: Vec<EncodedBrick> = of_pe.into_iter().flat_map(|(_, bricks)| bricks).collect();
+        let wire_bytes = bricks.iter().map(|brick| brick.wire_bytes() as u64).sum();
+        let decode = || volume_of_bricks(self.step.volume.grid(), level, CodeBits::Eight, &bricks);
+        let volume = self.pool.install(decode).map_err(|e| PipelineError::Option(e.to_string()))?;
+        Ok((wire_bytes, 0, Picture::Bricks(Box::new(volume))))
+    }
+
+    fn slabs(&self, key_deg: [f64; 2], slabs: u16) -> Result<Parts, PipelineError> {
+        let key = KeyView { slabs, ..KeyView::new(self.key_camera(key_deg)) };
+        let keyframe = slabs_of(self.step, &key, self.transfer_function, self.config.sample_step, self.pool);
+        let stack = self.pool.install(|| SlabStack::from_keyframe(&keyframe));
+        let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
+        Ok((keyframe.wire_bytes() as u64, keyframe.samples, Picture::Slabs(stack)))
+    }
+
+    fn scalar_slabs(&self, key_deg: [f64; 2], slabs: Option<u16>) -> Result<Parts, PipelineError> {
+        self.alone("scalar slabs")?;
+        let fitted = fitted_key(&self.step.volume, self.key_camera(key_deg));
+        let key = KeyView { slabs: slabs.unwrap_or(fitted.slabs), ..fitted };
+        let keyframe = scalar_slabs_of(self.step, &key, self.pool);
+        let stack = self.pool.install(|| ScalarStack::from_keyframe(&keyframe));
+        let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
+        Ok((keyframe.wire_bytes() as u64, 0, Picture::ScalarSlabs(stack)))
+    }
+
+    fn segments(&self, key_deg: [f64; 2], segments: u16) -> Result<Parts, PipelineError> {
+        self.alone("segments")?;
+        let volume = &self.step.volume;
+        let key = SegmentKey { segments, ..SegmentKey::new(volume, self.key_camera(key_deg)) };
+        let keyframe = self.pool.install(|| make_segments(volume, &key, self.transfer_function));
+        let stack = self.pool.install(|| SegmentStack::from_keyframe(&keyframe));
+        let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
+        Ok((keyframe.wire_bytes() as u64, keyframe.samples, Picture::Segments(stack)))
+    }
+
+    fn alone(&self, proxy: &str) -> Result<(), PipelineError> {
+        let refusal = format!("{proxy} are made by one process, not by several: start one, or ask for --proxy slabs");
+        if self.step.crew.is_some() { Err(PipelineError::Option(refusal)) } else { Ok(()) }
+    }
+}
