@@ -127,7 +127,7 @@ void main() {
   float cosine = dot(direction, uNormal);
   reversed = cosine < 0.0;
   cosine = reversed ? min(cosine, -1e-3) : max(cosine, 1e-3);
-  float spacing = (uSlabs.y - uSlabs.x) / slabs / abs(cosine);
+  float spacing = max(uSlabs.y - uSlabs.x, 1e-6) / slabs / abs(cosine);
   vec3 from_key = uEye - uKeyEye;
   float first = ((reversed ? uSlabs.y : uSlabs.x) - dot(from_key, uNormal)) / cosine;
   vec3 met = from_key + first * direction;
