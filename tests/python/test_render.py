@@ -58,6 +58,20 @@ def test_the_choice_under_a_budget_says_why(source: str, tmp_path: Path) -> None
     assert len(candidates) > 5 and any(candidate["psnr_db"] is None for candidate in candidates)
 
 
+def test_scalar_slabs_keep_what_is_shown_of_data_with_a_spike(tmp_path: Path) -> None:
+    z, y, x = np.mgrid[0:40, 0:40, 0:40].astype(np.float32) / 39 - 0.5
+    values = np.sin(12 * np.sqrt(x * x + y * y + z * z))
+    values[20, 20, 20] = 1e7
+    np.save(tmp_path / "spike.npy", values)
+    tf = tmp_path / "tf.json"
+    points = [[0, 0.1, 0.3, 0.9, 0.1], [0.5, 0.9, 0.9, 0.9, 0], [1, 0.9, 0.3, 0.1, 0.1]]
+    tf.write_text(json.dumps({"range": [-1, 1], "points": points}))
+    view = ["--az", 40, "--tf", tf]
+    exact = image_of(str(tmp_path / "spike.npy"), tmp_path, *view, "--sample-step", 0.25)
+    slabs = image_of(str(tmp_path / "spike.npy"), tmp_path, *view, "--proxy", "scalar-slabs")
+    assert psnr(slabs, exact) >= 36
+
+
 def test_the_cost_is_told(source: str, tmp_path: Path) -> None:
     image_of(source, tmp_path, "--json", tmp_path / "cost.json", "--threads", 1)
     cost = json.loads((tmp_path / "cost.json").read_text())

@@ -41,7 +41,9 @@ impl Encoded {
 #[derive(Clone, PartialEq)]
 struct SlabKey {
     camera: Camera,
-    /// None for scalar slabs, which show any.
+    /// Range of values that codes of scalar slabs divide.
+    range: Option<[f32; 2]>,
+    /// None for scalar slabs, which show any of that range.
     transfer_function: Option<TransferFunction>,
 }
 
@@ -74,7 +76,7 @@ impl Keyframes {
     /// A slab keyframe for `view`, made now unless one for the same view is kept.
     pub fn slabs(&self, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
         let transfer_function = (!step.has_scalar_slabs()).then(|| view.transfer_function.clone());
-        let key = SlabKey { camera: view.camera, transfer_function };
+        let key = SlabKey { camera: view.camera, range: view.transfer_function.range, transfer_function };
         let made = {
             let mut slabs = lock(&self.slabs);
             let kept = slabs.iter().find(|(other, _)| *other == key).map(|(_, made)| made.clone());
@@ -130,7 +132,8 @@ fn encode_slabs(step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool
     let (pes, number) = (step.volume.blocks().len(), step.key.step);
     if step.has_scalar_slabs() {
         let key_view = fitted_key(&step.volume, view.camera);
-        let keyframe = at_all(Stage::Render, pes, number, || scalar_slabs_of(step, &key_view, pool));
+        let range = view.transfer_function.range;
+        let keyframe = at_all(Stage::Render, pes, number, || scalar_slabs_of(step, &key_view, range, pool));
         return at_all(Stage::Encode, pes, number, || Encoded::new(scalar_slab_bodies(&keyframe, groups)));
     }
     let key_view = KeyView::new(view.camera);
@@ -153,9 +156,16 @@ pub(crate) fn slabs_of(
     }
 }
 
-/// The scalar slabs of the PEs of this process.
-pub(crate) fn scalar_slabs_of(step: &LoadedStep, key: &KeyView, pool: &ThreadPool) -> ScalarKeyframe {
-    let range = step.statistics.range.unwrap_or(ValueRange { lo: 0.0, hi: 0.0 });
+/// The scalar slabs of the PEs of this process. Values outside the `range` of a transfer function, which all look alike, are at its ends.
+pub(crate) fn scalar_slabs_of(
+    step: &LoadedStep,
+    key: &KeyView,
+    range: Option<[f32; 2]>,
+    pool: &ThreadPool,
+) -> ScalarKeyframe {
+    let data = step.statistics.range.unwrap_or(ValueRange { lo: 0.0, hi: 0.0 });
+    let shown = range.map(|[lo, hi]| ValueRange { lo: lo.max(data.lo), hi: hi.min(data.hi) });
+    let range = shown.filter(|shown| shown.lo < shown.hi).unwrap_or(data);
     pool.install(|| make_scalar_slabs(&step.volume, key, range))
 }
 

@@ -115,7 +115,7 @@ impl Maker<'_> {
         self.alone("scalar slabs")?;
         let fitted = fitted_key(&self.step.volume, self.key_camera(key_deg));
         let key = KeyView { slabs: slabs.unwrap_or(fitted.slabs), ..fitted };
-        let keyframe = scalar_slabs_of(self.step, &key, self.pool);
+        let keyframe = scalar_slabs_of(self.step, &key, self.transfer_function.range, self.pool);
         let stack = self.pool.install(|| ScalarStack::from_keyframe(&keyframe));
         let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
         Ok((keyframe.wire_bytes() as u64, 0, Picture::ScalarSlabs(stack)))

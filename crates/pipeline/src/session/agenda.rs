@@ -74,7 +74,7 @@ pub(crate) struct Outlook<'a> {
     pub(crate) quick_level: u32,
     /// Number of levels.
     pub(crate) levels: u32,
-    /// Whether slabs are scalar: another transfer function needs no others.
+    /// Whether slabs are scalar: another transfer function of the same range needs no others.
     pub(crate) scalar_slabs: bool,
     /// The present.
     pub(crate) now: Instant,
@@ -147,7 +147,8 @@ fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
     let turned_deg = angle_between_deg(was, is);
     let shifted = (0..3).any(|axis| (was.target[axis] - is.target[axis]).abs() > SHIFT_AT_REST);
     let zoomed = (was.distance / is.distance - 1.0).abs() > SHIFT_AT_REST || was.fov_deg != is.fov_deg;
-    let recoloured = !outlook.scalar_slabs && made_for.transfer_function != outlook.view.transfer_function;
+    let (then, now) = (&made_for.transfer_function, &outlook.view.transfer_function);
+    let recoloured = if outlook.scalar_slabs { then.range != now.range } else { then != now };
     turned_deg > TURN_AT_REST_DEG || shifted || zoomed || recoloured
 }
 
@@ -312,13 +313,17 @@ mod tests {
     }
 
     #[test]
-    fn another_transfer_function_needs_other_slabs_only_where_they_are_of_colour() {
+    fn another_transfer_function_needs_other_slabs_only_where_they_are_of_colour_or_its_range_is_another() {
         let mut scene = Scene::new();
         scene.plan.proxy = ProxyKind::Slabs;
         scene.elapsed = REST_BEFORE_STILL;
         let made = Progress { slabs_of: Some(scene.view.clone()), ..sent(0, 8) };
         scene.view.transfer_function.points.truncate(1);
         assert_eq!(scene.next(&made), Work::Still);
+        let range = scene.view.transfer_function.range;
+        scene.view.transfer_function.range = Some([0.0, 0.5]);
+        assert_eq!(scene.next(&made), Work::Slabs);
+        scene.view.transfer_function.range = range;
         scene.scalar_slabs = false;
         assert_eq!(scene.next(&made), Work::Slabs);
     }
