@@ -95,7 +95,7 @@ pub(crate) struct TilePlace {
 
 impl TilePlace {
     /// The same as pixels of the key view's image.
-    pub(crate) fn rect(&self) -> TileRect {
+    pub(super) fn rect(&self) -> TileRect {
         let ([x, y], [width, height]) = (self.lo, self.size);
         TileRect { x, y, width, height }
     }
@@ -103,7 +103,7 @@ impl TilePlace {
 
 impl SlabGeometry {
     /// Keeps the slabs between two depths; what lies behind the eye or outside the box stays out.
-    pub(crate) fn narrow(&mut self, [near, far]: [f64; 2]) {
+    pub(super) fn narrow(&mut self, [near, far]: [f64; 2]) {
         (self.near, self.far) = (self.near.max(near as f32 - SLACK), self.far.min(far as f32 + SLACK));
     }
 
@@ -128,17 +128,17 @@ impl SlabGeometry {
     }
 
     /// Tiles along each axis of a layer.
-    pub(crate) fn tile_counts(&self) -> [usize; 2] {
+    pub(super) fn tile_counts(&self) -> [usize; 2] {
         [self.width, self.height].map(|edge| usize::from(edge).div_ceil(TILE_EDGE))
     }
 
-    pub(crate) fn tile_places(&self) -> Vec<TilePlace> {
+    pub(super) fn tile_places(&self) -> Vec<TilePlace> {
         let [columns, rows] = self.tile_counts();
         (0..rows).flat_map(|row| (0..columns).map(move |column| self.tile_place([column, row]))).collect()
     }
 
     /// The texels of the tile at `cell`: its own and one more to each side, within the layer.
-    pub(crate) fn tile_place(&self, cell: [usize; 2]) -> TilePlace {
+    pub(super) fn tile_place(&self, cell: [usize; 2]) -> TilePlace {
         let edges = [self.width, self.height].map(usize::from);
         let lo = cell.map(|c| (c * TILE_EDGE).saturating_sub(1));
         let hi: [usize; 2] = std::array::from_fn(|axis| ((cell[axis] + 1) * TILE_EDGE + 1).min(edges[axis]));
