@@ -56,7 +56,8 @@ impl Pieces {
         let part = [at[0] - cell[0] as f32, at[1] - cell[1] as f32];
         let right = usize::from(cell[0] + 1 < width);
         cursor.enter(self, cell[1] * width + cell[0], right, width);
-        let values: [f32; 4] = std::array::from_fn(|corner| cursor.value(self, corner, at[2]));
+        let mut value = |corner| cursor.value(self, corner, at[2]);
+        let values = [value(0), value(1), value(2), value(3)];
         let shares = [
             (1.0 - part[0]) * (1.0 - part[1]),
             part[0] * (1.0 - part[1]),
@@ -119,26 +120,29 @@ impl Cursor {
         }
         self.cell = ray + 1;
         let below = if ray + width + 1 < pieces.starts.len() { width } else { 0 };
-        for (corner, cursor) in self.rays.iter_mut().enumerate() {
+        for (corner, [first, now, end]) in self.rays.iter_mut().enumerate() {
             let ray = ray + (corner & 1) * right + (corner >> 1) * below;
-            let [first, end] = [pieces.starts[ray], pieces.starts[ray + 1]];
-            *cursor = [first, first, end];
+            let place = *now - *first;
+            [*first, *end] = [pieces.starts[ray], pieces.starts[ray + 1]];
+            // Neighbouring rays have their pieces at nearly the same depths.
+            *now = (*first + place).min(*end - 1);
         }
     }
 
     #[inline(always)]
     fn value(&mut self, pieces: &Pieces, corner: usize, plane: f32) -> f32 {
         let [first, now, end] = &mut self.rays[corner];
-        if *now == *first {
-            let ray = &pieces.pieces[*first as usize..*end as usize];
-            *now = *first + (ray.partition_point(|piece| piece.from <= plane) as u32).max(1) - 1;
+        let ray = &pieces.pieces[*first as usize..*end as usize];
+        let mut at = (*now - *first) as usize;
+        while let Some(next) = ray.get(at + 1)
+            && next.from <= plane
+        {
+            at += 1;
         }
-        while *now + 1 < *end && pieces.pieces[*now as usize + 1].from <= plane {
-            *now += 1;
+        while at > 0 && ray[at].from > plane {
+            at -= 1;
         }
-        while *now > *first && pieces.pieces[*now as usize].from > plane {
-            *now -= 1;
-        }
-        pieces.pieces[*now as usize].at(plane)
+        *now = *first + at as u32;
+        ray[at].at(plane)
     }
 }

@@ -15,6 +15,8 @@ use crate::{Camera, Image, TransferFunction, View, intersect_box};
 
 /// Most rays accepted: 4096 x 4096.
 const MAX_RAYS: usize = 1 << 24;
+/// Most knots accepted of all rays together: 1 GiB decoded.
+const MOST_KNOTS: u64 = 1 << 25;
 /// Distance of places that are read, in distances of planes: between two, values count as linear.
 const STEP: f64 = 0.5;
 /// A ray ends at this transparency.
@@ -36,8 +38,13 @@ pub enum SegmentStackError {
     #[error(transparent)]
     Tile(#[from] SegmentTileError),
     /// More rays than are accepted.
-    #[error("{width} x {height} rays are more than the {MAX_RAYS} accepted: use fewer")]
+    #[error(
+        "{knots} knots of {width} x {height} rays are more than the {MOST_KNOTS} of {MAX_RAYS} accepted: use fewer rays or \
+         segments"
+    )]
     TooLarge {
+        /// Knots of all tiles.
+        knots: u64,
         /// Rays per row.
         width: u16,
         /// Rows.
@@ -75,8 +82,9 @@ impl SegmentStack {
     pub fn from_keyframe(keyframe: &SegmentKeyframe) -> Result<Self, SegmentStackError> {
         let geometry = keyframe.geometry;
         let [width, height] = [geometry.width, geometry.height].map(usize::from);
-        if width * height > MAX_RAYS {
-            return Err(SegmentStackError::TooLarge { width: geometry.width, height: geometry.height });
+        let knots = keyframe.tiles.iter().map(|tile| u64::from(tile.knots)).sum();
+        if width * height > MAX_RAYS || knots > MOST_KNOTS {
+            return Err(SegmentStackError::TooLarge { knots, width: geometry.width, height: geometry.height });
         }
         let places = geometry.tile_places();
         let decode = |tile: &SegmentTile| rays_of(tile, &geometry, &places);
@@ -198,20 +206,20 @@ impl Scene<'_> {
         let dt = STEP * f64::from(geometry.spacing);
         let steps = ((t_out - t_in) / dt).ceil() as usize;
         let mut cursor = Cursor::default();
-        let mut value =
-            |t: f64| path.at(t).and_then(|at| self.stack.pieces.mixed(at, self.stack.key.width, &mut cursor));
+        let mut value = |at: Option<[f32; 3]>| self.stack.pieces.mixed(at?, self.stack.key.width, &mut cursor);
         let (mut color, mut clear) = ([0.0; 3], 1.0);
-        let (mut k, mut before) = (0, None);
+        let (mut k, mut at, mut before) = (0, path.at(t_in), None);
         while k < steps && clear > OPAQUE {
             let t = t_in + k as f64 * dt;
-            let leap = ((self.leap(&path, t) - t_in) / dt).min(steps as f64) as usize;
+            let leap = ((self.leap(&path, t, at) - t_in) / dt).min(steps as f64) as usize;
             if leap > k {
-                (k, before) = (leap, None);
+                (k, at, before) = (leap, path.at(t_in + leap as f64 * dt), None);
                 continue;
             }
             let length = (t_out - t).min(dt);
-            let ends = [before.unwrap_or_else(|| value(t)), value(t + length)];
-            (k, before) = (k + 1, Some(ends[1]));
+            let end = path.at(t + length);
+            let ends = [before.unwrap_or_else(|| value(at)), value(end)];
+            (k, at, before) = (k + 1, end, Some(ends[1]));
             let (from, to, length) = match ends {
                 [Some(from), Some(to)] => (from, to, length),
                 [Some(one), None] | [None, Some(one)] => (one, one, length / 2.0),
@@ -229,11 +237,10 @@ impl Scene<'_> {
         [r, g, b, (1.0 - clear) as f32]
     }
 
-    /// Up to where nothing shows; 0 where something does at `t`, or nothing is known.
+    /// Up to where nothing shows of the path that is at place `at` at `t`; 0 where something does there, or nothing is known.
     #[inline(always)]
-    fn leap(&self, path: &Path, t: f64) -> f64 {
-        let Some(at) = path.at(t) else { return 0.0 };
-        let Some((block, lo, hi)) = self.stack.blocks.at(at) else { return 0.0 };
+    fn leap(&self, path: &Path, t: f64, at: Option<[f32; 3]>) -> f64 {
+        let Some((block, lo, hi)) = at.and_then(|at| self.stack.blocks.at(at)) else { return 0.0 };
         if self.visible[block] { 0.0 } else { path.exit(t, lo, hi) }
     }
 }

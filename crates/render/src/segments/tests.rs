@@ -186,4 +186,5 @@ fn tiles_that_lie_where_none_can_are_refused() {
     assert!(matches!(refusal(&|k| k.geometry.planes = 3), SegmentStackError::Plane { .. }));
     let huge = |k: &mut SegmentKeyframe| (k.geometry.width, k.geometry.height) = (65_535, 65_535);
     assert!(matches!(refusal(&huge), SegmentStackError::TooLarge { .. }));
+    assert!(matches!(refusal(&|k| k.tiles[0].knots = u32::MAX), SegmentStackError::TooLarge { .. }));
 }
