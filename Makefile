@@ -136,13 +136,15 @@ bench-fairness: build
 	tools/setup.sh bench
 	python3 bench/transport/fairness.py $(OPTIONS)
 
-## bench-flow: what a flow makes of a lossy link, beside TCP with 1 and 4 connections; overlap, placement, and what loss does to pictures (root)
-bench-flow: build $(PYTHON)/ready
+## bench-flow: what a flow makes of a lossy link, beside TCP with 1 and 4 connections; the first picture, overlap, placement, and what loss does to pictures (root)
+bench-flow: build $(PYTHON)/ready web/node_modules/.package-lock.json
 	cargo build --release --locked --bin visapult --bin wan --lib
 	cargo build --release --locked -p visapult-pipeline --example loss --example overlap
 	tools/setup.sh mpi
 	tools/setup.sh bench
+	tools/setup.sh browser
 	python3 bench/flow/link_use.py
+	python3 bench/flow/first_step.py
 	python3 bench/flow/overlap.py
 	python3 bench/flow/placement.py
 	$(PYTHON)/bin/python bench/flow/loss.py
