@@ -4,6 +4,7 @@ and go, one never reads. At the end memory must be as flat as it was, and steps 
 FOR=10m sets the time, JSON=FILE writes what was seen. Exits non-zero if memory grew or the steps stopped."""
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -111,7 +112,9 @@ class Soak:
     def kill_ranks(self) -> None:
         assert self.wave is not None
         for pid in children_named("wave", self.wave.pid):
-            os.kill(pid, signal.SIGKILL)
+            # The launcher may end the others as soon as one is gone.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.wave.wait(10)
         self.start_wave()
 

@@ -28,7 +28,7 @@ HEAD = """# Quality of proxies
 
 `make bench-quality` measures this page. {pixels} rays and pixels; key view at azimuth 30 and elevation 20 degrees, turned about the vertical axis by the
 degrees at the head of a column. PSNR over the foreground (alpha > 1/255) in dB and SSIM of 8-bit RGB on black, against the exact image at step 1/2. MB is
-what crosses the wire, compressed. *Another transfer function*: a proxy that was made without knowing that one, redrawn without a message.
+what crosses the wire, compressed; CPU s the processor time of all threads to make it. *Another transfer function*: a proxy that was made without knowing that one, redrawn without a message.
 
 {machine}, {date}. All rows are in `bench/results/quality.json`.
 
@@ -100,11 +100,11 @@ def by_bytes(axes: Axes, rows: list[Row], at: int) -> None:
 
 def table(subject: str, rows: list[Row]) -> str:
     angles = rows[0]["angles_deg"]
-    head = f"| proxy | MB | s | {' | '.join(f'{angle:g}' for angle in angles)} |"
+    head = f"| proxy | MB | CPU s | {' | '.join(f'{angle:g}' for angle in angles)} |"
     lines = [f"## {subject[0].upper()}{subject[1:]}\n", head, "|---|--:|--:|" + "---|" * len(angles)]
     for row in rows:
         name = row["proxy"] if row["transfer_function"] == OWN else f"{row['proxy']}, another transfer function"
-        cost = f"{row['bytes'] / 1e6:.2f} | {row['seconds']:.2f}" if row["bytes"] else " | "
+        cost = f"{row['bytes'] / 1e6:.2f} | {row['cpu_seconds']:.2f}" if row["bytes"] else " | "
         cells = " | ".join(f"{psnr:.1f} / {ssim:.3f}" for psnr, ssim in zip(row["psnr_db"], row["ssim"], strict=True))
         lines.append(f"| {name} | {cost} | {cells} |")
     return "\n".join([*lines, ""])

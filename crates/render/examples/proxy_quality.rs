@@ -82,7 +82,7 @@ impl Subject {
         self.scalar_slabs(KeyView { slabs: fitted.slabs / 2, ..fitted })?;
         self.scalar_slabs(fitted)?;
         let key = SegmentKey::new(&self.volume, cameras()[0]);
-        [32, key.segments].into_iter().try_for_each(|segments| self.segments(SegmentKey { segments, ..key }))
+        self.segments(key)
     }
 
     fn bricks(&self, level: u32) -> Outcome {
