@@ -16,8 +16,8 @@ matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "quality", "font
 
 COLUMNS = 2
 TURNED_DEG = 30
-# By what a proxy's name begins with.
-COLOURS = {"bricks": "#2ca02c", "slabs": "#1f77b4", "scalar": "#9467bd", "segments": "#d62728"}
+# The first of these that a proxy's name contains is its kind.
+COLOURS = {"bricks": "#2ca02c", "scalar": "#9467bd", "slabs": "#1f77b4", "segments": "#d62728"}
 STYLES = ("-", "--", ":", "-.")
 # What holds for the transfer function that the proxy was made with; the others are drawn with another one.
 OWN = "own"
