@@ -33,6 +33,8 @@ RANKS = 4
 # As many steps of 128^3 float32 values as the link can carry, and no more: the solver shares this machine's cores with the link.
 STEPS_PER_S = 16
 PATIENCE = 60
+# Says its number, and is there: its namespace can be entered.
+HOLDER = [sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(1e6)"]
 
 
 def fail(problem: str) -> None:
@@ -72,8 +74,7 @@ class Link:
 
     def namespace(self, side: str) -> int:
         """A handle on the namespace of a side."""
-        script = "import os, time; print(os.getpid(), flush=True); time.sleep(1e6)"
-        holder = self.start(side, [sys.executable, "-c", script])
+        holder = self.start(side, HOLDER)
         return os.open(f"/proc/{line_of(holder)}/ns/net", os.O_RDONLY)
 
     def kept_up(self) -> bool:
@@ -189,7 +190,9 @@ def main() -> None:
         command += ["--trace", Path(options.trace, "backend.json")] if options.trace else []
         # The launcher and the browser need a while of their own.
         command += ["--for", f"{seconds + 4:g}s"] if seconds else []
+        door = forward_page(link.namespace("right"), PAGE_PORT)
         backend = link.start("right", [str(word) for word in command], stderr=subprocess.PIPE)
+        pass_on(backend.stderr, door.getsockname()[1])
         flow = line_of(backend)
         wave = [launcher, "-n", str(RANKS), str(WAVE), "--n", str(options.n), "--every", "1", "--rate", str(STEPS_PER_S)]
         environment = {"VISAPULT_URL": flow, "VISAPULT_RATE": str(int(0.995 * RATE_BPS / RANKS))}
@@ -197,9 +200,7 @@ def main() -> None:
             environment["VISAPULT_TRACE"] = str(Path(options.trace, "wave.json"))
         link.start("left", wave, **environment)
         inside = line_of(backend)
-        door = forward_page(link.namespace("right"), PAGE_PORT)
         url = inside.replace(f":{PAGE_PORT}/", f":{door.getsockname()[1]}/")
-        pass_on(backend.stderr, door.getsockname()[1])
         print(f"{RANKS} ranks -> 1 Gbit/s, 80 ms, 0.1 % loss -> back end; the page:\n{url}", flush=True)
         shown = show(url, max(seconds - 4, 1)) if options.json and seconds else None
         try:

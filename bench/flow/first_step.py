@@ -1,6 +1,6 @@
 """From a page's first question to its first picture of a simulation that runs on the other side of a link, 256^3 from 4 ranks to 4 PEs.
 
-usage: python3 bench/flow/first_step.py [--runs 3] [--json bench/results/first-step.json]    (root; see `make bench-flow`)
+usage: python3 bench/flow/first_step.py [--runs 3] [--steps-per-s 0.2] [--json bench/results/first-step.json]    (root; see `make bench-flow`)
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from ends import ROOT, VISAPULT, build_wave, end, line_of, start, undisturbed
@@ -23,18 +24,13 @@ from machine import machine
 from testbed import RIGHT, Testbed
 
 sys.path.append(str(ROOT / "tools"))
-from demo_wan import forward_page
-
-PAGE_PORT = 7420
-# Seldom: later steps would take the machine's cores from the page.
-STEPS_PER_S = 0.2
-HOLDER = [sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"]
+from demo_wan import HOLDER, PAGE_PORT, forward_page
 
 
-def first_picture(bed: Testbed, wave: Path, browser: subprocess.Popen[str], mode: str) -> float:
+def first_picture(bed: Testbed, wave: Path, browser: subprocess.Popen[str], mode: str, steps_per_s: float) -> float:
     options = ["--mode", mode, "--pes", PES, "--port", PAGE_PORT, "--no-open"]
     back_end = start(bed, "right", [VISAPULT, "backend", "--listen", f"{RIGHT}:{PORT}", *options])
-    solver = ["mpiexec.mpich", "-n", RANKS, wave, "--n", N, "--every", 1, "--rate", STEPS_PER_S]
+    solver = ["mpiexec.mpich", "-n", RANKS, wave, "--n", N, "--every", 1, "--rate", steps_per_s]
     ranks = start(bed, "left", solver, VISAPULT_URL=line_of(back_end), VISAPULT_RATE=str(RATE_BPS // RANKS))
     holder = start(bed, "right", HOLDER)
     try:
@@ -53,6 +49,8 @@ def first_picture(bed: Testbed, wave: Path, browser: subprocess.Popen[str], mode
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--runs", type=int, default=3)
+    # Later steps take the machine's cores from the page.
+    arguments.add_argument("--steps-per-s", type=float, default=0.2, help="what the simulation publishes")
     arguments.add_argument("--json", type=Path, default=ROOT / "bench/results/first-step.json")
     chosen = arguments.parse_args()
     results: dict[str, list[float]] = {}
@@ -66,13 +64,14 @@ def main() -> None:
             line_of(browser)
             for run in range(chosen.runs):
                 for mode in ("lossy", "reliable"):
-                    seconds = undisturbed(LINK, run + 1, lambda bed, mode=mode: first_picture(bed, wave, browser, mode))
+                    measure = partial(first_picture, wave=wave, browser=browser, mode=mode, steps_per_s=chosen.steps_per_s)
+                    seconds = undisturbed(LINK, run + 1, measure)
                     results.setdefault(mode, []).append(seconds)
                     print(f"{mode}: {seconds:.2f} s", file=sys.stderr, flush=True)
         finally:
             end(browser)
     when = time.strftime("%Y-%m-%d")
-    told = {"machine": machine(), "date": when, "link": LINK.title, "step_bytes": STEP_BYTES, "seconds": results}
+    told = {"machine": machine(), "date": when, "link": LINK.title, "step_bytes": STEP_BYTES, "steps_per_s": chosen.steps_per_s, "seconds": results}
     chosen.json.write_text(json.dumps(told, indent=1) + "\n")
     for mode, seconds in results.items():
         print(f"| {mode} | {statistics.median(seconds):.2f} ({min(seconds):.2f}-{max(seconds):.2f}) |")
