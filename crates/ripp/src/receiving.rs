@@ -1,6 +1,6 @@
 //! The receiving end of a session: objects offered, accepted, filled, verified and done.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -86,13 +86,14 @@ struct Expected {
 }
 
 /// An object all of which has been sent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Ending {
-    object: u32,
     /// When it ends, if no more comes until then; none before [`Receiving::tick`] has seen it.
     due: Option<Time>,
     /// Bytes that had come by the last look.
     written: u64,
+    /// A look came so late that this end must have been stopped: what came meanwhile was given the time to be read.
+    was_late: bool,
 }
 
 /// The receiving end.
@@ -103,7 +104,8 @@ pub struct Receiving {
     objects: HashMap<u32, Expected>,
     /// Numbers below were offered once: objects are offered in ascending order.
     next_object: u64,
-    ending: Vec<Ending>,
+    /// Live objects all of which has been sent.
+    ending: BTreeMap<u32, Ending>,
     messages: Vec<Message>,
     events: Vec<ReceiveEvent>,
 }
@@ -136,8 +138,8 @@ impl Receiving {
 
     fn on_sent(&mut self, object: u32) {
         let may_end = self.objects.get(&object).is_some_and(|found| found.mode == Mode::Lossy && found.accepted);
-        if may_end && self.ending.iter().all(|ending| ending.object != object) {
-            self.ending.push(Ending { object, due: None, written: 0 });
+        if may_end {
+            self.ending.entry(object).or_default();
         }
     }
 
@@ -151,24 +153,28 @@ impl Receiving {
     /// Ends objects all of which has been sent, once nothing of them has come for `grace`; when to call again, if nothing happens before. Without
     /// it they end when the sender knows what was lost, more than a round trip later.
     pub fn tick(&mut self, now: Time, grace: Duration) -> Option<Time> {
-        let (inbox, objects) = (&self.inbox, &self.objects);
-        let mut over = Vec::new();
-        self.ending.retain_mut(|ending| {
-            if objects.get(&ending.object).is_none_or(|found| found.told) {
-                return false;
-            }
-            let written = inbox.progress(ending.object).map_or(0, |(written, _)| written);
-            if ending.due.is_none() || written > ending.written {
+        let inbox = &self.inbox;
+        let look = |(object, ending): (&u32, &mut Ending)| {
+            let written = inbox.progress(*object).map_or(0, |(written, _)| written);
+            let is_late = ending.due.is_some_and(|due| due.after(grace) <= now) && !ending.was_late;
+            ending.was_late |= is_late;
+            if ending.due.is_none() || written > ending.written || is_late {
                 (ending.due, ending.written) = (Some(now.after(grace)), written);
             }
-            let is_over = ending.due.is_some_and(|due| due <= now);
-            if is_over {
-                over.push(ending.object);
-            }
-            !is_over
-        });
-        over.into_iter().for_each(|object| self.on_ended(object));
-        self.ending.iter().filter_map(|ending| ending.due).min()
+            ending.due.is_some_and(|due| due <= now).then_some(*object)
+        };
+        let over: Vec<u32> = self.ending.iter_mut().filter_map(look).collect();
+        for object in over {
+            self.ending.remove(&object);
+            self.on_ended(object);
+        }
+        self.ending.values().filter_map(|ending| ending.due).min()
+    }
+
+    /// Nothing more is expected of an object.
+    fn forget(&mut self, object: u32) {
+        self.ending.remove(&object);
+        self.inbox.close(object);
     }
 
     fn on_cancel(&mut self, object: u32, why: String) {
@@ -177,7 +183,7 @@ impl Receiving {
             Some(found) if !found.accepted => found.taken_back = Some(why),
             Some(_) => {
                 self.objects.remove(&object);
-                self.inbox.close(object);
+                self.forget(object);
                 self.events.push(ReceiveEvent::Cancelled { object, why });
             }
             None => {}
@@ -250,7 +256,7 @@ impl Receiving {
     /// The caller does not want the object, or can no longer take it.
     pub fn refuse(&mut self, object: u32, why: &str) {
         if self.objects.remove(&object).is_some_and(|found| found.taken_back.is_none()) {
-            self.inbox.close(object);
+            self.forget(object);
             self.messages.push(Message::Refuse { object, why: why.to_owned() });
         }
     }
@@ -278,7 +284,7 @@ impl Receiving {
     /// The caller is through with an object: it has `arrived` bytes of it, or found a fault.
     pub fn finish(&mut self, object: u32, arrived: u64, fault: Option<String>) {
         if self.objects.remove(&object).is_some() {
-            self.inbox.close(object);
+            self.forget(object);
             self.messages.push(Message::Done { object, arrived, fault });
         }
     }
@@ -367,6 +373,42 @@ mod tests {
         assert_eq!(receiving.take_events(), [ReceiveEvent::Ended { object: 0, holes: vec![(0, 2), (5, 9)] }]);
         receiving.on_message(Message::Ended { object: 0, arrived: 3 }).unwrap();
         assert_eq!(receiving.take_events(), []);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_objects_that_are_done() {
+        let mut receiving = Receiving::default();
+        let flow = Message::Flow { flow: 0, name: "flow".to_owned(), mode: Mode::Lossy, weight: 1 };
+        receiving.on_message(flow).unwrap();
+        for object in 0..3 {
+            let offer = Message::Offer { object, flow: 0, name: "object".to_owned(), length: 9 };
+            receiving.on_message(offer).unwrap();
+            receiving.accept(object).unwrap();
+            receiving.on_message(Message::Sent { object }).unwrap();
+        }
+        receiving.finish(0, 9, None);
+        receiving.refuse(1, "no room");
+        receiving.on_message(Message::Cancel { object: 2, why: "no time".to_owned() }).unwrap();
+        assert!(receiving.ending.is_empty() && receiving.live() == 0);
+    }
+
+    #[test]
+    fn what_came_while_this_end_was_stopped_is_read_before_the_object_ends() {
+        let mut receiving = Receiving::default();
+        let flow = Message::Flow { flow: 0, name: "flow".to_owned(), mode: Mode::Lossy, weight: 1 };
+        receiving.on_message(flow).unwrap();
+        receiving.on_message(Message::Offer { object: 0, flow: 0, name: "object".to_owned(), length: 9 }).unwrap();
+        receiving.accept(0).unwrap();
+        receiving.on_message(Message::Sent { object: 0 }).unwrap();
+        let grace = Duration::from_millis(10);
+        let at = |ms| Time::ZERO.after(Duration::from_millis(ms));
+        receiving.take_events();
+        receiving.tick(at(0), grace);
+        assert_eq!(receiving.tick(at(900), grace), Some(at(910)));
+        assert_eq!(receiving.take_events(), []);
+        // Once is enough: an end that is always late still ends it.
+        assert_eq!(receiving.tick(at(2000), grace), None);
+        assert_eq!(receiving.take_events(), [ReceiveEvent::Ended { object: 0, holes: vec![(0, 9)] }]);
     }
 
     #[test]

@@ -44,8 +44,8 @@ pub(crate) enum Work {
         /// Bits per sample.
         bits: u8,
     },
-    /// Queue a slab keyframe of the current view.
-    Slabs,
+    /// Queue a slab keyframe of the current view, from this camera.
+    Slabs(Camera),
     /// Queue the exact image of the current view.
     Still,
     /// Nothing before this moment, unless something changes.
@@ -58,7 +58,7 @@ pub(crate) struct Outlook<'a> {
     pub(crate) view: &'a View,
     /// When it came.
     pub(crate) view_at: Instant,
-    /// Where its camera will be when what is made now is there.
+    /// Where its camera will be when what is made now is there; its own where it rests.
     pub(crate) ahead: Camera,
     /// Steps that can be read.
     pub(crate) steps: StepSpan,
@@ -110,7 +110,7 @@ pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
         return Work::Wait(None);
     }
     next_bricks(outlook, progress)
-        .or_else(|| slabs_are_due(outlook, progress).then_some(Work::Slabs))
+        .or_else(|| slabs_are_due(outlook, progress).then_some(Work::Slabs(outlook.ahead)))
         .or_else(|| next_still(outlook, progress))
         .or_else(|| finer_codes(outlook, progress))
         .unwrap_or(Work::Wait(None))
@@ -140,11 +140,11 @@ fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
         return false;
     }
     let Some(made_for) = &progress.slabs_of else { return true };
-    let (was, is) = (&made_for.camera, &outlook.view.camera);
-    if outlook.view.moving {
-        return angle_between_deg(was, &outlook.ahead) > TURN_WHILE_MOVING_DEG;
-    }
+    let (was, is) = (&made_for.camera, &outlook.ahead);
     let turned_deg = angle_between_deg(was, is);
+    if outlook.view.moving {
+        return turned_deg > TURN_WHILE_MOVING_DEG;
+    }
     let shifted = (0..3).any(|axis| (was.target[axis] - is.target[axis]).abs() > SHIFT_AT_REST);
     let zoomed = (was.distance / is.distance - 1.0).abs() > SHIFT_AT_REST || was.fov_deg != is.fov_deg;
     let (then, now) = (&made_for.transfer_function, &outlook.view.transfer_function);
@@ -225,11 +225,15 @@ mod tests {
             }
         }
 
+        fn ahead(&self) -> Camera {
+            self.ahead.unwrap_or(self.view.camera)
+        }
+
         fn next(&self, progress: &Progress) -> Work {
             let outlook = Outlook {
                 view: &self.view,
                 view_at: self.view_at,
-                ahead: self.ahead.unwrap_or(self.view.camera),
+                ahead: self.ahead(),
                 steps: StepSpan { first: 0, last: 9 },
                 live: self.live,
                 all_sent: self.all_sent,
@@ -298,18 +302,19 @@ mod tests {
         let mut scene = Scene::new();
         scene.plan.proxy = ProxyKind::Slabs;
         scene.plan.level = 1;
-        assert_eq!(scene.next(&sent(1, 8)), Work::Slabs);
+        assert_eq!(scene.next(&sent(1, 8)), Work::Slabs(scene.ahead()));
         let made = Progress { slabs_of: Some(scene.view.clone()), ..sent(1, 8) };
         scene.view.camera.azimuth_deg += 4.0;
         scene.view.moving = true;
         assert_eq!(scene.next(&made), Work::Wait(None));
         scene.view.camera.azimuth_deg += 10.0;
-        assert_eq!(scene.next(&made), Work::Slabs);
+        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
         scene.view.camera.azimuth_deg -= 13.0;
         scene.ahead = Some(Camera { azimuth_deg: scene.view.camera.azimuth_deg + 12.0, ..scene.view.camera });
-        assert_eq!(scene.next(&made), Work::Slabs);
+        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
         scene.view.moving = false;
-        assert_eq!(scene.next(&made), Work::Slabs);
+        scene.ahead = None;
+        assert_eq!(scene.next(&made), Work::Slabs(scene.view.camera));
     }
 
     #[test]
@@ -322,9 +327,9 @@ mod tests {
         assert_eq!(scene.next(&made), Work::Still);
         let range = scene.view.transfer_function.range;
         scene.view.transfer_function.range = Some([0.0, 0.5]);
-        assert_eq!(scene.next(&made), Work::Slabs);
+        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
         scene.view.transfer_function.range = range;
         scene.scalar_slabs = false;
-        assert_eq!(scene.next(&made), Work::Slabs);
+        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
     }
 }

@@ -79,7 +79,7 @@ impl Driver {
             match work {
                 Work::Begin(key) => self.begin(key),
                 Work::Bricks { level, bits } => self.queue_bricks(level, bits),
-                Work::Slabs => self.queue_slabs(&view),
+                Work::Slabs(camera) => self.queue_slabs(&view, camera),
                 Work::Still => self.queue_still(&view),
                 Work::Wait(_) => {}
             }
@@ -174,7 +174,7 @@ impl Driver {
         let outlook = Outlook {
             view,
             view_at,
-            ahead: state.heading.camera(now).unwrap_or(view.camera),
+            ahead: state.heading.camera(now).filter(|_| view.moving).unwrap_or(view.camera),
             steps: self.back_end.steps(),
             live,
             all_sent: state.lanes.iter().all(|lane| lane.queue.is_empty()),
@@ -260,26 +260,19 @@ impl Driver {
         let samples: usize = coarsened_size(step.volume.grid().size, level).iter().product();
         self.bytes_per_sample = encoded.bytes as f64 / samples as f64 / f64::from(bits / 8);
         self.progress.finest = Some((level, bits));
-        self.queue(BulkKind::Bricks, &step, &encoded);
+        self.queue(BulkKind::Bricks, &step, &encoded, None);
     }
 
-    fn queue_slabs(&mut self, view: &View) {
+    fn queue_slabs(&mut self, view: &View, camera: Camera) {
         let Some(step) = self.step.clone() else { return };
-        let view = &View { camera: self.camera_to_meet(view), ..view.clone() };
+        let asked = Instant::now();
+        let view = &View { camera, ..view.clone() };
         let groups = self.back_end.groups();
         let encoded = step.keyframes.slabs(&step, view, groups, self.back_end.pool());
         self.slab_bytes = encoded.bytes;
         self.progress.slabs_of = Some(view.clone());
         let kind = if step.has_scalar_slabs() { BulkKind::ScalarSlabs } else { BulkKind::Slabs };
-        self.queue(kind, &step, &encoded);
-    }
-
-    /// The camera to make a keyframe for: where it will be, if it moves.
-    fn camera_to_meet(&self, view: &View) -> Camera {
-        let now = Instant::now();
-        let mut state = lock(&self.shared.state);
-        state.heading.begin(now);
-        state.heading.camera(now).filter(|_| view.moving).unwrap_or(view.camera)
+        self.queue(kind, &step, &encoded, Some(asked));
     }
 
     fn queue_still(&mut self, view: &View) {
@@ -287,10 +280,10 @@ impl Driver {
         let groups = self.back_end.groups();
         let encoded = still(&step, view, groups, self.back_end.pool());
         self.progress.still_of = Some(view.sequence);
-        self.queue(BulkKind::Still, &step, &encoded);
+        self.queue(BulkKind::Still, &step, &encoded, None);
     }
 
-    fn queue(&self, kind: BulkKind, step: &LoadedStep, encoded: &Encoded) {
+    fn queue(&self, kind: BulkKind, step: &LoadedStep, encoded: &Encoded, asked: Option<Instant>) {
         let header = BulkHeader {
             kind,
             completes: false,
@@ -299,7 +292,7 @@ impl Driver {
             step: step.key.step,
             time: step.time,
         };
-        self.shared.queue(header, &encoded.bodies);
+        self.shared.queue(header, &encoded.bodies, asked);
     }
 }
 

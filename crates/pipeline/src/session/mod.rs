@@ -129,7 +129,8 @@ impl SessionShared {
         self.wake();
     }
 
-    fn queue(&self, header: BulkHeader, bodies: &[BulkBody]) {
+    /// Queues a set; `asked`: when the view was looked at that it was made for, where how long that takes is to be known.
+    fn queue(&self, header: BulkHeader, bodies: &[BulkBody], asked: Option<Instant>) {
         let bytes = bodies.iter().map(|body| body.bytes.len() as u64).sum();
         let mut state = lock(&self.state);
         state.sending = Some((begin(Stage::Send, self.number, header.step), bytes));
@@ -137,6 +138,8 @@ impl SessionShared {
             let header = BulkHeader { completes: body.completes, ..header };
             state.lanes[body.group].queue.push_back(Outgoing { header, body: body.clone() });
         }
+        // Not before: what was sent earlier may arrive while this is made.
+        asked.into_iter().for_each(|asked| state.heading.begin(asked));
         state.pump();
     }
 
