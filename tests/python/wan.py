@@ -25,6 +25,9 @@ PATIENCE = 60.0
 
 _numbers = itertools.count()
 # One configuration folder for all runs: the certificate is made once, and not in the user's home.
+# Every program that a scenario starts is given this environment. Scenarios are played in threads, and a start that
+# inherits reads the process's own environment while pytest, in the main thread, writes the running test's name into
+# it: since Python 3.11.4 that may fail with "Bad address".
 _config = tempfile.TemporaryDirectory(prefix="visapult-faults-")
 ENVIRONMENT = {**os.environ, "XDG_CONFIG_HOME": _config.name, "RUST_BACKTRACE": "0", "NO_COLOR": "1"}
 
@@ -146,7 +149,7 @@ def pause(seconds: float) -> None:
 
 
 def wan(*words: str) -> str:
-    finished = subprocess.run([WAN, *words], capture_output=True, text=True, timeout=20, check=False)
+    finished = subprocess.run([WAN, *words], capture_output=True, text=True, timeout=20, check=False, env=ENVIRONMENT)
     assert finished.returncode == 0, finished.stderr
     return finished.stdout
 
