@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 HEAD = """# Quality of proxies
 
-`make bench-quality` measures this page. {pixels} rays and pixels; key view at azimuth 30 and elevation 20 degrees, turned about the vertical axis by the
+`make bench-quality` measures this page. {pixels} pixels; key view at azimuth 30 and elevation 20 degrees, turned about the vertical axis by the
 degrees at the head of a column. PSNR over the foreground (alpha > 1/255) in dB and SSIM of 8-bit RGB on black, against the exact image at step 1/2. MB is
 what crosses the wire, compressed; CPU s the processor time of all threads to make it. *Another transfer function*: a proxy that was made without knowing that one, redrawn without a message.
 

@@ -1,4 +1,4 @@
-//! From blocks of scalars to images and proxies: camera, transfer function, exact ray casting, bricks, slabs, scalar slabs.
+//! From blocks of scalars to images and proxies: camera, transfer function, exact ray casting, bricks, slabs, scalar slabs, segments.
 //!
 //! Owns no file, no socket and no thread pool: rendering runs in the caller's rayon pool.
 //! The equations are those of `docs/src/rendering.md`; [`mod@reference`] follows them literally.

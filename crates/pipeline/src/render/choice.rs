@@ -4,7 +4,7 @@
 //! the whole image.
 
 use serde::Serialize;
-use visapult_render::{Image, Pyramid, Quality, fitted_key};
+use visapult_render::{Image, Pyramid, Quality};
 
 use super::proxy::{Made, Maker};
 use super::proxy_name;
@@ -32,7 +32,9 @@ pub struct Candidate {
     pub proxy: String,
     /// Its bytes on the wire.
     pub wire_bytes: u64,
-    /// PSNR of the probe image over its foreground; infinite where nothing shows, none where the proxy is too large to be drawn.
+    /// Whether it is within the budget; what is not is not drawn.
+    pub fits: bool,
+    /// PSNR of the probe image over its foreground; none where it was not drawn, or nothing shows.
     pub psnr_db: Option<f64>,
 }
 
@@ -51,13 +53,16 @@ pub(super) fn choose(maker: &Maker<'_>, key_deg: [f64; 2], budget: u64) -> Resul
         let made = maker.make(proxy)?;
         let fits = made.wire_bytes <= budget;
         let closeness = fits.then(|| closeness_db(&maker.draw(&made, size).image, &truth));
-        candidates.push(Candidate { proxy: described(proxy), wire_bytes: made.wire_bytes, psnr_db: closeness });
+        let psnr_db = closeness.filter(|closeness| closeness.is_finite());
+        candidates.push(Candidate { proxy: described(proxy), wire_bytes: made.wire_bytes, fits, psnr_db });
         fitting.extend(closeness.map(|closeness| (closeness, made)));
+        // What is not alike to the closest so far is not held decoded.
+        let closest = closest_of(&fitting);
+        fitting.retain(|(closeness, _)| *closeness >= closest - ALIKE_DB);
     }
     candidates.sort_by_key(|candidate| candidate.wire_bytes);
-    let closest = fitting.iter().map(|(closeness, _)| *closeness).fold(f64::NEG_INFINITY, f64::max);
-    let alike = fitting.into_iter().filter(|(closeness, _)| *closeness >= closest - ALIKE_DB);
-    let Some((closeness, made)) = alike.min_by_key(|(_, made)| made.wire_bytes) else {
+    let closest = closest_of(&fitting);
+    let Some((closeness, made)) = fitting.into_iter().min_by_key(|(_, made)| made.wire_bytes) else {
         let smallest = candidates.first().map_or(0, |candidate| candidate.wire_bytes);
         let reason = format!("no proxy fits a budget of {budget} bytes: the smallest takes {smallest}");
         return Err(PipelineError::Option(reason));
@@ -72,13 +77,17 @@ pub(super) fn choose(maker: &Maker<'_>, key_deg: [f64; 2], budget: u64) -> Resul
     Ok(Made { choice: Some(Choice { reason, candidates }), ..made })
 }
 
+fn closest_of(made: &[(f64, Made)]) -> f64 {
+    made.iter().map(|(closeness, _)| *closeness).fold(f64::NEG_INFINITY, f64::max)
+}
+
 /// All that are looked at; several processes make no scalar slabs and segments.
 fn proxies(maker: &Maker<'_>, key_deg: [f64; 2]) -> Vec<RenderProxy> {
     let levels = maker.step.pyramids.first().map_or(1, Pyramid::level_count);
     let mut proxies: Vec<RenderProxy> = (0..levels).map(|level| RenderProxy::Bricks { level }).collect();
     proxies.extend([32, 64, 128].map(|slabs| RenderProxy::Slabs { key_deg, slabs }));
     if maker.step.crew.is_none() {
-        let fitted = fitted_key(&maker.step.volume, maker.config.camera).slabs;
+        let fitted = maker.fitted(key_deg).slabs;
         let scalar = |slabs| RenderProxy::ScalarSlabs { key_deg, slabs: Some(slabs) };
         proxies.extend([scalar(fitted), scalar((fitted / 2).max(1))]);
         proxies.extend([32, 64].map(|segments| RenderProxy::Segments { key_deg, segments }));

@@ -89,6 +89,11 @@ impl Maker<'_> {
         Camera { azimuth_deg, elevation_deg, ..self.config.camera }
     }
 
+    /// The key view of scalar slabs as dense as the grid.
+    pub(super) fn fitted(&self, key_deg: [f64; 2]) -> KeyView {
+        fitted_key(&self.step.volume, self.key_camera(key_deg))
+    }
+
     fn bricks(&self, level: u32) -> Result<Parts, PipelineError> {
         let levels = self.step.pyramids.first().map_or(1, Pyramid::level_count);
         if level >= levels {
@@ -113,7 +118,7 @@ impl Maker<'_> {
 
     fn scalar_slabs(&self, key_deg: [f64; 2], slabs: Option<u16>) -> Result<Parts, PipelineError> {
         self.alone("scalar slabs")?;
-        let fitted = fitted_key(&self.step.volume, self.key_camera(key_deg));
+        let fitted = self.fitted(key_deg);
         let key = KeyView { slabs: slabs.unwrap_or(fitted.slabs), ..fitted };
         let keyframe = scalar_slabs_of(self.step, &key, self.transfer_function.range, self.pool);
         let stack = self.pool.install(|| ScalarStack::from_keyframe(&keyframe));

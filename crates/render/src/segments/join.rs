@@ -24,7 +24,7 @@ pub fn join_segments(parts: &[SegmentKeyframe]) -> Result<Option<SegmentKeyframe
     }
     let tiles = places.into_par_iter().map(|(_, tiles)| join_tiles(&tiles)).collect::<Result<Vec<_>, _>>()?;
     let samples = parts.iter().map(|part| part.samples).sum();
-    Ok(Some(SegmentKeyframe { tiles, samples, ..first.clone() }))
+    Ok(Some(SegmentKeyframe { camera: first.camera, geometry: first.geometry, tiles, samples }))
 }
 
 fn join_tiles(tiles: &[&SegmentTile]) -> Result<SegmentTile, SegmentTileError> {
