@@ -93,9 +93,10 @@ test-e2e: build web/node_modules/.package-lock.json
 bench-exact: build $(PYTHON)/ready
 	VISAPULT=$(abspath $(BINARY)) $(PYTHON)/bin/python bench/exact.py
 
-## bench-quality: how close proxies come to the exact image, by angle and bytes: six fields in ten subjects, each through two transfer functions (Debian: fetches a CT)
+## bench-quality: how close proxies come to the exact image, by angle and bytes: six fields in ten subjects, each through two transfer functions, and pictures of what goes wrong (Debian: fetches a CT)
 bench-quality: build $(PYTHON)/ready
 	$(PYTHON)/bin/python bench/quality/run.py $(OPTIONS)
+	VISAPULT=$(abspath $(BINARY)) $(PYTHON)/bin/python bench/quality/artifacts.py
 
 ## bench-page: frames per second of the page beside vtk.js
 bench-page: build

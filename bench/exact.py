@@ -11,12 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +24,7 @@ sys.path.insert(0, str(ROOT / "tests" / "python"))
 
 from fields import CASES, Case  # noqa: E402
 from images import psnr, read_png  # noqa: E402
+from machine import machine  # noqa: E402
 from reference import reference_image  # noqa: E402
 from vtk_reference import VtkRayCaster, vtk_version  # noqa: E402
 
@@ -47,7 +46,7 @@ def main() -> None:
             for case in CASES:
                 rows += measure(case, edge, options.rounds, Path(folder))
                 print(table(rows[-len(THREADS) :]), flush=True)
-    report = {"machine": machine(), "size": SIZE, "rounds": options.rounds, "rows": rows}
+    report = {"machine": machine(f"VTK {vtk_version()}"), "size": SIZE, "rounds": options.rounds, "rows": rows}
     results = ROOT / "bench" / "results"
     results.mkdir(parents=True, exist_ok=True)
     (results / "exact.json").write_text(json.dumps(report, indent=1) + "\n")
@@ -106,18 +105,6 @@ def subset(image: np.ndarray) -> np.ndarray:
 def eight_bits(image: np.ndarray) -> np.ndarray:
     """The image over black."""
     return np.floor(np.clip(image[..., :3], 0, 1) * 255 + 0.5)
-
-
-def machine() -> str:
-    """Processor, cores, memory, systems and programs."""
-    info = Path("/proc/cpuinfo").read_text()
-    model = next((line.split(":")[1].strip() for line in info.splitlines() if line.startswith("model name")), "?")
-    widest = next((name for name in ("avx512f", "avx2") if name in info), "neither AVX2 nor AVX-512")
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return (
-        f"{model} ({widest}), {os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.release()}, "
-        f"VTK {vtk_version()}, load average {os.getloadavg()[0]:.1f}, {time.strftime('%Y-%m-%d')}"
-    )
 
 
 def document(report: dict[str, object]) -> str:

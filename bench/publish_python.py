@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import statistics
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import visapult
+from machine import machine
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -41,8 +41,8 @@ def main() -> None:
     options = arguments.parse_args()
     field = np.random.default_rng(1).random((options.edge,) * 3)
     rows = [measure(name, make(field), options.rounds) for name, make in CASES.items()]
-    machine = {"cpu": cpu(), "cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__}
-    report = {"machine": machine, "edge": options.edge, "rounds": options.rounds, "rows": rows}
+    versions = [f"Python {platform.python_version()}", f"numpy {np.__version__}"]
+    report = {"machine": machine(*versions), "edge": options.edge, "rounds": options.rounds, "rows": rows}
     (RESULTS / "publish-python.json").write_text(json.dumps(report, indent=1) + "\n")
     (RESULTS / "publish-python.md").write_text(document(report))
     print(document(report))
@@ -76,12 +76,11 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def document(report: dict) -> str:
-    machine, edge = report["machine"], report["edge"]
+    edge = report["edge"]
     lines = [
         "# Publishing from Python",
         "",
-        f"`python bench/publish_python.py --edge {edge} --rounds {report['rounds']}`, on {machine['cpu']}, {machine['cores']} cores, "
-        f"Python {machine['python']}, numpy {machine['numpy']}.",
+        f"`python bench/publish_python.py --edge {edge} --rounds {report['rounds']}`, on {report['machine']}.",
         "",
         f"`publish` of {edge}^3 values against `numpy.copyto` of the same array into float32, one thread each, median (least) in ms.",
         "",
@@ -94,11 +93,6 @@ def document(report: dict) -> str:
             f"{row['numpy_ms']:.1f} ({row['numpy_least_ms']:.1f}) | {row['ratio']:.2f} |"
         )
     return "\n".join(lines) + "\n"
-
-
-def cpu() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.processor())
 
 
 if __name__ == "__main__":

@@ -9,15 +9,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import random
 import statistics
 import subprocess
+import sys
 import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bench"))
+
+from machine import machine
+
 VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).resolve()
 N = 128
 # Solver steps per period.
@@ -26,13 +29,6 @@ PACES = (400, 100, 40)
 PLACES = {"a core for the solver": ("1", "0"), "solver and library on one core": ("0", "0")}
 BACK_END_CORE = "1"
 RESAMPLES = 2000
-
-
-def machine() -> str:
-    info = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), "?")
-    load, day = os.getloadavg()[0], time.strftime("%Y-%m-%d")
-    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}, load average {load:.1f}, {day}"
 
 
 def build(folder: Path) -> Path:

@@ -30,7 +30,7 @@ HEAD = """# Quality of proxies
 degrees at the head of a column. PSNR over the foreground (alpha > 1/255) in dB and SSIM of 8-bit RGB on black, against the exact image at step 1/2. MB is
 what crosses the wire, compressed; CPU s the processor time of all threads to make it. *Another transfer function*: a proxy that was made without knowing that one, redrawn without a message.
 
-{machine}, {date}. All rows are in `bench/results/quality.json`.
+{machine}. All rows are in `bench/results/quality.json`.
 
 ![PSNR over the foreground by the angle that the view is turned, a panel for each subject](images/quality-angle.svg)
 
@@ -45,7 +45,7 @@ def document(told: dict[str, Any], docs: Path) -> None:
     figure(rows, docs / "images/quality-angle.svg", lambda panel, own: by_angle(panel, own, angles))
     figure(rows, docs / "images/quality-bytes.svg", lambda panel, own: by_bytes(panel, own, angles.index(TURNED_DEG)))
     size = f"{rows[0]['size'][0]} x {rows[0]['size'][1]}"
-    head = HEAD.format(pixels=size, machine=told["machine"], date=told["date"], turned=TURNED_DEG)
+    head = HEAD.format(pixels=size, machine=told["machine"], turned=TURNED_DEG)
     tables = [table(subject, [row for row in rows if row["subject"] == subject]) for subject in names(rows)]
     (docs / "quality.md").write_text("\n".join([head, *tables]))
 

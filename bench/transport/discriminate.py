@@ -20,12 +20,12 @@ from pathlib import Path as File
 from typing import Any
 
 import limits_report
-from machine import machine
 from measure import end
 from peers import VISAPULT
 from processes import wait_listening
 from scenarios import PATHS, SCENARIOS, Link, Path, Scenario
 from testbed import RIGHT, ROOT, WAN, Testbed
+from versions import measured_on
 
 RESULTS = ROOT / "bench" / "results" / "discrimination.json"
 PORT, IPERF_PORT = 7410, 5299
@@ -55,7 +55,7 @@ def main() -> None:
                 run = measure_well(scenario, path, options.seconds, seed=turn + 1)
                 runs.append(run)
                 print(line(run), flush=True)
-    results = {"machine": machine(), "seconds": options.seconds, "runs": runs}
+    results = {"machine": measured_on(), "seconds": options.seconds, "runs": runs}
     if options.only:
         print(limits_report.confusion(results))
         return

@@ -21,11 +21,11 @@ from typing import Any
 
 import limits_report
 from discriminate import IPERF_PORT, PATIENCE, launcher, prefer, serve_perf
-from machine import machine
 from peers import VISAPULT
 from processes import Sampler, at, wait_listening
 from scenarios import Link, Path
 from testbed import RIGHT, ROOT, WAN, Testbed
+from versions import measured_on
 
 RESULTS = ROOT / "bench" / "results" / "fairness.json"
 AHEAD = 2.0
@@ -67,7 +67,7 @@ def main() -> None:
             if not options.only or one.name in options.only.split(","):
                 runs.append(measure(one, options.seconds, seed=turn + 1))
                 print(json.dumps(runs[-1]), flush=True)
-    results = {"machine": machine(), "seconds": options.seconds, "runs": runs}
+    results = {"machine": measured_on(), "seconds": options.seconds, "runs": runs}
     if not options.only:
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
         limits_report.write()

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from machine import machine
+from versions import measured_on
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RELEASE = Path(os.environ.get("RELEASE", ROOT / "target" / "release"))
@@ -99,7 +99,7 @@ def pacing() -> list[str]:
 
 def main() -> None:
     """Writes bench/results/transport-local.md."""
-    head = ["# The transport on one machine", "", f"`make bench-transport-local`: medians and ranges of {RUNS} turns of {SECONDS} s.", machine(), ""]
+    head = ["# The transport on one machine", "", f"`make bench-transport-local`: medians and ranges of {RUNS} turns of {SECONDS} s.", measured_on(), ""]
     text = "\n".join([*head, *speed(), "", "How exactly a fixed rate is kept, from the first burst to the last:", "", *pacing(), ""])
     (ROOT / "bench" / "results" / "transport-local.md").write_text(text)
     print(text)

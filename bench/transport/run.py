@@ -16,10 +16,10 @@ from typing import TypeVar
 
 import report
 from columns import COLUMNS, Column
-from machine import machine
 from measure import measure
 from peers import PEERS, Peer
 from testbed import ROOT, WAN
+from versions import measured_on
 
 Named = TypeVar("Named", Peer, Column)
 RESULTS = ROOT / "bench" / "results" / "transport.json"
@@ -44,7 +44,7 @@ def main() -> None:
     if options.quick and not options.columns:
         columns = [column for column in columns if column.quick]
     runs = options.runs or (1 if options.quick else 3)
-    results = {"machine": machine(), "seconds": 12, "runs": runs, "missing": missing, "columns": []}
+    results = {"machine": measured_on(), "seconds": 12, "runs": runs, "missing": missing, "columns": []}
     for column in columns:
         results["columns"].append(measure_column(column, peers, runs))
     if options.out or options.only or options.columns or options.quick:

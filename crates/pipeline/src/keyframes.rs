@@ -164,8 +164,7 @@ pub(crate) fn scalar_slabs_of(
     pool: &ThreadPool,
 ) -> ScalarKeyframe {
     let data = step.statistics.range.unwrap_or(ValueRange { lo: 0.0, hi: 0.0 });
-    let shown = range.map(|[lo, hi]| ValueRange { lo: lo.max(data.lo), hi: hi.min(data.hi) });
-    let range = shown.filter(|shown| shown.lo < shown.hi).unwrap_or(data);
+    let range = range.and_then(|[lo, hi]| data.overlap(ValueRange { lo, hi })).unwrap_or(data);
     pool.install(|| make_scalar_slabs(&step.volume, key, range))
 }
 

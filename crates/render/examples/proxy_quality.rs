@@ -13,7 +13,7 @@ use visapult_render::{
     TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs, render_exact,
     volume_of_bricks,
 };
-use visapult_volume::Grid;
+use visapult_volume::{Grid, ValueRange};
 
 /// Pixels along the edges of images and layers.
 const SIZE: usize = 512;
@@ -103,7 +103,9 @@ impl Subject {
     }
 
     fn scalar_slabs(&self, key: KeyView) -> Outcome {
-        let range = self.volume.range().ok_or("a field without values")?;
+        let data = self.volume.range().ok_or("a field without values")?;
+        let shown = self.looks[0].transfer_function.range.and_then(|[lo, hi]| data.overlap(ValueRange { lo, hi }));
+        let range = shown.unwrap_or(data);
         let (keyframe, cost) = timed(|| make_scalar_slabs(&self.volume, &key, range));
         let stack = ScalarStack::from_keyframe(&keyframe)?;
         let cost = Cost { bytes: keyframe.wire_bytes(), ..cost };

@@ -94,6 +94,12 @@ impl ValueRange {
         Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
+    /// What both hold, or `None` where that is not more than one value.
+    pub fn overlap(self, other: Self) -> Option<Self> {
+        let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
+        (lo < hi).then_some(Self { lo, hi })
+    }
+
     /// Whether the field has one value only.
     pub fn is_constant(&self) -> bool {
         self.lo == self.hi
@@ -110,5 +116,12 @@ mod tests {
         assert_eq!(ValueRange::of(&values), Some(ValueRange { lo: -2.0, hi: 3.0 }));
         assert_eq!(ValueRange::of(&[f32::NAN]), None);
         assert_eq!(ValueRange::of(&[]), None);
+    }
+
+    #[test]
+    fn ranges_that_only_touch_do_not_overlap() {
+        let range = |lo, hi| ValueRange { lo, hi };
+        assert_eq!(range(0.0, 2.0).overlap(range(1.0, 5.0)), Some(range(1.0, 2.0)));
+        assert_eq!(range(0.0, 2.0).overlap(range(2.0, 5.0)), None);
     }
 }
