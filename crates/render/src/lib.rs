@@ -9,6 +9,7 @@ mod codec;
 mod color_map;
 mod cpu;
 mod image;
+mod integrals;
 mod macrocells;
 mod paraview;
 mod parts;
@@ -27,12 +28,12 @@ pub use bricks::{BRICK_EDGE, BrickError, CodeBits, EncodedBrick, Pyramid, encode
 pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;
-pub use cpu::{Caster, LayerCaster, LayerPlanes, LayerTile, TileRect};
+pub use cpu::TileRect;
 pub use image::{Image, PngError};
 pub use parts::{Patch, composite_places, image_of_patches, is_run, render_runs, runs};
 pub use quality::{Quality, SizeMismatch};
 pub use scalar_slabs::{
-    FaceTile, FaceTileError, ScalarKeyframe, ScalarStack, ScalarStackError, VALUE_CODES, fitted_key, make_scalar_slabs,
+    FaceTile, ScalarKeyframe, ScalarStack, ScalarStackError, VALUE_CODES, fitted_key, make_scalar_slabs,
 };
 pub use segments::{
     SEGMENT_TILE_EDGE, SegmentGeometry, SegmentKey, SegmentKeyframe, SegmentStack, SegmentStackError, SegmentTile,
@@ -67,5 +68,5 @@ pub fn render_exact(
     height: usize,
     sample_step: f64,
 ) -> Rendering {
-    Caster::new(volume, transfer_function, sample_step).render(camera, width, height)
+    cpu::Caster::new(volume, transfer_function, sample_step).render(camera, width, height)
 }

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use visapult_volume::Decomposition;
 
 use crate::cpu::{Caster, TileRect, front_to_back};
+use crate::slabs::TilePlace;
 use crate::{Camera, Image, TransferFunction, Volume};
 
 /// Edge of the rectangles that a part of an image is cut into, in pixels.
@@ -103,10 +104,8 @@ pub fn render_runs(
 }
 
 /// The rectangles that an image is cut into, row by row.
-fn places_of([width, height]: [usize; 2]) -> Vec<TileRect> {
-    let cut = |edge: usize| (0..edge).step_by(PATCH_EDGE).map(move |lo| (lo, PATCH_EDGE.min(edge - lo)));
-    let row = |(y, height)| cut(width).map(move |(x, width)| TileRect { x, y, width, height });
-    cut(height).flat_map(row).collect()
+fn places_of(size: [usize; 2]) -> Vec<TileRect> {
+    TilePlace::squares(size, PATCH_EDGE).iter().map(TilePlace::rect).collect()
 }
 
 fn patches_of(image: &Image) -> Vec<Patch> {

@@ -17,7 +17,7 @@ const TILE_EDGE: usize = 32;
 const OPAQUE: f32 = 1.0 - 1.0 / 1024.0;
 
 /// A volume seen through a transfer function, ready to be cast from any side.
-pub struct Caster<'a> {
+pub(crate) struct Caster<'a> {
     volume: &'a Volume,
     dt: f64,
     /// `None` where the volume has no finite value: nothing is visible.
@@ -43,7 +43,7 @@ impl Visible {
 
 impl<'a> Caster<'a> {
     /// Prepares to cast rays with a sample every `sample_step` smallest spacings.
-    pub fn new(volume: &'a Volume, transfer_function: &TransferFunction, sample_step: f64) -> Self {
+    pub(crate) fn new(volume: &'a Volume, transfer_function: &TransferFunction, sample_step: f64) -> Self {
         let dt = sample_step * volume.placement().step;
         let visible = Visible::new(volume, transfer_function, dt);
         Self { volume, dt, visible, instruction_set: InstructionSet::best() }
@@ -56,7 +56,7 @@ impl<'a> Caster<'a> {
     }
 
     /// Casts one ray per pixel.
-    pub fn render(&self, camera: &Camera, width: usize, height: usize) -> Rendering {
+    pub(crate) fn render(&self, camera: &Camera, width: usize, height: usize) -> Rendering {
         let view = camera.view(width, height);
         self.render_run(&view, &front_to_back(self.volume, &view))
     }

@@ -4,7 +4,7 @@
 //! for the length along the normal: the opacity of a layer is that of crossing it straight. Samples that the faces of
 //! the box cut count by the part inside. No ray ends early: what is hidden here shows from elsewhere.
 
-use super::caster::{Scene, SceneBlock, Visible, front_to_back};
+use super::caster::{Scene, SceneBlock, Visible};
 use super::dispatch::{InstructionSet, Task};
 use super::lanes::{Indices, LANES, Lanes, STRIDE};
 use super::march::{BlockScene, sweep_of};
@@ -13,17 +13,17 @@ use crate::{TransferFunction, View, Volume};
 
 /// Equally thick slabs between planes perpendicular to `normal`, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LayerPlanes {
+pub(crate) struct LayerPlanes {
     /// Unit normal, away from the eye: the view direction, or an axis of the grid.
-    pub normal: [f64; 3],
+    pub(crate) normal: [f64; 3],
     /// Distance of the first plane from the eye along `normal`, in world units.
-    pub near: f64,
+    pub(crate) near: f64,
     /// Distance of the last plane; what lies outside `near..far` is in no slab.
-    pub far: f64,
+    pub(crate) far: f64,
     /// Number of slabs.
-    pub count: usize,
+    pub(crate) count: usize,
     /// Samples in each slab.
-    pub samples: usize,
+    pub(crate) samples: usize,
 }
 
 /// Pixels of the key view's image, from column `x` and row `y` on.
@@ -41,7 +41,7 @@ pub struct TileRect {
 
 /// The layers of one tile; reuse it for the next tile to keep its memory.
 #[derive(Clone, Debug, Default)]
-pub struct LayerTile {
+pub(crate) struct LayerTile {
     width: usize,
     height: usize,
     /// `[slab, y, x]`, associated RGBA.
@@ -50,11 +50,9 @@ pub struct LayerTile {
 }
 
 /// A volume seen through a transfer function, ready to be cast into the layers of one view.
-pub struct LayerCaster<'a> {
+pub(crate) struct LayerCaster<'a> {
     volume: &'a Volume,
     view: View,
-    /// All PEs from front to back.
-    run: Vec<usize>,
     planes: LayerPlanes,
     visible: Option<Visible>,
     instruction_set: InstructionSet,
@@ -62,11 +60,15 @@ pub struct LayerCaster<'a> {
 
 impl<'a> LayerCaster<'a> {
     /// Prepares to cast rays of `view` into `planes`.
-    pub fn new(volume: &'a Volume, transfer_function: &TransferFunction, view: View, planes: LayerPlanes) -> Self {
+    pub(crate) fn new(
+        volume: &'a Volume,
+        transfer_function: &TransferFunction,
+        view: View,
+        planes: LayerPlanes,
+    ) -> Self {
         let usable = planes.far > planes.near && planes.count > 0 && planes.samples > 0;
         let visible = usable.then(|| Visible::new(volume, transfer_function, planes.sample_length())).flatten();
-        let run = front_to_back(volume, &view);
-        Self { volume, view, run, planes, visible, instruction_set: InstructionSet::best() }
+        Self { volume, view, planes, visible, instruction_set: InstructionSet::best() }
     }
 
     /// The same, on another instruction set than the best.
@@ -75,13 +77,9 @@ impl<'a> LayerCaster<'a> {
         Self { instruction_set, ..self }
     }
 
-    /// Casts the rays of `rect`; gives the number of samples taken. `out` is overwritten. Runs on the calling thread.
-    pub fn march(&self, rect: &TileRect, out: &mut LayerTile) -> u64 {
-        self.march_run(&self.run, rect, out)
-    }
-
-    /// The same, through the blocks of `run` alone: PEs from front to back.
-    pub(crate) fn march_run(&self, run: &[usize], rect: &TileRect, out: &mut LayerTile) -> u64 {
+    /// Casts the rays of `rect` through the blocks of `run`, PEs from front to back; gives the number of samples taken. `out` is
+    /// overwritten. Runs on the calling thread.
+    pub(crate) fn march(&self, run: &[usize], rect: &TileRect, out: &mut LayerTile) -> u64 {
         out.clear(rect, self.planes.count);
         let Some(visible) = &self.visible else { return 0 };
         let scene = Scene::new(self.volume, visible, &self.view, run);
@@ -97,7 +95,7 @@ impl LayerPlanes {
 
 impl LayerTile {
     /// Associated RGBA of a slab, row by row; `None` where nothing in it is visible.
-    pub fn layer(&self, slab: usize) -> Option<&[[f32; 4]]> {
+    pub(crate) fn layer(&self, slab: usize) -> Option<&[[f32; 4]]> {
         let pixels = self.width * self.height;
         self.visible[slab].then(|| &self.rgba[slab * pixels..][..pixels])
     }

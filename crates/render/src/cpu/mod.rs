@@ -15,9 +15,9 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-pub use caster::Caster;
-pub(crate) use caster::front_to_back;
-pub use layers::{LayerCaster, LayerPlanes, LayerTile, TileRect};
+pub(crate) use caster::{Caster, front_to_back};
+pub use layers::TileRect;
+pub(crate) use layers::{LayerCaster, LayerPlanes, LayerTile};
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use visapult_volume::{Centering, Decomposition, Grid};
 
 use super::Caster;
 use super::dispatch::InstructionSet;
+use super::front_to_back;
 use super::layers::{LayerCaster, LayerPlanes, LayerTile, TileRect};
 use crate::camera::dot;
 use crate::reference::render_reference;
@@ -171,14 +172,14 @@ fn any_number_of_blocks_gives_the_image_of_one() {
 }
 
 /// Casts all layers, and composites them with their opacity corrected for the length of each pixel's ray.
-fn flatten(caster: &LayerCaster<'_>, view: &View, planes: &LayerPlanes) -> Image {
+fn flatten(caster: &LayerCaster<'_>, run: &[usize], view: &View, planes: &LayerPlanes) -> Image {
     let (width, height) = (view.width, view.height);
     let mut image = Image::transparent(width, height);
     let mut tile = LayerTile::default();
     for y in (0..height).step_by(33) {
         for x in (0..width).step_by(33) {
             let rect = TileRect { x, y, width: 33.min(width - x), height: 33.min(height - y) };
-            caster.march(&rect, &mut tile);
+            caster.march(run, &rect, &mut tile);
             for layer in (0..planes.count).filter_map(|slab| tile.layer(slab)) {
                 for (i, &[r, g, b, a]) in layer.iter().enumerate() {
                     let (column, row) = (x + i % rect.width, y + i / rect.width);
@@ -210,7 +211,7 @@ fn layers_composite_to_the_image_however_the_volume_is_split() {
             let images = [1, 8].map(|count| {
                 let volume = split(&values, &Grid::of_size(size), count);
                 let caster = LayerCaster::new(&volume, &function, view, planes).on(instruction_set);
-                flatten(&caster, &view, &planes)
+                flatten(&caster, &front_to_back(&volume, &view), &view, &planes)
             });
             let (to_reference, to_split) = (psnr(&images[0], &expected.image), psnr(&images[0], &images[1]));
             assert!(to_reference >= 48.0, "{to_reference:.1} dB with {instruction_set:?}, normal {normal:?}");
@@ -226,6 +227,6 @@ fn layers_of_thin_slabs_and_of_nothing_are_empty_where_nothing_is_visible() {
     let planes = LayerPlanes { normal: view.forward, near: 2.0, far: 4.0, count: 9, samples: 1 };
     let mut tile = LayerTile::default();
     let rect = TileRect { x: 0, y: 0, width: 40, height: 40 };
-    assert_eq!(LayerCaster::new(&volume, &soft(), view, planes).march(&rect, &mut tile), 0);
+    assert_eq!(LayerCaster::new(&volume, &soft(), view, planes).march(&[0], &rect, &mut tile), 0);
     assert!((0..9).all(|slab| tile.layer(slab).is_none()));
 }

@@ -5,7 +5,6 @@
 //! Invariant: what a face stores depends on the field alone, not on a transfer function and not on how the volume is split
 //! over PEs.
 
-mod integrals;
 mod sample;
 mod stack;
 #[cfg(test)]
@@ -18,7 +17,7 @@ use rayon::prelude::*;
 use visapult_volume::ValueRange;
 
 pub use stack::{ScalarStack, ScalarStackError};
-pub use tile::{FaceTile, FaceTileError, VALUE_CODES};
+pub use tile::{FaceTile, VALUE_CODES};
 
 use crate::slabs::{SlabGeometry, TILE_EDGE, TilePlace};
 use crate::{Camera, KeyView, Volume};
@@ -72,7 +71,8 @@ pub fn make_scalar_slabs(volume: &Volume, key: &KeyView, range: ValueRange) -> S
     let geometry = key.geometry(edges).in_front_of_the_eye();
     let sampler = FaceSampler::new(volume, key.view(), geometry);
     let quantiser = Quantiser::new([range.lo, range.hi]);
-    let places = face_places(&geometry).into_par_iter().with_max_len(1);
+    let places =
+        TilePlace::squares([key.width, key.height].map(usize::from), TILE_EDGE).into_par_iter().with_max_len(1);
     let tiles = places.flat_map_iter(|place| tiles_at(&sampler, &quantiser, &geometry, &place)).collect();
     ScalarKeyframe {
         camera: key.camera,
@@ -98,12 +98,4 @@ fn tiles_at(
         let faces = values.chunks(place.size[0] * place.size[1]).take(geometry.face_count());
         faces.enumerate().filter_map(|(face, values)| quantiser.tile(face, place, values)).collect()
     })
-}
-
-/// Squares of [`TILE_EDGE`] texels, without overlap: whoever draws faces has their neighbours.
-fn face_places(geometry: &SlabGeometry) -> Vec<TilePlace> {
-    let edges = [geometry.width, geometry.height].map(usize::from);
-    let starts = |axis: usize| (0..edges[axis]).step_by(TILE_EDGE);
-    let place = |lo: [usize; 2]| TilePlace { lo, size: [0, 1].map(|axis| TILE_EDGE.min(edges[axis] - lo[axis])) };
-    starts(1).flat_map(|y| starts(0).map(move |x| place([x, y]))).collect()
 }

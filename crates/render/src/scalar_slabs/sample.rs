@@ -1,11 +1,9 @@
 //! The field where key rays meet the planes between slabs.
 
-use visapult_volume::{Block, Box3};
-
 use crate::camera::{View, dot, intersect_box};
 use crate::cpu::rays::{LANES, PACKET_EDGE, RaySetup, Rays};
 use crate::slabs::{SlabGeometry, TilePlace};
-use crate::volume::Volume;
+use crate::volume::{Volume, interpolate};
 
 /// Stands for a texel that no ray inside the box is interpolated from.
 pub(super) const NEEDLESS: f32 = f32::INFINITY;
@@ -80,28 +78,4 @@ impl<'a> FaceSampler<'a> {
         }
         rays
     }
-}
-
-/// Trilinear interpolation at sample coordinates of the grid, held at its outermost samples.
-///
-/// Weights come from the grid's coordinates, not the block's: blocks that share a place agree to the bit.
-fn interpolate(block: &Block, bounds: &Box3, at: [f64; 3]) -> f32 {
-    let size = block.stored.size();
-    let mut start = 0;
-    let mut weight = [0.0_f32; 3];
-    let mut step = [0; 3];
-    let mut stride = 1;
-    for axis in 0..3 {
-        let last = bounds.hi[axis] - 1;
-        let held = at[axis].clamp(0.0, last as f64);
-        let cell = (held as usize).min(last.saturating_sub(1));
-        weight[axis] = (held - cell as f64) as f32;
-        step[axis] = if last > 0 { stride } else { 0 };
-        start += (cell - block.stored.lo[axis]) * stride;
-        stride *= size[axis];
-    }
-    let lerp = |a: f32, b: f32, f: f32| a + f * (b - a);
-    let row = |i: usize| lerp(block.values[i], block.values[i + step[0]], weight[0]);
-    let plane = |i: usize| lerp(row(i), row(i + step[1]), weight[1]);
-    lerp(plane(start), plane(start + step[2]), weight[2])
 }

@@ -4,11 +4,11 @@ use rayon::prelude::*;
 use thiserror::Error;
 use visapult_volume::ValueRange;
 
-use super::integrals::Integrals;
 use super::tile::value_of;
-use super::{FaceTile, FaceTileError, ScalarKeyframe, TILE_EDGE};
+use super::{FaceTile, ScalarKeyframe};
 use crate::camera::{dot, intersect_box};
-use crate::slabs::SlabGeometry;
+use crate::integrals::Integrals;
+use crate::slabs::{SlabGeometry, TILE_EDGE, TileError};
 use crate::{Camera, Image, TransferFunction, View};
 
 /// Least cosine between a ray and the slabs' normal: beyond, a ray meets no two faces within the box.
@@ -36,7 +36,7 @@ pub struct ScalarStack {
 pub enum ScalarStackError {
     /// A tile cannot be decoded.
     #[error(transparent)]
-    Tile(#[from] FaceTileError),
+    Tile(#[from] TileError),
     /// More faces, or larger ones, than are accepted.
     #[error(
         "{faces} faces of {width} x {height} are more than the {MAX_TEXELS} texels accepted: use fewer slabs or rays"

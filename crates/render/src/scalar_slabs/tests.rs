@@ -1,38 +1,21 @@
 //! Scalar slabs against the exact image.
 
-use visapult_volume::{Decomposition, Grid};
+use visapult_volume::Grid;
 
 use super::*;
 use crate::reference::render_reference;
-use crate::testing::blocks_of;
+use crate::testing::{errors_of_depth, half_wave, nothing, soft, turned, wave_of};
 use crate::{Image, Quality, TransferFunction};
 
 const EDGE: usize = 40;
 const SIZE: usize = 80;
 
-/// A smooth wave, `[z, y, x]`.
-fn wave() -> Vec<f32> {
-    let at = |i: usize| [i % EDGE, i / EDGE % EDGE, i / (EDGE * EDGE)].map(|n| n as f32 / (EDGE - 1) as f32);
-    let value = |[x, y, z]: [f32; 3]| {
-        let r = ((x - 0.4).powi(2) + (y - 0.55).powi(2) + (z - 0.5).powi(2)).sqrt();
-        (14.0 * r).sin() * (-1.5 * r).exp()
-    };
-    (0..EDGE * EDGE * EDGE).map(|i| value(at(i))).collect()
-}
-
 fn volume() -> Volume {
-    Volume::whole(Grid::of_size([EDGE; 3]), wave()).unwrap()
+    volume_of(1)
 }
 
 fn volume_of(pes: usize) -> Volume {
-    let grid = Grid::of_size([EDGE; 3]);
-    let split = Decomposition::new(grid.size, pes, 4).unwrap();
-    Volume::new(grid, split, blocks_of(&wave(), [EDGE; 3], pes, 4)).unwrap()
-}
-
-fn soft() -> TransferFunction {
-    let points = vec![[0.0, 0.1, 0.3, 0.9, 0.1], [0.5, 0.9, 0.9, 0.9, 0.0], [1.0, 0.9, 0.3, 0.1, 0.1]];
-    TransferFunction { range: Some([-1.0, 1.0]), points }
+    wave_of(EDGE, pes)
 }
 
 /// Two nearly opaque shells, one behind the other, as thick as one of the grid's cells at most.
@@ -44,10 +27,6 @@ fn shells() -> TransferFunction {
 
 fn key(slabs: u16) -> KeyView {
     KeyView { width: SIZE as u16, height: SIZE as u16, slabs, ..KeyView::new(Camera::default()) }
-}
-
-fn turned(angle: f64) -> Camera {
-    Camera { azimuth_deg: Camera::default().azimuth_deg + angle, ..Camera::default() }
 }
 
 fn keyframe_of(volume: &Volume, key: &KeyView) -> ScalarKeyframe {
@@ -107,8 +86,7 @@ fn any_number_of_pes_makes_the_same_tiles() {
 
 #[test]
 fn nothing_but_missing_values_makes_no_tiles() {
-    let missing = Volume::whole(Grid::of_size([4; 3]), vec![f32::NAN; 64]).unwrap();
-    let keyframe = keyframe_of(&missing, &key(8));
+    let keyframe = keyframe_of(&nothing(), &key(8));
     assert!(keyframe.tiles.is_empty());
     let image = ScalarStack::from_keyframe(&keyframe).unwrap().render(&turned(5.0), &soft(), 8, 8);
     assert_eq!(image, Image::transparent(8, 8));
@@ -116,9 +94,7 @@ fn nothing_but_missing_values_makes_no_tiles() {
 
 #[test]
 fn missing_values_are_seen_through() {
-    let mut values = wave();
-    values.iter_mut().skip(EDGE.pow(3) / 2).for_each(|value| *value = f32::NAN);
-    let half = Volume::whole(Grid::of_size([EDGE; 3]), values).unwrap();
+    let half = half_wave(EDGE);
     let quality = psnr(&stack_of(&half, &key(40)), &half, &turned(10.0), &soft());
     assert!(quality >= 25.0, "{quality:.1} dB");
 }
@@ -163,12 +139,8 @@ fn a_keyframe_of_impossibly_many_texels_is_refused() {
 
 #[test]
 fn the_optical_depth_along_key_rays_is_kept() {
-    let exact = render_reference(&volume(), &Camera::default(), &soft(), SIZE, SIZE, 0.0625).image;
     let drawn = stack_of(&volume(), &key(128)).render(&Camera::default(), &soft(), SIZE, SIZE);
-    let depths = drawn.rgba.iter().zip(&exact.rgba).map(|(a, b)| [a[3], b[3]].map(|alpha| -(1.0 - alpha).ln()));
-    let counted: Vec<_> = depths.filter(|[_, exact]| (0.5..4.0).contains(exact)).collect();
-    assert!(counted.len() > 1000);
-    let mean = counted.iter().map(|[drawn, exact]| (drawn / exact - 1.0).abs()).sum::<f32>() / counted.len() as f32;
+    let [_, mean] = errors_of_depth(&drawn, &volume());
     assert!(mean < 1e-3, "{mean}");
 }
 

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use rayon::prelude::*;
 
 use super::line::Cubic;
-use super::looks::Looks;
 use super::pieces::{Piece, Pieces};
+use crate::integrals::Integrals;
 
 /// Rays and planes along the edge of a block.
 const EDGE: usize = 8;
@@ -52,8 +52,8 @@ impl Blocks {
     }
 
     /// Of each block, whether anything in it shows.
-    pub(super) fn visible(&self, looks: &Looks) -> Vec<bool> {
-        self.bounds.iter().map(|bounds| looks.shows(*bounds)).collect()
+    pub(super) fn visible(&self, integrals: &Integrals) -> Vec<bool> {
+        self.bounds.iter().map(|bounds| integrals.shows(*bounds)).collect()
     }
 }
 

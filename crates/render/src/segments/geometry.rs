@@ -1,6 +1,7 @@
 //! Where the rays and planes of a keyframe lie.
 
 use crate::camera::dot;
+use crate::slabs::TilePlace;
 use crate::{Camera, View, Volume, intersect_box};
 
 use super::tile::SEGMENT_TILE_EDGE;
@@ -107,11 +108,8 @@ impl SegmentGeometry {
         })
     }
 
-    /// First ray and size of each tile.
-    pub(super) fn tile_places(&self) -> Vec<[[u16; 2]; 2]> {
-        let edges = [self.width, self.height];
-        let starts = |edge: u16| (0..edge).step_by(SEGMENT_TILE_EDGE);
-        let place = |lo: [u16; 2]| [lo, std::array::from_fn(|a| (edges[a] - lo[a]).min(SEGMENT_TILE_EDGE as u16))];
-        starts(self.height).flat_map(|y| starts(self.width).map(move |x| place([x, y]))).collect()
+    /// The tiles that rays are cut into, row by row.
+    pub(super) fn tile_places(&self) -> Vec<TilePlace> {
+        TilePlace::squares([self.width, self.height].map(usize::from), SEGMENT_TILE_EDGE)
     }
 }

@@ -10,7 +10,6 @@ mod fit;
 mod geometry;
 mod join;
 mod line;
-mod looks;
 mod pieces;
 mod sampler;
 mod stack;
@@ -30,6 +29,7 @@ pub use stack::{SegmentStack, SegmentStackError};
 pub use tile::{SEGMENT_TILE_EDGE, SegmentTile, SegmentTileError};
 use tolerance::Tolerance;
 
+use crate::slabs::TilePlace;
 use crate::{Camera, TransferFunction, Volume};
 
 /// The segments of one key view.
@@ -61,7 +61,7 @@ pub fn make_segments(volume: &Volume, key: &SegmentKey, transfer_function: &Tran
     let geometry = SegmentGeometry::new(volume, key, range.unwrap_or([0.0, 1.0]));
     let tolerance = Tolerance::new(transfer_function, geometry.range, f64::from(geometry.spacing));
     let places = if range.is_some() { geometry.tile_places() } else { Vec::new() };
-    let cast = |place: [[u16; 2]; 2]| Rays { volume, key, geometry: &geometry, tolerance: &tolerance }.tile(place);
+    let cast = |place: TilePlace| Rays { volume, key, geometry: &geometry, tolerance: &tolerance }.tile(&place);
     let parts: Vec<_> = places.into_par_iter().with_max_len(1).map(cast).collect();
     let samples = parts.iter().map(|(_, samples)| samples).sum();
     let tiles = parts.into_iter().filter_map(|(tile, _)| tile).collect();
@@ -78,7 +78,7 @@ struct Rays<'a> {
 
 impl Rays<'_> {
     /// The tile of some rays, where they hold anything, and the samples taken.
-    fn tile(&self, [lo, size]: [[u16; 2]; 2]) -> (Option<SegmentTile>, u64) {
+    fn tile(&self, place: &TilePlace) -> (Option<SegmentTile>, u64) {
         let (view, sampler) = (self.key.view(), Sampler::new(self.volume));
         let (mut fit, mut values, mut samples) = (Fit::default(), Vec::new(), 0);
         let segments = usize::from(self.key.segments).clamp(1, MAX_KNOTS - 1);
@@ -89,10 +89,11 @@ impl Rays<'_> {
             samples += planes.count as u64;
             fit.knots(&values, planes.first, segments, self.tolerance)
         };
-        let [width, height] = size.map(usize::from);
-        let at = |i: usize| [usize::from(lo[0]) + i % width, usize::from(lo[1]) + i / width];
+        let [width, height] = place.size;
+        let at = |i: usize| [place.lo[0] + i % width, place.lo[1] + i / width];
         let rays: Vec<Vec<Knot>> = (0..width * height).map(|i| knots(at(i))).collect();
         let holds = rays.iter().any(|knots| !knots.is_empty());
+        let [lo, size] = place.words();
         (holds.then(|| SegmentTile::encode(lo, size, &rays)), samples)
     }
 }

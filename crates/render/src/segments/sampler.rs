@@ -3,7 +3,7 @@
 use visapult_volume::{Block, Box3};
 
 use crate::Volume;
-use crate::volume::Placement;
+use crate::volume::{Placement, interpolate};
 
 /// Reads a volume at any place, missing values and absent blocks as NaN.
 pub(super) struct Sampler<'a> {
@@ -32,35 +32,11 @@ impl<'a> Sampler<'a> {
                 let Some(owner) = owner else { return f32::NAN };
                 block = owner;
             }
-            interpolate(&self.blocks[block], at, cell)
+            interpolate(&self.blocks[block], &self.bounds, at)
         }));
     }
 }
 
 fn owns(block: &Block, cell: [usize; 3]) -> bool {
     (0..3).all(|a| block.owned.lo[a] <= cell[a] && cell[a] < block.owned.hi[a])
-}
-
-/// Trilinear interpolation in `block` at `at`, in samples of the grid, of which `cell` is the whole part.
-fn interpolate(block: &Block, at: [f64; 3], cell: [usize; 3]) -> f32 {
-    let size = block.stored.size();
-    let strides = [1, size[0], size[0] * size[1]];
-    let mut index = 0;
-    let mut weight = [0.0_f32; 3];
-    let mut step = [0; 3];
-    for a in 0..3 {
-        let inside = cell[a] - block.stored.lo[a];
-        index += inside * strides[a];
-        weight[a] = (at[a] - cell[a] as f64) as f32;
-        // The last sample of the grid has no neighbour, and a weight of 0.
-        step[a] = if inside + 1 < size[a] { strides[a] } else { 0 };
-    }
-    let values = &block.values;
-    let along_x = |index: usize| values[index] + weight[0] * (values[index + step[0]] - values[index]);
-    let along_y = |index: usize| {
-        let (a, b) = (along_x(index), along_x(index + step[1]));
-        a + weight[1] * (b - a)
-    };
-    let (a, b) = (along_y(index), along_y(index + step[2]));
-    a + weight[2] * (b - a)
 }

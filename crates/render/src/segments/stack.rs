@@ -2,15 +2,17 @@
 
 use rayon::prelude::*;
 use thiserror::Error;
+use visapult_volume::ValueRange;
 
 use super::blocks::Blocks;
 use super::geometry::SegmentGeometry;
-use super::looks::Looks;
 use super::pieces::{Cursor, Pieces};
 use super::tile::{SegmentTile, SegmentTileError};
 use super::tolerance::TOP_CODE;
 use super::{Knot, SegmentKeyframe};
 use crate::camera::dot;
+use crate::integrals::Integrals;
+use crate::slabs::TilePlace;
 use crate::{Camera, Image, TransferFunction, View, intersect_box};
 
 /// Most rays accepted: 4096 x 4096.
@@ -19,8 +21,8 @@ const MAX_RAYS: usize = 1 << 24;
 const MOST_KNOTS: u64 = 1 << 25;
 /// Distance of places that are read, in distances of planes: between two, values count as linear.
 const STEP: f64 = 0.5;
-/// A ray ends at this transparency.
-const OPAQUE: f64 = 1.0 / 1024.0;
+/// A ray ends at this opacity.
+const OPAQUE: f64 = 1.0 - 1.0 / 1024.0;
 
 /// Decoded segments, ready to be drawn.
 #[derive(Clone, Debug)]
@@ -103,10 +105,13 @@ impl SegmentStack {
 
     /// Casts one ray per pixel through the frustum of the key view.
     pub fn render(&self, camera: &Camera, width: usize, height: usize, function: &TransferFunction) -> Image {
-        let looks = Looks::new(function, self.geometry.range, f32::from(TOP_CODE));
-        let scene = Scene { stack: self, visible: self.blocks.visible(&looks), looks };
-        let view = camera.view(width, height);
         let mut image = Image::transparent(width, height);
+        let [lo, hi] = self.geometry.range;
+        let Some(range) = function.resolved_range(Some(ValueRange { lo, hi })) else { return image };
+        // Rays hold codes.
+        let integrals = Integrals::new(function, range.map(|value| (value - lo) / (hi - lo) * f32::from(TOP_CODE)));
+        let scene = Scene { stack: self, visible: self.blocks.visible(&integrals), integrals };
+        let view = camera.view(width, height);
         image.rgba.par_chunks_mut(width.max(1)).enumerate().for_each(|(row, pixels)| {
             for (column, pixel) in pixels.iter_mut().enumerate() {
                 let direction = view.direction(column as f64 + 0.5, row as f64 + 0.5);
@@ -135,11 +140,11 @@ impl SegmentStack {
 fn rays_of(
     tile: &SegmentTile,
     geometry: &SegmentGeometry,
-    places: &[[[u16; 2]; 2]],
+    places: &[TilePlace],
 ) -> Result<Vec<Vec<Knot>>, SegmentStackError> {
     let SegmentGeometry { width, height, planes, .. } = *geometry;
     let SegmentTile { lo, size, .. } = *tile;
-    if !places.contains(&[lo, size]) {
+    if !places.iter().any(|place| place.words() == [lo, size]) {
         return Err(SegmentStackError::Place { lo, size, width, height });
     }
     let rays = tile.decode()?;
@@ -193,7 +198,7 @@ struct Scene<'a> {
     stack: &'a SegmentStack,
     /// Per block, whether anything of it shows.
     visible: Vec<bool>,
-    looks: Looks,
+    integrals: Integrals,
 }
 
 impl Scene<'_> {
@@ -207,9 +212,9 @@ impl Scene<'_> {
         let steps = ((t_out - t_in) / dt).ceil() as usize;
         let mut cursor = Cursor::default();
         let mut value = |at: Option<[f32; 3]>| self.stack.pieces.mixed(at?, self.stack.key.width, &mut cursor);
-        let (mut color, mut clear) = ([0.0; 3], 1.0);
+        let mut color = [0.0; 4];
         let (mut k, mut at, mut before) = (0, path.at(t_in), None);
-        while k < steps && clear > OPAQUE {
+        while k < steps && color[3] < OPAQUE {
             let t = t_in + k as f64 * dt;
             let leap = ((self.leap(&path, t, at) - t_in) / dt).min(steps as f64) as usize;
             if leap > k {
@@ -225,16 +230,10 @@ impl Scene<'_> {
                 [Some(one), None] | [None, Some(one)] => (one, one, length / 2.0),
                 [None, None] => continue,
             };
-            let [rgb @ .., extinction] = self.looks.between(from, to);
-            if extinction > 0.0 {
-                let alpha = 1.0 - (-extinction * length).exp();
-                let weight = clear * alpha / extinction;
-                (0..3).for_each(|c| color[c] += weight * rgb[c]);
-                clear *= 1.0 - alpha;
-            }
+            let (piece, through) = (self.integrals.piece(from, to, length), 1.0 - color[3]);
+            color.iter_mut().zip(piece).for_each(|(sum, piece)| *sum += through * piece);
         }
-        let [r, g, b] = color.map(|c| c as f32);
-        [r, g, b, (1.0 - clear) as f32]
+        color.map(|c| c as f32)
     }
 
     /// Up to where nothing shows of the path that is at place `at` at `t`; 0 where something does there, or nothing is known.

@@ -4,29 +4,14 @@ use visapult_volume::{Decomposition, Grid};
 
 use super::*;
 use crate::reference::render_reference;
-use crate::testing::blocks_of;
+use crate::testing::{blocks_of, errors_of_depth, half_wave, nothing, soft, turned, wave, wave_of};
 use crate::{Image, Quality};
 
 const EDGE: usize = 64;
 const SIZE: usize = 80;
 
-/// A smooth wave, `[z, y, x]`.
-fn wave() -> Vec<f32> {
-    let at = |i: usize| [i % EDGE, i / EDGE % EDGE, i / (EDGE * EDGE)].map(|n| n as f32 / (EDGE - 1) as f32);
-    let value = |[x, y, z]: [f32; 3]| {
-        let r = ((x - 0.4).powi(2) + (y - 0.55).powi(2) + (z - 0.5).powi(2)).sqrt();
-        (14.0 * r).sin() * (-1.5 * r).exp()
-    };
-    (0..EDGE * EDGE * EDGE).map(|i| value(at(i))).collect()
-}
-
 fn volume() -> Volume {
-    Volume::whole(Grid::of_size([EDGE; 3]), wave()).unwrap()
-}
-
-fn soft() -> TransferFunction {
-    let points = vec![[0.0, 0.1, 0.3, 0.9, 0.1], [0.5, 0.9, 0.9, 0.9, 0.0], [1.0, 0.9, 0.3, 0.1, 0.1]];
-    TransferFunction { range: Some([-1.0, 1.0]), points }
+    wave_of(EDGE, 1)
 }
 
 fn shells() -> TransferFunction {
@@ -39,12 +24,12 @@ fn key() -> SegmentKey {
     SegmentKey { camera: Camera::default(), width: SIZE as u16, height: SIZE as u16, segments: 64 }
 }
 
-fn turned(angle: f64) -> Camera {
-    Camera { azimuth_deg: Camera::default().azimuth_deg + angle, ..Camera::default() }
-}
-
 fn drawn(keyframe: &SegmentKeyframe, camera: &Camera, function: &TransferFunction) -> Image {
     SegmentStack::from_keyframe(keyframe).unwrap().render(camera, SIZE, SIZE, function)
+}
+
+fn drawn_at_key(keyframe: &SegmentKeyframe) -> Image {
+    drawn(keyframe, &Camera::default(), &soft())
 }
 
 fn psnr_to_exact(image: &Image, volume: &Volume, camera: &Camera, function: &TransferFunction) -> f64 {
@@ -72,20 +57,9 @@ fn the_transfer_function_is_the_viewers() {
     assert!(quality >= 36.0, "{quality:.1} dB");
 }
 
-/// Largest and mean relative error of the optical depth of key rays.
-fn errors_of_depth(keyframe: &SegmentKeyframe) -> [f32; 2] {
-    let exact = render_reference(&volume(), &Camera::default(), &soft(), SIZE, SIZE, 0.0625).image;
-    let image = drawn(keyframe, &Camera::default(), &soft());
-    let depths = image.rgba.iter().zip(&exact.rgba).map(|(a, b)| [a[3], b[3]].map(|alpha| -(1.0 - alpha).ln()));
-    let counted: Vec<_> = depths.filter(|[_, exact]| (0.5..4.0).contains(exact)).collect();
-    assert!(counted.len() > 1000);
-    let errors: Vec<f32> = counted.iter().map(|[drawn, exact]| (drawn / exact - 1.0).abs()).collect();
-    [errors.iter().fold(0.0, |a: f32, b| a.max(*b)), errors.iter().sum::<f32>() / errors.len() as f32]
-}
-
 #[test]
 fn the_optical_depth_along_key_rays_is_kept() {
-    let [largest, mean] = errors_of_depth(&make_segments(&volume(), &key(), &soft()));
+    let [largest, mean] = errors_of_depth(&drawn_at_key(&make_segments(&volume(), &key(), &soft())), &volume());
     assert!(mean < 1e-3 && largest < 1e-2, "{mean}, at most {largest}");
 }
 
@@ -93,10 +67,7 @@ fn the_optical_depth_along_key_rays_is_kept() {
 fn any_number_of_pes_makes_the_same_segments() {
     let one = make_segments(&volume(), &key(), &soft());
     for pes in [2, 7, 27] {
-        let grid = Grid::of_size([EDGE; 3]);
-        let split = Decomposition::new(grid.size, pes, 4).unwrap();
-        let volume = Volume::new(grid, split, blocks_of(&wave(), [EDGE; 3], pes, 4)).unwrap();
-        assert_eq!(make_segments(&volume, &key(), &soft()), one);
+        assert_eq!(make_segments(&wave_of(EDGE, pes), &key(), &soft()), one);
     }
 }
 
@@ -108,9 +79,9 @@ fn segments_of_parts_of_the_volume_concatenate() {
         let volume = Volume::part(grid.clone(), split.clone(), pe, vec![block]).unwrap();
         make_segments(&volume, &key(), &soft())
     };
-    let parts: Vec<_> = blocks_of(&wave(), [EDGE; 3], 8, 4).into_iter().enumerate().map(part).collect();
+    let parts: Vec<_> = blocks_of(&wave(EDGE), [EDGE; 3], 8, 4).into_iter().enumerate().map(part).collect();
     let joined = join_segments(&parts).unwrap().unwrap();
-    let [largest, mean] = errors_of_depth(&joined);
+    let [largest, mean] = errors_of_depth(&drawn_at_key(&joined), &volume());
     assert!(mean < 1e-3 && largest < 2e-2, "{mean}, at most {largest}");
     let one = make_segments(&volume(), &key(), &soft());
     for camera in [turned(0.0), turned(30.0)] {
@@ -136,15 +107,12 @@ fn a_lost_tile_disturbs_no_other() {
 
 #[test]
 fn missing_values_are_seen_through() {
-    let mut values = wave();
-    values.iter_mut().skip(EDGE.pow(3) / 2).for_each(|value| *value = f32::NAN);
-    let half = Volume::whole(Grid::of_size([EDGE; 3]), values).unwrap();
+    let half = half_wave(EDGE);
     let camera = turned(16.0);
     let keyframe = make_segments(&half, &key(), &soft());
     let quality = psnr_to_exact(&drawn(&keyframe, &camera, &soft()), &half, &camera, &soft());
     assert!(quality >= 33.0, "{quality:.1} dB");
-    let nothing = Volume::whole(Grid::of_size([4; 3]), vec![f32::NAN; 64]).unwrap();
-    let keyframe = make_segments(&nothing, &key(), &TransferFunction { range: None, ..soft() });
+    let keyframe = make_segments(&nothing(), &key(), &TransferFunction { range: None, ..soft() });
     assert!(keyframe.tiles.is_empty());
     assert_eq!(drawn(&keyframe, &camera, &soft()), Image::transparent(SIZE, SIZE));
 }

@@ -78,7 +78,7 @@ impl<'a> SlabCaster<'a> {
         let cast = |number: &usize| {
             let place = self.places.get(*number)?;
             SCRATCH.with_borrow_mut(|(layers, planes)| {
-                let samples = self.caster.march_run(run, &place.rect(), layers);
+                let samples = self.caster.march(run, &place.rect(), layers);
                 Some((make(*number, place, layers, planes), samples))
             })
         };

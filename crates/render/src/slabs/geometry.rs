@@ -94,8 +94,20 @@ pub(crate) struct TilePlace {
 }
 
 impl TilePlace {
+    /// Squares of `edge` texels without overlap that cover `[width, height]`, row by row.
+    pub(crate) fn squares([width, height]: [usize; 2], edge: usize) -> Vec<Self> {
+        let cut = |whole: usize| (0..whole).step_by(edge).map(move |lo| (lo, edge.min(whole - lo)));
+        let row = |(y, height)| cut(width).map(move |(x, width)| Self { lo: [x, y], size: [width, height] });
+        cut(height).flat_map(row).collect()
+    }
+
+    /// As it is on the wire, where edges have 16 bits.
+    pub(crate) fn words(&self) -> [[u16; 2]; 2] {
+        [self.lo, self.size].map(|pair| pair.map(|n| n as u16))
+    }
+
     /// The same as pixels of the key view's image.
-    pub(super) fn rect(&self) -> TileRect {
+    pub(crate) fn rect(&self) -> TileRect {
         let ([x, y], [width, height]) = (self.lo, self.size);
         TileRect { x, y, width, height }
     }

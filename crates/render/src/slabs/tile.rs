@@ -34,12 +34,14 @@ pub struct SlabTile {
 #[derive(Debug, Error)]
 pub enum TileError {
     /// A size no tile has.
-    #[error("tile at {lo:?} claims {size:?} texels: 1 to {TILE_EDGE_MAX} per axis are possible")]
+    #[error("tile at {lo:?} claims {size:?} texels: 1 to {most} per axis are possible")]
     Size {
         /// First texel.
         lo: [u16; 2],
         /// Claimed texels per axis.
         size: [u16; 2],
+        /// Texels per axis of the largest such tile.
+        most: usize,
     },
     /// The payload is damaged.
     #[error("tile at {lo:?}: {cause}")]
@@ -49,6 +51,14 @@ pub enum TileError {
         /// What is wrong with it.
         cause: CodecError,
     },
+}
+
+impl TileError {
+    /// Refuses tiles without texels, and those with more than `most` along an axis.
+    pub(crate) fn of_size(lo: [u16; 2], size: [u16; 2], most: usize) -> Result<(), Self> {
+        let possible = size.iter().all(|edge| (1..=most).contains(&usize::from(*edge)));
+        if possible { Ok(()) } else { Err(Self::Size { lo, size, most }) }
+    }
 }
 
 impl SlabTile {
@@ -67,10 +77,7 @@ impl SlabTile {
     /// # Errors
     /// [`TileError`] if the size is impossible or the payload damaged.
     pub fn decode(&self) -> Result<TexelPlanes, TileError> {
-        let possible = |n: &u16| (1..=TILE_EDGE_MAX).contains(&usize::from(*n));
-        if !self.size.iter().all(possible) {
-            return Err(TileError::Size { lo: self.lo, size: self.size });
-        }
+        TileError::of_size(self.lo, self.size, TILE_EDGE_MAX)?;
         let count = self.texel_count();
         let mut planes = TexelPlanes::of_size(count);
         let decoded: Result<(), CodecError> = with_decoder(|decoder| {
@@ -146,15 +153,20 @@ mod tests {
     fn damaged_tiles_are_errors_or_of_the_size_they_claim() {
         let (tile, _) = random_tile(11);
         let mut random = Random::new(12);
+        let mut decoded = 0;
         for _ in 0..500 {
             let mut damaged = tile.clone();
             let at = random.next_u32() as usize % damaged.payload.len();
             damaged.payload[at] = random.next_u32() as u8;
-            damaged.size[(random.next_u32() % 2) as usize] = (random.next_u32() % 70) as u16;
+            if random.unit() < 0.5 {
+                damaged.size[(random.next_u32() % 2) as usize] = (random.next_u32() % 70) as u16;
+            }
             if let Ok(planes) = damaged.decode() {
                 assert_eq!(planes.alpha.len(), damaged.texel_count());
+                decoded += 1;
             }
         }
+        assert!((1..500).contains(&decoded), "{decoded}");
         let huge = SlabTile { size: [67, 1], ..tile };
         assert!(matches!(huge.decode(), Err(TileError::Size { .. })));
     }

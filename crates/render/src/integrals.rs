@@ -10,7 +10,7 @@ const MOST_OPACITY: f64 = 1.0 - 1.0 / 4096.0;
 ///
 /// Where the value goes linearly from one to another along a piece of ray, the mean over the piece is the mean over the values
 /// between, so two sums replace any number of samples: shells are met however thin they are (Engel, Kraus & Ertl 2001).
-pub(super) struct Integrals {
+pub(crate) struct Integrals {
     /// Sums of `[r tau, g tau, b tau, tau]` at `s = i / BINS`.
     sums: Vec<[f64; 4]>,
     /// What is summed at s = 0 and s = 1, and so beyond them.
@@ -25,8 +25,8 @@ impl Integrals {
     /// Places evaluated for the mean of a bin.
     const PLACES: usize = 4;
 
-    /// The integrals of `function` over the values of `range`.
-    pub(super) fn new(function: &TransferFunction, range: [f32; 2]) -> Self {
+    /// The integrals of `function` over the values of `range`, which has a width.
+    pub(crate) fn new(function: &TransferFunction, range: [f32; 2]) -> Self {
         let density = |s: f64| {
             let [r, g, b, a] = function.evaluate(s as f32).map(f64::from);
             let tau = -(1.0 - a.min(MOST_OPACITY)).ln() / REFERENCE_LENGTH;
@@ -47,8 +47,8 @@ impl Integrals {
     }
 
     /// Associated colour of a piece of ray of a world `length` along which the value goes from `front` to `back`.
-    pub(super) fn piece(&self, front: f32, back: f32, length: f64) -> [f64; 4] {
-        let [front, back] = [front, back].map(|value| (f64::from(value) - self.lo) * self.per_value);
+    pub(crate) fn piece(&self, front: f32, back: f32, length: f64) -> [f64; 4] {
+        let [front, back] = [front, back].map(|value| self.place(value));
         let middle = (front + back) / 2.0;
         let half = ((back - front).abs() / 2.0).max(0.5 / Self::BINS as f64);
         let (below, above) = (self.up_to(middle - half), self.up_to(middle + half));
@@ -59,6 +59,19 @@ impl Integrals {
         let alpha = 1.0 - (-tau * length).exp();
         let color = |c: usize| (above[c] - below[c]) / (above[3] - below[3]) * alpha;
         [color(0), color(1), color(2), alpha]
+    }
+
+    /// Whether anything between two values is visible.
+    pub(crate) fn shows(&self, [lo, hi]: [f32; 2]) -> bool {
+        lo <= hi && {
+            let bin = |value: f32| (self.place(value).clamp(0.0, 1.0) * Self::BINS as f64) as usize;
+            let (first, end) = (bin(lo).min(Self::BINS - 1), (bin(hi) + 1).min(Self::BINS));
+            self.sums[end][3] > self.sums[first][3]
+        }
+    }
+
+    fn place(&self, value: f32) -> f64 {
+        (f64::from(value) - self.lo) * self.per_value
     }
 
     fn up_to(&self, s: f64) -> [f64; 4] {
@@ -110,6 +123,14 @@ mod tests {
             let [.., a] = integrals.piece(value, value + 1.0, REFERENCE_LENGTH);
             assert!((a - alpha).abs() < 1e-6, "{a} is not {alpha}");
         }
+    }
+
+    #[test]
+    fn what_shows_between_two_values_is_never_passed_over() {
+        let integrals = Integrals::new(&shell(), RANGE);
+        assert!(integrals.shows([12.0, 28.0]) && integrals.shows([20.04, 20.04]) && integrals.shows([-9.0, 99.0]));
+        assert!(!integrals.shows([10.0, 19.9]) && !integrals.shows([20.2, 99.0]));
+        assert!(!integrals.shows([f32::INFINITY, f32::NEG_INFINITY]));
     }
 
     #[test]
