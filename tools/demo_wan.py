@@ -94,11 +94,15 @@ class Link:
 
 
 def line_of(process: subprocess.Popen[str]) -> str:
-    ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
-    line = process.stdout.readline().strip() if ready else ""
-    if not line:
-        fail("a part of it did not start; what it said is above")
-    return line
+    """The next line it prints. No more is read: what Python has read ahead, `select` does not see."""
+    line = b""
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+        letter = os.read(process.stdout.fileno(), 1) if ready else b""
+        if not letter:
+            fail("a part of it did not start; what it said is above")
+        line += letter
+    return line.decode().strip()
 
 
 def forward_page(namespace: int, port: int) -> socket.socket:

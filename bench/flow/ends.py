@@ -31,11 +31,16 @@ def start(bed: Testbed, side: str, command: list[object], **environment: str) ->
 
 
 def line_of(process: subprocess.Popen[str]) -> str:
-    ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
-    line = process.stdout.readline().strip() if ready and process.stdout else ""
-    if not line:
-        raise SystemExit(f"{process.args} did not start")
-    return line
+    """The next line it prints. No more is read: what Python has read ahead, `select` does not see."""
+    assert process.stdout is not None
+    line = b""
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+        letter = os.read(process.stdout.fileno(), 1) if ready else b""
+        if not letter:
+            raise SystemExit(f"{process.args} did not start")
+        line += letter
+    return line.decode().strip()
 
 
 def build_wave(folder: Path) -> Path:

@@ -1,4 +1,7 @@
-/** Opens pages in a browser that runs already, and prints the seconds from what each asks for first to its first picture: node first_step.mjs < URLs */
+/**
+ * Opens pages in a browser that runs already. Of each it prints that it waits for a simulation, and once one has come the seconds from the
+ * page hearing of it (all ranks are there, and none of their steps is) to the first picture: node first_step.mjs < URLs
+ */
 import { createInterface } from "node:readline";
 import { hasPicture, launch } from "../../tests/e2e/browser.mjs";
 
@@ -7,13 +10,24 @@ console.log("ready");
 try {
   for await (const url of createInterface({ input: process.stdin })) {
     const page = await browser.newPage({ viewport: { width: 1024, height: 768 } });
-    const asked = new Promise((resolve) => {
-      page.on("websocket", (socket) => socket.once("framesent", () => resolve(performance.now())));
+    let waits;
+    const waiting = new Promise((resolve) => {
+      waits = resolve;
+    });
+    const heard = new Promise((resolve) => {
+      page.once("websocket", (socket) => {
+        socket.once("framereceived", () => {
+          waits();
+          socket.once("framereceived", () => resolve(performance.now()));
+        });
+      });
     });
     await page.goto(url);
+    await waiting;
+    console.log("waits");
     await hasPicture(page);
     const shown = performance.now();
-    console.log((shown - (await asked)) / 1000);
+    console.log((shown - (await heard)) / 1000);
     await page.close();
   }
 } finally {

@@ -1,4 +1,4 @@
-"""From a page's first question to its first picture of a simulation that runs on the other side of a link, 256^3 from 4 ranks to 4 PEs.
+"""From all ranks of a simulation being there to its first step on screen, in a page that was open before, over a link: 256^3 from 4 ranks to 4 PEs.
 
 usage: python3 bench/flow/first_step.py [--runs 3] [--steps-per-s 0.2] [--json bench/results/first-step.json]    (root; see `make bench-flow`)
 """
@@ -30,19 +30,21 @@ from demo_wan import HOLDER, PAGE_PORT, forward_page
 def first_picture(bed: Testbed, wave: Path, browser: subprocess.Popen[str], mode: str, steps_per_s: float) -> float:
     options = ["--mode", mode, "--pes", PES, "--port", PAGE_PORT, "--no-open"]
     back_end = start(bed, "right", [VISAPULT, "backend", "--listen", f"{RIGHT}:{PORT}", *options])
-    solver = ["mpiexec.mpich", "-n", RANKS, wave, "--n", N, "--every", 1, "--rate", steps_per_s]
-    ranks = start(bed, "left", solver, VISAPULT_URL=line_of(back_end), VISAPULT_RATE=str(RATE_BPS // RANKS))
     holder = start(bed, "right", HOLDER)
+    started = [back_end, holder]
     try:
-        inside = line_of(back_end)
+        url, inside = line_of(back_end), line_of(back_end)
         namespace = os.open(f"/proc/{line_of(holder)}/ns/net", os.O_RDONLY)
         door = forward_page(namespace, PAGE_PORT)
         assert browser.stdin is not None
         browser.stdin.write(inside.replace(f":{PAGE_PORT}/", f":{door.getsockname()[1]}/") + "\n")
         browser.stdin.flush()
+        line_of(browser)
+        solver = ["mpiexec.mpich", "-n", RANKS, wave, "--n", N, "--every", 1, "--rate", steps_per_s]
+        started.append(start(bed, "left", solver, VISAPULT_URL=url, VISAPULT_RATE=str(RATE_BPS // RANKS)))
         return float(line_of(browser))
     finally:
-        for process in (ranks, back_end, holder):
+        for process in reversed(started):
             end(process)
 
 

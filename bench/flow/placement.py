@@ -42,13 +42,13 @@ def measure(wave: Path, pes: int, folder: Path) -> dict[str, float]:
     report = folder / "report.json"
     options = ["--pes", pes, "--port", 0, "--no-open", "--json", report, "--for", f"{SECONDS + 20}s"]
     command = [VISAPULT, "backend", "--listen", "127.0.0.1:0", *options]
-    back_end = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert back_end.stdout is not None
+    back_end = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert back_end.stdout is not None and back_end.stderr is not None
     solver = ["mpiexec.mpich", "-n", "1", str(wave), "--n", str(N), "--every", "1", "--rate", "0"]
     meeting = {"VISAPULT_URL": back_end.stdout.readline().strip(), "VISAPULT_RATE": "30G"}
     rank = subprocess.Popen(solver, env={**os.environ, **meeting}, stdout=subprocess.DEVNULL)
     try:
-        back_end.stdout.readline()
+        next(line for line in back_end.stderr if "first step" in line)
         # All of it is counted from here on: memory is taken once, at the beginning.
         user, system = receiving_cpu_s(back_end.pid)
         time.sleep(SECONDS)

@@ -17,7 +17,7 @@ export async function startServer(source, port = 0, ...options) {
   return { url: new URL(await said(/^http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/)), watchUrl: async () => new URL(await watch), ...controls(child) };
 }
 
-/** A back end that waits for a simulation: resolves with the URL to publish to; `page()` with its page's, once all ranks have come. */
+/** A back end that waits for a simulation: resolves with the URL to publish to; `page()` with its page's. */
 export async function startBackEnd(...options) {
   const { child, said } = start(["backend", "--listen", "127.0.0.1:0", "--port", "0", ...options]);
   const page = said(/^http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/);

@@ -55,14 +55,17 @@ class Running:
         )
 
     def line(self) -> str:
-        """The next line it prints; fails if it ends or none comes."""
+        """The next line it prints; fails if it ends or none comes. No more is read: what Python has read ahead, `select` does not see."""
         assert self.process.stdout is not None
-        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE_S)
-        said = self.process.stdout.readline() if ready else ""
-        if not said:
-            self.process.kill()
-            pytest.fail(f"it printed nothing; on its standard error: {self.process.communicate()[1]}")
-        return said.strip()
+        line = b""
+        while not line.endswith(b"\n"):
+            ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE_S)
+            letter = os.read(self.process.stdout.fileno(), 1) if ready else b""
+            if not letter:
+                self.process.kill()
+                pytest.fail(f"it printed nothing; on its standard error: {self.process.communicate()[1]}")
+            line += letter
+        return line.decode().strip()
 
     def end(self) -> tuple[int, str, str]:
         """Its exit status and what it printed, once it has ended by itself."""

@@ -1,17 +1,18 @@
-//! `visapult backend`: dials a simulation or waits for it, receives what it publishes, and shows it.
+//! `visapult backend`: dials a simulation or waits for it, receives what it publishes, and shows it. Its page opens before the simulation comes.
 
 use std::fs;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use visapult_pipeline::flow::{FlowOptions, FlowSource, FlowStatistics, own_host};
+use anyhow::{Context, Result, anyhow};
+use visapult_pipeline::flow::{FlowDoor, FlowOptions, FlowSource, FlowStatistics, own_host};
 use visapult_pipeline::{BackEnd, Crew, PipelineError, Source, lend};
 use visapult_ripp_net::{Identity, Options, user_folder};
 
 use crate::arguments::BackendOptions;
-use crate::commands::{back_end_config, default_pes, serve_page};
+use crate::commands::{back_end_config, default_pes, log_steering, serve_page, show};
 use crate::processes::Processes;
 
 const LOOK: Duration = Duration::from_millis(200);
@@ -33,17 +34,32 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     if let Some(crew) = processes.crew_of_another()? {
         return Ok(lend(crew, &config, || lend_door(options, flow, crew))?);
     }
-    let source = match &options.urls {
-        Some(urls) => FlowSource::dial(urls, flow)?,
-        None => wait_for_simulation(options, flow, began)?,
-    };
-    let helm = source.helm();
-    // What is counted is received, whether a page is open or not.
-    let _look = options.json.as_ref().filter(|_| !helm.is_serial()).map(|_| helm.look());
-    let back_end = BackEnd::over(source, &config)?;
     let limit = options.page.limit.map(|limit| limit.saturating_sub(began.elapsed()));
-    let (from, since) = (helm.statistics(), Instant::now());
-    serve_page(back_end, &options.page, limit)?;
+    let simulation = match &options.urls {
+        Some(urls) => Simulation::There(FlowSource::dial(urls, flow)?),
+        None => Simulation::Awaited(await_simulation(options, flow)?),
+    };
+    let counted = OnceLock::new();
+    serve_page(&options.page, limit, true, |stage| {
+        let Some(source) = simulation.come(|| stage.is_deserted())? else { return Ok(()) };
+        let helm = source.helm();
+        // The first step is asked for although nobody may have opened the page yet.
+        let first = helm.look();
+        let back_end = BackEnd::over(source, &config)?;
+        log_steering(&back_end, &options.page)?;
+        show(&stage, back_end);
+        while !helm.has_steps_within(LOOK) && !stage.is_deserted() {}
+        eprintln!("visapult: the first step of the simulation is there");
+        drop(first);
+        // What is counted is received, whether a page is open or not.
+        let look = (options.json.is_some() && !helm.is_serial()).then(|| helm.look());
+        let _ = counted.set((helm.statistics(), Instant::now(), helm, look));
+        Ok(())
+    })?;
+    let Some((from, since, helm, _look)) = counted.into_inner() else {
+        let time_is_up = limit.is_some_and(|limit| began.elapsed() >= limit);
+        return if time_is_up { Err(anyhow!("no simulation has come within the time that was set")) } else { Ok(()) };
+    };
     if let Some(path) = &options.json {
         let report = report(from, helm.statistics(), since.elapsed());
         fs::write(path, report).with_context(|| format!("cannot write {}", path.display()))?;
@@ -94,19 +110,35 @@ fn report(from: FlowStatistics, to: FlowStatistics, time: Duration) -> String {
     format!("{report:#}\n")
 }
 
-fn wait_for_simulation(options: &BackendOptions, flow: FlowOptions, began: Instant) -> Result<FlowSource> {
+/// What is to be shown.
+enum Simulation {
+    There(FlowSource),
+    Awaited(FlowDoor),
+}
+
+impl Simulation {
+    /// Waits until it is there, or that is pointless.
+    fn come(self, is_pointless: impl Fn() -> bool) -> Result<Option<FlowSource>> {
+        let mut door = match self {
+            Self::There(source) => return Ok(Some(source)),
+            Self::Awaited(door) => door,
+        };
+        while !is_pointless() {
+            match door.wait(LOOK)? {
+                Ok(source) => return Ok(Some(source)),
+                Err(waiting) => door = waiting,
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Opens the door and says where it is.
+fn await_simulation(options: &BackendOptions, flow: FlowOptions) -> Result<FlowDoor> {
     let identity = Identity::load_or_create(&user_folder()?)?;
-    let mut door = FlowSource::listen(options.listen, &host_of(options), Some(identity), flow)?;
+    let door = FlowSource::listen(options.listen, &host_of(options), Some(identity), flow)?;
     println!("{}", door.url());
     std::io::stdout().flush()?;
     eprintln!("visapult: waiting for a simulation; give it the URL above, for instance as VISAPULT_URL");
-    loop {
-        match door.wait(LOOK)? {
-            Ok(source) => return Ok(source),
-            Err(waiting) => door = waiting,
-        }
-        if options.page.limit.is_some_and(|limit| began.elapsed() > limit) {
-            bail!("no simulation has come within the time that was set");
-        }
-    }
+    Ok(door)
 }

@@ -3,16 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use visapult_pipeline::flow::Watch;
 use visapult_pipeline::{
     BackEnd, BackEndConfig, Camera, RenderConfig, RenderProxy, RenderStatistics, SourceReport, TransferFunction,
     lend_to,
 };
-use visapult_portal::{Portal, PortalConfig, Tokens};
+use visapult_portal::{Portal, PortalConfig, Stage, Tokens, stage};
 
 use crate::arguments::{InfoOptions, PageOptions, ProxyName, RenderOptions, SplitOptions, ViewOptions};
 use crate::processes::Processes;
@@ -30,7 +30,11 @@ pub(crate) fn view(options: &ViewOptions) -> Result<()> {
         return Ok(lend_to(crew, &config)?);
     }
     let back_end = open_for_view(options, &config)?;
-    serve_page(back_end, &options.page, options.page.limit)
+    log_steering(&back_end, &options.page)?;
+    serve_page(&options.page, options.page.limit, back_end.shows_simulation(), |stage| {
+        show(&stage, back_end);
+        Ok(())
+    })
 }
 
 /// Opens the source over as many PEs as asked for, or as fit.
@@ -49,22 +53,41 @@ pub(crate) fn default_pes() -> usize {
     available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_PES)
 }
 
-/// Prints the page's URL and serves it until it is stopped, or for as long as `limit` says.
-pub(crate) fn serve_page(back_end: Arc<BackEnd>, page: &PageOptions, limit: Option<Duration>) -> Result<()> {
+/// Prints the page's URL and serves it until it is stopped, or for as long as `limit` says. The page shows what `open` opens, once it is
+/// there; `open` is given up when [`Stage::is_deserted`].
+pub(crate) fn serve_page(
+    page: &PageOptions,
+    limit: Option<Duration>,
+    is_simulation: bool,
+    open: impl FnOnce(Stage) -> Result<()> + Send,
+) -> Result<()> {
     let portal = Portal::bind(PortalConfig { address: page.bind, port: page.port, tokens: user_tokens()? })?;
-    if let Some(file) = &page.steering_log {
-        back_end.log_steering(file)?;
-    }
-    back_end.prepare_first_view();
     let url = portal.url();
     println!("{url}");
-    if back_end.shows_simulation() {
+    if is_simulation {
         eprintln!("visapult: who may watch and not steer opens {}", portal.watch_url());
     }
     if !page.no_open && has_display() {
         open_browser(&url);
     }
-    Ok(portal.serve(back_end, limit)?)
+    let (stage, shown) = stage();
+    thread::scope(|scope| {
+        let opening = scope.spawn(|| open(stage));
+        let served = portal.serve(shown, limit);
+        opening.join().map_err(|_| anyhow!("the source could not be opened: please report it"))??;
+        Ok(served?)
+    })
+}
+
+/// Puts a back end on stage.
+pub(crate) fn show(stage: &Stage, back_end: Arc<BackEnd>) {
+    back_end.prepare_first_view();
+    stage.show(back_end);
+}
+
+/// Logs what is steered, where the user asks for that.
+pub(crate) fn log_steering(back_end: &BackEnd, page: &PageOptions) -> Result<()> {
+    page.steering_log.as_ref().map_or(Ok(()), |file| Ok(back_end.log_steering(file)?))
 }
 
 fn user_tokens() -> Result<Tokens> {

@@ -108,6 +108,11 @@ impl BackEnd {
         self.store.source().steps()
     }
 
+    /// Whether there is a step to show, within `limit`.
+    pub(crate) fn has_steps_within(&self, limit: Duration) -> bool {
+        self.helm.as_ref().is_none_or(|helm| helm.has_steps_within(limit))
+    }
+
     /// Number of data connections of a session.
     pub fn groups(&self) -> usize {
         self.groups
@@ -306,10 +311,10 @@ fn watch_steps(back_end: &Weak<BackEnd>) {
         if back_end.closing.load(Ordering::Relaxed) {
             return;
         }
-        let newest = match seen {
+        let newest = back_end.has_steps_within(WATCH_PERIOD).then(|| match seen {
             None => back_end.steps().last,
             Some(step) => back_end.store.source().wait_beyond(step, WATCH_PERIOD),
-        };
+        });
         let helm = back_end.helm.as_ref();
         let runs_now = helm.map_or(0, FlowHelm::runs);
         if std::mem::replace(&mut runs, runs_now) != runs_now {
@@ -321,7 +326,7 @@ fn watch_steps(back_end: &Weak<BackEnd>) {
         if std::mem::replace(&mut heard, news) != news {
             back_end.wake_sessions();
         }
-        if seen.is_none_or(|step| newest > step) {
+        if let Some(newest) = newest.filter(|newest| seen.is_none_or(|step| *newest > step)) {
             let now = Instant::now();
             let steps_since = seen.map_or(1, |step| newest - step) as u32;
             back_end.on_new_step(seen_at.map(|at| (now - at) / steps_since));

@@ -6,8 +6,10 @@ mod guard;
 mod pages;
 mod registry;
 mod server;
+mod shown;
 mod sockets;
 mod token;
 
 pub use server::{Portal, PortalConfig, PortalError};
+pub use shown::{Shown, Stage, stage};
 pub use token::{Token, TokenError, Tokens};

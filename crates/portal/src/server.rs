@@ -9,10 +9,10 @@ use axum::Router;
 use axum::routing::get;
 use thiserror::Error;
 use tokio::signal::unix::{SignalKind, signal};
-use visapult_pipeline::BackEnd;
 
 use crate::pages;
 use crate::registry::Registry;
+use crate::shown::Shown;
 use crate::sockets::{data_socket, session_socket};
 use crate::token::{Token, TokenError, Tokens};
 
@@ -79,7 +79,7 @@ pub struct Portal {
 /// What every request needs.
 #[derive(Clone)]
 pub(crate) struct Served {
-    pub(crate) back_end: Arc<BackEnd>,
+    pub(crate) shown: Shown,
     pub(crate) registry: Arc<Registry>,
     pub(crate) tokens: Tokens,
 }
@@ -115,17 +115,18 @@ impl Portal {
         format!("http://{}/?token={}", self.address, token.as_str())
     }
 
-    /// Serves until `limit` has passed, or the process is told to stop (SIGINT, SIGTERM).
+    /// Serves until `limit` has passed, the process is told to stop (SIGINT, SIGTERM), or what was to come will not. Pages that open
+    /// before the back end has come wait for it.
     ///
     /// # Errors
     /// [`PortalError::Serve`] if the server breaks.
-    pub fn serve(self, back_end: Arc<BackEnd>, limit: Option<Duration>) -> Result<(), PortalError> {
+    pub fn serve(self, shown: Shown, limit: Option<Duration>) -> Result<(), PortalError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .map_err(PortalError::Serve)?;
-        let served = Served { back_end: Arc::clone(&back_end), registry: Arc::default(), tokens: self.tokens };
+        let served = Served { shown: shown.clone(), registry: Arc::default(), tokens: self.tokens };
         let listener = self.listener;
         let outcome = runtime.block_on(async {
             listener.set_nonblocking(true)?;
@@ -138,9 +139,12 @@ impl Portal {
             tokio::select! {
                 outcome = async { axum::serve(listener, router).await } => outcome,
                 () = told_to_stop(limit) => Ok(()),
+                () = shown.is_given_up() => Ok(()),
             }
         });
-        back_end.close();
+        if let Some(back_end) = shown.now() {
+            back_end.close();
+        }
         runtime.shutdown_timeout(FAREWELL);
         outcome.map_err(PortalError::Serve)
     }

@@ -13,10 +13,11 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
 use visapult_pipeline::wire::{FromPage, MAX_CONTROL_BYTES, Notice, Severity, ToPage};
-use visapult_pipeline::{Right, Session};
+use visapult_pipeline::{BackEnd, Right, Session};
 
 use crate::guard::check_socket;
 use crate::server::Served;
+use crate::shown::Shown;
 use crate::token::Token;
 
 /// Control messages that may wait for a slow page.
@@ -77,11 +78,12 @@ async fn run_session(served: Served, id: String, right: Right, socket: WebSocket
     let (writer, mut reader) = socket.split();
     let (control, messages) = mpsc::channel(CONTROL_QUEUE);
     let closing = control.clone();
-    let sink = Box::new(move |message: Vec<u8>| control.try_send(Message::Binary(message.into())).is_ok());
-    let session = Arc::new(served.back_end.begin_session(id.clone(), right, sink));
     let writing = tokio::spawn(write_all(writer, messages));
+    let Some((back_end, early)) = back_end_for(&served.shown, &mut reader, &closing).await else { return };
+    let sink = Box::new(move |message: Vec<u8>| control.try_send(Message::Binary(message.into())).is_ok());
+    let session = Arc::new(back_end.begin_session(id.clone(), right, sink));
     let outcome = if served.registry.add(id.clone(), Arc::clone(&session)) {
-        read_views(&mut reader, &session, &closing).await
+        read_views(early, &mut reader, &session, &closing).await
     } else {
         Err("too many sessions are open: close a page and try again".to_owned())
     };
@@ -90,6 +92,31 @@ async fn run_session(served: Served, id: String, right: Right, socket: WebSocket
     end(&id, outcome, &closing).await;
     drop((session, closing));
     let _ = tokio::time::timeout(SILENCE, writing).await;
+}
+
+/// The back end, waited for if it is to come as long as the page is there to see it, and the last that the page said meanwhile.
+async fn back_end_for(
+    shown: &Shown,
+    reader: &mut SplitStream<WebSocket>,
+    control: &mpsc::Sender<Message>,
+) -> Option<(Arc<BackEnd>, Option<Bytes>)> {
+    if let Some(back_end) = shown.now() {
+        return Some((back_end, None));
+    }
+    let text = "No simulation has come yet. Give it the URL that `visapult backend` printed.".to_owned();
+    let notice = ToPage::Notice(Notice { severity: Severity::Info, text });
+    control.send(Message::Binary(notice.encode().into())).await.ok()?;
+    let mut early = None;
+    let leaves = async {
+        while let Ok(Some(bytes)) = next_message(reader, SILENCE).await {
+            early = Some(bytes).filter(|bytes| bytes.first() != Some(&PONG_KIND)).or(early.take());
+        }
+    };
+    let back_end = tokio::select! {
+        back_end = shown.clone().coming() => back_end,
+        () = leaves => None,
+    };
+    Some((back_end?, early))
 }
 
 async fn run_data(session: Arc<Session>, group: usize, socket: WebSocket) {
@@ -110,6 +137,7 @@ async fn run_data(session: Arc<Session>, group: usize, socket: WebSocket) {
 
 /// Reads what the page says until it leaves (`Ok`) or breaks a rule (`Err` with the reason).
 async fn read_views(
+    mut early: Option<Bytes>,
     reader: &mut SplitStream<WebSocket>,
     session: &Session,
     control: &mpsc::Sender<Message>,
@@ -118,7 +146,11 @@ async fn read_views(
     let mut has_view = false;
     loop {
         let limit = if has_view { SILENCE } else { FIRST_VIEW_WITHIN.saturating_sub(opened.elapsed()) };
-        let Some(bytes) = next_message(reader, limit).await.map_err(|problem| match has_view {
+        let heard = match early.take() {
+            Some(bytes) => Ok(Some(bytes)),
+            None => next_message(reader, limit).await,
+        };
+        let Some(bytes) = heard.map_err(|problem| match has_view {
             true => problem,
             false => format!("no View within {} s: {problem}", FIRST_VIEW_WITHIN.as_secs()),
         })?

@@ -11,7 +11,7 @@ use tungstenite::client::IntoClientRequest;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Error, Message, WebSocket, connect};
 use visapult_pipeline::{BackEnd, BackEndConfig};
-use visapult_portal::{Portal, PortalConfig, Tokens};
+use visapult_portal::{Portal, PortalConfig, Stage, Tokens, stage};
 
 type Socket = WebSocket<MaybeTlsStream<TcpStream>>;
 
@@ -33,24 +33,33 @@ struct Server {
     watch_token: String,
 }
 
-/// One server for all tests, on a file of 96 x 64 x 64 values, over two PEs.
+/// One server for all tests, on a file.
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let source = write_ramp(folder.path());
-        let config = BackEndConfig { source, pes: 2, threads: 2, crew: None };
-        let back_end = BackEnd::open(&config).unwrap();
-        let tokens = Tokens::fresh().unwrap();
-        let portal = Portal::bind(PortalConfig { port: Some(0), ..PortalConfig::with_tokens(tokens.clone()) }).unwrap();
-        let url = portal.url();
-        let authority = url.trim_start_matches("http://").split('/').next().unwrap().to_owned();
-        std::thread::spawn(move || {
-            let _keep = folder;
-            portal.serve(Arc::clone(&back_end), None).unwrap();
-        });
-        Server { authority, token: tokens.steer.as_str().to_owned(), watch_token: tokens.watch.as_str().to_owned() }
+        let (server, stage) = empty_server();
+        stage.show(ramp());
+        server
     })
+}
+
+/// A server whose back end is still to come.
+fn empty_server() -> (Server, Stage) {
+    let tokens = Tokens::fresh().unwrap();
+    let portal = Portal::bind(PortalConfig { port: Some(0), ..PortalConfig::with_tokens(tokens.clone()) }).unwrap();
+    let url = portal.url();
+    let authority = url.trim_start_matches("http://").split('/').next().unwrap().to_owned();
+    let (stage, shown) = stage();
+    std::thread::spawn(move || portal.serve(shown, None).unwrap());
+    let [token, watch_token] = [&tokens.steer, &tokens.watch].map(|token| token.as_str().to_owned());
+    (Server { authority, token, watch_token }, stage)
+}
+
+/// A file of 96 x 64 x 64 values, over two PEs.
+fn ramp() -> Arc<BackEnd> {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let source = write_ramp(FOLDER.get_or_init(|| tempfile::tempdir().unwrap()).path());
+    BackEnd::open(&BackEndConfig { source, pes: 2, threads: 2, crew: None }).unwrap()
 }
 
 /// A numpy file, version 1.0: magic, length of the header, header, values.
@@ -67,7 +76,11 @@ fn write_ramp(folder: &std::path::Path) -> String {
 }
 
 fn open(path_and_query: &str) -> Result<Socket, Error> {
-    let (socket, _) = connect(format!("ws://{}{path_and_query}", server().authority))?;
+    open_at(server(), path_and_query)
+}
+
+fn open_at(server: &Server, path_and_query: &str) -> Result<Socket, Error> {
+    let (socket, _) = connect(format!("ws://{}{path_and_query}", server.authority))?;
     if let MaybeTlsStream::Plain(stream) = socket.get_ref() {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
     }
@@ -153,6 +166,25 @@ fn status_of_refusal(path_and_query: &str, origin: Option<&str>) -> u16 {
         Err(Error::Http(response)) => response.status().as_u16(),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_page_may_come_before_what_it_is_to_show() {
+    let (server, stage) = empty_server();
+    let mut early = open_at(&server, &format!("/session?token={}", server.token)).unwrap();
+    let told = next_control(&mut early, NOTICE)["text"].to_string();
+    assert!(told.contains("No simulation has come yet"), "{told}");
+    stage.show(ramp());
+    assert_eq!(next_control(&mut early, WELCOME)["groups"], 2);
+}
+
+#[test]
+fn a_server_ends_when_there_will_be_nothing_to_show() {
+    let (stage, shown) = stage();
+    let config = PortalConfig { port: Some(0), ..PortalConfig::with_tokens(Tokens::fresh().unwrap()) };
+    let serving = std::thread::spawn(move || Portal::bind(config).unwrap().serve(shown, None).unwrap());
+    drop(stage);
+    serving.join().unwrap();
 }
 
 #[test]

@@ -233,13 +233,15 @@ function statusWords(state: ViewerState): string {
   const { connection, notice } = state;
   switch (connection.kind) {
     case "connecting":
-      return state.source ? "Connection lost, retrying\u2026" : "Connecting\u2026";
+      if (state.source) return "Connection lost, retrying\u2026";
+      // What it waits for, if the server is there.
+      return notice?.text ?? "Connecting\u2026";
     case "lost": {
       const patient = connection.attempt > 4 ? " If the server was started again, open the URL it printed." : "";
       return `Connection lost (${connection.reason}), retrying\u2026${patient}`;
     }
     case "open":
-      return notice?.text ?? "";
+      return notice?.text ?? (state.source?.live && !state.fieldInfo ? "Waiting for the first step\u2026" : "");
   }
 }
 

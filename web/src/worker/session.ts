@@ -27,6 +27,8 @@ export interface SessionEvents {
 
 const FIRST_RETRY_MS = 300;
 const LONGEST_RETRY_MS = 4000;
+/** Workers that load while the server is asked how many it wants. */
+const USUAL_GROUPS = 2;
 /** At most 30 views a second go to the server. */
 const VIEW_INTERVAL_MS = 34;
 
@@ -59,6 +61,7 @@ export class Session {
     const socket = new WebSocket(this.#url("session", {}));
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
+    this.#startWorkers(USUAL_GROUPS);
     socket.onmessage = ({ data }: MessageEvent<unknown>) => {
       if (socket === this.#socket) this.#receive(data);
     };
@@ -116,11 +119,15 @@ export class Session {
 
   #openData(welcome: Welcome): void {
     while (this.#workers.length > welcome.groups) this.#workers.pop()?.terminate();
-    while (this.#workers.length < welcome.groups) this.#workers.push(this.#startWorker());
+    this.#startWorkers(welcome.groups);
     this.#workers.forEach((worker, group) => {
       const url = this.#url("data", { session: welcome.session, group: String(group) });
       worker.postMessage({ type: "open", url, epoch: this.#epoch } satisfies ToWorker);
     });
+  }
+
+  #startWorkers(count: number): void {
+    while (this.#workers.length < count) this.#workers.push(this.#startWorker());
   }
 
   #startWorker(): Worker {

@@ -18,7 +18,6 @@ use super::source::FlowOptions;
 use super::state::{State, join};
 use crate::step_store::lock;
 
-const FIRST_STEP_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a step is waited for of which nothing more comes.
 const STEP_PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
@@ -268,11 +267,10 @@ impl Receiver {
         self.lock().kept.iter().find(|kept| kept.step == step).cloned()
     }
 
-    /// Whoever looks wants to see something; but not to wait for a simulation whose steps take minutes.
-    pub(super) fn wait_for_first_step(&self) {
-        let pending =
-            |state: &mut State| !state.is_hand() && state.is_live() && state.kept.is_empty() && state.all_there();
-        drop(self.changed.wait_timeout_while(self.lock(), FIRST_STEP_PATIENCE, pending));
+    /// Whether there is a step to show, within `limit`; of what does not move there always is.
+    pub(super) fn has_steps_within(&self, limit: Duration) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, |state| !state.has_steps());
+        waited.unwrap_or_else(PoisonError::into_inner).0.has_steps()
     }
 
     /// A step, waited for if it is to come.

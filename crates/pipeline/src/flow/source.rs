@@ -25,6 +25,8 @@ const POLL: Duration = Duration::from_millis(100);
 const DIAL_AGAIN: Duration = Duration::from_secs(2);
 /// Publishers that were dialled declare within this time.
 const DECLARE_PATIENCE: Duration = Duration::from_secs(15);
+/// How long whoever dials waits for a step to show.
+const FIRST_STEP_PATIENCE: Duration = Duration::from_secs(5);
 /// What the session is for, as its request says.
 const SUBSCRIBE: &str = "visapult-subscribe";
 
@@ -117,7 +119,8 @@ impl FlowSource {
             threads.dial(url)?;
         }
         threads.receiver.wait_for_ranks(DECLARE_PATIENCE)?;
-        threads.receiver.wait_for_first_step();
+        // Whoever dials wants to see something; but not to wait for a simulation whose steps take minutes.
+        threads.receiver.has_steps_within(FIRST_STEP_PATIENCE);
         Ok(Self { info: threads.receiver.info()?, threads })
     }
 
@@ -189,6 +192,12 @@ impl FlowHelm {
         Look::at(&self.0)
     }
 
+    /// Whether there is a step to show, within `limit`; of what does not move there always is.
+    #[must_use]
+    pub fn has_steps_within(&self, limit: Duration) -> bool {
+        self.0.has_steps_within(limit)
+    }
+
     /// How often the simulation has been started anew: each run counts its steps from the beginning.
     pub(crate) fn runs(&self) -> u64 {
         self.0.lock().runs
@@ -242,7 +251,8 @@ impl FlowDoor {
         &self.url
     }
 
-    /// Waits until all ranks have declared what they publish; gives itself back when `limit` has passed before that.
+    /// Waits until all ranks have declared what they publish, which is before their first step; gives itself back when `limit` has passed
+    /// before that.
     ///
     /// # Errors
     /// If they do not publish one usable flow.
@@ -250,7 +260,6 @@ impl FlowDoor {
         if !self.threads.receiver.all_there_within(limit) {
             return Ok(Err(self));
         }
-        self.threads.receiver.wait_for_first_step();
         Ok(Ok(FlowSource { info: self.threads.receiver.info()?, threads: self.threads }))
     }
 }

@@ -153,6 +153,11 @@ impl State {
         self.declared.as_ref().is_some_and(|declared| declared.live)
     }
 
+    /// Whether there is a step to show: a hand is told of steps by the head.
+    pub(super) fn has_steps(&self) -> bool {
+        self.is_hand() || !self.is_live() || !self.kept.is_empty()
+    }
+
     /// Every step is to be taken: the ranks wait.
     pub(super) fn takes_every(&self) -> bool {
         self.declared.as_ref().is_some_and(|declared| declared.first.every)

@@ -155,6 +155,10 @@ impl Driver {
 
     fn decide(&mut self, state: &State, view: &View, view_at: Instant) -> Work {
         let now = Instant::now();
+        if !self.back_end.has_steps_within(Duration::ZERO) {
+            self.look = self.look.take().or_else(|| self.back_end.look());
+            return Work::Wait(None);
+        }
         if self.step.as_ref().is_some_and(|step| self.back_end.store().is_outdated(step)) {
             // What a process had that is gone can be shown again.
             self.step = None;
