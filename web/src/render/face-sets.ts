@@ -2,6 +2,7 @@ import { type DecodedFaceTile, NO_DATA } from "../volume/index";
 import type { KeyView } from "../wire/index";
 import type { ScalarSlabsPart } from "../worker/index";
 import { type Gl, resetUnpacking, setSampling } from "./gl";
+import { KeyframeAssembly } from "./keyframe-assembly";
 
 /** A keyframe of scalar slabs ready to draw, through any transfer function. */
 export interface FaceSet extends KeyView {
@@ -22,67 +23,47 @@ interface Faces {
   readonly size: readonly [number, number, number];
 }
 
-interface Assembly {
-  readonly id: number;
-  readonly part: ScalarSlabsPart;
-  readonly waiting: DecodedFaceTile[];
-  groupsDone: number;
-  faces: Faces | null;
-  uploaded: number;
-}
-
 /** Assembles keyframes of scalar slabs in textures. */
 export class FaceSets {
   readonly #gl: Gl;
   readonly #framebuffer: WebGLFramebuffer;
-  #assembly: Assembly | null = null;
+  readonly #assembly: KeyframeAssembly<DecodedFaceTile, ScalarSlabsPart, Faces>;
   #spare: Faces | null = null;
-  #groups = 1;
-  #newest = 0;
   /** The newest complete keyframe; `null` if none. */
   shown: FaceSet | null = null;
 
   constructor(gl: Gl) {
     this.#gl = gl;
     this.#framebuffer = gl.createFramebuffer();
+    this.#assembly = new KeyframeAssembly({
+      prepare: ({ rays, slabCount }) => this.#emptyFaces([rays[0], rays[1], slabCount + 1]),
+      upload: (faces, tile) => this.#upload(faces, tile),
+      recycle: (faces) => this.#keep(faces),
+    });
   }
 
   get isUploading(): boolean {
-    return this.#assembly !== null && this.#assembly.groupsDone >= this.#groups;
+    return this.#assembly.isUploading;
   }
 
   begin(groups: number): void {
-    this.#groups = groups;
-    this.#drop();
-    this.#newest = 0;
+    this.#assembly.begin(groups);
     if (this.shown) this.#keep(this.shown.faces);
     this.shown = null;
   }
 
   accept(part: ScalarSlabsPart): void {
-    const id = part.header.set;
-    if (id < this.#newest) return;
-    this.#newest = id;
-    if (this.#assembly?.id !== id) {
-      this.#drop();
-      this.#assembly = { id, part, waiting: [], groupsDone: 0, faces: null, uploaded: 0 };
-    }
-    this.#assembly.waiting.push(...part.tiles);
-    if (part.header.completes) this.#assembly.groupsDone += 1;
+    this.#assembly.accept(part);
   }
 
   /** Uploads a complete keyframe for about `budgetMs`. True if what is shown changed. */
   advance(budgetMs: number): boolean {
-    const set = this.#assembly;
-    if (!set || set.groupsDone < this.#groups) return false;
-    const until = performance.now() + budgetMs;
-    set.faces ??= this.#emptyFaces([set.part.rays[0], set.part.rays[1], set.part.slabCount + 1]);
-    while (set.uploaded < set.waiting.length) {
-      if (performance.now() > until) return false;
-      this.#upload(set.faces, set.waiting[set.uploaded]);
-      set.uploaded += 1;
-    }
-    this.#show(set, set.faces);
+    const made = this.#assembly.advance(budgetMs);
+    if (!made) return false;
+    if (this.shown) this.#keep(this.shown.faces);
+    const { type: _, header, tiles: __, ...key } = made.part;
+    const { set, field, step, time } = header;
+    this.shown = { ...key, id: set, field, step, time, faces: made.room, since: performance.now() };
     return true;
   }
 
@@ -94,14 +75,6 @@ export class FaceSets {
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, faces.texture);
     gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, face, width, height, 1, gl.RED, gl.HALF_FLOAT, values);
-  }
-
-  #show(set: Assembly, faces: Faces): void {
-    this.#assembly = null;
-    if (this.shown) this.#keep(this.shown.faces);
-    const { type: _, header, tiles: __, ...key } = set.part;
-    const { field, step, time } = header;
-    this.shown = { ...key, id: set.id, field, step, time, faces, since: performance.now() };
   }
 
   /** Faces without any data. */
@@ -131,11 +104,6 @@ export class FaceSets {
     gl.texStorage3D(gl.TEXTURE_2D_ARRAY, 1, gl.R16F, ...size);
     setSampling(gl, gl.TEXTURE_2D_ARRAY, gl.LINEAR);
     return { texture, size };
-  }
-
-  #drop(): void {
-    if (this.#assembly?.faces) this.#keep(this.#assembly.faces);
-    this.#assembly = null;
   }
 
   #keep(faces: Faces): void {

@@ -2,6 +2,7 @@ import type { DecodedTile } from "../volume/index";
 import { type KeyView, TILE_EDGE } from "../wire/index";
 import type { SlabsPart } from "../worker/index";
 import { type Gl, resetUnpacking, setSampling } from "./gl";
+import { KeyframeAssembly } from "./keyframe-assembly";
 
 /** A keyframe ready to draw. */
 export interface SlabSet extends KeyView {
@@ -21,14 +22,10 @@ interface Atlas {
   readonly layers: number;
 }
 
-interface Assembly {
-  readonly id: number;
-  readonly part: SlabsPart;
-  readonly waiting: DecodedTile[];
-  groupsDone: number;
-  atlas: Atlas | null;
-  uploaded: number;
-  places: Float32Array | null;
+/** Texels of all tiles, and where in the keyframe and in the atlas each lies. */
+interface Room {
+  readonly atlas: Atlas;
+  readonly places: Float32Array;
 }
 
 export const ATLAS_EDGE = 1024;
@@ -40,15 +37,18 @@ const FLOATS_PER_TILE = 12;
 /** Assembles keyframes in texture atlases. */
 export class SlabSets {
   readonly #gl: Gl;
-  #assembly: Assembly | null = null;
+  readonly #assembly: KeyframeAssembly<DecodedTile, SlabsPart, Room>;
   #spare: Atlas | null = null;
-  #groups = 1;
   #shown: SlabSet | null = null;
-  #newest = 0;
   #validAfter = 0;
 
   constructor(gl: Gl) {
     this.#gl = gl;
+    this.#assembly = new KeyframeAssembly({
+      prepare: (_, tiles) => this.#prepare(tiles),
+      upload: (room, tile, slot, part) => this.#upload(room, tile, slot, part),
+      recycle: ({ atlas }) => this.#keep(atlas),
+    });
   }
 
   /** The newest complete keyframe made with the present transfer function; `null` if none. */
@@ -57,109 +57,63 @@ export class SlabSets {
   }
 
   get isUploading(): boolean {
-    return this.#assembly !== null && this.#assembly.groupsDone >= this.#groups;
+    return this.#assembly.isUploading;
   }
 
   begin(groups: number): void {
-    this.#groups = groups;
-    this.#assembly = null;
-    this.#newest = 0;
+    this.#assembly.begin(groups);
     this.#validAfter = 0;
-    this.clear();
-  }
-
-  clear(): void {
     if (this.#shown) this.#release(this.#shown);
     this.#shown = null;
   }
 
   /** Keyframes known so far show something else than what is wanted now (another transfer function). */
   invalidate(): void {
-    this.#validAfter = this.#newest;
+    this.#validAfter = this.#assembly.newest;
   }
 
   accept(part: SlabsPart): void {
-    const id = part.header.set;
-    if (id < this.#newest) return;
-    this.#newest = id;
-    if (this.#assembly?.id !== id) {
-      if (this.#assembly?.atlas) this.#keep(this.#assembly.atlas);
-      this.#assembly = { id, part, waiting: [], groupsDone: 0, atlas: null, uploaded: 0, places: null };
-    }
-    this.#assembly.waiting.push(...part.tiles);
-    if (part.header.completes) this.#assembly.groupsDone += 1;
+    this.#assembly.accept(part);
   }
 
   /** Uploads a complete keyframe for about `budgetMs`. True if what is shown changed. */
   advance(budgetMs: number): boolean {
-    const set = this.#assembly;
-    if (!set || set.groupsDone < this.#groups) return false;
-    const until = performance.now() + budgetMs;
-    const places = this.#prepare(set);
-    while (set.uploaded < set.waiting.length) {
-      if (performance.now() > until) return false;
-      this.#upload(set, set.waiting[set.uploaded], places);
-      set.uploaded += 1;
-    }
-    this.#show(set, places);
+    const made = this.#assembly.advance(budgetMs);
+    if (!made) return false;
+    if (this.#shown) this.#release(this.#shown);
+    const { type: _, header, tiles: __, ...key } = made.part;
+    const { set, field, step, time } = header;
+    const tiles = this.#instances(made.room.places);
+    const tileCount = made.tiles.length;
+    const { atlas } = made.room;
+    this.#shown = { ...key, id: set, field, step, time, atlas, tiles, tileCount, since: performance.now() };
     return true;
   }
 
-  #prepare(set: Assembly): Float32Array {
-    if (set.places) return set.places;
-    set.waiting.sort((a, b) => b.slab - a.slab);
-    const layers = Math.max(1, Math.ceil(set.waiting.length / SLOTS_PER_LAYER));
-    set.atlas = this.#takeAtlas(layers);
-    set.places = new Float32Array(set.waiting.length * FLOATS_PER_TILE);
-    return set.places;
+  /** Back to front. */
+  #prepare(tiles: DecodedTile[]): Room {
+    tiles.sort((a, b) => b.slab - a.slab);
+    const atlas = this.#takeAtlas(Math.max(1, Math.ceil(tiles.length / SLOTS_PER_LAYER)));
+    return { atlas, places: new Float32Array(tiles.length * FLOATS_PER_TILE) };
   }
 
-  #upload(set: Assembly, tile: DecodedTile, places: Float32Array): void {
-    if (!set.atlas) return;
+  #upload({ atlas, places }: Room, tile: DecodedTile, slot: number, { rays }: SlabsPart): void {
     const gl = this.#gl;
-    const slot = set.uploaded;
     const layer = Math.floor(slot / SLOTS_PER_LAYER);
     const inLayer = slot % SLOTS_PER_LAYER;
     const x = (inLayer % SLOTS_PER_ROW) * SLOT;
     const y = Math.floor(inLayer / SLOTS_PER_ROW) * SLOT;
     resetUnpacking(gl);
     gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D_ARRAY, set.atlas.texture);
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, atlas.texture);
     const { width, height, texels } = tile;
     gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, layer, width, height, 1, gl.RGBA, gl.HALF_FLOAT, texels);
     const left = drawnFrom(tile.x);
     const top = drawnFrom(tile.y);
-    const right = Math.min(set.part.rays[0], left + TILE_EDGE);
-    const bottom = Math.min(set.part.rays[1], top + TILE_EDGE);
+    const right = Math.min(rays[0], left + TILE_EDGE);
+    const bottom = Math.min(rays[1], top + TILE_EDGE);
     const numbers = [left, top, right, bottom, tile.slab, layer, x, y, tile.x, tile.y, width, height];
     places.set(numbers, slot * FLOATS_PER_TILE);
-  }
-
-  #show(set: Assembly, places: Float32Array): void {
-    this.#assembly = null;
-    if (!set.atlas) return;
-    if (this.#shown) this.#release(this.#shown);
-    const { header, camera, rays, slabCount, normal, near, far } = set.part;
-    const { field, step, time } = header;
-    const tiles = this.#instances(places);
-    const { atlas } = set;
-    const tileCount = set.waiting.length;
-    this.#shown = {
-      id: set.id,
-      field,
-      step,
-      time,
-      camera,
-      rays,
-      slabCount,
-      normal,
-      near,
-      far,
-      atlas,
-      tiles,
-      tileCount,
-      since: performance.now(),
-    };
   }
 
   #instances(places: Float32Array): WebGLVertexArrayObject {

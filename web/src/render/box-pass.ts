@@ -1,0 +1,87 @@
+import type { Vec3 } from "../volume/index";
+import { basisOf, type Camera, scale } from "./camera";
+import { type Gl, Program, type Target } from "./gl";
+import volumeVertex from "./shaders/volume.vert.glsl?raw";
+
+/** From where a picture shows what lies in a box. */
+export interface BoxView {
+  readonly camera: Camera;
+  /** Width over height. */
+  readonly aspect: number;
+  /** Of the box, centred at the origin. */
+  readonly edges: Vec3;
+}
+
+/** A texture that a fragment shader reads, and the sampler it is read through. */
+export interface Bound {
+  readonly name: string;
+  readonly kind: GLenum;
+  readonly texture: WebGLTexture;
+}
+
+/** A ray ends where less light than this comes through. */
+export const LEAST_LIGHT = 1 / 1024;
+
+/** Runs a fragment shader once for each pixel that sees into a box: what all ray casting shares. */
+export class BoxPass {
+  readonly #gl: Gl;
+  readonly #program: Program;
+  readonly #empty: WebGLVertexArrayObject;
+
+  constructor(gl: Gl, fragment: string) {
+    this.#gl = gl;
+    this.#program = new Program(gl, volumeVertex, fragment);
+    this.#empty = gl.createVertexArray();
+  }
+
+  at(name: string): WebGLUniformLocation | null {
+    return this.#program.at(name);
+  }
+
+  /** Draws rows `from` to `to` (from the bottom) of `target`, its own uniforms set by `setUniforms`. */
+  draw(
+    target: Target,
+    [from, to]: readonly [number, number],
+    view: BoxView,
+    textures: readonly Bound[],
+    setUniforms: () => void,
+  ): void {
+    const gl = this.#gl;
+    target.bind();
+    gl.disable(gl.BLEND);
+    gl.disable(gl.DEPTH_TEST);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(0, from, target.width, to - from);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.enable(gl.CULL_FACE);
+    gl.frontFace(gl.CCW);
+    gl.cullFace(gl.FRONT);
+    this.#program.use();
+    for (const [unit, { name, kind, texture }] of textures.entries()) {
+      gl.activeTexture(gl.TEXTURE0 + unit);
+      gl.bindTexture(kind, texture);
+      // three.js may have left its own there.
+      gl.bindSampler(unit, null);
+      gl.uniform1i(this.at(name), unit);
+    }
+    this.#setCamera(view, target);
+    setUniforms();
+    gl.bindVertexArray(this.#empty);
+    gl.drawArrays(gl.TRIANGLES, 0, 36);
+    gl.disable(gl.CULL_FACE);
+    gl.disable(gl.SCISSOR_TEST);
+  }
+
+  #setCamera({ camera, aspect, edges }: BoxView, target: Target): void {
+    const gl = this.#gl;
+    const { eye, forward, right, up } = basisOf(camera);
+    const tangent = Math.tan((camera.fov * Math.PI) / 360);
+    gl.uniform3fv(this.at("uEye"), eye);
+    gl.uniform3fv(this.at("uForward"), forward);
+    gl.uniform3fv(this.at("uRight"), scale(right, tangent * aspect));
+    gl.uniform3fv(this.at("uUp"), scale(up, tangent));
+    gl.uniform2f(this.at("uPixel"), 2 / target.width, 2 / target.height);
+    gl.uniform3fv(this.at("uHalfEdges"), scale(edges, 0.5));
+  }
+}

@@ -1,0 +1,35 @@
+import { INTEGRAL_BINS, Integrals, type TransferFunction } from "../volume/index";
+import { type Gl, resetUnpacking, setSampling } from "./gl";
+
+/** The integrals of a transfer function as a texture; brought up to date before drawing. */
+export class Classified {
+  readonly #gl: Gl;
+  readonly texture: WebGLTexture;
+  #transfer: TransferFunction | null = null;
+
+  constructor(gl: Gl) {
+    this.#gl = gl;
+    this.texture = gl.createTexture();
+  }
+
+  update(transfer: TransferFunction): void {
+    if (this.#transfer === transfer) return;
+    this.#transfer = transfer;
+    const gl = this.#gl;
+    resetUnpacking(gl);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, this.texture);
+    const { texels } = new Integrals(transfer);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, INTEGRAL_BINS, 2, 0, gl.RGBA, gl.FLOAT, texels);
+    setSampling(gl, gl.TEXTURE_2D, gl.NEAREST);
+  }
+}
+
+/** Where values that are shares of `range` lie in the range of a transfer function: `share * scale + offset`. */
+export function placing(
+  [lo, hi]: readonly [number, number],
+  transfer: TransferFunction,
+): { scale: number; offset: number } {
+  const [from, to] = transfer.range;
+  return to > from ? { scale: (hi - lo) / (to - from), offset: (lo - from) / (to - from) } : { scale: 0, offset: 0.5 };
+}

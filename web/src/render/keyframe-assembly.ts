@@ -1,0 +1,84 @@
+import type { BulkHeader } from "../wire/index";
+
+/** Part of a keyframe, as one message brought it. */
+interface Part<Tile> {
+  readonly header: BulkHeader;
+  readonly tiles: readonly Tile[];
+}
+
+/** How a kind of keyframe is kept: `prepare` makes room for all tiles of one, `upload` puts one in, `recycle` takes a room back. */
+export interface Keeper<P, Tile, Room> {
+  prepare(part: P, tiles: Tile[]): Room;
+  upload(room: Room, tile: Tile, number: number, part: P): void;
+  recycle(room: Room): void;
+}
+
+/** A keyframe all of whose tiles are uploaded. */
+export interface Assembled<P, Tile, Room> {
+  /** Its first part. */
+  readonly part: P;
+  readonly tiles: readonly Tile[];
+  readonly room: Room;
+}
+
+/** The newest keyframe on its way to the screen: gathered from all connections, then uploaded in pieces. */
+export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
+  readonly #keeper: Keeper<P, Tile, Room>;
+  #next: { part: P; tiles: Tile[]; groupsDone: number; room: Room | null; uploaded: number } | null = null;
+  #groups = 1;
+  #newest = 0;
+
+  constructor(keeper: Keeper<P, Tile, Room>) {
+    this.#keeper = keeper;
+  }
+
+  /** Number of the newest set known. */
+  get newest(): number {
+    return this.#newest;
+  }
+
+  get isUploading(): boolean {
+    return this.#next !== null && this.#next.groupsDone >= this.#groups;
+  }
+
+  /** A new session numbers its sets anew. */
+  begin(groups: number): void {
+    this.#groups = groups;
+    this.#newest = 0;
+    this.#drop();
+  }
+
+  accept(part: P): void {
+    const { set, completes } = part.header;
+    if (set < this.#newest) return;
+    this.#newest = set;
+    if (this.#next?.part.header.set !== set) {
+      this.#drop();
+      this.#next = { part, tiles: [], groupsDone: 0, room: null, uploaded: 0 };
+    }
+    this.#next.tiles.push(...part.tiles);
+    if (completes) this.#next.groupsDone += 1;
+  }
+
+  /** Uploads a complete keyframe for about `budgetMs`; gives it once all is uploaded. */
+  advance(budgetMs: number): Assembled<P, Tile, Room> | null {
+    const next = this.#next;
+    if (!next || next.groupsDone < this.#groups) return null;
+    const until = performance.now() + budgetMs;
+    const { part, tiles } = next;
+    next.room ??= this.#keeper.prepare(part, tiles);
+    while (next.uploaded < tiles.length) {
+      if (performance.now() > until) return null;
+      this.#keeper.upload(next.room, tiles[next.uploaded], next.uploaded, part);
+      next.uploaded += 1;
+    }
+    this.#next = null;
+    return { part, tiles, room: next.room };
+  }
+
+  #drop(): void {
+    const room = this.#next?.room;
+    this.#next = null;
+    if (room !== null && room !== undefined) this.#keeper.recycle(room);
+  }
+}

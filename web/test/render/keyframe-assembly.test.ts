@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { KeyframeAssembly } from "../../src/render/keyframe-assembly";
+
+const part = (set: number, tiles: string[], completes: boolean) => ({
+  header: { set, completes, field: 0, step: 0, time: 0 },
+  tiles,
+});
+
+function assembly(uploaded: string[], recycled: string[]) {
+  return new KeyframeAssembly({
+    prepare: ({ header }: ReturnType<typeof part>, tiles: string[]) => `${header.set}: ${tiles.length}`,
+    upload: (room: string, tile: string, number: number) => uploaded.push(`${room}, ${number} is ${tile}`),
+    recycle: (room: string) => recycled.push(room),
+  });
+}
+
+test("a keyframe is uploaded once all connections have brought their part", () => {
+  const uploaded: string[] = [];
+  const keyframes = assembly(uploaded, []);
+  keyframes.begin(2);
+  keyframes.accept(part(3, ["a"], true));
+  expect([keyframes.isUploading, keyframes.advance(9)]).toEqual([false, null]);
+  keyframes.accept(part(3, ["b"], true));
+  expect(keyframes.isUploading).toBe(true);
+  expect(keyframes.advance(9)).toEqual({ part: part(3, ["a"], true), tiles: ["a", "b"], room: "3: 2" });
+  expect(uploaded).toEqual(["3: 2, 0 is a", "3: 2, 1 is b"]);
+  expect([keyframes.isUploading, keyframes.advance(9)]).toEqual([false, null]);
+});
+
+test("a newer keyframe takes the place of one under way, and parts of older ones are left out", () => {
+  const recycled: string[] = [];
+  const keyframes = assembly([], recycled);
+  keyframes.accept(part(3, ["a"], true));
+  expect(keyframes.advance(-1)).toBe(null);
+  keyframes.accept(part(5, ["c"], true));
+  keyframes.accept(part(4, ["b"], true));
+  expect(recycled).toEqual(["3: 1"]);
+  expect([keyframes.newest, keyframes.advance(9)?.tiles]).toEqual([5, ["c"]]);
+});
