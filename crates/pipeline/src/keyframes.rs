@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Rendering, ScalarKeyframe, SlabKeyframe, Still, TransferFunction,
-    encode_level, fitted_key, make_scalar_slabs, make_slabs, render_exact,
+    Camera, CodeBits, EncodedBrick, KeyView, Rendering, ScalarKeyframe, SegmentKey, SlabKeyframe, Still,
+    TransferFunction, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs, render_exact,
 };
 use visapult_trace::Stage;
 use visapult_volume::{ValueRange, coarsened_size};
@@ -16,7 +16,9 @@ use visapult_volume::{ValueRange, coarsened_size};
 use crate::crew::all_bricks;
 use crate::stages::{at_all, at_pe};
 use crate::step_store::{LoadedStep, lock};
-use crate::wire::{BulkBody, View, bricks_bodies, scalar_slab_bodies, slab_bodies, still_bodies};
+use crate::wire::{
+    BulkBody, BulkKind, ProxyChoice, View, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
+};
 
 /// Slab keyframes kept per step.
 const KEYFRAMES_KEPT: usize = 4;
@@ -24,6 +26,8 @@ const KEYFRAMES_KEPT: usize = 4;
 /// Bodies ready to be sent, and how many bytes they are.
 #[derive(Debug)]
 pub struct Encoded {
+    /// What the bodies are.
+    pub kind: BulkKind,
     /// In the order to send them.
     pub bodies: Vec<BulkBody>,
     /// Sum of their bytes.
@@ -31,15 +35,16 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    fn new(bodies: Vec<BulkBody>) -> Arc<Self> {
+    fn new(kind: BulkKind, bodies: Vec<BulkBody>) -> Arc<Self> {
         let bytes = bodies.iter().map(|body| body.bytes.len() as u64).sum();
-        Arc::new(Self { bodies, bytes })
+        Arc::new(Self { kind, bodies, bytes })
     }
 }
 
-/// What slabs depend on besides the step.
+/// What slabs and segments depend on besides the step.
 #[derive(Clone, PartialEq)]
 struct SlabKey {
+    kind: BulkKind,
     camera: Camera,
     /// Range of values that codes of scalar slabs divide.
     range: Option<[f32; 2]>,
@@ -73,10 +78,11 @@ impl Keyframes {
         made.get_or_init(|| encode_bricks(step, level, bits, groups, pool)).clone()
     }
 
-    /// A slab keyframe for `view`, made now unless one for the same view is kept.
+    /// A keyframe for `view`, of segments where it asks for them, else of slabs; made now unless one for the same view is kept.
     pub fn slabs(&self, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
-        let transfer_function = (!step.has_scalar_slabs()).then(|| view.transfer_function.clone());
-        let key = SlabKey { camera: view.camera, range: view.transfer_function.range, transfer_function };
+        let kind = keyframe_kind(step, view);
+        let transfer_function = (kind != BulkKind::ScalarSlabs).then(|| view.transfer_function.clone());
+        let key = SlabKey { kind, camera: view.camera, range: view.transfer_function.range, transfer_function };
         let made = {
             let mut slabs = lock(&self.slabs);
             let kept = slabs.iter().find(|(other, _)| *other == key).map(|(_, made)| made.clone());
@@ -87,7 +93,16 @@ impl Keyframes {
                 made
             })
         };
-        made.get_or_init(|| encode_slabs(step, view, groups, pool)).clone()
+        made.get_or_init(|| encode_keyframe(kind, step, view, groups, pool)).clone()
+    }
+}
+
+/// What a keyframe for `view` is made of: several processes make slabs of colour alone.
+fn keyframe_kind(step: &LoadedStep, view: &View) -> BulkKind {
+    match (view.proxy, step.has_scalar_slabs()) {
+        (ProxyChoice::Segments, _) if step.crew.is_none() => BulkKind::Segments,
+        (_, true) => BulkKind::ScalarSlabs,
+        (_, false) => BulkKind::Slabs,
     }
 }
 
@@ -103,7 +118,7 @@ fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize, p
     }
     let size = coarsened_size(step.volume.grid().size, level);
     let range = step.statistics.range.map(|r| [r.lo, r.hi]);
-    Encoded::new(bricks_bodies(level, bits.bits(), size, range, &of_group))
+    Encoded::new(BulkKind::Bricks, bricks_bodies(level, bits.bits(), size, range, &of_group))
 }
 
 /// A level of bricks of all PEs, by PE.
@@ -128,18 +143,32 @@ pub(crate) fn encode_own(step: &LoadedStep, level: u32, bits: CodeBits) -> Vec<V
     step.volume.blocks().par_iter().zip(&step.pyramids).enumerate().map(encode).collect()
 }
 
-fn encode_slabs(step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
+fn encode_keyframe(kind: BulkKind, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
     let (pes, number) = (step.volume.blocks().len(), step.key.step);
-    if step.has_scalar_slabs() {
-        let key_view = fitted_key(&step.volume, view.camera);
-        let range = view.transfer_function.range;
-        let keyframe = at_all(Stage::Render, pes, number, || scalar_slabs_of(step, &key_view, range, pool));
-        return at_all(Stage::Encode, pes, number, || Encoded::new(scalar_slab_bodies(&keyframe, groups)));
-    }
-    let key_view = KeyView::new(view.camera);
+    let encode = |bodies: &(dyn Fn() -> Vec<BulkBody> + Sync)| {
+        pool.install(|| at_all(Stage::Encode, pes, number, || Encoded::new(kind, bodies())))
+    };
     let transfer_function = resolved(step, &view.transfer_function);
-    let keyframe = at_all(Stage::Render, pes, number, || slabs_of(step, &key_view, &transfer_function, 1.0, pool));
-    pool.install(|| at_all(Stage::Encode, pes, number, || Encoded::new(slab_bodies(&keyframe, groups))))
+    match kind {
+        BulkKind::Segments => {
+            let key = SegmentKey::new(&step.volume, view.camera);
+            let make = || pool.install(|| make_segments(&step.volume, &key, &transfer_function));
+            let keyframe = at_all(Stage::Render, pes, number, make);
+            encode(&|| segment_bodies(&keyframe, groups))
+        }
+        BulkKind::ScalarSlabs => {
+            let key = fitted_key(&step.volume, view.camera);
+            let range = view.transfer_function.range;
+            let keyframe = at_all(Stage::Render, pes, number, || scalar_slabs_of(step, &key, range, pool));
+            encode(&|| scalar_slab_bodies(&keyframe, groups))
+        }
+        _ => {
+            let key = KeyView::new(view.camera);
+            let make = || slabs_of(step, &key, &transfer_function, 1.0, pool);
+            let keyframe = at_all(Stage::Render, pes, number, make);
+            encode(&|| slab_bodies(&keyframe, groups))
+        }
+    }
 }
 
 /// The slabs of all PEs.
@@ -175,7 +204,7 @@ pub(crate) fn still(step: &LoadedStep, view: &View, groups: usize, pool: &Thread
     let (pes, number) = (step.volume.blocks().len(), step.key.step);
     let render = || image_of(step, &view.camera, &transfer_function, size, 1.0, pool);
     let rendering = at_all(Stage::Render, pes, number, render);
-    let encode = || Encoded::new(still_bodies(view.sequence, &Still::of(&rendering.image), groups));
+    let encode = || Encoded::new(BulkKind::Still, still_bodies(view.sequence, &Still::of(&rendering.image), groups));
     pool.install(|| at_all(Stage::Encode, pes, number, encode))
 }
 

@@ -67,20 +67,23 @@ pub(crate) fn plan(situation: &Situation) -> Plan {
     let finest = finest_level_within(situation, budget);
     let proxy = match situation.choice {
         ProxyChoice::Bricks => ProxyKind::Bricks,
-        ProxyChoice::Slabs => ProxyKind::Slabs,
+        ProxyChoice::Segments if situation.scalar_slabs => ProxyKind::Segments,
+        ProxyChoice::Slabs | ProxyChoice::Segments => ProxyKind::Slabs,
         ProxyChoice::Auto if finest <= situation.fine_enough() || situation.slab_bytes > budget => ProxyKind::Bricks,
         ProxyChoice::Auto => ProxyKind::Slabs,
     };
     let level = match proxy {
         ProxyKind::Bricks => finest,
-        ProxyKind::Slabs => finest_level_within(situation, budget.saturating_sub(situation.slab_bytes) / 4)
-            .max(1.min(situation.coarsest())),
+        ProxyKind::Slabs | ProxyKind::Segments => {
+            finest_level_within(situation, budget.saturating_sub(situation.slab_bytes) / 4)
+                .max(1.min(situation.coarsest()))
+        }
     };
     let bricks_bytes = situation.level_bytes(level);
     let bits = if situation.step_interval.is_none() && level == 0 && 2 * bricks_bytes <= budget / 3 { 16 } else { 8 };
     let bytes = match proxy {
         ProxyKind::Bricks => bricks_bytes * u64::from(bits / 8),
-        ProxyKind::Slabs => bricks_bytes + situation.slab_bytes,
+        ProxyKind::Slabs | ProxyKind::Segments => bricks_bytes + situation.slab_bytes,
     };
     let reason = reason(situation, proxy, level, bytes, goal);
     Plan { proxy, level, bits, reason, throughput_bps: situation.throughput_bytes_per_s.unwrap_or(0.0) * 8.0, bytes }
@@ -103,6 +106,8 @@ fn reason(situation: &Situation, proxy: ProxyKind, level: u32, bytes: u64, goal:
     let what = match (proxy, situation.choice) {
         (ProxyKind::Bricks, ProxyChoice::Bricks) => "bricks, as chosen".to_owned(),
         (ProxyKind::Slabs, ProxyChoice::Slabs) => "slabs, as chosen".to_owned(),
+        (ProxyKind::Slabs, ProxyChoice::Segments) => "slabs: several processes make no segments".to_owned(),
+        (ProxyKind::Segments, _) => "segments, as chosen".to_owned(),
         (ProxyKind::Bricks, _) if level == 0 => "all bricks fit".to_owned(),
         (ProxyKind::Bricks, _) if level <= situation.fine_enough() => {
             format!("bricks down to level {level} fit, and do as well as slabs")
@@ -183,6 +188,11 @@ mod tests {
     fn the_user_has_the_last_word() {
         let slabs = plan(&Situation { choice: ProxyChoice::Slabs, ..cube(128) });
         assert_eq!(slabs.proxy, ProxyKind::Slabs);
+        let segments = Situation { choice: ProxyChoice::Segments, ..cube(128) };
+        assert_eq!(plan(&segments).proxy, ProxyKind::Segments);
+        let of_processes = plan(&Situation { scalar_slabs: false, ..segments });
+        assert_eq!(of_processes.proxy, ProxyKind::Slabs);
+        assert!(of_processes.reason.contains("no segments"), "{}", of_processes.reason);
         let bricks = plan(&Situation { choice: ProxyChoice::Bricks, throughput_bytes_per_s: Some(1e6), ..cube(512) });
         assert_eq!(bricks.proxy, ProxyKind::Bricks);
     }

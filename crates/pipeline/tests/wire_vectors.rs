@@ -12,11 +12,11 @@ use visapult_pipeline::flow::{Action, Logged, Parameter, ParameterKind, RunState
 use visapult_pipeline::wire::{
     Ack, AskClock, AskLifelines, BulkHeader, BulkKind, Clock, Events, Field, FieldName, Freshness, FromPage, GridShape,
     MissingPart, Notice, Plan, ProxyChoice, ProxyKind, Severity, SourceShape, StageEvent, Steps, ToPage, Welcome,
-    bricks_bodies, scalar_slab_bodies, slab_bodies, still_bodies,
+    bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
 use visapult_render::{
-    Camera, CodeBits, FaceTile, Image, KeyView, PlaneDecoder, Pyramid, Still, TransferFunction, Volume, encode_level,
-    make_scalar_slabs, make_slabs,
+    Camera, CodeBits, FaceTile, Image, KeyView, Knot, PlaneDecoder, Pyramid, SegmentKey, SegmentTile, Still,
+    TransferFunction, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,
 };
 use visapult_volume::{Grid, ValueRange};
 
@@ -140,6 +140,32 @@ fn scalar_slabs() {
     });
     let message = header(BulkKind::ScalarSlabs).message(&scalar_slab_bodies(&keyframe, 1)[0].bytes);
     hold_framing("scalar-slabs", &message, 76, &meaning);
+}
+
+#[test]
+fn segments() {
+    let camera = Camera { target: [0.0, 0.125, 0.0], ..Camera::default() };
+    let key = SegmentKey { camera, width: 70, height: 12, segments: 6 };
+    let transfer_function = TransferFunction::default_for(ValueRange { lo: -3.0, hi: 3.5 });
+    let range = Some([-3.0, 3.5]);
+    let mut keyframe = make_segments(&volume(), &key, &TransferFunction { range, ..transfer_function });
+    keyframe.geometry.edges = [1.0, 0.75, 0.5];
+    (keyframe.geometry.near, keyframe.geometry.spacing) = (2.25, 0.125);
+    let tile = |tile: &SegmentTile| {
+        let knot = |knot: &Knot| json!([knot.plane, knot.code, u8::from(knot.starts_run)]);
+        let ray = |knots: &Vec<Knot>| knots.iter().map(knot).collect::<Vec<_>>();
+        let rays: Vec<_> = tile.decode().unwrap().iter().map(ray).collect();
+        json!({"lo": tile.lo, "size": tile.size, "knots": tile.knots, "rays": rays})
+    };
+    let geometry = &keyframe.geometry;
+    let meaning = json!({
+        "header": header_meaning(),
+        "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0]},
+        "width": geometry.width, "height": geometry.height, "planes": geometry.planes,
+        "near": geometry.near, "spacing": geometry.spacing, "edges": geometry.edges, "range": geometry.range,
+        "tiles": keyframe.tiles.iter().map(tile).collect::<Vec<_>>()
+    });
+    hold_framing("segments", &header(BulkKind::Segments).message(&segment_bodies(&keyframe, 1)[0].bytes), 64, &meaning);
 }
 
 /// Texels come from floating-point ray casting, which may round otherwise on another processor: the bytes are written

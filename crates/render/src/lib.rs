@@ -36,8 +36,8 @@ pub use scalar_slabs::{
     FaceTile, ScalarKeyframe, ScalarStack, ScalarStackError, VALUE_CODES, fitted_key, make_scalar_slabs,
 };
 pub use segments::{
-    SEGMENT_TILE_EDGE, SegmentGeometry, SegmentKey, SegmentKeyframe, SegmentStack, SegmentStackError, SegmentTile,
-    SegmentTileError, join_segments, make_segments,
+    Knot, SEGMENT_TILE_EDGE, SegmentGeometry, SegmentKey, SegmentKeyframe, SegmentStack, SegmentStackError,
+    SegmentTile, SegmentTileError, join_segments, make_segments,
 };
 pub use slabs::{
     ALPHA_CODES, KeyView, SlabAlignment, SlabCaster, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile,

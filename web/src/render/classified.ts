@@ -1,27 +1,28 @@
 import { INTEGRAL_BINS, Integrals, type TransferFunction } from "../volume/index";
 import { type Gl, resetUnpacking, setSampling } from "./gl";
 
-/** The integrals of a transfer function as a texture; brought up to date before drawing. */
+/** The integrals of a transfer function, also as a texture; brought up to date before drawing. */
 export class Classified {
   readonly #gl: Gl;
   readonly texture: WebGLTexture;
-  #transfer: TransferFunction | null = null;
+  #kept: { transfer: TransferFunction; integrals: Integrals } | null = null;
 
   constructor(gl: Gl) {
     this.#gl = gl;
     this.texture = gl.createTexture();
   }
 
-  update(transfer: TransferFunction): void {
-    if (this.#transfer === transfer) return;
-    this.#transfer = transfer;
+  update(transfer: TransferFunction): Integrals {
+    if (this.#kept?.transfer === transfer) return this.#kept.integrals;
+    const integrals = new Integrals(transfer);
+    this.#kept = { transfer, integrals };
     const gl = this.#gl;
     resetUnpacking(gl);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, this.texture);
-    const { texels } = new Integrals(transfer);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, INTEGRAL_BINS, 2, 0, gl.RGBA, gl.FLOAT, texels);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, INTEGRAL_BINS, 2, 0, gl.RGBA, gl.FLOAT, integrals.texels);
     setSampling(gl, gl.TEXTURE_2D, gl.NEAREST);
+    return integrals;
   }
 }
 
@@ -29,7 +30,7 @@ export class Classified {
 export function placing(
   [lo, hi]: readonly [number, number],
   transfer: TransferFunction,
-): { scale: number; offset: number } {
+): { readonly scale: number; readonly offset: number } {
   const [from, to] = transfer.range;
   return to > from ? { scale: (hi - lo) / (to - from), offset: (lo - from) / (to - from) } : { scale: 0, offset: 0.5 };
 }

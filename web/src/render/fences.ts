@@ -7,7 +7,7 @@ interface Piece {
   readonly kind: WorkKind;
 }
 
-export type WorkKind = "bricks" | "slabs";
+export type WorkKind = "bricks" | "slabs" | "segments";
 
 /** How long a piece of work kept the graphics processor, and how many pixels it drew. */
 export interface Finished {

@@ -9,8 +9,10 @@ import { Fences, type WorkKind } from "./fences";
 import { type Gl, GraphicsError, Target } from "./gl";
 import { Pacing } from "./pacing";
 import { type Annotation, Presenter } from "./presenter";
-import { slabsFit, type Wanted } from "./selection";
-import { bricksShown, nothingShown, type Precision, type ShownState, slabsShown, stillShown } from "./shown";
+import { SegmentPass, type SegmentPicture, segmentsServe } from "./segment-pass";
+import { type SegmentSet, SegmentSets } from "./segment-sets";
+import { rangeHolds, slabsFit, type Wanted } from "./selection";
+import { bricksShown, keyframeShown, nothingShown, type Precision, type ShownState, stillShown } from "./shown";
 import { SlabPass, slabsServe, WIDEST_ANGLE } from "./slab-pass";
 import { type SlabSet, SlabSets } from "./slab-sets";
 import { type Still, Stills } from "./stills";
@@ -30,7 +32,8 @@ export interface PainterOptions {
 type Subject =
   | { readonly kind: "bricks"; readonly picture: BrickPicture }
   | { readonly kind: "slabs"; readonly colours: SlabSet }
-  | { readonly kind: "slabs"; readonly faces: FacePicture };
+  | { readonly kind: "slabs"; readonly faces: FacePicture }
+  | { readonly kind: "segments"; readonly picture: SegmentPicture };
 
 /** Of a picture, in device pixels (view protocol, *View*). */
 const LONGEST_EDGE = 4096;
@@ -57,12 +60,14 @@ export class Painter {
   readonly #bricks: BrickSets;
   readonly #slabs: SlabSets;
   readonly #faces: FaceSets;
+  readonly #segments: SegmentSets;
   readonly #stills: Stills;
   readonly #volumePass: VolumePass;
   readonly #slabPass: SlabPass;
   readonly #facePass: FacePass;
+  readonly #segmentPass: SegmentPass;
   readonly #fences: Fences;
-  readonly #pacing = { bricks: new Pacing(), slabs: new Pacing() };
+  readonly #pacing = { bricks: new Pacing(), slabs: new Pacing(), segments: new Pacing() };
   /** The image on the screen, unless a still replaces it. */
   #front: { target: Target; state: ShownState } | null = null;
   readonly #targets: Record<WorkKind, [Target, Target]>;
@@ -104,14 +109,17 @@ export class Painter {
     this.#bricks = new BrickSets(gl);
     this.#slabs = new SlabSets(gl);
     this.#faces = new FaceSets(gl);
+    this.#segments = new SegmentSets(gl);
     this.#stills = new Stills(gl);
     this.#volumePass = new VolumePass(gl);
     this.#slabPass = new SlabPass(gl);
     this.#facePass = new FacePass(gl);
+    this.#segmentPass = new SegmentPass(gl);
     this.#fences = new Fences(gl);
     this.#targets = {
       bricks: [new Target(gl, "rgba8"), new Target(gl, "rgba8")],
       slabs: [new Target(gl, "rgba16f"), new Target(gl, "rgba16f")],
+      segments: [new Target(gl, "rgba8"), new Target(gl, "rgba8")],
     };
   }
 
@@ -135,6 +143,7 @@ export class Painter {
     this.#bricks.begin(groups);
     this.#slabs.begin(groups);
     this.#faces.begin(groups);
+    this.#segments.begin(groups);
     this.#stills.begin(groups);
     if (!sameGrid) this.#bricks.clear();
     this.#geometry = geometry;
@@ -195,6 +204,9 @@ export class Painter {
       case "scalarSlabs":
         this.#faces.accept(part);
         break;
+      case "segments":
+        this.#segments.accept(part);
+        break;
       case "still":
         if (this.#stills.accept(part)) this.#presentDue = true;
         break;
@@ -241,12 +253,13 @@ export class Painter {
     if (this.#bricks.advance(UPLOAD_BUDGET_MS, this.#wanted)) this.#touch(DATA_BUDGET_MS);
     if (this.#slabs.advance(UPLOAD_BUDGET_MS)) this.#touch(DATA_BUDGET_MS);
     if (this.#faces.advance(UPLOAD_BUDGET_MS)) this.#touch(DATA_BUDGET_MS);
+    if (this.#segments.advance(UPLOAD_BUDGET_MS)) this.#touch(DATA_BUDGET_MS);
     for (const { kind, pixels, ms } of this.#fences.poll()) this.#pacing[kind].record(pixels, ms);
     if (this.#fences.full) return this.#pollSoon();
     if (this.#drawn !== this.#version) this.#drawWhole();
     else if (this.#isCoarse()) this.#refine();
     else if (this.#presentDue) this.#present();
-    const uploading = this.#bricks.isUploading || this.#slabs.isUploading || this.#faces.isUploading;
+    const uploading = [this.#bricks, this.#slabs, this.#faces, this.#segments].some((sets) => sets.isUploading);
     const waiting = uploading || this.#presentDue;
     const unfinished = this.#drawn !== this.#version || this.#isCoarse() || this.#fences.pending;
     if (waiting || unfinished) this.#schedule();
@@ -261,18 +274,28 @@ export class Painter {
   #subject(): Subject | null {
     const set = this.#bricks.shown;
     const { aspect } = this;
-    const serves = (slabs: SlabSet | FaceSet, widestAngle: number) =>
-      slabsFit(slabs, set, this.#wanted, performance.now()) && slabsServe(slabs, this.#camera, widestAngle);
+    const fits = (keyframe: SlabSet | FaceSet | SegmentSet) => slabsFit(keyframe, set, this.#wanted, performance.now());
+    const transferOf = (keyframe: FaceSet | SegmentSet | null) => {
+      const transfer = keyframe && this.#transfers.get(keyframe.field);
+      return transfer && fits(keyframe) && rangeHolds(keyframe, set, transfer) ? transfer : null;
+    };
+    const camera = this.#camera;
+    const segments = this.#segments.shown;
     const faces = this.#faces.shown;
-    const facesTransfer = faces && this.#transfers.get(faces.field);
-    if (faces && facesTransfer && serves(faces, WIDEST_ANGLE.values)) {
-      return { kind: "slabs", faces: { set: faces, transfer: facesTransfer, camera: this.#camera, aspect } };
+    const segmentsTransfer = transferOf(segments);
+    if (segments && segmentsTransfer && segments.id > (faces?.id ?? 0) && segmentsServe(segments, camera)) {
+      return { kind: "segments", picture: { set: segments, transfer: segmentsTransfer, camera, aspect } };
+    }
+    const facesTransfer = transferOf(faces);
+    if (faces && facesTransfer && slabsServe(faces, camera, WIDEST_ANGLE.values)) {
+      return { kind: "slabs", faces: { set: faces, transfer: facesTransfer, camera, aspect } };
     }
     const colours = this.#slabs.shown;
-    if (colours && serves(colours, WIDEST_ANGLE.colours)) return { kind: "slabs", colours };
+    if (colours && fits(colours) && slabsServe(colours, camera, WIDEST_ANGLE.colours))
+      return { kind: "slabs", colours };
     const transfer = set && this.#transfers.get(set.field);
     if (!set || !this.#geometry || !transfer) return null;
-    const picture = { set, geometry: this.#geometry, transfer, camera: this.#camera, aspect };
+    const picture = { set, geometry: this.#geometry, transfer, camera, aspect };
     return { kind: "bricks", picture };
   }
 
@@ -324,6 +347,7 @@ export class Painter {
   }
 
   #paint(subject: Subject, target: Target, from: number, to: number, precision: Precision): void {
+    if (subject.kind === "segments") return this.#segmentPass.draw(target, subject.picture, from, to);
     if (subject.kind === "bricks") return this.#volumePass.draw(target, subject.picture, from, to, precision);
     if ("faces" in subject) return this.#facePass.draw(target, subject.faces, from, to);
     this.#slabPass.draw(target, subject.colours, this.#camera, this.aspect, from, to);
@@ -360,6 +384,8 @@ export class Painter {
 }
 
 function stateOf(subject: Subject, resolution: number, precision: Precision): ShownState {
-  if (subject.kind === "slabs") return slabsShown("faces" in subject ? subject.faces.set : subject.colours, resolution);
+  if (subject.kind === "segments") return keyframeShown("segments", subject.picture.set, resolution);
+  if (subject.kind === "slabs")
+    return keyframeShown("slabs", "faces" in subject ? subject.faces.set : subject.colours, resolution);
   return bricksShown(subject.picture.set, resolution, precision);
 }

@@ -42,3 +42,19 @@ export function slabsFit(slabs: Keyframe, bricks: Candidate | null, wanted: Want
   if (wanted.step !== null) return slabs.step === wanted.step;
   return slabs.step > bricks.step || now - slabs.since < KEYFRAME_LIFE_MS;
 }
+
+/**
+ * Whether a keyframe's codes hold all that a transfer function tells apart of its step: values beyond its range are at its ends.
+ *
+ * The server makes keyframes over what the transfer function's range and the data's have in common, and a new one where that changes.
+ */
+export function rangeHolds(
+  keyframe: { readonly step: number; readonly range: readonly [number, number] },
+  bricks: { readonly step: number; readonly lo: number; readonly hi: number } | null,
+  transfer: { readonly range: readonly [number, number] },
+): boolean {
+  if (bricks === null || bricks.step !== keyframe.step) return true;
+  const [lo, hi] = [Math.max(transfer.range[0], bricks.lo), Math.min(transfer.range[1], bricks.hi)];
+  const slack = 1e-4 * (keyframe.range[1] - keyframe.range[0]);
+  return !(lo < hi) || (lo >= keyframe.range[0] - slack && hi <= keyframe.range[1] + slack);
+}

@@ -1,5 +1,6 @@
 import type { BrickSet } from "./brick-sets";
 import type { FaceSet } from "./face-sets";
+import type { SegmentSet } from "./segment-sets";
 import type { SlabSet } from "./slab-sets";
 import type { Still } from "./stills";
 
@@ -8,7 +9,7 @@ export type Precision = "exact" | "draft";
 
 /** What is on the screen. */
 export interface ShownState {
-  readonly proxy: "bricks" | "slabs" | "still" | "none";
+  readonly proxy: "bricks" | "slabs" | "segments" | "still" | "none";
   readonly step: number | null;
   readonly time: number;
   readonly level: number | null;
@@ -35,8 +36,12 @@ export function bricksShown(set: BrickSet, resolution: number, precision: Precis
   return { proxy: "bricks", step, time, level, bits, field, resolution, precision };
 }
 
-export function slabsShown({ step, time, field }: SlabSet | FaceSet, resolution: number): ShownState {
-  return { proxy: "slabs", step, time, level: null, bits: null, field, resolution, precision: "exact" };
+export function keyframeShown(
+  proxy: "slabs" | "segments",
+  { step, time, field }: SlabSet | FaceSet | SegmentSet,
+  resolution: number,
+): ShownState {
+  return { proxy, step, time, level: null, bits: null, field, resolution, precision: "exact" };
 }
 
 export function stillShown({ step, time, field }: Still): ShownState {

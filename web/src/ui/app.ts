@@ -221,7 +221,8 @@ function proxyWords(proxy: string, level: number | null, bits: number | null): s
       return `bricks, ${detail}${bits ? `, ${bits} bit` : ""}`;
     }
     case "slabs":
-      return "slabs";
+    case "segments":
+      return proxy;
     case "still":
       return "exact still";
     default:

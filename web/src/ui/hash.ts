@@ -1,6 +1,6 @@
 import type { Camera } from "../render/index";
 import { isColourMapName, type OpacityPoint, type TransferFunction } from "../volume/index";
-import type { ProxyChoice } from "../wire/index";
+import { type ProxyChoice, proxyChoice } from "../wire/index";
 
 /** What a copied URL restores. */
 export interface LinkState {
@@ -42,12 +42,11 @@ export function readHash(hash: string): ReadLink {
   const sane = view && Math.abs(view[1]) < 90 && view[2] > 0 && view[2] < 100 && view[3] > 1 && view[3] < 120;
   const target: Camera["target"] = at ? [at[0], at[1], at[2]] : [0, 0, 0];
   const camera = sane ? { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3], target } : null;
-  const proxy = entries.get("proxy");
   return {
     camera,
     field: entries.get("field"),
     step: readStep(entries.get("step")),
-    proxy: proxy === "bricks" || proxy === "slabs" ? proxy : "auto",
+    proxy: proxyChoice(entries.get("proxy")),
     panel: entries.has("panel") ? entries.get("panel") !== "0" : null,
     transfer: readTransfer(entries),
   };

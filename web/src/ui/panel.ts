@@ -5,7 +5,14 @@ import {
   type OpacityPoint,
   type TransferFunction,
 } from "../volume/index";
-import type { FieldInfo, ProxyChoice, SourceInfo, SteerAction } from "../wire/index";
+import {
+  type FieldInfo,
+  PROXY_CHOICES,
+  type ProxyChoice,
+  proxyChoice,
+  type SourceInfo,
+  type SteerAction,
+} from "../wire/index";
 import { el, iconButton, setText } from "./dom";
 import { icons } from "./icons";
 import { LifelinesSection } from "./lifelines";
@@ -57,12 +64,8 @@ export class Panel {
     this.#editor = new TransferEditor((opacity) => actions.setOpacity(opacity));
     this.#map.append(el("option", { value: "custom", disabled: true, hidden: true }, "as sent"));
     this.#map.append(...colourMapNames.map((name) => el("option", { value: name }, name)));
-    const choices: readonly [ProxyChoice, string][] = [
-      ["auto", "automatic"],
-      ["bricks", "bricks"],
-      ["slabs", "slabs"],
-    ];
-    this.#proxy.append(...choices.map(([value, label]) => el("option", { value }, label)));
+    const label = (choice: ProxyChoice) => (choice === "auto" ? "automatic" : choice);
+    this.#proxy.append(...PROXY_CHOICES.map((value) => el("option", { value }, label(value))));
     this.#listen();
     this.element = el("aside", { class: "panel", "aria-label": "Controls" }, ...this.#sections());
   }
@@ -140,7 +143,7 @@ export class Panel {
     this.#hi.addEventListener("change", applyRange);
     this.#proxy.addEventListener("change", () => {
       const { value } = this.#proxy;
-      this.#actions.chooseProxy(value === "bricks" || value === "slabs" ? value : "auto");
+      this.#actions.chooseProxy(proxyChoice(value));
     });
   }
 

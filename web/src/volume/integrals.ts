@@ -11,6 +11,7 @@ const MOST_OPACITY = 1 - 1 / 4096;
 export class Integrals {
   /** `[2, INTEGRAL_BINS, 4]` floats `r tau, g tau, b tau, tau`: sums from s = 0 to where each part begins; means over each part. */
   readonly texels = new Float32Array(2 * INTEGRAL_BINS * 4);
+  readonly #visibleBelow = new Uint32Array(INTEGRAL_BINS + 1);
 
   constructor(transfer: TransferFunction) {
     const stops = colourStops(transfer.colours);
@@ -31,6 +32,13 @@ export class Integrals {
       this.texels.set(sum, 4 * bin);
       this.texels.set(mean, 4 * (INTEGRAL_BINS + bin));
       for (let channel = 0; channel < 4; channel++) sum[channel] += mean[channel] / INTEGRAL_BINS;
+      this.#visibleBelow[bin + 1] = this.#visibleBelow[bin] + (mean[3] > 0 ? 1 : 0);
     }
+  }
+
+  /** Whether any part from place `lo` to `hi` of the range (clamped) has opacity. */
+  isVisible(lo: number, hi: number): boolean {
+    const part = (s: number) => Math.min(INTEGRAL_BINS - 1, Math.max(0, Math.floor(s * INTEGRAL_BINS)));
+    return this.#visibleBelow[part(hi) + 1] > this.#visibleBelow[part(lo)];
   }
 }

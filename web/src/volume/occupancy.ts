@@ -1,13 +1,17 @@
 import type { LevelRanges } from "./ranges";
-import type { ColourTable } from "./transfer";
+
+/** What says which values are visible. */
+interface Visibility {
+  isVisible(lo: number, hi: number): boolean;
+}
 
 /**
  * Per macrocell the Chebyshev distance, in macrocells, to the nearest one that the transfer function makes visible (0: itself), at
- * most 255. `normalised` maps the ranges' values to the table's index: `index = value * scale + offset`.
+ * most 255. `normalised` maps the ranges' values to what `visibility` is asked about: `index = value * scale + offset`.
  */
 export function emptyDistances(
   ranges: LevelRanges,
-  table: ColourTable,
+  visibility: Visibility,
   normalised: { readonly scale: number; readonly offset: number },
 ): Uint8Array<ArrayBuffer> {
   const distances = new Uint8Array(ranges.min.length);
@@ -18,7 +22,7 @@ export function emptyDistances(
     }
     const lo = ranges.min[i] * normalised.scale + normalised.offset;
     const hi = ranges.max[i] * normalised.scale + normalised.offset;
-    distances[i] = table.isVisible(Math.min(lo, hi), Math.max(lo, hi)) ? 0 : 255;
+    distances[i] = visibility.isVisible(Math.min(lo, hi), Math.max(lo, hi)) ? 0 : 255;
   }
   chebyshev(distances, ranges.size);
   return distances;

@@ -2,10 +2,11 @@ import { type BricksMessage, parseBricks } from "./bricks";
 import { WireError } from "./errors";
 import { Kind } from "./header";
 import { parseScalarSlabs, type ScalarSlabsMessage } from "./scalar-slabs";
+import { parseSegments, type SegmentsMessage } from "./segments";
 import { parseSlabs, type SlabsMessage } from "./slabs";
 import { parseStill, type StillMessage } from "./still";
 
-export type BulkMessage = BricksMessage | SlabsMessage | ScalarSlabsMessage | StillMessage;
+export type BulkMessage = BricksMessage | SlabsMessage | ScalarSlabsMessage | SegmentsMessage | StillMessage;
 
 /** Parses any bulk message; `null` for a kind this page does not know, which is to be skipped. */
 export function parseBulk(bytes: Uint8Array): BulkMessage | null {
@@ -17,6 +18,8 @@ export function parseBulk(bytes: Uint8Array): BulkMessage | null {
       return parseSlabs(bytes);
     case Kind.scalarSlabs:
       return parseScalarSlabs(bytes);
+    case Kind.segments:
+      return parseSegments(bytes);
     case Kind.still:
       return parseStill(bytes);
     default:

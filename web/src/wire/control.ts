@@ -77,7 +77,7 @@ export interface FieldMessage {
 
 export interface PlanMessage {
   readonly kind: "plan";
-  readonly proxy: "bricks" | "slabs";
+  readonly proxy: "bricks" | "slabs" | "segments";
   readonly level: number;
   readonly bits: number;
   readonly reason: string;
@@ -188,7 +188,7 @@ function parseTransferFunction(json: Json, range: readonly [number, number]): Tr
 function parsePlan(json: Json): PlanMessage {
   return {
     kind: "plan",
-    proxy: json.oneOf("proxy", ["bricks", "slabs"]),
+    proxy: json.oneOf("proxy", ["bricks", "slabs", "segments"]),
     level: json.integer("level", 0),
     bits: json.integer("bits", 0),
     reason: json.text("reason"),

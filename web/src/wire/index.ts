@@ -16,6 +16,7 @@ export {
   type StageEvent,
 } from "./lifelines";
 export * from "./scalar-slabs";
+export * from "./segments";
 export {
   type KeyCamera,
   type KeyView,

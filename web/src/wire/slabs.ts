@@ -54,22 +54,29 @@ export function parseSlabs(bytes: Uint8Array): SlabsMessage {
   return { kind: "slabs", header, ...key, tiles };
 }
 
+/** The view that a keyframe was made for. */
+export function readKeyCamera(cursor: Cursor): KeyCamera {
+  const [azimuth, elevation, distance, fov] = [0, 1, 2, 3].map(() => cursor.f32("key camera"));
+  const target = [cursor.f32("key target"), cursor.f32("key target"), cursor.f32("key target")] as const;
+  if (![azimuth, elevation, distance, fov, ...target].every(Number.isFinite))
+    cursor.fail("the key camera is not finite");
+  if (distance <= 0 || fov <= 0 || fov >= 180) cursor.fail("an impossible key camera");
+  return { azimuth, elevation, distance, fov, target };
+}
+
 /** The key view of a keyframe, and the number of tiles in this message. */
 export function readKey(cursor: Cursor): { readonly key: KeyView; readonly tileCount: number } {
-  const angles = [0, 1, 2, 3].map(() => cursor.f32("key camera"));
-  const target = [0, 1, 2].map(() => cursor.f32("key target"));
+  const camera = readKeyCamera(cursor);
   const rays = [cursor.u16("width"), cursor.u16("height")] as const;
   const slabCount = cursor.u16("slab count");
   const tileCount = cursor.u16("tile count");
   const normal = [cursor.f32("normal"), cursor.f32("normal"), cursor.f32("normal")] as const;
   const near = cursor.f32("near");
   const far = cursor.f32("far");
-  const [azimuth, elevation, distance, fov] = angles;
-  if (![...angles, ...target, ...normal, near, far].every(Number.isFinite)) cursor.fail("the key camera is not finite");
+  if (![...normal, near, far].every(Number.isFinite)) cursor.fail("the slabs do not lie in finite places");
   if (rays[0] === 0 || rays[1] === 0 || slabCount === 0) cursor.fail("a keyframe without rays or slabs");
-  if (distance <= 0 || fov <= 0 || fov >= 180 || far < near) cursor.fail("an impossible key camera");
+  if (far < near) cursor.fail("slabs whose last lies before their first");
   if (Math.abs(Math.hypot(...normal) - 1) > 1e-3) cursor.fail("the slabs' normal is not a unit vector");
-  const camera = { azimuth, elevation, distance, fov, target: [target[0], target[1], target[2]] as const };
   return { key: { camera, rays, slabCount, normal, near, far }, tileCount };
 }
 

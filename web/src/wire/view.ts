@@ -16,7 +16,13 @@ export interface ViewMessage {
   readonly transfer_function: TransferFunctionMessage;
 }
 
-export type ProxyChoice = "auto" | "bricks" | "slabs";
+export const PROXY_CHOICES = ["auto", "bricks", "slabs", "segments"] as const;
+export type ProxyChoice = (typeof PROXY_CHOICES)[number];
+
+/** The choice of that name; `auto` for any other text. */
+export function proxyChoice(name: string | null): ProxyChoice {
+  return PROXY_CHOICES.find((choice) => choice === name) ?? "auto";
+}
 
 export function encodeView(view: ViewMessage): Uint8Array<ArrayBuffer> {
   return encodeJson(64, view);

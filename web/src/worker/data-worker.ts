@@ -1,5 +1,5 @@
 /** One data connection: receives bulk messages, acknowledges them, decodes them and hands them to the page. */
-import { decodeBrick, decodeFaceTile, decodeTile } from "../volume/index";
+import { decodeBrick, decodeFaceTile, decodeSegments, decodeTile } from "../volume/index";
 import { encodeAck, parseBulk, unpackStillTile, WireError } from "../wire/index";
 import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
 
@@ -75,6 +75,18 @@ function deliver(bytes: Uint8Array, epoch: number, arrival: Arrival): void {
       const key = { camera, rays, slabCount, normal, near, far };
       const buffers = tiles.map((tile) => tile.values.buffer);
       return sendPart({ type: "scalarSlabs", header, ...key, edges, range, tiles }, buffers);
+    }
+    case "segments": {
+      const { camera, rays, planeCount, near, spacing, edges, range } = message;
+      const tiles = message.tiles.map((tile) => decodeSegments(tile, planeCount));
+      const key = { camera, rays, planeCount, near, spacing, edges, range };
+      const buffers = tiles.flatMap((tile) => [
+        tile.starts.buffer,
+        tile.texels.buffer,
+        tile.ranges.min.buffer,
+        tile.ranges.max.buffer,
+      ]);
+      return sendPart({ type: "segments", header, ...key, tiles }, buffers);
     }
     case "still": {
       const { sequence, width, height } = message;

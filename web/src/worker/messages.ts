@@ -1,5 +1,5 @@
-import type { DecodedBrick, DecodedFaceTile, DecodedTile } from "../volume/index";
-import type { BulkHeader, KeyView } from "../wire/index";
+import type { DecodedBrick, DecodedFaceTile, DecodedSegments, DecodedTile } from "../volume/index";
+import type { BulkHeader, KeyView, SegmentKey } from "../wire/index";
 
 /** From the page to a worker. */
 export type ToWorker =
@@ -31,6 +31,12 @@ export interface ScalarSlabsPart extends KeyView {
   readonly tiles: readonly DecodedFaceTile[];
 }
 
+export interface SegmentsPart extends SegmentKey {
+  readonly type: "segments";
+  readonly header: BulkHeader;
+  readonly tiles: readonly DecodedSegments[];
+}
+
 export interface StillPart {
   readonly type: "still";
   readonly header: BulkHeader;
@@ -46,7 +52,7 @@ export interface StillPart {
   }[];
 }
 
-export type BulkPart = BricksPart | SlabsPart | ScalarSlabsPart | StillPart;
+export type BulkPart = BricksPart | SlabsPart | ScalarSlabsPart | SegmentsPart | StillPart;
 
 /** A message as it came: when, in milliseconds since 1970, and how large. */
 export interface Arrival {

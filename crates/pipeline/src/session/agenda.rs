@@ -6,7 +6,7 @@ use visapult_render::Camera;
 use visapult_volume::StepSpan;
 
 use crate::step_store::StepKey;
-use crate::wire::{Plan, ProxyKind, View};
+use crate::wire::{Plan, ProxyChoice, ProxyKind, View};
 
 /// How long the camera rests before a still is made.
 const REST_BEFORE_STILL: Duration = Duration::from_millis(150);
@@ -14,6 +14,8 @@ const REST_BEFORE_STILL: Duration = Duration::from_millis(150);
 const TURN_WHILE_MOVING_DEG: f64 = 8.0;
 /// The same once the camera rests.
 const TURN_AT_REST_DEG: f64 = 0.5;
+/// The same of segments, at rest or not: they are as good from any side, but for what lay outside the key view's picture.
+const TURN_OF_SEGMENTS_DEG: f64 = 30.0;
 /// Relative change of distance or shift of target that counts like turning at rest.
 const SHIFT_AT_REST: f64 = 0.01;
 
@@ -136,20 +138,27 @@ fn finer_codes(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
 }
 
 fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
-    if outlook.plan.proxy != ProxyKind::Slabs {
+    if outlook.plan.proxy == ProxyKind::Bricks {
         return false;
     }
     let Some(made_for) = &progress.slabs_of else { return true };
     let (was, is) = (&made_for.camera, &outlook.ahead);
+    let of_segments = |view: &View| view.proxy == ProxyChoice::Segments;
+    if of_segments(made_for) != of_segments(outlook.view) {
+        return true;
+    }
+    let segments = outlook.plan.proxy == ProxyKind::Segments;
     let turned_deg = angle_between_deg(was, is);
     if outlook.view.moving {
-        return turned_deg > TURN_WHILE_MOVING_DEG;
+        return turned_deg > if segments { TURN_OF_SEGMENTS_DEG } else { TURN_WHILE_MOVING_DEG };
     }
     let shifted = (0..3).any(|axis| (was.target[axis] - is.target[axis]).abs() > SHIFT_AT_REST);
     let zoomed = (was.distance / is.distance - 1.0).abs() > SHIFT_AT_REST || was.fov_deg != is.fov_deg;
     let (then, now) = (&made_for.transfer_function, &outlook.view.transfer_function);
-    let recoloured = if outlook.scalar_slabs { then.range != now.range } else { then != now };
-    turned_deg > TURN_AT_REST_DEG || shifted || zoomed || recoloured
+    // The values that a transfer function tells apart are those that segments keep most exactly.
+    let recoloured = if outlook.scalar_slabs && !segments { then.range != now.range } else { then != now };
+    let turned = turned_deg > if segments { TURN_OF_SEGMENTS_DEG } else { TURN_AT_REST_DEG };
+    turned || shifted || zoomed || recoloured
 }
 
 /// Angle between the view directions of two cameras, in degrees.
@@ -176,7 +185,6 @@ mod tests {
     use visapult_volume::ValueRange;
 
     use super::*;
-    use crate::wire::ProxyChoice;
 
     struct Scene {
         view: View,
@@ -315,6 +323,24 @@ mod tests {
         scene.view.moving = false;
         scene.ahead = None;
         assert_eq!(scene.next(&made), Work::Slabs(scene.view.camera));
+    }
+
+    #[test]
+    fn segments_are_asked_for_anew_after_wide_turns_and_other_transfer_functions_alone() {
+        let mut scene = Scene::new();
+        (scene.plan.proxy, scene.view.proxy) = (ProxyKind::Slabs, ProxyChoice::Slabs);
+        scene.elapsed = REST_BEFORE_STILL;
+        let slabs = Progress { slabs_of: Some(scene.view.clone()), ..sent(0, 8) };
+        (scene.plan.proxy, scene.view.proxy) = (ProxyKind::Segments, ProxyChoice::Segments);
+        assert_eq!(scene.next(&slabs), Work::Slabs(scene.ahead()));
+        let made = Progress { slabs_of: Some(scene.view.clone()), ..sent(0, 8) };
+        scene.view.camera.azimuth_deg += 25.0;
+        assert_eq!(scene.next(&made), Work::Still);
+        scene.view.camera.azimuth_deg += 10.0;
+        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
+        scene.view.camera.azimuth_deg -= 35.0;
+        scene.view.transfer_function.points.truncate(1);
+        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
     }
 
     #[test]

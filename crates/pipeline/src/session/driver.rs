@@ -14,7 +14,7 @@ use crate::flow::Look;
 use crate::keyframes::{Encoded, still};
 use crate::planner::{Situation, plan};
 use crate::step_store::{LoadedStep, StepKey, lock};
-use crate::wire::{BulkHeader, BulkKind, Field, Freshness, Notice, Plan, Severity, Steps, ToPage, View};
+use crate::wire::{BulkHeader, Field, Freshness, Notice, Plan, Severity, Steps, ToPage, View};
 
 /// Sending within this time is as good as at once.
 const QUICK: Duration = Duration::from_millis(400);
@@ -264,7 +264,7 @@ impl Driver {
         let samples: usize = coarsened_size(step.volume.grid().size, level).iter().product();
         self.bytes_per_sample = encoded.bytes as f64 / samples as f64 / f64::from(bits / 8);
         self.progress.finest = Some((level, bits));
-        self.queue(BulkKind::Bricks, &step, &encoded, None);
+        self.queue(&step, &encoded, None);
     }
 
     fn queue_slabs(&mut self, view: &View, camera: Camera) {
@@ -275,8 +275,7 @@ impl Driver {
         let encoded = step.keyframes.slabs(&step, view, groups, self.back_end.pool());
         self.slab_bytes = encoded.bytes;
         self.progress.slabs_of = Some(view.clone());
-        let kind = if step.has_scalar_slabs() { BulkKind::ScalarSlabs } else { BulkKind::Slabs };
-        self.queue(kind, &step, &encoded, Some(asked));
+        self.queue(&step, &encoded, Some(asked));
     }
 
     fn queue_still(&mut self, view: &View) {
@@ -284,12 +283,12 @@ impl Driver {
         let groups = self.back_end.groups();
         let encoded = still(&step, view, groups, self.back_end.pool());
         self.progress.still_of = Some(view.sequence);
-        self.queue(BulkKind::Still, &step, &encoded, None);
+        self.queue(&step, &encoded, None);
     }
 
-    fn queue(&self, kind: BulkKind, step: &LoadedStep, encoded: &Encoded, asked: Option<Instant>) {
+    fn queue(&self, step: &LoadedStep, encoded: &Encoded, asked: Option<Instant>) {
         let header = BulkHeader {
-            kind,
+            kind: encoded.kind,
             completes: false,
             field: step.key.field as u16,
             set: self.back_end.next_set(),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use visapult_render::{
-    Camera, EncodedBrick, FaceTile, ScalarKeyframe, SlabGeometry, SlabKeyframe, SlabTile, Still, StillTile,
+    Camera, EncodedBrick, FaceTile, ScalarKeyframe, SegmentKeyframe, SegmentTile, SlabGeometry, SlabKeyframe, SlabTile,
+    Still, StillTile,
 };
 use visapult_volume::StepIndex;
 
@@ -23,6 +24,8 @@ pub enum BulkKind {
     Still,
     /// Tiles of a keyframe of scalar slabs.
     ScalarSlabs,
+    /// Tiles of a keyframe of segments.
+    Segments,
 }
 
 impl BulkKind {
@@ -32,6 +35,7 @@ impl BulkKind {
             Self::Slabs => 17,
             Self::Still => 18,
             Self::ScalarSlabs => 19,
+            Self::Segments => 20,
         }
     }
 }
@@ -130,6 +134,29 @@ pub fn scalar_slab_bodies(keyframe: &ScalarKeyframe, groups: usize) -> Vec<BulkB
         for n in [tile.face, 0].iter().chain(&tile.lo).chain(&tile.size) {
             bytes.extend(n.to_le_bytes());
         }
+        push_payload(bytes, &tile.payload);
+    })
+}
+
+/// Bodies of a keyframe of segments, its tiles dealt to `groups` data connections in turn.
+pub fn segment_bodies(keyframe: &SegmentKeyframe, groups: usize) -> Vec<BulkBody> {
+    let geometry = &keyframe.geometry;
+    let prefix = |count: u16| {
+        let mut bytes = Vec::new();
+        push_camera(&mut bytes, &keyframe.camera);
+        for n in [geometry.width, geometry.height, geometry.planes, count] {
+            bytes.extend(n.to_le_bytes());
+        }
+        push_f32s(&mut bytes, &[geometry.near, geometry.spacing]);
+        push_f32s(&mut bytes, &geometry.edges);
+        push_f32s(&mut bytes, &geometry.range);
+        bytes
+    };
+    bodies_of_groups(&dealt(&keyframe.tiles, groups), prefix, |bytes, tile: &&SegmentTile| {
+        for n in tile.lo.iter().chain(&tile.size) {
+            bytes.extend(n.to_le_bytes());
+        }
+        bytes.extend(tile.knots.to_le_bytes());
         push_payload(bytes, &tile.payload);
     })
 }

@@ -36,6 +36,8 @@ pub enum ProxyChoice {
     Bricks,
     /// Slabs and coarse bricks.
     Slabs,
+    /// Segments and coarse bricks.
+    Segments,
 }
 
 /// What the page shows and wants.

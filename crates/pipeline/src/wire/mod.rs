@@ -8,7 +8,9 @@ mod from_page;
 mod lifelines;
 mod to_page;
 
-pub use bulk::{BulkBody, BulkHeader, BulkKind, bricks_bodies, scalar_slab_bodies, slab_bodies, still_bodies};
+pub use bulk::{
+    BulkBody, BulkHeader, BulkKind, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
+};
 pub(crate) use freshness::MOST_PARTS;
 pub use freshness::{Freshness, MissingPart};
 pub use from_page::{Ack, AskClock, AskLifelines, FromPage, MAX_CONTROL_BYTES, ProxyChoice, View, Viewport, WireError};

@@ -165,6 +165,8 @@ pub enum ProxyKind {
     Bricks,
     /// View-aligned colour layers, with coarse bricks.
     Slabs,
+    /// Per ray of a key view the field as cubics, with coarse bricks.
+    Segments,
 }
 
 /// What is being sent, and why.

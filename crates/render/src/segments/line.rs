@@ -5,12 +5,13 @@
 
 /// A knot of a ray: the number of a depth plane, and the code of the value there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Knot {
-    pub(super) plane: u16,
-    /// The value as a share of the range, `code / TOP_CODE`.
-    pub(super) code: u16,
+pub struct Knot {
+    /// Which plane, counted from 0.
+    pub plane: u16,
+    /// The value as a share of the range, in 1/1023.
+    pub code: u16,
     /// Nothing is known between the knot before and this one.
-    pub(super) starts_run: bool,
+    pub starts_run: bool,
 }
 
 /// The cubic from knot `i` to the next, over 0..=1; `None` where a run or the ray ends.

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use fit::{Fit, MAX_KNOTS};
 pub use geometry::{SegmentGeometry, SegmentKey};
 pub use join::join_segments;
-use line::Knot;
+pub use line::Knot;
 use sampler::Sampler;
 pub use stack::{SegmentStack, SegmentStackError};
 pub use tile::{SEGMENT_TILE_EDGE, SegmentTile, SegmentTileError};

@@ -100,7 +100,7 @@ impl SegmentTile {
     ///
     /// # Errors
     /// [`SegmentTileError`] if the numbers are impossible or the payload damaged.
-    pub(super) fn decode(&self) -> Result<Vec<Vec<Knot>>, SegmentTileError> {
+    pub fn decode(&self) -> Result<Vec<Vec<Knot>>, SegmentTileError> {
         let Self { lo, size, knots, .. } = *self;
         let rays: usize = size.iter().map(|edge| usize::from(*edge)).product();
         let possible = size.iter().all(|edge| (1..=SEGMENT_TILE_EDGE).contains(&usize::from(*edge)));

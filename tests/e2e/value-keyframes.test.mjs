@@ -1,0 +1,71 @@
+/** Scalar slabs and segments in the page: turned and recoloured with the server suspended, and held to what the program draws of them. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { decibels } from "./against-program.mjs";
+import { difference, keep, launch, lit, openPage, picture, settled, until } from "./browser.mjs";
+import { writeNpy } from "./npy.mjs";
+import { startServer } from "./server.mjs";
+
+const EDGE = 48;
+const LEAST_DB = 40;
+
+const folder = mkdtempSync(join(tmpdir(), "visapult-e2e-"));
+const wave = (x, y, z) => {
+  const r = Math.hypot(x - 20, y - 28, z - 24) / EDGE;
+  return Math.sin(16 * r) * Math.exp(-1.5 * r);
+};
+
+describe("keyframes of values", () => {
+  const file = writeNpy(join(folder, "wave.npy"), EDGE, wave);
+  let browser;
+  let server;
+
+  before(async () => {
+    browser = await launch();
+    server = await startServer(file);
+  });
+
+  after(async () => {
+    await browser?.close();
+    server?.resume();
+    await server?.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  for (const [proxy, sentAs, turns] of [
+    ["scalar-slabs", "slabs", 3],
+    ["segments", "segments", 9],
+  ]) {
+    test(`${proxy}: an edit of the transfer function is drawn with the server suspended, as the program draws it`, async (t) => {
+      const page = await openPage(browser, server.url, { query: { stills: "0" }, hash: `proxy=${sentAs}` });
+      await until(page, (v, shown) => v.shown.proxy === shown, sentAs);
+      await settled(page);
+      const key = await page.evaluate(() => window.visapult.camera);
+      const held = () => decibels(page, { file, folder, proxy, key });
+      server.suspend();
+      await page.locator(".stage").focus();
+      for (let i = 0; i < turns; i++) await page.keyboard.press("ArrowRight");
+      await settled(page);
+      const turned = await picture(page);
+      const turnedDb = await held();
+      await page.locator("#map").selectOption("inferno");
+      const handles = page.locator(".handle");
+      await handles.nth(Math.floor((await handles.count()) / 2)).focus();
+      for (let i = 0; i < 12; i++) await page.keyboard.press("ArrowUp");
+      await settled(page);
+      await keep(page, proxy);
+      assert.equal(await page.evaluate(() => window.visapult.shown.proxy), sentAs);
+      const edited = await picture(page);
+      assert.ok(lit(edited) > 0.02, "the picture is black");
+      assert.ok(difference(turned, edited) > 1, "the edit changed nothing");
+      const editedDb = await held();
+      t.diagnostic(`turned ${turnedDb.toFixed(1)} dB, edited ${editedDb.toFixed(1)} dB from the program's picture`);
+      assert.ok(Math.min(turnedDb, editedDb) >= LEAST_DB, `${turnedDb} dB turned, ${editedDb} dB edited`);
+      server.resume();
+      await page.close();
+    });
+  }
+});

@@ -1,0 +1,110 @@
+import { emptyDistances, type Integrals, type TransferFunction } from "../volume/index";
+import { MOST_SEGMENT_CODE } from "../wire/index";
+import { BoxPass, LEAST_LIGHT } from "./box-pass";
+import { angleBetween, basisOf, type Camera, dot, scale } from "./camera";
+import { Classified, placing } from "./classified";
+import { type Gl, resetUnpacking, setSampling, type Target } from "./gl";
+import type { SegmentSet } from "./segment-sets";
+import segmentsFragment from "./shaders/segments.frag.glsl?raw";
+
+/** What a picture of segments shows. */
+export interface SegmentPicture {
+  readonly set: SegmentSet;
+  readonly transfer: TransferFunction;
+  readonly camera: Camera;
+  /** Width over height. */
+  readonly aspect: number;
+}
+
+/** Beyond this angle from the key view, in degrees, what lay outside its picture may be missed. */
+const WIDEST_ANGLE = 40;
+
+/** Whether a keyframe may stand for the volume as seen by `camera`: from any side, where the key view's picture holds all of the box. */
+export function segmentsServe(set: SegmentSet, camera: Camera): boolean {
+  return holdsBox(set) || angleBetween(set.camera, camera) <= WIDEST_ANGLE;
+}
+
+function holdsBox({ camera, rays, edges }: SegmentSet): boolean {
+  const { eye, forward, right, up } = basisOf(camera);
+  const tall = Math.tan((camera.fov * Math.PI) / 360);
+  const wide = (tall * rays[0]) / rays[1];
+  return [0, 1, 2, 3, 4, 5, 6, 7].every((corner) => {
+    const at = edges.map((edge, axis) => ((corner >> axis) & 1 ? 0.5 : -0.5) * edge - eye[axis]) as [
+      number,
+      number,
+      number,
+    ];
+    const depth = dot(at, forward);
+    return depth > 0 && Math.abs(dot(at, right)) <= wide * depth && Math.abs(dot(at, up)) <= tall * depth;
+  });
+}
+
+/** Distance of places that are read, in distances of planes: between two, values count as linear. */
+const STEP = 0.5;
+
+/** Casts rays through the segments of a keyframe. */
+export class SegmentPass {
+  readonly #gl: Gl;
+  readonly #pass: BoxPass;
+  readonly #classified: Classified;
+  readonly #distances: WebGLTexture;
+  #skipping: { set: SegmentSet; transfer: TransferFunction } | null = null;
+
+  constructor(gl: Gl) {
+    this.#gl = gl;
+    this.#pass = new BoxPass(gl, segmentsFragment);
+    this.#classified = new Classified(gl);
+    this.#distances = gl.createTexture();
+  }
+
+  /** Draws rows `from` to `to` (from the bottom) of `target`. */
+  draw(target: Target, picture: SegmentPicture, from: number, to: number): void {
+    const gl = this.#gl;
+    const { set, transfer, camera, aspect } = picture;
+    this.#skip(set, transfer, this.#classified.update(transfer));
+    const textures = [
+      { name: "uPieces", kind: gl.TEXTURE_2D, texture: set.pieces },
+      { name: "uCells", kind: gl.TEXTURE_2D, texture: set.cells },
+      { name: "uDistances", kind: gl.TEXTURE_3D, texture: this.#distances },
+      { name: "uIntegrals", kind: gl.TEXTURE_2D, texture: this.#classified.texture },
+    ];
+    const view = { camera, aspect, edges: set.edges };
+    this.#pass.draw(target, [from, to], view, textures, () => this.#setKey(set, transfer));
+  }
+
+  /** Brings the distances to what is visible up to date. */
+  #skip(set: SegmentSet, transfer: TransferFunction, integrals: Integrals): void {
+    if (this.#skipping?.set === set && this.#skipping.transfer === transfer) return;
+    this.#skipping = { set, transfer };
+    const gl = this.#gl;
+    const distances = emptyDistances(set.ranges, integrals, placing(set.range, transfer));
+    resetUnpacking(gl);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_3D, this.#distances);
+    gl.texImage3D(gl.TEXTURE_3D, 0, gl.R8UI, ...set.ranges.size, 0, gl.RED_INTEGER, gl.UNSIGNED_BYTE, distances);
+    setSampling(gl, gl.TEXTURE_3D, gl.NEAREST);
+  }
+
+  #setKey(set: SegmentSet, transfer: TransferFunction): void {
+    const gl = this.#gl;
+    const at = (name: string) => this.#pass.at(name);
+    const { eye, forward, right, up } = basisOf(set.camera);
+    const [width, height] = set.rays;
+    // Rays at distance 1 are as far apart across as down.
+    const perLength = height / 2 / Math.tan((set.camera.fov * Math.PI) / 360);
+    gl.uniform3fv(at("uKeyEye"), eye);
+    gl.uniform3fv(at("uKeyForward"), forward);
+    gl.uniform3fv(at("uKeyRight"), scale(right, perLength));
+    gl.uniform3fv(at("uKeyDown"), scale(up, -perLength));
+    gl.uniform2f(at("uRays"), width, height);
+    gl.uniform2f(at("uPlanes"), set.near, 1 / set.spacing);
+    gl.uniform3iv(
+      at("uLastBlock"),
+      set.ranges.size.map((n) => n - 1),
+    );
+    const place = placing(set.range, transfer);
+    gl.uniform2f(at("uRange"), place.scale / MOST_SEGMENT_CODE, place.offset);
+    gl.uniform1f(at("uStep"), STEP * set.spacing);
+    gl.uniform1f(at("uLeast"), LEAST_LIGHT);
+  }
+}

@@ -1,0 +1,113 @@
+import type { Cursor } from "./cursor";
+import { undoImageDifferences8 } from "./differences";
+import { type BulkHeader, bulkCursor, readHeader } from "./header";
+import { type KeyCamera, readKeyCamera, TILE_EDGE } from "./slabs";
+import { unzstd } from "./zstd";
+
+/** The rays and planes of a keyframe of segments. */
+export interface SegmentKey {
+  readonly camera: KeyCamera;
+  /** Width and height of the key view in rays. */
+  readonly rays: readonly [number, number];
+  readonly planeCount: number;
+  /** Distance of plane 0 from the key eye along its view direction, and from plane to plane. */
+  readonly near: number;
+  readonly spacing: number;
+  /** Edges of the box that holds the field, centred at the origin, world units. */
+  readonly edges: readonly [number, number, number];
+  /** Values of the smallest and the largest code. */
+  readonly range: readonly [number, number];
+}
+
+export interface SegmentsMessage extends SegmentKey {
+  readonly kind: "segments";
+  readonly header: BulkHeader;
+  readonly tiles: readonly PackedSegments[];
+}
+
+/** A rectangle of rays, still compressed. */
+export interface PackedSegments {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  /** Of all rays together. */
+  readonly knots: number;
+  readonly frame: Uint8Array;
+}
+
+/** Most knots of a ray. */
+export const MOST_KNOTS_PER_RAY = 255;
+/** Largest code; codes are shares of the range. */
+export const MOST_SEGMENT_CODE = 1023;
+
+/** Most rays, and most knots of all rays together: 64 and 128 MiB of textures. */
+const MOST_RAYS = 1 << 22;
+const MOST_KNOTS = 1 << 23;
+
+export function parseSegments(bytes: Uint8Array): SegmentsMessage {
+  const cursor = bulkCursor(bytes, "segments");
+  const header = readHeader(cursor);
+  const { key, tileCount } = readSegmentKey(cursor);
+  const tiles: PackedSegments[] = [];
+  let knots = 0;
+  for (let i = 0; i < tileCount; i++) {
+    const tile = readTile(cursor, key.rays);
+    knots += tile.knots;
+    tiles.push(tile);
+  }
+  if (knots > MOST_KNOTS) cursor.fail(`${knots} knots, more than the ${MOST_KNOTS} accepted`);
+  cursor.finish();
+  return { kind: "segments", header, ...key, tiles };
+}
+
+function readSegmentKey(cursor: Cursor): { readonly key: SegmentKey; readonly tileCount: number } {
+  const camera = readKeyCamera(cursor);
+  const rays = [cursor.u16("width"), cursor.u16("height")] as const;
+  const planeCount = cursor.u16("plane count");
+  const tileCount = cursor.u16("tile count");
+  const near = cursor.f32("near");
+  const spacing = cursor.f32("spacing");
+  const edges = [cursor.f32("edges"), cursor.f32("edges"), cursor.f32("edges")] as const;
+  const range = [cursor.f32("range"), cursor.f32("range")] as const;
+  if (![near, spacing, ...edges, ...range].every(Number.isFinite)) cursor.fail("planes, box or range are not finite");
+  if (edges.some((edge) => edge < 0) || range[0] > range[1] || near <= 0 || spacing <= 0) {
+    cursor.fail("impossible planes, an impossible box or range");
+  }
+  if (rays[0] === 0 || rays[1] === 0) cursor.fail("a keyframe without rays");
+  if (rays[0] * rays[1] > MOST_RAYS) cursor.fail(`${rays[0]}x${rays[1]} rays, more than the ${MOST_RAYS} accepted`);
+  return { key: { camera, rays, planeCount, near, spacing, edges, range }, tileCount };
+}
+
+function readTile(cursor: Cursor, rays: readonly [number, number]): PackedSegments {
+  const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => cursor.u16(`tile ${name}`));
+  const knots = cursor.u32("tile knots");
+  const whole = (lo: number, size: number, edge: number) =>
+    lo % TILE_EDGE === 0 && size === Math.min(TILE_EDGE, edge - lo);
+  if (x >= rays[0] || y >= rays[1] || !whole(x, width, rays[0]) || !whole(y, height, rays[1])) {
+    cursor.fail(`tile of ${width}x${height} rays at ${x},${y} is none of ${rays[0]}x${rays[1]} rays`);
+  }
+  if (knots > width * height * MOST_KNOTS_PER_RAY) {
+    cursor.fail(`tile of ${width}x${height} rays with ${knots} knots, more than ${MOST_KNOTS_PER_RAY} each`);
+  }
+  const length = cursor.u32("tile length");
+  return { x, y, width, height, knots, frame: cursor.bytes(length, "tile") };
+}
+
+/** What a tile's frame holds before knots are predicted from their neighbours. */
+export interface SegmentLists {
+  /** Knots of each ray, rows from the top. */
+  readonly counts: Uint8Array;
+  /** Of each knot: planes from the one before it, signs interleaved; difference of its code to the one expected, and whether a run starts. */
+  readonly lengths: Uint16Array;
+  readonly differences: Uint16Array;
+}
+
+export function unpackSegmentLists(tile: PackedSegments): SegmentLists {
+  const rays = tile.width * tile.height;
+  const bytes = unzstd(tile.frame, rays + 4 * tile.knots, `tile of segments at ${tile.x},${tile.y}`);
+  undoImageDifferences8(bytes, 0, rays, tile.width);
+  const list = (start: number) =>
+    Uint16Array.from({ length: tile.knots }, (_, i) => bytes[start + i] | (bytes[start + tile.knots + i] << 8));
+  return { counts: bytes.subarray(0, rays), lengths: list(rays), differences: list(rays + 2 * tile.knots) };
+}
