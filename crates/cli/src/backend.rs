@@ -53,16 +53,15 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
         drop(first);
         // What is counted is received, whether a page is open or not.
         let look = (options.json.is_some() && !helm.is_serial()).then(|| helm.look());
-        let _ = counted.set((helm.statistics(), Instant::now(), helm, look));
+        let _ = counted.set((helm, look));
         Ok(())
     })?;
-    let Some((from, since, helm, _look)) = counted.into_inner() else {
+    let Some((helm, _look)) = counted.into_inner() else {
         let time_is_up = limit.is_some_and(|limit| began.elapsed() >= limit);
         return if time_is_up { Err(anyhow!("no simulation has come within the time that was set")) } else { Ok(()) };
     };
     if let Some(path) = &options.json {
-        let report = report(from, helm.statistics(), since.elapsed());
-        fs::write(path, report).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(path, report(helm.statistics())).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }
@@ -95,17 +94,16 @@ fn host_of(options: &BackendOptions) -> String {
 }
 
 /// What was received from the time on at which there was something to show.
-fn report(from: FlowStatistics, to: FlowStatistics, time: Duration) -> String {
-    let (steps, bytes) = (to.steps - from.steps, to.bytes - from.bytes);
-    let seconds = time.as_secs_f64().max(1e-9);
-    let fresh = if steps == 0 { 1.0 } else { (to.fresh - from.fresh) / steps as f64 };
+fn report(received: FlowStatistics) -> String {
+    let seconds = received.first_step.map_or(0.0, |at| at.elapsed().as_secs_f64()).max(1e-9);
+    let fresh = if received.steps == 0 { 1.0 } else { received.fresh / received.steps as f64 };
     let report = serde_json::json!({
         "seconds": seconds,
-        "steps_received": steps,
-        "bytes": bytes,
-        "sustained_bps": bytes as f64 * 8.0 / seconds,
+        "steps_received": received.steps,
+        "bytes": received.bytes,
+        "sustained_bps": received.bytes as f64 * 8.0 / seconds,
         "fresh_share": fresh,
-        "first_step_s": to.first_step_s,
+        "first_step_s": received.first_step_s,
     });
     format!("{report:#}\n")
 }

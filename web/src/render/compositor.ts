@@ -1,4 +1,4 @@
-import { type Gl, Program } from "./gl";
+import { type Gl, Program, type Target } from "./gl";
 import compositeFragment from "./shaders/composite.frag.glsl?raw";
 import screenVertex from "./shaders/screen.vert.glsl?raw";
 
@@ -6,6 +6,13 @@ import screenVertex from "./shaders/screen.vert.glsl?raw";
 export interface Shown {
   readonly texture: WebGLTexture;
   readonly fromTop: boolean;
+}
+
+/** An image that gives way to another, its first row the bottom one. */
+export interface Before {
+  readonly texture: WebGLTexture;
+  /** From 1, it alone, to 0. */
+  readonly share: number;
 }
 
 /** Lays an image over what the canvas already shows. */
@@ -30,24 +37,47 @@ export class Compositor {
     gl.clear(gl.COLOR_BUFFER_BIT);
   }
 
-  over(image: Shown, width: number, height: number): void {
+  /** `before`: what gives way to it. */
+  over(image: Shown, before: Before | null, width: number, height: number): void {
     const gl = this.#gl;
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.viewport(0, 0, width, height);
-    gl.disable(gl.DEPTH_TEST);
-    gl.disable(gl.CULL_FACE);
     gl.enable(gl.BLEND);
     gl.blendEquation(gl.FUNC_ADD);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    this.#draw(image, before);
+    gl.disable(gl.BLEND);
+  }
+
+  /** The image alone, its first row the bottom one. */
+  copy(image: Shown, target: Target): void {
+    const gl = this.#gl;
+    target.bind();
+    gl.disable(gl.BLEND);
+    gl.disable(gl.SCISSOR_TEST);
+    this.#draw(image, null);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  }
+
+  #draw(image: Shown, before: Before | null): void {
+    const gl = this.#gl;
+    gl.disable(gl.DEPTH_TEST);
+    gl.disable(gl.CULL_FACE);
     this.#program.use();
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, image.texture);
-    gl.bindSampler(0, null);
-    gl.uniform1i(this.#program.at("uImage"), 0);
+    this.#bind(0, "uImage", image.texture);
+    this.#bind(1, "uBefore", before?.texture ?? image.texture);
     gl.uniform1f(this.#program.at("uFromTop"), image.fromTop ? 1 : 0);
+    gl.uniform1f(this.#program.at("uShareBefore"), before?.share ?? 0);
     gl.bindVertexArray(this.#empty);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
     gl.bindVertexArray(null);
-    gl.disable(gl.BLEND);
+  }
+
+  #bind(unit: number, name: string, texture: WebGLTexture): void {
+    const gl = this.#gl;
+    gl.activeTexture(gl.TEXTURE0 + unit);
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.bindSampler(unit, null);
+    gl.uniform1i(this.#program.at(name), unit);
   }
 }

@@ -1,22 +1,15 @@
 import type { Geometry, TransferFunction } from "../volume/index";
 import type { BulkPart } from "../worker/index";
-import { BrickSets } from "./brick-sets";
 import { type Camera, homeCamera } from "./camera";
 import type { Shown } from "./compositor";
-import { FacePass, type FacePicture } from "./face-pass";
-import { type FaceSet, FaceSets } from "./face-sets";
 import { Fences, type WorkKind } from "./fences";
 import { type Gl, GraphicsError, Target } from "./gl";
 import { Pacing } from "./pacing";
 import { type Annotation, Presenter } from "./presenter";
-import { SegmentPass, type SegmentPicture, segmentsServe } from "./segment-pass";
-import { type SegmentSet, SegmentSets } from "./segment-sets";
-import { rangeHolds, slabsFit, type Wanted } from "./selection";
-import { bricksShown, keyframeShown, nothingShown, type Precision, type ShownState, stillShown } from "./shown";
-import { SlabPass, slabsServe, WIDEST_ANGLE } from "./slab-pass";
-import { type SlabSet, SlabSets } from "./slab-sets";
+import { Proxies, type Subject } from "./proxies";
+import type { Wanted } from "./selection";
+import { nothingShown, type ShownState, stillShown } from "./shown";
 import { type Still, Stills } from "./stills";
-import { type BrickPicture, VolumePass } from "./volume-pass";
 
 export interface PainterOptions {
   /** Keep the drawing buffer, so that tests can read it. */
@@ -28,12 +21,6 @@ export interface PainterOptions {
   /** Show stills; tests that look at the page's own pictures switch them off. */
   readonly stills: boolean;
 }
-
-type Subject =
-  | { readonly kind: "bricks"; readonly picture: BrickPicture }
-  | { readonly kind: "slabs"; readonly colours: SlabSet }
-  | { readonly kind: "slabs"; readonly faces: FacePicture }
-  | { readonly kind: "segments"; readonly picture: SegmentPicture };
 
 /** Of a picture, in device pixels (view protocol, *View*). */
 const LONGEST_EDGE = 4096;
@@ -57,19 +44,12 @@ export class Painter {
   readonly #gl: Gl;
   readonly #presenter: Presenter;
   readonly #options: PainterOptions;
-  readonly #bricks: BrickSets;
-  readonly #slabs: SlabSets;
-  readonly #faces: FaceSets;
-  readonly #segments: SegmentSets;
+  readonly #proxies: Proxies;
   readonly #stills: Stills;
-  readonly #volumePass: VolumePass;
-  readonly #slabPass: SlabPass;
-  readonly #facePass: FacePass;
-  readonly #segmentPass: SegmentPass;
   readonly #fences: Fences;
   readonly #pacing = { bricks: new Pacing(), slabs: new Pacing(), segments: new Pacing() };
   /** The image on the screen, unless a still replaces it. */
-  #front: { target: Target; state: ShownState } | null = null;
+  #front: { target: Target; state: ShownState; id: number; scene: number } | null = null;
   readonly #targets: Record<WorkKind, [Target, Target]>;
   #geometry: Geometry | null = null;
   readonly #transfers = new Map<number, TransferFunction>();
@@ -78,6 +58,9 @@ export class Painter {
   #annotation: Annotation = { lengthUnit: "", legendTitle: null, caption: "", axes: true };
   #sequence = 0;
   #version = 1;
+  /** Grows whenever something else is to be seen than before: a fade would show a mixture of two views, steps or colours. */
+  #scene = 1;
+  #shownStill: Still | null = null;
   #drawn = 0;
   #restAt = 0;
   #budget = MOVING_BUDGET_MS;
@@ -106,15 +89,8 @@ export class Painter {
     this.#gl = gl;
     this.#presenter = new Presenter(canvas, overlay, gl);
     this.#options = options;
-    this.#bricks = new BrickSets(gl);
-    this.#slabs = new SlabSets(gl);
-    this.#faces = new FaceSets(gl);
-    this.#segments = new SegmentSets(gl);
+    this.#proxies = new Proxies(gl);
     this.#stills = new Stills(gl);
-    this.#volumePass = new VolumePass(gl);
-    this.#slabPass = new SlabPass(gl);
-    this.#facePass = new FacePass(gl);
-    this.#segmentPass = new SegmentPass(gl);
     this.#fences = new Fences(gl);
     this.#targets = {
       bricks: [new Target(gl, "rgba8"), new Target(gl, "rgba8")],
@@ -140,21 +116,17 @@ export class Painter {
 
   /** A new session with `groups` data connections; `sameGrid` keeps the picture until new data come. */
   begin(groups: number, geometry: Geometry, sameGrid: boolean): void {
-    this.#bricks.begin(groups);
-    this.#slabs.begin(groups);
-    this.#faces.begin(groups);
-    this.#segments.begin(groups);
+    this.#proxies.begin(groups, sameGrid);
     this.#stills.begin(groups);
-    if (!sameGrid) this.#bricks.clear();
     this.#geometry = geometry;
-    this.#touch(MOVING_BUDGET_MS);
+    this.#newScene();
   }
 
   resize(cssWidth: number, cssHeight: number, pixelRatio: number): void {
     const largest = this.#gl.getParameter(this.#gl.MAX_RENDERBUFFER_SIZE) as number;
     this.#presenter.resize(cssWidth, cssHeight, pixelRatio, Math.min(LONGEST_EDGE, largest));
+    this.#newScene();
     this.#present();
-    this.#touch(MOVING_BUDGET_MS);
   }
 
   /** `sequence`: of the view as it will be sent; a still is shown only for the current one. */
@@ -162,7 +134,7 @@ export class Painter {
     this.#sequence = sequence;
     if (camera === this.#camera) return;
     this.#camera = camera;
-    this.#touch(MOVING_BUDGET_MS);
+    this.#newScene();
   }
 
   /** The view changed in something else than the camera. */
@@ -173,14 +145,15 @@ export class Painter {
   setTransfer(field: number, transfer: TransferFunction): void {
     if (transfer === this.#transfers.get(field)) return;
     this.#transfers.set(field, transfer);
-    if (field === this.#wanted.field) this.#slabs.invalidate();
-    this.#touch(MOVING_BUDGET_MS);
+    if (field === this.#wanted.field) this.#proxies.forgetColours();
+    this.#newScene();
   }
 
   want(wanted: Wanted): void {
     if (wanted.field === this.#wanted.field && wanted.step === this.#wanted.step) return;
-    if (wanted.field !== this.#wanted.field) this.#slabs.invalidate();
+    if (wanted.field !== this.#wanted.field) this.#proxies.forgetColours();
     this.#wanted = wanted;
+    this.#scene += 1;
     this.#schedule();
   }
 
@@ -194,33 +167,25 @@ export class Painter {
   }
 
   accept(part: BulkPart): void {
-    switch (part.type) {
-      case "bricks":
-        this.#bricks.accept(part);
-        break;
-      case "slabs":
-        this.#slabs.accept(part);
-        break;
-      case "scalarSlabs":
-        this.#faces.accept(part);
-        break;
-      case "segments":
-        this.#segments.accept(part);
-        break;
-      case "still":
-        if (this.#stills.accept(part)) this.#presentDue = true;
-        break;
-    }
+    if (part.type !== "still") this.#proxies.accept(part);
+    else if (this.#stills.accept(part)) this.#presentDue = true;
     this.#schedule();
   }
 
   /** The picture as PNG, with labels or without. */
   async png(withLabels: boolean): Promise<Blob> {
+    this.#presenter.fade.end();
     if (!withLabels) this.#presenter.presentPlain(this.#image());
     else this.#present();
     const blob = this.#presenter.png(withLabels);
     this.#present();
     return blob;
+  }
+
+  #newScene(): void {
+    this.#scene += 1;
+    this.#presenter.fade.end();
+    this.#touch(MOVING_BUDGET_MS);
   }
 
   #touch(budgetMs: number): void {
@@ -250,17 +215,13 @@ export class Painter {
   }
 
   #tick(): void {
-    if (this.#bricks.advance(UPLOAD_BUDGET_MS, this.#wanted)) this.#touch(DATA_BUDGET_MS);
-    if (this.#slabs.advance(UPLOAD_BUDGET_MS)) this.#touch(DATA_BUDGET_MS);
-    if (this.#faces.advance(UPLOAD_BUDGET_MS)) this.#touch(DATA_BUDGET_MS);
-    if (this.#segments.advance(UPLOAD_BUDGET_MS)) this.#touch(DATA_BUDGET_MS);
+    if (this.#proxies.advance(UPLOAD_BUDGET_MS, this.#wanted)) this.#touch(DATA_BUDGET_MS);
     for (const { kind, pixels, ms } of this.#fences.poll()) this.#pacing[kind].record(pixels, ms);
     if (this.#fences.full) return this.#pollSoon();
     if (this.#drawn !== this.#version) this.#drawWhole();
     else if (this.#isCoarse()) this.#refine();
-    else if (this.#presentDue) this.#present();
-    const uploading = [this.#bricks, this.#slabs, this.#faces, this.#segments].some((sets) => sets.isUploading);
-    const waiting = uploading || this.#presentDue;
+    else if (this.#presentDue || this.#presenter.fade.isOn) this.#present();
+    const waiting = this.#proxies.isUploading || this.#presentDue || this.#presenter.fade.isOn;
     const unfinished = this.#drawn !== this.#version || this.#isCoarse() || this.#fences.pending;
     if (waiting || unfinished) this.#schedule();
   }
@@ -272,31 +233,8 @@ export class Painter {
   }
 
   #subject(): Subject | null {
-    const set = this.#bricks.shown;
-    const { aspect } = this;
-    const fits = (keyframe: SlabSet | FaceSet | SegmentSet) => slabsFit(keyframe, set, this.#wanted, performance.now());
-    const transferOf = (keyframe: FaceSet | SegmentSet | null) => {
-      const transfer = keyframe && this.#transfers.get(keyframe.field);
-      return transfer && fits(keyframe) && rangeHolds(keyframe, set, transfer) ? transfer : null;
-    };
-    const camera = this.#camera;
-    const segments = this.#segments.shown;
-    const faces = this.#faces.shown;
-    const segmentsTransfer = transferOf(segments);
-    if (segments && segmentsTransfer && segments.id > (faces?.id ?? 0) && segmentsServe(segments, camera)) {
-      return { kind: "segments", picture: { set: segments, transfer: segmentsTransfer, camera, aspect } };
-    }
-    const facesTransfer = transferOf(faces);
-    if (faces && facesTransfer && slabsServe(faces, camera, WIDEST_ANGLE.values)) {
-      return { kind: "slabs", faces: { set: faces, transfer: facesTransfer, camera, aspect } };
-    }
-    const colours = this.#slabs.shown;
-    if (colours && fits(colours) && slabsServe(colours, camera, WIDEST_ANGLE.colours))
-      return { kind: "slabs", colours };
-    const transfer = set && this.#transfers.get(set.field);
-    if (!set || !this.#geometry || !transfer) return null;
-    const picture = { set, geometry: this.#geometry, transfer, camera, aspect };
-    return { kind: "bricks", picture };
+    const scene = { wanted: this.#wanted, camera: this.#camera, aspect: this.aspect, geometry: this.#geometry };
+    return this.#proxies.subject({ ...scene, transfers: this.#transfers });
   }
 
   #drawWhole(): void {
@@ -314,9 +252,11 @@ export class Painter {
     const precision = fits ? "exact" : "draft";
     const target = this.#targets[subject.kind][0];
     target.resize(Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale)));
+    const state = subject.shown(scale, precision);
+    if (this.#front?.id !== subject.id) this.#giveWay(this.#image(), state.step);
     const since = performance.now();
-    this.#paint(subject, target, 0, target.height, precision);
-    this.#front = { target, state: stateOf(subject, scale, precision) };
+    subject.draw(target, 0, target.height, precision);
+    this.#front = { target, state, id: subject.id, scene: this.#scene };
     this.#present();
     this.#fences.submit(since, target.width * target.height, subject.kind);
   }
@@ -335,22 +275,21 @@ export class Painter {
     const { target, row } = this.#refining;
     const end = Math.min(height, row + this.#pacing[subject.kind].rows(width, REFINE_BUDGET_MS));
     const since = performance.now();
-    this.#paint(subject, target, row, end, "exact");
+    subject.draw(target, row, end, "exact");
     this.#refining.row = end;
     if (end === height) {
       this.#targets[subject.kind].reverse();
-      this.#front = { target, state: stateOf(subject, 1, "exact") };
+      this.#front = { target, state: subject.shown(1, "exact"), id: subject.id, scene: this.#scene };
       this.#refining = null;
       this.#present();
     }
     this.#fences.submit(since, width * (end - row), subject.kind);
   }
 
-  #paint(subject: Subject, target: Target, from: number, to: number, precision: Precision): void {
-    if (subject.kind === "segments") return this.#segmentPass.draw(target, subject.picture, from, to);
-    if (subject.kind === "bricks") return this.#volumePass.draw(target, subject.picture, from, to, precision);
-    if ("faces" in subject) return this.#facePass.draw(target, subject.faces, from, to);
-    this.#slabPass.draw(target, subject.colours, this.#camera, this.aspect, from, to);
+  /** Lets `image`, which is on the screen, fade if what comes shows the same scene of the same step. */
+  #giveWay(image: Shown | null, step: number | null): void {
+    if (!image || this.#front?.scene !== this.#scene || this.#shownState.step !== step) return;
+    this.#presenter.fade.begin(image, this.size);
   }
 
   /** The still of exactly this view, if there is one that is not older than the bricks. */
@@ -360,13 +299,16 @@ export class Painter {
       return null;
     const [width, height] = this.size;
     if (still.width !== width || still.height !== height) return null;
-    const set = this.#bricks.shown;
+    const set = this.#proxies.bricks;
     return set && set.field === still.field && set.step > still.step ? null : still;
   }
 
   #image(): Shown | null {
     const still = this.#still();
-    if (still) return { texture: still.texture, fromTop: true };
+    return still ? { texture: still.texture, fromTop: true } : this.#frontImage();
+  }
+
+  #frontImage(): Shown | null {
     return this.#front ? { texture: this.#front.target.texture, fromTop: false } : null;
   }
 
@@ -374,18 +316,13 @@ export class Painter {
     this.#presentDue = false;
     const transfer = this.#transfers.get(this.#wanted.field) ?? null;
     const setting = { geometry: this.#geometry, camera: this.#camera, annotation: this.#annotation, transfer };
+    const still = this.#still();
+    if (still && still !== this.#shownStill) this.#giveWay(this.#frontImage(), still.step);
+    this.#shownStill = still;
     this.#presenter.present(this.#image(), setting);
     this.frameCount += 1;
     this.lastFrameTime = performance.now();
-    const still = this.#still();
     this.#shownState = still ? stillShown(still) : (this.#front?.state ?? nothingShown);
     this.onFrame(this.#shownState);
   }
-}
-
-function stateOf(subject: Subject, resolution: number, precision: Precision): ShownState {
-  if (subject.kind === "segments") return keyframeShown("segments", subject.picture.set, resolution);
-  if (subject.kind === "slabs")
-    return keyframeShown("slabs", "faces" in subject ? subject.faces.set : subject.colours, resolution);
-  return bricksShown(subject.picture.set, resolution, precision);
 }

@@ -2,6 +2,7 @@ import type { Geometry, TransferFunction } from "../volume/index";
 import { BoxScene, boxEdges, type Edge } from "./box-scene";
 import { basisOf, type Camera } from "./camera";
 import { Compositor, type Shown } from "./compositor";
+import { Fade } from "./fade";
 import { type Gl, GraphicsError } from "./gl";
 import { drawLabels } from "./overlay";
 
@@ -31,6 +32,7 @@ export class Presenter {
   readonly #overlay: HTMLCanvasElement;
   readonly #compositor: Compositor;
   readonly #box: BoxScene;
+  readonly fade: Fade;
   #pixelRatio = 1;
 
   constructor(canvas: HTMLCanvasElement, overlay: HTMLCanvasElement, gl: Gl) {
@@ -38,6 +40,7 @@ export class Presenter {
     this.#overlay = overlay;
     this.#box = new BoxScene(canvas, gl);
     this.#compositor = new Compositor(gl);
+    this.fade = new Fade(gl, this.#compositor);
   }
 
   /** Width and height of the picture in device pixels. */
@@ -66,7 +69,7 @@ export class Presenter {
     this.#box.look(camera, width, height);
     this.#compositor.clear(width, height);
     this.#drawBox(drawn.filter(isFar), FAR_EDGES);
-    if (image) this.#compositor.over(image, width, height);
+    if (image) this.#compositor.over(image, this.fade.before, width, height);
     this.#drawBox(
       drawn.filter((edge) => !isFar(edge)),
       NEAR_EDGES,
@@ -78,7 +81,7 @@ export class Presenter {
   presentPlain(image: Shown | null): void {
     const [width, height] = this.size;
     this.#compositor.clear(width, height);
-    if (image) this.#compositor.over(image, width, height);
+    if (image) this.#compositor.over(image, null, width, height);
   }
 
   /** What the canvas shows now, as PNG; call in the task that presented it. */

@@ -36,15 +36,9 @@ impl ImagePlan {
             && self.runs.iter().all(|(_, run)| is_run(run, volume.decomposition()))
     }
 
-    /// Those who make it, ascending: each puts as many places together as the others, give or take one.
-    fn makers(&self) -> Vec<usize> {
-        let makers: BTreeSet<usize> = self.runs.iter().map(|(owner, _)| *owner).collect();
-        makers.into_iter().collect()
-    }
-
-    /// All who make it but `rank`: it owes them its part, and they owe it theirs.
-    fn others(&self, rank: usize) -> BTreeSet<usize> {
-        self.runs.iter().map(|(owner, _)| *owner).filter(|owner| *owner != rank).collect()
+    /// Those who make it: each puts as many places together as the others, give or take one.
+    fn makers(&self) -> BTreeSet<usize> {
+        self.runs.iter().map(|(owner, _)| *owner).collect()
     }
 }
 
@@ -56,7 +50,9 @@ impl Crew {
         volume: Option<&Volume>,
         pool: &ThreadPool,
     ) -> Option<Part<Patch>> {
-        let others = plan.others(self.rank);
+        // It owes all others its part, and they owe it theirs.
+        let makers = plan.makers();
+        let others: BTreeSet<usize> = makers.iter().copied().filter(|maker| *maker != self.rank).collect();
         let Some(volume) = volume.filter(|volume| plan.fits(volume)) else {
             self.give_nothing(plan.number, others);
             return None;
@@ -65,8 +61,7 @@ impl Crew {
         let own_runs = of(&plan.runs, self.rank);
         let cast = || render_runs(volume, camera, transfer_function, *size, *sample_step, &own_runs);
         let (mut own, samples) = pool.install(cast);
-        let makers = plan.makers();
-        let composer = |patch: &Patch| makers.get(patch.tile as usize % makers.len().max(1)).copied();
+        let composer = |patch: &Patch| makers.iter().nth(patch.tile as usize % makers.len().max(1)).copied();
         self.give_out(plan.number, &mut own, others.clone(), composer, Precision::Single);
         let (made, missing) = self.take_in(plan.number, &plan.runs, own, others, Precision::Single);
         Some(Part { made: pool.install(|| composite_places(*size, &made)), samples, missing })

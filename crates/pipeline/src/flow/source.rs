@@ -174,7 +174,7 @@ impl FlowSource {
 pub struct FlowHelm(Arc<Receiver>);
 
 impl FlowHelm {
-    /// What has been received so far.
+    /// What has been received since there was something to show.
     #[must_use]
     pub fn statistics(&self) -> FlowStatistics {
         self.0.lock().statistics

@@ -79,10 +79,12 @@ pub(super) struct State {
     pub(super) comings: u64,
 }
 
-/// What has been received of a flow.
+/// What has been received of a flow since there was something to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowStatistics {
-    /// Steps.
+    /// When the first step was there.
+    pub first_step: Option<Instant>,
+    /// Steps after the first.
     pub steps: u64,
     /// Bytes of their values, with the ghost layers of PEs; what was lost on the way left out.
     pub bytes: u64,
@@ -268,10 +270,14 @@ impl State {
     fn note_throughput(&mut self, bytes: usize, received: &ReceivedStep) {
         self.throughput.add(bytes as f64, Instant::now());
         let statistics = &mut self.statistics;
-        statistics.steps += 1;
-        statistics.bytes += received.fresh_bytes;
-        statistics.fresh += received.fresh();
-        statistics.first_step_s = statistics.first_step_s.or(self.gathered.map(|at| at.elapsed().as_secs_f64()));
+        if statistics.first_step.is_none() {
+            statistics.first_step = Some(Instant::now());
+            statistics.first_step_s = self.gathered.map(|at| at.elapsed().as_secs_f64());
+        } else {
+            statistics.steps += 1;
+            statistics.bytes += received.fresh_bytes;
+            statistics.fresh += received.fresh();
+        }
         self.ahead = self.steps_ahead(bytes);
         self.received_per_s = self.throughput.per_s() / bytes as f64;
         self.on_the_way = self.links.iter().map(Link::on_the_way).max().unwrap_or(0);

@@ -1,0 +1,170 @@
+import type { Geometry, TransferFunction } from "../volume/index";
+import type { BulkPart } from "../worker/index";
+import { type BrickSet, BrickSets } from "./brick-sets";
+import type { Camera } from "./camera";
+import { FacePass, type FacePicture } from "./face-pass";
+import { type FaceSet, FaceSets } from "./face-sets";
+import type { WorkKind } from "./fences";
+import type { Gl, Target } from "./gl";
+import { SegmentPass, type SegmentPicture, segmentsServe } from "./segment-pass";
+import { type SegmentSet, SegmentSets } from "./segment-sets";
+import { rangeHolds, slabsFit, type Wanted } from "./selection";
+import { bricksShown, keyframeShown, type Precision, type ShownState } from "./shown";
+import { SlabPass, slabsServe, WIDEST_ANGLE } from "./slab-pass";
+import { type SlabSet, SlabSets } from "./slab-sets";
+import { type BrickPicture, VolumePass } from "./volume-pass";
+
+/** What is to be seen, and how. */
+export interface Scene {
+  readonly wanted: Wanted;
+  readonly camera: Camera;
+  readonly aspect: number;
+  readonly geometry: Geometry | null;
+  /** By field. */
+  readonly transfers: ReadonlyMap<number, TransferFunction>;
+}
+
+/** A proxy that shows a scene. */
+export interface Subject {
+  readonly kind: WorkKind;
+  /** No other proxy has it. */
+  readonly id: number;
+  /** Draws rows `from` to `to`, from the bottom. */
+  draw(target: Target, from: number, to: number, precision: Precision): void;
+  /** What it is that is shown, drawn at `resolution`. */
+  shown(resolution: number, precision: Precision): ShownState;
+}
+
+/** The proxies that the page holds, and what draws them; chooses the one that shows a scene best. */
+export class Proxies {
+  readonly #bricks: BrickSets;
+  readonly #slabs: SlabSets;
+  readonly #faces: FaceSets;
+  readonly #segments: SegmentSets;
+  readonly #volumePass: VolumePass;
+  readonly #slabPass: SlabPass;
+  readonly #facePass: FacePass;
+  readonly #segmentPass: SegmentPass;
+
+  constructor(gl: Gl) {
+    this.#bricks = new BrickSets(gl);
+    this.#slabs = new SlabSets(gl);
+    this.#faces = new FaceSets(gl);
+    this.#segments = new SegmentSets(gl);
+    this.#volumePass = new VolumePass(gl);
+    this.#slabPass = new SlabPass(gl);
+    this.#facePass = new FacePass(gl);
+    this.#segmentPass = new SegmentPass(gl);
+  }
+
+  /** A new session with `groups` data connections; `sameGrid` keeps what there is until new data come. */
+  begin(groups: number, sameGrid: boolean): void {
+    for (const sets of this.#all()) sets.begin(groups);
+    if (!sameGrid) this.#bricks.clear();
+  }
+
+  accept(part: Exclude<BulkPart, { type: "still" }>): void {
+    switch (part.type) {
+      case "bricks":
+        return this.#bricks.accept(part);
+      case "slabs":
+        return this.#slabs.accept(part);
+      case "scalarSlabs":
+        return this.#faces.accept(part);
+      case "segments":
+        return this.#segments.accept(part);
+    }
+  }
+
+  /** Uploads for a while; whether something new can be shown. */
+  advance(budgetMs: number, wanted: Wanted): boolean {
+    const advanced = [
+      this.#bricks.advance(budgetMs, wanted),
+      this.#slabs.advance(budgetMs),
+      this.#faces.advance(budgetMs),
+      this.#segments.advance(budgetMs),
+    ];
+    return advanced.includes(true);
+  }
+
+  get isUploading(): boolean {
+    return this.#all().some((sets) => sets.isUploading);
+  }
+
+  /** The bricks that all else is held against. */
+  get bricks(): BrickSet | null {
+    return this.#bricks.shown;
+  }
+
+  /** Slabs of colour show a transfer function that is not the user's any more. */
+  forgetColours(): void {
+    this.#slabs.invalidate();
+  }
+
+  /** Of keyframes that serve the one that shows most; else bricks. */
+  subject(scene: Scene): Subject | null {
+    return this.#ofSegments(scene) ?? this.#ofFaces(scene) ?? this.#ofColours(scene) ?? this.#ofBricks(scene);
+  }
+
+  #all() {
+    return [this.#bricks, this.#slabs, this.#faces, this.#segments];
+  }
+
+  #fits(keyframe: SlabSet | FaceSet | SegmentSet, scene: Scene): boolean {
+    return slabsFit(keyframe, this.#bricks.shown, scene.wanted, performance.now());
+  }
+
+  /** The picture of a keyframe of values, if it holds all that the transfer function tells apart. */
+  #picture<Keyframe extends FaceSet | SegmentSet>(set: Keyframe | null, scene: Scene) {
+    const transfer = set && scene.transfers.get(set.field);
+    if (!set || !transfer || !this.#fits(set, scene) || !rangeHolds(set, this.#bricks.shown, transfer)) return null;
+    return { set, transfer, camera: scene.camera, aspect: scene.aspect };
+  }
+
+  #ofSegments(scene: Scene): Subject | null {
+    const picture: SegmentPicture | null = this.#picture(this.#segments.shown, scene);
+    const isNewest = picture && picture.set.id > (this.#faces.shown?.id ?? 0);
+    if (!picture || !isNewest || !segmentsServe(picture.set, scene.camera)) return null;
+    return {
+      kind: "segments",
+      id: picture.set.id,
+      draw: (target, from, to) => this.#segmentPass.draw(target, picture, from, to),
+      shown: (resolution) => keyframeShown("segments", picture.set, resolution),
+    };
+  }
+
+  #ofFaces(scene: Scene): Subject | null {
+    const picture: FacePicture | null = this.#picture(this.#faces.shown, scene);
+    if (!picture || !slabsServe(picture.set, scene.camera, WIDEST_ANGLE.values)) return null;
+    return {
+      kind: "slabs",
+      id: picture.set.id,
+      draw: (target, from, to) => this.#facePass.draw(target, picture, from, to),
+      shown: (resolution) => keyframeShown("slabs", picture.set, resolution),
+    };
+  }
+
+  #ofColours(scene: Scene): Subject | null {
+    const set = this.#slabs.shown;
+    if (!set || !this.#fits(set, scene) || !slabsServe(set, scene.camera, WIDEST_ANGLE.colours)) return null;
+    return {
+      kind: "slabs",
+      id: set.id,
+      draw: (target, from, to) => this.#slabPass.draw(target, set, scene.camera, scene.aspect, from, to),
+      shown: (resolution) => keyframeShown("slabs", set, resolution),
+    };
+  }
+
+  #ofBricks({ geometry, transfers, camera, aspect }: Scene): Subject | null {
+    const set = this.#bricks.shown;
+    const transfer = set && transfers.get(set.field);
+    if (!set || !geometry || !transfer) return null;
+    const picture: BrickPicture = { set, geometry, transfer, camera, aspect };
+    return {
+      kind: "bricks",
+      id: set.id,
+      draw: (target, from, to, precision) => this.#volumePass.draw(target, picture, from, to, precision),
+      shown: (resolution, precision) => bricksShown(set, resolution, precision),
+    };
+  }
+}
