@@ -5,8 +5,8 @@ Every field is a float32 array `[z, y, x]` of `n` samples a side, the same shape
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Callable
 
 import numpy as np
 
@@ -48,20 +48,28 @@ def turbulence(n: int) -> np.ndarray:
 
 def spectrum(n: int, modes: int, most: float) -> np.ndarray:
     """A random field with a Kolmogorov spectrum, of Fourier modes of wave numbers 1 to `most`."""
+    return np.stack(list(layers_of_spectrum(n, modes, most)))
+
+
+def layers_of_spectrum(n: int, modes: int, most: float) -> Iterator[np.ndarray]:
+    """Its layers `[y, x]`, one after another: a field that memory does not hold."""
     rng = np.random.default_rng(5)
-    total = np.zeros((n, n, n), np.float32)
-    z, y, x = (axis.ravel() for axis in _axes(n))
-    for _ in range(modes):
+    axis = ((np.arange(n) / (n - 1)) - 0.5).astype(np.float32)
+    waves, amplitudes = np.empty((3, modes, n), np.complex64), np.empty((modes, 1), np.float32)
+    for mode in range(modes):
         wave_number = most ** rng.random()
         direction = rng.normal(size=3)
-        kx, ky, kz = 2 * np.pi * np.round(wave_number * direction / np.linalg.norm(direction))
-        phase = rng.random() * 2 * np.pi
-        wave_xy = np.exp(1j * (ky * y[:, None] + kx * x[None, :])).astype(np.complex64)
-        wave_z = np.exp(1j * (kz * z + phase)).astype(np.complex64)
-        amplitude = wave_number ** (-5.0 / 6.0)
-        for layer in range(n):
-            total[layer] += amplitude * (wave_z[layer] * wave_xy).real
-    return total
+        numbers = 2 * np.pi * np.round(wave_number * direction / np.linalg.norm(direction))
+        phases = (0, 0, rng.random() * 2 * np.pi)
+        for along, (number, phase) in enumerate(zip(numbers, phases, strict=True)):
+            waves[along, mode] = np.exp(1j * (number * axis + phase))
+        amplitudes[mode] = wave_number ** (-5.0 / 6.0)
+    x, y, z = waves
+    # The real part of a sum of products, as one product of real matrices.
+    across = np.concatenate([x.real, -x.imag])
+    for layer in range(n):
+        along = amplitudes * z[:, layer : layer + 1] * y
+        yield np.concatenate([along.real, along.imag]).T @ across
 
 
 def blobs(n: int) -> np.ndarray:

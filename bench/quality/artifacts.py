@@ -35,14 +35,11 @@ COLOURS = 128
 
 def write_field(subject: Subject, folder: Path) -> tuple[Path, Path]:
     """The field and its transfer function, as files that `visapult` reads."""
-    field = subject.field()
-    lowest, highest = subject.range or (float(field.values.min()), float(field.values.max()))
-    field.values.astype("<f4").tofile(folder / "field.raw")
-    nz, ny, nx = field.values.shape
-    described = {"file": "field.raw", "size": [nx, ny, nz], "type": "f32", "spacing": field.spacing}
+    grid, raw, function, _ = subject.written(folder)
+    numbers = [float(number) for number in grid.split(",")]
+    described = {"file": Path(raw).name, "size": [int(number) for number in numbers[:3]], "type": "f32", "spacing": numbers[3:]}
     (folder / "field.json").write_text(json.dumps(described))
-    (folder / "tf.json").write_text(json.dumps({"range": [lowest, highest], "points": subject.points}))
-    return folder / "field.json", folder / "tf.json"
+    return folder / "field.json", Path(function)
 
 
 def picture(field: Path, function: Path, proxy: list[str]) -> Image.Image:

@@ -29,15 +29,7 @@ EXAMPLE = ["cargo", "run", "--release", "--locked", "--quiet", "-p", "visapult-r
 
 def measure(subject: Subject, folder: Path) -> list[Row]:
     """Rows: a proxy each."""
-    field = subject.field()
-    nz, ny, nx = field.values.shape
-    lowest, highest = subject.range or (float(field.values.min()), float(field.values.max()))
-    raw, own, other = folder / "field.raw", folder / "own.json", folder / "other.json"
-    field.values.astype("<f4").tofile(raw)
-    for path, points in ((own, subject.points), (other, subject.other)):
-        path.write_text(json.dumps({"range": [lowest, highest], "points": points}))
-    grid = ",".join(map(str, [nx, ny, nz, *field.spacing]))
-    told = subprocess.run([*EXAMPLE, grid, raw, own, other], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    told = subprocess.run([*EXAMPLE, *subject.written(folder)], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     return [{"subject": subject.name} | json.loads(line) for line in told.splitlines()]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import plistlib
 import subprocess
 import sys
@@ -41,6 +42,17 @@ class Subject:
     points: Points
     other: Points
     range: tuple[float, float] | None = None
+
+    def written(self, folder: Path) -> list[str]:
+        """What the examples of `visapult-render` are told: the grid, the field's file, and those of both transfer functions."""
+        field = self.field()
+        nz, ny, nx = field.values.shape
+        lowest, highest = self.range or (float(field.values.min()), float(field.values.max()))
+        raw, own, other = folder / "field.raw", folder / "own.json", folder / "other.json"
+        field.values.astype("<f4").tofile(raw)
+        for path, points in ((own, self.points), (other, self.other)):
+            path.write_text(json.dumps({"range": [lowest, highest], "points": points}))
+        return [",".join(map(str, [nx, ny, nz, *field.spacing])), str(raw), str(own), str(other)]
 
 
 def long_waves() -> Field:

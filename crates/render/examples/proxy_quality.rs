@@ -3,6 +3,9 @@
 //! `proxy_quality NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json OTHER.json`: samples and their distances along x, y and z, little-endian `f32` values with x fastest, the
 //! transfer function that proxies are made for, and one that they are drawn through without being made anew. `bench/quality/run.py` runs this.
 
+mod clocks;
+mod inputs;
+
 use std::error::Error;
 use std::time::Instant;
 
@@ -13,7 +16,7 @@ use visapult_render::{
     TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs, render_exact,
     volume_of_bricks,
 };
-use visapult_volume::{Grid, ValueRange};
+use visapult_volume::ValueRange;
 
 /// Pixels along the edges of images and layers.
 const SIZE: usize = 512;
@@ -24,26 +27,15 @@ const TRUE_STEP: f64 = 0.5;
 /// Times that a proxy is made; the median counts.
 const REPEATS: usize = 5;
 
-type Outcome = Result<(), Box<dyn Error>>;
+type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
 
 fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [grid, field, own, other] = &arguments[..] else {
         return Err("usage: proxy_quality NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json OTHER.json".into());
     };
-    let numbers = grid.split(',').map(str::parse).collect::<Result<Vec<f64>, _>>()?;
-    let ([nx, ny, nz], Some(spacing)) =
-        (numbers.first_chunk::<3>().ok_or("a size has three numbers")?, numbers.last_chunk())
-    else {
-        return Err("a grid has six numbers".into());
-    };
-    let grid = Grid { spacing: *spacing, ..Grid::of_size([*nx as usize, *ny as usize, *nz as usize]) };
-    let bytes = std::fs::read(field)?;
-    let values = bytes.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
-    let volume = Volume::whole(grid, values)?;
-    let read = |path: &String| -> Result<_, Box<dyn Error>> {
-        Ok(TransferFunction::from_json(&std::fs::read_to_string(path)?)?)
-    };
+    let volume = inputs::volume(grid, field)?;
+    let read = inputs::transfer_function;
     Subject { looks: [Look::new("own", &volume, read(own)?), Look::new("other", &volume, read(other)?)], volume }
         .report()
 }
@@ -167,7 +159,7 @@ struct Cost {
 /// What `make` makes, and what that costs; `bytes` are still to be filled in.
 fn timed<T>(make: impl Fn() -> T) -> (T, Cost) {
     let mut made = make();
-    let cpu_before = cpu_seconds();
+    let cpu_before = clocks::cpu_seconds();
     let mut seconds: Vec<f64> = (0..REPEATS)
         .map(|_| {
             let start = Instant::now();
@@ -175,15 +167,7 @@ fn timed<T>(make: impl Fn() -> T) -> (T, Cost) {
             start.elapsed().as_secs_f64()
         })
         .collect();
-    let cpu_seconds = (cpu_seconds() - cpu_before) / REPEATS as f64;
+    let cpu_seconds = (clocks::cpu_seconds() - cpu_before) / REPEATS as f64;
     seconds.sort_by(f64::total_cmp);
     (made, Cost { bytes: 0, seconds: seconds[REPEATS / 2], cpu_seconds })
-}
-
-/// Processor time of this process; NaN where the system does not tell. Fields 14 and 15 of `proc_pid_stat(5)`, in 1/100 s.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |index: usize| fields.get(index).and_then(|n| n.parse::<f64>().ok()).unwrap_or(f64::NAN);
-    (ticks(11) + ticks(12)) / 100.0
 }

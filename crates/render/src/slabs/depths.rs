@@ -1,5 +1,6 @@
 //! Between which depths there is anything to see: slabs are not spent on the rest.
 
+use rayon::prelude::*;
 use visapult_volume::Block;
 
 use crate::camera::dot;
@@ -8,7 +9,9 @@ use crate::macrocells::Macrocells;
 use crate::transfer_function::REFERENCE_LENGTH;
 use crate::{TransferFunction, Volume};
 
-/// Least and largest distance from `eye` along `normal` of what `transfer_function` shows; `None` where it shows nothing.
+/// Least and largest distance from `eye` along `normal` of the cells that `transfer_function` shows; `None` where it shows nothing.
+///
+/// Cells are those between neighbouring samples: how the volume is split into blocks makes no difference.
 pub(super) fn visible_depths(
     volume: &Volume,
     transfer_function: &TransferFunction,
@@ -17,37 +20,90 @@ pub(super) fn visible_depths(
 ) -> Option<[f64; 2]> {
     let range = transfer_function.resolved_range(volume.range())?;
     let table = Table::new(transfer_function, range, REFERENCE_LENGTH);
-    let mut depths: Option<[f64; 2]> = None;
-    for (block, cells) in volume.blocks().iter().zip(volume.macrocells()) {
-        let edges = [0, 1, 2].map(|axis| cell_edges(volume, block, cells, axis));
-        for (index, _) in cells.ranges.iter().enumerate().filter(|(_, range)| table.any_visible(**range)) {
-            let [nx, ny, _] = cells.counts;
-            let cell = [index % nx, index / nx % ny, index / (nx * ny)];
-            let (mut near, mut far) = (-dot(eye, normal), -dot(eye, normal));
-            for axis in 0..3 {
-                let ends = [edges[axis][cell[axis]] * normal[axis], edges[axis][cell[axis] + 1] * normal[axis]];
-                (near, far) = (near + ends[0].min(ends[1]), far + ends[0].max(ends[1]));
-            }
-            depths = Some(depths.map_or([near, far], |[lo, hi]| [lo.min(near), hi.max(far)]));
-        }
-    }
-    depths
+    let at_eye = dot(eye, normal);
+    let of_block = |(block, cells): (&Block, &Macrocells)| {
+        let shown = Shown::new(volume, block, cells, &table);
+        Some([shown.least(normal)? - at_eye, -shown.least(normal.map(|c| -c))? - at_eye])
+    };
+    let of_blocks = volume.blocks().iter().zip(volume.macrocells()).filter_map(of_block);
+    of_blocks.reduce(|[near, far], [lo, hi]| [near.min(lo), far.max(hi)])
 }
 
-/// World positions of the planes between a block's macrocells along an axis; those at the grid's ends are its faces.
-fn cell_edges(volume: &Volume, block: &Block, cells: &Macrocells, axis: usize) -> Vec<f64> {
+/// What is visible of a block. Ranges are of samples, by axis: a cell lies between two.
+struct Shown<'a> {
+    block: &'a Block,
+    cells: &'a Macrocells,
+    table: &'a Table,
+    /// World positions of samples along each axis; those at the grid's ends are its faces.
+    positions: [Vec<f64>; 3],
+}
+
+impl<'a> Shown<'a> {
+    fn new(volume: &Volume, block: &'a Block, cells: &'a Macrocells, table: &'a Table) -> Self {
+        Self { block, cells, table, positions: [0, 1, 2].map(|axis| positions(volume, block, axis)) }
+    }
+
+    /// The least position along `normal` of a visible cell.
+    ///
+    /// In a visible macrocell at least one cell is visible: no need to look into those behind the far end of another.
+    fn least(&self, normal: [f64; 3]) -> Option<f64> {
+        let macrocells = || (0..self.cells.ranges.len()).into_par_iter();
+        let is_visible = |index: &usize| self.table.any_visible(self.cells.ranges[*index]);
+        let far = |index: usize| -self.along(&self.samples(index), normal.map(|c| -c));
+        let enough = macrocells().filter(is_visible).map(far).reduce(|| f64::INFINITY, f64::min);
+        let near = |samples: &[[usize; 2]; 3]| self.along(samples, normal);
+        let candidates = macrocells().filter(|index| near(&self.samples(*index)) < enough && is_visible(index));
+        let inside = candidates.flat_map_iter(|index| cells_of(&self.samples(index)));
+        let visible = inside.filter(|cell| near(cell) < enough && self.is_visible(cell));
+        let least = visible.map(|cell| near(&cell)).reduce(|| enough, f64::min);
+        least.is_finite().then_some(least)
+    }
+
+    /// The samples at the ends of a macrocell.
+    fn samples(&self, index: usize) -> [[usize; 2]; 3] {
+        let [nx, ny, _] = self.cells.counts;
+        let cell = [index % nx, index / nx % ny, index / (nx * ny)];
+        [0, 1, 2].map(|axis| {
+            let first = cell[axis] * Macrocells::EDGE;
+            [first, (first + Macrocells::EDGE).min(self.positions[axis].len() - 1)]
+        })
+    }
+
+    /// The least position along `normal` between samples.
+    fn along(&self, samples: &[[usize; 2]; 3], normal: [f64; 3]) -> f64 {
+        (0..3).map(|axis| samples[axis].map(|i| self.positions[axis][i] * normal[axis])).map(|[a, b]| a.min(b)).sum()
+    }
+
+    fn is_visible(&self, cell: &[[usize; 2]; 3]) -> bool {
+        let size = self.block.stored.size();
+        let at = |axis: usize, i: usize| cell[axis][i].min(size[axis] - 1);
+        let value = |corner: usize| {
+            let [x, y, z] = [0, 1, 2].map(|axis| at(axis, corner >> axis & 1));
+            self.block.values[(z * size[1] + y) * size[0] + x]
+        };
+        let ends = |[lo, hi]: [f32; 2], value: f32| [lo.min(value), hi.max(value)];
+        self.table.any_visible((0..8).map(value).fold([f32::INFINITY, f32::NEG_INFINITY], ends))
+    }
+}
+
+/// The cells between the first and the last of some samples.
+fn cells_of([x, y, z]: &[[usize; 2]; 3]) -> impl Iterator<Item = [[usize; 2]; 3]> + use<> {
+    let [x, y, z] = [x, y, z].map(|[first, last]| *first..*last);
+    let rows = z.flat_map(move |z| y.clone().map(move |y| (y, z)));
+    rows.flat_map(move |(y, z)| x.clone().map(move |x| [x, y, z].map(|first| [first, first + 1])))
+}
+
+/// World positions of a block's samples along an axis; two where there is one, for then it fills the box.
+fn positions(volume: &Volume, block: &Block, axis: usize) -> Vec<f64> {
     let placement = volume.placement();
     let half = placement.edges[axis] / 2.0;
-    let last = volume.grid().size[axis] - 1;
-    let world = |cell: usize| {
-        let sample = block.stored.lo[axis] + (cell * Macrocells::EDGE).min(block.stored.size()[axis] - 1);
-        match sample {
-            0 if cell == 0 => -half,
-            sample if sample == last => half,
-            sample => (sample as f64 - placement.offset[axis]) / placement.scale[axis],
-        }
+    let (first, count, last) = (block.stored.lo[axis], block.stored.size()[axis], volume.grid().size[axis] - 1);
+    let world = |i: usize| match first + i {
+        0 => -half,
+        sample if sample >= last => half,
+        sample => (sample as f64 - placement.offset[axis]) / placement.scale[axis],
     };
-    (0..=cells.counts[axis]).map(world).collect()
+    (0..count.max(2)).map(world).collect()
 }
 
 #[cfg(test)]
@@ -68,6 +124,27 @@ mod tests {
         assert!(near <= 3.0 && 3.0 - near <= 2.0 * cell && far >= 3.0 && far - 3.0 <= 2.0 * cell);
         let clear = TransferFunction { range: None, points: vec![[0.0; 5]] };
         assert_eq!(visible_depths(&volume, &clear, [0.0, 0.0, 3.0], [0.0, 0.0, -1.0]), None);
+    }
+
+    #[test]
+    fn depths_do_not_depend_on_how_the_volume_is_split() {
+        let edge = 41;
+        let wave = |i: usize| {
+            ((i % edge) as f32 * 0.31 + (i / edge % edge) as f32 * 0.17).sin() + (i / edge / edge) as f32 / 41.0
+        };
+        let values: Vec<f32> = (0..edge * edge * edge).map(wave).collect();
+        let points = vec![[0.6, 1.0, 1.0, 1.0, 0.0], [0.7, 1.0, 1.0, 1.0, 1.0], [0.8, 1.0, 1.0, 1.0, 0.0]];
+        let function = TransferFunction { range: Some([-1.0, 2.0]), points };
+        let depths = |pes| {
+            let grid = Grid::of_size([edge; 3]);
+            let split = visapult_volume::Decomposition::new(grid.size, pes, 1).unwrap();
+            let volume = Volume::new(grid, split, crate::testing::blocks_of(&values, [edge; 3], pes, 1)).unwrap();
+            visible_depths(&volume, &function, [1.0, 2.0, 3.0], [-0.27, -0.53, -0.8]).unwrap()
+        };
+        let one = depths(1);
+        for pes in [2, 8, 27] {
+            assert_eq!(depths(pes), one, "{pes} PEs");
+        }
     }
 
     #[test]

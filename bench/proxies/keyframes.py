@@ -1,0 +1,71 @@
+"""How long a keyframe takes on one thread and on two, from 256^3 and 512^3: `make bench-proxies`.
+
+usage: python bench/proxies/keyframes.py [--runs 3]    (the Python tests' environment, a Rust toolchain, 4 GB of memory)
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from examples import Row, rows_of, spread
+
+# From the folders that `examples` adds to the path.
+from fields import SOFT_CLOUD, THIN_SHELLS, spherical_waves, spectrum
+from page import publish
+from subjects import Field, Subject
+
+NAME = "keyframes"
+# Seconds asked for on two threads.
+ASKED_S = {256: 0.5, 512: 1.2}
+ASKED_SPEED_UP = 1.85
+HEAD = f"""## Making keyframes
+
+512 x 512 rays, 128 slabs. Seconds by the clock and of the processor (all threads together): median (least to most). Asked for slabs on two threads: {ASKED_S[256]} s from 256^3 and
+{ASKED_S[512]} s from 512^3; and to be {ASKED_SPEED_UP} times as fast on two threads as on one. *Speed-up* is that of the least times by the clock. Where the load average below is
+beyond 2, others had the cores, too: then seconds by the clock and the speed-up say little, and half the processor seconds of two threads is what two free
+cores would take at best.
+
+| field | n | what | one thread, s | two threads, s | asked | speed-up | one thread, processor s | two threads, processor s |
+|---|--:|---|--:|--:|--:|--:|--:|--:|
+"""
+
+
+def subjects() -> list[tuple[int, Subject]]:
+    def of(n: int) -> list[Subject]:
+        waves, turbulence = lambda: Field(spherical_waves(n, 0.35)), lambda: Field(spectrum(n, 400, 24.0))
+        thin = Subject("waves, thin shells", waves, THIN_SHELLS, SOFT_CLOUD)
+        return [thin, Subject("turbulence, soft", turbulence, SOFT_CLOUD, THIN_SHELLS)]
+
+    return [(n, subject) for n in ASKED_S for subject in of(n)]
+
+
+def section(rows: list[Row]) -> str:
+    def of(row: Row, threads: int, what: str) -> list[float]:
+        same = ("subject", "n", "work")
+        return [other[what] for other in rows if other["threads"] == threads and all(other[key] == row[key] for key in same)]
+
+    lines = []
+    for row in {(row["subject"], row["n"], row["work"]): row for row in rows}.values():
+        asked = f"{ASKED_S[row['n']]}" if "slabs" in row["work"] else ""
+        one, two, cpu_one, cpu_two = (spread(of(row, threads, what)) for what in ("seconds", "cpu_s") for threads in (1, 2))
+        faster = min(of(row, 1, "seconds")) / min(of(row, 2, "seconds"))
+        cells = [row["subject"], str(row["n"]), row["work"], one, two, asked, f"{faster:.2f}", cpu_one, cpu_two]
+        lines.append(f"| {' | '.join(cells)} |")
+    return HEAD + "\n".join(lines)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--runs", type=int, default=3)
+    chosen = arguments.parse_args()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for n, subject in subjects():
+            rows += [{"n": n} | row for row in rows_of("proxy_costs", subject, Path(folder), chosen.runs)]
+    publish(NAME, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Writes `docs/src/proxy-costs.md` from what the benches beside it have measured."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from examples import ROOT, Row
+
+# From the folders that `examples` adds to the path.
+from machine import machine
+
+# Modules of this folder: what each has measured becomes a section.
+BENCHES = ["keyframes", "combining", "tile_loss"]
+HEAD = """# Costs of proxies
+
+`make bench-proxies` measures this page, or one section of it by `python bench/proxies/NAME.py`. Rows are in `bench/results/proxies-NAME.json`. How close proxies come, by angle
+and bytes: [Quality of proxies](quality.md).
+"""
+
+
+def publish(name: str, rows: list[Row]) -> None:
+    """Keeps what was measured, and writes the page anew."""
+    results(name).write_text(json.dumps({"machine": machine(), "rows": rows}) + "\n")
+    parts = [HEAD]
+    for bench in map(importlib.import_module, BENCHES):
+        if results(bench.NAME).exists():
+            told: dict[str, Any] = json.loads(results(bench.NAME).read_text())
+            section: Callable[[list[Row]], str] = bench.section
+            parts.append(f"{section(told['rows'])}\n\n`python bench/proxies/{bench.__name__}.py`: {told['machine']}.\n")
+    (ROOT / "docs/src/proxy-costs.md").write_text("\n".join(parts))
+
+
+def results(name: str) -> Any:
+    return ROOT / f"bench/results/proxies-{name}.json"

@@ -1,0 +1,63 @@
+"""What lost tiles do to the picture of a proxy, with holes and with coarse bricks in their place: `make bench-proxies`.
+
+usage: python bench/proxies/tile_loss.py [--runs 3]    (the Python tests' environment and a Rust toolchain)
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from examples import Row, rows_of, spread
+
+# From the folders that `examples` adds to the path.
+from fields import SOFT_CLOUD, THIN_SHELLS
+from page import publish
+from subjects import Subject, fine_turbulence, long_waves
+
+NAME = "tile-loss"
+# Share of tiles lost, and by how many dB the picture may be worse.
+ASKED_DB = {0.01: 0.5, 0.05: 2.0, 0.2: 6.0}
+HEAD = """## Lost tiles
+
+256^3 at 256 x 256 pixels, turned by 16 degrees; foreground PSNR with all tiles, and by how many dB it falls where 1, 5 or 20 % of them are lost at random (at least one):
+median (least to most) of several choices. Asked: by at most 0.5, 2 and 6 dB. *Holes*: nothing stands in for a lost tile. *Level 1, level 2*: what bricks of that
+level, of an eighth and a 64th of the samples, say of its place stands in for it.
+
+| field | proxy | tiles | all, dB | instead | 1 % lost | 5 % lost | 20 % lost |
+|---|---|--:|--:|---|--:|--:|--:|
+"""
+
+
+def section(rows: list[Row]) -> str:
+    lines = []
+    for whole in (row for row in rows if row["loss"] == 0):
+        of_it = [row for row in rows if row["loss"] and all(row[key] == whole[key] for key in ("subject", "proxy"))]
+        for level in dict.fromkeys(row["stand_in"] for row in of_it):
+            falls = [
+                spread((whole["psnr_db"] - row["psnr_db"] for row in of_it if row["loss"] == loss and row["stand_in"] == level), 1)
+                for loss in ASKED_DB
+            ]
+            name = "holes" if level is None else f"level {level}"
+            head = f"{whole['subject']} | {whole['proxy']} | {whole['tiles']} | {whole['psnr_db']:.1f}"
+            lines.append(f"| {head} | {name} | {' | '.join(falls)} |")
+    return HEAD + "\n".join(lines)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--runs", type=int, default=3)
+    chosen = arguments.parse_args()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for subject in [
+            Subject("waves, thin shells", long_waves, THIN_SHELLS, SOFT_CLOUD),
+            Subject("turbulence, soft", fine_turbulence, SOFT_CLOUD, THIN_SHELLS),
+        ]:
+            rows += rows_of("tile_loss", subject, Path(folder), chosen.runs)
+    publish(NAME, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+//! Prints how much closer to the exact image a proxy is with all its tiles than without some: a line of JSON for each.
+//!
+//! `tile_loss NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json RUNS`: samples and their distances along x, y and z, little-endian `f32` values with x fastest, the
+//! transfer function, and how many choices of lost tiles. A lost tile leaves a hole, or what coarse bricks say stands in for it: the same tile,
+//! made of them as a viewer could. `bench/proxies/tile_loss.py` runs this.
+
+mod inputs;
+
+use std::collections::BTreeSet;
+use std::error::Error;
+
+use serde_json::json;
+use visapult_render::{
+    Camera, CodeBits, EncodedBrick, FaceTile, Image, KeyView, Pyramid, Quality, ScalarKeyframe, ScalarStack,
+    SegmentKey, SegmentKeyframe, SegmentStack, SegmentTile, SlabCaster, SlabKeyframe, SlabStack, SlabTile,
+    TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments, render_exact, visible_depths,
+    volume_of_bricks,
+};
+use visapult_volume::coarsened_size;
+
+const SIZE: usize = 256;
+const LOSSES: [f64; 3] = [0.01, 0.05, 0.2];
+/// Levels of the bricks that stand in, if any do.
+const COARSE: [u32; 2] = [1, 2];
+/// Turn of the view away from the key view.
+const TURNED_DEG: f64 = 16.0;
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [grid, field, function, runs] = &arguments[..] else {
+        return Err("usage: tile_loss NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json RUNS".into());
+    };
+    let volume = inputs::volume(grid, field)?;
+    let function = inputs::transfer_function(function)?;
+    let key = Camera::default();
+    let camera = Camera { azimuth_deg: key.azimuth_deg + TURNED_DEG, ..key };
+    let truth = render_exact(&volume, &camera, &function, SIZE, SIZE, 0.5).image;
+    let coarse = COARSE.into_iter().map(|level| magnified(&volume, level)).collect::<Outcome<Vec<_>>>()?;
+    let scene = Scene { volume, coarse, function, key, camera, truth, runs: runs.parse()? };
+    scene.bricks()?;
+    scene.slabs()?;
+    scene.faces()?;
+    scene.segments()
+}
+
+/// What is shown, and the exact image of it.
+struct Scene {
+    volume: Volume,
+    /// What bricks of [`COARSE`] levels say, at the samples of the volume.
+    coarse: Vec<Volume>,
+    function: TransferFunction,
+    key: Camera,
+    camera: Camera,
+    truth: Image,
+    runs: u64,
+}
+
+impl Scene {
+    fn bricks(&self) -> Outcome<()> {
+        let make = |volume: &Volume| {
+            let block = &volume.blocks()[0];
+            Ok(encode_level(block, &Pyramid::of(block, 1), 0, CodeBits::Eight))
+        };
+        let draw = |bricks: Vec<EncodedBrick>| {
+            let volume = volume_of_bricks(self.volume.grid(), 0, CodeBits::Eight, &bricks)?;
+            Ok(render_exact(&volume, &self.camera, &self.function, SIZE, SIZE, 1.0).image)
+        };
+        self.report("bricks", make, |brick| brick.lo.map(usize::from), draw)
+    }
+
+    fn slabs(&self) -> Outcome<()> {
+        let key = KeyView { slabs: 128, ..KeyView::new(self.key) };
+        let depths = visible_depths(&self.volume, &key, &self.function).ok_or("nothing to see")?;
+        let make = |volume: &Volume| {
+            let caster = SlabCaster::new(volume, &key, &self.function, 1.0, depths);
+            Ok(caster.tiles(&[0], &(0..caster.place_count()).collect::<Vec<_>>()).0)
+        };
+        let draw = |tiles: Vec<SlabTile>| {
+            let keyframe = SlabKeyframe::of_tiles(&self.volume, &key, Some(depths), tiles, 0);
+            Ok(SlabStack::from_keyframe(&keyframe)?.render(&self.camera, SIZE, SIZE))
+        };
+        self.report("128 slabs", make, |tile| [tile.slab, tile.lo[0], tile.lo[1]].map(usize::from), draw)
+    }
+
+    fn faces(&self) -> Outcome<()> {
+        let range = self.volume.range().ok_or("a field without values")?;
+        let key = fitted_key(&self.volume, self.key);
+        let frame = make_scalar_slabs(&self.volume, &key, range);
+        let make = |volume: &Volume| Ok(make_scalar_slabs(volume, &key, range).tiles);
+        let draw = |tiles: Vec<FaceTile>| {
+            let stack = ScalarStack::from_keyframe(&ScalarKeyframe { tiles, ..frame.clone() })?;
+            Ok(stack.render(&self.camera, &self.function, SIZE, SIZE))
+        };
+        self.report("scalar slabs", make, |tile| [tile.face, tile.lo[0], tile.lo[1]].map(usize::from), draw)
+    }
+
+    fn segments(&self) -> Outcome<()> {
+        let key = SegmentKey::new(&self.volume, self.key);
+        let frame = make_segments(&self.volume, &key, &self.function);
+        let make = |volume: &Volume| Ok(make_segments(volume, &key, &self.function).tiles);
+        let draw = |tiles: Vec<SegmentTile>| {
+            let stack = SegmentStack::from_keyframe(&SegmentKeyframe { tiles, ..frame.clone() })?;
+            Ok(stack.render(&self.camera, SIZE, SIZE, &self.function))
+        };
+        self.report("64 segments", make, |tile| [0, tile.lo[0], tile.lo[1]].map(usize::from), draw)
+    }
+
+    /// No two tiles of a proxy are at the same `place`.
+    fn report<T: Clone>(
+        &self,
+        proxy: &str,
+        make: impl Fn(&Volume) -> Outcome<Vec<T>>,
+        place: impl Fn(&T) -> [usize; 3],
+        draw: impl Fn(Vec<T>) -> Outcome<Image>,
+    ) -> Outcome<()> {
+        let tiles = make(&self.volume)?;
+        let mut stand_ins = vec![(None, Vec::new())];
+        for (level, volume) in COARSE.into_iter().zip(&self.coarse) {
+            stand_ins.push((Some(level), make(volume)?));
+        }
+        let tell = |loss: f64, run: u64, level: Option<u32>, shown: Vec<T>| -> Outcome<()> {
+            let psnr_db = Quality::of(&draw(shown)?, &self.truth)?.foreground_psnr_db;
+            let told = json!({ "proxy": proxy, "tiles": tiles.len(), "loss": loss, "run": run, "stand_in": level, "psnr_db": psnr_db });
+            println!("{told}");
+            Ok(())
+        };
+        tell(0.0, 0, None, tiles.clone())?;
+        for (loss, run) in LOSSES.into_iter().flat_map(|loss| (0..self.runs).map(move |run| (loss, run))) {
+            let lost: BTreeSet<usize> = lost_of(tiles.len(), loss, run);
+            let places: BTreeSet<[usize; 3]> = lost.iter().map(|i| place(&tiles[*i])).collect();
+            for (level, others) in &stand_ins {
+                let kept = tiles.iter().enumerate().filter(|(i, _)| !lost.contains(i)).map(|(_, tile)| tile);
+                let instead = others.iter().filter(|tile| places.contains(&place(tile)));
+                tell(loss, run, *level, kept.chain(instead).cloned().collect())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As many of `count` tiles as a share of `loss` is, at least one: another choice in every run.
+fn lost_of(count: usize, loss: f64, run: u64) -> BTreeSet<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_cached_key(|i| mixed((run << 32) + *i as u64));
+    order.into_iter().take((loss * count as f64).ceil() as usize).collect()
+}
+
+/// SplitMix64 (Steele, Lea & Flood 2014).
+fn mixed(number: u64) -> u64 {
+    let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// What the bricks of a coarse level say at the samples of the volume, which is one block: interpolated, held beyond the outermost ones.
+fn magnified(volume: &Volume, level: u32) -> Outcome<Volume> {
+    let (grid, block) = (volume.grid(), &volume.blocks()[0]);
+    let bricks = encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::Eight);
+    let coarse = volume_of_bricks(grid, level, CodeBits::Eight, &bricks)?;
+    let mut values = coarse.blocks()[0].values.clone();
+    let mut size = coarsened_size(grid.size, level);
+    for axis in 0..3 {
+        (values, size) = stretched(&values, size, axis, grid.size[axis], level);
+    }
+    Ok(Volume::whole(grid.clone(), values)?)
+}
+
+/// Values `[z, y, x]` interpolated along one axis to `count` samples.
+fn stretched(values: &[f32], size: [usize; 3], axis: usize, count: usize, level: u32) -> (Vec<f32>, [usize; 3]) {
+    let (inner, outer) = (size[..axis].iter().product::<usize>(), size[axis + 1..].iter().product::<usize>());
+    let mut out = Vec::with_capacity(inner * count * outer);
+    for slice in 0..outer {
+        for i in 0..count {
+            let last = size[axis] - 1;
+            let at = ((i as f32 + 0.5) / (1_u32 << level) as f32 - 0.5).clamp(0.0, last as f32);
+            let (low, share) = (at as usize, at.fract());
+            let line = |row: usize| &values[(slice * size[axis] + row.min(last)) * inner..][..inner];
+            out.extend(line(low).iter().zip(line(low + 1)).map(|(a, b)| a + share * (b - a)));
+        }
+    }
+    let mut stretched = size;
+    stretched[axis] = count;
+    (out, stretched)
+}
