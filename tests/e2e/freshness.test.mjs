@@ -12,10 +12,8 @@ describe("a simulation of which a rank is killed", () => {
 
   before(async () => {
     backEnd = await startBackEnd();
-    ranks = [0, 1].map((rank) => startRank(backEnd.url, rank, 2));
     browser = await launch();
     page = await openPage(browser, await backEnd.page(), { query: { stills: "0" } });
-    await hasPicture(page);
   });
 
   after(async () => {
@@ -23,8 +21,16 @@ describe("a simulation of which a rank is killed", () => {
     await Promise.all([backEnd, ...ranks].map((process) => process?.kill()));
   });
 
-  const missing = (words) => page.getByRole("status").filter({ hasText: words });
+  const says = (words) => page.getByRole("status").filter({ hasText: words });
   const statistic = (name) => page.locator("dt", { hasText: name }).locator("xpath=following-sibling::dd[1]");
+
+  test("a page that is opened before the simulation says so, and shows it when it comes", async () => {
+    await says("No simulation has come yet").waitFor();
+    await keep(page, "freshness-waiting");
+    ranks = [0, 1].map((rank) => startRank(backEnd.url, rank, 2));
+    await hasPicture(page);
+    await says("No simulation has come yet").waitFor({ state: "detached" });
+  });
 
   test("while all is there, it says how old a step is, and that all of it is fresh", async () => {
     await statistic("Fresh").filter({ hasText: "100 % of this step" }).waitFor();
@@ -34,7 +40,7 @@ describe("a simulation of which a rank is killed", () => {
 
   test("it names the rank that is gone and the step that its part is of, and the others go on", async () => {
     await ranks[1].kill();
-    await missing("rank 1 of 2 is missing: its part is of step").waitFor();
+    await says("rank 1 of 2 is missing: its part is of step").waitFor();
     const words = () => page.locator(".missing").textContent();
     const step = Number((await words()).match(/of step (\d+)$/)[1]);
     await until(page, (v, n) => v.shown.step > n + 10, step);
@@ -46,7 +52,7 @@ describe("a simulation of which a rank is killed", () => {
 
   test("when the last one has gone, all are missing, and the last step stays", async () => {
     await ranks[0].kill();
-    await missing("ranks 0 and 1 of 2 are missing").waitFor();
+    await says("ranks 0 and 1 of 2 are missing").waitFor();
     await keep(page, "freshness-gone");
   });
 
