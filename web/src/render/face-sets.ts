@@ -1,7 +1,7 @@
 import { type DecodedFaceTile, NO_DATA } from "../volume/index";
 import type { KeyView } from "../wire/index";
 import type { ScalarSlabsPart } from "../worker/index";
-import { type Gl, resetUnpacking, setSampling } from "./gl";
+import { clearLayers, type Gl, resetUnpacking, setSampling } from "./gl";
 import { KeyframeAssembly } from "./keyframe-assembly";
 
 /** A keyframe of scalar slabs ready to draw, through any transfer function. */
@@ -26,7 +26,6 @@ interface Faces {
 /** Assembles keyframes of scalar slabs in textures. */
 export class FaceSets {
   readonly #gl: Gl;
-  readonly #framebuffer: WebGLFramebuffer;
   readonly #assembly: KeyframeAssembly<DecodedFaceTile, ScalarSlabsPart, Faces>;
   #spare: Faces | null = null;
   /** The newest complete keyframe; `null` if none. */
@@ -34,7 +33,6 @@ export class FaceSets {
 
   constructor(gl: Gl) {
     this.#gl = gl;
-    this.#framebuffer = gl.createFramebuffer();
     this.#assembly = new KeyframeAssembly({
       prepare: ({ rays, slabCount }) => this.#emptyFaces([rays[0], rays[1], slabCount + 1]),
       upload: (faces, tile) => this.#upload(faces, tile),
@@ -79,16 +77,8 @@ export class FaceSets {
 
   /** Faces without any data. */
   #emptyFaces(size: readonly [number, number, number]): Faces {
-    const gl = this.#gl;
     const faces = this.#takeFaces(size);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, this.#framebuffer);
-    gl.disable(gl.SCISSOR_TEST);
-    for (let face = 0; face < size[2]; face++) {
-      gl.framebufferTextureLayer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, faces.texture, 0, face);
-      gl.clearBufferfv(gl.COLOR, 0, [NO_DATA, 0, 0, 0]);
-    }
-    gl.framebufferTextureLayer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, null, 0, 0);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    clearLayers(this.#gl, faces.texture, size[2], NO_DATA);
     return faces;
   }
 

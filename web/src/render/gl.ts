@@ -89,6 +89,19 @@ export function setSampling(gl: Gl, kind: GLenum, filter: GLenum): void {
   if (kind === gl.TEXTURE_3D) gl.texParameteri(kind, gl.TEXTURE_WRAP_R, gl.CLAMP_TO_EDGE);
 }
 
+/** Fills all layers of a texture with one value. */
+export function clearLayers(gl: Gl, texture: WebGLTexture, layers: number, value: number): void {
+  const framebuffer = gl.createFramebuffer();
+  gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
+  gl.disable(gl.SCISSOR_TEST);
+  for (let layer = 0; layer < layers; layer++) {
+    gl.framebufferTextureLayer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, texture, 0, layer);
+    gl.clearBufferfv(gl.COLOR, 0, [value, 0, 0, 0]);
+  }
+  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  gl.deleteFramebuffer(framebuffer);
+}
+
 /** State that uploads rely on; three.js leaves its own behind. */
 export function resetUnpacking(gl: Gl): void {
   gl.pixelStorei(gl.UNPACK_FLIP_Y_WEBGL, false);

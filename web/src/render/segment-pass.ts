@@ -1,5 +1,4 @@
-import { emptyDistances, type Integrals, type TransferFunction } from "../volume/index";
-import { MOST_SEGMENT_CODE } from "../wire/index";
+import { CELL_EDGE, emptyDistances, type Integrals, type TransferFunction } from "../volume/index";
 import { BoxPass, LEAST_LIGHT } from "./box-pass";
 import { angleBetween, basisOf, type Camera, dot, scale } from "./camera";
 import { Classified, placing } from "./classified";
@@ -39,8 +38,8 @@ function holdsBox({ camera, rays, edges }: SegmentSet): boolean {
   });
 }
 
-/** Distance of places that are read, in distances of planes: between two, values count as linear. */
-const STEP = 0.5;
+/** Distance of places that are read, in distances of values along key rays: between two, values count as linear. */
+const STEP = 1;
 
 /** Casts rays through the segments of a keyframe. */
 export class SegmentPass {
@@ -63,8 +62,7 @@ export class SegmentPass {
     const { set, transfer, camera, aspect } = picture;
     this.#skip(set, transfer, this.#classified.update(transfer));
     const textures = [
-      { name: "uPieces", kind: gl.TEXTURE_2D, texture: set.pieces },
-      { name: "uCells", kind: gl.TEXTURE_2D, texture: set.cells },
+      { name: "uValues", kind: gl.TEXTURE_3D, texture: set.values.texture },
       { name: "uDistances", kind: gl.TEXTURE_3D, texture: this.#distances },
       { name: "uIntegrals", kind: gl.TEXTURE_2D, texture: this.#classified.texture },
     ];
@@ -89,22 +87,21 @@ export class SegmentPass {
     const gl = this.#gl;
     const at = (name: string) => this.#pass.at(name);
     const { eye, forward, right, up } = basisOf(set.camera);
-    const [width, height] = set.rays;
-    // Rays at distance 1 are as far apart across as down.
-    const perLength = height / 2 / Math.tan((set.camera.fov * Math.PI) / 360);
+    const [along, width, height] = set.values.size;
+    const tangent = Math.tan((set.camera.fov * Math.PI) / 360);
     gl.uniform3fv(at("uKeyEye"), eye);
     gl.uniform3fv(at("uKeyForward"), forward);
-    gl.uniform3fv(at("uKeyRight"), scale(right, perLength));
-    gl.uniform3fv(at("uKeyDown"), scale(up, -perLength));
-    gl.uniform2f(at("uRays"), width, height);
-    gl.uniform2f(at("uPlanes"), set.near, 1 / set.spacing);
+    gl.uniform3fv(at("uKeyRight"), scale(right, height / width / 2 / tangent));
+    gl.uniform3fv(at("uKeyDown"), scale(up, -1 / 2 / tangent));
+    gl.uniform2f(at("uPlane"), 1 / (set.apart * along), (0.5 - set.near / set.apart) / along);
+    gl.uniform3f(at("uCellsPerTexture"), along / CELL_EDGE, width / CELL_EDGE, height / CELL_EDGE);
     gl.uniform3iv(
-      at("uLastBlock"),
+      at("uLastCell"),
       set.ranges.size.map((n) => n - 1),
     );
     const place = placing(set.range, transfer);
-    gl.uniform2f(at("uRange"), place.scale / MOST_SEGMENT_CODE, place.offset);
-    gl.uniform1f(at("uStep"), STEP * set.spacing);
+    gl.uniform2f(at("uRange"), place.scale, place.offset);
+    gl.uniform1f(at("uStep"), STEP * set.apart);
     gl.uniform1f(at("uLeast"), LEAST_LIGHT);
   }
 }

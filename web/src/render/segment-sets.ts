@@ -1,7 +1,7 @@
-import { type DecodedSegments, LevelRanges, PIECE_WORDS } from "../volume/index";
+import { type DecodedBrick, LevelRanges, NO_DATA, planeStride, type Vec3, valuesAlongRay } from "../volume/index";
 import type { SegmentKey } from "../wire/index";
 import type { SegmentsPart } from "../worker/index";
-import { type Gl, GraphicsError, resetUnpacking, setSampling } from "./gl";
+import { clearLayers, type Gl, resetUnpacking, setSampling } from "./gl";
 import { KeyframeAssembly } from "./keyframe-assembly";
 
 /** A keyframe of segments ready to draw, through any transfer function. */
@@ -10,41 +10,39 @@ export interface SegmentSet extends SegmentKey {
   readonly field: number;
   readonly step: number;
   readonly time: number;
-  readonly pieces: WebGLTexture;
-  readonly cells: WebGLTexture;
+  readonly values: Values;
+  /** Distance from value to value along the key view's direction, world units. */
+  readonly apart: number;
   readonly ranges: LevelRanges;
   /** When it was complete, page clock. */
   readonly since: number;
 }
 
-/** Texels along a row of pieces; the shader counts on it. */
-const ROW = 4096;
+/** Half floats by plane, column and row of the key view; shares of the keyframe's range, or no data. */
+interface Values {
+  readonly texture: WebGLTexture;
+  readonly size: Vec3;
+}
 
-/** Most pieces: their numbers have 24 bits. */
-const MOST_PIECES = 1 << 23;
-
-/** What a keyframe is made of while its tiles are uploaded. */
 interface Room {
-  readonly pieces: WebGLTexture;
+  readonly values: Values;
   readonly ranges: LevelRanges;
-  /** Of each ray its first piece, and in the low 8 bits how many follow. */
-  readonly lists: Uint32Array;
-  used: number;
 }
 
 /** Assembles keyframes of segments in textures. */
 export class SegmentSets {
   readonly #gl: Gl;
-  readonly #assembly: KeyframeAssembly<DecodedSegments, SegmentsPart, Room>;
+  readonly #assembly: KeyframeAssembly<DecodedBrick, SegmentsPart, Room>;
+  #spare: Values | null = null;
   /** The newest complete keyframe; `null` if none. */
   shown: SegmentSet | null = null;
 
   constructor(gl: Gl) {
     this.#gl = gl;
     this.#assembly = new KeyframeAssembly({
-      prepare: (part, tiles) => this.#prepare(part, tiles),
-      upload: (room, tile, _, part) => this.#upload(room, tile, part),
-      recycle: ({ pieces }) => gl.deleteTexture(pieces),
+      prepare: (part) => this.#prepare(part),
+      upload: (room, tile) => this.#upload(room, tile),
+      recycle: ({ values }) => this.#keep(values),
     });
   }
 
@@ -54,7 +52,8 @@ export class SegmentSets {
 
   begin(groups: number): void {
     this.#assembly.begin(groups);
-    this.#drop();
+    if (this.shown) this.#keep(this.shown.values);
+    this.shown = null;
   }
 
   accept(part: SegmentsPart): void {
@@ -65,90 +64,46 @@ export class SegmentSets {
   advance(budgetMs: number): boolean {
     const made = this.#assembly.advance(budgetMs);
     if (!made) return false;
-    this.#drop();
+    if (this.shown) this.#keep(this.shown.values);
     const { type: _, header, tiles: __, ...key } = made.part;
     const { set, field, step, time } = header;
-    const { pieces, ranges, lists } = made.room;
-    const cells = this.#cells(lists, key.rays);
-    this.shown = { ...key, id: set, field, step, time, pieces, cells, ranges, since: performance.now() };
+    const apart = key.spacing * planeStride(key);
+    this.shown = { ...key, id: set, field, step, time, ...made.room, apart, since: performance.now() };
     return true;
   }
 
-  #drop(): void {
-    if (this.shown) for (const texture of [this.shown.pieces, this.shown.cells]) this.#gl.deleteTexture(texture);
-    this.shown = null;
+  #prepare(part: SegmentsPart): Room {
+    const size = [valuesAlongRay(part), part.rays[0], part.rays[1]] as const;
+    const values = this.#take(size);
+    clearLayers(this.#gl, values.texture, size[2], NO_DATA);
+    return { values, ranges: new LevelRanges(size) };
   }
 
-  #prepare({ rays, planeCount }: SegmentsPart, tiles: readonly DecodedSegments[]): Room {
+  #upload({ values, ranges }: Room, { lo, size, samples, ranges: bounds }: DecodedBrick): void {
     const gl = this.#gl;
-    const count = tiles.reduce((sum, tile) => sum + tile.texels.length / PIECE_WORDS, 1);
-    if (count > MOST_PIECES) throw new GraphicsError(`${count} pieces of rays are more than the ${MOST_PIECES} shown`);
-    const pieces = gl.createTexture();
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, pieces);
-    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA32UI, ROW, Math.ceil(count / ROW));
-    setSampling(gl, gl.TEXTURE_2D, gl.NEAREST);
-    const room = {
-      pieces,
-      ranges: new LevelRanges([rays[0], rays[1], planeCount + 1]),
-      lists: new Uint32Array(rays[0] * rays[1]),
-      used: 0,
-    };
-    // Rays without knots share a piece of which nothing is known, from before all planes to behind them.
-    this.#append(room, Uint32Array.of(0xffff0000, 0, 0, 0));
-    return room;
-  }
-
-  #upload(room: Room, tile: DecodedSegments, { rays }: SegmentsPart): void {
-    const { x, y, width, starts, texels, ranges } = tile;
-    for (let ray = 0; ray + 1 < starts.length; ray++) {
-      const count = starts[ray + 1] - starts[ray];
-      if (count === 0) continue;
-      const at = (y + Math.floor(ray / width)) * rays[0] + x + (ray % width);
-      room.lists[at] = ((room.used + starts[ray]) << 8) | (count - 1);
-    }
-    room.ranges.merge(ranges);
-    this.#append(room, texels);
-  }
-
-  /** Puts pieces behind those there are, row by row. */
-  #append(room: Room, texels: Uint32Array): void {
-    const gl = this.#gl;
+    ranges.merge(bounds);
     resetUnpacking(gl);
     gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, room.pieces);
-    const end = room.used + texels.length / PIECE_WORDS;
-    for (let at = room.used; at < end; ) {
-      const [column, row] = [at % ROW, Math.floor(at / ROW)];
-      const rows = column === 0 ? Math.max(1, Math.floor((end - at) / ROW)) : 1;
-      const width = Math.min(ROW - column, end - at);
-      const part = texels.subarray((at - room.used) * PIECE_WORDS);
-      gl.texSubImage2D(gl.TEXTURE_2D, 0, column, row, width, rows, gl.RGBA_INTEGER, gl.UNSIGNED_INT, part);
-      at += width * rows;
-    }
-    room.used = end;
+    gl.bindTexture(gl.TEXTURE_3D, values.texture);
+    gl.texSubImage3D(gl.TEXTURE_3D, 0, ...lo, ...size, gl.RED, gl.HALF_FLOAT, samples);
   }
 
-  /** Of each ray its own list and those of its neighbours to the right, below, and both. */
-  #cells(lists: Uint32Array, [width, height]: readonly [number, number]): WebGLTexture {
+  #take(size: Vec3): Values {
+    const spare = this.#spare;
+    this.#spare = null;
+    if (spare?.size.every((n, axis) => n === size[axis])) return spare;
     const gl = this.#gl;
-    const cells = new Uint32Array(4 * lists.length);
-    for (let y = 0, at = 0; y < height; y++) {
-      const below = y + 1 < height ? width : 0;
-      for (let x = 0; x < width; x++, at++) {
-        const right = x + 1 < width ? 1 : 0;
-        cells[4 * at] = lists[at];
-        cells[4 * at + 1] = lists[at + right];
-        cells[4 * at + 2] = lists[at + below];
-        cells[4 * at + 3] = lists[at + right + below];
-      }
-    }
+    if (spare) gl.deleteTexture(spare.texture);
     const texture = gl.createTexture();
-    resetUnpacking(gl);
     gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, texture);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32UI, width, height, 0, gl.RGBA_INTEGER, gl.UNSIGNED_INT, cells);
-    setSampling(gl, gl.TEXTURE_2D, gl.NEAREST);
-    return texture;
+    gl.bindTexture(gl.TEXTURE_3D, texture);
+    gl.texStorage3D(gl.TEXTURE_3D, 1, gl.R16F, ...size);
+    setSampling(gl, gl.TEXTURE_3D, gl.LINEAR);
+    return { texture, size };
+  }
+
+  #keep(values: Values): void {
+    if (this.#spare) this.#gl.deleteTexture(this.#spare.texture);
+    this.#spare = values;
   }
 }

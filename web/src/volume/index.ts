@@ -5,5 +5,5 @@ export * from "./geometry";
 export { INTEGRAL_BINS, Integrals } from "./integrals";
 export { emptyDistances } from "./occupancy";
 export { CELL_EDGE, type CellRanges, LevelRanges } from "./ranges";
-export { type DecodedSegments, decodeSegments, PIECE, PIECE_WORDS } from "./segments";
+export { decodeSegments, planeStride, valuesAlongRay } from "./segments";
 export * from "./transfer";

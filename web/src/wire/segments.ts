@@ -41,22 +41,17 @@ export const MOST_KNOTS_PER_RAY = 255;
 /** Largest code; codes are shares of the range. */
 export const MOST_SEGMENT_CODE = 1023;
 
-/** Most rays, and most knots of all rays together: 64 and 128 MiB of textures. */
-const MOST_RAYS = 1 << 22;
-const MOST_KNOTS = 1 << 23;
+/** Most rays in a row or column. */
+const MOST_RAYS = 2048;
 
 export function parseSegments(bytes: Uint8Array): SegmentsMessage {
   const cursor = bulkCursor(bytes, "segments");
   const header = readHeader(cursor);
   const { key, tileCount } = readSegmentKey(cursor);
   const tiles: PackedSegments[] = [];
-  let knots = 0;
   for (let i = 0; i < tileCount; i++) {
-    const tile = readTile(cursor, key.rays);
-    knots += tile.knots;
-    tiles.push(tile);
+    tiles.push(readTile(cursor, key.rays));
   }
-  if (knots > MOST_KNOTS) cursor.fail(`${knots} knots, more than the ${MOST_KNOTS} accepted`);
   cursor.finish();
   return { kind: "segments", header, ...key, tiles };
 }
@@ -75,7 +70,8 @@ function readSegmentKey(cursor: Cursor): { readonly key: SegmentKey; readonly ti
     cursor.fail("impossible planes, an impossible box or range");
   }
   if (rays[0] === 0 || rays[1] === 0) cursor.fail("a keyframe without rays");
-  if (rays[0] * rays[1] > MOST_RAYS) cursor.fail(`${rays[0]}x${rays[1]} rays, more than the ${MOST_RAYS} accepted`);
+  if (Math.max(...rays) > MOST_RAYS)
+    cursor.fail(`${rays[0]}x${rays[1]} rays, more than the ${MOST_RAYS} a side accepted`);
   return { key: { camera, rays, planeCount, near, spacing, edges, range }, tileCount };
 }
 

@@ -78,14 +78,9 @@ function deliver(bytes: Uint8Array, epoch: number, arrival: Arrival): void {
     }
     case "segments": {
       const { camera, rays, planeCount, near, spacing, edges, range } = message;
-      const tiles = message.tiles.map((tile) => decodeSegments(tile, planeCount));
       const key = { camera, rays, planeCount, near, spacing, edges, range };
-      const buffers = tiles.flatMap((tile) => [
-        tile.starts.buffer,
-        tile.texels.buffer,
-        tile.ranges.min.buffer,
-        tile.ranges.max.buffer,
-      ]);
+      const tiles = message.tiles.map((tile) => decodeSegments(tile, key));
+      const buffers = tiles.flatMap((b) => [b.samples.buffer, b.ranges.min.buffer, b.ranges.max.buffer]);
       return sendPart({ type: "segments", header, ...key, tiles }, buffers);
     }
     case "still": {

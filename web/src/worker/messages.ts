@@ -1,4 +1,4 @@
-import type { DecodedBrick, DecodedFaceTile, DecodedSegments, DecodedTile } from "../volume/index";
+import type { DecodedBrick, DecodedFaceTile, DecodedTile } from "../volume/index";
 import type { BulkHeader, KeyView, SegmentKey } from "../wire/index";
 
 /** From the page to a worker. */
@@ -34,7 +34,7 @@ export interface ScalarSlabsPart extends KeyView {
 export interface SegmentsPart extends SegmentKey {
   readonly type: "segments";
   readonly header: BulkHeader;
-  readonly tiles: readonly DecodedSegments[];
+  readonly tiles: readonly DecodedBrick[];
 }
 
 export interface StillPart {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { basisOf, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
 import { Pacing } from "../../src/render/pacing";
-import { bricksReplace } from "../../src/render/selection";
+import { bricksReplace, rangeHolds } from "../../src/render/selection";
 import { formatBytes, formatNumber, ticks } from "../../src/render/ticks";
 
 describe("camera", () => {
@@ -95,5 +95,23 @@ describe("numbers for people", () => {
       "0",
     ]);
     expect(formatBytes(2_345_678)).toBe("2.35 MB");
+  });
+});
+
+describe("keyframes of values", () => {
+  const keyframe = { step: 3, range: [-1, 2] as const };
+  const bricks = { step: 3, lo: -5, hi: 2 };
+
+  test("hold what a narrower range tells apart, not what a wider one does where there are data", () => {
+    expect(rangeHolds(keyframe, bricks, { range: [-1, 9] })).toBe(true);
+    expect(rangeHolds(keyframe, bricks, { range: [0, 1] })).toBe(true);
+    expect(rangeHolds(keyframe, bricks, { range: [-2, 1] })).toBe(false);
+    expect(rangeHolds({ ...keyframe, range: [-5, 1] }, bricks, { range: [-9, 1.5] })).toBe(false);
+  });
+
+  test("serve where nothing is known of the data of their step, or all are outside of the range", () => {
+    expect(rangeHolds(keyframe, null, { range: [-2, 1] })).toBe(true);
+    expect(rangeHolds(keyframe, { ...bricks, step: 4 }, { range: [-2, 1] })).toBe(true);
+    expect(rangeHolds({ ...keyframe, range: [-5, 2] }, bricks, { range: [3, 4] })).toBe(true);
   });
 });

@@ -1,50 +1,67 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { CELL_EDGE, decodeSegments, PIECE, PIECE_WORDS } from "../../src/volume/index";
-import { cubic, segmentRays } from "../../src/volume/segment-rays";
-import { MOST_SEGMENT_CODE, parseSegments } from "../../src/wire/index";
+import { CELL_EDGE, decodeSegments, LevelRanges, planeStride, valuesAlongRay } from "../../src/volume/index";
+import { segmentRays } from "../../src/volume/segment-rays";
+import { halfFromNumber, MOST_SEGMENT_CODE, parseSegments } from "../../src/wire/index";
 
 const bytes = readFileSync(new URL("../../../testdata/wire/segments.bin", import.meta.url));
-const { tiles, planeCount } = parseSegments(Uint8Array.from(bytes));
+const key = parseSegments(Uint8Array.from(bytes));
 
-test("pieces of a ray follow one another from the first plane to behind the last", () => {
-  for (const tile of tiles) {
-    const { starts, texels } = decodeSegments(tile, planeCount);
-    const rays = segmentRays(tile, planeCount);
+/** The number of a half float that is not tiny. */
+function numberOf(half: number): number {
+  const sign = half & 0x8000 ? -1 : 1;
+  return (half & 0x7fff) === 0 ? 0 : sign * 2 ** (((half >> 10) & 31) - 15) * (1 + (half & 1023) / 1024);
+}
+
+test("values of rays at planes are those of their knots, missing outside of runs, and within the ranges of macrocells", () => {
+  const along = valuesAlongRay(key);
+  expect([planeStride(key), along]).toEqual([1, key.planeCount]);
+  let known = 0;
+  const level = new LevelRanges([along, ...key.rays]);
+  for (const tile of key.tiles) level.merge(decodeSegments(tile, key).ranges);
+  for (const tile of key.tiles) {
+    const { lo, size, samples } = decodeSegments(tile, key);
+    expect([lo, size]).toEqual([
+      [0, tile.x, tile.y],
+      [along, tile.width, tile.height],
+    ]);
+    const { starts, planes, codes, startsRun } = segmentRays(tile, key.planeCount);
     for (let ray = 0; ray + 1 < starts.length; ray++) {
-      const knots = rays.starts[ray + 1] - rays.starts[ray];
-      expect(starts[ray + 1] - starts[ray]).toBe(knots === 0 ? 0 : knots + 1);
-      const words = Array.from({ length: starts[ray + 1] - starts[ray] }, (_, i) => (starts[ray] + i) * PIECE_WORDS);
-      const ends = words.map((word) => [texels[word] & 0xffff, texels[word] >>> 16]);
-      expect(ends.map(([from]) => from)).toEqual(words.length ? [0, ...ends.slice(0, -1).map(([, to]) => to)] : []);
-      expect(ends.at(-1)?.[1] ?? 0xffff).toBe(0xffff);
-      const known = words.map((word) => texels[word + 1]);
-      expect(known.slice(1).every((word) => (word & PIECE.first) !== 0)).toBe(true);
-      expect(known.slice(0, -1).every((word) => (word & PIECE.second) !== 0)).toBe(true);
-    }
-  }
-});
-
-test("the ranges of blocks hold all values of their rays", () => {
-  let values = 0;
-  for (const tile of tiles) {
-    const { ranges } = decodeSegments(tile, planeCount);
-    const rays = segmentRays(tile, planeCount);
-    for (let ray = 0; ray + 1 < rays.starts.length; ray++) {
-      for (let i = rays.starts[ray]; i + 1 < rays.starts[ray + 1]; i++) {
-        if (rays.startsRun[i + 1]) continue;
-        const [c0, c1, c2, c3] = cubic(rays, i);
-        for (let x = 0; x <= 1; x += 1 / 16) {
-          const value = (((c3 * x + c2) * x + c1) * x + c0) / MOST_SEGMENT_CODE;
-          const plane = rays.planes[i] + x * (rays.planes[i + 1] - rays.planes[i]);
-          const [column, row] = [ray % tile.width, Math.floor(ray / tile.width)];
-          const [bx, by] = [Math.floor(column / CELL_EDGE) + 1, Math.floor(row / CELL_EDGE) + 1];
-          const at = (Math.floor(plane / CELL_EDGE) * ranges.size[1] + by) * ranges.size[0] + bx;
-          expect(ranges.min[at] - 1e-6 <= value && value <= ranges.max[at] + 1e-6).toBe(true);
-          values += 1;
-        }
+      for (let i = starts[ray]; i < starts[ray + 1]; i++) {
+        expect(numberOf(samples[ray * along + planes[i]])).toBeCloseTo(codes[i] / MOST_SEGMENT_CODE, 3);
+        const isApart = startsRun[i] && (i === starts[ray] || planes[i - 1] + 1 < planes[i]);
+        if (isApart && planes[i] > 0) expect(numberOf(samples[ray * along + planes[i] - 1])).toBeLessThan(-1000);
+      }
+      const [x, y] = [tile.x + (ray % tile.width), tile.y + Math.floor(ray / tile.width)].map((n) => n / CELL_EDGE);
+      for (let plane = 0; plane < along; plane++) {
+        const value = numberOf(samples[ray * along + plane]);
+        if (value < 0) continue;
+        known += 1;
+        const cell = Math.floor(y) * level.size[1] + Math.floor(x);
+        const at = cell * level.size[0] + Math.floor(plane / CELL_EDGE);
+        expect(level.min[at] - 1e-3 <= value && value <= level.max[at] + 1e-3).toBe(true);
       }
     }
   }
-  expect(values).toBeGreaterThan(1000);
+  expect(known).toBeGreaterThan(500);
+});
+
+test("of more planes than there is room for every second, or fewer, is kept", () => {
+  const rays = [512, 512] as const;
+  expect(planeStride({ rays, planeCount: 512 })).toBe(1);
+  expect([planeStride({ rays, planeCount: 513 }), valuesAlongRay({ rays, planeCount: 513 })]).toEqual([2, 257]);
+  const [tile] = key.tiles;
+  const wide = { rays: [2048, 2048] as const, planeCount: key.planeCount };
+  const every = decodeSegments(tile, key);
+  const [stride, along] = [planeStride(wide), valuesAlongRay(wide)];
+  const some = decodeSegments(tile, wide).samples;
+  expect([...some]).toEqual(
+    Array.from(some, (_, i) => every.samples[Math.floor(i / along) * key.planeCount + (i % along) * stride]),
+  );
+});
+
+test("tiles that hold nothing are no data", () => {
+  const [tile] = key.tiles;
+  const { samples } = decodeSegments(tile, key);
+  expect(samples.includes(halfFromNumber(-60000))).toBe(true);
 });
