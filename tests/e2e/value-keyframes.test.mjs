@@ -11,6 +11,8 @@ import { startServer } from "./server.mjs";
 
 const EDGE = 48;
 const LEAST_DB = 40;
+/** Of a picture in which a sample is a dozen pixels wide. */
+const LEAST_WIDE_DB = 30;
 
 const folder = mkdtempSync(join(tmpdir(), "visapult-e2e-"));
 const wave = (x, y, z) => {
@@ -65,6 +67,20 @@ describe("keyframes of values", () => {
       t.diagnostic(`turned ${turnedDb.toFixed(1)} dB, edited ${editedDb.toFixed(1)} dB from the program's picture`);
       assert.ok(Math.min(turnedDb, editedDb) >= LEAST_DB, `${turnedDb} dB turned, ${editedDb} dB edited`);
       server.resume();
+      await page.close();
+    });
+  }
+
+  for (const sentAs of ["slabs", "segments"]) {
+    test(`${sentAs} of a wide picture close to the box fill it`, async (t) => {
+      const hash = `view=40,25,1.1,30&panel=0&proxy=${sentAs}`;
+      const page = await openPage(browser, server.url, { query: { stills: "0" }, hash, width: 1200, height: 420 });
+      await until(page, (v, shown) => v.shown.proxy === shown, sentAs);
+      await settled(page);
+      await keep(page, `wide-${sentAs}`);
+      const shownDb = await decibels(page, { file, folder, proxy: "exact" });
+      t.diagnostic(`${shownDb.toFixed(1)} dB from the exact picture`);
+      assert.ok(shownDb >= LEAST_WIDE_DB, `${shownDb} dB`);
       await page.close();
     });
   }

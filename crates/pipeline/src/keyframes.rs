@@ -41,12 +41,35 @@ impl Encoded {
     }
 }
 
-/// What slabs and segments depend on besides the step.
+/// What a keyframe is made of, from where and how finely.
+#[derive(Clone, Copy, PartialEq)]
+enum Key {
+    Slabs(KeyView),
+    ScalarSlabs(KeyView),
+    Segments(SegmentKey),
+}
+
+impl Key {
+    /// For `view`: several processes make slabs of colour alone.
+    fn of(step: &LoadedStep, view: &View) -> Self {
+        let (volume, camera) = (&step.volume, view.camera);
+        let [width, height] = view.viewport.map(f64::from);
+        let aspect = width / height;
+        match (view.proxy, step.has_scalar_slabs()) {
+            (ProxyChoice::Segments, _) if step.crew.is_none() => {
+                Self::Segments(SegmentKey::new(volume, camera).covering(volume, aspect))
+            }
+            (_, true) => Self::ScalarSlabs(fitted_key(volume, camera).covering(volume, aspect)),
+            (_, false) => Self::Slabs(KeyView::new(camera).covering(volume, aspect)),
+        }
+    }
+}
+
+/// What keyframes depend on besides the step.
 #[derive(Clone, PartialEq)]
-struct SlabKey {
-    kind: BulkKind,
-    camera: Camera,
-    /// Range of values that codes of scalar slabs divide.
+struct KeyframeKey {
+    key: Key,
+    /// Range of values that codes divide.
     range: Option<[f32; 2]>,
     /// None for scalar slabs, which show any of that range.
     transfer_function: Option<TransferFunction>,
@@ -61,7 +84,7 @@ type Made = Arc<OnceLock<Arc<Encoded>>>;
 #[derive(Default)]
 pub struct Keyframes {
     levels: Mutex<HashMap<(u32, u8), Made>>,
-    slabs: Mutex<Vec<(SlabKey, Made)>>,
+    slabs: Mutex<Vec<(KeyframeKey, Made)>>,
 }
 
 impl Keyframes {
@@ -80,29 +103,20 @@ impl Keyframes {
 
     /// A keyframe for `view`, of segments where it asks for them, else of slabs; made now unless one for the same view is kept.
     pub fn slabs(&self, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
-        let kind = keyframe_kind(step, view);
-        let transfer_function = (kind != BulkKind::ScalarSlabs).then(|| view.transfer_function.clone());
-        let key = SlabKey { kind, camera: view.camera, range: view.transfer_function.range, transfer_function };
+        let key = Key::of(step, view);
+        let transfer_function = (!matches!(key, Key::ScalarSlabs(_))).then(|| view.transfer_function.clone());
+        let of_view = KeyframeKey { key, range: view.transfer_function.range, transfer_function };
         let made = {
             let mut slabs = lock(&self.slabs);
-            let kept = slabs.iter().find(|(other, _)| *other == key).map(|(_, made)| made.clone());
+            let kept = slabs.iter().find(|(other, _)| *other == of_view).map(|(_, made)| made.clone());
             kept.unwrap_or_else(|| {
                 slabs.truncate(KEYFRAMES_KEPT - 1);
                 let made = Made::default();
-                slabs.insert(0, (key, made.clone()));
+                slabs.insert(0, (of_view, made.clone()));
                 made
             })
         };
-        made.get_or_init(|| encode_keyframe(kind, step, view, groups, pool)).clone()
-    }
-}
-
-/// What a keyframe for `view` is made of: several processes make slabs of colour alone.
-fn keyframe_kind(step: &LoadedStep, view: &View) -> BulkKind {
-    match (view.proxy, step.has_scalar_slabs()) {
-        (ProxyChoice::Segments, _) if step.crew.is_none() => BulkKind::Segments,
-        (_, true) => BulkKind::ScalarSlabs,
-        (_, false) => BulkKind::Slabs,
+        made.get_or_init(|| encode_keyframe(key, step, view, groups, pool)).clone()
     }
 }
 
@@ -143,30 +157,27 @@ pub(crate) fn encode_own(step: &LoadedStep, level: u32, bits: CodeBits) -> Vec<V
     step.volume.blocks().par_iter().zip(&step.pyramids).enumerate().map(encode).collect()
 }
 
-fn encode_keyframe(kind: BulkKind, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
+fn encode_keyframe(key: Key, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
     let (pes, number) = (step.volume.blocks().len(), step.key.step);
-    let encode = |bodies: &(dyn Fn() -> Vec<BulkBody> + Sync)| {
+    let encode = |kind: BulkKind, bodies: &(dyn Fn() -> Vec<BulkBody> + Sync)| {
         pool.install(|| at_all(Stage::Encode, pes, number, || Encoded::new(kind, bodies())))
     };
     let transfer_function = resolved(step, &view.transfer_function);
-    match kind {
-        BulkKind::Segments => {
-            let key = SegmentKey::new(&step.volume, view.camera);
+    match key {
+        Key::Segments(key) => {
             let make = || pool.install(|| make_segments(&step.volume, &key, &transfer_function));
             let keyframe = at_all(Stage::Render, pes, number, make);
-            encode(&|| segment_bodies(&keyframe, groups))
+            encode(BulkKind::Segments, &|| segment_bodies(&keyframe, groups))
         }
-        BulkKind::ScalarSlabs => {
-            let key = fitted_key(&step.volume, view.camera);
+        Key::ScalarSlabs(key) => {
             let range = view.transfer_function.range;
             let keyframe = at_all(Stage::Render, pes, number, || scalar_slabs_of(step, &key, range, pool));
-            encode(&|| scalar_slab_bodies(&keyframe, groups))
+            encode(BulkKind::ScalarSlabs, &|| scalar_slab_bodies(&keyframe, groups))
         }
-        _ => {
-            let key = KeyView::new(view.camera);
+        Key::Slabs(key) => {
             let make = || slabs_of(step, &key, &transfer_function, 1.0, pool);
             let keyframe = at_all(Stage::Render, pes, number, make);
-            encode(&|| slab_bodies(&keyframe, groups))
+            encode(BulkKind::Slabs, &|| slab_bodies(&keyframe, groups))
         }
     }
 }

@@ -34,7 +34,7 @@ pub enum CameraError {
     #[error("camera distance {0} must lie above 0 and at most {max}", max = Camera::MAX_DISTANCE)]
     Distance(f64),
     /// The field of view is not usable.
-    #[error("camera field of view {0} must lie between 0.01 and 170 degrees")]
+    #[error("camera field of view {0} must lie between {least} and {most} degrees", least = Camera::LEAST_FOV_DEG, most = Camera::MOST_FOV_DEG)]
     FieldOfView(f64),
 }
 
@@ -49,6 +49,10 @@ impl Camera {
     pub const MAX_ELEVATION_DEG: f64 = 89.9;
     /// Farthest eye accepted, in world units.
     pub const MAX_DISTANCE: f64 = 1e6;
+    /// Smallest field of view accepted, in degrees.
+    pub const LEAST_FOV_DEG: f64 = 0.01;
+    /// Largest field of view accepted, in degrees.
+    pub const MOST_FOV_DEG: f64 = 170.0;
 
     /// Checks a camera that comes from outside.
     ///
@@ -69,7 +73,7 @@ impl Camera {
         if !(self.distance > 0.0 && self.distance <= Self::MAX_DISTANCE) {
             return Err(CameraError::Distance(self.distance));
         }
-        if !(0.01..=170.0).contains(&self.fov_deg) {
+        if !(Self::LEAST_FOV_DEG..=Self::MOST_FOV_DEG).contains(&self.fov_deg) {
             return Err(CameraError::FieldOfView(self.fov_deg));
         }
         Ok(())

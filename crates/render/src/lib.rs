@@ -10,6 +10,7 @@ mod color_map;
 mod cpu;
 mod image;
 mod integrals;
+mod key_rays;
 mod macrocells;
 mod paraview;
 mod parts;

@@ -2,6 +2,7 @@ import type { Geometry, TransferFunction } from "../volume/index";
 import type { BulkPart } from "../worker/index";
 import { type BrickSet, BrickSets } from "./brick-sets";
 import type { Camera } from "./camera";
+import { covers } from "./coverage";
 import { FacePass, type FacePicture } from "./face-pass";
 import { type FaceSet, FaceSets } from "./face-sets";
 import type { WorkKind } from "./fences";
@@ -110,8 +111,10 @@ export class Proxies {
     return [this.#bricks, this.#slabs, this.#faces, this.#segments];
   }
 
-  #fits(keyframe: SlabSet | FaceSet | SegmentSet, scene: Scene): boolean {
-    return slabsFit(keyframe, this.#bricks.shown, scene.wanted, performance.now());
+  /** Whether a keyframe is of what is wanted, and has data wherever the camera sees the box; else coarse bricks show more. */
+  #fits(keyframe: SlabSet | FaceSet | SegmentSet, { wanted, camera, aspect, geometry }: Scene): boolean {
+    const isOfIt = slabsFit(keyframe, this.#bricks.shown, wanted, performance.now());
+    return isOfIt && geometry !== null && covers(keyframe, geometry.edges, camera, aspect);
   }
 
   /** The picture of a keyframe of values, if it holds all that the transfer function tells apart. */

@@ -24,6 +24,8 @@ pub(crate) struct SlabPlan {
     camera: Camera,
     /// With its range.
     transfer_function: TransferFunction,
+    /// Rays per row and column.
+    rays: [u16; 2],
     /// Number of slabs.
     slabs: u16,
     /// Distance of samples.
@@ -51,6 +53,7 @@ impl SlabPlan {
             number,
             camera: key.camera,
             transfer_function: transfer_function.clone(),
+            rays: [key.width, key.height],
             slabs: key.slabs,
             sample_step,
             depths,
@@ -60,12 +63,16 @@ impl SlabPlan {
     }
 
     fn key(&self) -> KeyView {
-        KeyView { slabs: self.slabs, ..KeyView::new(self.camera) }
+        let [width, height] = self.rays;
+        KeyView { width, height, slabs: self.slabs, ..KeyView::new(self.camera) }
     }
 
     /// Whether it can be followed with a part of the volume.
     fn fits(&self, volume: &Volume) -> bool {
-        self.camera.validate().is_ok() && self.runs.iter().all(|(_, run)| is_run(run, volume.decomposition()))
+        let has_rays = self.rays.iter().all(|edge| *edge > 0);
+        has_rays
+            && self.camera.validate().is_ok()
+            && self.runs.iter().all(|(_, run)| is_run(run, volume.decomposition()))
     }
 
     /// Places where only the PEs of process `rank` show.
@@ -167,6 +174,7 @@ mod tests {
             number: 1,
             camera: Camera::default(),
             transfer_function: TransferFunction { range: None, points: Vec::new() },
+            rays: [512, 512],
             slabs: 4,
             sample_step: 1.0,
             depths: [1.0, 2.0],

@@ -94,6 +94,12 @@ impl Maker<'_> {
         fitted_key(&self.step.volume, self.key_camera(key_deg))
     }
 
+    /// Width over height of the image.
+    fn aspect(&self) -> f64 {
+        let [width, height] = self.config.size;
+        width as f64 / height as f64
+    }
+
     fn bricks(&self, level: u32) -> Result<Parts, PipelineError> {
         let levels = self.step.pyramids.first().map_or(1, Pyramid::level_count);
         if level >= levels {
@@ -110,6 +116,7 @@ impl Maker<'_> {
 
     fn slabs(&self, key_deg: [f64; 2], slabs: u16) -> Result<Parts, PipelineError> {
         let key = KeyView { slabs, ..KeyView::new(self.key_camera(key_deg)) };
+        let key = key.covering(&self.step.volume, self.aspect());
         let keyframe = slabs_of(self.step, &key, self.transfer_function, self.config.sample_step, self.pool);
         let stack = self.pool.install(|| SlabStack::from_keyframe(&keyframe));
         let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
@@ -120,6 +127,7 @@ impl Maker<'_> {
         self.alone("scalar slabs")?;
         let fitted = self.fitted(key_deg);
         let key = KeyView { slabs: slabs.unwrap_or(fitted.slabs), ..fitted };
+        let key = key.covering(&self.step.volume, self.aspect());
         let keyframe = scalar_slabs_of(self.step, &key, self.transfer_function.range, self.pool);
         let stack = self.pool.install(|| ScalarStack::from_keyframe(&keyframe));
         let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
@@ -130,6 +138,7 @@ impl Maker<'_> {
         self.alone("segments")?;
         let volume = &self.step.volume;
         let key = SegmentKey { segments, ..SegmentKey::new(volume, self.key_camera(key_deg)) };
+        let key = key.covering(volume, self.aspect());
         let keyframe = self.pool.install(|| make_segments(volume, &key, self.transfer_function));
         let stack = self.pool.install(|| SegmentStack::from_keyframe(&keyframe));
         let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;

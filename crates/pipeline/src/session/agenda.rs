@@ -154,11 +154,13 @@ fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
     }
     let shifted = (0..3).any(|axis| (was.target[axis] - is.target[axis]).abs() > SHIFT_AT_REST);
     let zoomed = (was.distance / is.distance - 1.0).abs() > SHIFT_AT_REST || was.fov_deg != is.fov_deg;
+    let shape = |view: &View| f64::from(view.viewport[0]) / f64::from(view.viewport[1]);
+    let reshaped = (shape(made_for) / shape(outlook.view) - 1.0).abs() > SHIFT_AT_REST;
     let (then, now) = (&made_for.transfer_function, &outlook.view.transfer_function);
     // The values that a transfer function tells apart are those that segments keep most exactly.
     let recoloured = if outlook.scalar_slabs && !segments { then.range != now.range } else { then != now };
     let turned = turned_deg > if segments { TURN_OF_SEGMENTS_DEG } else { TURN_AT_REST_DEG };
-    turned || shifted || zoomed || recoloured
+    turned || shifted || zoomed || reshaped || recoloured
 }
 
 /// Angle between the view directions of two cameras, in degrees.

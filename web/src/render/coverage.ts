@@ -1,0 +1,74 @@
+import type { Vec3 } from "../volume/index";
+import { basisOf, type Camera, dot } from "./camera";
+
+/** Of the picture, by rows and columns, where it is looked whether a keyframe has data. */
+const LOOKS = 9;
+/** Share of looks at the box that may find nothing. */
+const MOST_UNCOVERED = 0.02;
+/** Of the key view's edges, against rounding. */
+const SLACK = 1.001;
+
+interface KeyRays {
+  readonly camera: Camera;
+  /** Rays per row and column. */
+  readonly rays: readonly [number, number];
+}
+
+/** Whether the rays of a keyframe pass all, or all but a little, of what `camera` sees of the box with these edges. */
+export function covers(key: KeyRays, edges: Vec3, camera: Camera, aspect: number): boolean {
+  const from = basisOf(key.camera);
+  const tangent = Math.tan((key.camera.fov * Math.PI) / 360) * SLACK;
+  const tangents = [(tangent * key.rays[0]) / key.rays[1], tangent] as const;
+  const isPassed = (point: Vec3) => {
+    const offset: Vec3 = [point[0] - from.eye[0], point[1] - from.eye[1], point[2] - from.eye[2]];
+    const depth = dot(offset, from.forward);
+    const [x, y] = [dot(offset, from.right), dot(offset, from.up)];
+    return depth > 0 && Math.abs(x) <= tangents[0] * depth && Math.abs(y) <= tangents[1] * depth;
+  };
+  let [seen, uncovered] = [0, 0];
+  for (const ray of raysOf(camera, aspect)) {
+    const inside = insideBox(ray, edges);
+    if (!inside) continue;
+    const [enters, leaves] = inside;
+    // Not where an eye inside the box is.
+    for (const t of [enters + 0.02 * (leaves - enters), leaves]) {
+      seen += 1;
+      if (!isPassed(pointAt(ray, t))) uncovered += 1;
+    }
+  }
+  return uncovered <= MOST_UNCOVERED * seen;
+}
+
+interface Ray {
+  readonly eye: Vec3;
+  readonly direction: Vec3;
+}
+
+function raysOf(camera: Camera, aspect: number): Ray[] {
+  const { eye, forward, right, up } = basisOf(camera);
+  const tangent = Math.tan((camera.fov * Math.PI) / 360);
+  const at = (i: number) => ((i + 0.5) / LOOKS) * 2 - 1;
+  return Array.from({ length: LOOKS * LOOKS }, (_, i) => {
+    const x = at(i % LOOKS) * tangent * aspect;
+    const y = at(Math.floor(i / LOOKS)) * tangent;
+    const along = (axis: 0 | 1 | 2) => forward[axis] + x * right[axis] + y * up[axis];
+    return { eye, direction: [along(0), along(1), along(2)] };
+  });
+}
+
+/** Where a ray enters and leaves the box around the origin, in lengths of its direction; none where it misses it. */
+function insideBox({ eye, direction }: Ray, edges: Vec3): [number, number] | null {
+  let [from, to] = [0, Number.POSITIVE_INFINITY];
+  for (const axis of [0, 1, 2] as const) {
+    const half = edges[axis] / 2;
+    const [a, b] = [(-half - eye[axis]) / direction[axis], (half - eye[axis]) / direction[axis]];
+    if (Number.isNaN(a) || Number.isNaN(b)) continue;
+    from = Math.max(from, Math.min(a, b));
+    to = Math.min(to, Math.max(a, b));
+  }
+  return from < to ? [from, to] : null;
+}
+
+function pointAt({ eye, direction }: Ray, t: number): Vec3 {
+  return [eye[0] + t * direction[0], eye[1] + t * direction[1], eye[2] + t * direction[2]];
+}
