@@ -15,7 +15,7 @@ BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web bench-exact bench-quality bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web bench-exact bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -97,6 +97,15 @@ bench-exact: build $(PYTHON)/ready
 bench-quality: build $(PYTHON)/ready
 	$(PYTHON)/bin/python bench/quality/run.py $(OPTIONS)
 	VISAPULT=$(abspath $(BINARY)) $(PYTHON)/bin/python bench/quality/artifacts.py
+
+## bench-proxies: what proxies cost: making, combining, lost tiles, ten viewers, turning in the page, large fields, ParaView beside it (root; 5 GB of disk, 12 GB of memory)
+bench-proxies: build $(PYTHON)/ready web/node_modules/.package-lock.json
+	cargo build --release --locked --bin visapult --bin wan --lib
+	tools/setup.sh mpi
+	tools/setup.sh browser
+	for bench in keyframes combining tile_loss viewers turning large beside_paraview; do \
+		VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) $(PYTHON)/bin/python bench/proxies/$$bench.py; \
+	done
 
 ## bench-page: frames per second of the page beside vtk.js
 bench-page: build

@@ -1,13 +1,12 @@
 //! Prints what combining the parts of several PEs costs, and whether they make one picture: a line of JSON for each.
 //!
 //! `combining NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json RUNS`: samples and their distances along x, y and z, little-endian `f32` values with x fastest, the
-//! transfer function, and how often each is done. Every PE is cast by itself, as a process of its own would do. One thread: seconds are those
+//! transfer function, and how often each is done. Every PE is cast by itself, as a process of its own would do, all on one thread: seconds are those
 //! of a processor, whichever process it works for. `bench/proxies/combining.py` runs this.
 
 mod inputs;
 
 use std::error::Error;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use visapult_render::{
@@ -61,22 +60,22 @@ struct Parts<'a> {
     function: &'a TransferFunction,
 }
 
-/// Seconds of casting and combining, and the bytes that PEs send each other.
-type Told = (f64, f64, usize);
+/// Processor seconds of casting, combining and compressing what was combined, and the bytes that PEs send each other.
+type Told = (f64, f64, f64, usize);
 
 impl Parts<'_> {
     fn exact(&self) -> (Image, Told) {
         let of_pe: Vec<Vec<usize>> = runs(self.volume, &self.camera, |pe| pe).into_iter().map(|(_, run)| run).collect();
         let size = [SIZE; 2];
-        let began = Instant::now();
+        let began = thread_seconds();
         let (patches, _) = render_runs(self.volume, &self.camera, self.function, size, 1.0, &of_pe);
-        let cast = began.elapsed();
+        let cast = thread_seconds();
         let image = image_of_patches(size, &composite_places(size, &patches));
-        let combined = (began.elapsed() - cast).as_secs_f64();
-        (image, (cast.as_secs_f64(), combined, 16 * pixels(&patches)))
+        (image, (cast - began, thread_seconds() - cast, 0.0, 16 * pixels(&patches)))
     }
 
-    /// Places where one PE shows alone are its own; the others are put together.
+    /// Places where one PE shows alone are its own; the others are put together. How much of that is compressing tells what it takes to put
+    /// together the one part that all PEs make as one.
     fn slabs(&self) -> Outcome<(SlabKeyframe, Told)> {
         let depths = visible_depths(self.volume, &self.key, self.function).ok_or("nothing to see")?;
         let caster = SlabCaster::new(self.volume, &self.key, self.function, 1.0, depths);
@@ -84,17 +83,24 @@ impl Parts<'_> {
         let places = |is_meant: &dyn Fn(&[usize]) -> bool| -> Vec<usize> {
             (0..owners.len()).filter(|place| is_meant(&owners[*place])).collect()
         };
-        let began = Instant::now();
+        let (order, shared) = (runs(self.volume, &self.camera, |pe| pe), places(&|owners| owners.len() > 1));
+        let began = thread_seconds();
         let (mut patches, mut tiles) = (Vec::new(), Vec::<SlabTile>::new());
-        for (pe, run) in runs(self.volume, &self.camera, |pe| pe) {
-            patches.push(caster.patches(&run, &places(&|owners| owners.len() > 1 && owners.contains(&pe))).0);
-            tiles.extend(caster.tiles(&run, &places(&|owners| owners == [pe])).0);
+        for (pe, run) in &order {
+            patches.push(caster.patches(run, &places(&|owners| owners.len() > 1 && owners.contains(pe))).0);
+            tiles.extend(caster.tiles(run, &places(&|owners| owners == [*pe])).0);
         }
-        let cast = began.elapsed();
+        let cast = thread_seconds();
         tiles.extend(composite_slabs(self.volume, &self.key, &patches));
-        let combined = (began.elapsed() - cast).as_secs_f64();
+        let combined = thread_seconds();
+        let all: Vec<usize> = order.into_iter().flat_map(|(_, run)| run).collect();
+        let as_one = [caster.patches(&all, &shared).0];
+        let compressing = thread_seconds();
+        composite_slabs(self.volume, &self.key, &as_one);
+        let compressed = thread_seconds() - compressing;
+        let seconds = (cast - began, combined - cast - compressed, compressed);
         let keyframe = SlabKeyframe::of_tiles(self.volume, &self.key, Some(depths), tiles, 0);
-        Ok((keyframe, (cast.as_secs_f64(), combined, 8 * pixels(&patches))))
+        Ok((keyframe, (seconds.0, seconds.1, seconds.2, 8 * pixels(&patches))))
     }
 }
 
@@ -110,10 +116,10 @@ fn turned(keyframe: &SlabKeyframe) -> Outcome<Image> {
 
 fn with_quality(kind: &str, pes: usize, told: Told, image: &Image, alone: &Image) -> Outcome<Value> {
     let psnr_db = Quality::of(image, alone)?.foreground_psnr_db.min(EQUAL_DB);
-    let (cast_s, combine_s, bytes) = told;
-    Ok(
-        json!({ "kind": kind, "pes": pes, "cast_s": cast_s, "combine_s": combine_s, "bytes": bytes, "psnr_db": psnr_db }),
-    )
+    let (cast_s, combine_s, compress_s, bytes) = told;
+    Ok(json!({
+        "kind": kind, "pes": pes, "cast_s": cast_s, "combine_s": combine_s, "compress_s": compress_s, "bytes": bytes, "psnr_db": psnr_db,
+    }))
 }
 
 /// The same values in the boxes of `pes` PEs.
@@ -128,4 +134,10 @@ fn split(whole: &Volume, pes: usize) -> Outcome<Volume> {
     };
     let blocks = split.boxes().into_iter().map(block).collect();
     Ok(Volume::new(grid.clone(), split, blocks)?)
+}
+
+/// Time that the calling thread has had of a processor; NaN where the system does not tell. The first number of `schedstat`, in nanoseconds.
+fn thread_seconds() -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    told.split_whitespace().next().and_then(|first| first.parse::<f64>().ok()).map_or(f64::NAN, |ns| ns * 1e-9)
 }

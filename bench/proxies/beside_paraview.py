@@ -1,0 +1,103 @@
+"""The first picture and a turning view of a volume on the other side of a link: our page beside ParaView's client and server: `make bench-proxies`.
+
+usage: VISAPULT=... WAN=... python bench/proxies/beside_paraview.py [--runs 3]
+Root for the link; chromium; the Debian packages paraview, python3-paraview, xvfb and xauth: without them only our figures are had, and it says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+from examples import ROOT, Row, spread
+
+sys.path.append(str(ROOT / "bench/transport"))
+
+# From the folders that `examples` adds to the path, and that one.
+from columns import Column
+from fields import spherical_waves
+from machine import package_version
+from page import publish
+from testbed import LEFT, Testbed
+from turning import HERE, VISAPULT, opened, running
+
+NAME = "paraview"
+N, FRAMES, PORT = 256, 6, 11111
+LINK = Column("wide", "80 ms, 100 Mbit/s", 1e8, 80)
+NEEDED = ("pvserver", "pvpython", "xvfb-run")
+HEAD = f"""## Beside ParaView
+
+Waves of {N}^3 on one side of {LINK.title}, 1024 x 768 pixels, software rendering on both sides, the default transfer function of each. *First picture*: from opening the page, or from connecting, to
+the first picture of the volume; ParaView's client runs already. *Turning*: pictures a second while the view turns by five degrees a picture, each finished before the next is asked for;
+ParaView renders on its server and sends pictures (*moving*: its coarser ones while the view moves). Median (least to most).
+
+| | first picture, s | turning, pictures/s |
+|---|--:|--:|
+"""
+
+
+def ours(bed: Testbed, field: Path, runs: int) -> list[Row]:
+    rows = []
+    for _ in range(runs):
+        with ExitStack() as stack:
+            page, _ = opened(stack, field, "auto", 1, bed)
+            first_ms = json.loads(page.stdout.readline())["first_ms"]
+            page.stdin.write("turn\n")
+            page.stdin.flush()
+            told = json.loads(page.stdout.readline())
+        rows.append({"who": "visapult", "first_s": first_ms / 1000, "seconds": [told["frame_ms"] / 1000], "shown": told["shown"]})
+    return rows
+
+
+def theirs(bed: Testbed, raw: Path, runs: int) -> list[Row]:
+    missing = [need for need in NEEDED if not shutil.which(need)]
+    if missing:
+        print(f"skipped: no {', '.join(missing)}", file=sys.stderr)
+        return []
+    rows = []
+    for _ in range(runs):
+        with ExitStack() as stack:
+            server = ["xvfb-run", "-n", "141", "pvserver", f"--server-port={PORT}"]
+            heard = stack.enter_context(running(server, bed, "left")).stdout
+            next(line for line in heard if "Accepting connection" in line)
+            client = ["xvfb-run", "-n", "142", "pvpython", HERE / "paraview_client.py", LEFT, PORT, raw, N, FRAMES]
+            said = stack.enter_context(running(client, bed, "right")).stdout
+            told = json.loads(next(line for line in said if line.startswith("{")))
+        for who, seconds in (("ParaView", told["still_s"]), ("ParaView, moving", told["moving_s"])):
+            rows.append({"who": who, "first_s": told["first_s"], "seconds": seconds})
+    return rows
+
+
+def section(rows: list[Row]) -> str:
+    lines = []
+    for who in dict.fromkeys(row["who"] for row in rows):
+        of_it = [row for row in rows if row["who"] == who]
+        rates = spread((1 / seconds for row in of_it for seconds in row["seconds"]), 1)
+        lines.append(f"| {who} | {spread(row['first_s'] for row in of_it)} | {rates} |")
+    if len(lines) == 1:
+        lines.append("\nParaView: skipped, it is not installed.")
+    return HEAD + "\n".join(lines) + f"\n\n{package_version('paraview')}."
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--runs", type=int, default=3)
+    chosen = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder, Testbed(LINK, 1) as bed:
+        field, raw = Path(folder) / "waves.npy", Path(folder) / "waves.raw"
+        values = spherical_waves(N, 0.35)
+        np.save(field, values)
+        values.tofile(raw)
+        rows = theirs(bed, raw, chosen.runs) + ours(bed, field, chosen.runs)
+    print(rows)
+    publish(NAME, rows)
+
+
+if __name__ == "__main__":
+    main()
