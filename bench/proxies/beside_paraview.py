@@ -35,7 +35,8 @@ HEAD = f"""## Beside ParaView
 
 Waves of {N}^3 on one side of {LINK.title}, 1024 x 768 pixels, software rendering on both sides, the default transfer function of each. *First picture*: from opening the page, or from connecting, to
 the first picture of the volume; ParaView's client runs already. *Turning*: pictures a second while the view turns by five degrees a picture, each finished before the next is asked for;
-ParaView renders on its server and sends pictures (*moving*: its coarser ones while the view moves). Median (least to most).
+ParaView renders on its server and sends pictures (*moving*: its coarser ones while the view moves). The page draws at full resolution, what it does at rest; its coarser pictures
+while the view moves are switched off. Median (least to most).
 
 | | first picture, s | turning, pictures/s |
 |---|--:|--:|

@@ -23,7 +23,7 @@ HEAD = """## Combining the parts of PEs
 256^3, 512 x 512 pixels, 128 slabs. Every PE is cast as if it had a process of its own; then the parts are put together (direct-send), and slabs compressed.
 Processor seconds of all PEs together, on one thread: median (least to most). *Compressing* is that of slabs in places where several PEs show; of the others it is part of casting. *Combining* is
 what is left of putting the parts together; asked: at most 20 % of the whole at 8 PEs. *Beyond one PE*: by how much the whole is more than one PE takes; besides combining,
-borders are cast twice, and rays do not know what lies in front. *Sent* is what PEs send each other, before it is compressed. *Picture* is the foreground PSNR against the picture
+borders are cast twice, and rays do not know what lies in front. The way between processes is not part of it: *sent* is what PEs send each other, before it is compressed. *Picture* is the foreground PSNR against the picture
 of one PE (of slabs, turned by 16 degrees); asked: 45 dB. 150 stands for equal pictures.
 
 | field | what | PEs | casting, s | combining, s | compressing, s | combining, share | beyond one PE | sent, MB | picture, dB |

@@ -39,7 +39,8 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 HEAD = f"""## Viewers of one keyframe
 
 `visapult view` of waves with thin shells, {N}^3; each viewer a session of the view protocol that asks for slabs, turns to {len(AZIMUTHS_DEG)} views, all at the same time to the same, and takes
-all that is sent. Their windows are tiny (16 x 16), for the exact images at rest are made for each viewer. Processor seconds of the server from the first view to the last keyframe, median (least to most). Asked: ten cost at
+all that is sent. Their windows are tiny (16 x 16), for the exact images at rest are made for each viewer; what prepares one, whatever its size, is
+part of the figure. Processor seconds of the server from the first view to the last keyframe, median (least to most). Asked: ten cost at
 most 1.2 times what one does.
 
 | viewers | processor s of the server | MB to each viewer | beside one |
