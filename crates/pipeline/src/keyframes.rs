@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Rendering, ScalarKeyframe, SegmentKey, SlabKeyframe, Still,
-    TransferFunction, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs, render_exact,
+    Camera, CodeBits, EncodedBrick, KeyView, Rendering, ScalarKeyframe, SegmentKey, SegmentKeyframe, SlabKeyframe,
+    Still, TransferFunction, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs, render_exact,
 };
 use visapult_trace::Stage;
 use visapult_volume::{ValueRange, coarsened_size};
@@ -50,15 +50,13 @@ enum Key {
 }
 
 impl Key {
-    /// For `view`: several processes make slabs of colour alone.
+    /// For `view`: several processes make no scalar slabs.
     fn of(step: &LoadedStep, view: &View) -> Self {
         let (volume, camera) = (&step.volume, view.camera);
         let [width, height] = view.viewport.map(f64::from);
         let aspect = width / height;
         match (view.proxy, step.has_scalar_slabs()) {
-            (ProxyChoice::Segments, _) if step.crew.is_none() => {
-                Self::Segments(SegmentKey::new(volume, camera).covering(volume, aspect))
-            }
+            (ProxyChoice::Segments, _) => Self::Segments(SegmentKey::new(volume, camera).covering(volume, aspect)),
             (_, true) => Self::ScalarSlabs(fitted_key(volume, camera).covering(volume, aspect)),
             (_, false) => Self::Slabs(KeyView::new(camera).covering(volume, aspect)),
         }
@@ -165,7 +163,7 @@ fn encode_keyframe(key: Key, step: &LoadedStep, view: &View, groups: usize, pool
     let transfer_function = resolved(step, &view.transfer_function);
     match key {
         Key::Segments(key) => {
-            let make = || pool.install(|| make_segments(&step.volume, &key, &transfer_function));
+            let make = || segments_of(step, &key, &transfer_function, pool);
             let keyframe = at_all(Stage::Render, pes, number, make);
             encode(BulkKind::Segments, &|| segment_bodies(&keyframe, groups))
         }
@@ -193,6 +191,19 @@ pub(crate) fn slabs_of(
     match &step.crew {
         Some(crew) => crew.slabs(&step.volume, key, transfer_function, sample_step, pool),
         None => pool.install(|| make_slabs(&step.volume, key, transfer_function, sample_step)),
+    }
+}
+
+/// The segments of all PEs.
+pub(crate) fn segments_of(
+    step: &LoadedStep,
+    key: &SegmentKey,
+    transfer_function: &TransferFunction,
+    pool: &ThreadPool,
+) -> SegmentKeyframe {
+    match &step.crew {
+        Some(crew) => crew.segments(&step.volume, key, transfer_function, pool),
+        None => pool.install(|| make_segments(&step.volume, key, transfer_function)),
     }
 }
 

@@ -67,8 +67,8 @@ pub(crate) fn plan(situation: &Situation) -> Plan {
     let finest = finest_level_within(situation, budget);
     let proxy = match situation.choice {
         ProxyChoice::Bricks => ProxyKind::Bricks,
-        ProxyChoice::Segments if situation.scalar_slabs => ProxyKind::Segments,
-        ProxyChoice::Slabs | ProxyChoice::Segments => ProxyKind::Slabs,
+        ProxyChoice::Segments => ProxyKind::Segments,
+        ProxyChoice::Slabs => ProxyKind::Slabs,
         ProxyChoice::Auto if finest <= situation.fine_enough() || situation.slab_bytes > budget => ProxyKind::Bricks,
         ProxyChoice::Auto => ProxyKind::Slabs,
     };
@@ -106,7 +106,6 @@ fn reason(situation: &Situation, proxy: ProxyKind, level: u32, bytes: u64, goal:
     let what = match (proxy, situation.choice) {
         (ProxyKind::Bricks, ProxyChoice::Bricks) => "bricks, as chosen".to_owned(),
         (ProxyKind::Slabs, ProxyChoice::Slabs) => "slabs, as chosen".to_owned(),
-        (ProxyKind::Slabs, ProxyChoice::Segments) => "slabs: several processes make no segments".to_owned(),
         (ProxyKind::Segments, _) => "segments, as chosen".to_owned(),
         (ProxyKind::Bricks, _) if level == 0 => "all bricks fit".to_owned(),
         (ProxyKind::Bricks, _) if level <= situation.fine_enough() => {
@@ -188,11 +187,8 @@ mod tests {
     fn the_user_has_the_last_word() {
         let slabs = plan(&Situation { choice: ProxyChoice::Slabs, ..cube(128) });
         assert_eq!(slabs.proxy, ProxyKind::Slabs);
-        let segments = Situation { choice: ProxyChoice::Segments, ..cube(128) };
-        assert_eq!(plan(&segments).proxy, ProxyKind::Segments);
-        let of_processes = plan(&Situation { scalar_slabs: false, ..segments });
-        assert_eq!(of_processes.proxy, ProxyKind::Slabs);
-        assert!(of_processes.reason.contains("no segments"), "{}", of_processes.reason);
+        let segments = plan(&Situation { choice: ProxyChoice::Segments, ..cube(128) });
+        assert_eq!(segments.proxy, ProxyKind::Segments);
         let bricks = plan(&Situation { choice: ProxyChoice::Bricks, throughput_bytes_per_s: Some(1e6), ..cube(512) });
         assert_eq!(bricks.proxy, ProxyKind::Bricks);
     }

@@ -4,7 +4,7 @@
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
-use visapult_render::{EncodedBrick, Patch, SlabTile, TileRect};
+use visapult_render::{EncodedBrick, Patch, SegmentKeyframe, SegmentTile, SlabTile, TileRect};
 use visapult_volume::ValueRange;
 
 use super::parts::Part;
@@ -111,6 +111,17 @@ impl<'a> Reader<'a> {
         self.part(|reader| reader.patch(Precision::Single))
     }
 
+    /// Tiles of segments, and the samples taken.
+    pub(crate) fn segments(&mut self) -> Option<(Vec<SegmentTile>, u64)> {
+        let samples = self.u64()?;
+        Some((self.items(Self::segment_tile)?, samples))
+    }
+
+    fn segment_tile(&mut self) -> Option<SegmentTile> {
+        let (lo, size, knots, length) = (self.u16s()?, self.u16s()?, self.u32()?, self.u32()? as usize);
+        Some(SegmentTile { lo, size, knots, payload: self.take(length)?.to_vec() })
+    }
+
     fn part<T>(&mut self, item: impl FnMut(&mut Self) -> Option<T>) -> Option<Part<T>> {
         Some(Part { samples: self.u64()?, missing: self.numbers()?, made: self.items(item)? })
     }
@@ -180,6 +191,17 @@ impl Writer {
         });
     }
 
+    pub(crate) fn segments(&mut self, keyframe: &SegmentKeyframe) {
+        self.put(keyframe.samples.to_le_bytes());
+        self.count(keyframe.tiles.len());
+        for tile in &keyframe.tiles {
+            self.u16s(tile.lo.into_iter().chain(tile.size));
+            self.count(tile.knots as usize);
+            self.count(tile.payload.len());
+            self.put(&tile.payload);
+        }
+    }
+
     pub(crate) fn image(&mut self, part: &Part<Patch>) {
         self.part(part, |out, patch| out.patch(patch, Precision::Single));
     }
@@ -235,6 +257,9 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
+    use visapult_render::{Camera, SegmentKey, TransferFunction, Volume, make_segments};
+    use visapult_volume::Grid;
+
     use super::*;
 
     fn patches() -> Vec<Vec<Patch>> {
@@ -252,6 +277,12 @@ mod tests {
         Part { made: vec![tile.clone(), SlabTile { slab: 8, ..tile }], samples: 1 << 40, missing: vec![2] }
     }
 
+    fn segments() -> SegmentKeyframe {
+        let volume = Volume::whole(Grid::of_size([6; 3]), (0..216).map(|i| i as f32).collect()).unwrap();
+        let key = SegmentKey { camera: Camera::default(), width: 70, height: 20, segments: 8 };
+        make_segments(&volume, &key, &TransferFunction { range: None, points: vec![[0.0; 5], [1.0; 5]] })
+    }
+
     fn image() -> Part<Patch> {
         Part { made: patches().concat(), samples: 3, missing: vec![] }
     }
@@ -261,6 +292,7 @@ mod tests {
         let mut writer = Writer::default();
         writer.image(&image());
         writer.slabs(&slabs());
+        writer.segments(&segments());
         writer.range(Some(ValueRange { lo: -1.0, hi: 2.0 }));
         writer.range(None);
         writer.depths(Some([1.0, 1.5]));
@@ -272,6 +304,7 @@ mod tests {
         let mut reader = Reader(&writer.0);
         assert_eq!(reader.image(), Some(image()));
         assert_eq!(reader.slabs(), Some(slabs()));
+        assert_eq!(reader.segments(), Some((segments().tiles, segments().samples)));
         assert_eq!(reader.range(), Some(Some(ValueRange { lo: -1.0, hi: 2.0 })));
         assert_eq!(reader.range(), Some(None));
         assert_eq!((reader.depths(), reader.depths()), (Some(Some([1.0, 1.5])), Some(None)));
@@ -293,5 +326,6 @@ mod tests {
         assert_eq!(Reader(&[0xff; 64]).patches(Precision::Half), None);
         assert_eq!(Reader(&[0xff; 64]).numbers(), None);
         assert_eq!(Reader(&[0xff; 64]).slabs(), None);
+        assert_eq!(Reader(&[0xff; 64]).segments(), None);
     }
 }

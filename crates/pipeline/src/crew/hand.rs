@@ -6,7 +6,7 @@ use std::thread;
 
 use rayon::ThreadPool;
 use visapult_comm::CommError;
-use visapult_render::{CodeBits, KeyView, visible_depths};
+use visapult_render::{CodeBits, KeyView, SegmentKey, make_segments, visible_depths};
 use visapult_volume::ValueRange;
 use visapult_volume_io::Source;
 
@@ -160,6 +160,11 @@ fn answer(step: &LoadedStep, asked: OfStep, out: &mut Writer) -> Option<()> {
             let levels = step.pyramids.first()?.level_count();
             let bits = CodeBits::from_bits(bits).filter(|_| level < levels)?;
             out.bricks(&encode_own(step, level, bits));
+        }
+        OfStep::Segments { camera, rays: [width, height], segments, transfer_function } => {
+            camera.validate().ok()?;
+            let key = SegmentKey { camera, width, height, segments };
+            out.segments(&make_segments(volume, &key, &transfer_function));
         }
         OfStep::Depths { camera, transfer_function } => {
             camera.validate().ok()?;

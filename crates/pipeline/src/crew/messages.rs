@@ -126,6 +126,17 @@ pub(crate) enum OfStep {
         /// Of a code.
         bits: u8,
     },
+    /// Its segments.
+    Segments {
+        /// The key view.
+        camera: Camera,
+        /// Rays per row, and rows.
+        rays: [u16; 2],
+        /// Most segments of a ray.
+        segments: u16,
+        /// With its range.
+        transfer_function: TransferFunction,
+    },
     /// Between which distances from the key eye there is anything to see.
     Depths {
         /// The key view.

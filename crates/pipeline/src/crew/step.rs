@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Rendering, SlabKeyframe, TransferFunction, Volume, image_of_patches, runs,
-    visible_depths,
+    Camera, CodeBits, EncodedBrick, KeyView, Rendering, SegmentKey, SegmentKeyframe, SlabKeyframe, TransferFunction,
+    Volume, image_of_patches, join_segments, make_segments, runs, visible_depths,
 };
 use visapult_volume::ValueRange;
 
@@ -147,6 +147,31 @@ impl CrewStep {
             self.together(own, asked.answers(|reader| reader.slabs()))
         });
         SlabKeyframe::of_tiles(volume, key, depths, tiles, samples)
+    }
+
+    /// The segments of all processes: each makes those of its PEs, needing nobody.
+    pub(crate) fn segments(
+        &self,
+        volume: &Volume,
+        key: &SegmentKey,
+        transfer_function: &TransferFunction,
+        pool: &ThreadPool,
+    ) -> SegmentKeyframe {
+        let asked = self.ask(&What::Of(OfStep::Segments {
+            camera: key.camera,
+            rays: [key.width, key.height],
+            segments: key.segments,
+            transfer_function: transfer_function.clone(),
+        }));
+        let own = pool.install(|| make_segments(volume, key, transfer_function));
+        let answers = asked.answers(|reader| reader.segments());
+        let hands: Vec<usize> = answers.iter().map(|(hand, _)| *hand).collect();
+        let others = answers.into_iter().map(|(_, (tiles, samples))| SegmentKeyframe { tiles, samples, ..own.clone() });
+        let parts: Vec<SegmentKeyframe> = others.chain([own.clone()]).collect();
+        pool.install(|| join_segments(&parts)).ok().flatten().unwrap_or_else(|| {
+            hands.iter().for_each(|hand| self.miss(*hand));
+            own
+        })
     }
 
     /// What all have made, and the samples taken; the step notes whose parts are missing.

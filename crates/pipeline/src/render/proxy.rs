@@ -5,13 +5,13 @@ use std::time::Instant;
 use rayon::ThreadPool;
 use visapult_render::{
     Camera, CodeBits, EncodedBrick, KeyView, Pyramid, Rendering, ScalarStack, SegmentKey, SegmentStack, SlabStack,
-    TransferFunction, Volume, fitted_key, make_segments, render_exact, volume_of_bricks,
+    TransferFunction, Volume, fitted_key, render_exact, volume_of_bricks,
 };
 
 use super::choice::{Choice, choose};
 use crate::config::{RenderConfig, RenderProxy};
 use crate::error::PipelineError;
-use crate::keyframes::{bricks_of, image_of, scalar_slabs_of, slabs_of};
+use crate::keyframes::{bricks_of, image_of, scalar_slabs_of, segments_of, slabs_of};
 use crate::step_store::LoadedStep;
 
 /// A step, and how it is to be shown.
@@ -124,7 +124,11 @@ impl Maker<'_> {
     }
 
     fn scalar_slabs(&self, key_deg: [f64; 2], slabs: Option<u16>) -> Result<Parts, PipelineError> {
-        self.alone("scalar slabs")?;
+        if self.step.crew.is_some() {
+            let refusal =
+                "scalar slabs are made by one process, not by several: start one, or ask for --proxy segments";
+            return Err(PipelineError::Option(refusal.to_owned()));
+        }
         let fitted = self.fitted(key_deg);
         let key = KeyView { slabs: slabs.unwrap_or(fitted.slabs), ..fitted };
         let key = key.covering(&self.step.volume, self.aspect());
@@ -135,18 +139,14 @@ impl Maker<'_> {
     }
 
     fn segments(&self, key_deg: [f64; 2], segments: u16) -> Result<Parts, PipelineError> {
-        self.alone("segments")?;
         let volume = &self.step.volume;
         let key = SegmentKey { segments, ..SegmentKey::new(volume, self.key_camera(key_deg)) };
         let key = key.covering(volume, self.aspect());
-        let keyframe = self.pool.install(|| make_segments(volume, &key, self.transfer_function));
+        let range = self.transfer_function.range.or(self.step.statistics.range.map(|r| [r.lo, r.hi]));
+        let transfer_function = TransferFunction { range, ..self.transfer_function.clone() };
+        let keyframe = segments_of(self.step, &key, &transfer_function, self.pool);
         let stack = self.pool.install(|| SegmentStack::from_keyframe(&keyframe));
         let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
         Ok((keyframe.wire_bytes() as u64, keyframe.samples, Picture::Segments(stack)))
-    }
-
-    fn alone(&self, proxy: &str) -> Result<(), PipelineError> {
-        let refusal = format!("{proxy} are made by one process, not by several: start one, or ask for --proxy slabs");
-        if self.step.crew.is_some() { Err(PipelineError::Option(refusal)) } else { Ok(()) }
     }
 }
