@@ -66,6 +66,8 @@ describe("keyframes of values", () => {
       const editedDb = await held();
       t.diagnostic(`turned ${turnedDb.toFixed(1)} dB, edited ${editedDb.toFixed(1)} dB from the program's picture`);
       assert.ok(Math.min(turnedDb, editedDb) >= LEAST_DB, `${turnedDb} dB turned, ${editedDb} dB edited`);
+      await page.locator("#proxy").selectOption("bricks");
+      await until(page, (v) => v.shown.proxy === "bricks");
       server.resume();
       await page.close();
     });

@@ -54,7 +54,7 @@ export class Painter {
   #geometry: Geometry | null = null;
   readonly #transfers = new Map<number, TransferFunction>();
   #camera: Camera = homeCamera(1);
-  #wanted: Wanted = { field: 0, step: null };
+  #wanted: Wanted = { field: 0, step: null, proxy: "auto" };
   #annotation: Annotation = { lengthUnit: "", legendTitle: null, caption: "", axes: true };
   #sequence = 0;
   #version = 1;
@@ -150,9 +150,11 @@ export class Painter {
   }
 
   want(wanted: Wanted): void {
-    if (wanted.field === this.#wanted.field && wanted.step === this.#wanted.step) return;
-    if (wanted.field !== this.#wanted.field) this.#proxies.forgetColours();
+    const { field, step, proxy } = this.#wanted;
+    if (wanted.field === field && wanted.step === step && wanted.proxy === proxy) return;
+    if (wanted.field !== field) this.#proxies.forgetColours();
     this.#wanted = wanted;
+    if (wanted.proxy !== proxy) this.#touch(MOVING_BUDGET_MS);
     this.#scene += 1;
     this.#schedule();
   }

@@ -1,8 +1,12 @@
+import type { ProxyChoice } from "../wire/index";
+
 /** What the user wants to see. */
 export interface Wanted {
   readonly field: number;
   /** `null` follows the newest. */
   readonly step: number | null;
+  /** How it is to be sent. */
+  readonly proxy: ProxyChoice;
 }
 
 interface Candidate {
@@ -38,6 +42,7 @@ interface Keyframe {
 /** Whether a keyframe shows what is wanted at least as well as the brick set does, camera aside. */
 export function slabsFit(slabs: Keyframe, bricks: Candidate | null, wanted: Wanted, now: number): boolean {
   if (slabs.field !== wanted.field) return false;
+  if (wanted.proxy === "bricks" && bricks?.field === wanted.field) return false;
   if (bricks === null || bricks.field !== wanted.field || slabs.step === bricks.step) return true;
   if (wanted.step !== null) return slabs.step === wanted.step;
   return slabs.step > bricks.step || now - slabs.since < KEYFRAME_LIFE_MS;

@@ -166,7 +166,7 @@ export class Viewer {
 
   chooseField(field: number): void {
     if (!this.#state.source?.fields[field]) return;
-    this.painter.want({ field, step: this.#state.step });
+    this.painter.want({ field, step: this.#state.step, proxy: this.#state.proxy });
     this.#set({ field, fieldInfo: this.#fields.message(field), transfer: this.#fields.transfer(field) });
     this.#sendView();
   }
@@ -193,6 +193,7 @@ export class Viewer {
 
   chooseProxy(proxy: ProxyChoice): void {
     this.#set({ proxy });
+    this.painter.want({ field: this.#state.field, step: this.#state.step, proxy });
     this.#sendView();
   }
 
@@ -242,7 +243,7 @@ export class Viewer {
 
   #wantStep(step: number | null, playing: boolean): void {
     this.#set({ step, playing });
-    this.painter.want({ field: this.#state.field, step });
+    this.painter.want({ field: this.#state.field, step, proxy: this.#state.proxy });
     this.#sendView();
   }
 
@@ -299,7 +300,7 @@ export class Viewer {
     this.#steering.begin(welcome.session, same, welcome.steers);
     this.#freshness.clear();
     this.#trace.begin(welcome.trace);
-    this.painter.want({ field, step });
+    this.painter.want({ field, step, proxy: this.#state.proxy });
     this.#set({ source, steps, field, step, notice, playing: false, steering: this.#steering.shown() });
     this.#sendView();
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { basisOf, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
 import { Pacing } from "../../src/render/pacing";
-import { bricksReplace, rangeHolds } from "../../src/render/selection";
+import { bricksReplace, rangeHolds, slabsFit } from "../../src/render/selection";
 import { formatBytes, formatNumber, ticks } from "../../src/render/ticks";
 
 describe("camera", () => {
@@ -34,7 +34,7 @@ describe("camera", () => {
 
 describe("selection", () => {
   const set = (id: number, step: number, level: number, field = 0) => ({ id, step, level, field });
-  const newest = { field: 0, step: null };
+  const newest = { field: 0, step: null, proxy: "auto" } as const;
 
   test("the finer level of a step replaces the coarser, never the reverse", () => {
     expect(bricksReplace(set(1, 5, 2), set(2, 5, 0), newest)).toBe(true);
@@ -46,13 +46,13 @@ describe("selection", () => {
   });
 
   test("a late set of another step does not replace the one that is wanted", () => {
-    expect(bricksReplace(set(2, 5, 0), set(3, 9, 0), { field: 0, step: 5 })).toBe(false);
-    expect(bricksReplace(set(2, 9, 0), set(3, 5, 2), { field: 0, step: 5 })).toBe(true);
+    expect(bricksReplace(set(2, 5, 0), set(3, 9, 0), { ...newest, step: 5 })).toBe(false);
+    expect(bricksReplace(set(2, 9, 0), set(3, 5, 2), { ...newest, step: 5 })).toBe(true);
   });
 
   test("another field is shown only when it is wanted", () => {
     expect(bricksReplace(set(2, 5, 0), set(3, 5, 2, 1), newest)).toBe(false);
-    expect(bricksReplace(set(2, 5, 0), set(3, 5, 2, 1), { field: 1, step: null })).toBe(true);
+    expect(bricksReplace(set(2, 5, 0), set(3, 5, 2, 1), { ...newest, field: 1 })).toBe(true);
   });
 });
 
@@ -96,6 +96,14 @@ describe("numbers for people", () => {
     ]);
     expect(formatBytes(2_345_678)).toBe("2.35 MB");
   });
+});
+
+test("keyframes give way to bricks where these are asked for and there are any", () => {
+  const keyframe = { id: 3, field: 0, step: 5, level: 0, since: 0 };
+  const bricks = { id: 2, field: 0, step: 5, level: 2 };
+  const fits = (proxy: "auto" | "bricks" | "segments") => slabsFit(keyframe, bricks, { field: 0, step: 5, proxy }, 0);
+  expect([fits("auto"), fits("segments"), fits("bricks")]).toEqual([true, true, false]);
+  expect(slabsFit(keyframe, null, { field: 0, step: 5, proxy: "bricks" }, 0)).toBe(true);
 });
 
 describe("keyframes of values", () => {
