@@ -7,7 +7,7 @@ import { FacePass, type FacePicture } from "./face-pass";
 import { type FaceSet, FaceSets } from "./face-sets";
 import type { WorkKind } from "./fences";
 import type { Gl, Target } from "./gl";
-import { SegmentPass, type SegmentPicture, segmentsServe } from "./segment-pass";
+import { SegmentPass, type SegmentPicture } from "./segment-pass";
 import { type SegmentSet, SegmentSets } from "./segment-sets";
 import { rangeHolds, slabsFit, type Wanted } from "./selection";
 import { bricksShown, keyframeShown, type Precision, type ShownState } from "./shown";
@@ -127,7 +127,7 @@ export class Proxies {
   #ofSegments(scene: Scene): Subject | null {
     const picture: SegmentPicture | null = this.#picture(this.#segments.shown, scene);
     const isNewest = picture && picture.set.id > (this.#faces.shown?.id ?? 0);
-    if (!picture || !isNewest || !segmentsServe(picture.set, scene.camera)) return null;
+    if (!isNewest) return null;
     return {
       kind: "segments",
       id: picture.set.id,

@@ -1,6 +1,6 @@
 import { CELL_EDGE, emptyDistances, type Integrals, type TransferFunction } from "../volume/index";
 import { BoxPass, LEAST_LIGHT } from "./box-pass";
-import { angleBetween, basisOf, type Camera, dot, scale } from "./camera";
+import { basisOf, type Camera, scale } from "./camera";
 import { Classified, placing } from "./classified";
 import { type Gl, resetUnpacking, setSampling, type Target } from "./gl";
 import type { SegmentSet } from "./segment-sets";
@@ -13,29 +13,6 @@ export interface SegmentPicture {
   readonly camera: Camera;
   /** Width over height. */
   readonly aspect: number;
-}
-
-/** Beyond this angle from the key view, in degrees, what lay outside its picture may be missed. */
-const WIDEST_ANGLE = 40;
-
-/** Whether a keyframe may stand for the volume as seen by `camera`: from any side, where the key view's picture holds all of the box. */
-export function segmentsServe(set: SegmentSet, camera: Camera): boolean {
-  return holdsBox(set) || angleBetween(set.camera, camera) <= WIDEST_ANGLE;
-}
-
-function holdsBox({ camera, rays, edges }: SegmentSet): boolean {
-  const { eye, forward, right, up } = basisOf(camera);
-  const tall = Math.tan((camera.fov * Math.PI) / 360);
-  const wide = (tall * rays[0]) / rays[1];
-  return [0, 1, 2, 3, 4, 5, 6, 7].every((corner) => {
-    const at = edges.map((edge, axis) => ((corner >> axis) & 1 ? 0.5 : -0.5) * edge - eye[axis]) as [
-      number,
-      number,
-      number,
-    ];
-    const depth = dot(at, forward);
-    return depth > 0 && Math.abs(dot(at, right)) <= wide * depth && Math.abs(dot(at, up)) <= tall * depth;
-  });
 }
 
 /** Distance of places that are read, in distances of values along key rays: between two, values count as linear. */

@@ -14,8 +14,10 @@ const REST_BEFORE_STILL: Duration = Duration::from_millis(150);
 const TURN_WHILE_MOVING_DEG: f64 = 8.0;
 /// The same once the camera rests.
 const TURN_AT_REST_DEG: f64 = 0.5;
-/// The same of segments, at rest or not: they are as good from any side, but for what lay outside the key view's picture.
+/// The same of segments whose key view sees all of the box, at rest or not: they are as good from any side.
 const TURN_OF_SEGMENTS_DEG: f64 = 30.0;
+/// No point of a box is farther from its middle: its longest edge is 1.
+const REACH: f64 = 0.87;
 /// Relative change of distance or shift of target that counts like turning at rest.
 const SHIFT_AT_REST: f64 = 0.01;
 
@@ -148,9 +150,10 @@ fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
         return true;
     }
     let segments = outlook.plan.proxy == ProxyKind::Segments;
+    let from_any_side = segments && sees_all(made_for);
     let turned_deg = angle_between_deg(was, is);
     if outlook.view.moving {
-        return turned_deg > if segments { TURN_OF_SEGMENTS_DEG } else { TURN_WHILE_MOVING_DEG };
+        return turned_deg > if from_any_side { TURN_OF_SEGMENTS_DEG } else { TURN_WHILE_MOVING_DEG };
     }
     let shifted = (0..3).any(|axis| (was.target[axis] - is.target[axis]).abs() > SHIFT_AT_REST);
     let zoomed = (was.distance / is.distance - 1.0).abs() > SHIFT_AT_REST || was.fov_deg != is.fov_deg;
@@ -159,8 +162,16 @@ fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
     let (then, now) = (&made_for.transfer_function, &outlook.view.transfer_function);
     // The values that a transfer function tells apart are those that segments keep most exactly.
     let recoloured = if outlook.scalar_slabs && !segments { then.range != now.range } else { then != now };
-    let turned = turned_deg > if segments { TURN_OF_SEGMENTS_DEG } else { TURN_AT_REST_DEG };
+    let turned = turned_deg > if from_any_side { TURN_OF_SEGMENTS_DEG } else { TURN_AT_REST_DEG };
     turned || shifted || zoomed || reshaped || recoloured
+}
+
+/// Whether the picture of `view` holds all of any box.
+fn sees_all(view: &View) -> bool {
+    let [width, height] = view.viewport.map(f64::from);
+    let half = (view.camera.fov_deg.to_radians() / 2.0).tan() * (width / height).min(1.0);
+    let aside = view.camera.target.iter().map(|c| c * c).sum::<f64>().sqrt();
+    view.camera.distance * half.atan().sin() >= REACH + aside
 }
 
 /// Angle between the view directions of two cameras, in degrees.
@@ -335,6 +346,11 @@ mod tests {
         let slabs = Progress { slabs_of: Some(scene.view.clone()), ..sent(0, 8) };
         (scene.plan.proxy, scene.view.proxy) = (ProxyKind::Segments, ProxyChoice::Segments);
         assert_eq!(scene.next(&slabs), Work::Slabs(scene.ahead()));
+        scene.view.camera.distance = 1.5;
+        let close = Progress { slabs_of: Some(scene.view.clone()), ..sent(0, 8) };
+        scene.view.camera.azimuth_deg += 1.0;
+        assert_eq!(scene.next(&close), Work::Slabs(scene.ahead()));
+        scene.view.camera.distance = 3.6;
         let made = Progress { slabs_of: Some(scene.view.clone()), ..sent(0, 8) };
         scene.view.camera.azimuth_deg += 25.0;
         assert_eq!(scene.next(&made), Work::Still);
