@@ -34,11 +34,11 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     if let Some(crew) = processes.crew_of_another()? {
         return Ok(lend(crew, &config, || lend_door(options, flow, crew))?);
     }
-    let limit = options.page.limit.map(|limit| limit.saturating_sub(began.elapsed()));
     let simulation = match &options.urls {
         Some(urls) => Simulation::There(FlowSource::dial(urls, flow)?),
         None => Simulation::Awaited(await_simulation(options, flow)?),
     };
+    let limit = options.page.limit.map(|limit| limit.saturating_sub(began.elapsed()));
     let counted = OnceLock::new();
     serve_page(&options.page, limit, true, |stage| {
         let Some(source) = simulation.come(|| stage.is_deserted())? else { return Ok(()) };
@@ -48,8 +48,12 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
         let back_end = BackEnd::over(source, &config)?;
         log_steering(&back_end, &options.page)?;
         show(&stage, back_end);
-        while !helm.has_steps_within(LOOK) && !stage.is_deserted() {}
-        eprintln!("visapult: the first step of the simulation is there");
+        while !stage.is_deserted() {
+            if helm.has_steps_within(LOOK) {
+                eprintln!("visapult: the first step of the simulation is there");
+                break;
+            }
+        }
         drop(first);
         // What is counted is received, whether a page is open or not.
         let look = (options.json.is_some() && !helm.is_serial()).then(|| helm.look());

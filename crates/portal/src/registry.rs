@@ -3,26 +3,33 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use visapult_pipeline::Session;
 
-/// Most sessions at a time: each costs a thread.
+/// Most sessions at a time, those included that wait for a simulation: each costs a thread.
 const MOST_SESSIONS: usize = 256;
 
 /// The open sessions.
-#[derive(Default)]
 pub(crate) struct Registry {
     sessions: Mutex<HashMap<String, Arc<Session>>>,
+    places: Arc<Semaphore>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self { sessions: Mutex::default(), places: Arc::new(Semaphore::new(MOST_SESSIONS)) }
+    }
 }
 
 impl Registry {
-    /// Adds a session; false if there are too many.
-    pub(crate) fn add(&self, id: String, session: Arc<Session>) -> bool {
-        let mut sessions = self.lock();
-        if sessions.len() >= MOST_SESSIONS {
-            return false;
-        }
-        sessions.insert(id, session);
-        true
+    /// A place for a session as long as it is held; none if there are too many.
+    pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
+    /// Adds a session.
+    pub(crate) fn add(&self, id: String, session: Arc<Session>) {
+        self.lock().insert(id, session);
     }
 
     /// The session of that name.

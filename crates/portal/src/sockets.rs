@@ -79,22 +79,35 @@ async fn run_session(served: Served, id: String, right: Right, socket: WebSocket
     let (control, messages) = mpsc::channel(CONTROL_QUEUE);
     let closing = control.clone();
     let writing = tokio::spawn(write_all(writer, messages));
-    let Some((back_end, early)) = back_end_for(&served.shown, &mut reader, &closing).await else { return };
-    let sink = Box::new(move |message: Vec<u8>| control.try_send(Message::Binary(message.into())).is_ok());
-    let session = Arc::new(back_end.begin_session(id.clone(), right, sink));
-    let outcome = if served.registry.add(id.clone(), Arc::clone(&session)) {
-        read_views(early, &mut reader, &session, &closing).await
-    } else {
-        Err("too many sessions are open: close a page and try again".to_owned())
+    let outcome = match served.registry.place() {
+        Some(_place) => session_until_its_end(&served, &id, right, &mut reader, control).await,
+        None => Err("too many sessions are open: close a page and try again".to_owned()),
     };
-    served.registry.remove(&id);
-    session.close();
     end(&id, outcome, &closing).await;
-    drop((session, closing));
+    drop(closing);
     let _ = tokio::time::timeout(SILENCE, writing).await;
 }
 
-/// The back end, waited for if it is to come as long as the page is there to see it, and the last that the page said meanwhile.
+/// A session until the page leaves (`Ok`) or breaks a rule (`Err` with the reason).
+async fn session_until_its_end(
+    served: &Served,
+    id: &str,
+    right: Right,
+    reader: &mut SplitStream<WebSocket>,
+    control: mpsc::Sender<Message>,
+) -> Result<(), String> {
+    let Some((back_end, early)) = back_end_for(&served.shown, reader, &control).await else { return Ok(()) };
+    let told = control.clone();
+    let sink = Box::new(move |message: Vec<u8>| told.try_send(Message::Binary(message.into())).is_ok());
+    let session = Arc::new(back_end.begin_session(id.to_owned(), right, sink));
+    served.registry.add(id.to_owned(), Arc::clone(&session));
+    let outcome = read_views(early, reader, &session, &control).await;
+    served.registry.remove(id);
+    session.close();
+    outcome
+}
+
+/// The back end, waited for if it is to come as long as the page is there to see it, and the last *View* of the page meanwhile.
 async fn back_end_for(
     shown: &Shown,
     reader: &mut SplitStream<WebSocket>,
@@ -109,7 +122,8 @@ async fn back_end_for(
     let mut early = None;
     let leaves = async {
         while let Ok(Some(bytes)) = next_message(reader, SILENCE).await {
-            early = Some(bytes).filter(|bytes| bytes.first() != Some(&PONG_KIND)).or(early.take());
+            let is_view = matches!(FromPage::decode(&bytes), Ok(FromPage::View(_)));
+            early = Some(bytes).filter(|_| is_view).or(early.take());
         }
     };
     let back_end = tokio::select! {

@@ -1,5 +1,5 @@
-//! Which rays of a key view are cast: those that its picture shows of the box, as wide a margin around them as there are rays for, and none that
-//! miss the box.
+//! Which rays of a key view are cast: those that its picture shows of the box, as wide a margin around them as there are rays for, and none
+//! beyond the box's outline.
 
 use std::iter;
 
@@ -15,6 +15,8 @@ const WIDEST_MARGIN: f64 = 4.0;
 const WIDER: f64 = 1.1;
 /// Most rays of a key view that would be as dense with more.
 const MOST_RAYS: f64 = 512.0 * 512.0;
+/// Most rays in a row or column.
+const MOST_ACROSS: f64 = 2048.0;
 /// Pictures beyond this shape, width over height, are not filled.
 const WIDEST: f64 = 4.0;
 /// Samples of the grid beyond the box that are interpolated with.
@@ -62,7 +64,8 @@ fn covering(camera: Camera, rays: [u16; 2], volume: &Volume, beyond: f64, aspect
     let needed = within(margins.last().unwrap_or(MARGIN));
     let share = (MOST_RAYS / count(needed)).sqrt().min(1.0);
     let dense = needed.map(|tangent| share * per_tangent * tangent);
-    let edges = dense.map(|edge| edge.round().clamp(1.0, f64::from(u16::MAX)));
+    let fewer = (MOST_ACROSS / dense[0].max(dense[1])).min(1.0);
+    let edges = dense.map(|edge| (fewer * edge).round().max(1.0));
     let fov_deg = (2.0 * needed[1].atan().to_degrees()).clamp(Camera::LEAST_FOV_DEG, Camera::MOST_FOV_DEG);
     (Camera { fov_deg, ..camera }, edges.map(|edge| edge as u16))
 }

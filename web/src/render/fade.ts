@@ -11,6 +11,8 @@ export class Fade {
   readonly #compositor: Compositor;
   readonly #target: Target;
   #until = 0;
+  /** Until it has been presented without the other. */
+  #isOn = false;
 
   constructor(gl: Gl, compositor: Compositor) {
     this.#compositor = compositor;
@@ -18,24 +20,26 @@ export class Fade {
   }
 
   get isOn(): boolean {
-    return performance.now() < this.#until;
+    return this.#isOn;
   }
 
   /** Keeps a copy of an image that is about to be replaced, unless another gives way already. */
   begin(image: Shown, [width, height]: readonly [number, number]): void {
-    if (this.isOn || stillness()) return;
+    if (this.#isOn || stillness()) return;
     this.#target.resize(width, height);
     this.#compositor.copy(image, this.#target);
     this.#until = performance.now() + FADE_MS;
+    this.#isOn = true;
   }
 
   end(): void {
-    this.#until = 0;
+    this.#isOn = false;
   }
 
-  /** What gives way, and how much of it is left. */
-  get before(): Before | null {
+  /** What gives way and how much of it is left, to be presented now. */
+  takeBefore(): Before | null {
     const share = (this.#until - performance.now()) / FADE_MS;
-    return share > 0 ? { texture: this.#target.texture, share } : null;
+    this.#isOn &&= share > 0;
+    return this.#isOn ? { texture: this.#target.texture, share } : null;
   }
 }

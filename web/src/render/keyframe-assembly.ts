@@ -24,7 +24,9 @@ export interface Assembled<P, Tile, Room> {
 /** The newest keyframe on its way to the screen: gathered from all connections, then uploaded in pieces. */
 export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
   readonly #keeper: Keeper<P, Tile, Room>;
-  #next: { part: P; tiles: Tile[]; groupsDone: number; room: Room | null; uploaded: number } | null = null;
+  #next: { part: P; tiles: Tile[]; groupsDone: number } | null = null;
+  /** A complete one: later ones wait until it is shown, so that something is where they come faster than they are uploaded. */
+  #uploading: { part: P; tiles: Tile[]; room: Room; uploaded: number } | null = null;
   #groups = 1;
   #newest = 0;
 
@@ -38,6 +40,10 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
   }
 
   get isUploading(): boolean {
+    return this.#uploading !== null || this.#isComplete;
+  }
+
+  get #isComplete(): boolean {
     return this.#next !== null && this.#next.groupsDone >= this.#groups;
   }
 
@@ -52,33 +58,35 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
     const { set, completes } = part.header;
     if (set < this.#newest) return;
     this.#newest = set;
-    if (this.#next?.part.header.set !== set) {
-      this.#drop();
-      this.#next = { part, tiles: [], groupsDone: 0, room: null, uploaded: 0 };
-    }
+    if (this.#next?.part.header.set !== set) this.#next = { part, tiles: [], groupsDone: 0 };
     this.#next.tiles.push(...part.tiles);
     if (completes) this.#next.groupsDone += 1;
   }
 
   /** Uploads a complete keyframe for about `budgetMs`; gives it once all is uploaded. */
   advance(budgetMs: number): Assembled<P, Tile, Room> | null {
-    const next = this.#next;
-    if (!next || next.groupsDone < this.#groups) return null;
-    const until = performance.now() + budgetMs;
-    const { part, tiles } = next;
-    next.room ??= this.#keeper.prepare(part, tiles);
-    while (next.uploaded < tiles.length) {
-      if (performance.now() > until) return null;
-      this.#keeper.upload(next.room, tiles[next.uploaded], next.uploaded, part);
-      next.uploaded += 1;
+    if (!this.#uploading && this.#next && this.#isComplete) {
+      const { part, tiles } = this.#next;
+      this.#uploading = { part, tiles, room: this.#keeper.prepare(part, tiles), uploaded: 0 };
+      this.#next = null;
     }
-    this.#next = null;
-    return { part, tiles, room: next.room };
+    const now = this.#uploading;
+    if (!now) return null;
+    const until = performance.now() + budgetMs;
+    const { part, tiles, room } = now;
+    while (now.uploaded < tiles.length) {
+      if (performance.now() > until) return null;
+      this.#keeper.upload(room, tiles[now.uploaded], now.uploaded, part);
+      now.uploaded += 1;
+    }
+    this.#uploading = null;
+    return { part, tiles, room };
   }
 
   #drop(): void {
-    const room = this.#next?.room;
+    const room = this.#uploading?.room;
     this.#next = null;
-    if (room !== null && room !== undefined) this.#keeper.recycle(room);
+    this.#uploading = null;
+    if (room !== undefined) this.#keeper.recycle(room);
   }
 }

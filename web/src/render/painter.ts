@@ -64,7 +64,7 @@ export class Painter {
   #drawn = 0;
   #restAt = 0;
   #budget = MOVING_BUDGET_MS;
-  #refining: { target: Target; row: number; version: number } | null = null;
+  #refining: { target: Target; row: number; version: number; id: number } | null = null;
   #presentDue = true;
   #scheduled = false;
   #shownState: ShownState = nothingShown;
@@ -156,6 +156,7 @@ export class Painter {
     this.#wanted = wanted;
     if (wanted.proxy !== proxy) this.#touch(MOVING_BUDGET_MS);
     this.#scene += 1;
+    this.#presenter.fade.end();
     this.#schedule();
   }
 
@@ -269,10 +270,10 @@ export class Painter {
     const subject = this.#subject();
     if (!subject) return;
     const [width, height] = this.size;
-    if (this.#refining?.version !== this.#version) {
+    if (this.#refining?.version !== this.#version || this.#refining.id !== subject.id) {
       const target = this.#targets[subject.kind][1];
       target.resize(width, height);
-      this.#refining = { target, row: 0, version: this.#version };
+      this.#refining = { target, row: 0, version: this.#version, id: subject.id };
     }
     const { target, row } = this.#refining;
     const end = Math.min(height, row + this.#pacing[subject.kind].rows(width, REFINE_BUDGET_MS));
@@ -290,8 +291,9 @@ export class Painter {
 
   /** Lets `image`, which is on the screen, fade if what comes shows the same scene of the same step. */
   #giveWay(image: Shown | null, step: number | null): void {
-    if (!image || this.#front?.scene !== this.#scene || this.#shownState.step !== step) return;
-    this.#presenter.fade.begin(image, this.size);
+    const { fade } = this.#presenter;
+    if (image && this.#front?.scene === this.#scene && this.#shownState.step === step) fade.begin(image, this.size);
+    else fade.end();
   }
 
   /** The still of exactly this view, if there is one that is not older than the bricks. */

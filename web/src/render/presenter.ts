@@ -67,9 +67,10 @@ export class Presenter {
     const drawn = annotation.axes ? edges : [];
     const isFar = (edge: Edge) => edge.facing === 0;
     this.#box.look(camera, width, height);
+    const before = this.fade.takeBefore();
     this.#compositor.clear(width, height);
     this.#drawBox(drawn.filter(isFar), FAR_EDGES);
-    if (image) this.#compositor.over(image, this.fade.before, width, height);
+    if (image) this.#compositor.over(image, before, width, height);
     this.#drawBox(
       drawn.filter((edge) => !isFar(edge)),
       NEAR_EDGES,

@@ -51,7 +51,8 @@ export function slabsFit(slabs: Keyframe, bricks: Candidate | null, wanted: Want
 /**
  * Whether a keyframe's codes hold all that a transfer function tells apart of its step: values beyond its range are at its ends.
  *
- * The server makes keyframes over what the transfer function's range and the data's have in common, and a new one where that changes.
+ * The server makes scalar slabs over what the transfer function's range and the data's have in common, segments over all of the transfer
+ * function's, and new ones where that changes.
  */
 export function rangeHolds(
   keyframe: { readonly step: number; readonly range: readonly [number, number] },

@@ -234,9 +234,8 @@ function statusWords(state: ViewerState): string {
   const { connection, notice } = state;
   switch (connection.kind) {
     case "connecting":
-      if (state.source) return "Connection lost, retrying\u2026";
       // What it waits for, if the server is there.
-      return notice?.text ?? "Connecting\u2026";
+      return notice?.text ?? (state.source ? "Connection lost, retrying\u2026" : "Connecting\u2026");
     case "lost": {
       const patient = connection.attempt > 4 ? " If the server was started again, open the URL it printed." : "";
       return `Connection lost (${connection.reason}), retrying\u2026${patient}`;

@@ -280,8 +280,10 @@ export class Viewer {
   }
 
   #connection(connection: ConnectionState): void {
-    if (connection.kind === "lost") this.#steering.forget();
-    this.#set({ connection, steering: this.#steering.shown() });
+    const isLost = connection.kind === "lost";
+    if (isLost) this.#steering.forget();
+    const notice = isLost ? null : this.#state.notice;
+    this.#set({ connection, notice, steering: this.#steering.shown() });
   }
 
   #welcome(welcome: Welcome): void {

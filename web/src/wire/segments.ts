@@ -43,14 +43,21 @@ export const MOST_SEGMENT_CODE = 1023;
 
 /** Most rays in a row or column. */
 const MOST_RAYS = 2048;
+/** Most planes across the box. */
+const MOST_PLANES = 8192;
 
 export function parseSegments(bytes: Uint8Array): SegmentsMessage {
   const cursor = bulkCursor(bytes, "segments");
   const header = readHeader(cursor);
   const { key, tileCount } = readSegmentKey(cursor);
   const tiles: PackedSegments[] = [];
+  let last = -1;
   for (let i = 0; i < tileCount; i++) {
-    tiles.push(readTile(cursor, key.rays));
+    const tile = readTile(cursor, key.rays);
+    const place = tile.y * key.rays[0] + tile.x;
+    if (place <= last) cursor.fail(`tile at ${tile.x},${tile.y} is not in its order`);
+    last = place;
+    tiles.push(tile);
   }
   cursor.finish();
   return { kind: "segments", header, ...key, tiles };
@@ -69,6 +76,8 @@ function readSegmentKey(cursor: Cursor): { readonly key: SegmentKey; readonly ti
   if (edges.some((edge) => edge < 0) || range[0] > range[1] || near <= 0 || spacing <= 0) {
     cursor.fail("impossible planes, an impossible box or range");
   }
+  if (Math.hypot(...edges) > MOST_PLANES * spacing)
+    cursor.fail(`planes ${spacing} apart, more than ${MOST_PLANES} across the box`);
   if (rays[0] === 0 || rays[1] === 0) cursor.fail("a keyframe without rays");
   if (Math.max(...rays) > MOST_RAYS)
     cursor.fail(`${rays[0]}x${rays[1]} rays, more than the ${MOST_RAYS} a side accepted`);

@@ -27,13 +27,26 @@ test("a keyframe is uploaded once all connections have brought their part", () =
   expect([keyframes.isUploading, keyframes.advance(9)]).toEqual([false, null]);
 });
 
-test("a newer keyframe takes the place of one under way, and parts of older ones are left out", () => {
+test("a newer keyframe takes the place of one that is not complete, and parts of older ones are left out", () => {
+  const keyframes = assembly([], []);
+  keyframes.begin(2);
+  keyframes.accept(part(3, ["a"], true));
+  keyframes.accept(part(5, ["c"], true));
+  keyframes.accept(part(4, ["b"], true));
+  keyframes.accept(part(5, ["d"], true));
+  expect([keyframes.newest, keyframes.advance(9)?.tiles]).toEqual([5, ["c", "d"]]);
+});
+
+test("one that is being uploaded is shown before newer ones", () => {
   const recycled: string[] = [];
   const keyframes = assembly([], recycled);
   keyframes.accept(part(3, ["a"], true));
   expect(keyframes.advance(-1)).toBe(null);
-  keyframes.accept(part(5, ["c"], true));
   keyframes.accept(part(4, ["b"], true));
-  expect(recycled).toEqual(["3: 1"]);
-  expect([keyframes.newest, keyframes.advance(9)?.tiles]).toEqual([5, ["c"]]);
+  keyframes.accept(part(5, ["c"], true));
+  expect([keyframes.advance(9)?.tiles, keyframes.advance(9)?.tiles]).toEqual([["a"], ["c"]]);
+  keyframes.accept(part(6, ["d"], true));
+  expect(keyframes.advance(-1)).toBe(null);
+  keyframes.begin(1);
+  expect([recycled, keyframes.advance(9)]).toEqual([["6: 1"], null]);
 });
