@@ -36,7 +36,7 @@ N = 256
 ASKED_FRAMES_PER_S = 3 * 2.1
 LINK = Column("bad", "200 ms, 5 % loss", 1e8, 200, 0.05)
 # What is asked of the page, and by which processes it is made: several make slabs of colour, one makes scalar ones.
-PROXIES = {"64 slabs of colour": ("slabs", 2), "128 scalar slabs": ("slabs", 1), "bricks": ("bricks", 1)}
+PROXIES = {"64 slabs of colour": ("slabs", 2), "128 scalar slabs": ("slabs", 1), "segments": ("segments", 1), "bricks": ("bricks", 1)}
 HEAD = f"""## Turning in the page
 
 Waves, {N}^3, 1024 x 768 pixels at full resolution, software WebGL in headless chromium. *Frames/s*: turns of five degrees one after another, as fast as frames come, median (least
