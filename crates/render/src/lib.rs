@@ -8,6 +8,7 @@ mod camera;
 mod codec;
 mod color_map;
 mod cpu;
+mod estimate;
 mod image;
 mod integrals;
 mod key_rays;
@@ -30,11 +31,13 @@ pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;
 pub use cpu::TileRect;
+pub use estimate::{Form, Prediction, Subject, turned};
 pub use image::{Image, PngError};
 pub use parts::{Patch, composite_places, image_of_patches, is_run, render_runs, runs};
 pub use quality::{Quality, SizeMismatch};
 pub use scalar_slabs::{
     FaceTile, ScalarKeyframe, ScalarStack, ScalarStackError, VALUE_CODES, fitted_key, make_scalar_slabs,
+    values_kept,
 };
 pub use segments::{
     Knot, SEGMENT_TILE_EDGE, SegmentGeometry, SegmentKey, SegmentKeyframe, SegmentStack, SegmentStackError,

@@ -40,7 +40,7 @@ impl Placement {
     }
 
     /// Sample `i` of the level lies at `(i + 1/2) 2^level - 1/2` of `finest`, in the same box.
-    fn of_level(finest: &Grid, level: u32) -> Self {
+    pub(crate) fn of_level(finest: &Grid, level: u32) -> Self {
         let fine = Self::of(finest);
         let cube = f64::from(level).exp2();
         let scale = fine.scale.map(|scale| scale / cube);

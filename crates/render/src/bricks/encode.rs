@@ -129,6 +129,23 @@ pub fn encode_level(block: &Block, pyramid: &Pyramid, level: u32, bits: CodeBits
     bricks.into_par_iter().map(|bounds| encode_brick(&samples.part(bounds), bits)).collect()
 }
 
+/// From one brick that is sampled to the next, as a part of all: multiples of the golden ratio are spread most evenly.
+const SPREAD: f64 = 0.618_034;
+
+/// About the bytes on the wire of `level` of what `block` owns: from about `most` bricks, evenly spread.
+pub(crate) fn sampled_bytes(block: &Block, pyramid: &Pyramid, level: u32, bits: CodeBits, most: usize) -> usize {
+    let samples = pyramid.samples(block, level);
+    let bricks: Vec<Box3> = samples.bounds.bricks(BRICK_EDGE).collect();
+    let taken = bricks.len().min(most.max(1));
+    let bytes = |i: usize| {
+        let brick = if taken == bricks.len() { i } else { ((i as f64 * SPREAD).fract() * bricks.len() as f64) as usize };
+        let brick = bricks[brick];
+        encode_brick(&samples.part(brick), bits).wire_bytes()
+    };
+    let sum: usize = (0..taken).into_par_iter().with_max_len(1).map(bytes).sum();
+    sum * bricks.len() / taken.max(1)
+}
+
 /// Memory that a thread uses again for each brick.
 #[derive(Default)]
 struct Scratch {

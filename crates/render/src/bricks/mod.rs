@@ -8,6 +8,7 @@ mod pyramid;
 mod quantise;
 
 pub use assemble::volume_of_bricks;
+pub(crate) use encode::sampled_bytes;
 pub use encode::{BRICK_EDGE, BrickError, EncodedBrick, encode_level};
 pub use pyramid::Pyramid;
 pub use quantise::CodeBits;

@@ -16,13 +16,15 @@ use std::cell::RefCell;
 use rayon::prelude::*;
 use visapult_volume::ValueRange;
 
+pub(crate) use sample::reached;
+pub(crate) use stack::Faces;
 pub use stack::{ScalarStack, ScalarStackError};
 pub use tile::{FaceTile, VALUE_CODES};
 
 use crate::slabs::{SlabGeometry, TILE_EDGE, TilePlace};
 use crate::{Camera, KeyView, Volume};
 use sample::FaceSampler;
-use tile::Quantiser;
+pub(crate) use tile::Quantiser;
 
 /// Most slabs that [`fitted_key`] chooses.
 const MOST_SLABS: f64 = 128.0;
@@ -81,6 +83,13 @@ pub fn make_scalar_slabs(volume: &Volume, key: &KeyView, range: ValueRange) -> S
         range: [range.lo, range.hi],
         tiles,
     }
+}
+
+/// Values that codes divide: those of the data that a transfer function of the range `shown` tells apart; all where it has none.
+pub fn values_kept(data: Option<ValueRange>, shown: Option<[f32; 2]>) -> ValueRange {
+    let data = data.unwrap_or(ValueRange { lo: 0.0, hi: 0.0 });
+    let kept = shown.map(|[lo, hi]| ValueRange { lo: lo.max(data.lo), hi: hi.min(data.hi) });
+    kept.filter(|kept| kept.lo < kept.hi).unwrap_or(data)
 }
 
 thread_local! {

@@ -21,11 +21,16 @@ pub(super) struct FaceSampler<'a> {
     reached: [f64; 3],
 }
 
+/// Edges of the box that holds all texels worth a value.
+pub(crate) fn reached(volume: &Volume, view: &View, geometry: &SlabGeometry) -> [f64; 3] {
+    let texel = 2.0 * view.half_height / view.height.max(1) as f64 * f64::from(geometry.far);
+    let margin = 2.0 * (REACH * geometry.thickness() + texel);
+    volume.placement().edges.map(|edge| edge + margin)
+}
+
 impl<'a> FaceSampler<'a> {
     pub(super) fn new(volume: &'a Volume, view: View, geometry: SlabGeometry) -> Self {
-        let texel = 2.0 * view.half_height / view.height.max(1) as f64 * f64::from(geometry.far);
-        let margin = 2.0 * (REACH * geometry.thickness() + texel);
-        Self { volume, view, geometry, reached: volume.placement().edges.map(|edge| edge + margin) }
+        Self { volume, view, geometry, reached: reached(volume, &view, &geometry) }
     }
 
     /// Values at all faces of the texels of `place`, `[face, y, x]`; NaN where values are missing.

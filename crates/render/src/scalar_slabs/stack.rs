@@ -23,12 +23,20 @@ const MAX_TEXELS: usize = 1 << 27;
 /// Decoded faces, ready to be drawn.
 #[derive(Clone, Debug)]
 pub struct ScalarStack {
-    key: View,
-    geometry: SlabGeometry,
-    edges: [f64; 3],
+    faces: Faces,
     range: [f32; 2],
     /// `[face, y, x]`; NaN where there is none.
     values: Vec<f32>,
+}
+
+/// Where faces lie, whatever their values are read from.
+#[derive(Clone, Debug)]
+pub(crate) struct Faces {
+    /// The key view.
+    pub(crate) key: View,
+    pub(crate) geometry: SlabGeometry,
+    /// Edges of the box, centred at the origin: beyond it nothing is shown.
+    pub(crate) edges: [f64; 3],
 }
 
 /// Why tiles do not make a stack.
@@ -93,7 +101,7 @@ impl ScalarStack {
             }
         }
         let key = keyframe.camera.view(usize::from(width), usize::from(height));
-        Ok(Self { key, geometry, edges: keyframe.edges.map(f64::from), range: keyframe.range, values })
+        Ok(Self { faces: Faces { key, geometry, edges: keyframe.edges.map(f64::from) }, range: keyframe.range, values })
     }
 
     /// Draws the field as `camera` sees it through `transfer_function`, whose range, where it has none, is the keyframe's.
@@ -106,24 +114,56 @@ impl ScalarStack {
         image.rgba.par_chunks_mut(width.max(1)).enumerate().for_each(|(row, pixels)| {
             for (column, pixel) in pixels.iter_mut().enumerate() {
                 let direction = view.direction(column as f64 + 0.5, row as f64 + 0.5);
-                *pixel = self.composite(view.eye, direction, &integrals);
+                *pixel = self.faces.composite(view.eye, direction, &integrals, |face, at| self.lookup(face, at));
             }
         });
         image
     }
 
+    /// The value of a face at `at`, in texels with their centres at whole numbers; NaN where one of those around is missing.
+    fn lookup(&self, face: usize, at: [f64; 2]) -> f32 {
+        let size = [self.faces.key.width, self.faces.key.height];
+        let mut low = [0; 2];
+        let mut weight = [0.0; 2];
+        for axis in 0..2 {
+            let last = (size[axis] - 1) as f64;
+            if !(at[axis] >= -0.5 && at[axis] <= last + 0.5) {
+                return f32::NAN;
+            }
+            let held = at[axis].clamp(0.0, last);
+            low[axis] = (held as usize).min(size[axis].saturating_sub(2));
+            weight[axis] = (held - low[axis] as f64) as f32;
+        }
+        let step = [usize::from(size[0] > 1), usize::from(size[1] > 1) * size[0]];
+        let start = (face * size[1] + low[1]) * size[0] + low[0];
+        let lerp = |a: f32, b: f32, share: f32| a + share * (b - a);
+        let row = |i: usize| lerp(self.values[i], self.values[i + step[0]], weight[0]);
+        lerp(row(start), row(start + step[1]), weight[1])
+    }
+}
+
+impl Faces {
     /// Composites what a ray meets between the faces, front to back.
-    fn composite(&self, eye: [f64; 3], direction: [f64; 3], integrals: &Integrals) -> [f32; 4] {
+    ///
+    /// `value`: of a face at a place in texels with their centres at whole numbers; NaN where there is none.
+    pub(crate) fn composite(
+        &self,
+        eye: [f64; 3],
+        direction: [f64; 3],
+        integrals: &Integrals,
+        value: impl Fn(usize, [f64; 2]) -> f32,
+    ) -> [f32; 4] {
         let Some((enter, leave)) = intersect_box(eye, direction, self.edges) else { return [0.0; 4] };
         let Some(line) = KeyLine::new(self, eye, direction) else { return [0.0; 4] };
         let slabs = f64::from(self.geometry.slabs);
         let first = ((enter - line.first) / line.spacing).floor().clamp(0.0, slabs);
         let last = ((leave - line.first) / line.spacing).ceil().clamp(0.0, slabs);
         let (first, last) = (first as i64, last as i64);
-        let mut values = [f32::NAN, line.value(first - 1), line.value(first), line.value(first + 1)];
+        let value = |number: i64| line.place(number).map_or(f32::NAN, |(face, at)| value(face, at));
+        let mut values = [f32::NAN, value(first - 1), value(first), value(first + 1)];
         let mut color = [0.0_f64; 4];
         for slab in first..last {
-            values = [values[1], values[2], values[3], line.value(slab + 2)];
+            values = [values[1], values[2], values[3], value(slab + 2)];
             let middle = middle_of(values);
             if middle.is_nan() {
                 continue;
@@ -145,32 +185,11 @@ impl ScalarStack {
         }
         color.map(|c| c as f32)
     }
-
-    /// The value of a face at `at`, in texels with their centres at whole numbers; NaN where one of those around is missing.
-    fn lookup(&self, face: usize, at: [f64; 2]) -> f32 {
-        let size = [self.key.width, self.key.height];
-        let mut low = [0; 2];
-        let mut weight = [0.0; 2];
-        for axis in 0..2 {
-            let last = (size[axis] - 1) as f64;
-            if !(at[axis] >= -0.5 && at[axis] <= last + 0.5) {
-                return f32::NAN;
-            }
-            let held = at[axis].clamp(0.0, last);
-            low[axis] = (held as usize).min(size[axis].saturating_sub(2));
-            weight[axis] = (held - low[axis] as f64) as f32;
-        }
-        let step = [usize::from(size[0] > 1), usize::from(size[1] > 1) * size[0]];
-        let start = (face * size[1] + low[1]) * size[0] + low[0];
-        let lerp = |a: f32, b: f32, share: f32| a + share * (b - a);
-        let row = |i: usize| lerp(self.values[i], self.values[i + step[0]], weight[0]);
-        lerp(row(start), row(start + step[1]), weight[1])
-    }
 }
 
 /// A ray, and where in the key view's faces it meets them, in the order in which it does.
 struct KeyLine<'a> {
-    stack: &'a ScalarStack,
+    faces: &'a Faces,
     /// Whether it meets the last face first.
     is_reversed: bool,
     /// Distance along the ray of the face it meets first; of those after it, this much more each.
@@ -182,8 +201,8 @@ struct KeyLine<'a> {
 }
 
 impl<'a> KeyLine<'a> {
-    fn new(stack: &'a ScalarStack, eye: [f64; 3], direction: [f64; 3]) -> Option<Self> {
-        let (key, geometry) = (&stack.key, &stack.geometry);
+    fn new(faces: &'a Faces, eye: [f64; 3], direction: [f64; 3]) -> Option<Self> {
+        let (key, geometry) = (&faces.key, &faces.geometry);
         let normal = geometry.normal.map(f64::from);
         let cosine = dot(direction, normal);
         let spacing = geometry.thickness() / cosine.abs();
@@ -199,19 +218,19 @@ impl<'a> KeyLine<'a> {
             [dot(v, key.right) / key.half_width * w, -dot(v, key.up) / key.half_height * h, dot(v, key.forward)]
         };
         let origin = into_key(std::array::from_fn(|axis| from_key[axis] + first * direction[axis]));
-        Some(Self { stack, is_reversed, first, spacing, origin, step: into_key(direction.map(|d| d * spacing)) })
+        Some(Self { faces, is_reversed, first, spacing, origin, step: into_key(direction.map(|d| d * spacing)) })
     }
 
-    /// The value where the ray meets a face; NaN where there is none.
-    fn value(&self, number: i64) -> f32 {
-        let slabs = i64::from(self.stack.geometry.slabs);
+    /// The face that the ray meets, and where, in texels; none where there is none.
+    fn place(&self, number: i64) -> Option<(usize, [f64; 2])> {
+        let slabs = i64::from(self.faces.geometry.slabs);
         let [x, y, depth]: [f64; 3] = std::array::from_fn(|axis| self.origin[axis] + number as f64 * self.step[axis]);
         if !(0..=slabs).contains(&number) || depth <= 0.0 {
-            return f32::NAN;
+            return None;
         }
         let face = if self.is_reversed { slabs - number } else { number } as usize;
-        let half = [self.stack.key.width, self.stack.key.height].map(|n| n as f64 / 2.0 - 0.5);
-        self.stack.lookup(face, [x / depth + half[0], y / depth + half[1]])
+        let half = [self.faces.key.width, self.faces.key.height].map(|n| n as f64 / 2.0 - 0.5);
+        Some((face, [x / depth + half[0], y / depth + half[1]]))
     }
 }
 

@@ -48,13 +48,13 @@ impl FaceTile {
 }
 
 /// Codes values over a range.
-pub(super) struct Quantiser {
+pub(crate) struct Quantiser {
     lo: f64,
     per_value: f64,
 }
 
 impl Quantiser {
-    pub(super) fn new([lo, hi]: [f32; 2]) -> Self {
+    pub(crate) fn new([lo, hi]: [f32; 2]) -> Self {
         let extent = f64::from(hi) - f64::from(lo);
         Self { lo: f64::from(lo), per_value: if extent > 0.0 { f64::from(VALUE_CODES - 1) / extent } else { 0.0 } }
     }
@@ -68,7 +68,7 @@ impl Quantiser {
     }
 
     /// The tile of `values`; `None` where all are missing or needless.
-    pub(super) fn tile(&self, face: usize, place: &TilePlace, values: &[f32]) -> Option<FaceTile> {
+    pub(crate) fn tile(&self, face: usize, place: &TilePlace, values: &[f32]) -> Option<FaceTile> {
         if !values.iter().any(|value| value.is_finite()) {
             return None;
         }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use rayon::prelude::*;
 use visapult_volume::Box3;
 
-use super::geometry::{KeyView, TilePlace};
+use super::geometry::{KeyView, SlabGeometry, TilePlace};
 use super::tile::{SlabTile, TexelPlanes};
 use super::{SlabKeyframe, layers, narrowed};
 use crate::cpu::{LayerCaster, LayerPlanes, LayerTile, TileRect};
@@ -19,6 +19,12 @@ pub struct SlabCaster<'a> {
     caster: LayerCaster<'a>,
     places: Vec<TilePlace>,
     slabs: usize,
+}
+
+/// Samples that each slab gets where they should lie `sample_step` apart.
+pub(crate) fn samples_per_slab(volume: &Volume, geometry: &SlabGeometry, sample_step: f64) -> usize {
+    let wanted = geometry.thickness() / (sample_step * volume.placement().step);
+    ((wanted / STRETCH).ceil() as usize).max(1)
 }
 
 thread_local! {
@@ -35,13 +41,12 @@ impl<'a> SlabCaster<'a> {
         depths: [f64; 2],
     ) -> Self {
         let geometry = narrowed(volume, key, Some(depths));
-        let wanted = geometry.thickness() / (sample_step * volume.placement().step);
         let planes = LayerPlanes {
             normal: geometry.normal.map(f64::from),
             near: f64::from(geometry.near),
             far: f64::from(geometry.far),
             count: usize::from(geometry.slabs),
-            samples: ((wanted / STRETCH).ceil() as usize).max(1),
+            samples: samples_per_slab(volume, &geometry, sample_step),
         };
         let caster = LayerCaster::new(volume, transfer_function, key.view(), planes);
         Self { caster, places: geometry.tile_places(), slabs: planes.count }

@@ -115,7 +115,7 @@ impl TilePlace {
 
 impl SlabGeometry {
     /// Keeps the slabs between two depths; what lies behind the eye or outside the box stays out.
-    pub(super) fn narrow(&mut self, [near, far]: [f64; 2]) {
+    pub(crate) fn narrow(&mut self, [near, far]: [f64; 2]) {
         (self.near, self.far) = (self.near.max(near as f32 - SLACK), self.far.min(far as f32 + SLACK));
     }
 
@@ -144,7 +144,7 @@ impl SlabGeometry {
         [self.width, self.height].map(|edge| usize::from(edge).div_ceil(TILE_EDGE))
     }
 
-    pub(super) fn tile_places(&self) -> Vec<TilePlace> {
+    pub(crate) fn tile_places(&self) -> Vec<TilePlace> {
         let [columns, rows] = self.tile_counts();
         (0..rows).flat_map(|row| (0..columns).map(move |column| self.tile_place([column, row]))).collect()
     }

@@ -6,7 +6,7 @@ use super::tile::{ALPHA_CODES, SlabTile, TexelPlanes};
 /// The tile of slab `slab` at `place`, of associated RGBA row by row; `None` where every texel rounds to nothing.
 ///
 /// `planes` is memory to be used again.
-pub(super) fn tile_of(slab: usize, place: &TilePlace, rgba: &[[f32; 4]], planes: &mut TexelPlanes) -> Option<SlabTile> {
+pub(crate) fn tile_of(slab: usize, place: &TilePlace, rgba: &[[f32; 4]], planes: &mut TexelPlanes) -> Option<SlabTile> {
     if rgba.iter().all(|color| color[3] < LEAST_ALPHA) {
         return None;
     }

@@ -16,9 +16,12 @@ mod tile;
 use crate::cpu::front_to_back;
 use crate::{Camera, TransferFunction, Volume};
 
+pub(crate) use caster::samples_per_slab;
 pub use caster::{SlabCaster, composite_slabs, owners_by_place};
 pub(crate) use geometry::TilePlace;
 pub use geometry::{KeyView, SlabAlignment, SlabGeometry};
+pub(crate) use layers::tile_of;
+pub(crate) use stack::Layers;
 pub use stack::{SlabStack, SlabStackError};
 pub use tile::{ALPHA_CODES, SlabTile, TILE_EDGE, TexelPlanes, TileError};
 

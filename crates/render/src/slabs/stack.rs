@@ -16,11 +16,18 @@ const LEAST_COSINE: f64 = 0.05;
 /// Decoded layers, ready to be drawn.
 #[derive(Clone, Debug)]
 pub struct SlabStack {
-    key: View,
-    geometry: SlabGeometry,
+    layers: Layers,
     /// Place in `tiles` of each tile, `[slab][row][column]`; `NO_TILE` where nothing is.
     index: Vec<u32>,
     tiles: Vec<Tile>,
+}
+
+/// Where layers lie, whatever their texels are read from.
+#[derive(Clone, Debug)]
+pub(crate) struct Layers {
+    /// The key view.
+    pub(crate) key: View,
+    pub(crate) geometry: SlabGeometry,
 }
 
 const NO_TILE: u32 = u32::MAX;
@@ -91,7 +98,7 @@ impl SlabStack {
             index[(usize::from(encoded.slab) * rows + row) * columns + column] = number as u32;
         }
         let key = keyframe.camera.view(usize::from(geometry.width), usize::from(geometry.height));
-        Ok(Self { key, geometry, index, tiles })
+        Ok(Self { layers: Layers { key, geometry }, index, tiles })
     }
 
     /// Draws the layers as `camera` sees them.
@@ -101,14 +108,36 @@ impl SlabStack {
         image.rgba.par_chunks_mut(width.max(1)).enumerate().for_each(|(row, pixels)| {
             for (column, pixel) in pixels.iter_mut().enumerate() {
                 let direction = view.direction(column as f64 + 0.5, row as f64 + 0.5);
-                *pixel = self.composite(view.eye, direction);
+                *pixel = self.layers.composite(view.eye, direction, |slab, at| self.lookup(slab, at));
             }
         });
         image
     }
 
+    /// Associated colour of a layer at `at`, in texels with their centres at whole numbers; `None` where it is empty.
+    fn lookup(&self, slab: usize, at: [f64; 2]) -> Option<[f32; 4]> {
+        let edges = [self.layers.geometry.width, self.layers.geometry.height].map(f64::from);
+        if !(0..2).all(|axis| at[axis] >= -0.5 && at[axis] <= edges[axis] - 0.5) {
+            return None;
+        }
+        let [columns, rows] = self.layers.geometry.tile_counts();
+        let cell: [usize; 2] =
+            std::array::from_fn(|axis| ((at[axis] + 0.5) as usize / TILE_EDGE).min([columns, rows][axis] - 1));
+        let number = self.index[(slab * rows + cell[1]) * columns + cell[0]];
+        self.tiles.get(number as usize)?.bilinear([at[0] as f32, at[1] as f32])
+    }
+}
+
+impl Layers {
     /// Composites the layers that a ray from `eye` meets, front to back.
-    fn composite(&self, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
+    ///
+    /// `lookup`: associated colour of a layer at a place in texels with their centres at whole numbers; `None` where it is empty.
+    pub(crate) fn composite(
+        &self,
+        eye: [f64; 3],
+        direction: [f64; 3],
+        lookup: impl Fn(usize, [f64; 2]) -> Option<[f32; 4]>,
+    ) -> [f32; 4] {
         let normal = self.geometry.normal.map(f64::from);
         let from_key: [f64; 3] = std::array::from_fn(|axis| eye[axis] - self.key.eye[axis]);
         let (eye_depth, cosine) = (dot(from_key, normal), dot(direction, normal));
@@ -134,7 +163,7 @@ impl SlabStack {
             if t <= 0.0 || z <= 0.0 {
                 continue;
             }
-            let Some(texel) = self.lookup(slab, [x / z + center[0], y / z + center[1]]) else { continue };
+            let Some(texel) = lookup(slab, [x / z + center[0], y / z + center[1]]) else { continue };
             let corrected = 1.0 - (1.0 - texel[3]).max(0.0).powf(exponent);
             let weight = (1.0 - color[3]) * corrected / texel[3];
             for c in 0..3 {
@@ -146,19 +175,6 @@ impl SlabStack {
             }
         }
         color
-    }
-
-    /// Associated colour of a layer at `at`, in texels with their centres at whole numbers; `None` where it is empty.
-    fn lookup(&self, slab: usize, at: [f64; 2]) -> Option<[f32; 4]> {
-        let edges = [self.geometry.width, self.geometry.height].map(f64::from);
-        if !(0..2).all(|axis| at[axis] >= -0.5 && at[axis] <= edges[axis] - 0.5) {
-            return None;
-        }
-        let [columns, rows] = self.geometry.tile_counts();
-        let cell: [usize; 2] =
-            std::array::from_fn(|axis| ((at[axis] + 0.5) as usize / TILE_EDGE).min([columns, rows][axis] - 1));
-        let number = self.index[(slab * rows + cell[1]) * columns + cell[0]];
-        self.tiles.get(number as usize)?.bilinear([at[0] as f32, at[1] as f32])
     }
 }
 

@@ -1,0 +1,198 @@
+//! Values of a level of detail at any place, as they are or as bricks keep them.
+
+use rayon::prelude::*;
+use visapult_volume::{Block, Box3};
+
+use super::Subject;
+use crate::bricks::BRICK_EDGE;
+use crate::macrocells::Macrocells;
+use crate::volume::Placement;
+use crate::cpu::table::Table;
+use crate::{CodeBits, Pyramid, Volume};
+
+/// The values of one level, block by block.
+pub(super) struct Level<'a> {
+    is_finest: bool,
+    scale: [f64; 3],
+    offset: [f64; 3],
+    last: [f64; 3],
+    /// Largest sample along each axis that has another one behind it; 0 where there is one alone.
+    last_cell: [usize; 3],
+    /// How far the next sample is: 0 where there is one alone.
+    next: [usize; 3],
+    parts: Vec<Part<'a>>,
+}
+
+struct Part<'a> {
+    /// Samples that the block owns.
+    bounds: Box3,
+    stored: Box3,
+    values: &'a [f32],
+    /// From one row to the next, and from one plane.
+    strides: [usize; 2],
+    /// Least value and distance of codes of each brick; empty where values are as they are.
+    codes: Vec<[f32; 2]>,
+    /// Bricks along x and y.
+    across: [usize; 2],
+    /// Whether anything in each macrocell is visible; empty where that is not known.
+    visible: Vec<bool>,
+    /// Macrocells along x and y.
+    cells: [usize; 2],
+}
+
+impl<'a> Level<'a> {
+    /// The field itself.
+    pub(super) fn exact(volume: &'a Volume) -> Self {
+        let part = |block: &'a Block| Part::new(block.owned, block.stored, &block.values);
+        Self::new(volume, 0, volume.blocks().iter().map(part).collect())
+    }
+
+    /// The finest level, without what `table` does not show: it counts as missing.
+    pub(super) fn shown_by(mut self, table: &Table, volume: &Volume) -> Self {
+        for (part, cells) in self.parts.iter_mut().zip(volume.macrocells()) {
+            part.visible = cells.ranges.par_iter().with_min_len(4096).map(|range| table.any_visible(*range)).collect();
+            part.cells = [cells.counts[0], cells.counts[1]];
+        }
+        self
+    }
+
+    /// What bricks of 8 bits keep of `level`.
+    pub(super) fn of_bricks(subject: &Subject<'a>, level: u32) -> Self {
+        let volume = subject.volume;
+        let blocks = volume.blocks().iter().zip(subject.pyramids).zip(volume.macrocells());
+        let part = |((block, pyramid), cells): ((&'a Block, &'a Pyramid), &Macrocells)| {
+            let (stored, bounds, values) = match pyramid.level(block, level) {
+                Some((bounds, values)) => (bounds, bounds, values),
+                None => {
+                    assert_eq!(level, 0, "level {level} of a pyramid with {} levels", pyramid.level_count());
+                    (block.stored, block.owned, &block.values[..])
+                }
+            };
+            let counts = bounds.size().map(|n| n.div_ceil(BRICK_EDGE));
+            let codes = bounds.bricks(BRICK_EDGE).map(|brick| codes_of(&brick, level, &block.stored, cells)).collect();
+            Part { codes, across: [counts[0], counts[1]], ..Part::new(bounds, stored, values) }
+        };
+        Self::new(volume, level, blocks.map(part).collect())
+    }
+
+    /// Whether its samples are the field's own.
+    pub(super) fn is_finest(&self) -> bool {
+        self.is_finest
+    }
+
+    fn new(volume: &Volume, level: u32, parts: Vec<Part<'a>>) -> Self {
+        let Placement { scale, offset, .. } = Placement::of_level(volume.grid(), level);
+        let size = visapult_volume::coarsened_size(volume.grid().size, level);
+        Self {
+            is_finest: level == 0,
+            scale,
+            offset,
+            last: size.map(|n| (n - 1) as f64),
+            last_cell: size.map(|n| n.saturating_sub(2)),
+            next: size.map(|n| usize::from(n > 1)),
+            parts,
+        }
+    }
+
+    /// The value at a world position, held beyond the outermost samples; NaN where it is missing. `part` is where the last one was found.
+    pub(super) fn value(&self, world: [f64; 3], part: &mut usize) -> f32 {
+        let mut cell = [0; 3];
+        let mut weight = [0.0_f32; 3];
+        for axis in 0..3 {
+            let at = (world[axis] * self.scale[axis] + self.offset[axis]).clamp(0.0, self.last[axis]);
+            cell[axis] = (at as usize).min(self.last_cell[axis]);
+            weight[axis] = (at - cell[axis] as f64) as f32;
+        }
+        if !self.parts.get(*part).is_some_and(|part| holds(&part.bounds, cell)) {
+            let Some(owner) = self.owner(cell) else { return f32::NAN };
+            *part = owner;
+        }
+        if self.parts[*part].hides(cell) {
+            return f32::NAN;
+        }
+        let [a, b, c, d, e, f, g, h] = self.corners(&self.parts[*part], cell);
+        let lerp = |a: f32, b: f32, axis: usize| a + weight[axis] * (b - a);
+        lerp(lerp(lerp(a, b, 0), lerp(c, d, 0), 1), lerp(lerp(e, f, 0), lerp(g, h, 0), 1), 2)
+    }
+
+    fn owner(&self, cell: [usize; 3]) -> Option<usize> {
+        self.parts.iter().position(|part| holds(&part.bounds, cell))
+    }
+
+    /// The eight values around a place, x fastest.
+    #[inline]
+    fn corners(&self, part: &Part<'_>, cell: [usize; 3]) -> [f32; 8] {
+        if (0..3).any(|axis| cell[axis] + self.next[axis] >= part.stored.hi[axis]) {
+            return part.coded(std::array::from_fn(|corner| self.corner(cell, corner)), cell);
+        }
+        let [x, y, z] = [self.next[0], self.next[1] * part.strides[0], self.next[2] * part.strides[1]];
+        let v = &part.values[part.index(cell)..];
+        part.coded([v[0], v[x], v[y], v[x + y], v[z], v[x + z], v[y + z], v[x + y + z]], cell)
+    }
+
+    /// One of the values around a place, of whichever part has it.
+    fn corner(&self, cell: [usize; 3], corner: usize) -> f32 {
+        let at = std::array::from_fn(|axis| cell[axis] + (corner >> axis & 1) * self.next[axis]);
+        self.owner(at).map_or(f32::NAN, |owner| self.parts[owner].values[self.parts[owner].index(at)])
+    }
+}
+
+impl<'a> Part<'a> {
+    fn new(bounds: Box3, stored: Box3, values: &'a [f32]) -> Self {
+        let [nx, ny, _] = stored.size();
+        let (codes, visible) = (Vec::new(), Vec::new());
+        Self { bounds, stored, values, strides: [nx, nx * ny], codes, across: [0; 2], visible, cells: [0; 2] }
+    }
+
+    #[inline]
+    fn index(&self, at: [usize; 3]) -> usize {
+        let [x, y, z]: [usize; 3] = std::array::from_fn(|axis| at[axis] - self.stored.lo[axis]);
+        z * self.strides[1] + y * self.strides[0] + x
+    }
+
+    #[inline]
+    fn hides(&self, cell: [usize; 3]) -> bool {
+        let [x, y, z]: [usize; 3] = std::array::from_fn(|axis| (cell[axis] - self.stored.lo[axis]) / Macrocells::EDGE);
+        self.visible.get((z * self.cells[1] + y) * self.cells[0] + x) == Some(&false)
+    }
+
+    /// The values that codes stand for; those of the brick at `cell` are taken for all corners.
+    #[inline]
+    fn coded(&self, values: [f32; 8], cell: [usize; 3]) -> [f32; 8] {
+        let [x, y, z]: [usize; 3] = std::array::from_fn(|axis| (cell[axis] - self.bounds.lo[axis]) / BRICK_EDGE);
+        match self.codes.get((z * self.across[1] + y) * self.across[0] + x) {
+            Some(&[lo, step]) if step > 0.0 => {
+                let per_step = 1.0 / step;
+                values.map(|value| lo + rounded((value - lo) * per_step) * step)
+            }
+            _ => values,
+        }
+    }
+}
+
+/// The nearest whole number of one below 2^22: NaN stays NaN, and nothing is called.
+pub(super) fn rounded(value: f32) -> f32 {
+    const TO_WHOLE: f32 = 12_582_912.0;
+    (value + TO_WHOLE) - TO_WHOLE
+}
+
+fn holds(bounds: &Box3, at: [usize; 3]) -> bool {
+    (0..3).all(|axis| bounds.lo[axis] <= at[axis] && at[axis] < bounds.hi[axis])
+}
+
+/// Least value of a brick, and distance of its codes, from the ranges of the macrocells that it meets: at least what they are.
+fn codes_of(brick: &Box3, level: u32, stored: &Box3, cells: &Macrocells) -> [f32; 2] {
+    let among = |axis: usize| {
+        let cell = |fine: usize| (fine.max(stored.lo[axis]) - stored.lo[axis]) / Macrocells::EDGE;
+        let end = cell((brick.hi[axis] << level) - 1) + 1;
+        cell(brick.lo[axis] << level).min(cells.counts[axis] - 1)..end.min(cells.counts[axis])
+    };
+    let (mut lo, mut hi) = (f32::INFINITY, f32::NEG_INFINITY);
+    for (z, y) in among(2).flat_map(|z| among(1).map(move |y| (z, y))) {
+        let row = (z * cells.counts[1] + y) * cells.counts[0];
+        for range in &cells.ranges[row..][among(0)] {
+            (lo, hi) = (lo.min(range[0]), hi.max(range[1]));
+        }
+    }
+    [lo, (f64::from(hi) - f64::from(lo)).max(0.0) as f32 / CodeBits::Eight.steps() as f32]
+}

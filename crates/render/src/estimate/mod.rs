@@ -1,0 +1,189 @@
+//! How close each proxy would come to the exact image, and at how many bytes, before any is made.
+//!
+//! A few hundred rays are cast exactly, and as a viewer would see them through each proxy: its samples are taken from the field
+//! where such a ray needs them, and nowhere else. Bytes are those of a few tiles or bricks, encoded. What a process does not have
+//! of a volume is left out of both. Held to measured figures in `tests.rs`; how well, in `docs/src/proxies.md`.
+
+mod bytes;
+mod levels;
+mod models;
+#[cfg(test)]
+mod tests;
+
+use rayon::prelude::*;
+
+use self::levels::Level;
+use self::models::{Marched, Model};
+use crate::{Camera, KeyView, Pyramid, TransferFunction, View, Volume, fitted_key};
+
+/// Rays along the edge of a probe image.
+const PROBE_EDGE: usize = 24;
+/// Where in their cells rays of one row, or column, lie: multiples of these are spread most evenly over a square (Roberts 2018).
+const SPREAD: [f64; 2] = [0.754_877_7, 0.569_840_3];
+/// Distance of samples that stands for the truth.
+const TRUE_STEP: f64 = 0.5;
+/// Opacity from which on a ray belongs to the foreground.
+const FOREGROUND: f32 = 1.0 / 255.0;
+/// Least mean squared error, in squares of 8-bit codes: what lies below looks exact.
+const LEAST_ERROR: f64 = 1e-3;
+/// Steepest elevation at which a camera is turned about the vertical axis; above, it is turned towards the horizon.
+const STEEP_DEG: f64 = 45.0;
+
+/// What can be sent, and how finely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Bricks of 8 bits.
+    Bricks {
+        /// Level of detail, 0 the finest.
+        level: u32,
+    },
+    /// Slabs of colour, 512 x 512 rays.
+    Slabs {
+        /// How many.
+        slabs: u16,
+    },
+    /// Scalar slabs, with as many rays as [`fitted_key`] says.
+    ScalarSlabs {
+        /// How many.
+        slabs: u16,
+    },
+}
+
+/// What one proxy would be worth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// The proxy.
+    pub form: Form,
+    /// Its bytes on the wire.
+    pub bytes: u64,
+    /// PSNR over the foreground in dB, for each view that was asked for; at most 78.
+    pub psnr_db: Vec<f64>,
+}
+
+/// What is shown, and from where proxies would be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The field, or what this process has of it.
+    pub volume: &'a Volume,
+    /// Coarser levels of its blocks.
+    pub pyramids: &'a [Pyramid],
+    /// Colours and opacities.
+    pub transfer_function: &'a TransferFunction,
+    /// The key view.
+    pub key: Camera,
+}
+
+impl<'a> Subject<'a> {
+    /// What each of `forms` would be worth to somebody who looks from `views`.
+    ///
+    /// # Panics
+    /// If a form is bricks of a level that the pyramids lack.
+    pub fn predict(&self, views: &[Camera], forms: &[Form]) -> Vec<Prediction> {
+        let models: Vec<Model<'a>> = forms.par_iter().with_max_len(1).map(|form| Model::new(self, *form)).collect();
+        let (errors, bytes) = rayon::join(
+            || Probe::new(self, views, &models).map(|probe| probe.errors()).unwrap_or_default(),
+            || forms.par_iter().zip(&models).map(|(form, model)| bytes::of(self, *form, model)).collect::<Vec<_>>(),
+        );
+        let predict = |(number, (form, bytes)): (usize, (&Form, u64))| {
+            let psnr_db = (0..views.len()).map(|view| errors.psnr_db(number, view, &models[number])).collect();
+            Prediction { form: *form, bytes, psnr_db }
+        };
+        forms.iter().zip(bytes).enumerate().map(predict).collect()
+    }
+
+    fn key_view(&self, form: Form) -> KeyView {
+        match form {
+            Form::ScalarSlabs { slabs } => KeyView { slabs, ..fitted_key(self.volume, self.key) },
+            Form::Slabs { slabs } => KeyView { slabs, ..KeyView::new(self.key) },
+            Form::Bricks { .. } => KeyView::new(self.key),
+        }
+    }
+}
+
+/// Rays that are cast exactly, and through models.
+struct Probe<'a> {
+    exact: Marched<'a>,
+    models: &'a [Model<'a>],
+    views: Vec<View>,
+}
+
+impl<'a> Probe<'a> {
+    /// `None` where the volume has no finite value.
+    fn new(subject: &Subject<'a>, views: &[Camera], models: &'a [Model<'a>]) -> Option<Self> {
+        let (volume, function) = (subject.volume, subject.transfer_function);
+        let range = function.resolved_range(volume.range())?;
+        let exact = Marched::new(volume, function, range, TRUE_STEP, || Level::exact(volume));
+        let views = views.iter().map(|camera| camera.view(PROBE_EDGE, PROBE_EDGE)).collect();
+        Some(Self { exact, models, views })
+    }
+
+    fn errors(&self) -> Errors {
+        let nothing = || Errors { views: self.views.len(), sums: vec![(0.0, 0); self.views.len() * self.models.len()] };
+        let rays = self.views.len() * PROBE_EDGE * PROBE_EDGE;
+        let add = |mut errors: Errors, ray: usize| {
+            self.cast(ray, &mut errors);
+            errors
+        };
+        (0..rays).into_par_iter().with_max_len(64).fold(nothing, add).reduce(nothing, Errors::merged)
+    }
+
+    fn cast(&self, ray: usize, errors: &mut Errors) {
+        let (number, pixel) = (ray / PROBE_EDGE.pow(2), ray % PROBE_EDGE.pow(2));
+        let [column, row] = [pixel % PROBE_EDGE, pixel / PROBE_EDGE].map(|n| n as f64);
+        // Rays of a row or column do not lie in line: what is regular itself is met everywhere.
+        let [x, y] = [column + (row * SPREAD[0]).fract(), row + (column * SPREAD[1]).fract()];
+        let (eye, direction) = (self.views[number].eye, self.views[number].direction(x, y));
+        let color = self.exact.color(eye, direction);
+        if color[3] <= FOREGROUND {
+            return;
+        }
+        let truth = codes(color);
+        for (place, model) in self.models.iter().enumerate() {
+            if model.is_alike_from_everywhere() && ray % 2 == 1 {
+                continue;
+            }
+            let seen = codes(model.color(eye, direction));
+            let error = |c: usize| (f64::from(seen[c]) - f64::from(truth[c])).powi(2);
+            let (sum, count) = &mut errors.sums[place * self.views.len() + number];
+            (*sum, *count) = (*sum + (0..3).map(error).sum::<f64>() / 3.0, *count + 1);
+        }
+    }
+}
+
+/// Squared errors in squares of 8-bit codes, and how many, of each model and view.
+#[derive(Default)]
+struct Errors {
+    views: usize,
+    sums: Vec<(f64, u32)>,
+}
+
+impl Errors {
+    fn merged(mut self, other: Self) -> Self {
+        for (mine, theirs) in self.sums.iter_mut().zip(other.sums) {
+            *mine = (mine.0 + theirs.0, mine.1 + theirs.1);
+        }
+        self
+    }
+
+    /// PSNR of a view; over all views where the model errs alike from everywhere.
+    fn psnr_db(&self, model: usize, view: usize, kind: &Model<'_>) -> f64 {
+        let of_model = self.sums.get(model * self.views..(model + 1) * self.views).unwrap_or_default();
+        let taken = if kind.is_alike_from_everywhere() { of_model } else { of_model.get(view..=view).unwrap_or_default() };
+        let (sum, count) = taken.iter().fold((0.0, 0), |(sum, count), more| (sum + more.0, count + more.1));
+        let mean = sum / f64::from(count.max(1)) + kind.noise();
+        10.0 * (255.0 * 255.0 / mean.max(LEAST_ERROR)).log10()
+    }
+}
+
+/// Colours on black in 8 bits.
+fn codes(color: [f32; 4]) -> [u8; 3] {
+    std::array::from_fn(|c| (color[c] * 255.0 + 0.5) as u8)
+}
+
+/// The camera turned about the vertical axis; where it looks steeply up or down, towards the horizon.
+pub fn turned(camera: Camera, degrees: f64) -> Camera {
+    if camera.elevation_deg.abs() <= STEEP_DEG {
+        return Camera { azimuth_deg: camera.azimuth_deg + degrees, ..camera };
+    }
+    Camera { elevation_deg: camera.elevation_deg - camera.elevation_deg.signum() * degrees, ..camera }
+}

@@ -1,0 +1,238 @@
+//! What rays show through proxies that are not made: each takes its samples from the field where the ray needs them.
+
+use super::levels::{Level, rounded};
+use super::{Form, Subject};
+use crate::camera::intersect_box;
+use crate::cpu::table::Table;
+use crate::integrals::Integrals;
+use crate::scalar_slabs::{Faces, Quantiser, VALUE_CODES, reached, values_kept};
+use crate::slabs::{Layers, samples_per_slab, visible_depths};
+use crate::{SlabGeometry, TransferFunction, View, Volume};
+
+/// Opacity at which a ray ends.
+const OPAQUE: f32 = 1.0 - 1.0 / 1024.0;
+/// Mean squared error, in squares of 8-bit codes, that codes of colour layers add: 57 dB where nothing else errs.
+const CODES_OF_LAYERS: f64 = 0.12;
+
+/// A proxy as rays see it.
+pub(super) enum Model<'a> {
+    Bricks(Marched<'a>),
+    Layers(LayerModel<'a>),
+    Faces(FaceModel<'a>),
+    /// There is nothing to see.
+    Nothing,
+}
+
+impl<'a> Model<'a> {
+    pub(super) fn new(subject: &Subject<'a>, form: Form) -> Self {
+        let (volume, function) = (subject.volume, subject.transfer_function);
+        let Some(range) = function.resolved_range(volume.range()) else { return Self::Nothing };
+        match form {
+            Form::Bricks { level } => {
+                Self::Bricks(Marched::new(volume, function, range, 1.0, || Level::of_bricks(subject, level)))
+            }
+            Form::Slabs { .. } => LayerModel::new(subject, form, range).map_or(Self::Nothing, Self::Layers),
+            Form::ScalarSlabs { .. } => Self::Faces(FaceModel::new(subject, form, function, range)),
+        }
+    }
+
+    /// Associated colour of a ray.
+    pub(super) fn color(&self, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
+        match self {
+            Self::Bricks(marched) => marched.color(eye, direction),
+            Self::Layers(model) => model.layers.composite(eye, direction, |slab, at| model.mixed(slab, at)),
+            Self::Faces(model) => {
+                model.faces.composite(eye, direction, &model.integrals, |face, at| model.value(face, at))
+            }
+            Self::Nothing => [0.0; 4],
+        }
+    }
+
+    /// Whether the angle makes no difference to its error.
+    pub(super) fn is_alike_from_everywhere(&self) -> bool {
+        matches!(self, Self::Bricks(_))
+    }
+
+    /// Mean squared error that is not that of its samples.
+    pub(super) fn noise(&self) -> f64 {
+        if matches!(self, Self::Layers(_)) { CODES_OF_LAYERS } else { 0.0 }
+    }
+}
+
+/// Bricks, sampled along the ray.
+pub(super) struct Marched<'a> {
+    level: Level<'a>,
+    table: Table,
+    dt: f64,
+    edges: [f64; 3],
+}
+
+impl<'a> Marched<'a> {
+    /// Samples lie `sample_step` of the finest level's smallest distances apart.
+    pub(super) fn new(
+        volume: &Volume,
+        function: &TransferFunction,
+        range: [f32; 2],
+        sample_step: f64,
+        level: impl FnOnce() -> Level<'a>,
+    ) -> Self {
+        let dt = sample_step * volume.placement().step;
+        let table = Table::new(function, range, dt);
+        let level = level();
+        let level = if level.is_finest() { level.shown_by(&table, volume) } else { level };
+        Self { level, table, dt, edges: volume.placement().edges }
+    }
+
+    /// Associated colour of a ray.
+    pub(super) fn color(&self, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
+        let mut color = [0.0; 4];
+        let Some((enter, leave)) = intersect_box(eye, direction, self.edges) else { return color };
+        let mut part = 0;
+        let samples = ((leave - enter) / self.dt - 0.5).ceil().max(0.0) as usize;
+        for k in 0..samples {
+            let t = enter + (k as f64 + 0.5) * self.dt;
+            let value = self.level.value(std::array::from_fn(|axis| eye[axis] + t * direction[axis]), &mut part);
+            put_behind(&mut color, self.table.entry(value));
+            if color[3] > OPAQUE {
+                break;
+            }
+        }
+        color
+    }
+}
+
+fn put_behind(color: &mut [f32; 4], behind: [f32; 4]) {
+    let through = 1.0 - color[3];
+    color.iter_mut().zip(behind).for_each(|(sum, behind)| *sum += through * behind);
+}
+
+/// Layers of colour, cast where they are looked at.
+pub(super) struct LayerModel<'a> {
+    pub(super) layers: Layers,
+    level: Level<'a>,
+    table: Table,
+    samples: usize,
+    edges: [f64; 3],
+}
+
+impl<'a> LayerModel<'a> {
+    /// `None` where nothing is visible.
+    fn new(subject: &Subject<'a>, form: Form, range: [f32; 2]) -> Option<Self> {
+        let (volume, function, key) = (subject.volume, subject.transfer_function, subject.key_view(form));
+        let depths = visible_depths(volume, &key, function)?;
+        let mut geometry: SlabGeometry = key.geometry(volume.placement().edges);
+        geometry.narrow(depths);
+        let samples = samples_per_slab(volume, &geometry, 1.0);
+        let table = Table::new(function, range, geometry.thickness() / samples as f64);
+        let layers = Layers { key: key.view(), geometry };
+        let level = Level::exact(volume).shown_by(&table, volume);
+        Some(Self { layers, level, table, samples, edges: volume.placement().edges })
+    }
+
+    /// Associated colour of a layer at a place in texels, mixed from the four around; `None` where it is empty.
+    fn mixed(&self, slab: usize, at: [f64; 2]) -> Option<[f32; 4]> {
+        let ([x, y], [across, down]) = around(&self.layers.key, at)?;
+        let mut color = [0.0; 4];
+        for (dx, dy, share) in [
+            (0.0, 0.0, (1.0 - across) * (1.0 - down)),
+            (1.0, 0.0, across * (1.0 - down)),
+            (0.0, 1.0, (1.0 - across) * down),
+            (1.0, 1.0, across * down),
+        ] {
+            let texel = self.texel(slab, [x + dx, y + dy]);
+            color.iter_mut().zip(texel).for_each(|(sum, texel)| *sum += share * texel);
+        }
+        (color[3] > 0.0).then_some(color)
+    }
+
+    /// Associated colour of a texel.
+    pub(super) fn texel(&self, slab: usize, at: [f64; 2]) -> [f32; 4] {
+        let (key, geometry) = (&self.layers.key, &self.layers.geometry);
+        let direction = at_depth_one(key, at);
+        let (mut color, mut part) = ([0.0; 4], 0);
+        for sample in 0..self.samples {
+            let share = slab as f64 + (sample as f64 + 0.5) / self.samples as f64;
+            let t = f64::from(geometry.near) + share * geometry.thickness();
+            let world: [f64; 3] = std::array::from_fn(|axis| key.eye[axis] + t * direction[axis]);
+            if (0..3).all(|axis| world[axis].abs() <= self.edges[axis] / 2.0) {
+                put_behind(&mut color, self.table.entry(self.level.value(world, &mut part)));
+            }
+        }
+        color
+    }
+}
+
+/// From the eye to where a texel lies at depth 1.
+fn at_depth_one(key: &View, at: [f64; 2]) -> [f64; 3] {
+    let x = ((at[0] + 0.5) / key.width as f64 * 2.0 - 1.0) * key.half_width;
+    let y = (1.0 - (at[1] + 0.5) / key.height as f64 * 2.0) * key.half_height;
+    std::array::from_fn(|axis| key.forward[axis] + x * key.right[axis] + y * key.up[axis])
+}
+
+/// The texel to the upper left of a place in texels, and the shares of those to the right and below; `None` beside all.
+fn around(key: &View, at: [f64; 2]) -> Option<([f64; 2], [f32; 2])> {
+    let size = [key.width, key.height];
+    let mut low = [0.0; 2];
+    let mut share = [0.0_f32; 2];
+    for axis in 0..2 {
+        let last = (size[axis] - 1) as f64;
+        if !(at[axis] >= -0.5 && at[axis] <= last + 0.5) {
+            return None;
+        }
+        let held = at[axis].clamp(0.0, last);
+        low[axis] = (held as usize).min(size[axis].saturating_sub(2)) as f64;
+        share[axis] = (held - low[axis]) as f32;
+    }
+    Some((low, share))
+}
+
+/// Faces, sampled where they are looked at.
+pub(super) struct FaceModel<'a> {
+    pub(super) faces: Faces,
+    level: Level<'a>,
+    integrals: Integrals,
+    pub(super) quantiser: Quantiser,
+    /// Least and largest value, and distance of codes.
+    kept: [f32; 3],
+    /// Edges of the box that holds all texels that are sent.
+    reached: [f64; 3],
+}
+
+impl<'a> FaceModel<'a> {
+    fn new(subject: &Subject<'a>, form: Form, function: &TransferFunction, range: [f32; 2]) -> Self {
+        let (volume, key) = (subject.volume, subject.key_view(form));
+        let edges = volume.placement().edges;
+        let kept = values_kept(volume.range(), Some(range));
+        let geometry = key.geometry(edges).in_front_of_the_eye();
+        Self {
+            reached: reached(volume, &key.view(), &geometry),
+            faces: Faces { key: key.view(), geometry, edges },
+            level: Level::exact(volume),
+            integrals: Integrals::new(function, range),
+            quantiser: Quantiser::new([kept.lo, kept.hi]),
+            kept: [kept.lo, kept.hi, (kept.hi - kept.lo) / f32::from(VALUE_CODES - 1)],
+        }
+    }
+
+    /// The value of a face at a place in texels, mixed from the four around.
+    fn value(&self, face: usize, at: [f64; 2]) -> f32 {
+        let Some((low, weight)) = around(&self.faces.key, at) else { return f32::NAN };
+        let mut part = 0;
+        let mut texel = |x: f64, y: f64| self.texel(face, [low[0] + x, low[1] + y], &mut part);
+        let lerp = |a: f32, b: f32, share: f32| a + share * (b - a);
+        let above = lerp(texel(0.0, 0.0), texel(1.0, 0.0), weight[0]);
+        lerp(above, lerp(texel(0.0, 1.0), texel(1.0, 1.0), weight[0]), weight[1])
+    }
+
+    pub(super) fn texel(&self, face: usize, at: [f64; 2], part: &mut usize) -> f32 {
+        let (key, geometry) = (&self.faces.key, &self.faces.geometry);
+        let direction = at_depth_one(key, at);
+        let t = f64::from(geometry.near) + face as f64 * geometry.thickness();
+        let world: [f64; 3] = std::array::from_fn(|axis| key.eye[axis] + t * direction[axis]);
+        if (0..3).any(|axis| world[axis].abs() > self.reached[axis] / 2.0) {
+            return f32::NAN;
+        }
+        let ([lo, hi, step], value) = (self.kept, self.level.value(world, part));
+        if step > 0.0 { lo + rounded((value.clamp(lo, hi) - lo) / step) * step } else { value }
+    }
+}
