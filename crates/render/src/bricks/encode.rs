@@ -138,7 +138,8 @@ pub(crate) fn sampled_bytes(block: &Block, pyramid: &Pyramid, level: u32, bits: 
     let bricks: Vec<Box3> = samples.bounds.bricks(BRICK_EDGE).collect();
     let taken = bricks.len().min(most.max(1));
     let bytes = |i: usize| {
-        let brick = if taken == bricks.len() { i } else { ((i as f64 * SPREAD).fract() * bricks.len() as f64) as usize };
+        let brick =
+            if taken == bricks.len() { i } else { ((i as f64 * SPREAD).fract() * bricks.len() as f64) as usize };
         let brick = bricks[brick];
         encode_brick(&samples.part(brick), bits).wire_bytes()
     };

@@ -5,9 +5,9 @@ use visapult_volume::{Block, Box3};
 
 use super::Subject;
 use crate::bricks::BRICK_EDGE;
+use crate::cpu::table::Table;
 use crate::macrocells::Macrocells;
 use crate::volume::Placement;
-use crate::cpu::table::Table;
 use crate::{CodeBits, Pyramid, Volume};
 
 /// The values of one level, block by block.

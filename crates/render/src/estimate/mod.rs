@@ -17,7 +17,7 @@ use self::models::{Marched, Model};
 use crate::{Camera, KeyView, Pyramid, TransferFunction, View, Volume, fitted_key};
 
 /// Rays along the edge of a probe image.
-const PROBE_EDGE: usize = 24;
+const PROBE_EDGE: usize = 32;
 /// Where in their cells rays of one row, or column, lie: multiples of these are spread most evenly over a square (Roberts 2018).
 const SPREAD: [f64; 2] = [0.754_877_7, 0.569_840_3];
 /// Distance of samples that stands for the truth.
@@ -168,7 +168,8 @@ impl Errors {
     /// PSNR of a view; over all views where the model errs alike from everywhere.
     fn psnr_db(&self, model: usize, view: usize, kind: &Model<'_>) -> f64 {
         let of_model = self.sums.get(model * self.views..(model + 1) * self.views).unwrap_or_default();
-        let taken = if kind.is_alike_from_everywhere() { of_model } else { of_model.get(view..=view).unwrap_or_default() };
+        let taken =
+            if kind.is_alike_from_everywhere() { of_model } else { of_model.get(view..=view).unwrap_or_default() };
         let (sum, count) = taken.iter().fold((0.0, 0), |(sum, count), more| (sum + more.0, count + more.1));
         let mean = sum / f64::from(count.max(1)) + kind.noise();
         10.0 * (255.0 * 255.0 / mean.max(LEAST_ERROR)).log10()

@@ -106,6 +106,13 @@ fn put_behind(color: &mut [f32; 4], behind: [f32; 4]) {
     color.iter_mut().zip(behind).for_each(|(sum, behind)| *sum += through * behind);
 }
 
+/// A sample of which a part lies in the box.
+fn thinned(color: [f32; 4], share: f64) -> [f32; 4] {
+    let alpha = 1.0 - (1.0 - color[3]).max(0.0).powf(share as f32);
+    let scale = if color[3] > 0.0 { alpha / color[3] } else { 0.0 };
+    color.map(|c| c * scale)
+}
+
 /// Layers of colour, cast where they are looked at.
 pub(super) struct LayerModel<'a> {
     pub(super) layers: Layers,
@@ -150,13 +157,20 @@ impl<'a> LayerModel<'a> {
         let (key, geometry) = (&self.layers.key, &self.layers.geometry);
         let direction = at_depth_one(key, at);
         let (mut color, mut part) = ([0.0; 4], 0);
+        let length = geometry.thickness() / self.samples as f64;
+        let front = f64::from(geometry.near) + slab as f64 * geometry.thickness();
+        let Some((enter, leave)) = intersect_box(key.eye, direction, self.edges) else { return color };
         for sample in 0..self.samples {
-            let share = slab as f64 + (sample as f64 + 0.5) / self.samples as f64;
-            let t = f64::from(geometry.near) + share * geometry.thickness();
-            let world: [f64; 3] = std::array::from_fn(|axis| key.eye[axis] + t * direction[axis]);
-            if (0..3).all(|axis| world[axis].abs() <= self.edges[axis] / 2.0) {
-                put_behind(&mut color, self.table.entry(self.level.value(world, &mut part)));
+            let near = front + sample as f64 * length;
+            let (from, to) = (near.max(enter), (near + length).min(leave));
+            if from >= to {
+                continue;
             }
+            let t = (from + to) / 2.0;
+            let value = self.level.value(std::array::from_fn(|axis| key.eye[axis] + t * direction[axis]), &mut part);
+            let whole = self.table.entry(value);
+            let is_cut = to - from < 0.999 * length;
+            put_behind(&mut color, if is_cut { thinned(whole, (to - from) / length) } else { whole });
         }
         color
     }

@@ -1,0 +1,206 @@
+//! Predictions against what proxies that are made come to.
+
+use visapult_volume::Grid;
+
+use super::*;
+use crate::testing::{Random, soft, wave, wave_of};
+use crate::{
+    CodeBits, Image, Quality, ScalarStack, SlabStack, encode_level, make_scalar_slabs, make_slabs, render_exact,
+    scalar_slabs, volume_of_bricks,
+};
+
+const EDGE: usize = 64;
+/// No divisor of the rays of a layer: pixels lie between texels.
+const SIZE: usize = 150;
+const TURNS_DEG: [f64; 3] = [16.0, 30.0, 45.0];
+/// Most that a prediction may be off.
+const TOLERANCE_DB: f64 = 3.0;
+/// What errs less looks exact.
+const EXACT_DB: f64 = 48.0;
+
+/// Waves of all directions, of lengths down to 4.5 samples.
+fn turbulence() -> Vec<f32> {
+    let mut random = Random::new(7);
+    let waves: Vec<[f32; 4]> = (0..40)
+        .map(|_| {
+            let direction: [f32; 3] = std::array::from_fn(|_| random.unit() - 0.5);
+            let length = direction.iter().map(|d| d * d).sum::<f32>().sqrt();
+            let number = 0.3 + 1.1 * random.unit();
+            [
+                number * direction[0] / length,
+                number * direction[1] / length,
+                number * direction[2] / length,
+                random.unit(),
+            ]
+        })
+        .collect();
+    let value = |[x, y, z]: [f32; 3]| {
+        let wave = |[a, b, c, phase]: &[f32; 4]| (a * x + b * y + c * z + 6.3 * phase).sin();
+        (waves.iter().map(wave).sum::<f32>() / 9.0).clamp(-1.0, 1.0)
+    };
+    let at = |i: usize| [i % EDGE, i / EDGE % EDGE, i / (EDGE * EDGE)].map(|n| n as f32);
+    (0..EDGE.pow(3)).map(|i| value(at(i))).collect()
+}
+
+/// Balls of dense matter in thin one, and noise in both, as a CT has them.
+fn rough() -> Vec<f32> {
+    let mut random = Random::new(8);
+    let balls: Vec<[f32; 4]> =
+        (0..12).map(|_| [random.unit(), random.unit(), random.unit(), 0.06 + 0.12 * random.unit()]).collect();
+    let at = |i: usize| [i % EDGE, i / EDGE % EDGE, i / (EDGE * EDGE)].map(|n| n as f32 / (EDGE - 1) as f32);
+    let mut value = |[x, y, z]: [f32; 3]| {
+        let inside = |[a, b, c, r]: &[f32; 4]| (x - a).powi(2) + (y - b).powi(2) + (z - c).powi(2) < r * r;
+        let base = if balls.iter().any(inside) { 0.6 } else { -0.9 };
+        base + 0.3 * (random.unit() - 0.5)
+    };
+    (0..EDGE.pow(3)).map(|i| value(at(i))).collect()
+}
+
+/// Two nearly opaque shells.
+fn shells() -> TransferFunction {
+    let shell = |s: f32, [r, g, b]: [f32; 3]| [[s - 0.08, r, g, b, 0.0], [s, r, g, b, 0.9], [s + 0.08, r, g, b, 0.0]];
+    let points = [shell(0.3, [0.2, 0.5, 0.9]), shell(0.7, [0.9, 0.6, 0.2])].concat();
+    TransferFunction { range: Some([-1.0, 1.0]), points }
+}
+
+struct Case {
+    name: &'static str,
+    volume: Volume,
+    pyramids: Vec<Pyramid>,
+    function: TransferFunction,
+}
+
+impl Case {
+    fn new(name: &'static str, values: Vec<f32>, function: TransferFunction) -> Self {
+        let volume = Volume::whole(Grid::of_size([EDGE; 3]), values).unwrap();
+        let pyramids = volume.blocks().iter().map(|block| Pyramid::of(block, 3)).collect();
+        Self { name, volume, pyramids, function }
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        let (volume, pyramids) = (&self.volume, &self.pyramids[..]);
+        Subject { volume, pyramids, transfer_function: &self.function, key: Camera::default() }
+    }
+
+    /// Bytes of a proxy, and what it shows from a camera.
+    fn made(&self, form: Form) -> (usize, Box<dyn Fn(&Camera) -> Image + '_>) {
+        let (volume, function, key) = (&self.volume, &self.function, self.subject().key_view(form));
+        match form {
+            Form::Bricks { level } => {
+                let bricks = encode_level(&volume.blocks()[0], &self.pyramids[0], level, CodeBits::Eight);
+                let seen = volume_of_bricks(volume.grid(), level, CodeBits::Eight, &bricks).unwrap();
+                let draw = move |camera: &Camera| render_exact(&seen, camera, function, SIZE, SIZE, 1.0).image;
+                (bricks.iter().map(|brick| brick.wire_bytes()).sum(), Box::new(draw))
+            }
+            Form::Slabs { .. } => {
+                let keyframe = make_slabs(volume, &key, function, 1.0);
+                let stack = SlabStack::from_keyframe(&keyframe).unwrap();
+                (keyframe.wire_bytes(), Box::new(move |camera| stack.render(camera, SIZE, SIZE)))
+            }
+            Form::ScalarSlabs { .. } => {
+                let range = scalar_slabs::values_kept(volume.range(), function.range);
+                let keyframe = make_scalar_slabs(volume, &key, range);
+                let stack = ScalarStack::from_keyframe(&keyframe).unwrap();
+                (keyframe.wire_bytes(), Box::new(move |camera| stack.render(camera, function, SIZE, SIZE)))
+            }
+        }
+    }
+
+    /// Bytes, and PSNR by view, of proxies that are made.
+    fn measured(&self, views: &[Camera], forms: &[Form]) -> Vec<(usize, Vec<f64>)> {
+        let exact = |camera: &Camera| render_exact(&self.volume, camera, &self.function, SIZE, SIZE, TRUE_STEP).image;
+        let truth: Vec<Image> = views.iter().map(exact).collect();
+        let measure = |form: &Form| {
+            let (bytes, draw) = self.made(*form);
+            let psnr = |(view, truth)| Quality::of(&draw(view), truth).unwrap().foreground_psnr_db;
+            (bytes, views.iter().zip(&truth).map(psnr).collect())
+        };
+        forms.iter().map(measure).collect()
+    }
+}
+
+fn cases() -> Vec<Case> {
+    vec![
+        Case::new("waves, soft", wave(EDGE), soft()),
+        Case::new("waves, thin shells", wave(EDGE), shells()),
+        Case::new("turbulence, soft", turbulence(), soft()),
+        Case::new("turbulence, thin shells", turbulence(), shells()),
+        Case::new("rough", rough(), soft()),
+    ]
+}
+
+fn views() -> [Camera; 3] {
+    TURNS_DEG.map(|turn| turned(Camera::default(), turn))
+}
+
+fn forms() -> Vec<Form> {
+    let bricks = (0..3).map(|level| Form::Bricks { level });
+    bricks
+        .chain([16, 48].map(|slabs| Form::Slabs { slabs }))
+        .chain([20, 48].map(|slabs| Form::ScalarSlabs { slabs }))
+        .collect()
+}
+
+#[test]
+fn quality_and_bytes_are_those_of_proxies_that_are_made() {
+    for case in cases() {
+        let predicted = case.subject().predict(&views(), &forms());
+        for (predicted, (bytes, psnr_db)) in predicted.iter().zip(case.measured(&views(), &forms())) {
+            let Prediction { form, psnr_db: of_model, .. } = predicted;
+            for (turn, (predicted, measured)) in TURNS_DEG.iter().zip(of_model.iter().zip(&psnr_db)) {
+                let off = predicted.min(EXACT_DB) - measured.min(EXACT_DB);
+                let told = format!("{} {form:?} at {turn}: {predicted:.1} dB of {measured:.1}", case.name);
+                assert!(off.abs() <= TOLERANCE_DB, "{told}");
+            }
+            let ratio = predicted.bytes as f64 / bytes as f64;
+            assert!((0.75..1.33).contains(&ratio), "{} {form:?}: {} bytes of {bytes}", case.name, predicted.bytes);
+        }
+    }
+}
+
+#[test]
+fn proxies_are_ranked_as_they_are_when_made() {
+    for case in cases() {
+        let predicted = case.subject().predict(&views(), &forms());
+        let measured = case.measured(&views(), &forms());
+        let pairs = (0..predicted.len()).flat_map(|a| (0..predicted.len()).map(move |b| (a, b)));
+        for (a, b) in pairs {
+            for view in 0..TURNS_DEG.len() {
+                let better = measured[a].1[view].min(EXACT_DB) - measured[b].1[view].min(EXACT_DB) > TOLERANCE_DB;
+                let told = format!("{} {:?} and {:?}", case.name, predicted[a].form, predicted[b].form);
+                assert!(!better || predicted[a].psnr_db[view] > predicted[b].psnr_db[view], "{told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn any_number_of_pes_predicts_alike() {
+    let function = shells();
+    let predicted = |pes| {
+        let volume = wave_of(40, pes);
+        let pyramids: Vec<Pyramid> = volume.blocks().iter().map(|block| Pyramid::of(block, 2)).collect();
+        let subject =
+            Subject { volume: &volume, pyramids: &pyramids, transfer_function: &function, key: Camera::default() };
+        subject
+            .predict(&views(), &[Form::Bricks { level: 1 }, Form::Slabs { slabs: 32 }, Form::ScalarSlabs { slabs: 32 }])
+    };
+    let (one, eight) = (predicted(1), predicted(8));
+    for (one, eight) in one.iter().zip(&eight) {
+        let off = one.psnr_db.iter().zip(&eight.psnr_db).map(|(a, b)| (a - b).abs());
+        assert!(off.fold(0.0, f64::max) < TOLERANCE_DB, "{one:?} {eight:?}");
+    }
+}
+
+#[test]
+fn where_nothing_shows_everything_is_exact() {
+    let clear = TransferFunction { range: None, points: vec![[0.0; 5]] };
+    let case = Case::new("clear", wave(EDGE), clear);
+    for predicted in case.subject().predict(&views(), &forms()) {
+        assert!(predicted.psnr_db.iter().all(|db| *db > 55.0), "{predicted:?}");
+    }
+    let missing = Case::new("missing", vec![f32::NAN; EDGE.pow(3)], soft());
+    for predicted in missing.subject().predict(&views(), &forms()) {
+        assert!(predicted.psnr_db.iter().all(|db| *db > 55.0), "{predicted:?}");
+    }
+}
