@@ -63,6 +63,9 @@ fn shells() -> TransferFunction {
     TransferFunction { range: Some([-1.0, 1.0]), points }
 }
 
+/// What a proxy shows from a camera.
+type Drawing<'a> = Box<dyn Fn(&Camera) -> Image + 'a>;
+
 struct Case {
     name: &'static str,
     volume: Volume,
@@ -83,7 +86,7 @@ impl Case {
     }
 
     /// Bytes of a proxy, and what it shows from a camera.
-    fn made(&self, form: Form) -> (usize, Box<dyn Fn(&Camera) -> Image + '_>) {
+    fn made(&self, form: Form) -> (usize, Drawing<'_>) {
         let (volume, function, key) = (&self.volume, &self.function, self.subject().key_view(form));
         match form {
             Form::Bricks { level } => {
