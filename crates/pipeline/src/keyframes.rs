@@ -7,17 +7,20 @@ use std::sync::{Arc, Mutex, OnceLock};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Rendering, ScalarKeyframe, SegmentKey, SegmentKeyframe, SlabKeyframe,
-    Still, TransferFunction, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs, render_exact,
+    Camera, CodeBits, EncodedBrick, Form, KeyView, Prediction, Rendering, ScalarKeyframe, SegmentKey, SegmentKeyframe,
+    SlabKeyframe, Still, TransferFunction, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs,
+    render_exact, turned, values_kept,
 };
 use visapult_trace::Stage;
-use visapult_volume::{ValueRange, coarsened_size};
+use visapult_volume::coarsened_size;
 
+use crate::choice::predicted;
 use crate::crew::all_bricks;
+use crate::planner::TURNS_DEG;
 use crate::stages::{at_all, at_pe};
 use crate::step_store::{LoadedStep, lock};
 use crate::wire::{
-    BulkBody, BulkKind, ProxyChoice, View, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
+    BulkBody, BulkKind, View, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
 
 /// Slab keyframes kept per step.
@@ -50,15 +53,25 @@ enum Key {
 }
 
 impl Key {
-    /// For `view`: several processes make no scalar slabs.
-    fn of(step: &LoadedStep, view: &View) -> Self {
+    /// Of `form` for `view`; of bricks, which have no key view, the level.
+    fn of(step: &LoadedStep, view: &View, form: Form) -> Result<Self, u32> {
         let (volume, camera) = (&step.volume, view.camera);
         let [width, height] = view.viewport.map(f64::from);
         let aspect = width / height;
-        match (view.proxy, step.has_scalar_slabs()) {
-            (ProxyChoice::Segments, _) => Self::Segments(SegmentKey::new(volume, camera).covering(volume, aspect)),
-            (_, true) => Self::ScalarSlabs(fitted_key(volume, camera).covering(volume, aspect)),
-            (_, false) => Self::Slabs(KeyView::new(camera).covering(volume, aspect)),
+        match form {
+            Form::Segments { segments } => {
+                let key = SegmentKey { segments, ..SegmentKey::new(volume, camera) };
+                Ok(Self::Segments(key.covering(volume, aspect)))
+            }
+            Form::ScalarSlabs { slabs } => {
+                let key = KeyView { slabs, ..fitted_key(volume, camera) };
+                Ok(Self::ScalarSlabs(key.covering(volume, aspect)))
+            }
+            Form::Slabs { slabs } => {
+                let key = KeyView { slabs, ..KeyView::new(camera) };
+                Ok(Self::Slabs(key.covering(volume, aspect)))
+            }
+            Form::Bricks { level } => Err(level),
         }
     }
 }
@@ -83,6 +96,21 @@ type Made = Arc<OnceLock<Arc<Encoded>>>;
 pub struct Keyframes {
     levels: Mutex<HashMap<(u32, u8), Made>>,
     slabs: Mutex<Vec<(KeyframeKey, Made)>>,
+    predictions: Mutex<Vec<((Camera, TransferFunction), Predicted)>>,
+}
+
+type Predicted = Arc<OnceLock<Arc<[Prediction]>>>;
+
+/// What is kept under `key`, or a place for it, the newest first.
+fn kept<K: PartialEq, V: Clone + Default>(kept: &Mutex<Vec<(K, V)>>, key: K) -> V {
+    let mut kept = lock(kept);
+    if let Some((_, found)) = kept.iter().find(|(other, _)| *other == key) {
+        return found.clone();
+    }
+    let made = V::default();
+    kept.truncate(KEYFRAMES_KEPT - 1);
+    kept.insert(0, (key, made.clone()));
+    made
 }
 
 impl Keyframes {
@@ -99,22 +127,31 @@ impl Keyframes {
         made.get_or_init(|| encode_bricks(step, level, bits, groups, pool)).clone()
     }
 
-    /// A keyframe for `view`, of segments where it asks for them, else of slabs; made now unless one for the same view is kept.
-    pub fn slabs(&self, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
-        let key = Key::of(step, view);
+    /// A keyframe of `form` for `view`; made now unless one for the same view is kept.
+    pub(crate) fn slabs(
+        &self,
+        step: &LoadedStep,
+        view: &View,
+        form: Form,
+        groups: usize,
+        pool: &ThreadPool,
+    ) -> Arc<Encoded> {
+        let key = match Key::of(step, view, form) {
+            Ok(key) => key,
+            Err(level) => return self.bricks(step, level, CodeBits::Eight, groups, pool),
+        };
         let transfer_function = (!matches!(key, Key::ScalarSlabs(_))).then(|| view.transfer_function.clone());
         let of_view = KeyframeKey { key, range: view.transfer_function.range, transfer_function };
-        let made = {
-            let mut slabs = lock(&self.slabs);
-            let kept = slabs.iter().find(|(other, _)| *other == of_view).map(|(_, made)| made.clone());
-            kept.unwrap_or_else(|| {
-                slabs.truncate(KEYFRAMES_KEPT - 1);
-                let made = Made::default();
-                slabs.insert(0, (of_view, made.clone()));
-                made
-            })
-        };
+        let made = kept(&self.slabs, of_view);
         made.get_or_init(|| encode_keyframe(key, step, view, groups, pool)).clone()
+    }
+
+    /// What proxies made for `view` would be worth, turned by each of [`TURNS_DEG`]; found now unless that is kept.
+    pub(crate) fn predictions(&self, step: &LoadedStep, view: &View, pool: &ThreadPool) -> Arc<[Prediction]> {
+        let function = resolved(step, &view.transfer_function);
+        let made = kept(&self.predictions, (view.camera, function.clone()));
+        let views = TURNS_DEG.map(|turn| turned(view.camera, turn));
+        made.get_or_init(|| predicted(step, view.camera, &function, &views, pool).into()).clone()
     }
 }
 
@@ -214,8 +251,7 @@ pub(crate) fn scalar_slabs_of(
     range: Option<[f32; 2]>,
     pool: &ThreadPool,
 ) -> ScalarKeyframe {
-    let data = step.statistics.range.unwrap_or(ValueRange { lo: 0.0, hi: 0.0 });
-    let range = range.and_then(|[lo, hi]| data.overlap(ValueRange { lo, hi })).unwrap_or(data);
+    let range = values_kept(step.statistics.range, range);
     pool.install(|| make_scalar_slabs(&step.volume, key, range))
 }
 
@@ -260,6 +296,8 @@ mod tests {
     use crate::statistics::statistics_of;
     use crate::step_store::StepKey;
 
+    const SCALAR: Form = Form::ScalarSlabs { slabs: 16 };
+
     fn step() -> LoadedStep {
         let values = (0..32 * 32 * 32).map(|i| (i % 32) as f32 / 31.0).collect();
         let volume = visapult_render::Volume::whole(Grid::of_size([32; 3]), values).unwrap();
@@ -299,17 +337,26 @@ mod tests {
         let (step, pool) = (step(), pool());
         let bricks = || step.keyframes.bricks(&step, 0, CodeBits::Eight, 2, &pool);
         assert!(Arc::ptr_eq(&bricks(), &bricks()));
-        let slabs = |azimuth| step.keyframes.slabs(&step, &view(&step, azimuth), 2, &pool);
+        let slabs = |azimuth| step.keyframes.slabs(&step, &view(&step, azimuth), SCALAR, 2, &pool);
         assert!(Arc::ptr_eq(&slabs(10.0), &slabs(10.0)));
         assert!(!Arc::ptr_eq(&slabs(10.0), &slabs(20.0)));
     }
 
     #[test]
+    fn viewers_of_one_step_and_view_share_what_is_predicted() {
+        let (step, pool) = (step(), pool());
+        let predictions = |azimuth| step.keyframes.predictions(&step, &view(&step, azimuth), &pool);
+        assert!(Arc::ptr_eq(&predictions(10.0), &predictions(10.0)));
+        assert!(!Arc::ptr_eq(&predictions(10.0), &predictions(20.0)));
+        assert!(predictions(10.0).iter().all(|prediction| prediction.psnr_db.len() == TURNS_DEG.len()));
+    }
+
+    #[test]
     fn keyframes_of_views_long_past_are_let_go() {
         let (step, pool) = (step(), pool());
-        let first = Arc::downgrade(&step.keyframes.slabs(&step, &view(&step, 0.0), 1, &pool));
+        let first = Arc::downgrade(&step.keyframes.slabs(&step, &view(&step, 0.0), SCALAR, 1, &pool));
         for turn in 1..=KEYFRAMES_KEPT {
-            step.keyframes.slabs(&step, &view(&step, turn as f64), 1, &pool);
+            step.keyframes.slabs(&step, &view(&step, turn as f64), SCALAR, 1, &pool);
         }
         assert!(first.upgrade().is_none());
     }
@@ -320,7 +367,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| step.keyframes.bricks(&step, 0, CodeBits::Sixteen, 2, &pool));
-                scope.spawn(|| step.keyframes.slabs(&step, &view(&step, 5.0), 2, &pool));
+                scope.spawn(|| step.keyframes.slabs(&step, &view(&step, 5.0), SCALAR, 2, &pool));
             }
         });
     }

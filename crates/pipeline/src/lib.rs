@@ -3,6 +3,7 @@
 //! Knows no HTTP and no command line: a portal connects sessions to pages, the command line fills the configuration.
 
 mod back_end;
+mod choice;
 mod config;
 mod crew;
 mod error;

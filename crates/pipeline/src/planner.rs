@@ -1,24 +1,37 @@
-//! Decides what a session is sent, from what its link has been measured to carry.
+//! Decides what a session is sent, from what its link has been measured to carry and what each proxy is predicted to be worth.
 //!
-//! Owns no clock and no session. The rule: all bricks give full quality from every angle, so they are sent where the link
-//! carries them within the goal. Else slabs do, for their size hardly depends on the size of the grid: scalar ones better bricks of
-//! half the resolution up to 45 degrees of turning; slabs of colour do so up to 20 degrees only, at more bytes, and a keyframe
-//! for each of many steps costs more than it shows (`docs/src/proxies.md`): there, bricks of half the resolution are preferred.
+//! Owns no clock and no session. The rule: all bricks give full quality from every angle and through every transfer function, so
+//! they are sent where the link carries them within the goal. Else that is sent which comes closest to the exact image, turned by
+//! [`GOAL_TURN_DEG`], among what fits. A keyframe for each of many steps costs more than it shows (`docs/src/proxies.md`): there,
+//! bricks of half the resolution are preferred. Before anything is predicted, bricks are sent.
 
 use std::time::Duration;
 
+use visapult_render::{Form, Prediction};
+
+use crate::choice::{Worth, best, described};
 use crate::wire::{Plan, ProxyChoice, ProxyKind};
 
+/// Turns of the view from a keyframe, in degrees, that quality is predicted for.
+pub(crate) const TURNS_DEG: [f64; 4] = [0.0, 16.0, 30.0, 45.0];
+/// That of the turns at which proxies are compared: what a viewer should be able to turn by himself.
+const GOAL: usize = 2;
 /// Time in which a picture at rest should be complete.
 const REST_GOAL: Duration = Duration::from_secs(3);
 /// Time a step of a running simulation may take to send, at the least.
 const SHORTEST_STEP_GOAL: Duration = Duration::from_millis(100);
 /// Finest level a page is asked to hold, in samples: 512^3 half floats are 256 MiB of its memory.
 const MOST_SAMPLES_IN_PAGE: u64 = 512 * 512 * 512;
-/// Coarsest level of bricks that slabs of colour do not better.
+/// Coarsest level of bricks that is sent rather than a keyframe for each of many steps.
 const FINE_ENOUGH: u32 = 1;
 /// Throughput assumed before anything has been measured, in bytes per second.
 const UNMEASURED_BYTES_PER_S: f64 = 12.5e6;
+/// How much better, in dB, another keyframe must be than the one that is being sent to take its place: links are never steady.
+const CHANGE_DB: f64 = 1.5;
+/// How much larger than the budget, as a factor, the one that is being sent may have become.
+const CHANGE_BYTES: f64 = 1.2;
+/// Segments where nothing is predicted.
+const SEGMENTS: Form = Form::Segments { segments: 64 };
 
 /// What is known when a plan is made.
 #[derive(Clone, Debug)]
@@ -29,25 +42,33 @@ pub(crate) struct Situation {
     pub level_samples: Vec<u64>,
     /// Bytes per sample of encoded 8-bit bricks, measured on the last levels sent.
     pub bytes_per_sample: f64,
-    /// Bytes of a slab keyframe, measured on the last one.
-    pub slab_bytes: u64,
-    /// Whether slabs are scalar.
-    pub scalar_slabs: bool,
+    /// What each proxy is predicted to be worth, turned by [`TURNS_DEG`]; empty where that is not known.
+    pub predictions: Vec<Prediction>,
+    /// The keyframe that was sent last, and its bytes.
+    pub sent: Option<(Form, u64)>,
     /// Time between steps where they are followed or played.
     pub step_interval: Option<Duration>,
     /// What the user asks for.
     pub choice: ProxyChoice,
 }
 
+/// A plan, and what is made for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Decision {
+    /// What the page is told.
+    pub plan: Plan,
+    /// What the page turns by itself.
+    pub form: Form,
+    /// Whether predictions make a difference.
+    pub wants_predictions: bool,
+}
+
 impl Situation {
     /// Expected bytes of bricks at `level`, at 8 bits per sample.
     pub(crate) fn level_bytes(&self, level: u32) -> u64 {
-        (self.level_samples[level as usize] as f64 * self.bytes_per_sample) as u64
-    }
-
-    /// Coarsest level of bricks that slabs do not better.
-    fn fine_enough(&self) -> u32 {
-        if self.scalar_slabs && self.step_interval.is_none() { 0 } else { FINE_ENOUGH }
+        let predicted = self.predictions.iter().find(|prediction| prediction.form == Form::Bricks { level });
+        let guess = || (self.level_samples[level as usize] as f64 * self.bytes_per_sample) as u64;
+        predicted.map_or_else(guess, |prediction| prediction.bytes)
     }
 
     fn coarsest(&self) -> u32 {
@@ -57,71 +78,174 @@ impl Situation {
     fn goal(&self) -> Duration {
         self.step_interval.map_or(REST_GOAL, |interval| interval.max(SHORTEST_STEP_GOAL))
     }
+
+    fn budget(&self) -> u64 {
+        (self.throughput_bytes_per_s.unwrap_or(UNMEASURED_BYTES_PER_S) * self.goal().as_secs_f64()) as u64
+    }
+
+    fn finest_level_within(&self, budget: u64) -> u32 {
+        let fits = |level: &u32| self.level_bytes(*level) <= budget && self.can_be_held(*level);
+        (0..=self.coarsest()).find(fits).unwrap_or(self.coarsest())
+    }
+
+    fn can_be_held(&self, level: u32) -> bool {
+        self.level_samples.get(level as usize).is_some_and(|samples| *samples <= MOST_SAMPLES_IN_PAGE)
+    }
+
+    /// What proxies are worth at the goal; of the keyframe that was sent last, the bytes are known.
+    fn worths(&self) -> Vec<Worth> {
+        let worth = |prediction: &Prediction| {
+            let psnr_db = *prediction.psnr_db.get(GOAL)?;
+            let known = self.sent.filter(|(form, _)| *form == prediction.form);
+            let bytes = known.map_or(prediction.bytes, |(_, bytes)| bytes);
+            let is_possible = !matches!(prediction.form, Form::Bricks { level } if !self.can_be_held(level));
+            is_possible.then_some(Worth { form: prediction.form, bytes, psnr_db })
+        };
+        self.predictions.iter().filter_map(worth).collect()
+    }
 }
 
 /// Chooses proxy, level and precision.
-pub(crate) fn plan(situation: &Situation) -> Plan {
-    let bytes_per_s = situation.throughput_bytes_per_s.unwrap_or(UNMEASURED_BYTES_PER_S);
-    let goal = situation.goal();
-    let budget = (bytes_per_s * goal.as_secs_f64()) as u64;
-    let finest = finest_level_within(situation, budget);
-    let proxy = match situation.choice {
-        ProxyChoice::Bricks => ProxyKind::Bricks,
-        ProxyChoice::Segments => ProxyKind::Segments,
-        ProxyChoice::Slabs => ProxyKind::Slabs,
-        ProxyChoice::Auto if finest <= situation.fine_enough() || situation.slab_bytes > budget => ProxyKind::Bricks,
-        ProxyChoice::Auto => ProxyKind::Slabs,
+pub(crate) fn plan(situation: &Situation) -> Decision {
+    let budget = situation.budget();
+    let finest = situation.finest_level_within(budget);
+    let form = form(situation, budget, finest);
+    let proxy = match form {
+        Form::Bricks { .. } => ProxyKind::Bricks,
+        Form::Slabs { .. } | Form::ScalarSlabs { .. } => ProxyKind::Slabs,
+        Form::Segments { .. } => ProxyKind::Segments,
     };
-    let level = match proxy {
-        ProxyKind::Bricks => finest,
-        ProxyKind::Slabs | ProxyKind::Segments => {
-            finest_level_within(situation, budget.saturating_sub(situation.slab_bytes) / 4)
-                .max(1.min(situation.coarsest()))
-        }
+    let keyframe_bytes = keyframe_bytes(situation, form);
+    let level = match form {
+        Form::Bricks { level } => level,
+        _ => situation.finest_level_within(budget.saturating_sub(keyframe_bytes) / 4).max(1.min(situation.coarsest())),
     };
     let bricks_bytes = situation.level_bytes(level);
     let bits = if situation.step_interval.is_none() && level == 0 && 2 * bricks_bytes <= budget / 3 { 16 } else { 8 };
-    let bytes = match proxy {
-        ProxyKind::Bricks => bricks_bytes * u64::from(bits / 8),
-        ProxyKind::Slabs | ProxyKind::Segments => bricks_bytes + situation.slab_bytes,
-    };
-    let reason = reason(situation, proxy, level, bytes, goal);
-    Plan { proxy, level, bits, reason, throughput_bps: situation.throughput_bytes_per_s.unwrap_or(0.0) * 8.0, bytes }
+    let bytes = keyframe_bytes + bricks_bytes * u64::from(bits / 8);
+    let reason = reason(situation, form, bytes);
+    let throughput_bps = situation.throughput_bytes_per_s.unwrap_or(0.0) * 8.0;
+    let plan = Plan { proxy, level, bits, reason, throughput_bps, bytes };
+    Decision { plan, form, wants_predictions: is_open(situation, finest) }
 }
 
-fn finest_level_within(situation: &Situation, budget: u64) -> u32 {
-    let fits = |level: &u32| {
-        situation.level_bytes(*level) <= budget && situation.level_samples[*level as usize] <= MOST_SAMPLES_IN_PAGE
-    };
-    (0..situation.level_samples.len() as u32).find(fits).unwrap_or(situation.coarsest())
+/// Whether it is to be found out what proxies are worth.
+fn is_open(situation: &Situation, finest: u32) -> bool {
+    match situation.choice {
+        ProxyChoice::Bricks => false,
+        ProxyChoice::Slabs | ProxyChoice::Segments => true,
+        ProxyChoice::Auto => finest > if situation.step_interval.is_some() { FINE_ENOUGH } else { 0 },
+    }
 }
 
-fn reason(situation: &Situation, proxy: ProxyKind, level: u32, bytes: u64, goal: Duration) -> String {
+fn form(situation: &Situation, budget: u64, finest: u32) -> Form {
+    let bricks = Form::Bricks { level: finest };
+    if !is_open(situation, finest) {
+        return bricks;
+    }
+    let mut worths = situation.worths();
+    let is_slabs = |form: Form| matches!(form, Form::Slabs { .. } | Form::ScalarSlabs { .. });
+    match situation.choice {
+        ProxyChoice::Segments => return SEGMENTS,
+        ProxyChoice::Slabs => worths.retain(|worth| is_slabs(worth.form)),
+        ProxyChoice::Auto | ProxyChoice::Bricks => {}
+    }
+    let smallest = || worths.iter().min_by_key(|worth| worth.bytes).filter(|worth| is_slabs(worth.form));
+    let found = best(&worths, budget).or_else(smallest);
+    let Some(found) = found else { return bricks };
+    let sent = worths.iter().find(|worth| situation.sent.is_some_and(|(form, _)| form == worth.form));
+    let stays =
+        |sent: &&Worth| sent.psnr_db >= found.psnr_db - CHANGE_DB && sent.bytes as f64 <= CHANGE_BYTES * budget as f64;
+    sent.filter(stays).unwrap_or(found).form
+}
+
+/// Bytes besides those of bricks.
+fn keyframe_bytes(situation: &Situation, form: Form) -> u64 {
+    if matches!(form, Form::Bricks { .. }) {
+        return 0;
+    }
+    let predicted = situation.worths().iter().find(|worth| worth.form == form).map(|worth| worth.bytes);
+    predicted.or(situation.sent.map(|(_, bytes)| bytes)).unwrap_or(0)
+}
+
+fn reason(situation: &Situation, form: Form, bytes: u64) -> String {
     let link = match situation.throughput_bytes_per_s {
         Some(rate) => format!("{:.0} Mbit/s measured", rate * 8e-6),
         None => "link not measured yet".to_owned(),
     };
-    let megabytes = |bytes: u64| bytes as f64 * 1e-6;
-    let goal_s = goal.as_secs_f64();
-    let what = match (proxy, situation.choice) {
-        (ProxyKind::Bricks, ProxyChoice::Bricks) => "bricks, as chosen".to_owned(),
-        (ProxyKind::Slabs, ProxyChoice::Slabs) => "slabs, as chosen".to_owned(),
-        (ProxyKind::Segments, _) => "segments, as chosen".to_owned(),
-        (ProxyKind::Bricks, _) if level == 0 => "all bricks fit".to_owned(),
-        (ProxyKind::Bricks, _) if level <= situation.fine_enough() => {
-            format!("bricks down to level {level} fit, and do as well as slabs")
+    let worths = situation.worths();
+    let quality = worths.iter().find(|worth| worth.form == form);
+    let quality = quality.map_or_else(String::new, |worth| format!(", {}", worth_told(worth)));
+    let what = match (form, situation.choice) {
+        (Form::Bricks { level: 0 }, ProxyChoice::Auto) => "all bricks fit".to_owned(),
+        (Form::Bricks { .. }, ProxyChoice::Bricks)
+        | (Form::Segments { .. }, ProxyChoice::Segments)
+        | (Form::Slabs { .. } | Form::ScalarSlabs { .. }, ProxyChoice::Slabs) => {
+            format!("{}, as chosen{quality}", described(form))
         }
-        (ProxyKind::Bricks, _) => format!("bricks down to level {level} fit, slabs do not"),
-        (ProxyKind::Slabs, _) => {
-            format!("slabs fit, the finest bricks ({:.1} MB) do not", megabytes(situation.level_bytes(0)))
-        }
+        _ => format!("{} {}{quality}", described(form), why(situation, form, &worths)),
     };
-    format!("{what}: {:.1} MB for a goal of {goal_s:.1} s; {link}", megabytes(bytes))
+    let goal_s = situation.goal().as_secs_f64();
+    format!("{what}: {:.1} MB for a goal of {goal_s:.1} s; {link}", bytes as f64 * 1e-6)
+}
+
+fn worth_told(worth: &Worth) -> String {
+    format!("{:.0} dB at {:.0} degrees", worth.psnr_db, TURNS_DEG[GOAL])
+}
+
+/// What speaks for a proxy that was not asked for.
+fn why(situation: &Situation, form: Form, worths: &[Worth]) -> String {
+    if worths.is_empty() {
+        return "fit".to_owned();
+    }
+    let others: Vec<Worth> = worths.iter().copied().filter(|worth| worth.form != form).collect();
+    match best(&others, situation.budget()) {
+        Some(next) => format!("are best before {} ({})", described(next.form), worth_told(next)),
+        None => "alone fit".to_owned(),
+    }
+}
+
+/// The turn from a keyframe at which quality has fallen by `loss_db` under the best that it has, in degrees; that of the last
+/// prediction where it has not.
+pub(crate) fn turn_that_costs(prediction: &Prediction, loss_db: f64) -> f64 {
+    let (curve, most) = (&prediction.psnr_db, TURNS_DEG[TURNS_DEG.len() - 1]);
+    let highest = curve.iter().copied().fold(f64::NEG_INFINITY, f64::max).min(50.0);
+    let floor = highest - loss_db;
+    let place = curve.iter().rposition(|db| *db >= floor);
+    let (Some(i), Some(after)) = (place, place.and_then(|i| curve.get(i + 1))) else { return most };
+    let share = (curve[i].min(highest) - floor) / (curve[i].min(highest) - after);
+    TURNS_DEG[i] + share.clamp(0.0, 1.0) * (TURNS_DEG[i + 1] - TURNS_DEG[i])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SCALAR: Form = Form::ScalarSlabs { slabs: 128 };
+    const COLOUR: Form = Form::Slabs { slabs: 128 };
+
+    fn prediction(form: Form, bytes: u64, psnr_db: [f64; 4]) -> Prediction {
+        Prediction { form, bytes, psnr_db: psnr_db.to_vec() }
+    }
+
+    /// Of 256^3 smooth samples.
+    fn smooth() -> Vec<Prediction> {
+        let bricks = |level, bytes, db| prediction(Form::Bricks { level }, bytes, [db; 4]);
+        vec![
+            bricks(0, 10_000_000, 44.0),
+            bricks(1, 1_300_000, 38.0),
+            bricks(2, 180_000, 30.0),
+            bricks(3, 20_000, 24.0),
+            prediction(SCALAR, 2_400_000, [47.0, 47.0, 46.0, 44.0]),
+        ]
+    }
+
+    /// Of as many that change from one to the next.
+    fn rough() -> Vec<Prediction> {
+        let scalar = prediction(SCALAR, 2_400_000, [24.0, 24.0, 23.0, 21.0]);
+        let colour = prediction(COLOUR, 6_000_000, [38.0, 37.0, 35.0, 32.0]);
+        smooth().into_iter().filter(|worth| worth.form != SCALAR).chain([scalar, colour]).collect()
+    }
 
     fn cube(edge: u64) -> Situation {
         let levels = (0..).map(|l| (edge >> l).pow(3)).take_while(|&n| n >= 32 * 32 * 32).collect();
@@ -129,67 +253,90 @@ mod tests {
             throughput_bytes_per_s: Some(100e6),
             level_samples: levels,
             bytes_per_sample: 0.6,
-            slab_bytes: 6_000_000,
-            scalar_slabs: true,
+            predictions: Vec::new(),
+            sent: None,
             step_interval: None,
             choice: ProxyChoice::Auto,
         }
     }
 
-    #[test]
-    fn a_small_volume_on_a_fast_link_is_sent_whole() {
-        let plan = plan(&cube(256));
-        assert_eq!((plan.proxy, plan.level, plan.bits), (ProxyKind::Bricks, 0, 16));
+    fn with(predictions: Vec<Prediction>, bytes_per_s: f64) -> Situation {
+        Situation { throughput_bytes_per_s: Some(bytes_per_s), predictions, ..cube(256) }
     }
 
     #[test]
-    fn a_large_volume_on_a_slow_link_becomes_slabs_over_coarse_bricks() {
-        let plan = plan(&Situation { throughput_bytes_per_s: Some(2.5e6), ..cube(512) });
-        assert_eq!(plan.proxy, ProxyKind::Slabs);
-        assert!(plan.level >= 1);
-        assert!(plan.reason.contains("slabs fit"), "{}", plan.reason);
+    fn a_small_volume_on_a_fast_link_is_sent_whole_and_nothing_needs_to_be_predicted() {
+        let decision = plan(&cube(256));
+        assert_eq!((decision.form, decision.plan.bits), (Form::Bricks { level: 0 }, 16));
+        assert!(!decision.wants_predictions);
     }
 
     #[test]
-    fn bricks_of_half_the_resolution_give_way_to_scalar_slabs_at_rest() {
-        let slow = Situation { throughput_bytes_per_s: Some(2e6), slab_bytes: 2_400_000, ..cube(256) };
-        assert_eq!(plan(&slow).proxy, ProxyKind::Slabs);
-        for preferring_bricks in [
-            Situation { scalar_slabs: false, ..slow.clone() },
-            Situation { step_interval: Some(Duration::from_secs(3)), ..slow.clone() },
-            Situation { throughput_bytes_per_s: Some(0.7e6), ..slow },
-        ] {
-            let plan = plan(&preferring_bricks);
-            assert_eq!((plan.proxy, plan.level), (ProxyKind::Bricks, 1), "{}", plan.reason);
-        }
+    fn what_is_best_within_the_budget_is_sent_and_the_reason_says_how_good_it_is() {
+        let decision = plan(&with(smooth(), 2e6));
+        assert_eq!((decision.form, decision.plan.proxy), (SCALAR, ProxyKind::Slabs));
+        assert!(decision.plan.level >= 1);
+        assert!(decision.plan.reason.contains("46 dB at 30 degrees"), "{}", decision.plan.reason);
+        assert!(decision.plan.reason.contains("bricks of level 1 (38 dB"), "{}", decision.plan.reason);
+    }
+
+    #[test]
+    fn data_that_change_from_sample_to_sample_are_not_sent_as_scalar_slabs() {
+        assert_eq!(plan(&with(rough(), 2.5e6)).form, Form::Bricks { level: 1 });
+        let worse: Vec<Prediction> = rough()
+            .into_iter()
+            .map(|p| if p.form == (Form::Bricks { level: 1 }) { prediction(p.form, p.bytes, [20.0; 4]) } else { p })
+            .collect();
+        assert_eq!(plan(&with(worse, 2.5e6)).form, COLOUR);
+    }
+
+    #[test]
+    fn before_anything_is_predicted_bricks_are_sent_and_predictions_asked_for() {
+        let decision = plan(&with(Vec::new(), 0.7e6));
+        assert_eq!(decision.form, Form::Bricks { level: 1 });
+        assert!(decision.wants_predictions);
     }
 
     #[test]
     fn a_hopeless_link_still_gets_the_coarsest_bricks() {
-        let plan = plan(&Situation { throughput_bytes_per_s: Some(1e3), ..cube(256) });
-        assert_eq!((plan.proxy, plan.level, plan.bits), (ProxyKind::Bricks, 3, 8));
+        let decision = plan(&with(smooth(), 1e3));
+        assert_eq!((decision.form, decision.plan.bits), (Form::Bricks { level: 3 }, 8));
     }
 
     #[test]
-    fn steps_that_follow_each_other_leave_less_time() {
-        let rest = plan(&Situation { throughput_bytes_per_s: Some(10e6), ..cube(256) });
-        let live = plan(&Situation {
-            throughput_bytes_per_s: Some(10e6),
-            step_interval: Some(Duration::from_millis(100)),
-            slab_bytes: 2_000_000,
-            ..cube(256)
-        });
-        assert_eq!(rest.level, 0);
-        assert!(live.level > 0 && live.bits == 8);
+    fn steps_that_follow_each_other_leave_less_time_and_prefer_bricks() {
+        let live = Situation { step_interval: Some(Duration::from_secs(1)), ..with(smooth(), 4e6) };
+        assert_eq!(plan(&live).form, Form::Bricks { level: 1 });
+        let quick = plan(&Situation { step_interval: Some(Duration::from_millis(100)), ..live });
+        assert_eq!((quick.form, quick.plan.bits), (Form::Bricks { level: 2 }, 8));
+    }
+
+    #[test]
+    fn a_link_that_wavers_does_not_change_the_keyframe() {
+        let other = prediction(Form::Segments { segments: 64 }, 2_700_000, [47.0; 4]);
+        let both: Vec<Prediction> = smooth().into_iter().chain([other]).collect();
+        assert_eq!(plan(&with(both.clone(), 2e6)).form, Form::Segments { segments: 64 });
+        let sent = Situation { sent: Some((SCALAR, 2_400_000)), ..with(both, 2e6) };
+        assert_eq!(plan(&sent).form, SCALAR);
+        assert_eq!(plan(&Situation { throughput_bytes_per_s: Some(0.3e6), ..sent }).form, Form::Bricks { level: 2 });
     }
 
     #[test]
     fn the_user_has_the_last_word() {
-        let slabs = plan(&Situation { choice: ProxyChoice::Slabs, ..cube(128) });
-        assert_eq!(slabs.proxy, ProxyKind::Slabs);
-        let segments = plan(&Situation { choice: ProxyChoice::Segments, ..cube(128) });
-        assert_eq!(segments.proxy, ProxyKind::Segments);
-        let bricks = plan(&Situation { choice: ProxyChoice::Bricks, throughput_bytes_per_s: Some(1e6), ..cube(512) });
-        assert_eq!(bricks.proxy, ProxyKind::Bricks);
+        let slabs = plan(&Situation { choice: ProxyChoice::Slabs, ..with(rough(), 1e3) });
+        assert_eq!(slabs.plan.proxy, ProxyKind::Slabs);
+        let bricks = plan(&Situation { choice: ProxyChoice::Bricks, ..with(smooth(), 1e6) });
+        assert_eq!(bricks.plan.proxy, ProxyKind::Bricks);
+        let segments = Situation { choice: ProxyChoice::Segments, ..cube(128) };
+        assert_eq!(plan(&segments).plan.proxy, ProxyKind::Segments);
+    }
+
+    #[test]
+    fn a_keyframe_is_good_for_as_far_as_its_quality_holds() {
+        let tearing = prediction(COLOUR, 1, [46.0, 38.0, 33.0, 28.0]);
+        assert!((turn_that_costs(&tearing, 4.0) - 8.0).abs() < 1e-9);
+        let noisy = prediction(SCALAR, 1, [40.0, 41.0, 39.0, 31.0]);
+        assert!((turn_that_costs(&noisy, 4.0) - 33.75).abs() < 1e-9);
+        assert_eq!(turn_that_costs(&prediction(SCALAR, 1, [60.0, 59.0, 56.0, 52.0]), 1.0), 45.0);
     }
 }

@@ -54,8 +54,8 @@ pub struct LoadedStep {
 }
 
 impl LoadedStep {
-    /// Whether its slabs are scalar, good for any transfer function: they are made by one process. Several make slabs of colour.
-    pub(crate) fn has_scalar_slabs(&self) -> bool {
+    /// Whether one process has all of it. Several make slabs of colour and bricks alone.
+    pub(crate) fn is_whole(&self) -> bool {
         self.crew.is_none()
     }
 

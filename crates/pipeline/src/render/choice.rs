@@ -1,20 +1,12 @@
-//! Chooses a proxy: the one that comes closest to the exact image among those that fit a budget of bytes.
-//!
-//! Each is made and drawn into a small probe image, as the configured camera sees it; the error there stands for that of
-//! the whole image.
+//! Chooses a proxy under a budget of bytes by what each is predicted to be worth, and makes that one alone.
 
 use serde::Serialize;
-use visapult_render::{Image, Pyramid, Quality};
+use visapult_render::Form;
 
 use super::proxy::{Made, Maker};
-use super::proxy_name;
+use crate::choice::{ALIKE_DB, Worth, best, described, predicted};
 use crate::config::RenderProxy;
 use crate::error::PipelineError;
-
-/// Rows of the probe image.
-const PROBE_ROWS: usize = 128;
-/// Proxies this much farther from the exact image count as equally close: then the smaller one is better.
-const ALIKE_DB: f64 = 0.5;
 
 /// Why a proxy was chosen.
 #[derive(Clone, Debug, Serialize)]
@@ -30,84 +22,71 @@ pub struct Choice {
 pub struct Candidate {
     /// What it is.
     pub proxy: String,
-    /// Its bytes on the wire.
+    /// Its bytes on the wire: predicted where it was not made.
     pub wire_bytes: u64,
-    /// Whether it is within the budget; what is not is not drawn.
+    /// Whether it is within the budget.
     pub fits: bool,
-    /// PSNR of the probe image over its foreground; none where it was not drawn, or nothing shows.
-    pub psnr_db: Option<f64>,
+    /// PSNR over the foreground that was predicted for the configured view.
+    pub psnr_db: f64,
 }
 
-/// Makes the best proxy of at most `budget` bytes.
+/// Makes the best proxy of at most `budget` bytes: what was predicted to fit and does not is passed over.
 ///
 /// # Errors
 /// [`PipelineError::Option`] if none fits.
 pub(super) fn choose(maker: &Maker<'_>, key_deg: [f64; 2], budget: u64) -> Result<Made, PipelineError> {
-    let [width, height] = maker.config.size;
-    let rows = PROBE_ROWS.min(height);
-    let size = [(width * rows).div_ceil(height.max(1)).max(1), rows];
-    let truth = maker.exact(size, maker.config.sample_step / 2.0).image;
-    let mut candidates = Vec::new();
-    let mut fitting: Vec<(f64, Made)> = Vec::new();
-    for proxy in proxies(maker, key_deg) {
-        let made = maker.make(proxy)?;
-        let fits = made.wire_bytes <= budget;
-        let closeness = fits.then(|| closeness_db(&maker.draw(&made, size).image, &truth));
-        let psnr_db = closeness.filter(|closeness| closeness.is_finite());
-        candidates.push(Candidate { proxy: described(proxy), wire_bytes: made.wire_bytes, fits, psnr_db });
-        fitting.extend(closeness.map(|closeness| (closeness, made)));
-        // What is not alike to the closest so far is not held decoded.
-        let closest = closest_of(&fitting);
-        fitting.retain(|(closeness, _)| *closeness >= closest - ALIKE_DB);
-    }
-    candidates.sort_by_key(|candidate| candidate.wire_bytes);
-    let closest = closest_of(&fitting);
-    let Some((closeness, made)) = fitting.into_iter().min_by_key(|(_, made)| made.wire_bytes) else {
-        let smallest = candidates.first().map_or(0, |candidate| candidate.wire_bytes);
-        let reason = format!("no proxy fits a budget of {budget} bytes: the smallest takes {smallest}");
-        return Err(PipelineError::Option(reason));
-    };
-    let reason = format!(
-        "{}: {closeness:.1} dB at {:.2} MB; the closest of those within {:.2} MB comes to {closest:.1} dB, and within {ALIKE_DB} dB of it this \
-         one is the smallest",
-        described(made.proxy),
-        made.wire_bytes as f64 / 1e6,
-        budget as f64 / 1e6,
-    );
-    Ok(Made { choice: Some(Choice { reason, candidates }), ..made })
-}
-
-fn closest_of(made: &[(f64, Made)]) -> f64 {
-    made.iter().map(|(closeness, _)| *closeness).fold(f64::NEG_INFINITY, f64::max)
-}
-
-/// All that are looked at; several processes make no scalar slabs and segments.
-fn proxies(maker: &Maker<'_>, key_deg: [f64; 2]) -> Vec<RenderProxy> {
-    let levels = maker.step.pyramids.first().map_or(1, Pyramid::level_count);
-    let mut proxies: Vec<RenderProxy> = (0..levels).map(|level| RenderProxy::Bricks { level }).collect();
-    proxies.extend([32, 64, 128].map(|slabs| RenderProxy::Slabs { key_deg, slabs }));
-    if maker.step.crew.is_none() {
-        let fitted = maker.fitted(key_deg).slabs;
-        let scalar = |slabs| RenderProxy::ScalarSlabs { key_deg, slabs: Some(slabs) };
-        proxies.extend([scalar(fitted), scalar((fitted / 2).max(1))]);
-        proxies.extend([32, 64].map(|segments| RenderProxy::Segments { key_deg, segments }));
-    }
-    proxies
-}
-
-/// PSNR over the foreground; nothing can be closer than where there is none.
-fn closeness_db(image: &Image, truth: &Image) -> f64 {
-    let quality = Quality::of(image, truth).map_or(f64::NEG_INFINITY, |quality| quality.foreground_psnr_db);
-    if quality.is_nan() { f64::INFINITY } else { quality }
-}
-
-fn described(proxy: RenderProxy) -> String {
-    match proxy {
-        RenderProxy::Bricks { level } => format!("bricks of level {level}"),
-        RenderProxy::Slabs { slabs, .. } | RenderProxy::ScalarSlabs { slabs: Some(slabs), .. } => {
-            format!("{slabs} {}", proxy_name(proxy))
+    let (key, views) = (maker.key_camera(key_deg), [maker.config.camera]);
+    let predictions = predicted(maker.step, key, maker.transfer_function, &views, maker.pool);
+    let worth = |of: &visapult_render::Prediction| Worth { form: of.form, bytes: of.bytes, psnr_db: of.psnr_db[0] };
+    let mut worths: Vec<Worth> = predictions.iter().map(worth).collect();
+    let made = loop {
+        // Bytes are predicted from few: the smallest of all is made however large it seems.
+        let smallest = || worths.iter().min_by_key(|worth| worth.bytes);
+        let chosen = *best(&worths, budget)
+            .or_else(smallest)
+            .ok_or_else(|| PipelineError::Option("nothing to show".to_owned()))?;
+        let made = maker.make(proxy_of(chosen.form, key_deg))?;
+        let known = chosen.bytes == made.wire_bytes;
+        worths.iter_mut().filter(|worth| worth.form == chosen.form).for_each(|worth| worth.bytes = made.wire_bytes);
+        if made.wire_bytes <= budget {
+            break (chosen, made);
         }
-        RenderProxy::Segments { segments, .. } => format!("at most {segments} segments a ray"),
-        _ => proxy_name(proxy).to_owned(),
+        if known {
+            let smallest = worths.iter().map(|worth| worth.bytes).min().unwrap_or(0);
+            let reason = format!("no proxy fits a budget of {budget} bytes: the smallest takes {smallest}");
+            return Err(PipelineError::Option(reason));
+        }
+    };
+    let (chosen, made) = made;
+    let reason = reason(&chosen, made.wire_bytes, budget);
+    Ok(Made { choice: Some(Choice { reason, candidates: candidates(worths, budget) }), ..made })
+}
+
+fn reason(chosen: &Worth, bytes: u64, budget: u64) -> String {
+    let [bytes, budget] = [bytes, budget].map(|bytes| bytes as f64 / 1e6);
+    format!(
+        "{}: {:.1} dB predicted, {bytes:.2} MB; the best of those within {budget:.2} MB, and of those within {ALIKE_DB} dB of it the smallest",
+        described(chosen.form),
+        chosen.psnr_db,
+    )
+}
+
+fn candidates(mut worths: Vec<Worth>, budget: u64) -> Vec<Candidate> {
+    worths.sort_by_key(|worth| worth.bytes);
+    let candidate = |worth: Worth| Candidate {
+        proxy: described(worth.form),
+        wire_bytes: worth.bytes,
+        fits: worth.bytes <= budget,
+        psnr_db: worth.psnr_db,
+    };
+    worths.into_iter().map(candidate).collect()
+}
+
+fn proxy_of(form: Form, key_deg: [f64; 2]) -> RenderProxy {
+    match form {
+        Form::Bricks { level } => RenderProxy::Bricks { level },
+        Form::Slabs { slabs } => RenderProxy::Slabs { key_deg, slabs },
+        Form::ScalarSlabs { slabs } => RenderProxy::ScalarSlabs { key_deg, slabs: Some(slabs) },
+        Form::Segments { segments } => RenderProxy::Segments { key_deg, segments },
     }
 }

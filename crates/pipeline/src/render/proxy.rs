@@ -85,12 +85,12 @@ impl Maker<'_> {
         image_of(self.step, &self.config.camera, self.transfer_function, size, sample_step, self.pool)
     }
 
-    fn key_camera(&self, [azimuth_deg, elevation_deg]: [f64; 2]) -> Camera {
+    pub(super) fn key_camera(&self, [azimuth_deg, elevation_deg]: [f64; 2]) -> Camera {
         Camera { azimuth_deg, elevation_deg, ..self.config.camera }
     }
 
     /// The key view of scalar slabs as dense as the grid.
-    pub(super) fn fitted(&self, key_deg: [f64; 2]) -> KeyView {
+    fn fitted(&self, key_deg: [f64; 2]) -> KeyView {
         fitted_key(&self.step.volume, self.key_camera(key_deg))
     }
 

@@ -2,20 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use visapult_render::Camera;
+use visapult_render::{Camera, Form};
 use visapult_volume::StepSpan;
 
 use crate::step_store::StepKey;
-use crate::wire::{Plan, ProxyChoice, ProxyKind, View};
+use crate::wire::{Plan, View};
 
 /// How long the camera rests before a still is made.
 const REST_BEFORE_STILL: Duration = Duration::from_millis(150);
-/// Turning of the camera that makes a new slab keyframe worth its bytes while the user still turns, in degrees.
-const TURN_WHILE_MOVING_DEG: f64 = 8.0;
-/// The same once the camera rests.
-const TURN_AT_REST_DEG: f64 = 0.5;
-/// The same of segments whose key view sees all of the box, at rest or not: they are as good from any side.
-const TURN_OF_SEGMENTS_DEG: f64 = 30.0;
+/// Turning of the camera that makes other segments worth their bytes where the key view does not see all of the box: while the user
+/// turns, and once the camera rests.
+const DUE_OF_CLOSE_SEGMENTS_DEG: [f64; 2] = [8.0, 0.5];
 /// No point of a box is farther from its middle: its longest edge is 1.
 const REACH: f64 = 0.87;
 /// Relative change of distance or shift of target that counts like turning at rest.
@@ -30,8 +27,8 @@ pub(crate) struct Progress {
     pub(crate) failed: Option<StepKey>,
     /// Finest level queued of the current step, and its bits.
     pub(crate) finest: Option<(u32, u8)>,
-    /// View whose slabs of the current step were queued last.
-    pub(crate) slabs_of: Option<View>,
+    /// View whose keyframe of the current step was queued last, and what that is made of.
+    pub(crate) slabs_of: Option<(View, Form)>,
     /// View whose still was queued last.
     pub(crate) still_of: Option<u32>,
 }
@@ -48,12 +45,25 @@ pub(crate) enum Work {
         /// Bits per sample.
         bits: u8,
     },
-    /// Queue a slab keyframe of the current view, from this camera.
+    /// Queue a keyframe of the current view, from this camera.
     Slabs(Camera),
+    /// Find out what proxies of the current step and view are worth.
+    Predict,
     /// Queue the exact image of the current view.
     Still,
     /// Nothing before this moment, unless something changes.
     Wait(Option<Instant>),
+}
+
+/// When it is to be found out what proxies are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Predict {
+    /// Not at all: it is known, or makes no difference.
+    Never,
+    /// As soon as there is something to look at.
+    Soon,
+    /// When nothing else is to be done: what is known is of another view, step or transfer function.
+    Later,
 }
 
 /// What the decision is made from.
@@ -78,8 +88,12 @@ pub(crate) struct Outlook<'a> {
     pub(crate) quick_level: u32,
     /// Number of levels.
     pub(crate) levels: u32,
-    /// Whether slabs are scalar: another transfer function of the same range needs no others.
-    pub(crate) scalar_slabs: bool,
+    /// What is made for the plan.
+    pub(crate) form: Form,
+    /// Turning of the camera that makes a new keyframe worth its bytes while the user still turns, and once the camera rests, in degrees.
+    pub(crate) due_deg: [f64; 2],
+    /// Whether it is to be found out what proxies are worth.
+    pub(crate) predict: Predict,
     /// The present.
     pub(crate) now: Instant,
 }
@@ -113,9 +127,14 @@ pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
     if !outlook.all_sent {
         return Work::Wait(None);
     }
+    // Something to look at goes first.
+    if outlook.predict == Predict::Soon && progress.finest.is_some() {
+        return Work::Predict;
+    }
     next_bricks(outlook, progress)
         .or_else(|| slabs_are_due(outlook, progress).then_some(Work::Slabs(outlook.ahead)))
         .or_else(|| next_still(outlook, progress))
+        .or_else(|| (outlook.predict == Predict::Later).then_some(Work::Predict))
         .or_else(|| finer_codes(outlook, progress))
         .unwrap_or(Work::Wait(None))
 }
@@ -140,20 +159,19 @@ fn finer_codes(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
 }
 
 fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
-    if outlook.plan.proxy == ProxyKind::Bricks {
+    if matches!(outlook.form, Form::Bricks { .. }) {
         return false;
     }
-    let Some(made_for) = &progress.slabs_of else { return true };
-    let (was, is) = (&made_for.camera, &outlook.ahead);
-    let of_segments = |view: &View| view.proxy == ProxyChoice::Segments;
-    if of_segments(made_for) != of_segments(outlook.view) {
+    let Some((made_for, form)) = &progress.slabs_of else { return true };
+    if *form != outlook.form {
         return true;
     }
-    let segments = outlook.plan.proxy == ProxyKind::Segments;
-    let from_any_side = segments && sees_all(made_for);
+    let (was, is) = (&made_for.camera, &outlook.ahead);
+    let is_close = matches!(form, Form::Segments { .. }) && !sees_all(made_for);
     let turned_deg = angle_between_deg(was, is);
+    let [while_moving, at_rest] = if is_close { DUE_OF_CLOSE_SEGMENTS_DEG } else { outlook.due_deg };
     if outlook.view.moving {
-        return turned_deg > if from_any_side { TURN_OF_SEGMENTS_DEG } else { TURN_WHILE_MOVING_DEG };
+        return turned_deg > while_moving;
     }
     let shifted = (0..3).any(|axis| (was.target[axis] - is.target[axis]).abs() > SHIFT_AT_REST);
     let zoomed = (was.distance / is.distance - 1.0).abs() > SHIFT_AT_REST || was.fov_deg != is.fov_deg;
@@ -161,9 +179,9 @@ fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
     let reshaped = (shape(made_for) / shape(outlook.view) - 1.0).abs() > SHIFT_AT_REST;
     let (then, now) = (&made_for.transfer_function, &outlook.view.transfer_function);
     // The values that a transfer function tells apart are those that segments keep most exactly.
-    let recoloured = if outlook.scalar_slabs && !segments { then.range != now.range } else { then != now };
-    let turned = turned_deg > if from_any_side { TURN_OF_SEGMENTS_DEG } else { TURN_AT_REST_DEG };
-    turned || shifted || zoomed || reshaped || recoloured
+    let is_scalar = matches!(form, Form::ScalarSlabs { .. });
+    let recoloured = if is_scalar { then.range != now.range } else { then != now };
+    turned_deg > at_rest || shifted || zoomed || reshaped || recoloured
 }
 
 /// Whether the picture of `view` holds all of any box.
@@ -175,7 +193,7 @@ fn sees_all(view: &View) -> bool {
 }
 
 /// Angle between the view directions of two cameras, in degrees.
-fn angle_between_deg(a: &Camera, b: &Camera) -> f64 {
+pub(super) fn angle_between_deg(a: &Camera, b: &Camera) -> f64 {
     let direction = |camera: &Camera| {
         let (azimuth, elevation) = (camera.azimuth_deg.to_radians(), camera.elevation_deg.to_radians());
         [elevation.cos() * azimuth.sin(), elevation.sin(), elevation.cos() * azimuth.cos()]
@@ -198,6 +216,7 @@ mod tests {
     use visapult_volume::ValueRange;
 
     use super::*;
+    use crate::wire::{ProxyChoice, ProxyKind};
 
     struct Scene {
         view: View,
@@ -208,7 +227,9 @@ mod tests {
         stepping: bool,
         live: bool,
         all_sent: bool,
-        scalar_slabs: bool,
+        form: Form,
+        due_deg: [f64; 2],
+        predict: Predict,
     }
 
     impl Scene {
@@ -242,7 +263,9 @@ mod tests {
                 stepping: false,
                 live: false,
                 all_sent: true,
-                scalar_slabs: true,
+                form: Form::Bricks { level: 0 },
+                due_deg: [8.0, 0.5],
+                predict: Predict::Never,
             }
         }
 
@@ -262,7 +285,9 @@ mod tests {
                 stepping: self.stepping,
                 quick_level: 2,
                 levels: 4,
-                scalar_slabs: self.scalar_slabs,
+                form: self.form,
+                due_deg: self.due_deg,
+                predict: self.predict,
                 now: self.view_at + self.elapsed,
             };
             next(&outlook, progress)
@@ -318,13 +343,29 @@ mod tests {
         assert_eq!(Scene::new().next(&failed), Work::Wait(None));
     }
 
+    const SCALAR: Form = Form::ScalarSlabs { slabs: 128 };
+    const COLOUR: Form = Form::Slabs { slabs: 64 };
+    const SEGMENTS: Form = Form::Segments { segments: 64 };
+
+    fn of(form: Form) -> Scene {
+        let scene = Scene::new();
+        Scene {
+            form,
+            elapsed: REST_BEFORE_STILL,
+            plan: Plan { proxy: ProxyKind::Slabs, level: 1, ..scene.plan },
+            ..scene
+        }
+    }
+
+    fn made(scene: &Scene, form: Form) -> Progress {
+        Progress { slabs_of: Some((scene.view.clone(), form)), ..sent(1, 8) }
+    }
+
     #[test]
-    fn slabs_follow_the_camera_sparingly_while_it_moves() {
-        let mut scene = Scene::new();
-        scene.plan.proxy = ProxyKind::Slabs;
-        scene.plan.level = 1;
+    fn keyframes_follow_the_camera_sparingly_while_it_moves() {
+        let mut scene = of(SCALAR);
         assert_eq!(scene.next(&sent(1, 8)), Work::Slabs(scene.ahead()));
-        let made = Progress { slabs_of: Some(scene.view.clone()), ..sent(1, 8) };
+        let made = made(&scene, SCALAR);
         scene.view.camera.azimuth_deg += 4.0;
         scene.view.moving = true;
         assert_eq!(scene.next(&made), Work::Wait(None));
@@ -339,41 +380,65 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_asked_for_anew_after_wide_turns_and_other_transfer_functions_alone() {
-        let mut scene = Scene::new();
-        (scene.plan.proxy, scene.view.proxy) = (ProxyKind::Slabs, ProxyChoice::Slabs);
-        scene.elapsed = REST_BEFORE_STILL;
-        let slabs = Progress { slabs_of: Some(scene.view.clone()), ..sent(0, 8) };
-        (scene.plan.proxy, scene.view.proxy) = (ProxyKind::Segments, ProxyChoice::Segments);
-        assert_eq!(scene.next(&slabs), Work::Slabs(scene.ahead()));
-        scene.view.camera.distance = 1.5;
-        let close = Progress { slabs_of: Some(scene.view.clone()), ..sent(0, 8) };
-        scene.view.camera.azimuth_deg += 1.0;
-        assert_eq!(scene.next(&close), Work::Slabs(scene.ahead()));
-        scene.view.camera.distance = 3.6;
-        let made = Progress { slabs_of: Some(scene.view.clone()), ..sent(0, 8) };
+    fn a_keyframe_that_holds_for_wide_turns_is_not_made_anew_within_them() {
+        let mut scene = Scene { due_deg: [40.0, 25.0], ..of(SCALAR) };
+        let made = made(&scene, SCALAR);
         scene.view.camera.azimuth_deg += 25.0;
         assert_eq!(scene.next(&made), Work::Still);
+        scene.view.moving = true;
         scene.view.camera.azimuth_deg += 10.0;
-        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
-        scene.view.camera.azimuth_deg -= 35.0;
-        scene.view.transfer_function.points.truncate(1);
+        assert_eq!(scene.next(&made), Work::Wait(None));
+        scene.view.moving = false;
         assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
     }
 
     #[test]
-    fn another_transfer_function_needs_other_slabs_only_where_they_are_of_colour_or_its_range_is_another() {
-        let mut scene = Scene::new();
-        scene.plan.proxy = ProxyKind::Slabs;
-        scene.elapsed = REST_BEFORE_STILL;
-        let made = Progress { slabs_of: Some(scene.view.clone()), ..sent(0, 8) };
+    fn segments_that_do_not_see_all_of_the_box_are_asked_for_anew_after_small_turns() {
+        let mut scene = Scene { due_deg: [30.0, 30.0], ..of(SEGMENTS) };
+        for (distance, work) in [(1.5, None), (3.6, Some(Work::Still))] {
+            scene.view.camera.distance = distance;
+            let made = made(&scene, SEGMENTS);
+            scene.view.camera.azimuth_deg += 1.0;
+            assert_eq!(scene.next(&made), work.unwrap_or(Work::Slabs(scene.ahead())));
+        }
+    }
+
+    #[test]
+    fn another_kind_of_keyframe_takes_the_place_of_the_one_before() {
+        let scene = of(SEGMENTS);
+        assert_eq!(scene.next(&made(&scene, SCALAR)), Work::Slabs(scene.ahead()));
+        assert_eq!(scene.next(&made(&scene, SEGMENTS)), Work::Still);
+    }
+
+    #[test]
+    fn another_transfer_function_needs_other_keyframes_but_for_scalar_ones_of_its_range() {
+        for form in [SEGMENTS, COLOUR] {
+            let mut scene = of(form);
+            let made = made(&scene, form);
+            scene.view.transfer_function.points.truncate(1);
+            assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
+        }
+        let mut scene = of(SCALAR);
+        let made = made(&scene, SCALAR);
         scene.view.transfer_function.points.truncate(1);
         assert_eq!(scene.next(&made), Work::Still);
-        let range = scene.view.transfer_function.range;
         scene.view.transfer_function.range = Some([0.0, 0.5]);
         assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
-        scene.view.transfer_function.range = range;
-        scene.scalar_slabs = false;
-        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
+    }
+
+    #[test]
+    fn the_first_bricks_are_under_way_before_anything_is_predicted() {
+        let scene = Scene { predict: Predict::Soon, ..of(SCALAR) };
+        let begun = Progress { current: Some(AT_0), ..Progress::default() };
+        assert_eq!(scene.next(&begun), Work::Bricks { level: 3, bits: 8 });
+        assert_eq!(scene.next(&sent(3, 8)), Work::Predict);
+    }
+
+    #[test]
+    fn what_was_predicted_of_another_view_is_found_out_anew_last_of_all() {
+        let scene = Scene { predict: Predict::Later, ..of(SCALAR) };
+        let made = made(&scene, SCALAR);
+        assert_eq!(scene.next(&made), Work::Still);
+        assert_eq!(scene.next(&Progress { still_of: Some(1), ..made }), Work::Predict);
     }
 }

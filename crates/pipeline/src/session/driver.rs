@@ -3,16 +3,16 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use visapult_render::{Camera, CodeBits};
+use visapult_render::{Camera, CodeBits, Form, Prediction};
 use visapult_volume::coarsened_size;
 
-use super::agenda::{Outlook, Progress, Work, next};
+use super::agenda::{Outlook, Predict, Progress, Work, angle_between_deg, next};
 use super::lifelines::Lifelines;
 use super::{ControlSink, Lane, Right, SessionShared, State};
 use crate::back_end::BackEnd;
 use crate::flow::Look;
 use crate::keyframes::{Encoded, still};
-use crate::planner::{Situation, plan};
+use crate::planner::{Decision, Situation, plan, turn_that_costs};
 use crate::step_store::{LoadedStep, StepKey, lock};
 use crate::wire::{BulkHeader, Field, Freshness, Notice, Plan, Severity, Steps, ToPage, View};
 
@@ -24,12 +24,28 @@ const QUICK_BYTES: u64 = 256 * 1024;
 const PLAYING_WITHIN: Duration = Duration::from_secs(2);
 /// Time a played step of a file may take to send.
 const PLAYED_STEP_GOAL: Duration = Duration::from_millis(250);
-/// Bytes of a slab keyframe before one has been made.
-const SLAB_BYTES_GUESS: u64 = 3_000_000;
+/// How long predictions hold while steps follow one another.
+const PREDICTED_FOR: Duration = Duration::from_secs(2);
+/// Turn and relative change of distance of the camera up to which predictions hold.
+const PREDICTED_WITHIN: (f64, f64) = (20.0, 0.25);
+/// Loss of quality, in dB, that makes a new keyframe worth its bytes while the user still turns, and once the camera rests.
+const LOSS_DUE_DB: [f64; 2] = [3.0, 1.0];
+/// Turns after which keyframes are made anew, in degrees, where nothing is predicted; and the widest, at which much of the scene lies
+/// outside the key view's picture.
+const DUE_DEG: [f64; 2] = [8.0, 0.5];
+const WIDEST_DUE_DEG: f64 = 30.0;
 /// Bytes per sample of 8-bit bricks before a level has been encoded.
 const BYTES_PER_SAMPLE_GUESS: f64 = 0.6;
 /// How long to wait before a control message that found no room is tried again.
 const CONTROL_RETRY: Duration = Duration::from_millis(50);
+
+/// What proxies were predicted to be worth, for which view of which step, and when.
+struct Predicted {
+    step: StepKey,
+    view: View,
+    at: Instant,
+    worths: Arc<[Prediction]>,
+}
 
 pub(super) struct Driver {
     look: Option<Look>,
@@ -40,8 +56,12 @@ pub(super) struct Driver {
     step: Option<Arc<LoadedStep>>,
     begun_at: Option<Instant>,
     playing: bool,
+    /// What is made for the plan.
+    form: Form,
     bytes_per_sample: f64,
-    slab_bytes: u64,
+    /// The keyframe that was sent last, and its bytes.
+    sent: Option<(Form, u64)>,
+    predicted: Option<Predicted>,
     told_steps: Option<Steps>,
     /// The revision that the page knows.
     told_steering: Option<u64>,
@@ -61,8 +81,10 @@ impl Driver {
             step: None,
             begun_at: None,
             playing: false,
+            form: Form::Bricks { level: 0 },
             bytes_per_sample: BYTES_PER_SAMPLE_GUESS,
-            slab_bytes: SLAB_BYTES_GUESS,
+            sent: None,
+            predicted: None,
             told_steps: None,
             told_steering: None,
             told_plan: None,
@@ -80,6 +102,7 @@ impl Driver {
                 Work::Begin(key) => self.begin(key),
                 Work::Bricks { level, bits } => self.queue_bricks(level, bits),
                 Work::Slabs(camera) => self.queue_slabs(&view, camera),
+                Work::Predict => self.predict(&view),
                 Work::Still => self.queue_still(&view),
                 Work::Wait(_) => {}
             }
@@ -174,7 +197,8 @@ impl Driver {
             (false, false) => None,
         };
         let situation = self.situation(state, view, step_interval);
-        let plan = plan(&situation);
+        let Decision { plan, form, wants_predictions } = plan(&situation);
+        self.form = form;
         let outlook = Outlook {
             view,
             view_at,
@@ -186,7 +210,13 @@ impl Driver {
             stepping: step_interval.is_some(),
             quick_level: quick_level(&situation),
             levels: self.back_end.store().levels(),
-            scalar_slabs: situation.scalar_slabs,
+            form,
+            due_deg: due_deg(&situation.predictions, form),
+            predict: if wants_predictions {
+                self.should_predict(view, step_interval.is_some(), now)
+            } else {
+                Predict::Never
+            },
             now,
         };
         let work = next(&outlook, &self.progress);
@@ -207,8 +237,8 @@ impl Driver {
             throughput_bytes_per_s: throughput(&state.lanes),
             level_samples: (0..self.back_end.store().levels()).map(samples).collect(),
             bytes_per_sample: self.bytes_per_sample,
-            slab_bytes: self.slab_bytes,
-            scalar_slabs: self.step.as_ref().is_none_or(|step| step.has_scalar_slabs()),
+            predictions: self.predicted_of(view).map_or_else(Vec::new, |predicted| predicted.worths.to_vec()),
+            sent: self.sent,
             step_interval,
             choice: view.proxy,
         }
@@ -272,10 +302,36 @@ impl Driver {
         let asked = Instant::now();
         let view = &View { camera, ..view.clone() };
         let groups = self.back_end.groups();
-        let encoded = step.keyframes.slabs(&step, view, groups, self.back_end.pool());
-        self.slab_bytes = encoded.bytes;
-        self.progress.slabs_of = Some(view.clone());
+        let encoded = step.keyframes.slabs(&step, view, self.form, groups, self.back_end.pool());
+        self.sent = Some((self.form, encoded.bytes));
+        self.progress.slabs_of = Some((view.clone(), self.form));
         self.queue(&step, &encoded, Some(asked));
+    }
+
+    /// Predictions of the field that is shown: what they are worth changes little from step to step.
+    fn predicted_of(&self, view: &View) -> Option<&Predicted> {
+        self.predicted.as_ref().filter(|then| then.step.field == view.field)
+    }
+
+    fn should_predict(&self, view: &View, stepping: bool, now: Instant) -> Predict {
+        let Some(then) = self.predicted_of(view) else { return Predict::Soon };
+        let (degrees, zoom) = PREDICTED_WITHIN;
+        let is_old = || match stepping {
+            true => now.duration_since(then.at) > PREDICTED_FOR,
+            false => self.progress.current.is_some_and(|current| current != then.step),
+        };
+        let has_moved = || {
+            angle_between_deg(&then.view.camera, &view.camera) > degrees
+                || (then.view.camera.distance / view.camera.distance - 1.0).abs() > zoom
+        };
+        let is_other = then.view.transfer_function != view.transfer_function;
+        if !view.moving && (is_other || is_old() || has_moved()) { Predict::Later } else { Predict::Never }
+    }
+
+    fn predict(&mut self, view: &View) {
+        let Some(step) = self.step.clone() else { return };
+        let worths = step.keyframes.predictions(&step, view, self.back_end.pool());
+        self.predicted = Some(Predicted { step: step.key, view: view.clone(), at: Instant::now(), worths });
     }
 
     fn queue_still(&mut self, view: &View) {
@@ -313,6 +369,14 @@ impl Drop for Driver {
 fn throughput(lanes: &[Lane]) -> Option<f64> {
     let rates: Vec<f64> = lanes.iter().filter_map(|lane| lane.link.throughput_bytes_per_s()).collect();
     (!rates.is_empty()).then(|| rates.iter().sum())
+}
+
+/// Turns from a keyframe after which another one is due: while the user turns, and at rest.
+fn due_deg(predictions: &[Prediction], form: Form) -> [f64; 2] {
+    let predicted = predictions.iter().find(|prediction| prediction.form == form);
+    predicted.map_or(DUE_DEG, |predicted| {
+        LOSS_DUE_DB.map(|loss| turn_that_costs(predicted, loss).clamp(DUE_DEG[1], WIDEST_DUE_DEG))
+    })
 }
 
 fn quick_level(situation: &Situation) -> u32 {

@@ -21,7 +21,7 @@ pub(super) fn of(subject: &Subject<'_>, form: Form, model: &Model<'_>) -> u64 {
         (Model::Layers(model), _) => layers(model),
         (Model::Faces(model), _) => faces(model),
         (_, Form::Bricks { level }) => of_bricks(subject, level),
-        (_, Form::Slabs { .. } | Form::ScalarSlabs { .. }) => 0,
+        (_, Form::Slabs { .. } | Form::ScalarSlabs { .. } | Form::Segments { .. }) => 0,
     }
 }
 

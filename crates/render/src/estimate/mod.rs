@@ -7,6 +7,7 @@
 mod bytes;
 mod levels;
 mod models;
+mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -47,6 +48,11 @@ pub enum Form {
         /// How many.
         slabs: u16,
     },
+    /// Segments, with as many rays as [`SegmentKey::new`](crate::SegmentKey::new) says.
+    Segments {
+        /// Most of a ray.
+        segments: u16,
+    },
 }
 
 /// What one proxy would be worth.
@@ -85,6 +91,9 @@ impl<'a> Subject<'a> {
             || forms.par_iter().zip(&models).map(|(form, model)| bytes::of(self, *form, model)).collect::<Vec<_>>(),
         );
         let predict = |(number, (form, bytes)): (usize, (&Form, u64))| {
+            if let Form::Segments { segments } = form {
+                return segments::predict(self, *segments, views.len());
+            }
             let psnr_db = (0..views.len()).map(|view| errors.psnr_db(number, view, &models[number])).collect();
             Prediction { form: *form, bytes, psnr_db }
         };
@@ -95,7 +104,7 @@ impl<'a> Subject<'a> {
         match form {
             Form::ScalarSlabs { slabs } => KeyView { slabs, ..fitted_key(self.volume, self.key) },
             Form::Slabs { slabs } => KeyView { slabs, ..KeyView::new(self.key) },
-            Form::Bricks { .. } => KeyView::new(self.key),
+            Form::Bricks { .. } | Form::Segments { .. } => KeyView::new(self.key),
         }
     }
 }
@@ -128,10 +137,8 @@ impl<'a> Probe<'a> {
     }
 
     fn cast(&self, ray: usize, errors: &mut Errors) {
-        let (number, pixel) = (ray / PROBE_EDGE.pow(2), ray % PROBE_EDGE.pow(2));
-        let [column, row] = [pixel % PROBE_EDGE, pixel / PROBE_EDGE].map(|n| n as f64);
-        // Rays of a row or column do not lie in line: what is regular itself is met everywhere.
-        let [x, y] = [column + (row * SPREAD[0]).fract(), row + (column * SPREAD[1]).fract()];
+        let number = ray / PROBE_EDGE.pow(2);
+        let [x, y] = probe_place(ray % PROBE_EDGE.pow(2));
         let (eye, direction) = (self.views[number].eye, self.views[number].direction(x, y));
         let color = self.exact.color(eye, direction);
         if color[3] <= FOREGROUND {
@@ -143,9 +150,8 @@ impl<'a> Probe<'a> {
                 continue;
             }
             let seen = codes(model.color(eye, direction));
-            let error = |c: usize| (f64::from(seen[c]) - f64::from(truth[c])).powi(2);
             let (sum, count) = &mut errors.sums[place * self.views.len() + number];
-            (*sum, *count) = (*sum + (0..3).map(error).sum::<f64>() / 3.0, *count + 1);
+            (*sum, *count) = (*sum + error_of(seen, truth), *count + 1);
         }
     }
 }
@@ -171,9 +177,25 @@ impl Errors {
         let taken =
             if kind.is_alike_from_everywhere() { of_model } else { of_model.get(view..=view).unwrap_or_default() };
         let (sum, count) = taken.iter().fold((0.0, 0), |(sum, count), more| (sum + more.0, count + more.1));
-        let mean = sum / f64::from(count.max(1)) + kind.noise();
-        10.0 * (255.0 * 255.0 / mean.max(LEAST_ERROR)).log10()
+        psnr_db(sum / f64::from(count.max(1)) + kind.noise())
     }
+}
+
+/// Where a ray of a probe image lies, in its pixels.
+fn probe_place(ray: usize) -> [f64; 2] {
+    let [column, row] = [ray % PROBE_EDGE, ray / PROBE_EDGE].map(|n| n as f64);
+    // Rays of a row or column do not lie in line: what is regular itself is met everywhere.
+    [column + (row * SPREAD[0]).fract(), row + (column * SPREAD[1]).fract()]
+}
+
+/// Mean squared error of a pixel, in squares of 8-bit codes.
+fn error_of(seen: [u8; 3], truth: [u8; 3]) -> f64 {
+    (0..3).map(|c| (f64::from(seen[c]) - f64::from(truth[c])).powi(2)).sum::<f64>() / 3.0
+}
+
+/// PSNR of a mean squared error.
+fn psnr_db(mean: f64) -> f64 {
+    10.0 * (255.0 * 255.0 / mean.max(LEAST_ERROR)).log10()
 }
 
 /// Colours on black in 8 bits.

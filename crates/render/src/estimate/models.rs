@@ -32,6 +32,8 @@ impl<'a> Model<'a> {
                 Self::Bricks(Marched::new(volume, function, range, 1.0, || Level::of_bricks(subject, level)))
             }
             Form::Slabs { .. } => LayerModel::new(subject, form, range).map_or(Self::Nothing, Self::Layers),
+            // They are predicted by themselves.
+            Form::Segments { .. } => Self::Nothing,
             Form::ScalarSlabs { .. } => Self::Faces(FaceModel::new(subject, form, function, range)),
         }
     }

@@ -5,8 +5,8 @@ use visapult_volume::Grid;
 use super::*;
 use crate::testing::{Random, soft, wave, wave_of};
 use crate::{
-    CodeBits, Image, Quality, ScalarStack, SlabStack, encode_level, make_scalar_slabs, make_slabs, render_exact,
-    scalar_slabs, volume_of_bricks,
+    CodeBits, Image, Quality, ScalarStack, SegmentKey, SegmentStack, SlabStack, encode_level, make_scalar_slabs,
+    make_segments, make_slabs, render_exact, scalar_slabs, volume_of_bricks,
 };
 
 const EDGE: usize = 64;
@@ -99,6 +99,12 @@ impl Case {
                 let keyframe = make_slabs(volume, &key, function, 1.0);
                 let stack = SlabStack::from_keyframe(&keyframe).unwrap();
                 (keyframe.wire_bytes(), Box::new(move |camera| stack.render(camera, SIZE, SIZE)))
+            }
+            Form::Segments { segments } => {
+                let key = SegmentKey { segments, ..SegmentKey::new(volume, Camera::default()) };
+                let keyframe = make_segments(volume, &key, function);
+                let stack = SegmentStack::from_keyframe(&keyframe).unwrap();
+                (keyframe.wire_bytes(), Box::new(move |camera| stack.render(camera, SIZE, SIZE, function)))
             }
             Form::ScalarSlabs { .. } => {
                 let range = scalar_slabs::values_kept(volume.range(), function.range);

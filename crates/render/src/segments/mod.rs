@@ -12,6 +12,7 @@ mod join;
 mod line;
 mod pieces;
 mod sampler;
+mod sparse;
 mod stack;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub use geometry::{SegmentGeometry, SegmentKey};
 pub use join::join_segments;
 pub use line::Knot;
 use sampler::Sampler;
+pub(crate) use sparse::SparseSegments;
 pub use stack::{SegmentStack, SegmentStackError};
 pub use tile::{SEGMENT_TILE_EDGE, SegmentTile, SegmentTileError};
 use tolerance::Tolerance;
@@ -77,21 +79,26 @@ struct Rays<'a> {
 }
 
 impl Rays<'_> {
-    /// The tile of some rays, where they hold anything, and the samples taken.
-    fn tile(&self, place: &TilePlace) -> (Option<SegmentTile>, u64) {
+    /// Gives the knots of one ray after another, and the samples taken for each.
+    fn follower(&self) -> impl FnMut([usize; 2]) -> (Vec<Knot>, u64) {
         let (view, sampler) = (self.key.view(), Sampler::new(self.volume));
-        let (mut fit, mut values, mut samples) = (Fit::default(), Vec::new(), 0);
+        let (mut fit, mut values) = (Fit::default(), Vec::new());
         let segments = usize::from(self.key.segments).clamp(1, MAX_KNOTS - 1);
-        let mut knots = |at: [usize; 2]| -> Vec<Knot> {
-            let Some(planes) = self.geometry.planes_of(&view, at) else { return Vec::new() };
+        move |at| {
+            let Some(planes) = self.geometry.planes_of(&view, at) else { return (Vec::new(), 0) };
             values.clear();
             sampler.line(planes.start, planes.step, planes.count, &mut values);
-            samples += planes.count as u64;
-            fit.knots(&values, planes.first, segments, self.tolerance)
-        };
+            (fit.knots(&values, planes.first, segments, self.tolerance), planes.count as u64)
+        }
+    }
+
+    /// The tile of some rays, where they hold anything, and the samples taken.
+    fn tile(&self, place: &TilePlace) -> (Option<SegmentTile>, u64) {
         let [width, height] = place.size;
         let at = |i: usize| [place.lo[0] + i % width, place.lo[1] + i / width];
-        let rays: Vec<Vec<Knot>> = (0..width * height).map(|i| knots(at(i))).collect();
+        let mut follow = self.follower();
+        let (rays, samples): (Vec<Vec<Knot>>, Vec<u64>) = (0..width * height).map(|i| follow(at(i))).unzip();
+        let samples = samples.iter().sum();
         let holds = rays.iter().any(|knots| !knots.is_empty());
         let [lo, size] = place.words();
         (holds.then(|| SegmentTile::encode(lo, size, &rays)), samples)

@@ -98,19 +98,21 @@ impl SegmentStack {
                 rays[(lo[1] + i / size[0]) * width + lo[0] + i % size[0]] = knots;
             }
         }
-        let pieces = Pieces::of(&rays);
+        Ok(Self::of_rays(&keyframe.camera, geometry, &rays))
+    }
+
+    /// The knots of all rays, row by row.
+    pub(super) fn of_rays(camera: &Camera, geometry: SegmentGeometry, rays: &[&[Knot]]) -> Self {
+        let [width, height] = [geometry.width, geometry.height].map(usize::from);
+        let pieces = Pieces::of(rays);
         let blocks = Blocks::of(&pieces, [width, height], usize::from(geometry.planes));
-        Ok(Self { key: keyframe.camera.view(width, height), geometry, pieces, blocks })
+        Self { key: camera.view(width, height), geometry, pieces, blocks }
     }
 
     /// Casts one ray per pixel through the frustum of the key view.
     pub fn render(&self, camera: &Camera, width: usize, height: usize, function: &TransferFunction) -> Image {
         let mut image = Image::transparent(width, height);
-        let [lo, hi] = self.geometry.range;
-        let Some(range) = function.resolved_range(Some(ValueRange { lo, hi })) else { return image };
-        // Rays hold codes.
-        let integrals = Integrals::new(function, range.map(|value| (value - lo) / (hi - lo) * f32::from(TOP_CODE)));
-        let scene = Scene { stack: self, visible: self.blocks.visible(&integrals), integrals };
+        let Some(scene) = self.scene(function) else { return image };
         let view = camera.view(width, height);
         image.rgba.par_chunks_mut(width.max(1)).enumerate().for_each(|(row, pixels)| {
             for (column, pixel) in pixels.iter_mut().enumerate() {
@@ -119,6 +121,15 @@ impl SegmentStack {
             }
         });
         image
+    }
+
+    /// What `function` shows; `None` where it has no range.
+    pub(super) fn scene(&self, function: &TransferFunction) -> Option<Scene<'_>> {
+        let [lo, hi] = self.geometry.range;
+        let range = function.resolved_range(Some(ValueRange { lo, hi }))?;
+        // Rays hold codes.
+        let integrals = Integrals::new(function, range.map(|value| (value - lo) / (hi - lo) * f32::from(TOP_CODE)));
+        Some(Scene { stack: self, visible: self.blocks.visible(&integrals), integrals })
     }
 
     /// A ray in the coordinates of the key view.
@@ -194,7 +205,8 @@ impl Path {
     }
 }
 
-struct Scene<'a> {
+/// Segments seen through a transfer function.
+pub(crate) struct Scene<'a> {
     stack: &'a SegmentStack,
     /// Per block, whether anything of it shows.
     visible: Vec<bool>,
@@ -202,7 +214,8 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    fn cast(&self, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
+    /// Associated colour of a ray.
+    pub(crate) fn cast(&self, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
         let geometry = &self.stack.geometry;
         let Some((t_in, t_out)) = intersect_box(eye, direction, geometry.edges.map(f64::from)) else {
             return [0.0; 4];

@@ -1,0 +1,99 @@
+//! Chooses among proxies by what each would be worth: one rule, for pages and for `render --proxy auto`.
+
+use rayon::ThreadPool;
+use visapult_render::{Camera, Form, Prediction, Pyramid, Subject, TransferFunction, fitted_key};
+
+use crate::step_store::LoadedStep;
+
+/// Proxies that are worse by this much count as equally good: then the smaller one is better.
+pub(crate) const ALIKE_DB: f64 = 0.5;
+/// What is better than this looks exact, whatever the figures are.
+const ENOUGH_DB: f64 = 50.0;
+/// Where something smaller is predicted to be as good as this from all sides asked for, slabs of colour are not looked at.
+const COLOUR_BELOW_DB: f64 = 45.0;
+/// Slabs of colour that are looked at.
+const COLOUR_SLABS: [u16; 2] = [64, 128];
+/// Most segments of a ray.
+const SEGMENTS: u16 = 64;
+
+/// A proxy, and what it is worth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Worth {
+    pub(crate) form: Form,
+    /// On the wire.
+    pub(crate) bytes: u64,
+    /// PSNR over the foreground.
+    pub(crate) psnr_db: f64,
+}
+
+/// The best of those within `budget`; of those alike, the smallest.
+pub(crate) fn best(worths: &[Worth], budget: u64) -> Option<&Worth> {
+    let fitting = || worths.iter().filter(|worth| worth.bytes <= budget);
+    let counted = |worth: &Worth| worth.psnr_db.min(ENOUGH_DB);
+    let highest = fitting().map(counted).fold(f64::NEG_INFINITY, f64::max);
+    fitting().filter(|worth| counted(worth) >= highest - ALIKE_DB).min_by_key(|worth| worth.bytes)
+}
+
+/// What each proxy of a step that can be made would be worth to those who look from `views`, where it is made for `key`.
+///
+/// Not to be called on a thread of `pool`.
+pub(crate) fn predicted(
+    step: &LoadedStep,
+    key: Camera,
+    transfer_function: &TransferFunction,
+    views: &[Camera],
+    pool: &ThreadPool,
+) -> Vec<Prediction> {
+    let subject = Subject { volume: &step.volume, pyramids: &step.pyramids, transfer_function, key };
+    let levels = step.pyramids.first().map_or(1, Pyramid::level_count);
+    let mut forms: Vec<Form> = (0..levels).map(|level| Form::Bricks { level }).collect();
+    if step.is_whole() {
+        let fitted = fitted_key(&step.volume, key).slabs;
+        forms.extend([fitted, (fitted / 2).max(1)].map(|slabs| Form::ScalarSlabs { slabs }));
+        forms.push(Form::Segments { segments: SEGMENTS });
+    }
+    pool.install(|| {
+        let mut predictions = subject.predict(views, &forms);
+        let suffices = |prediction: &Prediction| {
+            !matches!(prediction.form, Form::Bricks { .. })
+                && prediction.psnr_db.iter().all(|db| *db >= COLOUR_BELOW_DB)
+        };
+        if !predictions.iter().any(suffices) {
+            predictions.extend(subject.predict(views, &COLOUR_SLABS.map(|slabs| Form::Slabs { slabs })));
+        }
+        predictions
+    })
+}
+
+/// A proxy in words.
+pub(crate) fn described(form: Form) -> String {
+    match form {
+        Form::Bricks { level } => format!("bricks of level {level}"),
+        Form::Slabs { slabs } => format!("{slabs} slabs of colour"),
+        Form::ScalarSlabs { slabs } => format!("{slabs} scalar slabs"),
+        Form::Segments { segments } => format!("at most {segments} segments a ray"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worth(level: u32, bytes: u64, psnr_db: f64) -> Worth {
+        Worth { form: Form::Bricks { level }, bytes, psnr_db }
+    }
+
+    #[test]
+    fn the_best_that_fits_is_taken_and_of_those_alike_the_smallest() {
+        let worths = [worth(0, 900, 44.0), worth(1, 300, 43.7), worth(2, 100, 31.0), worth(3, 10, 20.0)];
+        let level = |budget| best(&worths, budget).map(|worth| worth.form);
+        assert_eq!(level(1000), Some(Form::Bricks { level: 1 }));
+        assert_eq!(level(299), Some(Form::Bricks { level: 2 }));
+        assert_eq!(level(9), None);
+    }
+
+    #[test]
+    fn what_looks_exact_is_not_bettered() {
+        assert_eq!(best(&[worth(0, 900, 71.0), worth(1, 300, 51.0)], 1000), Some(&worth(1, 300, 51.0)));
+    }
+}
