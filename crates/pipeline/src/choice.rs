@@ -9,8 +9,8 @@ use crate::step_store::LoadedStep;
 pub(crate) const ALIKE_DB: f64 = 0.5;
 /// What is better than this looks exact, whatever the figures are.
 const ENOUGH_DB: f64 = 50.0;
-/// Where something smaller is predicted to be as good as this from all sides asked for, slabs of colour are not looked at.
-const COLOUR_BELOW_DB: f64 = 45.0;
+/// Where something smaller is predicted to be as good as this from all sides asked for, pages need no slabs of colour.
+pub(crate) const COLOUR_BELOW_DB: f64 = 45.0;
 /// Slabs of colour that are looked at.
 const COLOUR_SLABS: [u16; 2] = [64, 128];
 /// Most segments of a ray.
@@ -34,7 +34,8 @@ pub(crate) fn best(worths: &[Worth], budget: u64) -> Option<&Worth> {
     fitting().filter(|worth| counted(worth) >= highest - ALIKE_DB).min_by_key(|worth| worth.bytes)
 }
 
-/// What each proxy of a step that can be made would be worth to those who look from `views`, where it is made for `key`.
+/// What each proxy of a step that can be made would be worth to those who look from `views`, where it is made for `key`. Slabs of colour
+/// take longest, and are looked at only where nothing but bricks is as good as `colour_below_db`.
 ///
 /// Not to be called on a thread of `pool`.
 pub(crate) fn predicted(
@@ -42,6 +43,7 @@ pub(crate) fn predicted(
     key: Camera,
     transfer_function: &TransferFunction,
     views: &[Camera],
+    colour_below_db: f64,
     pool: &ThreadPool,
 ) -> Vec<Prediction> {
     let subject = Subject { volume: &step.volume, pyramids: &step.pyramids, transfer_function, key };
@@ -56,7 +58,7 @@ pub(crate) fn predicted(
         let mut predictions = subject.predict(views, &forms);
         let suffices = |prediction: &Prediction| {
             !matches!(prediction.form, Form::Bricks { .. })
-                && prediction.psnr_db.iter().all(|db| *db >= COLOUR_BELOW_DB)
+                && prediction.psnr_db.iter().all(|db| *db >= colour_below_db)
         };
         if !predictions.iter().any(suffices) {
             predictions.extend(subject.predict(views, &COLOUR_SLABS.map(|slabs| Form::Slabs { slabs })));

@@ -14,7 +14,7 @@ use visapult_render::{
 use visapult_trace::Stage;
 use visapult_volume::coarsened_size;
 
-use crate::choice::predicted;
+use crate::choice::{COLOUR_BELOW_DB, predicted};
 use crate::crew::all_bricks;
 use crate::planner::TURNS_DEG;
 use crate::stages::{at_all, at_pe};
@@ -151,7 +151,7 @@ impl Keyframes {
         let function = resolved(step, &view.transfer_function);
         let made = kept(&self.predictions, (view.camera, function.clone()));
         let views = TURNS_DEG.map(|turn| turned(view.camera, turn));
-        made.get_or_init(|| predicted(step, view.camera, &function, &views, pool).into()).clone()
+        made.get_or_init(|| predicted(step, view.camera, &function, &views, COLOUR_BELOW_DB, pool).into()).clone()
     }
 }
 

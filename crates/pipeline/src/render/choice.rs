@@ -36,7 +36,7 @@ pub struct Candidate {
 /// [`PipelineError::Option`] if none fits.
 pub(super) fn choose(maker: &Maker<'_>, key_deg: [f64; 2], budget: u64) -> Result<Made, PipelineError> {
     let (key, views) = (maker.key_camera(key_deg), [maker.config.camera]);
-    let predictions = predicted(maker.step, key, maker.transfer_function, &views, maker.pool);
+    let predictions = predicted(maker.step, key, maker.transfer_function, &views, f64::INFINITY, maker.pool);
     let worth = |of: &visapult_render::Prediction| Worth { form: of.form, bytes: of.bytes, psnr_db: of.psnr_db[0] };
     let mut worths: Vec<Worth> = predictions.iter().map(worth).collect();
     let made = loop {
