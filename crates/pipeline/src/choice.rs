@@ -52,8 +52,8 @@ pub(crate) fn predicted(
     if step.is_whole() {
         let fitted = fitted_key(&step.volume, key).slabs;
         forms.extend([fitted, (fitted / 2).max(1)].map(|slabs| Form::ScalarSlabs { slabs }));
-        forms.push(Form::Segments { segments: SEGMENTS });
     }
+    forms.push(Form::Segments { segments: SEGMENTS });
     pool.install(|| {
         let mut predictions = subject.predict(views, &forms);
         let suffices = |prediction: &Prediction| {

@@ -54,7 +54,7 @@ pub struct LoadedStep {
 }
 
 impl LoadedStep {
-    /// Whether one process has all of it. Several make slabs of colour and bricks alone.
+    /// Whether one process has all of it. Several make no scalar slabs.
     pub(crate) fn is_whole(&self) -> bool {
         self.crew.is_none()
     }

@@ -18,8 +18,8 @@ const SPREAD: f64 = 0.618_034;
 /// About the bytes on the wire of `form`, whose rays `model` casts.
 pub(super) fn of(subject: &Subject<'_>, form: Form, model: &Model<'_>) -> u64 {
     match (model, form) {
-        (Model::Layers(model), _) => layers(model),
-        (Model::Faces(model), _) => faces(model),
+        (Model::Layers(model), _) => (layers(model) as f64 / subject.share()) as u64,
+        (Model::Faces(model), _) => (faces(model) as f64 / subject.share()) as u64,
         (_, Form::Bricks { level }) => of_bricks(subject, level),
         (_, Form::Slabs { .. } | Form::ScalarSlabs { .. } | Form::Segments { .. }) => 0,
     }
@@ -30,8 +30,7 @@ fn of_bricks(subject: &Subject<'_>, level: u32) -> u64 {
     let most = BRICKS.div_ceil(blocks.len().max(1));
     let bytes = blocks.iter().zip(subject.pyramids);
     let bytes = bytes.map(|(block, pyramid)| bricks::sampled_bytes(block, pyramid, level, CodeBits::Eight, most));
-    let owned: usize = blocks.iter().map(|block| block.owned.volume()).sum();
-    (bytes.sum::<usize>() as f64 * subject.volume.grid().sample_count() as f64 / owned.max(1) as f64) as u64
+    (bytes.sum::<usize>() as f64 / subject.share()) as u64
 }
 
 fn layers(model: &LayerModel<'_>) -> u64 {

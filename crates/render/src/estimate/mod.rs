@@ -100,6 +100,12 @@ impl<'a> Subject<'a> {
         forms.iter().zip(bytes).enumerate().map(predict).collect()
     }
 
+    /// Part of the grid's samples that is here.
+    fn share(&self) -> f64 {
+        let owned: usize = self.volume.blocks().iter().map(|block| block.owned.volume()).sum();
+        owned.max(1) as f64 / self.volume.grid().sample_count() as f64
+    }
+
     fn key_view(&self, form: Form) -> KeyView {
         match form {
             Form::ScalarSlabs { slabs } => KeyView { slabs, ..fitted_key(self.volume, self.key) },

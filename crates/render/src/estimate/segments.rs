@@ -34,6 +34,7 @@ pub(super) fn predict(subject: &Subject<'_>, segments: u16, views: usize) -> Pre
     };
     let errors: Vec<f64> = (0..places.len()).into_par_iter().with_max_len(64).filter_map(error).collect();
     let mean = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
-    let bytes = sparse.bytes_of(usize::from(key.width) * usize::from(key.height));
+    let of_part = sparse.bytes_of(usize::from(key.width) * usize::from(key.height)) as f64;
+    let bytes = (of_part / subject.share()) as u64;
     Prediction { form, bytes, psnr_db: vec![psnr_db(mean); views] }
 }
