@@ -5,22 +5,19 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use rayon::ThreadPool;
-use rayon::prelude::*;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, Form, KeyView, Prediction, Rendering, ScalarKeyframe, SegmentKey, SegmentKeyframe,
-    SlabKeyframe, Still, TransferFunction, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs,
-    render_exact, turned, values_kept,
+    Camera, CodeBits, Form, KeyView, Prediction, SegmentKey, Still, TransferFunction, fitted_key, turned,
 };
 use visapult_trace::Stage;
 use visapult_volume::coarsened_size;
 
 use crate::choice::{COLOUR_BELOW_DB, predicted};
-use crate::crew::all_bricks;
+use crate::making::{bricks_of, image_of, resolved, scalar_slabs_of, segments_of, slabs_of};
 use crate::planner::TURNS_DEG;
-use crate::stages::{at_all, at_pe};
+use crate::stages::at_all;
 use crate::step_store::{LoadedStep, lock};
 use crate::wire::{
-    BulkBody, BulkKind, View, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
+    BulkBody, BulkKind, View, Viewport, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
 
 /// Slab keyframes kept per step.
@@ -96,9 +93,13 @@ type Made = Arc<OnceLock<Arc<Encoded>>>;
 pub struct Keyframes {
     levels: Mutex<HashMap<(u32, u8), Made>>,
     slabs: Mutex<Vec<(KeyframeKey, Made)>>,
+    stills: Mutex<Vec<(StillKey, SharedStill)>>,
     predictions: Mutex<Vec<((Camera, TransferFunction), Predicted)>>,
 }
 
+/// What a still depends on besides the step.
+type StillKey = (Camera, Viewport, TransferFunction);
+type SharedStill = Arc<OnceLock<Arc<Still>>>;
 type Predicted = Arc<OnceLock<Arc<[Prediction]>>>;
 
 /// What is kept under `key`, or a place for it, the newest first.
@@ -146,6 +147,14 @@ impl Keyframes {
         made.get_or_init(|| encode_keyframe(key, step, view, groups, pool)).clone()
     }
 
+    /// The exact image of `view`, made now unless one for the same picture is kept; the answer is for this view alone.
+    pub(crate) fn still(&self, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
+        let function = resolved(step, &view.transfer_function);
+        let made = kept(&self.stills, (view.camera, view.viewport, function.clone()));
+        let still = made.get_or_init(|| make_still(step, view, &function, pool)).clone();
+        Encoded::new(BulkKind::Still, still_bodies(view.sequence, &still, groups))
+    }
+
     /// What proxies made for `view` would be worth, turned by each of [`TURNS_DEG`]; found now unless that is kept.
     pub(crate) fn predictions(&self, step: &LoadedStep, view: &View, pool: &ThreadPool) -> Arc<[Prediction]> {
         let function = resolved(step, &view.transfer_function);
@@ -168,28 +177,6 @@ fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize, p
     let size = coarsened_size(step.volume.grid().size, level);
     let range = step.statistics.range.map(|r| [r.lo, r.hi]);
     Encoded::new(BulkKind::Bricks, bricks_bodies(level, bits.bits(), size, range, &of_group))
-}
-
-/// A level of bricks of all PEs, by PE.
-pub(crate) fn bricks_of(
-    step: &LoadedStep,
-    level: u32,
-    bits: CodeBits,
-    pool: &ThreadPool,
-) -> Vec<(usize, Vec<EncodedBrick>)> {
-    let asked = step.crew.as_ref().map(|crew| crew.bricks(level, bits));
-    let own = pool.install(|| encode_own(step, level, bits));
-    all_bricks(step.volume.first(), own, asked)
-}
-
-/// A level of bricks of the PEs of this process.
-pub(crate) fn encode_own(step: &LoadedStep, level: u32, bits: CodeBits) -> Vec<Vec<EncodedBrick>> {
-    let first = step.volume.first();
-    let encode = |(i, (block, pyramid))| {
-        let bytes = |bricks: &Vec<EncodedBrick>| bricks.iter().map(|brick| brick.payload.len()).sum();
-        at_pe(Stage::Encode, first + i, step.key.step, || encode_level(block, pyramid, level, bits), bytes)
-    };
-    step.volume.blocks().par_iter().zip(&step.pyramids).enumerate().map(encode).collect()
 }
 
 fn encode_keyframe(key: Key, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
@@ -217,75 +204,12 @@ fn encode_keyframe(key: Key, step: &LoadedStep, view: &View, groups: usize, pool
     }
 }
 
-/// The slabs of all PEs.
-pub(crate) fn slabs_of(
-    step: &LoadedStep,
-    key: &KeyView,
-    transfer_function: &TransferFunction,
-    sample_step: f64,
-    pool: &ThreadPool,
-) -> SlabKeyframe {
-    match &step.crew {
-        Some(crew) => crew.slabs(&step.volume, key, transfer_function, sample_step, pool),
-        None => pool.install(|| make_slabs(&step.volume, key, transfer_function, sample_step)),
-    }
-}
-
-/// The segments of all PEs.
-pub(crate) fn segments_of(
-    step: &LoadedStep,
-    key: &SegmentKey,
-    transfer_function: &TransferFunction,
-    pool: &ThreadPool,
-) -> SegmentKeyframe {
-    match &step.crew {
-        Some(crew) => crew.segments(&step.volume, key, transfer_function, pool),
-        None => pool.install(|| make_segments(&step.volume, key, transfer_function)),
-    }
-}
-
-/// The scalar slabs of the PEs of this process. Values outside the `range` of a transfer function, which all look alike, are at its ends.
-pub(crate) fn scalar_slabs_of(
-    step: &LoadedStep,
-    key: &KeyView,
-    range: Option<[f32; 2]>,
-    pool: &ThreadPool,
-) -> ScalarKeyframe {
-    let range = values_kept(step.statistics.range, range);
-    pool.install(|| make_scalar_slabs(&step.volume, key, range))
-}
-
-/// The exact image of `view`; not to be asked for on a thread of `pool`.
-pub(crate) fn still(step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
+fn make_still(step: &LoadedStep, view: &View, transfer_function: &TransferFunction, pool: &ThreadPool) -> Arc<Still> {
     let size = view.viewport.map(|edge| edge as usize);
-    let transfer_function = resolved(step, &view.transfer_function);
     let (pes, number) = (step.volume.blocks().len(), step.key.step);
-    let render = || image_of(step, &view.camera, &transfer_function, size, 1.0, pool);
+    let render = || image_of(step, &view.camera, transfer_function, size, 1.0, pool);
     let rendering = at_all(Stage::Render, pes, number, render);
-    let encode = || Encoded::new(BulkKind::Still, still_bodies(view.sequence, &Still::of(&rendering.image), groups));
-    pool.install(|| at_all(Stage::Encode, pes, number, encode))
-}
-
-/// The exact image of all PEs.
-pub(crate) fn image_of(
-    step: &LoadedStep,
-    camera: &Camera,
-    transfer_function: &TransferFunction,
-    size: [usize; 2],
-    sample_step: f64,
-    pool: &ThreadPool,
-) -> Rendering {
-    match &step.crew {
-        Some(crew) => crew.image(&step.volume, camera, transfer_function, size, sample_step, pool),
-        None => pool.install(|| render_exact(&step.volume, camera, transfer_function, size[0], size[1], sample_step)),
-    }
-}
-
-/// The transfer function with its range filled in: a page may leave it to the data.
-fn resolved(step: &LoadedStep, transfer_function: &TransferFunction) -> TransferFunction {
-    let mut resolved = transfer_function.clone();
-    resolved.range = resolved.range.or(step.known_range.map(|r| [r.lo, r.hi]));
-    resolved
+    pool.install(|| at_all(Stage::Encode, pes, number, || Arc::new(Still::of(&rendering.image))))
 }
 
 #[cfg(test)]
@@ -349,6 +273,15 @@ mod tests {
         assert!(Arc::ptr_eq(&predictions(10.0), &predictions(10.0)));
         assert!(!Arc::ptr_eq(&predictions(10.0), &predictions(20.0)));
         assert!(predictions(10.0).iter().all(|prediction| prediction.psnr_db.len() == TURNS_DEG.len()));
+    }
+
+    #[test]
+    fn a_still_is_rendered_once_for_all_who_see_the_same_picture() {
+        let (step, pool) = (step(), pool());
+        let still = |sequence| step.keyframes.still(&step, &View { sequence, ..view(&step, 10.0) }, 1, &pool);
+        let (first, second) = (still(1), still(2));
+        assert_eq!(lock(&step.keyframes.stills).len(), 1);
+        assert_ne!(first.bodies[0].bytes, second.bodies[0].bytes);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod error;
 pub mod flow;
 mod info;
 mod keyframes;
+mod making;
 mod planner;
 mod render;
 mod session;

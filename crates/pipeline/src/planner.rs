@@ -148,6 +148,10 @@ fn form(situation: &Situation, budget: u64, finest: u32) -> Form {
     match situation.choice {
         ProxyChoice::Segments => return SEGMENTS,
         ProxyChoice::Slabs => worths.retain(|worth| is_slabs(worth.form)),
+        // Making them takes about a second of a processor: too much for each of many steps.
+        ProxyChoice::Auto if situation.step_interval.is_some() => {
+            worths.retain(|worth| !matches!(worth.form, Form::Segments { .. }));
+        }
         ProxyChoice::Auto | ProxyChoice::Bricks => {}
     }
     let smallest = || worths.iter().min_by_key(|worth| worth.bytes).filter(|worth| is_slabs(worth.form));

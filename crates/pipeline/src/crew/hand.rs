@@ -17,7 +17,7 @@ use crate::back_end::rendering_threads;
 use crate::config::BackEndConfig;
 use crate::error::PipelineError;
 use crate::flow::ClockOfBackEnd;
-use crate::keyframes::encode_own;
+use crate::making::encode_own;
 use crate::statistics::statistics_of;
 use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
 

@@ -11,7 +11,7 @@ use visapult_render::{
 use super::choice::{Choice, choose};
 use crate::config::{RenderConfig, RenderProxy};
 use crate::error::PipelineError;
-use crate::keyframes::{bricks_of, image_of, scalar_slabs_of, segments_of, slabs_of};
+use crate::making::{bricks_of, image_of, scalar_slabs_of, segments_of, slabs_of};
 use crate::step_store::LoadedStep;
 
 /// A step, and how it is to be shown.

@@ -11,7 +11,7 @@ use super::lifelines::Lifelines;
 use super::{ControlSink, Lane, Right, SessionShared, State};
 use crate::back_end::BackEnd;
 use crate::flow::Look;
-use crate::keyframes::{Encoded, still};
+use crate::keyframes::Encoded;
 use crate::planner::{Decision, Situation, plan, turn_that_costs};
 use crate::step_store::{LoadedStep, StepKey, lock};
 use crate::wire::{BulkHeader, Field, Freshness, Notice, Plan, Severity, Steps, ToPage, View};
@@ -337,7 +337,7 @@ impl Driver {
     fn queue_still(&mut self, view: &View) {
         let Some(step) = self.step.clone() else { return };
         let groups = self.back_end.groups();
-        let encoded = still(&step, view, groups, self.back_end.pool());
+        let encoded = step.keyframes.still(&step, view, groups, self.back_end.pool());
         self.progress.still_of = Some(view.sequence);
         self.queue(&step, &encoded, None);
     }
