@@ -11,6 +11,10 @@ pub(crate) const ALIKE_DB: f64 = 0.5;
 const ENOUGH_DB: f64 = 50.0;
 /// Where something smaller is predicted to be as good as this from all sides asked for, pages need no slabs of colour.
 pub(crate) const COLOUR_BELOW_DB: f64 = 45.0;
+/// Slabs of colour show one transfer function, and an edit of it needs others. They must be better than others by so much,
+const COLOUR_COST_DB: f64 = 3.0;
+/// and how much better than this they are does not count.
+const ENOUGH_OF_COLOUR_DB: f64 = 40.0;
 /// Slabs of colour that are looked at.
 const COLOUR_SLABS: [u16; 2] = [64, 128];
 /// Most segments of a ray.
@@ -29,7 +33,10 @@ pub(crate) struct Worth {
 /// The best of those within `budget`; of those alike, the smallest.
 pub(crate) fn best(worths: &[Worth], budget: u64) -> Option<&Worth> {
     let fitting = || worths.iter().filter(|worth| worth.bytes <= budget);
-    let counted = |worth: &Worth| worth.psnr_db.min(ENOUGH_DB);
+    let counted = |worth: &Worth| match worth.form {
+        Form::Slabs { .. } => worth.psnr_db.min(ENOUGH_OF_COLOUR_DB) - COLOUR_COST_DB,
+        _ => worth.psnr_db.min(ENOUGH_DB),
+    };
     let highest = fitting().map(counted).fold(f64::NEG_INFINITY, f64::max);
     fitting().filter(|worth| counted(worth) >= highest - ALIKE_DB).min_by_key(|worth| worth.bytes)
 }
@@ -92,6 +99,19 @@ mod tests {
         assert_eq!(level(1000), Some(Form::Bricks { level: 1 }));
         assert_eq!(level(299), Some(Form::Bricks { level: 2 }));
         assert_eq!(level(9), None);
+    }
+
+    #[test]
+    fn slabs_that_show_one_transfer_function_are_for_what_others_show_badly() {
+        const COLOUR: Form = Form::Slabs { slabs: 128 };
+        const SCALAR: Form = Form::ScalarSlabs { slabs: 128 };
+        let taken = |colour, scalar| {
+            let worth = |form, bytes, psnr_db| Worth { form, bytes, psnr_db };
+            best(&[worth(SCALAR, 100, scalar), worth(COLOUR, 300, colour)], 1000).map(|worth| worth.form)
+        };
+        assert_eq!(taken(35.0, 23.0), Some(COLOUR));
+        assert_eq!(taken(32.0, 30.0), Some(SCALAR));
+        assert_eq!(taken(60.0, 38.0), Some(SCALAR));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Owns no clock and no session. The rule: all bricks give full quality from every angle and through every transfer function, so
 //! they are sent where the link carries them within the goal. Else that is sent which comes closest to the exact image, turned by
-//! [`GOAL_TURN_DEG`], among what fits. A keyframe for each of many steps costs more than it shows (`docs/src/proxies.md`): there,
+//! [`GOAL`], among what fits. A keyframe for each of many steps costs more than it shows (`docs/src/proxies.md`): there,
 //! bricks of half the resolution are preferred. Before anything is predicted, bricks are sent.
 
 use std::time::Duration;
@@ -287,10 +287,9 @@ mod tests {
     #[test]
     fn data_that_change_from_sample_to_sample_are_not_sent_as_scalar_slabs() {
         assert_eq!(plan(&with(rough(), 2.5e6)).form, Form::Bricks { level: 1 });
-        let worse: Vec<Prediction> = rough()
-            .into_iter()
-            .map(|p| if p.form == (Form::Bricks { level: 1 }) { prediction(p.form, p.bytes, [20.0; 4]) } else { p })
-            .collect();
+        let is_coarse = |form: Form| matches!(form, Form::Bricks { level: 1.. });
+        let worsened = |p: Prediction| if is_coarse(p.form) { prediction(p.form, p.bytes, [20.0; 4]) } else { p };
+        let worse: Vec<Prediction> = rough().into_iter().map(worsened).collect();
         assert_eq!(plan(&with(worse, 2.5e6)).form, COLOUR);
     }
 
