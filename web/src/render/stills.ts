@@ -18,6 +18,7 @@ export class Stills {
   #assembly: { still: Still; groupsDone: number } | null = null;
   #complete: Still | null = null;
   #groups = 1;
+  #newest = 0;
 
   constructor(gl: Gl) {
     this.#gl = gl;
@@ -33,11 +34,15 @@ export class Stills {
     if (this.#complete) this.#gl.deleteTexture(this.#complete.texture);
     this.#assembly = null;
     this.#complete = null;
+    this.#newest = 0;
   }
 
   /** True if a still became complete. */
   accept(part: StillPart): boolean {
     const id = part.header.set;
+    // Another connection may still bring parts of an older one.
+    if (id < this.#newest) return false;
+    this.#newest = id;
     if (this.#assembly?.still.id !== id) {
       if (this.#assembly) this.#gl.deleteTexture(this.#assembly.still.texture);
       this.#assembly = { still: this.#create(part), groupsDone: 0 };
