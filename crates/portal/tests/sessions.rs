@@ -57,8 +57,14 @@ fn empty_server() -> (Server, Stage) {
 
 /// A file of 96 x 64 x 64 values, over two PEs.
 fn ramp() -> Arc<BackEnd> {
-    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let source = write_ramp(FOLDER.get_or_init(|| tempfile::tempdir().unwrap()).path());
+    static FILE: OnceLock<(tempfile::TempDir, String)> = OnceLock::new();
+    // Written once: tests run side by side.
+    let (_, source) = FILE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let source = write_ramp(folder.path());
+        (folder, source)
+    });
+    let source = source.clone();
     BackEnd::open(&BackEndConfig { source, pes: 2, threads: 2, crew: None }).unwrap()
 }
 
