@@ -6,11 +6,9 @@ Root for the link; chromium; the Debian packages paraview, python3-paraview, xvf
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -23,7 +21,7 @@ sys.path.append(str(ROOT / "bench/transport"))
 from columns import Column
 from fields import spherical_waves
 from machine import package_version
-from page import publish
+from page import measured
 from testbed import LEFT, Testbed
 from turning import HERE, VISAPULT, opened, running
 
@@ -86,19 +84,14 @@ def section(rows: list[Row]) -> str:
     return HEAD + "\n".join(lines) + f"\n\n{package_version('paraview')}."
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--runs", type=int, default=3)
-    chosen = arguments.parse_args()
-    with tempfile.TemporaryDirectory() as folder, Testbed(LINK, 1) as bed:
-        field, raw = Path(folder) / "waves.npy", Path(folder) / "waves.raw"
+def measure(runs: int, folder: Path) -> list[Row]:
+    with Testbed(LINK, 1) as bed:
+        field, raw = folder / "waves.npy", folder / "waves.raw"
         values = spherical_waves(N, 0.35)
         np.save(field, values)
         values.tofile(raw)
-        rows = theirs(bed, raw, chosen.runs) + ours(bed, field, chosen.runs)
-    print(rows)
-    publish(NAME, rows)
+        return theirs(bed, raw, runs) + ours(bed, field, runs)
 
 
 if __name__ == "__main__":
-    main()
+    measured(NAME, __doc__, measure)

@@ -5,17 +5,14 @@ usage: python bench/proxies/combining.py [--runs 3]    (the Python tests' enviro
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import tempfile
 from pathlib import Path
 
-from examples import Row, rows_of, spread
+from examples import Row, rows_of, shells_and_cloud, spread
 
 # From the folders that `examples` adds to the path.
-from fields import SOFT_CLOUD, THIN_SHELLS
-from page import publish
-from subjects import Subject, fine_turbulence, long_waves
+from page import measured
+from subjects import fine_turbulence, long_waves
 
 NAME = "combining"
 HEAD = """## Combining the parts of PEs
@@ -50,19 +47,9 @@ def section(rows: list[Row]) -> str:
     return HEAD + "\n".join(lines)
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--runs", type=int, default=3)
-    chosen = arguments.parse_args()
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for subject in [
-            Subject("waves, thin shells", long_waves, THIN_SHELLS, SOFT_CLOUD),
-            Subject("turbulence, soft", fine_turbulence, SOFT_CLOUD, THIN_SHELLS),
-        ]:
-            rows += rows_of("combining", subject, Path(folder), chosen.runs)
-    publish(NAME, rows)
+def measure(runs: int, folder: Path) -> list[Row]:
+    return [row for subject in shells_and_cloud(long_waves, fine_turbulence) for row in rows_of("combining", subject, folder, runs)]
 
 
 if __name__ == "__main__":
-    main()
+    measured(NAME, __doc__, measure)

@@ -6,16 +6,23 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "bench"), str(ROOT / "bench/quality")]
 
-from subjects import Subject
+from fields import SOFT_CLOUD, THIN_SHELLS
+from subjects import Field, Subject
 
 Row = dict[str, Any]
+
+
+def shells_and_cloud(waves: Callable[[], Field], turbulence: Callable[[], Field]) -> list[Subject]:
+    """What is hard and what is easy to show of fields."""
+    thin = Subject("waves, thin shells", waves, THIN_SHELLS, SOFT_CLOUD)
+    return [thin, Subject("turbulence, soft", turbulence, SOFT_CLOUD, THIN_SHELLS)]
 
 
 def rows_of(example: str, subject: Subject, folder: Path, runs: int) -> list[Row]:

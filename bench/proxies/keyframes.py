@@ -5,15 +5,13 @@ usage: python bench/proxies/keyframes.py [--runs 3]    (the Python tests' enviro
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from pathlib import Path
 
-from examples import Row, rows_of, spread
+from examples import Row, rows_of, shells_and_cloud, spread
 
 # From the folders that `examples` adds to the path.
-from fields import SOFT_CLOUD, THIN_SHELLS, spherical_waves, spectrum
-from page import publish
+from fields import spectrum, spherical_waves
+from page import measured
 from subjects import Field, Subject
 
 NAME = "keyframes"
@@ -22,7 +20,7 @@ ASKED_S = {256: 0.5, 512: 1.2}
 ASKED_SPEED_UP = 1.85
 HEAD = f"""## Making keyframes
 
-512 x 512 rays, 128 slabs. Seconds by the clock and of the processor (all threads together): median (least to most). Asked for slabs on two threads: {ASKED_S[256]} s from 256^3 and
+512 x 512 rays, 128 slabs; wave numbers of the turbulence up to 24. Seconds by the clock and of the processor (all threads together): median (least to most). Asked for slabs on two threads: {ASKED_S[256]} s from 256^3 and
 {ASKED_S[512]} s from 512^3; and to be {ASKED_SPEED_UP} times as fast on two threads as on one. *Speed-up* is that of the least times by the clock. Where the load average below is
 beyond 2, others had the cores, too: then seconds by the clock and the speed-up say little, and half the processor seconds of two threads is what two free
 cores would take at best.
@@ -32,13 +30,8 @@ cores would take at best.
 """
 
 
-def subjects() -> list[tuple[int, Subject]]:
-    def of(n: int) -> list[Subject]:
-        waves, turbulence = lambda: Field(spherical_waves(n, 0.35)), lambda: Field(spectrum(n, 400, 24.0))
-        thin = Subject("waves, thin shells", waves, THIN_SHELLS, SOFT_CLOUD)
-        return [thin, Subject("turbulence, soft", turbulence, SOFT_CLOUD, THIN_SHELLS)]
-
-    return [(n, subject) for n in ASKED_S for subject in of(n)]
+def subjects_of(n: int) -> list[Subject]:
+    return shells_and_cloud(lambda: Field(spherical_waves(n, 0.35)), lambda: Field(spectrum(n, 400, 24.0)))
 
 
 def section(rows: list[Row]) -> str:
@@ -56,16 +49,10 @@ def section(rows: list[Row]) -> str:
     return HEAD + "\n".join(lines)
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--runs", type=int, default=3)
-    chosen = arguments.parse_args()
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for n, subject in subjects():
-            rows += [{"n": n} | row for row in rows_of("proxy_costs", subject, Path(folder), chosen.runs)]
-    publish(NAME, rows)
+def measure(runs: int, folder: Path) -> list[Row]:
+    subjects = [(n, subject) for n in ASKED_S for subject in subjects_of(n)]
+    return [{"n": n} | row for n, subject in subjects for row in rows_of("proxy_costs", subject, folder, runs)]
 
 
 if __name__ == "__main__":
-    main()
+    measured(NAME, __doc__, measure)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from examples import ROOT, Row
@@ -19,6 +22,15 @@ HEAD = """# Costs of proxies
 `make bench-proxies` measures this page, or one section of it by `python bench/proxies/NAME.py`. Rows are in `bench/results/proxies-NAME.json`. How close proxies come, by angle
 and bytes: [Quality of proxies](quality.md).
 """
+
+
+def measured(name: str, about: str, measure: Callable[[int, Path], list[Row]]) -> None:
+    """The command of a bench: publishes what `measure` finds in so many runs, with a folder to work in."""
+    arguments = argparse.ArgumentParser(description=about.splitlines()[0])
+    arguments.add_argument("--runs", type=int, default=3)
+    runs = arguments.parse_args().runs
+    with tempfile.TemporaryDirectory() as folder:
+        publish(name, measure(runs, Path(folder)))
 
 
 def publish(name: str, rows: list[Row]) -> None:

@@ -5,13 +5,11 @@ usage: VISAPULT=... WAN=... python bench/proxies/turning.py [--runs 3]    (root 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -26,7 +24,7 @@ sys.path.append(str(ROOT / "bench/transport"))
 # From the folders that `examples` adds to the path, and that one.
 from columns import Column
 from fields import spherical_waves
-from page import publish
+from page import measured
 from testbed import LEFT, Testbed
 
 NAME = "turning"
@@ -119,22 +117,16 @@ def section(rows: list[Row]) -> str:
     return HEAD + "\n".join(lines)
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--runs", type=int, default=3)
-    chosen = arguments.parse_args()
+def measure_all(runs: int, folder: Path) -> list[Row]:
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder:
-        field = Path(folder) / "waves.npy"
-        np.save(field, spherical_waves(N, 0.35))
-        for name in PROXIES:
-            rows += measure(field, name, chosen.runs, None)
-            print(rows[-1], flush=True)
-        with Testbed(LINK, 1) as bed:
-            rows += measure(field, "128 scalar slabs", chosen.runs, bed)
-            print(rows[-1], flush=True)
-    publish(NAME, rows)
+    field = folder / "waves.npy"
+    np.save(field, spherical_waves(N, 0.35))
+    for name in PROXIES:
+        rows += measure(field, name, runs, None)
+        print(rows[-1], flush=True)
+    with Testbed(LINK, 1) as bed:
+        return rows + measure(field, "128 scalar slabs", runs, bed)
 
 
 if __name__ == "__main__":
-    main()
+    measured(NAME, __doc__, measure_all)

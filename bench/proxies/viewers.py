@@ -5,11 +5,9 @@ usage: VISAPULT=target/release/visapult python bench/proxies/viewers.py [--runs 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
-import tempfile
 import threading
 import time
 from contextlib import ExitStack
@@ -23,7 +21,7 @@ from examples import ROOT, Row, spread
 
 # From the folders that `examples` adds to the path.
 from fields import THIN_SHELLS, spherical_waves
-from page import publish
+from page import measured
 
 NAME = "viewers"
 VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).resolve()
@@ -154,20 +152,13 @@ def section(rows: list[Row]) -> str:
     return HEAD + "\n".join(lines)
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--runs", type=int, default=3)
-    chosen = arguments.parse_args()
+def measure_all(runs: int, folder: Path) -> list[Row]:
     values = spherical_waves(N, 0.35)
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder:
-        field = Path(folder) / "waves.npy"
-        np.save(field, values)
-        for _ in range(chosen.runs):
-            rows += [measure(field, [float(values.min()), float(values.max())], viewers) for viewers in VIEWERS]
-            print(rows[-2:], flush=True)
-    publish(NAME, rows)
+    field = folder / "waves.npy"
+    np.save(field, values)
+    value_range = [float(values.min()), float(values.max())]
+    return [measure(field, value_range, viewers) for _ in range(runs) for viewers in VIEWERS]
 
 
 if __name__ == "__main__":
-    main()
+    measured(NAME, __doc__, measure_all)

@@ -336,12 +336,27 @@ impl Receiving {
 mod tests {
     use super::*;
 
-    fn with_an_offer() -> Receiving {
+    fn with_a_flow(mode: Mode) -> Receiving {
         let mut receiving = Receiving::default();
-        let flow = Message::Flow { flow: 0, name: "flow".to_owned(), mode: Mode::Reliable, weight: 1 };
-        receiving.on_message(flow).unwrap();
-        receiving.on_message(Message::Offer { object: 0, flow: 0, name: "object".to_owned(), length: 9 }).unwrap();
+        receiving.on_message(Message::Flow { flow: 0, name: "flow".to_owned(), mode, weight: 1 }).unwrap();
         receiving
+    }
+
+    fn offer(receiving: &mut Receiving, object: u32) {
+        receiving.on_message(Message::Offer { object, flow: 0, name: "object".to_owned(), length: 9 }).unwrap();
+    }
+
+    fn with_an_offer() -> Receiving {
+        let mut receiving = with_a_flow(Mode::Reliable);
+        offer(&mut receiving, 0);
+        receiving
+    }
+
+    /// All of a lossy object has been sent, and nothing of it has come yet.
+    fn all_sent(receiving: &mut Receiving, object: u32) {
+        offer(receiving, object);
+        receiving.accept(object).unwrap();
+        receiving.on_message(Message::Sent { object }).unwrap();
     }
 
     #[test]
@@ -354,12 +369,8 @@ mod tests {
 
     #[test]
     fn an_object_of_which_all_was_sent_ends_when_nothing_more_comes() {
-        let mut receiving = Receiving::default();
-        let flow = Message::Flow { flow: 0, name: "flow".to_owned(), mode: Mode::Lossy, weight: 1 };
-        receiving.on_message(flow).unwrap();
-        receiving.on_message(Message::Offer { object: 0, flow: 0, name: "object".to_owned(), length: 9 }).unwrap();
-        receiving.accept(0).unwrap();
-        receiving.on_message(Message::Sent { object: 0 }).unwrap();
+        let mut receiving = with_a_flow(Mode::Lossy);
+        all_sent(&mut receiving, 0);
         let grace = Duration::from_millis(10);
         let at = |ms| Time::ZERO.after(Duration::from_millis(ms));
         receiving.take_events();
@@ -377,15 +388,8 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_objects_that_are_done() {
-        let mut receiving = Receiving::default();
-        let flow = Message::Flow { flow: 0, name: "flow".to_owned(), mode: Mode::Lossy, weight: 1 };
-        receiving.on_message(flow).unwrap();
-        for object in 0..3 {
-            let offer = Message::Offer { object, flow: 0, name: "object".to_owned(), length: 9 };
-            receiving.on_message(offer).unwrap();
-            receiving.accept(object).unwrap();
-            receiving.on_message(Message::Sent { object }).unwrap();
-        }
+        let mut receiving = with_a_flow(Mode::Lossy);
+        (0..3).for_each(|object| all_sent(&mut receiving, object));
         receiving.finish(0, 9, None);
         receiving.refuse(1, "no room");
         receiving.on_message(Message::Cancel { object: 2, why: "no time".to_owned() }).unwrap();
@@ -394,12 +398,8 @@ mod tests {
 
     #[test]
     fn what_came_while_this_end_was_stopped_is_read_before_the_object_ends() {
-        let mut receiving = Receiving::default();
-        let flow = Message::Flow { flow: 0, name: "flow".to_owned(), mode: Mode::Lossy, weight: 1 };
-        receiving.on_message(flow).unwrap();
-        receiving.on_message(Message::Offer { object: 0, flow: 0, name: "object".to_owned(), length: 9 }).unwrap();
-        receiving.accept(0).unwrap();
-        receiving.on_message(Message::Sent { object: 0 }).unwrap();
+        let mut receiving = with_a_flow(Mode::Lossy);
+        all_sent(&mut receiving, 0);
         let grace = Duration::from_millis(10);
         let at = |ms| Time::ZERO.after(Duration::from_millis(ms));
         receiving.take_events();
