@@ -219,8 +219,8 @@ function report() {
 Bricks of ${EDGE}^3 at 1024 x 768, full resolution, sampling step 1, turning five degrees a frame; \`make bench-page\`.
 ${cpus()[0].model}, ${cpus().length} cores, no GPU: ${renderer}.
 
-vtk.js ends a ray at an opacity of 0.99. The page in motion ends it at 1 - 1/128 where it cannot draw fast enough (\`moving\`), a little
-later than vtk.js, and draws again at rest up to 1 - 1/1024; \`exact\` is the page ending rays there in motion too, more work than vtk.js does.
+vtk.js ends a ray at an opacity of 0.99. So does the page in motion where it cannot draw fast enough (\`moving\`); at rest it draws again up to
+1 - 1/1024. \`exact\` is the page ending rays there in motion too, more work than vtk.js does.
 Both have the next frame submitted while one is drawn; the last one is waited for. Frames per second (least and most milliseconds a frame)
 and ratio of frame rates (least and most): medians over ${ROUNDS} rounds of ${FRAMES} frames, alternating. PSNR between the two first pictures, the
 page at rest: they show the same thing.

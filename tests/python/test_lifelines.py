@@ -70,7 +70,9 @@ def traces(start, waves, mpi: str, tmp_path: Path, request: pytest.FixtureReques
 
 def test_clocks_that_differ_become_one_and_no_byte_arrives_before_it_was_sent(traces: list[Path], tmp_path: Path) -> None:
     told = run("trace", "merge", *traces, "-o", tmp_path / "all.json")
-    assert "clock" not in told.stderr, told.stderr
+    # A launcher may end a process before all of its file is written.
+    said = [line for line in told.stderr.splitlines() if "was cut off" not in line]
+    assert said == [], told.stderr
     stages: dict[tuple[str, int], list[dict]] = {}
     for event in events(tmp_path / "all.json"):
         stages.setdefault((event["name"], event["args"]["step"]), []).append(event)

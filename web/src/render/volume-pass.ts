@@ -17,8 +17,8 @@ export interface BrickPicture {
   readonly aspect: number;
 }
 
-/** A ray ends where less light than this comes through: a draft differs by two of 255 levels at most. */
-const LEAST_LIGHT_OF: Readonly<Record<Precision, number>> = { exact: LEAST_LIGHT, draft: 1 / 128 };
+/** A ray ends where less light than this comes through: a draft differs by three of 255 levels at most. */
+const LEAST_LIGHT_OF: Readonly<Record<Precision, number>> = { exact: LEAST_LIGHT, draft: 1 / 100 };
 
 /** Ray casts a brick set into a target. */
 export class VolumePass {
@@ -57,11 +57,13 @@ export class VolumePass {
     gl.uniform3fv(at("uTextureScale"), toTexture.scale);
     gl.uniform3fv(at("uTextureOffset"), toTexture.offset);
     gl.uniform3fv(at("uCellsPerTexture"), Classification.cellsPerTexture(set));
-    gl.uniform3iv(
-      at("uLastCell"),
-      set.ranges.size.map((n) => n - 1),
+    gl.uniform3fv(
+      at("uTexturePerCell"),
+      set.ranges.size.map((n) => 1 / n),
     );
-    gl.uniform3f(at("uIndex"), indexing.scale, indexing.offset, TABLE_ENTRIES);
+    const texels = TABLE_ENTRIES + 1;
+    const coordinates = [indexing.scale, indexing.offset + 0.5, TABLE_ENTRIES - 0.5].map((n) => n / texels);
+    gl.uniform3fv(at("uIndex"), coordinates);
     gl.uniform1f(at("uStep"), dt);
   }
 }

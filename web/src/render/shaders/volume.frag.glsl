@@ -23,8 +23,8 @@ uniform vec3 uHalfEdges;
 uniform vec3 uTextureScale;
 uniform vec3 uTextureOffset;
 uniform vec3 uCellsPerTexture;
-uniform ivec3 uLastCell;
-// Scale and offset from value to index in uColours, and the index that stands for no data.
+uniform vec3 uTexturePerCell;
+// Scale and offset from value to coordinate in uColours, and that of its last colour; coordinate 1 stands for no data.
 uniform vec3 uIndex;
 uniform float uStep;
 // A ray ends where less than this share of light comes through.
@@ -41,8 +41,9 @@ float through;
 void take(float k, float end) {
   float value = textureLod(uVolume, first + stride * k, 0.0).r;
   bool missing = value < -0.5 || k >= end;
-  float index = missing ? uIndex.z : clamp(value * uIndex.x + uIndex.y, 0.0, uIndex.z - 1.0) + 0.5;
-  vec4 associated = texelFetch(uColours, ivec2(int(index), 0), 0);
+  float index = missing ? 1.0 : min(value * uIndex.x + uIndex.y, uIndex.z);
+  // Samplers clamp coordinates themselves, for less than software renderers need to bound those of texelFetch.
+  vec4 associated = textureLod(uColours, vec2(index, 0.5), 0.0);
   sum += through * associated.rgb;
   through *= 1.0 - associated.a;
 }
@@ -75,7 +76,7 @@ void main() {
     bool empty;
     do {
       vec3 cell = floor((first + stride * float(k)) * uCellsPerTexture);
-      int distance = int(texelFetch(uDistances, clamp(ivec3(cell), ivec3(0), uLastCell), 0).r);
+      int distance = int(textureLod(uDistances, (cell + 0.5) * uTexturePerCell, 0.0).r);
       empty = distance > 0;
       float reach = float(distance - 1);
       vec3 faces = cell + mix(vec3(-reach), vec3(1.0 + reach), ahead);
