@@ -32,12 +32,13 @@ NEEDED = ("pvserver", "pvpython", "xvfb-run")
 HEAD = f"""## Beside ParaView
 
 Waves of {N}^3 on one side of {LINK.title}, 1024 x 768 pixels, software rendering on both sides, the default transfer function of each. *First picture*: from opening the page, or from connecting, to
-the first picture of the volume; ParaView's client runs already. *Turning*: pictures a second while the view turns by five degrees a picture, each finished before the next is asked for;
-ParaView renders on its server and sends pictures (*moving*: its coarser ones while the view moves). The page draws at full resolution, what it does at rest; its coarser pictures
-while the view moves are switched off. Median (least to most).
+the first picture of the volume, the page's from coarse bricks; *whole*: to the picture at full quality. ParaView's client runs already, and its first picture is whole. *Turning*: pictures a second
+while the view turns by five degrees a picture, each finished before the next is asked for; the page's view goes there and back, ParaView's further on. ParaView renders on its server and sends
+pictures (*moving*: its coarser ones while the view moves). The page draws at full resolution, what it does at rest; its coarser pictures while the view moves are switched off. Median
+(least to most).
 
-| | first picture, s | turning, pictures/s |
-|---|--:|--:|
+| | first picture, s | whole, s | turning, pictures/s |
+|---|--:|--:|--:|
 """
 
 
@@ -46,11 +47,12 @@ def ours(bed: Testbed, field: Path, runs: int) -> list[Row]:
     for _ in range(runs):
         with ExitStack() as stack:
             page, _ = opened(stack, field, "auto", 1, bed)
-            first_ms = json.loads(page.stdout.readline())["first_ms"]
+            began = json.loads(page.stdout.readline())
             page.stdin.write("turn\n")
             page.stdin.flush()
             told = json.loads(page.stdout.readline())
-        rows.append({"who": "visapult", "first_s": first_ms / 1000, "seconds": [told["frame_ms"] / 1000], "shown": told["shown"]})
+        seconds = [ms / 1000 for ms in told["photon_ms"]]
+        rows.append({"who": "visapult", "first_s": began["first_ms"] / 1000, "whole_s": began["whole_ms"] / 1000, "seconds": seconds, "plan": began["plan"]})
     return rows
 
 
@@ -59,6 +61,7 @@ def theirs(bed: Testbed, raw: Path, runs: int) -> list[Row]:
     if missing:
         print(f"skipped: no {', '.join(missing)}", file=sys.stderr)
         return []
+    version = package_version("paraview")
     rows = []
     for _ in range(runs):
         with ExitStack() as stack:
@@ -69,7 +72,7 @@ def theirs(bed: Testbed, raw: Path, runs: int) -> list[Row]:
             said = stack.enter_context(running(client, bed, "right")).stdout
             told = json.loads(next(line for line in said if line.startswith("{")))
         for who, seconds in (("ParaView", told["still_s"]), ("ParaView, moving", told["moving_s"])):
-            rows.append({"who": who, "first_s": told["first_s"], "seconds": seconds})
+            rows.append({"who": who, "first_s": told["first_s"], "whole_s": told["first_s"], "seconds": seconds, "version": version})
     return rows
 
 
@@ -78,10 +81,10 @@ def section(rows: list[Row]) -> str:
     for who in dict.fromkeys(row["who"] for row in rows):
         of_it = [row for row in rows if row["who"] == who]
         rates = spread((1 / seconds for row in of_it for seconds in row["seconds"]), 1)
-        lines.append(f"| {who} | {spread(row['first_s'] for row in of_it)} | {rates} |")
-    if len(lines) == 1:
-        lines.append("\nParaView: skipped, it is not installed.")
-    return HEAD + "\n".join(lines) + f"\n\n{package_version('paraview')}."
+        lines.append(f"| {who} | {spread(row['first_s'] for row in of_it)} | {spread(row['whole_s'] for row in of_it)} | {rates} |")
+    versions = {row["version"] for row in rows if "version" in row}
+    lines.append(f"\n{', '.join(versions) or 'ParaView: skipped, it is not installed'}.")
+    return HEAD + "\n".join(lines)
 
 
 def measure(runs: int, folder: Path) -> list[Row]:

@@ -1,7 +1,7 @@
 /**
- * Turns a page at 1024 x 768 and counts: node frames.mjs URL PROXY, which may be `auto`. Says how long the first picture took, once the proxy is on
- * the screen and nothing is left to draw. Then, for each line of its input, says what some turns took: milliseconds a frame in a row, milliseconds from single key presses to finished
- * pictures, and processor seconds of the browser a frame.
+ * Turns a page at 1024 x 768 and counts: node frames.mjs URL PROXY, which may be `auto`. Once the proxy is on the screen and nothing is left to draw, says how long
+ * the first picture took and how long all of it, and what was sent. Then, for each line of its input, says what some turns took: milliseconds a frame
+ * in a row, milliseconds from single key presses to finished pictures, and processor seconds of the browser a turn.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -22,11 +22,14 @@ try {
   const first_ms = performance.now() - opened;
   if (proxy !== "auto") await until(page, (v, shown) => v.shown.proxy === shown, proxy, PATIENCE_MS);
   await settled(page);
-  console.log(JSON.stringify({ first_ms }));
+  const whole_ms = performance.now() - opened;
+  // Statistics end with the plan.
+  const plan = await page.evaluate(() => document.querySelector("dl.statistics").lastElementChild.textContent);
+  console.log(JSON.stringify({ first_ms, whole_ms, plan }));
   for await (const _ of createInterface({ input: process.stdin })) {
     const before = browserSeconds();
     const row = await page.evaluate(turn, KEYS);
-    const cpu_s = (browserSeconds() - before) / row.frames;
+    const cpu_s = (browserSeconds() - before) / (2 * KEYS.length);
     const shown = await page.evaluate(() => window.visapult.shown.proxy);
     console.log(JSON.stringify({ ...row, cpu_s, shown }));
     await settled(page);
@@ -46,7 +49,6 @@ async function turn(keys) {
     stage.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
     while (v.frameCount === before) await new Promise((resolve) => requestAnimationFrame(resolve));
   };
-  const first = v.frameCount;
   const begin = performance.now();
   for (const key of keys) await press(key);
   finish();
@@ -59,7 +61,7 @@ async function turn(keys) {
     finish();
     photon_ms.push(performance.now() - pressed);
   }
-  return { frame_ms, photon_ms, frames: v.frameCount - first };
+  return { frame_ms, photon_ms };
 }
 
 /** Processor seconds that all processes started by this one have taken so far; fields 4, 14 and 15 of `proc_pid_stat(5)`. */

@@ -103,7 +103,7 @@ def main() -> None:
     for n in map(int, chosen.edges.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             rows += measure(n, Path(folder))
-    publish(NAME, rows)
+    publish(NAME, rows, 1)
 
 
 if __name__ == "__main__":

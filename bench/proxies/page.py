@@ -30,18 +30,24 @@ def measured(name: str, about: str, measure: Callable[[int, Path], list[Row]]) -
     arguments.add_argument("--runs", type=int, default=3)
     runs = arguments.parse_args().runs
     with tempfile.TemporaryDirectory() as folder:
-        publish(name, measure(runs, Path(folder)))
+        publish(name, measure(runs, Path(folder)), runs)
 
 
-def publish(name: str, rows: list[Row]) -> None:
+def publish(name: str, rows: list[Row], runs: int) -> None:
     """Keeps what was measured, and writes the page anew."""
-    results(name).write_text(json.dumps({"machine": machine(), "rows": rows}) + "\n")
+    results(name).write_text(json.dumps({"machine": machine(), "runs": runs, "rows": rows}) + "\n")
+    draw()
+
+
+def draw() -> None:
+    """Writes the page from what is kept."""
     parts = [HEAD]
     for bench in map(importlib.import_module, BENCHES):
         if results(bench.NAME).exists():
             told: dict[str, Any] = json.loads(results(bench.NAME).read_text())
             section: Callable[[list[Row]], str] = bench.section
-            parts.append(f"{section(told['rows'])}\n\n`python bench/proxies/{bench.__name__}.py`: {told['machine']}.\n")
+            times = f"{told['runs']} run{'s' if told['runs'] > 1 else ''}"
+            parts.append(f"{section(told['rows'])}\n\n`python bench/proxies/{bench.__name__}.py`, {times}: {told['machine']}.\n")
     (ROOT / "docs/src/proxy-costs.md").write_text("\n".join(parts))
 
 

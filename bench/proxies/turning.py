@@ -33,13 +33,13 @@ HERE = Path(__file__).resolve().parent
 N = 256
 ASKED_FRAMES_PER_S = 3 * 2.1
 LINK = Column("bad", "200 ms, 5 % loss", 1e8, 200, 0.05)
-# What is asked of the page, and by which processes it is made: several make slabs of colour, one makes scalar ones.
-PROXIES = {"64 slabs of colour": ("slabs", 2), "128 scalar slabs": ("slabs", 1), "segments": ("segments", 1), "bricks": ("bricks", 1)}
+# What is asked of the page, and how many processes make it: several make slabs of colour, one makes scalar ones.
+PROXIES = {"slabs of colour": ("slabs", 2), "scalar slabs": ("slabs", 1), "segments": ("segments", 1), "bricks": ("bricks", 1)}
 HEAD = f"""## Turning in the page
 
 Waves, {N}^3, 1024 x 768 pixels at full resolution, software WebGL in headless chromium. *Frames/s*: turns of five degrees one after another, as fast as frames come, median (least
-to most); asked of 64 slabs: {ASKED_FRAMES_PER_S:.1f}, three times the prototype. *Key to picture*: of single key presses, the picture finished by the graphics library, in milliseconds; asked: within the
-time of a frame, wherever the server is. *Processor s*: of the whole browser, a frame; two over it is what two free cores could draw a second. Where the load average below is beyond 2,
+to most); asked of slabs: {ASKED_FRAMES_PER_S:.1f}, three times the prototype. *Key to picture*: of single key presses, the picture finished by the graphics library, in milliseconds; asked: within the
+time of a frame, wherever the server is. *Processor s*: of the whole browser, a turn; two over it is what two free cores could draw a second. Where the load average below is beyond 2,
 frames/s are those of a machine that others use, too.
 
 | proxy | server | frames/s | a frame, ms | key to picture, ms | processor s |
@@ -90,8 +90,10 @@ def measure(field: Path, name: str, runs: int, bed: Testbed | None) -> list[Row]
     rows = []
     with ExitStack() as stack:
         page, server = opened(stack, field, *PROXIES[name], bed)
-        if not page.stdout.readline():
+        opening = page.stdout.readline()
+        if not opening:
             raise SystemExit(f"{name}: the page has not shown it")
+        plan = json.loads(opening)["plan"]
         for state in ("runs", "suspended"):
             if state == "suspended":
                 tell(server, signal.SIGSTOP)
@@ -99,14 +101,16 @@ def measure(field: Path, name: str, runs: int, bed: Testbed | None) -> list[Row]
                 page.stdin.write("turn\n")
                 page.stdin.flush()
                 told = json.loads(page.stdout.readline())
-                rows.append({"proxy": name, "link": LINK.title if bed else "", "server": state} | told)
+                rows.append({"proxy": name, "plan": plan, "link": LINK.title if bed else "", "server": state} | told)
     return rows
 
 
 def section(rows: list[Row]) -> str:
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row["proxy"], row["link"], row["server"]), []).append(row)
+        # A plan begins with what is sent: "128 scalar slabs, as chosen, …".
+        sent = row["plan"].split(",")[0]
+        groups.setdefault((sent, row["link"], row["server"]), []).append(row)
     lines = []
     for (proxy, link, state), of_it in groups.items():
         where = f"{state}, beyond {link}" if link else state
@@ -125,7 +129,7 @@ def measure_all(runs: int, folder: Path) -> list[Row]:
         rows += measure(field, name, runs, None)
         print(rows[-1], flush=True)
     with Testbed(LINK, 1) as bed:
-        return rows + measure(field, "128 scalar slabs", runs, bed)
+        return rows + measure(field, "scalar slabs", runs, bed)
 
 
 if __name__ == "__main__":
