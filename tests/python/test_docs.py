@@ -8,11 +8,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs" / "src").glob("*.md")]
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+PICTURE = re.compile(r'<img src="([^"]+)"')
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files(page: Path) -> None:
-    targets = [target for target in LINK.findall(page.read_text()) if "://" not in target]
+    text = page.read_text()
+    targets = [target for target in LINK.findall(text) + PICTURE.findall(text) if "://" not in target]
     missing = [target for target in targets if not (page.parent / target).exists()]
     assert not missing
 
