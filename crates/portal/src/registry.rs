@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use visapult_pipeline::Session;
 
-/// Most sessions at a time, those included that wait for a simulation: each costs a thread.
+/// Most sessions at a time, those included that wait for a simulation: each costs a thread once that has come.
 const MOST_SESSIONS: usize = 256;
 
 /// The open sessions.
