@@ -1,7 +1,7 @@
 //! Chooses among proxies by what each would be worth: one rule, for pages and for `render --proxy auto`.
 
 use rayon::ThreadPool;
-use visapult_render::{Camera, Form, Prediction, Pyramid, Subject, TransferFunction, fitted_key};
+use visapult_render::{Camera, Form, Prediction, Pyramid, SegmentKey, Subject, TransferFunction, fitted_key};
 
 use crate::step_store::LoadedStep;
 
@@ -9,7 +9,7 @@ use crate::step_store::LoadedStep;
 pub(crate) const ALIKE_DB: f64 = 0.5;
 /// What is better than this looks exact, whatever the figures are.
 const ENOUGH_DB: f64 = 50.0;
-/// Where something smaller is predicted to be as good as this from all sides asked for, pages need no slabs of colour.
+/// Where scalar slabs are predicted to be as good as this from all sides asked for, pages need no slabs of colour.
 pub(crate) const COLOUR_BELOW_DB: f64 = 45.0;
 /// Slabs of colour show one transfer function, and an edit of it needs others. They must be better than others by so much,
 const COLOUR_COST_DB: f64 = 3.0;
@@ -17,8 +17,10 @@ const COLOUR_COST_DB: f64 = 3.0;
 const ENOUGH_OF_COLOUR_DB: f64 = 40.0;
 /// Slabs of colour that are looked at.
 const COLOUR_SLABS: [u16; 2] = [64, 128];
-/// Most segments of a ray.
-const SEGMENTS: u16 = 64;
+/// Those that are made where nothing is predicted.
+pub(crate) const COLOUR: Form = Form::Slabs { slabs: COLOUR_SLABS[0] };
+/// Segments that are looked at.
+pub(crate) const SEGMENTS: Form = Form::Segments { segments: SegmentKey::SEGMENTS };
 
 /// A proxy, and what it is worth.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,45 +28,54 @@ pub(crate) struct Worth {
     pub(crate) form: Form,
     /// On the wire.
     pub(crate) bytes: u64,
-    /// PSNR over the foreground.
-    pub(crate) psnr_db: f64,
+    /// PSNR over the foreground; `None` where that is not known.
+    pub(crate) psnr_db: Option<f64>,
+}
+
+impl Worth {
+    /// The PSNR that counts when proxies are compared. Where it is not known, finer bricks are better than coarser ones, and than all else.
+    pub(crate) fn counted_db(&self) -> f64 {
+        match (self.form, self.psnr_db) {
+            (Form::Slabs { .. }, Some(psnr_db)) => psnr_db.min(ENOUGH_OF_COLOUR_DB) - COLOUR_COST_DB,
+            (_, Some(psnr_db)) => psnr_db.min(ENOUGH_DB),
+            (Form::Bricks { level }, None) => -f64::from(level),
+            (_, None) => f64::NEG_INFINITY,
+        }
+    }
 }
 
 /// The best of those within `budget`; of those alike, the smallest.
 pub(crate) fn best(worths: &[Worth], budget: u64) -> Option<&Worth> {
     let fitting = || worths.iter().filter(|worth| worth.bytes <= budget);
-    let counted = |worth: &Worth| match worth.form {
-        Form::Slabs { .. } => worth.psnr_db.min(ENOUGH_OF_COLOUR_DB) - COLOUR_COST_DB,
-        _ => worth.psnr_db.min(ENOUGH_DB),
-    };
-    let highest = fitting().map(counted).fold(f64::NEG_INFINITY, f64::max);
-    fitting().filter(|worth| counted(worth) >= highest - ALIKE_DB).min_by_key(|worth| worth.bytes)
+    let highest = fitting().map(Worth::counted_db).fold(f64::NEG_INFINITY, f64::max);
+    fitting().filter(|worth| worth.counted_db() >= highest - ALIKE_DB).min_by_key(|worth| worth.bytes)
 }
 
-/// What each proxy of a step that can be made would be worth to those who look from `views`, where it is made for `key`. Slabs of colour
-/// take longest, and are looked at only where nothing but bricks is as good as `colour_below_db`.
+/// What each proxy of a step that can be made would be worth to those who look from `views` at pictures of shape `aspect`, where it is
+/// made for `key`. Slabs of colour take longest, and are looked at only where no scalar slabs are as good as `colour_below_db`.
 ///
 /// Not to be called on a thread of `pool`.
 pub(crate) fn predicted(
     step: &LoadedStep,
     key: Camera,
+    aspect: f64,
     transfer_function: &TransferFunction,
     views: &[Camera],
     colour_below_db: f64,
     pool: &ThreadPool,
 ) -> Vec<Prediction> {
-    let subject = Subject { volume: &step.volume, pyramids: &step.pyramids, transfer_function, key };
+    let subject = Subject { volume: &step.volume, pyramids: &step.pyramids, transfer_function, key, aspect };
     let levels = step.pyramids.first().map_or(1, Pyramid::level_count);
     let mut forms: Vec<Form> = (0..levels).map(|level| Form::Bricks { level }).collect();
     if step.is_whole() {
         let fitted = fitted_key(&step.volume, key).slabs;
         forms.extend([fitted, (fitted / 2).max(1)].map(|slabs| Form::ScalarSlabs { slabs }));
     }
-    forms.push(Form::Segments { segments: SEGMENTS });
+    forms.push(SEGMENTS);
     pool.install(|| {
         let mut predictions = subject.predict(views, &forms);
         let suffices = |prediction: &Prediction| {
-            !matches!(prediction.form, Form::Bricks { .. })
+            matches!(prediction.form, Form::ScalarSlabs { .. })
                 && prediction.psnr_db.iter().all(|db| *db >= colour_below_db)
         };
         if !predictions.iter().any(suffices) {
@@ -89,7 +100,7 @@ mod tests {
     use super::*;
 
     fn worth(level: u32, bytes: u64, psnr_db: f64) -> Worth {
-        Worth { form: Form::Bricks { level }, bytes, psnr_db }
+        Worth { form: Form::Bricks { level }, bytes, psnr_db: Some(psnr_db) }
     }
 
     #[test]
@@ -106,12 +117,24 @@ mod tests {
         const COLOUR: Form = Form::Slabs { slabs: 128 };
         const SCALAR: Form = Form::ScalarSlabs { slabs: 128 };
         let taken = |colour, scalar| {
-            let worth = |form, bytes, psnr_db| Worth { form, bytes, psnr_db };
+            let worth = |form, bytes, psnr_db| Worth { form, bytes, psnr_db: Some(psnr_db) };
             best(&[worth(SCALAR, 100, scalar), worth(COLOUR, 300, colour)], 1000).map(|worth| worth.form)
         };
         assert_eq!(taken(35.0, 23.0), Some(COLOUR));
         assert_eq!(taken(32.0, 30.0), Some(SCALAR));
         assert_eq!(taken(60.0, 38.0), Some(SCALAR));
+    }
+
+    #[test]
+    fn where_nothing_is_known_of_quality_the_finest_bricks_that_fit_are_taken() {
+        let bricks = |level, bytes| Worth { form: Form::Bricks { level }, bytes, psnr_db: None };
+        let slabs = Worth { form: Form::ScalarSlabs { slabs: 64 }, bytes: 5, psnr_db: None };
+        let worths = [bricks(0, 900), bricks(1, 300), bricks(2, 100), slabs];
+        assert_eq!(best(&worths, 500), Some(&bricks(1, 300)));
+        assert_eq!(best(&worths, 50), Some(&slabs));
+        // What is known goes first.
+        let known = worth(2, 100, 20.0);
+        assert_eq!(best(&[bricks(0, 300), known], 500), Some(&known));
     }
 
     #[test]

@@ -1,27 +1,26 @@
-//! Encoded levels, slab keyframes and stills of a step: made once, sent to any number of sessions.
+//! Encoded levels, keyframes and stills of a step, and predictions: made once, sent to any number of sessions.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
 use rayon::ThreadPool;
-use visapult_render::{
-    Camera, CodeBits, Form, KeyView, Prediction, SegmentKey, Still, TransferFunction, fitted_key, turned,
-};
+use visapult_render::{Camera, CodeBits, Form, KeyView, Prediction, SegmentKey, Still, TransferFunction};
 use visapult_trace::Stage;
 use visapult_volume::coarsened_size;
 
 use crate::choice::{COLOUR_BELOW_DB, predicted};
 use crate::making::{bricks_of, image_of, resolved, scalar_slabs_of, segments_of, slabs_of};
 use crate::planner::TURNS_DEG;
+use crate::shelf::Shelf;
 use crate::stages::at_all;
-use crate::step_store::{LoadedStep, lock};
+use crate::step_store::LoadedStep;
 use crate::wire::{
     BulkBody, BulkKind, View, Viewport, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
 
-/// Slab keyframes kept per step.
+/// Keyframes kept per step; as many stills, and predictions.
 const KEYFRAMES_KEPT: usize = 4;
+/// Levels kept per step, with either number of bits: all.
+const LEVELS_KEPT: usize = 64;
 
 /// Bodies ready to be sent, and how many bytes they are.
 #[derive(Debug)]
@@ -52,22 +51,13 @@ enum Key {
 impl Key {
     /// Of `form` for `view`; of bricks, which have no key view, the level.
     fn of(step: &LoadedStep, view: &View, form: Form) -> Result<Self, u32> {
-        let (volume, camera) = (&step.volume, view.camera);
-        let [width, height] = view.viewport.map(f64::from);
-        let aspect = width / height;
+        let (volume, camera, aspect) = (&step.volume, view.camera, view.aspect());
         match form {
-            Form::Segments { segments } => {
-                let key = SegmentKey { segments, ..SegmentKey::new(volume, camera) };
-                Ok(Self::Segments(key.covering(volume, aspect)))
-            }
+            Form::Segments { segments } => Ok(Self::Segments(SegmentKey::of_picture(volume, camera, segments, aspect))),
             Form::ScalarSlabs { slabs } => {
-                let key = KeyView { slabs, ..fitted_key(volume, camera) };
-                Ok(Self::ScalarSlabs(key.covering(volume, aspect)))
+                Ok(Self::ScalarSlabs(KeyView::of_scalar_slabs(volume, camera, slabs, aspect)))
             }
-            Form::Slabs { slabs } => {
-                let key = KeyView { slabs, ..KeyView::new(camera) };
-                Ok(Self::Slabs(key.covering(volume, aspect)))
-            }
+            Form::Slabs { slabs } => Ok(Self::Slabs(KeyView::of_slabs(volume, camera, slabs, aspect))),
             Form::Bricks { level } => Err(level),
         }
     }
@@ -83,35 +73,31 @@ struct KeyframeKey {
     transfer_function: Option<TransferFunction>,
 }
 
-type Made = Arc<OnceLock<Arc<Encoded>>>;
-
-/// What has been encoded of one step.
+/// What has been encoded of one step. What has holes, as a process has not given its part, is not kept.
 ///
 /// Nothing here may be asked for on a thread of the pool that encodes: whoever comes second waits for the first, and a
 /// pool's thread that waits may be the one that the encoding needs.
-#[derive(Default)]
 pub struct Keyframes {
-    levels: Mutex<HashMap<(u32, u8), Made>>,
-    slabs: Mutex<Vec<(KeyframeKey, Made)>>,
-    stills: Mutex<Vec<(StillKey, SharedStill)>>,
-    predictions: Mutex<Vec<((Camera, TransferFunction), Predicted)>>,
+    levels: Shelf<(u32, u8), Arc<Encoded>>,
+    keyframes: Shelf<KeyframeKey, Arc<Encoded>>,
+    stills: Shelf<StillKey, Arc<Still>>,
+    predictions: Shelf<PredictionKey, Arc<[Prediction]>>,
 }
 
 /// What a still depends on besides the step.
 type StillKey = (Camera, Viewport, TransferFunction);
-type SharedStill = Arc<OnceLock<Arc<Still>>>;
-type Predicted = Arc<OnceLock<Arc<[Prediction]>>>;
+/// What predictions depend on: camera, width over height, and what is shown.
+type PredictionKey = (Camera, f64, TransferFunction);
 
-/// What is kept under `key`, or a place for it, the newest first.
-fn kept<K: PartialEq, V: Clone + Default>(kept: &Mutex<Vec<(K, V)>>, key: K) -> V {
-    let mut kept = lock(kept);
-    if let Some((_, found)) = kept.iter().find(|(other, _)| *other == key) {
-        return found.clone();
+impl Default for Keyframes {
+    fn default() -> Self {
+        Self {
+            levels: Shelf::new(LEVELS_KEPT),
+            keyframes: Shelf::new(KEYFRAMES_KEPT),
+            stills: Shelf::new(KEYFRAMES_KEPT),
+            predictions: Shelf::new(KEYFRAMES_KEPT),
+        }
     }
-    let made = V::default();
-    kept.truncate(KEYFRAMES_KEPT - 1);
-    kept.insert(0, (key, made.clone()));
-    made
 }
 
 impl Keyframes {
@@ -124,12 +110,12 @@ impl Keyframes {
         groups: usize,
         pool: &ThreadPool,
     ) -> Arc<Encoded> {
-        let made = entry(&self.levels, (level, bits.bits()));
-        made.get_or_init(|| encode_bricks(step, level, bits, groups, pool)).clone()
+        let make = || encode_bricks(step, level, bits, groups, pool);
+        self.levels.get((level, bits.bits()), || step.has_all_parts(), make)
     }
 
     /// A keyframe of `form` for `view`; made now unless one for the same view is kept.
-    pub(crate) fn slabs(
+    pub(crate) fn keyframe(
         &self,
         step: &LoadedStep,
         view: &View,
@@ -143,29 +129,26 @@ impl Keyframes {
         };
         let transfer_function = (!matches!(key, Key::ScalarSlabs(_))).then(|| view.transfer_function.clone());
         let of_view = KeyframeKey { key, range: view.transfer_function.range, transfer_function };
-        let made = kept(&self.slabs, of_view);
-        made.get_or_init(|| encode_keyframe(key, step, view, groups, pool)).clone()
+        self.keyframes.get(of_view, || step.has_all_parts(), || encode_keyframe(key, step, view, groups, pool))
     }
 
     /// The exact image of `view`, made now unless one for the same picture is kept; the answer is for this view alone.
     pub(crate) fn still(&self, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
         let function = resolved(step, &view.transfer_function);
-        let made = kept(&self.stills, (view.camera, view.viewport, function.clone()));
-        let still = made.get_or_init(|| make_still(step, view, &function, pool)).clone();
+        let key = (view.camera, view.viewport, function.clone());
+        let still = self.stills.get(key, || step.has_all_parts(), || make_still(step, view, &function, pool));
         Encoded::new(BulkKind::Still, still_bodies(view.sequence, &still, groups))
     }
 
     /// What proxies made for `view` would be worth, turned by each of [`TURNS_DEG`]; found now unless that is kept.
     pub(crate) fn predictions(&self, step: &LoadedStep, view: &View, pool: &ThreadPool) -> Arc<[Prediction]> {
+        let (camera, aspect) = (view.camera, view.aspect());
         let function = resolved(step, &view.transfer_function);
-        let made = kept(&self.predictions, (view.camera, function.clone()));
-        let views = TURNS_DEG.map(|turn| turned(view.camera, turn));
-        made.get_or_init(|| predicted(step, view.camera, &function, &views, COLOUR_BELOW_DB, pool).into()).clone()
+        let views = TURNS_DEG.map(|turn| camera.turned(turn));
+        let make = || predicted(step, camera, aspect, &function, &views, COLOUR_BELOW_DB, pool).into();
+        // Others have no part in it.
+        self.predictions.get((camera, aspect, function.clone()), || true, make)
     }
-}
-
-fn entry<K: Hash + Eq>(map: &Mutex<HashMap<K, Made>>, key: K) -> Made {
-    lock(map).entry(key).or_default().clone()
 }
 
 fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
@@ -261,7 +244,7 @@ mod tests {
         let (step, pool) = (step(), pool());
         let bricks = || step.keyframes.bricks(&step, 0, CodeBits::Eight, 2, &pool);
         assert!(Arc::ptr_eq(&bricks(), &bricks()));
-        let slabs = |azimuth| step.keyframes.slabs(&step, &view(&step, azimuth), SCALAR, 2, &pool);
+        let slabs = |azimuth| step.keyframes.keyframe(&step, &view(&step, azimuth), SCALAR, 2, &pool);
         assert!(Arc::ptr_eq(&slabs(10.0), &slabs(10.0)));
         assert!(!Arc::ptr_eq(&slabs(10.0), &slabs(20.0)));
     }
@@ -280,16 +263,19 @@ mod tests {
         let (step, pool) = (step(), pool());
         let still = |sequence| step.keyframes.still(&step, &View { sequence, ..view(&step, 10.0) }, 1, &pool);
         let (first, second) = (still(1), still(2));
-        assert_eq!(lock(&step.keyframes.stills).len(), 1);
+        let again = || unreachable!("it is rendered a second time");
+        let of_view = view(&step, 10.0);
+        let key = (of_view.camera, of_view.viewport, resolved(&step, &of_view.transfer_function));
+        step.keyframes.stills.get(key, || true, again);
         assert_ne!(first.bodies[0].bytes, second.bodies[0].bytes);
     }
 
     #[test]
     fn keyframes_of_views_long_past_are_let_go() {
         let (step, pool) = (step(), pool());
-        let first = Arc::downgrade(&step.keyframes.slabs(&step, &view(&step, 0.0), SCALAR, 1, &pool));
+        let first = Arc::downgrade(&step.keyframes.keyframe(&step, &view(&step, 0.0), SCALAR, 1, &pool));
         for turn in 1..=KEYFRAMES_KEPT {
-            step.keyframes.slabs(&step, &view(&step, turn as f64), SCALAR, 1, &pool);
+            step.keyframes.keyframe(&step, &view(&step, turn as f64), SCALAR, 1, &pool);
         }
         assert!(first.upgrade().is_none());
     }
@@ -300,7 +286,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| step.keyframes.bricks(&step, 0, CodeBits::Sixteen, 2, &pool));
-                scope.spawn(|| step.keyframes.slabs(&step, &view(&step, 5.0), SCALAR, 2, &pool));
+                scope.spawn(|| step.keyframes.keyframe(&step, &view(&step, 5.0), SCALAR, 2, &pool));
             }
         });
     }

@@ -14,6 +14,7 @@ mod making;
 mod planner;
 mod render;
 mod session;
+mod shelf;
 mod stages;
 mod statistics;
 mod step_store;

@@ -55,9 +55,10 @@ pub(crate) fn segments_of(
     transfer_function: &TransferFunction,
     pool: &ThreadPool,
 ) -> SegmentKeyframe {
+    let range = values_kept(step.statistics.range, transfer_function.range);
     match &step.crew {
-        Some(crew) => crew.segments(&step.volume, key, transfer_function, pool),
-        None => pool.install(|| make_segments(&step.volume, key, transfer_function)),
+        Some(crew) => crew.segments(&step.volume, key, transfer_function, range, pool),
+        None => pool.install(|| make_segments(&step.volume, key, transfer_function, range)),
     }
 }
 
@@ -87,7 +88,7 @@ pub(crate) fn image_of(
     }
 }
 
-/// The transfer function with its range filled in: a page may leave it to the data.
+/// The transfer function with its range filled in: that may be left to the data.
 pub(crate) fn resolved(step: &LoadedStep, transfer_function: &TransferFunction) -> TransferFunction {
     let mut resolved = transfer_function.clone();
     resolved.range = resolved.range.or(step.known_range.map(|r| [r.lo, r.hi]));

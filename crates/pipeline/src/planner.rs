@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use visapult_render::{Form, Prediction};
 
-use crate::choice::{Worth, best, described};
+use crate::choice::{COLOUR, SEGMENTS, Worth, best, described};
 use crate::wire::{Plan, ProxyChoice, ProxyKind};
 
 /// Turns of the view from a keyframe, in degrees, that quality is predicted for.
@@ -30,8 +30,6 @@ const UNMEASURED_BYTES_PER_S: f64 = 12.5e6;
 const CHANGE_DB: f64 = 1.5;
 /// How much larger than the budget, as a factor, the one that is being sent may have become.
 const CHANGE_BYTES: f64 = 1.2;
-/// Segments where nothing is predicted.
-const SEGMENTS: Form = Form::Segments { segments: 64 };
 
 /// What is known when a plan is made.
 #[derive(Clone, Debug)]
@@ -40,12 +38,18 @@ pub(crate) struct Situation {
     pub throughput_bytes_per_s: Option<f64>,
     /// Samples of each level, finest first.
     pub level_samples: Vec<u64>,
+    /// Bytes of 8-bit bricks of each level of the current step, where that was sent.
+    pub level_bytes: Vec<Option<u64>>,
     /// Bytes per sample of encoded 8-bit bricks, measured on the last levels sent.
     pub bytes_per_sample: f64,
     /// What each proxy is predicted to be worth, turned by [`TURNS_DEG`]; empty where that is not known.
     pub predictions: Vec<Prediction>,
-    /// The keyframe that was sent last, and its bytes.
-    pub sent: Option<(Form, u64)>,
+    /// Whether the bytes of bricks, too, are those that were predicted: they change more from step to step than quality does.
+    pub predicts_bytes: bool,
+    /// The keyframe of this field that was sent last.
+    pub sent: Option<Form>,
+    /// The bytes of such a one, where one was sent for what is looked at.
+    pub sent_bytes: Option<u64>,
     /// Time between steps where they are followed or played.
     pub step_interval: Option<Duration>,
     /// What the user asks for.
@@ -64,11 +68,26 @@ pub(crate) struct Decision {
 }
 
 impl Situation {
-    /// Expected bytes of bricks at `level`, at 8 bits per sample.
+    /// Bytes of bricks at `level`, at 8 bits per sample: as they were, else as predicted, else as many per sample as the last ones.
     pub(crate) fn level_bytes(&self, level: u32) -> u64 {
-        let predicted = self.predictions.iter().find(|prediction| prediction.form == Form::Bricks { level });
+        let predicted = || self.predicts_bytes.then(|| self.predicted_bytes(level)).flatten();
         let guess = || (self.level_samples[level as usize] as f64 * self.bytes_per_sample) as u64;
-        predicted.map_or_else(guess, |prediction| prediction.bytes)
+        self.measured_bytes(level).or_else(predicted).unwrap_or_else(guess)
+    }
+
+    fn measured_bytes(&self, level: u32) -> Option<u64> {
+        self.level_bytes.get(level as usize).copied().flatten()
+    }
+
+    /// What was predicted, corrected by the finest level that can be compared: the first process of several judges by its part.
+    fn predicted_bytes(&self, level: u32) -> Option<u64> {
+        let predicted = |level| self.prediction(Form::Bricks { level });
+        let told = predicted(level)?.bytes as f64;
+        let correction = (0..=self.coarsest()).find_map(|level| {
+            let (measured, predicted) = (self.measured_bytes(level)?, predicted(level)?.bytes);
+            Some(measured as f64 / predicted.max(1) as f64)
+        });
+        Some((told * correction.unwrap_or(1.0)) as u64)
     }
 
     fn coarsest(&self) -> u32 {
@@ -92,16 +111,22 @@ impl Situation {
         self.level_samples.get(level as usize).is_some_and(|samples| *samples <= MOST_SAMPLES_IN_PAGE)
     }
 
-    /// What proxies are worth at the goal; of the keyframe that was sent last, the bytes are known.
+    /// What proxies are worth at the goal; of what was sent, the bytes are known.
     fn worths(&self) -> Vec<Worth> {
         let worth = |prediction: &Prediction| {
-            let psnr_db = *prediction.psnr_db.get(GOAL)?;
-            let known = self.sent.filter(|(form, _)| *form == prediction.form);
-            let bytes = known.map_or(prediction.bytes, |(_, bytes)| bytes);
-            let is_possible = !matches!(prediction.form, Form::Bricks { level } if !self.can_be_held(level));
-            is_possible.then_some(Worth { form: prediction.form, bytes, psnr_db })
+            let form = prediction.form;
+            let bytes = match form {
+                Form::Bricks { level } if !self.can_be_held(level) => return None,
+                Form::Bricks { level } => self.level_bytes(level),
+                _ => self.sent_bytes.filter(|_| self.sent == Some(form)).unwrap_or(prediction.bytes),
+            };
+            Some(Worth { form, bytes, psnr_db: prediction.psnr_db.get(GOAL).copied() })
         };
         self.predictions.iter().filter_map(worth).collect()
+    }
+
+    fn prediction(&self, form: Form) -> Option<&Prediction> {
+        self.predictions.iter().find(|prediction| prediction.form == form)
     }
 }
 
@@ -144,22 +169,26 @@ fn form(situation: &Situation, budget: u64, finest: u32) -> Form {
         return bricks;
     }
     let mut worths = situation.worths();
-    let is_slabs = |form: Form| matches!(form, Form::Slabs { .. } | Form::ScalarSlabs { .. });
-    match situation.choice {
+    let is_slabs = |worth: &Worth| matches!(worth.form, Form::Slabs { .. } | Form::ScalarSlabs { .. });
+    // What is taken where nothing fits: bricks are there in any case.
+    let otherwise = match situation.choice {
         ProxyChoice::Segments => return SEGMENTS,
-        ProxyChoice::Slabs => worths.retain(|worth| is_slabs(worth.form)),
-        // Making them takes about a second of a processor: too much for each of many steps.
+        ProxyChoice::Slabs => {
+            worths.retain(is_slabs);
+            worths.iter().min_by_key(|worth| worth.bytes).map_or(COLOUR, |smallest| smallest.form)
+        }
+        // Making segments takes about a second of a processor: too much for each of many steps.
         ProxyChoice::Auto if situation.step_interval.is_some() => {
             worths.retain(|worth| !matches!(worth.form, Form::Segments { .. }));
+            bricks
         }
-        ProxyChoice::Auto | ProxyChoice::Bricks => {}
-    }
-    let smallest = || worths.iter().min_by_key(|worth| worth.bytes).filter(|worth| is_slabs(worth.form));
-    let found = best(&worths, budget).or_else(smallest);
-    let Some(found) = found else { return bricks };
-    let sent = worths.iter().find(|worth| situation.sent.is_some_and(|(form, _)| form == worth.form));
-    let stays =
-        |sent: &&Worth| sent.psnr_db >= found.psnr_db - CHANGE_DB && sent.bytes as f64 <= CHANGE_BYTES * budget as f64;
+        ProxyChoice::Auto | ProxyChoice::Bricks => bricks,
+    };
+    let Some(found) = best(&worths, budget) else { return otherwise };
+    let sent = worths.iter().find(|worth| situation.sent == Some(worth.form));
+    let stays = |sent: &&Worth| {
+        sent.counted_db() >= found.counted_db() - CHANGE_DB && sent.bytes as f64 <= CHANGE_BYTES * budget as f64
+    };
     sent.filter(stays).unwrap_or(found).form
 }
 
@@ -169,7 +198,7 @@ fn keyframe_bytes(situation: &Situation, form: Form) -> u64 {
         return 0;
     }
     let predicted = situation.worths().iter().find(|worth| worth.form == form).map(|worth| worth.bytes);
-    predicted.or(situation.sent.map(|(_, bytes)| bytes)).unwrap_or(0)
+    predicted.or(situation.sent_bytes.filter(|_| situation.sent == Some(form))).unwrap_or(0)
 }
 
 fn reason(situation: &Situation, form: Form, bytes: u64) -> String {
@@ -177,9 +206,8 @@ fn reason(situation: &Situation, form: Form, bytes: u64) -> String {
         Some(rate) => format!("{:.0} Mbit/s measured", rate * 8e-6),
         None => "link not measured yet".to_owned(),
     };
-    let worths = situation.worths();
-    let quality = worths.iter().find(|worth| worth.form == form);
-    let quality = quality.map_or_else(String::new, |worth| format!(", {}", worth_told(worth)));
+    let quality = situation.prediction(form).and_then(quality_told);
+    let quality = quality.map_or_else(String::new, |quality| format!(", {quality}"));
     let what = match (form, situation.choice) {
         (Form::Bricks { level: 0 }, ProxyChoice::Auto) => "all bricks fit".to_owned(),
         (Form::Bricks { .. }, ProxyChoice::Bricks)
@@ -187,30 +215,39 @@ fn reason(situation: &Situation, form: Form, bytes: u64) -> String {
         | (Form::Slabs { .. } | Form::ScalarSlabs { .. }, ProxyChoice::Slabs) => {
             format!("{}, as chosen{quality}", described(form))
         }
-        _ => format!("{} {}{quality}", described(form), why(situation, form, &worths)),
+        _ => format!("{} {}{quality}", described(form), why(situation, form)),
     };
     let goal_s = situation.goal().as_secs_f64();
     format!("{what}: {:.1} MB for a goal of {goal_s:.1} s; {link}", bytes as f64 * 1e-6)
 }
 
-fn worth_told(worth: &Worth) -> String {
-    format!("{:.0} dB at {:.0} degrees", worth.psnr_db, TURNS_DEG[GOAL])
+/// What is predicted to be seen, by how far the view turns.
+fn quality_told(prediction: &Prediction) -> Option<String> {
+    let whole: Vec<String> = prediction.psnr_db.iter().map(|db| format!("{db:.0}")).collect();
+    let first = whole.first()?;
+    if whole.iter().all(|db| db == first) {
+        return Some(format!("{first} dB from all sides"));
+    }
+    Some(format!("{} dB at {} degrees", whole.join("/"), TURNS_DEG.map(|turn| turn.to_string()).join("/")))
 }
 
 /// What speaks for a proxy that was not asked for.
-fn why(situation: &Situation, form: Form, worths: &[Worth]) -> String {
-    if worths.is_empty() {
+fn why(situation: &Situation, form: Form) -> String {
+    let others: Vec<Worth> = situation.worths().into_iter().filter(|worth| worth.form != form).collect();
+    if others.is_empty() {
         return "fit".to_owned();
     }
-    let others: Vec<Worth> = worths.iter().copied().filter(|worth| worth.form != form).collect();
     match best(&others, situation.budget()) {
-        Some(next) => format!("are best before {} ({})", described(next.form), worth_told(next)),
+        Some(Worth { form, psnr_db: Some(db), .. }) => {
+            format!("are best before {} ({db:.0} dB at {:.0} degrees)", described(*form), TURNS_DEG[GOAL])
+        }
+        Some(_) => "fit".to_owned(),
         None => "alone fit".to_owned(),
     }
 }
 
 /// The turn from a keyframe at which quality has fallen by `loss_db` under the best that it has, in degrees; that of the last
-/// prediction where it has not.
+/// prediction where it has not, or where nothing is known.
 pub(crate) fn turn_that_costs(prediction: &Prediction, loss_db: f64) -> f64 {
     let (curve, most) = (&prediction.psnr_db, TURNS_DEG[TURNS_DEG.len() - 1]);
     let highest = curve.iter().copied().fold(f64::NEG_INFINITY, f64::max).min(50.0);
@@ -226,7 +263,7 @@ mod tests {
     use super::*;
 
     const SCALAR: Form = Form::ScalarSlabs { slabs: 128 };
-    const COLOUR: Form = Form::Slabs { slabs: 128 };
+    const COLOUR_128: Form = Form::Slabs { slabs: 128 };
 
     fn prediction(form: Form, bytes: u64, psnr_db: [f64; 4]) -> Prediction {
         Prediction { form, bytes, psnr_db: psnr_db.to_vec() }
@@ -247,7 +284,7 @@ mod tests {
     /// Of as many that change from one to the next.
     fn rough() -> Vec<Prediction> {
         let scalar = prediction(SCALAR, 2_400_000, [24.0, 24.0, 23.0, 21.0]);
-        let colour = prediction(COLOUR, 6_000_000, [38.0, 37.0, 35.0, 32.0]);
+        let colour = prediction(COLOUR_128, 6_000_000, [38.0, 37.0, 35.0, 32.0]);
         smooth().into_iter().filter(|worth| worth.form != SCALAR).chain([scalar, colour]).collect()
     }
 
@@ -256,9 +293,12 @@ mod tests {
         Situation {
             throughput_bytes_per_s: Some(100e6),
             level_samples: levels,
+            level_bytes: Vec::new(),
             bytes_per_sample: 0.6,
             predictions: Vec::new(),
+            predicts_bytes: true,
             sent: None,
+            sent_bytes: None,
             step_interval: None,
             choice: ProxyChoice::Auto,
         }
@@ -280,7 +320,7 @@ mod tests {
         let decision = plan(&with(smooth(), 2e6));
         assert_eq!((decision.form, decision.plan.proxy), (SCALAR, ProxyKind::Slabs));
         assert!(decision.plan.level >= 1);
-        assert!(decision.plan.reason.contains("46 dB at 30 degrees"), "{}", decision.plan.reason);
+        assert!(decision.plan.reason.contains("47/47/46/44 dB at 0/16/30/45 degrees"), "{}", decision.plan.reason);
         assert!(decision.plan.reason.contains("bricks of level 1 (38 dB"), "{}", decision.plan.reason);
     }
 
@@ -290,7 +330,7 @@ mod tests {
         let is_coarse = |form: Form| matches!(form, Form::Bricks { level: 1.. });
         let worsened = |p: Prediction| if is_coarse(p.form) { prediction(p.form, p.bytes, [20.0; 4]) } else { p };
         let worse: Vec<Prediction> = rough().into_iter().map(worsened).collect();
-        assert_eq!(plan(&with(worse, 2.5e6)).form, COLOUR);
+        assert_eq!(plan(&with(worse, 2.5e6)).form, COLOUR_128);
     }
 
     #[test]
@@ -319,15 +359,59 @@ mod tests {
         let other = prediction(Form::Segments { segments: 64 }, 2_700_000, [47.0; 4]);
         let both: Vec<Prediction> = smooth().into_iter().chain([other]).collect();
         assert_eq!(plan(&with(both.clone(), 2e6)).form, Form::Segments { segments: 64 });
-        let sent = Situation { sent: Some((SCALAR, 2_400_000)), ..with(both, 2e6) };
+        let sent = Situation { sent: Some(SCALAR), sent_bytes: Some(2_400_000), ..with(both, 2e6) };
         assert_eq!(plan(&sent).form, SCALAR);
         assert_eq!(plan(&Situation { throughput_bytes_per_s: Some(0.3e6), ..sent }).form, Form::Bricks { level: 2 });
     }
 
     #[test]
+    fn slabs_of_colour_that_were_sent_give_way_to_what_shows_any_transfer_function() {
+        let colour = prediction(COLOUR_128, 2_000_000, [45.0, 43.0, 39.0, 34.0]);
+        let both: Vec<Prediction> = smooth().into_iter().chain([colour]).collect();
+        let sent = Situation { sent: Some(COLOUR_128), sent_bytes: Some(2_000_000), ..with(both, 2e6) };
+        assert_eq!(plan(&sent).form, SCALAR);
+    }
+
+    #[test]
+    fn bricks_that_were_sent_count_for_more_than_what_was_predicted() {
+        let whole = |situation: &Situation| plan(situation).form == Form::Bricks { level: 0 };
+        let quick = with(smooth(), 4e6);
+        assert!(whole(&quick));
+        let measured = |level: usize, bytes| {
+            let mut level_bytes = vec![None; 4];
+            level_bytes[level] = Some(bytes);
+            Situation { level_bytes, ..quick.clone() }
+        };
+        assert!(!whole(&measured(0, 15_000_000)));
+        // Whatever misjudges one level misjudges the next.
+        assert!(!whole(&measured(3, 30_000)));
+        assert!(whole(&measured(3, 21_000)));
+        // What was predicted of another step.
+        let later = Situation { predicts_bytes: false, bytes_per_sample: 0.9, ..quick.clone() };
+        assert!(!whole(&later) && plan(&later).wants_predictions);
+    }
+
+    #[test]
+    fn where_no_ray_sees_anything_the_finest_bricks_that_fit_are_sent() {
+        let unseen = smooth().into_iter().map(|p| Prediction { psnr_db: Vec::new(), ..p }).collect();
+        let decision = plan(&with(unseen, 2e6));
+        assert_eq!(decision.form, Form::Bricks { level: 1 });
+        assert!(decision.plan.reason.starts_with("bricks of level 1 fit: "), "{}", decision.plan.reason);
+    }
+
+    #[test]
+    fn where_nothing_fits_bricks_are_sent_however_small_a_keyframe_is() {
+        let tiny = prediction(SCALAR, 10_000, [47.0; 4]);
+        let with_tiny = smooth().into_iter().filter(|worth| worth.form != SCALAR).chain([tiny]).collect();
+        assert_eq!(plan(&with(with_tiny, 1e3)).form, Form::Bricks { level: 3 });
+    }
+
+    #[test]
     fn the_user_has_the_last_word() {
-        let slabs = plan(&Situation { choice: ProxyChoice::Slabs, ..with(rough(), 1e3) });
-        assert_eq!(slabs.plan.proxy, ProxyKind::Slabs);
+        for predictions in [rough(), Vec::new(), smooth().into_iter().filter(|p| p.form != SCALAR).collect()] {
+            let slabs = plan(&Situation { choice: ProxyChoice::Slabs, ..with(predictions, 1e3) });
+            assert_eq!(slabs.plan.proxy, ProxyKind::Slabs);
+        }
         let bricks = plan(&Situation { choice: ProxyChoice::Bricks, ..with(smooth(), 1e6) });
         assert_eq!(bricks.plan.proxy, ProxyKind::Bricks);
         let segments = Situation { choice: ProxyChoice::Segments, ..cube(128) };
@@ -336,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_keyframe_is_good_for_as_far_as_its_quality_holds() {
-        let tearing = prediction(COLOUR, 1, [46.0, 38.0, 33.0, 28.0]);
+        let tearing = prediction(COLOUR_128, 1, [46.0, 38.0, 33.0, 28.0]);
         assert!((turn_that_costs(&tearing, 4.0) - 8.0).abs() < 1e-9);
         let noisy = prediction(SCALAR, 1, [40.0, 41.0, 39.0, 31.0]);
         assert!((turn_that_costs(&noisy, 4.0) - 33.75).abs() < 1e-9);

@@ -17,6 +17,7 @@ use crate::config::{RenderConfig, RenderProxy};
 use crate::crew::CrewStep;
 use crate::error::PipelineError;
 use crate::flow::Watch;
+use crate::making::resolved;
 use crate::step_store::StepKey;
 
 /// An image and what it cost.
@@ -81,8 +82,8 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let back_end = BackEnd::open_for(watch, &config.back_end)?;
     let step = back_end.load(key_of(&back_end, config)?)?;
     let load = started.elapsed().as_secs_f64();
-    let mut transfer_function = config.transfer_function.clone().unwrap_or_else(|| step.default_transfer_function());
-    transfer_function.range = transfer_function.range.or(step.known_range.map(|r| [r.lo, r.hi]));
+    let asked = config.transfer_function.clone().unwrap_or_else(|| step.default_transfer_function());
+    let transfer_function = resolved(&step, &asked);
     let pool = back_end.pool();
     let maker = Maker { step: &step, config, transfer_function: &transfer_function, pool };
     let made = maker.make(config.proxy)?;

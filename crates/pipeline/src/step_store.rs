@@ -59,6 +59,11 @@ impl LoadedStep {
         self.crew.is_none()
     }
 
+    /// Whether all processes have given what was asked of them.
+    pub(crate) fn has_all_parts(&self) -> bool {
+        self.crew.as_ref().is_none_or(|crew| crew.whole().is_ok())
+    }
+
     /// The transfer function a viewer starts with.
     pub fn default_transfer_function(&self) -> TransferFunction {
         TransferFunction::default_for(self.known_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 }))

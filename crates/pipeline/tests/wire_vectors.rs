@@ -147,8 +147,9 @@ fn segments() {
     let camera = Camera { target: [0.0, 0.125, 0.0], ..Camera::default() };
     let key = SegmentKey { camera, width: 70, height: 12, segments: 6 };
     let transfer_function = TransferFunction::default_for(ValueRange { lo: -3.0, hi: 3.5 });
-    let range = Some([-3.0, 3.5]);
-    let mut keyframe = make_segments(&volume(), &key, &TransferFunction { range, ..transfer_function });
+    let range = ValueRange { lo: -3.0, hi: 3.5 };
+    let shown = TransferFunction { range: Some([range.lo, range.hi]), ..transfer_function };
+    let mut keyframe = make_segments(&volume(), &key, &shown, range);
     keyframe.geometry.edges = [1.0, 0.75, 0.5];
     (keyframe.geometry.near, keyframe.geometry.spacing) = (2.25, 0.125);
     let tile = |tile: &SegmentTile| {

@@ -14,9 +14,8 @@ use serde_json::json;
 use visapult_render::{
     Camera, CodeBits, Image, KeyView, Pyramid, Quality, ScalarStack, SegmentKey, SegmentStack, SlabStack,
     TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs, render_exact,
-    volume_of_bricks,
+    values_kept, volume_of_bricks,
 };
-use visapult_volume::ValueRange;
 
 /// Pixels along the edges of images and layers.
 const SIZE: usize = 512;
@@ -95,9 +94,7 @@ impl Subject {
     }
 
     fn scalar_slabs(&self, key: KeyView) -> Outcome {
-        let data = self.volume.range().ok_or("a field without values")?;
-        let shown = self.looks[0].transfer_function.range.and_then(|[lo, hi]| data.overlap(ValueRange { lo, hi }));
-        let range = shown.unwrap_or(data);
+        let range = values_kept(self.volume.range(), self.looks[0].transfer_function.range);
         let (keyframe, cost) = timed(|| make_scalar_slabs(&self.volume, &key, range));
         let stack = ScalarStack::from_keyframe(&keyframe)?;
         let cost = Cost { bytes: keyframe.wire_bytes(), ..cost };
@@ -106,7 +103,9 @@ impl Subject {
     }
 
     fn segments(&self, key: SegmentKey) -> Outcome {
-        let (keyframe, cost) = timed(|| make_segments(&self.volume, &key, &self.looks[0].transfer_function));
+        let function = &self.looks[0].transfer_function;
+        let range = values_kept(self.volume.range(), function.range);
+        let (keyframe, cost) = timed(|| make_segments(&self.volume, &key, function, range));
         let stack = SegmentStack::from_keyframe(&keyframe)?;
         let cost = Cost { bytes: keyframe.wire_bytes(), ..cost };
         let draw = |look: &Look, camera: &Camera| stack.render(camera, SIZE, SIZE, &look.transfer_function);

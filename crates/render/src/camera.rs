@@ -5,6 +5,9 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+/// Steepest elevation at which a camera is turned about the vertical axis.
+const STEEP_DEG: f64 = 45.0;
+
 /// An eye on a sphere around `target`, looking at it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -79,6 +82,15 @@ impl Camera {
         Ok(())
     }
 
+    /// The camera turned about the vertical axis; where it looks steeply up or down, towards the horizon.
+    #[must_use]
+    pub fn turned(self, degrees: f64) -> Self {
+        if self.elevation_deg.abs() <= STEEP_DEG {
+            return Self { azimuth_deg: self.azimuth_deg + degrees, ..self };
+        }
+        Self { elevation_deg: self.elevation_deg - self.elevation_deg.signum() * degrees, ..self }
+    }
+
     /// Position of the eye in world units.
     pub fn eye(&self) -> [f64; 3] {
         let (sin_az, cos_az) = self.azimuth_deg.to_radians().sin_cos();
@@ -126,9 +138,14 @@ impl View {
     ///
     /// The centre of pixel (column i, row j) is at `(i + 0.5, j + 0.5)`.
     pub fn direction(&self, x: f64, y: f64) -> [f64; 3] {
+        normalize(self.at_depth_one(x, y))
+    }
+
+    /// From the eye to where the ray through image position `x`, `y` is at view depth 1.
+    pub(crate) fn at_depth_one(&self, x: f64, y: f64) -> [f64; 3] {
         let sx = (x / self.width as f64 * 2.0 - 1.0) * self.half_width;
         let sy = (1.0 - y / self.height as f64 * 2.0) * self.half_height;
-        normalize(std::array::from_fn(|axis| self.forward[axis] + sx * self.right[axis] + sy * self.up[axis]))
+        std::array::from_fn(|axis| self.forward[axis] + sx * self.right[axis] + sy * self.up[axis])
     }
 
     /// Distance of a world point from the eye, measured along the view direction.
@@ -222,6 +239,14 @@ mod tests {
         assert!(close(std::array::from_fn(|axis| view.eye[axis] + t * direction[axis]), point));
         assert!((view.depth(point) - depth).abs() < 1e-12);
         assert!(view.project(std::array::from_fn(|axis| view.eye[axis] - view.forward[axis])).is_none());
+    }
+
+    #[test]
+    fn a_camera_turns_about_the_vertical_axis_unless_it_looks_steeply_down() {
+        let camera = Camera::default();
+        assert_eq!(camera.turned(16.0), Camera { azimuth_deg: 46.0, ..camera });
+        let steep = Camera { elevation_deg: -80.0, ..camera };
+        assert_eq!(steep.turned(16.0), Camera { elevation_deg: -64.0, ..camera });
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::iter;
 
 use crate::camera::dot;
 use crate::segments::SegmentKey;
-use crate::{Camera, KeyView, Volume};
+use crate::{Camera, KeyView, View, Volume, fitted_key};
 
 /// How much farther than the edges of the picture rays reach at least: small pans and zooms find data.
 const MARGIN: f64 = 1.15;
@@ -27,6 +27,16 @@ const SLABS_BEYOND: f64 = 1.5;
 const NEAREST: f64 = 1e-3;
 
 impl KeyView {
+    /// That of slabs of colour for a picture of shape `aspect`, width over height.
+    pub fn of_slabs(volume: &Volume, camera: Camera, slabs: u16, aspect: f64) -> Self {
+        Self { slabs, ..Self::new(camera) }.covering(volume, aspect)
+    }
+
+    /// That of scalar slabs for a picture of shape `aspect`, width over height.
+    pub fn of_scalar_slabs(volume: &Volume, camera: Camera, slabs: u16, aspect: f64) -> Self {
+        Self { slabs, ..fitted_key(volume, camera) }.covering(volume, aspect)
+    }
+
     /// The same view as dense, or as dense as 512 x 512 rays can be, for a picture of shape `aspect`, width over height, of `volume`.
     #[must_use]
     pub fn covering(self, volume: &Volume, aspect: f64) -> Self {
@@ -38,12 +48,25 @@ impl KeyView {
 }
 
 impl SegmentKey {
+    /// That of at most `segments` segments a ray for a picture of shape `aspect`, width over height.
+    pub fn of_picture(volume: &Volume, camera: Camera, segments: u16, aspect: f64) -> Self {
+        Self { segments, ..Self::new(volume, camera) }.covering(volume, aspect)
+    }
+
     /// The same view as dense, or as dense as 512 x 512 rays can be, for a picture of shape `aspect`, width over height, of `volume`.
     #[must_use]
     pub fn covering(self, volume: &Volume, aspect: f64) -> Self {
         let (camera, [width, height]) = covering(self.camera, [self.width, self.height], volume, 0.0, aspect);
         Self { camera, width, height, ..self }
     }
+}
+
+/// The rays of a picture of shape `aspect`, width over height, that may meet the box of these `edges`, as `size` rows and columns.
+pub(crate) fn rays_of_box(camera: &Camera, edges: [f64; 3], aspect: f64, size: usize) -> View {
+    let view = camera.view(size, size);
+    let [across, down] = outline(*camera, edges.map(|edge| edge / 2.0));
+    let half_width = across.min(view.half_height * aspect);
+    View { half_width, half_height: down.min(view.half_height), ..view }
 }
 
 fn covering(camera: Camera, rays: [u16; 2], volume: &Volume, beyond: f64, aspect: f64) -> (Camera, [u16; 2]) {

@@ -76,11 +76,6 @@ pub(crate) fn soft() -> TransferFunction {
     TransferFunction { range: Some([-1.0, 1.0]), points }
 }
 
-/// The default camera, turned by `angle` degrees.
-pub(crate) fn turned(angle: f64) -> Camera {
-    Camera { azimuth_deg: Camera::default().azimuth_deg + angle, ..Camera::default() }
-}
-
 /// Largest and mean relative error of the optical depth of `drawn`, square and in the default view, against that of `volume`.
 pub(crate) fn errors_of_depth(drawn: &Image, volume: &Volume) -> [f32; 2] {
     let exact = render_reference(volume, &Camera::default(), &soft(), drawn.width, drawn.height, 0.0625).image;

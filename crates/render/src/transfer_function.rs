@@ -127,12 +127,7 @@ impl TransferFunction {
     /// The scalars at s = 0 and s = 1 for data of `data` range; `None` where neither is known. Never empty: a
     /// constant field lies at s = 1/2.
     pub fn resolved_range(&self, data: Option<ValueRange>) -> Option<[f32; 2]> {
-        let [lo, hi] = self.range.or(data.map(|range| [range.lo, range.hi]))?;
-        if lo < hi {
-            return Some([lo, hi]);
-        }
-        let margin = (lo.abs() * 1e-3).max(f32::MIN_POSITIVE * 1e6);
-        Some([lo - margin, hi + margin])
+        self.range.or(data.map(|range| [range.lo, range.hi])).map(widened)
     }
 
     /// A transfer function to start with: shells of both signs for data on both sides of zero, else a ramp.
@@ -181,6 +176,15 @@ impl TransferFunction {
         };
         Self { range: Some(range), points: (0..=steps).map(point).collect() }
     }
+}
+
+/// A range that has more than one value.
+pub(crate) fn widened([lo, hi]: [f32; 2]) -> [f32; 2] {
+    if lo < hi {
+        return [lo, hi];
+    }
+    let margin = (lo.abs() * 1e-3).max(f32::MIN_POSITIVE * 1e6);
+    [lo - margin, hi + margin]
 }
 
 #[cfg(test)]

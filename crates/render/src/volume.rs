@@ -1,7 +1,7 @@
 //! A field on a grid, as the blocks of its PEs, ready to be rendered.
 
 use thiserror::Error;
-use visapult_volume::{Block, Box3, Decomposition, DecompositionError, Grid, GridError, ValueRange, coarsened_size};
+use visapult_volume::{Block, Decomposition, DecompositionError, Grid, GridError, ValueRange, coarsened_size};
 
 use crate::macrocells::Macrocells;
 
@@ -211,30 +211,6 @@ impl Volume {
     pub fn range(&self) -> Option<ValueRange> {
         self.macrocells.iter().filter_map(Macrocells::range).reduce(ValueRange::union)
     }
-}
-
-/// Trilinear interpolation at sample coordinates of the grid, held at its outermost samples.
-///
-/// Weights come from the grid's coordinates, not the block's: blocks that share a place agree to the bit.
-pub(crate) fn interpolate(block: &Block, bounds: &Box3, at: [f64; 3]) -> f32 {
-    let size = block.stored.size();
-    let mut start = 0;
-    let mut weight = [0.0_f32; 3];
-    let mut step = [0; 3];
-    let mut stride = 1;
-    for axis in 0..3 {
-        let last = bounds.hi[axis] - 1;
-        let held = at[axis].clamp(0.0, last as f64);
-        let cell = (held as usize).min(last.saturating_sub(1));
-        weight[axis] = (held - cell as f64) as f32;
-        step[axis] = if last > 0 { stride } else { 0 };
-        start += (cell - block.stored.lo[axis]) * stride;
-        stride *= size[axis];
-    }
-    let lerp = |a: f32, b: f32, f: f32| a + f * (b - a);
-    let row = |i: usize| lerp(block.values[i], block.values[i + step[0]], weight[0]);
-    let plane = |i: usize| lerp(row(i), row(i + step[1]), weight[1]);
-    lerp(plane(start), plane(start + step[2]), weight[2])
 }
 
 #[cfg(test)]

@@ -280,7 +280,8 @@ mod tests {
     fn segments() -> SegmentKeyframe {
         let volume = Volume::whole(Grid::of_size([6; 3]), (0..216).map(|i| i as f32).collect()).unwrap();
         let key = SegmentKey { camera: Camera::default(), width: 70, height: 20, segments: 8 };
-        make_segments(&volume, &key, &TransferFunction { range: None, points: vec![[0.0; 5], [1.0; 5]] })
+        let function = TransferFunction { range: None, points: vec![[0.0; 5], [1.0; 5]] };
+        make_segments(&volume, &key, &function, ValueRange { lo: 0.0, hi: 215.0 })
     }
 
     fn image() -> Part<Patch> {

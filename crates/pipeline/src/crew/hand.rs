@@ -161,10 +161,10 @@ fn answer(step: &LoadedStep, asked: OfStep, out: &mut Writer) -> Option<()> {
             let bits = CodeBits::from_bits(bits).filter(|_| level < levels)?;
             out.bricks(&encode_own(step, level, bits));
         }
-        OfStep::Segments { camera, rays: [width, height], segments, transfer_function } => {
+        OfStep::Segments { camera, rays: [width, height], segments, transfer_function, range: [lo, hi] } => {
             camera.validate().ok()?;
             let key = SegmentKey { camera, width, height, segments };
-            out.segments(&make_segments(volume, &key, &transfer_function));
+            out.segments(&make_segments(volume, &key, &transfer_function, ValueRange { lo, hi }));
         }
         OfStep::Depths { camera, transfer_function } => {
             camera.validate().ok()?;

@@ -136,6 +136,8 @@ pub(crate) enum OfStep {
         segments: u16,
         /// With its range.
         transfer_function: TransferFunction,
+        /// Values that codes divide.
+        range: [f32; 2],
     },
     /// Between which distances from the key eye there is anything to see.
     Depths {

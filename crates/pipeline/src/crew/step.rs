@@ -155,6 +155,7 @@ impl CrewStep {
         volume: &Volume,
         key: &SegmentKey,
         transfer_function: &TransferFunction,
+        range: ValueRange,
         pool: &ThreadPool,
     ) -> SegmentKeyframe {
         let asked = self.ask(&What::Of(OfStep::Segments {
@@ -162,15 +163,16 @@ impl CrewStep {
             rays: [key.width, key.height],
             segments: key.segments,
             transfer_function: transfer_function.clone(),
+            range: [range.lo, range.hi],
         }));
-        let own = pool.install(|| make_segments(volume, key, transfer_function));
-        let answers = asked.answers(|reader| reader.segments());
-        let hands: Vec<usize> = answers.iter().map(|(hand, _)| *hand).collect();
-        let others = answers.into_iter().map(|(_, (tiles, samples))| SegmentKeyframe { tiles, samples, ..own.clone() });
-        let parts: Vec<SegmentKeyframe> = others.chain([own.clone()]).collect();
+        let own = pool.install(|| make_segments(volume, key, transfer_function, range));
+        let (camera, geometry) = (own.camera, own.geometry);
+        let (hands, others): (Vec<usize>, Vec<_>) = asked.answers(|reader| reader.segments()).into_iter().unzip();
+        let others = others.into_iter().map(|(tiles, samples)| SegmentKeyframe { camera, geometry, tiles, samples });
+        let mut parts: Vec<SegmentKeyframe> = [own].into_iter().chain(others).collect();
         pool.install(|| join_segments(&parts)).ok().flatten().unwrap_or_else(|| {
             hands.iter().for_each(|hand| self.miss(*hand));
-            own
+            parts.swap_remove(0)
         })
     }
 

@@ -1,7 +1,7 @@
 //! Chooses a proxy under a budget of bytes by what each is predicted to be worth, and makes that one alone.
 
 use serde::Serialize;
-use visapult_render::Form;
+use visapult_render::{Form, Prediction};
 
 use super::proxy::{Made, Maker};
 use crate::choice::{ALIKE_DB, Worth, best, described, predicted};
@@ -26,8 +26,8 @@ pub struct Candidate {
     pub wire_bytes: u64,
     /// Whether it is within the budget.
     pub fits: bool,
-    /// PSNR over the foreground that was predicted for the configured view.
-    pub psnr_db: f64,
+    /// PSNR over the foreground that was predicted for the configured view; none where that shows too little to tell.
+    pub psnr_db: Option<f64>,
 }
 
 /// Makes the best proxy of at most `budget` bytes: what was predicted to fit and does not is passed over.
@@ -35,40 +35,42 @@ pub struct Candidate {
 /// # Errors
 /// [`PipelineError::Option`] if none fits.
 pub(super) fn choose(maker: &Maker<'_>, key_deg: [f64; 2], budget: u64) -> Result<Made, PipelineError> {
-    let (key, views) = (maker.key_camera(key_deg), [maker.config.camera]);
-    let predictions = predicted(maker.step, key, maker.transfer_function, &views, f64::INFINITY, maker.pool);
-    let worth = |of: &visapult_render::Prediction| Worth { form: of.form, bytes: of.bytes, psnr_db: of.psnr_db[0] };
+    let (key, views, aspect) = (maker.key_camera(key_deg), [maker.config.camera], maker.aspect());
+    let predictions = predicted(maker.step, key, aspect, maker.transfer_function, &views, f64::INFINITY, maker.pool);
+    let worth = |of: &Prediction| Worth { form: of.form, bytes: of.bytes, psnr_db: of.psnr_db.first().copied() };
     let mut worths: Vec<Worth> = predictions.iter().map(worth).collect();
-    let made = loop {
+    let mut known: Vec<Form> = Vec::new();
+    let (chosen, made) = loop {
         // Bytes are predicted from few: the smallest of all is made however large it seems.
-        let smallest = || worths.iter().min_by_key(|worth| worth.bytes);
-        let chosen = *best(&worths, budget)
-            .or_else(smallest)
-            .ok_or_else(|| PipelineError::Option("nothing to show".to_owned()))?;
+        let smallest = || worths.iter().min_by_key(|worth| worth.bytes).filter(|worth| !known.contains(&worth.form));
+        let Some(chosen) = best(&worths, budget).or_else(smallest).copied() else {
+            return Err(too_small(budget, &worths));
+        };
         let made = maker.make(proxy_of(chosen.form, key_deg))?;
-        let known = chosen.bytes == made.wire_bytes;
+        known.push(chosen.form);
         worths.iter_mut().filter(|worth| worth.form == chosen.form).for_each(|worth| worth.bytes = made.wire_bytes);
         if made.wire_bytes <= budget {
             break (chosen, made);
         }
-        if known {
-            let smallest = worths.iter().map(|worth| worth.bytes).min().unwrap_or(0);
-            let reason = format!("no proxy fits a budget of {budget} bytes: the smallest takes {smallest}");
-            return Err(PipelineError::Option(reason));
-        }
     };
-    let (chosen, made) = made;
     let reason = reason(&chosen, made.wire_bytes, budget);
     Ok(Made { choice: Some(Choice { reason, candidates: candidates(worths, budget) }), ..made })
 }
 
+fn too_small(budget: u64, worths: &[Worth]) -> PipelineError {
+    let smallest = worths.iter().map(|worth| worth.bytes).min().unwrap_or(0);
+    PipelineError::Option(format!("no proxy fits a budget of {budget} bytes: the smallest takes {smallest}"))
+}
+
 fn reason(chosen: &Worth, bytes: u64, budget: u64) -> String {
     let [bytes, budget] = [bytes, budget].map(|bytes| bytes as f64 / 1e6);
-    format!(
-        "{}: {:.1} dB predicted, {bytes:.2} MB; the best of those within {budget:.2} MB, and of those within {ALIKE_DB} dB of it the smallest",
-        described(chosen.form),
-        chosen.psnr_db,
-    )
+    let what = described(chosen.form);
+    match chosen.psnr_db {
+        Some(db) => format!(
+            "{what}: {db:.1} dB predicted, {bytes:.2} MB; the best of those within {budget:.2} MB, and of those within {ALIKE_DB} dB of it the smallest"
+        ),
+        None => format!("{what}: {bytes:.2} MB of {budget:.2}; too little is seen to predict how well"),
+    }
 }
 
 fn candidates(mut worths: Vec<Worth>, budget: u64) -> Vec<Candidate> {

@@ -89,13 +89,8 @@ impl Maker<'_> {
         Camera { azimuth_deg, elevation_deg, ..self.config.camera }
     }
 
-    /// The key view of scalar slabs as dense as the grid.
-    fn fitted(&self, key_deg: [f64; 2]) -> KeyView {
-        fitted_key(&self.step.volume, self.key_camera(key_deg))
-    }
-
     /// Width over height of the image.
-    fn aspect(&self) -> f64 {
+    pub(super) fn aspect(&self) -> f64 {
         let [width, height] = self.config.size;
         width as f64 / height as f64
     }
@@ -115,8 +110,7 @@ impl Maker<'_> {
     }
 
     fn slabs(&self, key_deg: [f64; 2], slabs: u16) -> Result<Parts, PipelineError> {
-        let key = KeyView { slabs, ..KeyView::new(self.key_camera(key_deg)) };
-        let key = key.covering(&self.step.volume, self.aspect());
+        let key = KeyView::of_slabs(&self.step.volume, self.key_camera(key_deg), slabs, self.aspect());
         let keyframe = slabs_of(self.step, &key, self.transfer_function, self.config.sample_step, self.pool);
         let stack = self.pool.install(|| SlabStack::from_keyframe(&keyframe));
         let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
@@ -129,9 +123,9 @@ impl Maker<'_> {
                 "scalar slabs are made by one process, not by several: start one, or ask for --proxy segments";
             return Err(PipelineError::Option(refusal.to_owned()));
         }
-        let fitted = self.fitted(key_deg);
-        let key = KeyView { slabs: slabs.unwrap_or(fitted.slabs), ..fitted };
-        let key = key.covering(&self.step.volume, self.aspect());
+        let (volume, camera) = (&self.step.volume, self.key_camera(key_deg));
+        let slabs = slabs.unwrap_or_else(|| fitted_key(volume, camera).slabs);
+        let key = KeyView::of_scalar_slabs(volume, camera, slabs, self.aspect());
         let keyframe = scalar_slabs_of(self.step, &key, self.transfer_function.range, self.pool);
         let stack = self.pool.install(|| ScalarStack::from_keyframe(&keyframe));
         let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
@@ -140,11 +134,8 @@ impl Maker<'_> {
 
     fn segments(&self, key_deg: [f64; 2], segments: u16) -> Result<Parts, PipelineError> {
         let volume = &self.step.volume;
-        let key = SegmentKey { segments, ..SegmentKey::new(volume, self.key_camera(key_deg)) };
-        let key = key.covering(volume, self.aspect());
-        let range = self.transfer_function.range.or(self.step.statistics.range.map(|r| [r.lo, r.hi]));
-        let transfer_function = TransferFunction { range, ..self.transfer_function.clone() };
-        let keyframe = segments_of(self.step, &key, &transfer_function, self.pool);
+        let key = SegmentKey::of_picture(volume, self.key_camera(key_deg), segments, self.aspect());
+        let keyframe = segments_of(self.step, &key, self.transfer_function, self.pool);
         let stack = self.pool.install(|| SegmentStack::from_keyframe(&keyframe));
         let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
         Ok((keyframe.wire_bytes() as u64, keyframe.samples, Picture::Segments(stack)))

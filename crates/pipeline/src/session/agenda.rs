@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use visapult_render::{Camera, Form};
+use visapult_render::{Camera, Form, TransferFunction};
 use visapult_volume::StepSpan;
 
 use crate::step_store::StepKey;
@@ -28,7 +28,7 @@ pub(crate) struct Progress {
     /// Finest level queued of the current step, and its bits.
     pub(crate) finest: Option<(u32, u8)>,
     /// View whose keyframe of the current step was queued last, and what that is made of.
-    pub(crate) slabs_of: Option<(View, Form)>,
+    pub(crate) keyframe_of: Option<(View, Form)>,
     /// View whose still was queued last.
     pub(crate) still_of: Option<u32>,
 }
@@ -46,7 +46,7 @@ pub(crate) enum Work {
         bits: u8,
     },
     /// Queue a keyframe of the current view, from this camera.
-    Slabs(Camera),
+    Keyframe(Camera),
     /// Find out what proxies of the current step and view are worth.
     Predict,
     /// Queue the exact image of the current view.
@@ -132,7 +132,7 @@ pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
         return Work::Predict;
     }
     next_bricks(outlook, progress)
-        .or_else(|| slabs_are_due(outlook, progress).then_some(Work::Slabs(outlook.ahead)))
+        .or_else(|| keyframe_is_due(outlook, progress).then_some(Work::Keyframe(outlook.ahead)))
         .or_else(|| next_still(outlook, progress))
         .or_else(|| (outlook.predict == Predict::Later).then_some(Work::Predict))
         .or_else(|| finer_codes(outlook, progress))
@@ -158,11 +158,11 @@ fn finer_codes(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
     (coarser && !outlook.view.moving).then_some(Work::Bricks { level: plan.level, bits: plan.bits })
 }
 
-fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
+fn keyframe_is_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
     if matches!(outlook.form, Form::Bricks { .. }) {
         return false;
     }
-    let Some((made_for, form)) = &progress.slabs_of else { return true };
+    let Some((made_for, form)) = &progress.keyframe_of else { return true };
     if *form != outlook.form {
         return true;
     }
@@ -175,19 +175,24 @@ fn slabs_are_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
     }
     let shifted = (0..3).any(|axis| (was.target[axis] - is.target[axis]).abs() > SHIFT_AT_REST);
     let zoomed = (was.distance / is.distance - 1.0).abs() > SHIFT_AT_REST || was.fov_deg != is.fov_deg;
-    let shape = |view: &View| f64::from(view.viewport[0]) / f64::from(view.viewport[1]);
-    let reshaped = (shape(made_for) / shape(outlook.view) - 1.0).abs() > SHIFT_AT_REST;
-    let (then, now) = (&made_for.transfer_function, &outlook.view.transfer_function);
-    // The values that a transfer function tells apart are those that segments keep most exactly.
-    let is_scalar = matches!(form, Form::ScalarSlabs { .. });
-    let recoloured = if is_scalar { then.range != now.range } else { then != now };
+    let reshaped = (made_for.aspect() / outlook.view.aspect() - 1.0).abs() > SHIFT_AT_REST;
+    let recoloured = is_recoloured(*form, &made_for.transfer_function, &outlook.view.transfer_function);
     turned_deg > at_rest || shifted || zoomed || reshaped || recoloured
+}
+
+/// Whether a keyframe made through `then` is another one through `now`.
+pub(super) fn is_recoloured(form: Form, then: &TransferFunction, now: &TransferFunction) -> bool {
+    match form {
+        Form::Bricks { .. } => false,
+        Form::ScalarSlabs { .. } => then.range != now.range,
+        // The values that a transfer function tells apart are those that segments keep most exactly.
+        Form::Slabs { .. } | Form::Segments { .. } => then != now,
+    }
 }
 
 /// Whether the picture of `view` holds all of any box.
 fn sees_all(view: &View) -> bool {
-    let [width, height] = view.viewport.map(f64::from);
-    let half = (view.camera.fov_deg.to_radians() / 2.0).tan() * (width / height).min(1.0);
+    let half = (view.camera.fov_deg.to_radians() / 2.0).tan() * view.aspect().min(1.0);
     let aside = view.camera.target.iter().map(|c| c * c).sum::<f64>().sqrt();
     view.camera.distance * half.atan().sin() >= REACH + aside
 }
@@ -212,7 +217,6 @@ fn next_still(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
 
 #[cfg(test)]
 mod tests {
-    use visapult_render::TransferFunction;
     use visapult_volume::ValueRange;
 
     use super::*;
@@ -358,25 +362,25 @@ mod tests {
     }
 
     fn made(scene: &Scene, form: Form) -> Progress {
-        Progress { slabs_of: Some((scene.view.clone(), form)), ..sent(1, 8) }
+        Progress { keyframe_of: Some((scene.view.clone(), form)), ..sent(1, 8) }
     }
 
     #[test]
     fn keyframes_follow_the_camera_sparingly_while_it_moves() {
         let mut scene = of(SCALAR);
-        assert_eq!(scene.next(&sent(1, 8)), Work::Slabs(scene.ahead()));
+        assert_eq!(scene.next(&sent(1, 8)), Work::Keyframe(scene.ahead()));
         let made = made(&scene, SCALAR);
         scene.view.camera.azimuth_deg += 4.0;
         scene.view.moving = true;
         assert_eq!(scene.next(&made), Work::Wait(None));
         scene.view.camera.azimuth_deg += 10.0;
-        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
+        assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
         scene.view.camera.azimuth_deg -= 13.0;
         scene.ahead = Some(Camera { azimuth_deg: scene.view.camera.azimuth_deg + 12.0, ..scene.view.camera });
-        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
+        assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
         scene.view.moving = false;
         scene.ahead = None;
-        assert_eq!(scene.next(&made), Work::Slabs(scene.view.camera));
+        assert_eq!(scene.next(&made), Work::Keyframe(scene.view.camera));
     }
 
     #[test]
@@ -389,7 +393,7 @@ mod tests {
         scene.view.camera.azimuth_deg += 10.0;
         assert_eq!(scene.next(&made), Work::Wait(None));
         scene.view.moving = false;
-        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
+        assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
     }
 
     #[test]
@@ -399,14 +403,14 @@ mod tests {
             scene.view.camera.distance = distance;
             let made = made(&scene, SEGMENTS);
             scene.view.camera.azimuth_deg += 1.0;
-            assert_eq!(scene.next(&made), work.unwrap_or(Work::Slabs(scene.ahead())));
+            assert_eq!(scene.next(&made), work.unwrap_or(Work::Keyframe(scene.ahead())));
         }
     }
 
     #[test]
     fn another_kind_of_keyframe_takes_the_place_of_the_one_before() {
         let scene = of(SEGMENTS);
-        assert_eq!(scene.next(&made(&scene, SCALAR)), Work::Slabs(scene.ahead()));
+        assert_eq!(scene.next(&made(&scene, SCALAR)), Work::Keyframe(scene.ahead()));
         assert_eq!(scene.next(&made(&scene, SEGMENTS)), Work::Still);
     }
 
@@ -416,14 +420,14 @@ mod tests {
             let mut scene = of(form);
             let made = made(&scene, form);
             scene.view.transfer_function.points.truncate(1);
-            assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
+            assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
         }
         let mut scene = of(SCALAR);
         let made = made(&scene, SCALAR);
         scene.view.transfer_function.points.truncate(1);
         assert_eq!(scene.next(&made), Work::Still);
         scene.view.transfer_function.range = Some([0.0, 0.5]);
-        assert_eq!(scene.next(&made), Work::Slabs(scene.ahead()));
+        assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
     }
 
     #[test]

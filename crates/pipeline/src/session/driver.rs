@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use visapult_render::{Camera, CodeBits, Form, Prediction};
 use visapult_volume::coarsened_size;
 
-use super::agenda::{Outlook, Predict, Progress, Work, angle_between_deg, next};
+use super::agenda::{Outlook, Predict, Progress, Work, next};
+use super::knowledge::{Measured, Predicted};
 use super::lifelines::Lifelines;
 use super::{ControlSink, Lane, Right, SessionShared, State};
 use crate::back_end::BackEnd;
@@ -24,10 +25,6 @@ const QUICK_BYTES: u64 = 256 * 1024;
 const PLAYING_WITHIN: Duration = Duration::from_secs(2);
 /// Time a played step of a file may take to send.
 const PLAYED_STEP_GOAL: Duration = Duration::from_millis(250);
-/// How long predictions hold while steps follow one another.
-const PREDICTED_FOR: Duration = Duration::from_secs(2);
-/// Turn and relative change of distance of the camera up to which predictions hold.
-const PREDICTED_WITHIN: (f64, f64) = (20.0, 0.25);
 /// Loss of quality, in dB, that makes a new keyframe worth its bytes while the user still turns, and once the camera rests.
 const LOSS_DUE_DB: [f64; 2] = [3.0, 1.0];
 /// Turns after which keyframes are made anew, in degrees, where nothing is predicted; and the widest, at which much of the scene lies
@@ -38,14 +35,6 @@ const WIDEST_DUE_DEG: f64 = 30.0;
 const BYTES_PER_SAMPLE_GUESS: f64 = 0.6;
 /// How long to wait before a control message that found no room is tried again.
 const CONTROL_RETRY: Duration = Duration::from_millis(50);
-
-/// What proxies were predicted to be worth, for which view of which step, and when.
-struct Predicted {
-    step: StepKey,
-    view: View,
-    at: Instant,
-    worths: Arc<[Prediction]>,
-}
 
 pub(super) struct Driver {
     look: Option<Look>,
@@ -58,14 +47,12 @@ pub(super) struct Driver {
     playing: bool,
     /// What is made for the plan.
     form: Form,
-    bytes_per_sample: f64,
-    /// The keyframe that was sent last, and its bytes.
-    sent: Option<(Form, u64)>,
+    measured: Measured,
     predicted: Option<Predicted>,
     told_steps: Option<Steps>,
     /// The revision that the page knows.
     told_steering: Option<u64>,
-    told_plan: Option<Plan>,
+    told_plan: Option<(Plan, Form)>,
     told_freshness: Option<Freshness>,
     lifelines: Lifelines,
 }
@@ -82,8 +69,7 @@ impl Driver {
             begun_at: None,
             playing: false,
             form: Form::Bricks { level: 0 },
-            bytes_per_sample: BYTES_PER_SAMPLE_GUESS,
-            sent: None,
+            measured: Measured::default(),
             predicted: None,
             told_steps: None,
             told_steering: None,
@@ -101,7 +87,7 @@ impl Driver {
             match work {
                 Work::Begin(key) => self.begin(key),
                 Work::Bricks { level, bits } => self.queue_bricks(level, bits),
-                Work::Slabs(camera) => self.queue_slabs(&view, camera),
+                Work::Keyframe(camera) => self.queue_keyframe(&view, camera),
                 Work::Predict => self.predict(&view),
                 Work::Still => self.queue_still(&view),
                 Work::Wait(_) => {}
@@ -196,7 +182,7 @@ impl Driver {
             (false, true) => Some(PLAYED_STEP_GOAL),
             (false, false) => None,
         };
-        let situation = self.situation(state, view, step_interval);
+        let situation = self.situation(state, view, step_interval, now);
         let Decision { plan, form, wants_predictions } = plan(&situation);
         self.form = form;
         let outlook = Outlook {
@@ -212,10 +198,10 @@ impl Driver {
             levels: self.back_end.store().levels(),
             form,
             due_deg: due_deg(&situation.predictions, form),
-            predict: if wants_predictions {
-                self.should_predict(view, step_interval.is_some(), now)
-            } else {
-                Predict::Never
+            predict: match self.predicted_of(view) {
+                _ if !wants_predictions => Predict::Never,
+                Some(then) => then.renewal(view, self.progress.current, step_interval.is_some(), now),
+                None => Predict::Soon,
             },
             now,
         };
@@ -230,15 +216,20 @@ impl Driver {
         }
     }
 
-    fn situation(&self, state: &State, view: &View, step_interval: Option<Duration>) -> Situation {
+    fn situation(&self, state: &State, view: &View, step_interval: Option<Duration>, now: Instant) -> Situation {
         let size = self.back_end.store().source().info().grid().size;
         let samples = |level| coarsened_size(size, level).iter().map(|&n| n as u64).product();
+        let predicted = self.predicted_of(view);
+        let current = self.progress.current;
         Situation {
             throughput_bytes_per_s: throughput(&state.lanes),
             level_samples: (0..self.back_end.store().levels()).map(samples).collect(),
-            bytes_per_sample: self.bytes_per_sample,
-            predictions: self.predicted_of(view).map_or_else(Vec::new, |predicted| predicted.worths.to_vec()),
-            sent: self.sent,
+            level_bytes: self.measured.levels.clone(),
+            bytes_per_sample: self.measured.per_sample.unwrap_or(BYTES_PER_SAMPLE_GUESS),
+            predictions: predicted.map_or_else(Vec::new, |predicted| predicted.worths.to_vec()),
+            predicts_bytes: predicted.is_some_and(|then| then.tells_bytes(current, step_interval.is_some(), now)),
+            sent: self.measured.form(view),
+            sent_bytes: self.measured.keyframe_bytes(view),
             step_interval,
             choice: view.proxy,
         }
@@ -246,12 +237,13 @@ impl Driver {
 
     /// Tells the page what is being sent when that is news: another proxy, level or precision, or a quite different link.
     fn tell_plan(&mut self, plan: Plan) {
-        let is_news = self.told_plan.as_ref().is_none_or(|told| {
+        let is_news = self.told_plan.as_ref().is_none_or(|(told, form)| {
             let ratio = (plan.throughput_bps + 1.0) / (told.throughput_bps + 1.0);
-            (told.proxy, told.level, told.bits) != (plan.proxy, plan.level, plan.bits) || !(0.8..1.25).contains(&ratio)
+            let is_other = (told.level, told.bits) != (plan.level, plan.bits) || *form != self.form;
+            is_other || !(0.8..1.25).contains(&ratio)
         });
         if is_news && (self.control)(ToPage::Plan(plan.clone()).encode()) {
-            self.told_plan = Some(plan);
+            self.told_plan = Some((plan, self.form));
         }
     }
 
@@ -272,6 +264,7 @@ impl Driver {
         self.shared.drop_queued();
         self.notice_playing(key);
         self.progress = Progress { current: Some(key), ..Progress::default() };
+        self.measured.begin();
         (self.control)(ToPage::Field(field_message(&step)).encode());
         self.step = Some(step);
     }
@@ -292,19 +285,19 @@ impl Driver {
         let groups = self.back_end.groups();
         let encoded = step.keyframes.bricks(&step, level, code, groups, self.back_end.pool());
         let samples: usize = coarsened_size(step.volume.grid().size, level).iter().product();
-        self.bytes_per_sample = encoded.bytes as f64 / samples as f64 / f64::from(bits / 8);
+        self.measured.note_bricks(level, bits, encoded.bytes, samples);
         self.progress.finest = Some((level, bits));
         self.queue(&step, &encoded, None);
     }
 
-    fn queue_slabs(&mut self, view: &View, camera: Camera) {
+    fn queue_keyframe(&mut self, view: &View, camera: Camera) {
         let Some(step) = self.step.clone() else { return };
         let asked = Instant::now();
         let view = &View { camera, ..view.clone() };
         let groups = self.back_end.groups();
-        let encoded = step.keyframes.slabs(&step, view, self.form, groups, self.back_end.pool());
-        self.sent = Some((self.form, encoded.bytes));
-        self.progress.slabs_of = Some((view.clone(), self.form));
+        let encoded = step.keyframes.keyframe(&step, view, self.form, groups, self.back_end.pool());
+        self.measured.note_keyframe(view, self.form, encoded.bytes);
+        self.progress.keyframe_of = Some((view.clone(), self.form));
         self.queue(&step, &encoded, Some(asked));
     }
 
@@ -313,25 +306,12 @@ impl Driver {
         self.predicted.as_ref().filter(|then| then.step.field == view.field)
     }
 
-    fn should_predict(&self, view: &View, stepping: bool, now: Instant) -> Predict {
-        let Some(then) = self.predicted_of(view) else { return Predict::Soon };
-        let (degrees, zoom) = PREDICTED_WITHIN;
-        let is_old = || match stepping {
-            true => now.duration_since(then.at) > PREDICTED_FOR,
-            false => self.progress.current.is_some_and(|current| current != then.step),
-        };
-        let has_moved = || {
-            angle_between_deg(&then.view.camera, &view.camera) > degrees
-                || (then.view.camera.distance / view.camera.distance - 1.0).abs() > zoom
-        };
-        let is_other = then.view.transfer_function != view.transfer_function;
-        if !view.moving && (is_other || is_old() || has_moved()) { Predict::Later } else { Predict::Never }
-    }
-
     fn predict(&mut self, view: &View) {
         let Some(step) = self.step.clone() else { return };
         let worths = step.keyframes.predictions(&step, view, self.back_end.pool());
         self.predicted = Some(Predicted { step: step.key, view: view.clone(), at: Instant::now(), worths });
+        // Its reason says what is predicted.
+        self.told_plan = None;
     }
 
     fn queue_still(&mut self, view: &View) {
@@ -373,7 +353,7 @@ fn throughput(lanes: &[Lane]) -> Option<f64> {
 
 /// Turns from a keyframe after which another one is due: while the user turns, and at rest.
 fn due_deg(predictions: &[Prediction], form: Form) -> [f64; 2] {
-    let predicted = predictions.iter().find(|prediction| prediction.form == form);
+    let predicted = predictions.iter().find(|prediction| prediction.form == form && !prediction.psnr_db.is_empty());
     predicted.map_or(DUE_DEG, |predicted| {
         LOSS_DUE_DB.map(|loss| turn_that_costs(predicted, loss).clamp(DUE_DEG[1], WIDEST_DUE_DEG))
     })

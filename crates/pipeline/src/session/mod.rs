@@ -6,6 +6,7 @@
 mod agenda;
 mod driver;
 mod heading;
+mod knowledge;
 mod lifelines;
 mod link;
 

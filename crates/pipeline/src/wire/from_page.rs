@@ -64,6 +64,12 @@ pub struct View {
 }
 
 impl View {
+    /// Shape of the picture, width over height.
+    pub(crate) fn aspect(&self) -> f64 {
+        let [width, height] = self.viewport.map(f64::from);
+        width / height
+    }
+
     fn validate(&self) -> Result<(), WireError> {
         let broken = |problem: String| Err(WireError::Rule { message: "View", problem });
         if let Err(problem) = self.camera.validate() {

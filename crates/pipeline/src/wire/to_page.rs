@@ -163,7 +163,7 @@ pub struct Field {
 pub enum ProxyKind {
     /// Multiresolution scalar bricks.
     Bricks,
-    /// View-aligned colour layers, with coarse bricks.
+    /// View-aligned slabs of colour or of the field itself, with coarse bricks.
     Slabs,
     /// Per ray of a key view the field as cubics, with coarse bricks.
     Segments,

@@ -11,4 +11,5 @@ pub use assemble::volume_of_bricks;
 pub(crate) use encode::sampled_bytes;
 pub use encode::{BRICK_EDGE, BrickError, EncodedBrick, encode_level};
 pub use pyramid::Pyramid;
+pub(crate) use pyramid::Samples;
 pub use quantise::CodeBits;

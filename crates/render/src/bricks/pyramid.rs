@@ -14,11 +14,11 @@ pub struct Pyramid {
 
 /// Rows of a box of samples inside a larger array.
 #[derive(Clone, Copy)]
-pub(super) struct Samples<'a> {
-    values: &'a [f32],
-    stored: Box3,
+pub(crate) struct Samples<'a> {
+    pub(crate) values: &'a [f32],
+    pub(crate) stored: Box3,
     /// The samples meant, inside `stored`.
-    pub(super) bounds: Box3,
+    pub(crate) bounds: Box3,
 }
 
 impl<'a> Samples<'a> {
@@ -69,7 +69,7 @@ impl Pyramid {
     ///
     /// # Panics
     /// If there is no such level.
-    pub(super) fn samples<'a>(&'a self, block: &'a Block, level: u32) -> Samples<'a> {
+    pub(crate) fn samples<'a>(&'a self, block: &'a Block, level: u32) -> Samples<'a> {
         match self.level(block, level) {
             Some((bounds, values)) => Samples { values, stored: bounds, bounds },
             None => {

@@ -36,8 +36,8 @@ fn of_bricks(subject: &Subject<'_>, level: u32) -> u64 {
 fn layers(model: &LayerModel<'_>) -> u64 {
     let geometry = &model.layers.geometry;
     sampled(usize::from(geometry.slabs), &geometry.tile_places(), |slab, place| {
-        let texels: Vec<[f32; 4]> = centres(place).map(|at| model.texel(slab, at)).collect();
-        tile_of(slab, place, &texels, &mut TexelPlanes::default()).map_or(0, |tile: SlabTile| tile.wire_bytes())
+        let colors: Vec<[f32; 4]> = texels(place).map(|at| model.texel(slab, at)).collect();
+        tile_of(slab, place, &colors, &mut TexelPlanes::default()).map_or(0, |tile: SlabTile| tile.wire_bytes())
     })
 }
 
@@ -46,15 +46,15 @@ fn faces(model: &FaceModel<'_>) -> u64 {
     let places = TilePlace::squares([geometry.width, geometry.height].map(usize::from), TILE_EDGE);
     sampled(geometry.face_count(), &places, |face, place| {
         let mut part = 0;
-        let values: Vec<f32> = centres(place).map(|at| model.texel(face, at, &mut part)).collect();
+        let values: Vec<f32> = texels(place).map(|at| model.texel(face, at, &mut part)).collect();
         model.quantiser.tile(face, place, &values).map_or(0, |tile: FaceTile| tile.wire_bytes())
     })
 }
 
 /// Texels of a place, row by row.
-fn centres(place: &TilePlace) -> impl Iterator<Item = [f64; 2]> {
+fn texels(place: &TilePlace) -> impl Iterator<Item = [usize; 2]> {
     let ([x, y], [width, height]) = (place.lo, place.size);
-    (0..height).flat_map(move |row| (0..width).map(move |column| [(x + column) as f64, (y + row) as f64]))
+    (0..height).flat_map(move |row| (0..width).map(move |column| [x + column, y + row]))
 }
 
 /// The sum over all tiles, from some of them.

@@ -4,8 +4,9 @@ use rayon::prelude::*;
 use visapult_volume::{Block, Box3};
 
 use super::Subject;
-use crate::bricks::BRICK_EDGE;
+use crate::bricks::{BRICK_EDGE, Samples};
 use crate::cpu::table::Table;
+use crate::interpolation::{self, trilinear};
 use crate::macrocells::Macrocells;
 use crate::volume::Placement;
 use crate::{CodeBits, Pyramid, Volume};
@@ -15,9 +16,8 @@ pub(super) struct Level<'a> {
     is_finest: bool,
     scale: [f64; 3],
     offset: [f64; 3],
-    last: [f64; 3],
-    /// Largest sample along each axis that has another one behind it; 0 where there is one alone.
-    last_cell: [usize; 3],
+    /// Samples along each axis.
+    size: [usize; 3],
     /// How far the next sample is: 0 where there is one alone.
     next: [usize; 3],
     parts: Vec<Part<'a>>,
@@ -61,13 +61,7 @@ impl<'a> Level<'a> {
         let volume = subject.volume;
         let blocks = volume.blocks().iter().zip(subject.pyramids).zip(volume.macrocells());
         let part = |((block, pyramid), cells): ((&'a Block, &'a Pyramid), &Macrocells)| {
-            let (stored, bounds, values) = match pyramid.level(block, level) {
-                Some((bounds, values)) => (bounds, bounds, values),
-                None => {
-                    assert_eq!(level, 0, "level {level} of a pyramid with {} levels", pyramid.level_count());
-                    (block.stored, block.owned, &block.values[..])
-                }
-            };
+            let Samples { values, stored, bounds } = pyramid.samples(block, level);
             let counts = bounds.size().map(|n| n.div_ceil(BRICK_EDGE));
             let codes = bounds.bricks(BRICK_EDGE).map(|brick| codes_of(&brick, level, &block.stored, cells)).collect();
             Part { codes, across: [counts[0], counts[1]], ..Part::new(bounds, stored, values) }
@@ -83,25 +77,16 @@ impl<'a> Level<'a> {
     fn new(volume: &Volume, level: u32, parts: Vec<Part<'a>>) -> Self {
         let Placement { scale, offset, .. } = Placement::of_level(volume.grid(), level);
         let size = visapult_volume::coarsened_size(volume.grid().size, level);
-        Self {
-            is_finest: level == 0,
-            scale,
-            offset,
-            last: size.map(|n| (n - 1) as f64),
-            last_cell: size.map(|n| n.saturating_sub(2)),
-            next: size.map(|n| usize::from(n > 1)),
-            parts,
-        }
+        Self { is_finest: level == 0, scale, offset, size, next: size.map(|n| usize::from(n > 1)), parts }
     }
 
     /// The value at a world position, held beyond the outermost samples; NaN where it is missing. `part` is where the last one was found.
     pub(super) fn value(&self, world: [f64; 3], part: &mut usize) -> f32 {
         let mut cell = [0; 3];
-        let mut weight = [0.0_f32; 3];
+        let mut weight = [0.0; 3];
         for axis in 0..3 {
-            let at = (world[axis] * self.scale[axis] + self.offset[axis]).clamp(0.0, self.last[axis]);
-            cell[axis] = (at as usize).min(self.last_cell[axis]);
-            weight[axis] = (at - cell[axis] as f64) as f32;
+            let at = world[axis] * self.scale[axis] + self.offset[axis];
+            (cell[axis], weight[axis]) = interpolation::cell(at, self.size[axis]);
         }
         if !self.parts.get(*part).is_some_and(|part| holds(&part.bounds, cell)) {
             let Some(owner) = self.owner(cell) else { return f32::NAN };
@@ -110,9 +95,7 @@ impl<'a> Level<'a> {
         if self.parts[*part].hides(cell) {
             return f32::NAN;
         }
-        let [a, b, c, d, e, f, g, h] = self.corners(&self.parts[*part], cell);
-        let lerp = |a: f32, b: f32, axis: usize| a + weight[axis] * (b - a);
-        lerp(lerp(lerp(a, b, 0), lerp(c, d, 0), 1), lerp(lerp(e, f, 0), lerp(g, h, 0), 1), 2)
+        trilinear(self.corners(&self.parts[*part], cell), weight)
     }
 
     fn owner(&self, cell: [usize; 3]) -> Option<usize> {

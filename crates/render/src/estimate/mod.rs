@@ -1,8 +1,9 @@
 //! How close each proxy would come to the exact image, and at how many bytes, before any is made.
 //!
 //! A few hundred rays are cast exactly, and as a viewer would see them through each proxy: its samples are taken from the field
-//! where such a ray needs them, and nowhere else. Bytes are those of a few tiles or bricks, encoded. What a process does not have
-//! of a volume is left out of both. Held to measured figures in `tests.rs`; how well, in `docs/src/proxies.md`.
+//! where such a ray needs them, and nowhere else. Bytes are those of a few tiles or bricks, encoded, times how many there are. Of a
+//! volume that several processes have parts of, rays see the part that is here; bytes are those of the whole, if the other parts are
+//! like it. Held to measured figures in `tests.rs`; how well, in `docs/src/proxies.md`.
 
 mod bytes;
 mod levels;
@@ -15,7 +16,8 @@ use rayon::prelude::*;
 
 use self::levels::Level;
 use self::models::{Marched, Model};
-use crate::{Camera, KeyView, Pyramid, TransferFunction, View, Volume, fitted_key};
+use crate::key_rays::rays_of_box;
+use crate::{Camera, KeyView, Pyramid, TransferFunction, View, Volume};
 
 /// Rays along the edge of a probe image.
 const PROBE_EDGE: usize = 32;
@@ -27,8 +29,8 @@ const TRUE_STEP: f64 = 0.5;
 const FOREGROUND: f32 = 1.0 / 255.0;
 /// Least mean squared error, in squares of 8-bit codes: what lies below looks exact.
 const LEAST_ERROR: f64 = 1e-3;
-/// Steepest elevation at which a camera is turned about the vertical axis; above, it is turned towards the horizon.
-const STEEP_DEG: f64 = 45.0;
+/// Rays of a view that must see something before anything is said about it.
+const FEWEST_RAYS: u32 = 4;
 
 /// What can be sent, and how finely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,17 +40,17 @@ pub enum Form {
         /// Level of detail, 0 the finest.
         level: u32,
     },
-    /// Slabs of colour, 512 x 512 rays.
+    /// Slabs of colour, with as many rays as [`KeyView::of_slabs`] says.
     Slabs {
         /// How many.
         slabs: u16,
     },
-    /// Scalar slabs, with as many rays as [`fitted_key`] says.
+    /// Scalar slabs, with as many rays as [`KeyView::of_scalar_slabs`] says.
     ScalarSlabs {
         /// How many.
         slabs: u16,
     },
-    /// Segments, with as many rays as [`SegmentKey::new`](crate::SegmentKey::new) says.
+    /// Segments, with as many rays as [`SegmentKey::of_picture`](crate::SegmentKey::of_picture) says.
     Segments {
         /// Most of a ray.
         segments: u16,
@@ -62,7 +64,7 @@ pub struct Prediction {
     pub form: Form,
     /// Its bytes on the wire.
     pub bytes: u64,
-    /// PSNR over the foreground in dB, for each view that was asked for; at most 78.
+    /// PSNR over the foreground in dB, for each view that was asked for; at most 78. Empty where too few rays see anything to tell.
     pub psnr_db: Vec<f64>,
 }
 
@@ -77,6 +79,8 @@ pub struct Subject<'a> {
     pub transfer_function: &'a TransferFunction,
     /// The key view.
     pub key: Camera,
+    /// Shape of the pictures, width over height.
+    pub aspect: f64,
 }
 
 impl<'a> Subject<'a> {
@@ -94,7 +98,8 @@ impl<'a> Subject<'a> {
             if let Form::Segments { segments } = form {
                 return segments::predict(self, *segments, views.len());
             }
-            let psnr_db = (0..views.len()).map(|view| errors.psnr_db(number, view, &models[number])).collect();
+            let of_view = |view| errors.psnr_db(number, view, &models[number]);
+            let psnr_db = (0..views.len()).map(of_view).collect::<Option<_>>().unwrap_or_default();
             Prediction { form: *form, bytes, psnr_db }
         };
         forms.iter().zip(bytes).enumerate().map(predict).collect()
@@ -106,11 +111,12 @@ impl<'a> Subject<'a> {
         owned.max(1) as f64 / self.volume.grid().sample_count() as f64
     }
 
-    fn key_view(&self, form: Form) -> KeyView {
+    /// Of slabs of either kind; `None` of what has none.
+    fn key_view(&self, form: Form) -> Option<KeyView> {
         match form {
-            Form::ScalarSlabs { slabs } => KeyView { slabs, ..fitted_key(self.volume, self.key) },
-            Form::Slabs { slabs } => KeyView { slabs, ..KeyView::new(self.key) },
-            Form::Bricks { .. } | Form::Segments { .. } => KeyView::new(self.key),
+            Form::ScalarSlabs { slabs } => Some(KeyView::of_scalar_slabs(self.volume, self.key, slabs, self.aspect)),
+            Form::Slabs { slabs } => Some(KeyView::of_slabs(self.volume, self.key, slabs, self.aspect)),
+            Form::Bricks { .. } | Form::Segments { .. } => None,
         }
     }
 }
@@ -128,7 +134,8 @@ impl<'a> Probe<'a> {
         let (volume, function) = (subject.volume, subject.transfer_function);
         let range = function.resolved_range(volume.range())?;
         let exact = Marched::new(volume, function, range, TRUE_STEP, || Level::exact(volume));
-        let views = views.iter().map(|camera| camera.view(PROBE_EDGE, PROBE_EDGE)).collect();
+        let edges = volume.placement().edges;
+        let views = views.iter().map(|camera| rays_of_box(camera, edges, subject.aspect, PROBE_EDGE)).collect();
         Some(Self { exact, models, views })
     }
 
@@ -152,9 +159,6 @@ impl<'a> Probe<'a> {
         }
         let truth = codes(color);
         for (place, model) in self.models.iter().enumerate() {
-            if model.is_alike_from_everywhere() && ray % 2 == 1 {
-                continue;
-            }
             let seen = codes(model.color(eye, direction));
             let (sum, count) = &mut errors.sums[place * self.views.len() + number];
             (*sum, *count) = (*sum + error_of(seen, truth), *count + 1);
@@ -177,13 +181,12 @@ impl Errors {
         self
     }
 
-    /// PSNR of a view; over all views where the model errs alike from everywhere.
-    fn psnr_db(&self, model: usize, view: usize, kind: &Model<'_>) -> f64 {
-        let of_model = self.sums.get(model * self.views..(model + 1) * self.views).unwrap_or_default();
-        let taken =
-            if kind.is_alike_from_everywhere() { of_model } else { of_model.get(view..=view).unwrap_or_default() };
+    /// PSNR of a view; over all views where the model errs alike from everywhere. `None` where too few rays see anything.
+    fn psnr_db(&self, model: usize, view: usize, kind: &Model<'_>) -> Option<f64> {
+        let of_model = self.sums.get(model * self.views..(model + 1) * self.views)?;
+        let taken = if kind.is_alike_from_everywhere() { of_model } else { &of_model[view..=view] };
         let (sum, count) = taken.iter().fold((0.0, 0), |(sum, count), more| (sum + more.0, count + more.1));
-        psnr_db(sum / f64::from(count.max(1)) + kind.noise())
+        (count >= FEWEST_RAYS).then(|| psnr_db(sum / f64::from(count) + kind.noise()))
     }
 }
 
@@ -207,12 +210,4 @@ fn psnr_db(mean: f64) -> f64 {
 /// Colours on black in 8 bits.
 fn codes(color: [f32; 4]) -> [u8; 3] {
     std::array::from_fn(|c| (color[c] * 255.0 + 0.5) as u8)
-}
-
-/// The camera turned about the vertical axis; where it looks steeply up or down, towards the horizon.
-pub fn turned(camera: Camera, degrees: f64) -> Camera {
-    if camera.elevation_deg.abs() <= STEEP_DEG {
-        return Camera { azimuth_deg: camera.azimuth_deg + degrees, ..camera };
-    }
-    Camera { elevation_deg: camera.elevation_deg - camera.elevation_deg.signum() * degrees, ..camera }
 }

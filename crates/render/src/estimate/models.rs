@@ -5,6 +5,7 @@ use super::{Form, Subject};
 use crate::camera::intersect_box;
 use crate::cpu::table::Table;
 use crate::integrals::Integrals;
+use crate::interpolation::{bilinear, texel_cell};
 use crate::scalar_slabs::{Faces, Quantiser, VALUE_CODES, reached, values_kept};
 use crate::slabs::{Layers, samples_per_slab, visible_depths};
 use crate::{SlabGeometry, TransferFunction, View, Volume};
@@ -32,9 +33,9 @@ impl<'a> Model<'a> {
                 Self::Bricks(Marched::new(volume, function, range, 1.0, || Level::of_bricks(subject, level)))
             }
             Form::Slabs { .. } => LayerModel::new(subject, form, range).map_or(Self::Nothing, Self::Layers),
+            Form::ScalarSlabs { .. } => FaceModel::new(subject, form, range).map_or(Self::Nothing, Self::Faces),
             // They are predicted by themselves.
             Form::Segments { .. } => Self::Nothing,
-            Form::ScalarSlabs { .. } => Self::Faces(FaceModel::new(subject, form, function, range)),
         }
     }
 
@@ -127,7 +128,7 @@ pub(super) struct LayerModel<'a> {
 impl<'a> LayerModel<'a> {
     /// `None` where nothing is visible.
     fn new(subject: &Subject<'a>, form: Form, range: [f32; 2]) -> Option<Self> {
-        let (volume, function, key) = (subject.volume, subject.transfer_function, subject.key_view(form));
+        let (volume, function, key) = (subject.volume, subject.transfer_function, subject.key_view(form)?);
         let depths = visible_depths(volume, &key, function)?;
         let mut geometry: SlabGeometry = key.geometry(volume.placement().edges);
         geometry.narrow(depths);
@@ -140,22 +141,18 @@ impl<'a> LayerModel<'a> {
 
     /// Associated colour of a layer at a place in texels, mixed from the four around; `None` where it is empty.
     fn mixed(&self, slab: usize, at: [f64; 2]) -> Option<[f32; 4]> {
-        let ([x, y], [across, down]) = around(&self.layers.key, at)?;
+        let key = &self.layers.key;
+        let (low, [across, down]) = texel_cell(at, [key.width, key.height])?;
+        let shares = [(1.0 - across) * (1.0 - down), across * (1.0 - down), (1.0 - across) * down, across * down];
         let mut color = [0.0; 4];
-        for (dx, dy, share) in [
-            (0.0, 0.0, (1.0 - across) * (1.0 - down)),
-            (1.0, 0.0, across * (1.0 - down)),
-            (0.0, 1.0, (1.0 - across) * down),
-            (1.0, 1.0, across * down),
-        ] {
-            let texel = self.texel(slab, [x + dx, y + dy]);
-            color.iter_mut().zip(texel).for_each(|(sum, texel)| *sum += share * texel);
+        for (texel, share) in around(key, low).into_iter().zip(shares) {
+            color.iter_mut().zip(self.texel(slab, texel)).for_each(|(sum, texel)| *sum += share * texel);
         }
         (color[3] > 0.0).then_some(color)
     }
 
     /// Associated colour of a texel.
-    pub(super) fn texel(&self, slab: usize, at: [f64; 2]) -> [f32; 4] {
+    pub(super) fn texel(&self, slab: usize, at: [usize; 2]) -> [f32; 4] {
         let (key, geometry) = (&self.layers.key, &self.layers.geometry);
         let direction = at_depth_one(key, at);
         let (mut color, mut part) = ([0.0; 4], 0);
@@ -179,27 +176,14 @@ impl<'a> LayerModel<'a> {
 }
 
 /// From the eye to where a texel lies at depth 1.
-fn at_depth_one(key: &View, at: [f64; 2]) -> [f64; 3] {
-    let x = ((at[0] + 0.5) / key.width as f64 * 2.0 - 1.0) * key.half_width;
-    let y = (1.0 - (at[1] + 0.5) / key.height as f64 * 2.0) * key.half_height;
-    std::array::from_fn(|axis| key.forward[axis] + x * key.right[axis] + y * key.up[axis])
+fn at_depth_one(key: &View, [x, y]: [usize; 2]) -> [f64; 3] {
+    key.at_depth_one(x as f64 + 0.5, y as f64 + 0.5)
 }
 
-/// The texel to the upper left of a place in texels, and the shares of those to the right and below; `None` beside all.
-fn around(key: &View, at: [f64; 2]) -> Option<([f64; 2], [f32; 2])> {
-    let size = [key.width, key.height];
-    let mut low = [0.0; 2];
-    let mut share = [0.0_f32; 2];
-    for axis in 0..2 {
-        let last = (size[axis] - 1) as f64;
-        if !(at[axis] >= -0.5 && at[axis] <= last + 0.5) {
-            return None;
-        }
-        let held = at[axis].clamp(0.0, last);
-        low[axis] = (held as usize).min(size[axis].saturating_sub(2)) as f64;
-        share[axis] = (held - low[axis]) as f32;
-    }
-    Some((low, share))
+/// The four texels whose first is `at`, as far as there are so many.
+fn around(key: &View, [x, y]: [usize; 2]) -> [[usize; 2]; 4] {
+    let [right, below] = [(x + 1).min(key.width - 1), (y + 1).min(key.height - 1)];
+    [[x, y], [right, y], [x, below], [right, below]]
 }
 
 /// Faces, sampled where they are looked at.
@@ -215,32 +199,31 @@ pub(super) struct FaceModel<'a> {
 }
 
 impl<'a> FaceModel<'a> {
-    fn new(subject: &Subject<'a>, form: Form, function: &TransferFunction, range: [f32; 2]) -> Self {
-        let (volume, key) = (subject.volume, subject.key_view(form));
+    /// `None` of what is no scalar slabs.
+    fn new(subject: &Subject<'a>, form: Form, range: [f32; 2]) -> Option<Self> {
+        let (volume, key) = (subject.volume, subject.key_view(form)?);
         let edges = volume.placement().edges;
         let kept = values_kept(volume.range(), Some(range));
         let geometry = key.geometry(edges).in_front_of_the_eye();
-        Self {
+        Some(Self {
             reached: reached(volume, &key.view(), &geometry),
             faces: Faces { key: key.view(), geometry, edges },
             level: Level::exact(volume),
-            integrals: Integrals::new(function, range),
+            integrals: Integrals::new(subject.transfer_function, range),
             quantiser: Quantiser::new([kept.lo, kept.hi]),
             kept: [kept.lo, kept.hi, (kept.hi - kept.lo) / f32::from(VALUE_CODES - 1)],
-        }
+        })
     }
 
     /// The value of a face at a place in texels, mixed from the four around.
     fn value(&self, face: usize, at: [f64; 2]) -> f32 {
-        let Some((low, weight)) = around(&self.faces.key, at) else { return f32::NAN };
+        let key = &self.faces.key;
+        let Some((low, weight)) = texel_cell(at, [key.width, key.height]) else { return f32::NAN };
         let mut part = 0;
-        let mut texel = |x: f64, y: f64| self.texel(face, [low[0] + x, low[1] + y], &mut part);
-        let lerp = |a: f32, b: f32, share: f32| a + share * (b - a);
-        let above = lerp(texel(0.0, 0.0), texel(1.0, 0.0), weight[0]);
-        lerp(above, lerp(texel(0.0, 1.0), texel(1.0, 1.0), weight[0]), weight[1])
+        bilinear(around(key, low).map(|texel| self.texel(face, texel, &mut part)), weight)
     }
 
-    pub(super) fn texel(&self, face: usize, at: [f64; 2], part: &mut usize) -> f32 {
+    pub(super) fn texel(&self, face: usize, at: [usize; 2], part: &mut usize) -> f32 {
         let (key, geometry) = (&self.faces.key, &self.faces.geometry);
         let direction = at_depth_one(key, at);
         let t = f64::from(geometry.near) + face as f64 * geometry.thickness();

@@ -6,7 +6,7 @@ use super::*;
 use crate::testing::{Random, soft, wave, wave_of};
 use crate::{
     CodeBits, Image, Quality, ScalarStack, SegmentKey, SegmentStack, SlabStack, encode_level, make_scalar_slabs,
-    make_segments, make_slabs, render_exact, scalar_slabs, volume_of_bricks,
+    make_segments, make_slabs, render_exact, values_kept, volume_of_bricks,
 };
 
 const EDGE: usize = 64;
@@ -66,6 +66,10 @@ fn shells() -> TransferFunction {
 /// What a proxy shows from a camera.
 type Drawing<'a> = Box<dyn Fn(&Camera) -> Image + 'a>;
 
+fn subject_of<'a>(volume: &'a Volume, pyramids: &'a [Pyramid], transfer_function: &'a TransferFunction) -> Subject<'a> {
+    Subject { volume, pyramids, transfer_function, key: Camera::default(), aspect: 1.0 }
+}
+
 struct Case {
     name: &'static str,
     volume: Volume,
@@ -81,13 +85,13 @@ impl Case {
     }
 
     fn subject(&self) -> Subject<'_> {
-        let (volume, pyramids) = (&self.volume, &self.pyramids[..]);
-        Subject { volume, pyramids, transfer_function: &self.function, key: Camera::default() }
+        subject_of(&self.volume, &self.pyramids, &self.function)
     }
 
     /// Bytes of a proxy, and what it shows from a camera.
-    fn made(&self, form: Form) -> (usize, Drawing<'_>) {
-        let (volume, function, key) = (&self.volume, &self.function, self.subject().key_view(form));
+    fn made(&self, subject: &Subject<'_>, form: Form) -> (usize, Drawing<'_>) {
+        let (volume, function) = (&self.volume, &self.function);
+        let (key, kept) = (subject.key_view(form), values_kept(volume.range(), function.range));
         match form {
             Form::Bricks { level } => {
                 let bricks = encode_level(&volume.blocks()[0], &self.pyramids[0], level, CodeBits::Eight);
@@ -96,19 +100,18 @@ impl Case {
                 (bricks.iter().map(|brick| brick.wire_bytes()).sum(), Box::new(draw))
             }
             Form::Slabs { .. } => {
-                let keyframe = make_slabs(volume, &key, function, 1.0);
+                let keyframe = make_slabs(volume, &key.unwrap(), function, 1.0);
                 let stack = SlabStack::from_keyframe(&keyframe).unwrap();
                 (keyframe.wire_bytes(), Box::new(move |camera| stack.render(camera, SIZE, SIZE)))
             }
             Form::Segments { segments } => {
-                let key = SegmentKey { segments, ..SegmentKey::new(volume, Camera::default()) };
-                let keyframe = make_segments(volume, &key, function);
+                let key = SegmentKey::of_picture(volume, subject.key, segments, subject.aspect);
+                let keyframe = make_segments(volume, &key, function, kept);
                 let stack = SegmentStack::from_keyframe(&keyframe).unwrap();
                 (keyframe.wire_bytes(), Box::new(move |camera| stack.render(camera, SIZE, SIZE, function)))
             }
             Form::ScalarSlabs { .. } => {
-                let range = scalar_slabs::values_kept(volume.range(), function.range);
-                let keyframe = make_scalar_slabs(volume, &key, range);
+                let keyframe = make_scalar_slabs(volume, &key.unwrap(), kept);
                 let stack = ScalarStack::from_keyframe(&keyframe).unwrap();
                 (keyframe.wire_bytes(), Box::new(move |camera| stack.render(camera, function, SIZE, SIZE)))
             }
@@ -116,11 +119,11 @@ impl Case {
     }
 
     /// Bytes, and PSNR by view, of proxies that are made.
-    fn measured(&self, views: &[Camera], forms: &[Form]) -> Vec<(usize, Vec<f64>)> {
+    fn measured(&self, subject: &Subject<'_>, views: &[Camera], forms: &[Form]) -> Vec<(usize, Vec<f64>)> {
         let exact = |camera: &Camera| render_exact(&self.volume, camera, &self.function, SIZE, SIZE, TRUE_STEP).image;
         let truth: Vec<Image> = views.iter().map(exact).collect();
         let measure = |form: &Form| {
-            let (bytes, draw) = self.made(*form);
+            let (bytes, draw) = self.made(subject, *form);
             let psnr = |(view, truth)| Quality::of(&draw(view), truth).unwrap().foreground_psnr_db;
             (bytes, views.iter().zip(&truth).map(psnr).collect())
         };
@@ -139,7 +142,7 @@ fn cases() -> Vec<Case> {
 }
 
 fn views() -> [Camera; 3] {
-    TURNS_DEG.map(|turn| turned(Camera::default(), turn))
+    TURNS_DEG.map(|turn| Camera::default().turned(turn))
 }
 
 fn forms() -> Vec<Form> {
@@ -147,31 +150,37 @@ fn forms() -> Vec<Form> {
     bricks
         .chain([16, 48].map(|slabs| Form::Slabs { slabs }))
         .chain([20, 48].map(|slabs| Form::ScalarSlabs { slabs }))
+        .chain([Form::Segments { segments: 64 }])
         .collect()
+}
+
+/// Predictions against proxies that are made.
+fn hold(case: &Case, subject: &Subject<'_>, views: &[Camera], forms: &[Form]) {
+    let predicted = subject.predict(views, forms);
+    for (predicted, (bytes, psnr_db)) in predicted.iter().zip(case.measured(subject, views, forms)) {
+        let Prediction { form, psnr_db: of_model, .. } = predicted;
+        assert_eq!(of_model.len(), views.len());
+        for (view, (predicted, measured)) in views.iter().zip(of_model.iter().zip(&psnr_db)) {
+            let off = predicted.min(EXACT_DB) - measured.min(EXACT_DB);
+            let told = format!("{} {form:?} at {}: {predicted:.1} dB of {measured:.1}", case.name, view.azimuth_deg);
+            assert!(off.abs() <= TOLERANCE_DB, "{told}");
+        }
+        let ratio = predicted.bytes as f64 / bytes as f64;
+        assert!((0.75..1.33).contains(&ratio), "{} {form:?}: {} bytes of {bytes}", case.name, predicted.bytes);
+    }
 }
 
 #[test]
 fn quality_and_bytes_are_those_of_proxies_that_are_made() {
     for case in cases() {
-        let predicted = case.subject().predict(&views(), &forms());
-        for (predicted, (bytes, psnr_db)) in predicted.iter().zip(case.measured(&views(), &forms())) {
-            let Prediction { form, psnr_db: of_model, .. } = predicted;
-            for (turn, (predicted, measured)) in TURNS_DEG.iter().zip(of_model.iter().zip(&psnr_db)) {
-                let off = predicted.min(EXACT_DB) - measured.min(EXACT_DB);
-                let told = format!("{} {form:?} at {turn}: {predicted:.1} dB of {measured:.1}", case.name);
-                assert!(off.abs() <= TOLERANCE_DB, "{told}");
-            }
-            let ratio = predicted.bytes as f64 / bytes as f64;
-            assert!((0.75..1.33).contains(&ratio), "{} {form:?}: {} bytes of {bytes}", case.name, predicted.bytes);
-        }
+        hold(&case, &case.subject(), &views(), &forms());
     }
 }
-
 #[test]
 fn proxies_are_ranked_as_they_are_when_made() {
     for case in cases() {
         let predicted = case.subject().predict(&views(), &forms());
-        let measured = case.measured(&views(), &forms());
+        let measured = case.measured(&case.subject(), &views(), &forms());
         let pairs = (0..predicted.len()).flat_map(|a| (0..predicted.len()).map(move |b| (a, b)));
         for (a, b) in pairs {
             for view in 0..TURNS_DEG.len() {
@@ -189,10 +198,8 @@ fn any_number_of_pes_predicts_alike() {
     let predicted = |pes| {
         let volume = wave_of(40, pes);
         let pyramids: Vec<Pyramid> = volume.blocks().iter().map(|block| Pyramid::of(block, 2)).collect();
-        let subject =
-            Subject { volume: &volume, pyramids: &pyramids, transfer_function: &function, key: Camera::default() };
-        subject
-            .predict(&views(), &[Form::Bricks { level: 1 }, Form::Slabs { slabs: 32 }, Form::ScalarSlabs { slabs: 32 }])
+        let forms = [Form::Bricks { level: 1 }, Form::Slabs { slabs: 32 }, Form::ScalarSlabs { slabs: 32 }];
+        subject_of(&volume, &pyramids, &function).predict(&views(), &forms)
     };
     let (one, eight) = (predicted(1), predicted(8));
     for (one, eight) in one.iter().zip(&eight) {
@@ -202,14 +209,28 @@ fn any_number_of_pes_predicts_alike() {
 }
 
 #[test]
-fn where_nothing_shows_everything_is_exact() {
+fn keyframes_of_a_close_view_are_predicted_as_they_are_made_for_it() {
+    let case = Case::new("waves, near", wave(EDGE), soft());
+    let key = Camera { distance: 1.2, fov_deg: 68.0, ..Camera::default() };
+    let forms = [Form::Slabs { slabs: 48 }, Form::ScalarSlabs { slabs: 48 }, Form::Segments { segments: 64 }];
+    hold(&case, &Subject { key, ..case.subject() }, &[key.turned(8.0)], &forms);
+}
+
+#[test]
+fn nothing_is_said_about_what_no_ray_sees() {
     let clear = TransferFunction { range: None, points: vec![[0.0; 5]] };
-    let case = Case::new("clear", wave(EDGE), clear);
-    for predicted in case.subject().predict(&views(), &forms()) {
-        assert!(predicted.psnr_db.iter().all(|db| *db > 55.0), "{predicted:?}");
+    let cases = [("clear", wave(EDGE), clear), ("missing", vec![f32::NAN; EDGE.pow(3)], soft())];
+    for (name, values, function) in cases {
+        for predicted in Case::new(name, values, function).subject().predict(&views(), &forms()) {
+            assert!(predicted.psnr_db.is_empty(), "{name} {predicted:?}");
+        }
     }
-    let missing = Case::new("missing", vec![f32::NAN; EDGE.pow(3)], soft());
-    for predicted in missing.subject().predict(&views(), &forms()) {
-        assert!(predicted.psnr_db.iter().all(|db| *db > 55.0), "{predicted:?}");
-    }
+}
+
+#[test]
+fn what_is_seen_from_afar_is_met_by_rays() {
+    let case = Case::new("far", wave(EDGE), soft());
+    let key = Camera { distance: 200.0, ..Camera::default() };
+    let predicted = Subject { key, ..case.subject() }.predict(&[key], &forms());
+    assert!(predicted.iter().all(|predicted| predicted.psnr_db.len() == 1));
 }

@@ -88,8 +88,7 @@ pub fn make_scalar_slabs(volume: &Volume, key: &KeyView, range: ValueRange) -> S
 /// Values that codes divide: those of the data that a transfer function of the range `shown` tells apart; all where it has none.
 pub fn values_kept(data: Option<ValueRange>, shown: Option<[f32; 2]>) -> ValueRange {
     let data = data.unwrap_or(ValueRange { lo: 0.0, hi: 0.0 });
-    let kept = shown.map(|[lo, hi]| ValueRange { lo: lo.max(data.lo), hi: hi.min(data.hi) });
-    kept.filter(|kept| kept.lo < kept.hi).unwrap_or(data)
+    shown.and_then(|[lo, hi]| data.overlap(ValueRange { lo, hi })).unwrap_or(data)
 }
 
 thread_local! {

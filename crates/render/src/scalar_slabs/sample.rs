@@ -1,9 +1,10 @@
 //! The field where key rays meet the planes between slabs.
 
+use crate::Volume;
 use crate::camera::{View, dot, intersect_box};
 use crate::cpu::rays::{LANES, PACKET_EDGE, RaySetup, Rays};
+use crate::interpolation::interpolate;
 use crate::slabs::{SlabGeometry, TilePlace};
-use crate::volume::{Volume, interpolate};
 
 /// Stands for a texel that no ray inside the box is interpolated from.
 pub(super) const NEEDLESS: f32 = f32::INFINITY;

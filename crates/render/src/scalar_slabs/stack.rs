@@ -8,6 +8,7 @@ use super::tile::value_of;
 use super::{FaceTile, ScalarKeyframe};
 use crate::camera::{dot, intersect_box};
 use crate::integrals::Integrals;
+use crate::interpolation::{bilinear, texel_cell};
 use crate::slabs::{SlabGeometry, TILE_EDGE, TileError};
 use crate::{Camera, Image, TransferFunction, View};
 
@@ -123,22 +124,10 @@ impl ScalarStack {
     /// The value of a face at `at`, in texels with their centres at whole numbers; NaN where one of those around is missing.
     fn lookup(&self, face: usize, at: [f64; 2]) -> f32 {
         let size = [self.faces.key.width, self.faces.key.height];
-        let mut low = [0; 2];
-        let mut weight = [0.0; 2];
-        for axis in 0..2 {
-            let last = (size[axis] - 1) as f64;
-            if !(at[axis] >= -0.5 && at[axis] <= last + 0.5) {
-                return f32::NAN;
-            }
-            let held = at[axis].clamp(0.0, last);
-            low[axis] = (held as usize).min(size[axis].saturating_sub(2));
-            weight[axis] = (held - low[axis] as f64) as f32;
-        }
-        let step = [usize::from(size[0] > 1), usize::from(size[1] > 1) * size[0]];
-        let start = (face * size[1] + low[1]) * size[0] + low[0];
-        let lerp = |a: f32, b: f32, share: f32| a + share * (b - a);
-        let row = |i: usize| lerp(self.values[i], self.values[i + step[0]], weight[0]);
-        lerp(row(start), row(start + step[1]), weight[1])
+        let Some(([x, y], weight)) = texel_cell(at, size) else { return f32::NAN };
+        let [right, below] = [usize::from(size[0] > 1), usize::from(size[1] > 1) * size[0]];
+        let v = &self.values[(face * size[1] + y) * size[0] + x..];
+        bilinear([v[0], v[right], v[below], v[right + below]], weight)
     }
 }
 

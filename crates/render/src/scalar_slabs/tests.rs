@@ -4,7 +4,7 @@ use visapult_volume::Grid;
 
 use super::*;
 use crate::reference::render_reference;
-use crate::testing::{errors_of_depth, half_wave, nothing, soft, turned, wave_of};
+use crate::testing::{errors_of_depth, half_wave, nothing, soft, wave_of};
 use crate::{Image, Quality, TransferFunction};
 
 const EDGE: usize = 40;
@@ -48,7 +48,7 @@ fn one_keyframe_shows_any_transfer_function_from_turned_views() {
     let stack = stack_of(&volume(), &key(40));
     for (function, bars) in [(soft(), [53.0, 51.0, 50.0, 49.0]), (shells(), [33.0, 34.0, 36.0, 35.0])] {
         for (angle, bar) in [0.0, 16.0, 30.0, 45.0].into_iter().zip(bars) {
-            let quality = psnr(&stack, &volume(), &turned(angle), &function);
+            let quality = psnr(&stack, &volume(), &Camera::default().turned(angle), &function);
             assert!(quality >= bar, "turned by {angle}: {quality:.1} dB of {bar}");
         }
     }
@@ -58,7 +58,7 @@ fn one_keyframe_shows_any_transfer_function_from_turned_views() {
 fn views_from_behind_and_from_above_hold() {
     let stack = stack_of(&volume(), &key(40));
     let above = Camera { elevation_deg: 50.0, ..Camera::default() };
-    for camera in [turned(180.0), turned(-16.0), above] {
+    for camera in [Camera::default().turned(180.0), Camera::default().turned(-16.0), above] {
         let quality = psnr(&stack, &volume(), &camera, &soft());
         assert!(quality >= 42.0, "{camera:?}: {quality:.1} dB");
     }
@@ -66,11 +66,11 @@ fn views_from_behind_and_from_above_hold() {
 
 #[test]
 fn an_eye_inside_the_box_sees_only_what_lies_before_it() {
-    let inside = Camera { distance: 0.3, ..turned(10.0) };
+    let inside = Camera { distance: 0.3, ..Camera::default().turned(10.0) };
     let stack = stack_of(&volume(), &KeyView { camera: inside, ..key(40) });
     let quality = psnr(&stack, &volume(), &inside, &soft());
     assert!(quality >= 42.0, "{quality:.1} dB");
-    let near = Camera { distance: 0.45, ..turned(0.0) };
+    let near = Camera { distance: 0.45, ..Camera::default() };
     let quality = psnr(&stack_of(&volume(), &key(40)), &volume(), &near, &soft());
     assert!(quality >= 36.0, "{quality:.1} dB");
 }
@@ -88,14 +88,14 @@ fn any_number_of_pes_makes_the_same_tiles() {
 fn nothing_but_missing_values_makes_no_tiles() {
     let keyframe = keyframe_of(&nothing(), &key(8));
     assert!(keyframe.tiles.is_empty());
-    let image = ScalarStack::from_keyframe(&keyframe).unwrap().render(&turned(5.0), &soft(), 8, 8);
+    let image = ScalarStack::from_keyframe(&keyframe).unwrap().render(&Camera::default().turned(5.0), &soft(), 8, 8);
     assert_eq!(image, Image::transparent(8, 8));
 }
 
 #[test]
 fn missing_values_are_seen_through() {
     let half = half_wave(EDGE);
-    let quality = psnr(&stack_of(&half, &key(40)), &half, &turned(10.0), &soft());
+    let quality = psnr(&stack_of(&half, &key(40)), &half, &Camera::default().turned(10.0), &soft());
     assert!(quality >= 25.0, "{quality:.1} dB");
 }
 

@@ -95,7 +95,7 @@ mod tests {
 
     fn even() -> Tolerance {
         let points = vec![[0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 0.9]];
-        Tolerance::new(&TransferFunction { range: None, points }, [0.0, 1.0], 0.01)
+        Tolerance::new(&TransferFunction { range: None, points }, [0.0, 1.0], [0.0, 1.0], 0.01)
     }
 
     fn of(values: &[f32], segments: usize) -> Vec<Knot> {

@@ -1,16 +1,22 @@
 //! Where the rays and planes of a keyframe lie.
 
-use crate::camera::dot;
-use crate::slabs::TilePlace;
-use crate::{Camera, View, Volume, intersect_box};
+use visapult_volume::ValueRange;
 
 use super::tile::SEGMENT_TILE_EDGE;
+use super::tolerance::Tolerance;
+use crate::camera::dot;
+use crate::slabs::TilePlace;
+use crate::transfer_function::widened;
+use crate::{Camera, TransferFunction, View, Volume, intersect_box};
 
 /// Rays lie this many samples apart at the target of a key view, where that takes no more than [`MOST_RAYS`].
 const RAY_DISTANCE: f64 = 1.6;
 /// Most rays per row and column that a key view is given by itself, and fewest.
 const MOST_RAYS: f64 = 512.0;
 const FEWEST_RAYS: f64 = 64.0;
+
+/// Most planes across the box: a page accepts 8192.
+const MOST_PLANES: f64 = 8191.0;
 
 /// From where and how finely to make segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,15 +32,18 @@ pub struct SegmentKey {
 }
 
 impl SegmentKey {
-    /// A square of as many rays as tell the samples of `volume` apart, of at most 64 segments.
+    /// Segments of a ray at most, where nobody asks for another number.
+    pub const SEGMENTS: u16 = 64;
+
+    /// A square of as many rays as tell the samples of `volume` apart, of at most [`Self::SEGMENTS`].
     pub fn new(volume: &Volume, camera: Camera) -> Self {
         let height = 2.0 * (camera.fov_deg.to_radians() / 2.0).tan() * camera.distance;
         let rays = height / (RAY_DISTANCE * volume.placement().step);
         let edge = rays.ceil().clamp(FEWEST_RAYS, MOST_RAYS) as u16;
-        Self { camera, width: edge, height: edge, segments: 64 }
+        Self { camera, width: edge, height: edge, segments: Self::SEGMENTS }
     }
 
-    pub(super) fn view(&self) -> View {
+    pub(crate) fn view(&self) -> View {
         self.camera.view(usize::from(self.width), usize::from(self.height))
     }
 }
@@ -67,23 +76,30 @@ pub(super) struct RayPlanes {
 }
 
 impl SegmentGeometry {
-    /// Planes a sample's distance apart through all of the box that lies in front of the eye.
-    pub(super) fn new(volume: &Volume, key: &SegmentKey, range: [f32; 2]) -> Self {
+    /// Planes a sample's distance apart, or as dense as may be, through all of the box that lies in front of the eye.
+    pub(super) fn new(volume: &Volume, key: &SegmentKey, range: ValueRange) -> Self {
         let (view, placement) = (key.view(), volume.placement());
         let reach: f64 = (0..3).map(|a| placement.edges[a] / 2.0 * view.forward[a].abs()).sum();
         let center = -dot(view.eye, view.forward);
+        let spacing = placement.step.max(dot(placement.edges, placement.edges).sqrt() / MOST_PLANES);
         // One plane more at both ends, so that the first and last of the box lie between two.
-        let near = (center - reach - placement.step).max(0.05 * placement.step);
-        let wanted = ((center + reach - near) / placement.step).ceil() + 2.0;
+        let near = (center - reach - spacing).max(0.05 * spacing);
+        let wanted = ((center + reach - near) / spacing).ceil() + 2.0;
         Self {
             width: key.width,
             height: key.height,
-            planes: wanted.clamp(0.0, f64::from(u16::MAX)) as u16,
+            planes: wanted.max(0.0) as u16,
             near: near as f32,
-            spacing: placement.step as f32,
+            spacing: spacing as f32,
             edges: placement.edges.map(|edge| edge as f32),
-            range,
+            range: widened([range.lo, range.hi]),
         }
+    }
+
+    /// How far values may be off that `function` shows; of all that is kept where it has no range.
+    pub(super) fn tolerance(&self, function: &TransferFunction) -> Tolerance {
+        let shown = function.range.map_or(self.range, widened);
+        Tolerance::new(function, shown, self.range, f64::from(self.spacing))
     }
 
     /// The planes of the ray through pixel `at` that lie in the box, or so near to it that values in the box are mixed with theirs.

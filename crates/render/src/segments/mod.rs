@@ -20,6 +20,7 @@ mod tile;
 mod tolerance;
 
 use rayon::prelude::*;
+use visapult_volume::ValueRange;
 
 use fit::{Fit, MAX_KNOTS};
 pub use geometry::{SegmentGeometry, SegmentKey};
@@ -54,15 +55,18 @@ impl SegmentKeyframe {
     }
 }
 
-/// Follows the rays of `key` through `volume` and encodes them, tile by tile, in parallel.
+/// Follows the rays of `key` through `volume` and encodes them, tile by tile, in parallel; codes divide `range`.
 ///
-/// Values are kept over the range of `transfer_function`, or that of the volume where it has none; those outside count
-/// as its ends. A volume without finite values makes no tiles.
-pub fn make_segments(volume: &Volume, key: &SegmentKey, transfer_function: &TransferFunction) -> SegmentKeyframe {
-    let range = transfer_function.resolved_range(volume.range());
-    let geometry = SegmentGeometry::new(volume, key, range.unwrap_or([0.0, 1.0]));
-    let tolerance = Tolerance::new(transfer_function, geometry.range, f64::from(geometry.spacing));
-    let places = if range.is_some() { geometry.tile_places() } else { Vec::new() };
+/// Values outside `range` count as its ends. A volume without finite values makes no tiles.
+pub fn make_segments(
+    volume: &Volume,
+    key: &SegmentKey,
+    transfer_function: &TransferFunction,
+    range: ValueRange,
+) -> SegmentKeyframe {
+    let geometry = SegmentGeometry::new(volume, key, range);
+    let tolerance = geometry.tolerance(transfer_function);
+    let places = if volume.range().is_some() { geometry.tile_places() } else { Vec::new() };
     let cast = |place: TilePlace| Rays { volume, key, geometry: &geometry, tolerance: &tolerance }.tile(&place);
     let parts: Vec<_> = places.into_par_iter().with_max_len(1).map(cast).collect();
     let samples = parts.iter().map(|(_, samples)| samples).sum();

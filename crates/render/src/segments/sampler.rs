@@ -3,7 +3,8 @@
 use visapult_volume::{Block, Box3};
 
 use crate::Volume;
-use crate::volume::{Placement, interpolate};
+use crate::interpolation::interpolate;
+use crate::volume::Placement;
 
 /// Reads a volume at any place, missing values and absent blocks as NaN.
 pub(super) struct Sampler<'a> {

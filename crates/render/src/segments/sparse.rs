@@ -1,10 +1,10 @@
 //! The segments of some rays of a keyframe, as if it had no others: what tells how good and how large all would be.
 
 use rayon::prelude::*;
+use visapult_volume::ValueRange;
 
 use super::geometry::{SegmentGeometry, SegmentKey};
 use super::stack::{Scene, SegmentStack};
-use super::tolerance::Tolerance;
 use super::{Knot, Rays};
 use crate::{TransferFunction, Volume};
 
@@ -18,20 +18,20 @@ pub(crate) struct SparseSegments {
 }
 
 impl SparseSegments {
-    /// Follows the rays between which the places `at` lie, in rays with their centres at whole numbers.
+    /// Follows the rays between which the places `at` lie, in pixels of the key view.
     pub(crate) fn new(
         volume: &Volume,
         key: &SegmentKey,
         function: &TransferFunction,
-        range: [f32; 2],
+        range: ValueRange,
         at: &[[f64; 2]],
     ) -> Self {
         let geometry = SegmentGeometry::new(volume, key, range);
-        let tolerance = Tolerance::new(function, range, f64::from(geometry.spacing));
+        let tolerance = geometry.tolerance(function);
         let rays = Rays { volume, key, geometry: &geometry, tolerance: &tolerance };
         let size = [key.width, key.height].map(usize::from);
         let around = |at: &[f64; 2]| {
-            let low = [0, 1].map(|axis| at[axis].max(0.0) as usize);
+            let low = [0, 1].map(|axis| (at[axis] - 0.5).max(0.0) as usize);
             [[0, 0], [1, 0], [0, 1], [1, 1]].map(|next| [0, 1].map(|axis| (low[axis] + next[axis]).min(size[axis] - 1)))
         };
         let follow = |places: &[[f64; 2]]| {

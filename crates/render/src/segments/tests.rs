@@ -4,8 +4,8 @@ use visapult_volume::{Decomposition, Grid};
 
 use super::*;
 use crate::reference::render_reference;
-use crate::testing::{blocks_of, errors_of_depth, half_wave, nothing, soft, turned, wave, wave_of};
-use crate::{Image, Quality};
+use crate::testing::{blocks_of, errors_of_depth, half_wave, nothing, soft, wave, wave_of};
+use crate::{Image, Quality, values_kept};
 
 const EDGE: usize = 64;
 const SIZE: usize = 80;
@@ -24,6 +24,10 @@ fn key() -> SegmentKey {
     SegmentKey { camera: Camera::default(), width: SIZE as u16, height: SIZE as u16, segments: 64 }
 }
 
+fn made(volume: &Volume, key: &SegmentKey, function: &TransferFunction) -> SegmentKeyframe {
+    make_segments(volume, key, function, values_kept(volume.range(), function.range))
+}
+
 fn drawn(keyframe: &SegmentKeyframe, camera: &Camera, function: &TransferFunction) -> Image {
     SegmentStack::from_keyframe(keyframe).unwrap().render(camera, SIZE, SIZE, function)
 }
@@ -38,11 +42,28 @@ fn psnr_to_exact(image: &Image, volume: &Volume, camera: &Camera, function: &Tra
 }
 
 #[test]
+fn codes_divide_what_a_wide_transfer_function_tells_apart_of_the_data() {
+    let wide = TransferFunction { range: Some([-100.0, 100.0]), ..soft() };
+    let kept = made(&volume(), &key(), &wide).geometry.range;
+    let data = volume().range().unwrap();
+    assert_eq!(kept, [data.lo, data.hi]);
+}
+
+#[test]
+fn a_long_thin_box_has_no_more_planes_than_a_page_accepts() {
+    let volume = Volume::whole(Grid::of_size([20_000, 4, 4]), vec![1.0; 320_000]).unwrap();
+    let geometry = made(&volume, &SegmentKey { width: 1, height: 1, ..key() }, &soft()).geometry;
+    let across = geometry.edges.map(f64::from).iter().map(|edge| edge * edge).sum::<f64>().sqrt();
+    assert!(across <= 8192.0 * f64::from(geometry.spacing), "planes {} apart", geometry.spacing);
+    assert!(geometry.planes <= 8192);
+}
+
+#[test]
 fn every_view_is_close_to_the_exact_image() {
     for (function, bar) in [(soft(), 48.0), (shells(), 34.0)] {
-        let keyframe = make_segments(&volume(), &key(), &function);
+        let keyframe = made(&volume(), &key(), &function);
         for angle in [0.0, 16.0, -45.0, 90.0, 180.0] {
-            let camera = turned(angle);
+            let camera = Camera::default().turned(angle);
             let quality = psnr_to_exact(&drawn(&keyframe, &camera, &function), &volume(), &camera, &function);
             assert!(quality >= bar, "turned by {angle}: {quality:.1} dB");
         }
@@ -51,23 +72,23 @@ fn every_view_is_close_to_the_exact_image() {
 
 #[test]
 fn the_transfer_function_is_the_viewers() {
-    let keyframe = make_segments(&volume(), &key(), &shells());
-    let camera = turned(16.0);
+    let keyframe = made(&volume(), &key(), &shells());
+    let camera = Camera::default().turned(16.0);
     let quality = psnr_to_exact(&drawn(&keyframe, &camera, &soft()), &volume(), &camera, &soft());
     assert!(quality >= 36.0, "{quality:.1} dB");
 }
 
 #[test]
 fn the_optical_depth_along_key_rays_is_kept() {
-    let [largest, mean] = errors_of_depth(&drawn_at_key(&make_segments(&volume(), &key(), &soft())), &volume());
+    let [largest, mean] = errors_of_depth(&drawn_at_key(&made(&volume(), &key(), &soft())), &volume());
     assert!(mean < 1e-3 && largest < 1e-2, "{mean}, at most {largest}");
 }
 
 #[test]
 fn any_number_of_pes_makes_the_same_segments() {
-    let one = make_segments(&volume(), &key(), &soft());
+    let one = made(&volume(), &key(), &soft());
     for pes in [2, 7, 27] {
-        assert_eq!(make_segments(&wave_of(EDGE, pes), &key(), &soft()), one);
+        assert_eq!(made(&wave_of(EDGE, pes), &key(), &soft()), one);
     }
 }
 
@@ -77,14 +98,14 @@ fn segments_of_parts_of_the_volume_concatenate() {
     let split = Decomposition::new(grid.size, 8, 4).unwrap();
     let part = |(pe, block)| {
         let volume = Volume::part(grid.clone(), split.clone(), pe, vec![block]).unwrap();
-        make_segments(&volume, &key(), &soft())
+        made(&volume, &key(), &soft())
     };
     let parts: Vec<_> = blocks_of(&wave(EDGE), [EDGE; 3], 8, 4).into_iter().enumerate().map(part).collect();
     let joined = join_segments(&parts).unwrap().unwrap();
     let [largest, mean] = errors_of_depth(&drawn_at_key(&joined), &volume());
     assert!(mean < 1e-3 && largest < 2e-2, "{mean}, at most {largest}");
-    let one = make_segments(&volume(), &key(), &soft());
-    for camera in [turned(0.0), turned(30.0)] {
+    let one = made(&volume(), &key(), &soft());
+    for camera in [Camera::default(), Camera::default().turned(30.0)] {
         let quality = Quality::of(&drawn(&joined, &camera, &soft()), &drawn(&one, &camera, &soft())).unwrap();
         assert!(quality.foreground_psnr_db >= 45.0, "{:.1} dB", quality.foreground_psnr_db);
     }
@@ -93,7 +114,7 @@ fn segments_of_parts_of_the_volume_concatenate() {
 #[test]
 fn a_lost_tile_disturbs_no_other() {
     let key = SegmentKey { width: 100, height: 100, ..key() };
-    let whole = make_segments(&volume(), &key, &soft());
+    let whole = made(&volume(), &key, &soft());
     let mut damaged = whole.clone();
     let lost = damaged.tiles.remove(3);
     assert_eq!(lost.lo, [64, 64]);
@@ -108,34 +129,34 @@ fn a_lost_tile_disturbs_no_other() {
 #[test]
 fn missing_values_are_seen_through() {
     let half = half_wave(EDGE);
-    let camera = turned(16.0);
-    let keyframe = make_segments(&half, &key(), &soft());
+    let camera = Camera::default().turned(16.0);
+    let keyframe = made(&half, &key(), &soft());
     let quality = psnr_to_exact(&drawn(&keyframe, &camera, &soft()), &half, &camera, &soft());
     assert!(quality >= 33.0, "{quality:.1} dB");
-    let keyframe = make_segments(&nothing(), &key(), &TransferFunction { range: None, ..soft() });
+    let keyframe = made(&nothing(), &key(), &TransferFunction { range: None, ..soft() });
     assert!(keyframe.tiles.is_empty());
     assert_eq!(drawn(&keyframe, &camera, &soft()), Image::transparent(SIZE, SIZE));
 }
 
 #[test]
 fn an_eye_inside_the_box_sees_what_lies_before_it() {
-    let inside = Camera { distance: 0.3, ..turned(10.0) };
-    let keyframe = make_segments(&volume(), &SegmentKey { camera: inside, ..key() }, &soft());
+    let inside = Camera { distance: 0.3, ..Camera::default().turned(10.0) };
+    let keyframe = made(&volume(), &SegmentKey { camera: inside, ..key() }, &soft());
     let quality = psnr_to_exact(&drawn(&keyframe, &inside, &soft()), &volume(), &inside, &soft());
     assert!(quality >= 38.0, "{quality:.1} dB");
-    let near = Camera { distance: 0.45, ..turned(0.0) };
-    let keyframe = make_segments(&volume(), &key(), &soft());
+    let near = Camera { distance: 0.45, ..Camera::default() };
+    let keyframe = made(&volume(), &key(), &soft());
     let quality = psnr_to_exact(&drawn(&keyframe, &near, &soft()), &volume(), &near, &soft());
     assert!(quality >= 38.0, "{quality:.1} dB");
 }
 
 #[test]
 fn skipping_what_does_not_show_changes_nothing() {
-    let keyframe = make_segments(&volume(), &key(), &shells());
+    let keyframe = made(&volume(), &key(), &shells());
     let faint = |point: &[f32; 5]| [point[0], point[1], point[2], point[3], point[4].max(1e-7)];
     let all = TransferFunction { points: shells().points.iter().map(faint).collect(), ..shells() };
     for angle in [0.0, 30.0, 130.0] {
-        let [skipped, every] = [shells(), all.clone()].map(|f| drawn(&keyframe, &turned(angle), &f));
+        let [skipped, every] = [shells(), all.clone()].map(|f| drawn(&keyframe, &Camera::default().turned(angle), &f));
         let quality = Quality::of(&skipped, &every).unwrap();
         assert!(quality.psnr_db >= 70.0, "turned by {angle}: {:.1} dB", quality.psnr_db);
     }
@@ -143,7 +164,7 @@ fn skipping_what_does_not_show_changes_nothing() {
 
 #[test]
 fn tiles_that_lie_where_none_can_are_refused() {
-    let keyframe = make_segments(&volume(), &key(), &soft());
+    let keyframe = made(&volume(), &key(), &soft());
     let refusal = |change: &dyn Fn(&mut SegmentKeyframe)| {
         let mut damaged = keyframe.clone();
         change(&mut damaged);

@@ -29,10 +29,11 @@ pub(super) struct Tolerance {
 }
 
 impl Tolerance {
-    /// For values over `range` seen through `function`, at planes `spacing` apart.
-    pub(super) fn new(function: &TransferFunction, range: [f32; 2], spacing: f64) -> Self {
+    /// For values that are kept over `range` and seen through `function` over the range `shown`, at planes `spacing` apart.
+    pub(super) fn new(function: &TransferFunction, shown: [f32; 2], range: [f32; 2], spacing: f64) -> Self {
         let look = |bin: usize| {
-            let [r, g, b, a] = function.evaluate((bin as f32 + 0.5) / BINS as f32);
+            let value = range[0] + (bin as f32 + 0.5) / BINS as f32 * (range[1] - range[0]);
+            let [r, g, b, a] = function.evaluate((value - shown[0]) / (shown[1] - shown[0]));
             let alpha = 1.0 - (1.0 - a).powf((spacing / REFERENCE_LENGTH) as f32);
             [r * alpha, g * alpha, b * alpha, alpha]
         };
@@ -67,7 +68,8 @@ mod tests {
     fn shells_are_kept_more_exactly_than_what_is_invisible() {
         let shell = |s: f32, a: f32| [s, 1.0, 1.0, 1.0, a];
         let points = vec![shell(0.4, 0.0), shell(0.42, 0.9), shell(0.44, 0.0)];
-        let tolerance = Tolerance::new(&TransferFunction { range: None, points }, [-1.0, 1.0], 0.01);
+        let range = [-1.0, 1.0];
+        let tolerance = Tolerance::new(&TransferFunction { range: None, points }, range, range, 0.01);
         let allowed = |value: f32| 1.0 / tolerance.weight(tolerance.code(value)) / TOP;
         assert!((allowed(-0.18) - LEAST).abs() < 1e-6);
         assert!((allowed(0.9) / MOST - 1.0).abs() < 1e-2);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::reference::render_reference;
-use crate::testing::{errors_of_depth, half_wave, nothing, soft, turned, wave_of};
+use crate::testing::{errors_of_depth, half_wave, nothing, soft, wave_of};
 use crate::{Image, Quality};
 
 const EDGE: usize = 40;
@@ -48,7 +48,7 @@ fn a_turned_view_stays_close_to_the_exact_image() {
         (SlabAlignment::View, 180.0, 39.0),
         (SlabAlignment::Axis, 20.0, 35.0),
     ] {
-        let camera = turned(angle);
+        let camera = Camera::default().turned(angle);
         let quality = psnr_to_exact(&redrawn(&KeyView { alignment, ..key(64) }, &camera), &camera);
         assert!(quality >= bar, "{alignment:?} turned by {angle}: {quality:.1} dB");
     }
@@ -56,12 +56,12 @@ fn a_turned_view_stays_close_to_the_exact_image() {
 
 #[test]
 fn an_eye_inside_the_box_sees_only_what_lies_before_it() {
-    let inside = Camera { distance: 0.3, ..turned(10.0) };
+    let inside = Camera { distance: 0.3, ..Camera::default().turned(10.0) };
     let quality = psnr_to_exact(&redrawn(&KeyView { camera: inside, ..key(128) }, &inside), &inside);
     assert!(quality >= 40.0, "{quality:.1} dB");
     let quality = psnr_to_exact(
-        &redrawn(&key(128), &Camera { distance: 0.45, ..turned(0.0) }),
-        &Camera { distance: 0.45, ..turned(0.0) },
+        &redrawn(&key(128), &Camera { distance: 0.45, ..Camera::default() }),
+        &Camera { distance: 0.45, ..Camera::default() },
     );
     assert!(quality >= 30.0, "{quality:.1} dB");
 }
@@ -78,7 +78,7 @@ fn the_optical_depth_along_key_rays_is_kept() {
 fn several_pes_make_the_keyframe_of_one() {
     let draw = |pes| {
         let keyframe = make_slabs(&volume_of(pes), &key(32), &soft(), 1.0);
-        SlabStack::from_keyframe(&keyframe).unwrap().render(&turned(15.0), SIZE, SIZE)
+        SlabStack::from_keyframe(&keyframe).unwrap().render(&Camera::default().turned(15.0), SIZE, SIZE)
     };
     let one = draw(1);
     for pes in [2, 8] {
@@ -92,7 +92,7 @@ fn nothing_visible_makes_no_tiles() {
     let clear = TransferFunction { range: Some([-1.0, 1.0]), points: vec![[0.0, 1.0, 1.0, 1.0, 0.0]] };
     for keyframe in [make_slabs(&volume(), &key(8), &clear, 1.0), make_slabs(&nothing(), &key(8), &soft(), 1.0)] {
         assert!(keyframe.tiles.is_empty());
-        let image = SlabStack::from_keyframe(&keyframe).unwrap().render(&turned(5.0), 8, 8);
+        let image = SlabStack::from_keyframe(&keyframe).unwrap().render(&Camera::default().turned(5.0), 8, 8);
         assert_eq!(image, Image::transparent(8, 8));
     }
 }
@@ -121,7 +121,7 @@ fn a_keyframe_of_impossibly_many_layers_is_refused() {
 #[test]
 fn missing_values_are_seen_through() {
     let half = half_wave(EDGE);
-    let camera = turned(10.0);
+    let camera = Camera::default().turned(10.0);
     let image =
         SlabStack::from_keyframe(&make_slabs(&half, &key(64), &soft(), 1.0)).unwrap().render(&camera, SIZE, SIZE);
     let truth = render_reference(&half, &camera, &soft(), SIZE, SIZE, 0.5).image;
