@@ -96,6 +96,7 @@ bench-exact: build $(PYTHON)/ready
 ## bench-quality: how close proxies come to the exact image, by angle and bytes: six fields in ten subjects, each through two transfer functions, and pictures of what goes wrong (Debian: fetches a CT)
 bench-quality: build $(PYTHON)/ready
 	$(PYTHON)/bin/python bench/quality/run.py $(OPTIONS)
+	VISAPULT=$(abspath $(BINARY)) $(PYTHON)/bin/python bench/quality/choice.py
 	VISAPULT=$(abspath $(BINARY)) $(PYTHON)/bin/python bench/quality/artifacts.py
 
 ## bench-proxies: what proxies cost: making, combining, lost tiles, ten viewers, turning in the page, large fields, ParaView beside it (root; 5 GB of disk, 12 GB of memory)

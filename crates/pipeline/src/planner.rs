@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_link_that_wavers_does_not_change_the_keyframe() {
-        let other = prediction(Form::Segments { segments: 64 }, 2_700_000, [47.0; 4]);
+        let other = prediction(Form::Segments { segments: 64 }, 2_300_000, [47.0; 4]);
         let both: Vec<Prediction> = smooth().into_iter().chain([other]).collect();
         assert_eq!(plan(&with(both.clone(), 2e6)).form, Form::Segments { segments: 64 });
         let sent = Situation { sent: Some(SCALAR), sent_bytes: Some(2_400_000), ..with(both, 2e6) };
