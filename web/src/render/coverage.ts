@@ -1,7 +1,7 @@
 import type { Vec3 } from "../volume/index";
 import { basisOf, type Camera, dot } from "./camera";
 
-/** Of the picture, by rows and columns, where it is looked whether a keyframe has data. */
+/** Of the picture from edge to edge, by rows and columns, where it is looked whether a keyframe has data. */
 const LOOKS = 9;
 /** Share of looks at the box that may find nothing. */
 const MOST_UNCOVERED = 0.02;
@@ -47,7 +47,7 @@ interface Ray {
 function raysOf(camera: Camera, aspect: number): Ray[] {
   const { eye, forward, right, up } = basisOf(camera);
   const tangent = Math.tan((camera.fov * Math.PI) / 360);
-  const at = (i: number) => ((i + 0.5) / LOOKS) * 2 - 1;
+  const at = (i: number) => (i / (LOOKS - 1)) * 2 - 1;
   return Array.from({ length: LOOKS * LOOKS }, (_, i) => {
     const x = at(i % LOOKS) * tangent * aspect;
     const y = at(Math.floor(i / LOOKS)) * tangent;

@@ -30,3 +30,10 @@ test("a view that was panned or zoomed out beyond the rays is not covered", () =
 test("a picture that shows nothing of the box needs nothing", () => {
   expect(covers(square, cube, { ...near, target: [9, 0, 0] }, 1)).toBe(true);
 });
+
+test("a strip along the picture's edge that no ray passes is seen, however narrow", () => {
+  expect(covers({ ...square, rays: [960, 1000] }, cube, near, 1)).toBe(false);
+  expect(covers({ ...square, rays: [1000, 1000] }, cube, near, 1)).toBe(true);
+  const wider = { ...near, fov: near.fov * 1.04 };
+  expect(covers(square, cube, wider, 1)).toBe(false);
+});
