@@ -18,7 +18,6 @@ export interface Labels {
   readonly camera: Camera;
   readonly edges: readonly Edge[];
   readonly legend: { readonly title: string; readonly transfer: TransferFunction } | null;
-  readonly caption: string;
   readonly axes: boolean;
 }
 
@@ -28,7 +27,7 @@ const FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const AXIS_COLOURS = ["#e0726a", "#8fbf6a", "#6aa3e0"] as const;
 const AXIS_NAMES = ["x", "y", "z"] as const;
 
-/** Draws axes' ticks and labels, legend, gizmo and caption on a 2-D canvas of `width x height` CSS pixels. */
+/** Draws axes' ticks and labels, legend and gizmo on a 2-D canvas of `width x height` CSS pixels. */
 export function drawLabels(
   context: CanvasRenderingContext2D,
   labels: Labels,
@@ -44,7 +43,6 @@ export function drawLabels(
     drawGizmo(context, labels.camera, width - 46, 84);
   }
   if (labels.legend) drawLegend(context, labels.legend.title, labels.legend.transfer, height);
-  if (labels.caption) text(context, labels.caption, 16, 18, INK, "12px", "left");
 }
 
 type Project = (at: Vec3) => readonly [number, number] | null;

@@ -1,5 +1,6 @@
 import type { Geometry, TransferFunction } from "../volume/index";
 import type { BulkPart } from "../worker/index";
+import { Agenda, type Found } from "./agenda";
 import { type Camera, homeCamera } from "./camera";
 import type { Shown } from "./compositor";
 import { Fences, type WorkKind } from "./fences";
@@ -25,15 +26,9 @@ export interface PainterOptions {
 /** Of a picture, in device pixels (view protocol, *View*). */
 const LONGEST_EDGE = 4096;
 const UPLOAD_BUDGET_MS = 6;
-/** While the view moves: 30 pictures a second. */
-const MOVING_BUDGET_MS = 30;
-/** When only the data changed. */
-const DATA_BUDGET_MS = 140;
 /** A piece of the full picture at rest: how long a new movement may have to wait. */
 const REFINE_BUDGET_MS = 40;
 const POLLS_PER_PIECE = 12;
-const REST_MS = 140;
-const DATA_REST_MS = 450;
 
 /**
  * Draws what there is, when something changed, at a resolution the machine can hold; refines at rest.
@@ -55,17 +50,13 @@ export class Painter {
   readonly #transfers = new Map<number, TransferFunction>();
   #camera: Camera = homeCamera(1);
   #wanted: Wanted = { field: 0, step: null, proxy: "auto" };
-  #annotation: Annotation = { lengthUnit: "", legendTitle: null, caption: "", axes: true };
+  #annotation: Annotation = { lengthUnit: "", legendTitle: null, axes: true };
   #sequence = 0;
-  #version = 1;
+  readonly #agenda = new Agenda();
   /** Grows whenever something else is to be seen than before: a fade would show a mixture of two views, steps or colours. */
   #scene = 1;
   #shownStill: Still | null = null;
-  #drawn = 0;
-  #restAt = 0;
-  #budget = MOVING_BUDGET_MS;
   #refining: { target: Target; row: number; version: number; id: number } | null = null;
-  #presentDue = true;
   #scheduled = false;
   #shownState: ShownState = nothingShown;
   frameCount = 0;
@@ -137,11 +128,6 @@ export class Painter {
     this.#newScene();
   }
 
-  /** The view changed in something else than the camera. */
-  setSequence(sequence: number): void {
-    this.#sequence = sequence;
-  }
-
   setTransfer(field: number, transfer: TransferFunction): void {
     if (transfer === this.#transfers.get(field)) return;
     this.#transfers.set(field, transfer);
@@ -154,7 +140,7 @@ export class Painter {
     if (wanted.field === field && wanted.step === step && wanted.proxy === proxy) return;
     if (wanted.field !== field) this.#proxies.forgetColours();
     this.#wanted = wanted;
-    if (wanted.proxy !== proxy) this.#touch(MOVING_BUDGET_MS);
+    if (wanted.proxy !== proxy) this.#agenda.viewChanged(performance.now());
     this.#scene += 1;
     this.#presenter.fade.end();
     this.#schedule();
@@ -165,13 +151,13 @@ export class Painter {
     const same = (Object.keys(annotation) as (keyof Annotation)[]).every((name) => annotation[name] === before[name]);
     if (same) return;
     this.#annotation = annotation;
-    this.#presentDue = true;
+    this.#agenda.coverChanged();
     this.#schedule();
   }
 
   accept(part: BulkPart): void {
     if (part.type !== "still") this.#proxies.accept(part);
-    else if (this.#stills.accept(part)) this.#presentDue = true;
+    else if (this.#stills.accept(part)) this.#agenda.coverChanged();
     this.#schedule();
   }
 
@@ -188,13 +174,7 @@ export class Painter {
   #newScene(): void {
     this.#scene += 1;
     this.#presenter.fade.end();
-    this.#touch(MOVING_BUDGET_MS);
-  }
-
-  #touch(budgetMs: number): void {
-    this.#version += 1;
-    this.#budget = budgetMs;
-    this.#restAt = performance.now() + (budgetMs === DATA_BUDGET_MS ? DATA_REST_MS : REST_MS);
+    this.#agenda.viewChanged(performance.now());
     this.#schedule();
   }
 
@@ -218,21 +198,26 @@ export class Painter {
   }
 
   #tick(): void {
-    if (this.#proxies.advance(UPLOAD_BUDGET_MS, this.#wanted)) this.#touch(DATA_BUDGET_MS);
+    const now = performance.now();
+    if (this.#proxies.advance(UPLOAD_BUDGET_MS, this.#wanted)) this.#agenda.dataChanged(now);
     for (const { kind, pixels, ms } of this.#fences.poll()) this.#pacing[kind].record(pixels, ms);
     if (this.#fences.full) return this.#pollSoon();
-    if (this.#drawn !== this.#version) this.#drawWhole();
-    else if (this.#isCoarse()) this.#refine();
-    else if (this.#presentDue || this.#presenter.fade.isOn) this.#present();
-    const waiting = this.#proxies.isUploading || this.#presentDue || this.#presenter.fade.isOn;
-    const unfinished = this.#drawn !== this.#version || this.#isCoarse() || this.#fences.pending;
-    if (waiting || unfinished) this.#schedule();
+    switch (this.#agenda.next(this.#found, now)) {
+      case "whole":
+        this.#drawWhole();
+        break;
+      case "present":
+        this.#present();
+        break;
+      case "refine":
+        this.#refine();
+    }
+    if (this.#proxies.isUploading || this.#fences.pending || !this.#agenda.isDone(this.#found)) this.#schedule();
   }
 
-  #isCoarse(): boolean {
-    if (!this.#front) return false;
-    const { resolution, precision } = this.#front.state;
-    return resolution < 1 || precision === "draft";
+  get #found(): Found {
+    const { resolution, precision } = this.#front?.state ?? { resolution: 1, precision: "exact" };
+    return { isFading: this.#presenter.fade.isOn, isCoarse: resolution < 1 || precision === "draft" };
   }
 
   #subject(): Subject | null {
@@ -242,7 +227,7 @@ export class Painter {
 
   #drawWhole(): void {
     const subject = this.#subject();
-    this.#drawn = this.#version;
+    this.#agenda.beginsWhole();
     this.#refining = null;
     if (!subject) {
       this.#front = null;
@@ -250,13 +235,15 @@ export class Painter {
     }
     const [width, height] = this.size;
     const pacing = this.#pacing[subject.kind];
-    const scale = this.#options.fullResolution ? 1 : pacing.scale(width * height, this.#budget);
-    const fits = !this.#options.drafts || pacing.fits(width * height, this.#budget);
+    const { budgetMs } = this.#agenda;
+    const scale = this.#options.fullResolution ? 1 : pacing.scale(width * height, budgetMs);
+    const fits = !this.#options.drafts || pacing.fits(width * height, budgetMs);
     const precision = fits ? "exact" : "draft";
+    const state = subject.shown(scale, precision);
+    // Before its target, which may be this one, loses it.
+    if (this.#front?.id !== subject.id) this.#giveWay(this.#image(), state.step);
     const target = this.#targets[subject.kind][0];
     target.resize(Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale)));
-    const state = subject.shown(scale, precision);
-    if (this.#front?.id !== subject.id) this.#giveWay(this.#image(), state.step);
     const since = performance.now();
     subject.draw(target, 0, target.height, precision);
     this.#front = { target, state, id: subject.id, scene: this.#scene };
@@ -266,14 +253,14 @@ export class Painter {
 
   /** Draws the next rows at full resolution into the hidden target; shows it when all are there. */
   #refine(): void {
-    if (performance.now() < this.#restAt) return;
     const subject = this.#subject();
     if (!subject) return;
     const [width, height] = this.size;
-    if (this.#refining?.version !== this.#version || this.#refining.id !== subject.id) {
+    const { version } = this.#agenda;
+    if (this.#refining?.version !== version || this.#refining.id !== subject.id) {
       const target = this.#targets[subject.kind][1];
       target.resize(width, height);
-      this.#refining = { target, row: 0, version: this.#version, id: subject.id };
+      this.#refining = { target, row: 0, version, id: subject.id };
     }
     const { target, row } = this.#refining;
     const end = Math.min(height, row + this.#pacing[subject.kind].rows(width, REFINE_BUDGET_MS));
@@ -317,7 +304,7 @@ export class Painter {
   }
 
   #present(): void {
-    this.#presentDue = false;
+    this.#agenda.presents();
     const transfer = this.#transfers.get(this.#wanted.field) ?? null;
     const setting = { geometry: this.#geometry, camera: this.#camera, annotation: this.#annotation, transfer };
     const still = this.#still();

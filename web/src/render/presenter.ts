@@ -10,7 +10,6 @@ import { drawLabels } from "./overlay";
 export interface Annotation {
   readonly lengthUnit: string;
   readonly legendTitle: string | null;
-  readonly caption: string;
   readonly axes: boolean;
 }
 
@@ -116,9 +115,9 @@ export class Presenter {
     const { geometry, camera, annotation, transfer } = setting;
     if (!geometry) return;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const { lengthUnit, legendTitle, caption, axes } = annotation;
+    const { lengthUnit, legendTitle, axes } = annotation;
     const legend = legendTitle !== null && transfer ? { title: legendTitle, transfer } : null;
-    const labels = { geometry, lengthUnit, camera, edges, legend, caption, axes };
+    const labels = { geometry, lengthUnit, camera, edges, legend, axes };
     drawLabels(context, labels, this.#box.camera, width / ratio, height / ratio);
   }
 }

@@ -382,7 +382,7 @@ export class Viewer {
     const { source, field, axes } = this.#state;
     const info = source?.fields[field];
     const legendTitle = info ? (info.unit ? `${info.name} [${info.unit}]` : info.name) : null;
-    this.painter.annotate({ lengthUnit: source?.grid.unit ?? "", legendTitle, caption: "", axes });
+    this.painter.annotate({ lengthUnit: source?.grid.unit ?? "", legendTitle, axes });
   }
 
   #saveHash(): void {
