@@ -1,7 +1,8 @@
 import { type DecodedBrick, LevelRanges, type Vec3 } from "../volume/index";
 import type { BricksPart } from "../worker/index";
-import { type Gl, GraphicsError, resetUnpacking, setSampling } from "./gl";
+import { type Gl, resetUnpacking } from "./gl";
 import { bricksReplace, type Wanted } from "./selection";
+import { TexturePool } from "./texture-pool";
 
 /** One level of one step on its way to the screen. */
 export interface BrickSet {
@@ -31,16 +32,15 @@ const MOST_SPARE = 2;
 /** Assembles brick sets in textures, within a time budget per frame, and says which one to show. */
 export class BrickSets {
   readonly #gl: Gl;
-  readonly #largest: number;
+  readonly #pool: TexturePool;
   #assemblies: Assembly[] = [];
-  #spare: { texture: WebGLTexture; size: Vec3 }[] = [];
   #groups = 1;
   #shown: BrickSet | null = null;
   #stale = false;
 
   constructor(gl: Gl) {
     this.#gl = gl;
-    this.#largest = gl.getParameter(gl.MAX_3D_TEXTURE_SIZE) as number;
+    this.#pool = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, MOST_SPARE);
   }
 
   get shown(): BrickSet | null {
@@ -67,10 +67,12 @@ export class BrickSets {
 
   accept(part: BricksPart): void {
     const { header } = part;
-    let set = this.#assemblies.find((s) => s.id === header.set && s.level === part.level);
+    let set: Assembly | null | undefined = this.#assemblies.find((s) => s.id === header.set && s.level === part.level);
     if (!set) {
       if (this.#shown && !this.#stale && header.set <= this.#shown.id) return;
       set = this.#create(part);
+      // A coarser level stays.
+      if (!set) return;
       this.#assemblies.push(set);
       if (this.#assemblies.length > MOST_ASSEMBLIES) this.#drop(this.#assemblies[0]);
     }
@@ -110,15 +112,12 @@ export class BrickSets {
     this.#recycle(set);
   }
 
-  #create(part: BricksPart): Assembly {
-    if (Math.max(...part.size) > this.#largest) {
-      throw new GraphicsError(
-        `level ${part.level} has ${part.size.join(" x ")} samples; this browser's 3-D textures end at ${this.#largest}`,
-      );
-    }
+  #create(part: BricksPart): Assembly | null {
     const { header, level, bits, size, lo, hi } = part;
     const { field, step, time } = header;
-    const texture = this.#texture(size);
+    const sized = this.#pool.take(size);
+    if (!sized) return null;
+    const { texture } = sized;
     const ranges = new LevelRanges(size);
     return {
       id: header.set,
@@ -137,18 +136,6 @@ export class BrickSets {
     };
   }
 
-  #texture(size: Vec3): WebGLTexture {
-    const at = this.#spare.findIndex((spare) => spare.size.every((n, axis) => n === size[axis]));
-    if (at >= 0) return this.#spare.splice(at, 1)[0].texture;
-    const gl = this.#gl;
-    const texture = gl.createTexture();
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_3D, texture);
-    gl.texStorage3D(gl.TEXTURE_3D, 1, gl.R16F, size[0], size[1], size[2]);
-    setSampling(gl, gl.TEXTURE_3D, gl.LINEAR);
-    return texture;
-  }
-
   #upload(set: Assembly): void {
     const brick = set.waiting.shift();
     if (!brick) return;
@@ -160,8 +147,7 @@ export class BrickSets {
     gl.texSubImage3D(gl.TEXTURE_3D, 0, lo[0], lo[1], lo[2], size[0], size[1], size[2], gl.RED, gl.HALF_FLOAT, samples);
   }
 
-  #recycle(set: BrickSet): void {
-    this.#spare.push({ texture: set.texture, size: set.size });
-    while (this.#spare.length > MOST_SPARE) this.#gl.deleteTexture(this.#spare.shift()?.texture ?? null);
+  #recycle({ texture, size }: BrickSet): void {
+    this.#pool.keep({ texture, size });
   }
 }

@@ -1,8 +1,9 @@
 import { type DecodedFaceTile, NO_DATA } from "../volume/index";
 import type { KeyView } from "../wire/index";
 import type { ScalarSlabsPart } from "../worker/index";
-import { clearLayers, type Gl, resetUnpacking, setSampling } from "./gl";
+import { clearLayers, type Gl, resetUnpacking } from "./gl";
 import { KeyframeAssembly } from "./keyframe-assembly";
+import { type Sized, TexturePool } from "./texture-pool";
 
 /** A keyframe of scalar slabs ready to draw, through any transfer function. */
 export interface FaceSet extends KeyView {
@@ -12,31 +13,27 @@ export interface FaceSet extends KeyView {
   readonly time: number;
   readonly edges: readonly [number, number, number];
   readonly range: readonly [number, number];
-  readonly faces: Faces;
+  /** Half floats of all faces, one layer each. */
+  readonly faces: Sized;
   /** When it was complete, page clock. */
   readonly since: number;
-}
-
-/** Half floats of all faces, one layer each. */
-interface Faces {
-  readonly texture: WebGLTexture;
-  readonly size: readonly [number, number, number];
 }
 
 /** Assembles keyframes of scalar slabs in textures. */
 export class FaceSets {
   readonly #gl: Gl;
-  readonly #assembly: KeyframeAssembly<DecodedFaceTile, ScalarSlabsPart, Faces>;
-  #spare: Faces | null = null;
+  readonly #assembly: KeyframeAssembly<DecodedFaceTile, ScalarSlabsPart, Sized>;
+  readonly #pool: TexturePool;
   /** The newest complete keyframe; `null` if none. */
   shown: FaceSet | null = null;
 
   constructor(gl: Gl) {
     this.#gl = gl;
+    this.#pool = new TexturePool(gl, gl.TEXTURE_2D_ARRAY, gl.R16F, 1);
     this.#assembly = new KeyframeAssembly({
       prepare: ({ rays, slabCount }) => this.#emptyFaces([rays[0], rays[1], slabCount + 1]),
       upload: (faces, tile) => this.#upload(faces, tile),
-      recycle: (faces) => this.#keep(faces),
+      recycle: (faces) => this.#pool.keep(faces),
     });
   }
 
@@ -46,7 +43,12 @@ export class FaceSets {
 
   begin(groups: number): void {
     this.#assembly.begin(groups);
-    if (this.shown) this.#keep(this.shown.faces);
+    this.release();
+  }
+
+  /** What is shown is not wanted any more. */
+  release(): void {
+    if (this.shown) this.#pool.keep(this.shown.faces);
     this.shown = null;
   }
 
@@ -58,14 +60,14 @@ export class FaceSets {
   advance(budgetMs: number): boolean {
     const made = this.#assembly.advance(budgetMs);
     if (!made) return false;
-    if (this.shown) this.#keep(this.shown.faces);
+    this.release();
     const { type: _, header, tiles: __, ...key } = made.part;
     const { set, field, step, time } = header;
     this.shown = { ...key, id: set, field, step, time, faces: made.room, since: performance.now() };
     return true;
   }
 
-  #upload(faces: Faces, tile: DecodedFaceTile): void {
+  #upload(faces: Sized, tile: DecodedFaceTile): void {
     const gl = this.#gl;
     const { x, y, width, height, face, values } = tile;
     resetUnpacking(gl);
@@ -76,28 +78,9 @@ export class FaceSets {
   }
 
   /** Faces without any data. */
-  #emptyFaces(size: readonly [number, number, number]): Faces {
-    const faces = this.#takeFaces(size);
-    clearLayers(this.#gl, faces.texture, size[2], NO_DATA);
+  #emptyFaces(size: readonly [number, number, number]): Sized | null {
+    const faces = this.#pool.take(size);
+    if (faces) clearLayers(this.#gl, faces.texture, size[2], NO_DATA);
     return faces;
-  }
-
-  #takeFaces(size: readonly [number, number, number]): Faces {
-    const gl = this.#gl;
-    const spare = this.#spare;
-    this.#spare = null;
-    if (spare?.size.every((n, i) => n === size[i])) return spare;
-    if (spare) gl.deleteTexture(spare.texture);
-    const texture = gl.createTexture();
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
-    gl.texStorage3D(gl.TEXTURE_2D_ARRAY, 1, gl.R16F, ...size);
-    setSampling(gl, gl.TEXTURE_2D_ARRAY, gl.LINEAR);
-    return { texture, size };
-  }
-
-  #keep(faces: Faces): void {
-    if (this.#spare) this.#gl.deleteTexture(this.#spare.texture);
-    this.#spare = faces;
   }
 }

@@ -8,7 +8,8 @@ interface Part<Tile> {
 
 /** How a kind of keyframe is kept: `prepare` makes room for all tiles of one, `upload` puts one in, `recycle` takes a room back. */
 export interface Keeper<P, Tile, Room> {
-  prepare(part: P, tiles: Tile[]): Room;
+  /** `null` if there is no room for one so large: it is left out. */
+  prepare(part: P, tiles: Tile[]): Room | null;
   upload(room: Room, tile: Tile, number: number, part: P): void;
   recycle(room: Room): void;
 }
@@ -24,7 +25,7 @@ export interface Assembled<P, Tile, Room> {
 /** The newest keyframe on its way to the screen: gathered from all connections, then uploaded in pieces. */
 export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
   readonly #keeper: Keeper<P, Tile, Room>;
-  #next: { part: P; tiles: Tile[]; groupsDone: number } | null = null;
+  #next: { part: P; tiles: Tile[]; groupsDone: number; isSound: boolean } | null = null;
   /** A complete one: later ones wait until it is shown, so that something is where they come faster than they are uploaded. */
   #uploading: { part: P; tiles: Tile[]; room: Room; uploaded: number } | null = null;
   #groups = 1;
@@ -58,7 +59,9 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
     const { set, completes } = part.header;
     if (set < this.#newest) return;
     this.#newest = set;
-    if (this.#next?.part.header.set !== set) this.#next = { part, tiles: [], groupsDone: 0 };
+    if (this.#next?.part.header.set !== set) this.#next = { part, tiles: [], groupsDone: 0, isSound: true };
+    // Tiles are placed by what the first part says.
+    this.#next.isSound &&= keyOf(part) === keyOf(this.#next.part);
     this.#next.tiles.push(...part.tiles);
     if (completes) this.#next.groupsDone += 1;
   }
@@ -66,8 +69,9 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
   /** Uploads a complete keyframe for about `budgetMs`; gives it once all is uploaded. */
   advance(budgetMs: number): Assembled<P, Tile, Room> | null {
     if (!this.#uploading && this.#next && this.#isComplete) {
-      const { part, tiles } = this.#next;
-      this.#uploading = { part, tiles, room: this.#keeper.prepare(part, tiles), uploaded: 0 };
+      const { part, tiles, isSound } = this.#next;
+      const room = isSound ? this.#keeper.prepare(part, tiles) : null;
+      if (room !== null) this.#uploading = { part, tiles, room, uploaded: 0 };
       this.#next = null;
     }
     const now = this.#uploading;
@@ -89,4 +93,9 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
     this.#uploading = null;
     if (room !== undefined) this.#keeper.recycle(room);
   }
+}
+
+/** All that a part says of its keyframe. */
+function keyOf({ header: { field, step }, tiles: _, ...key }: Part<unknown>): string {
+  return JSON.stringify({ field, step, ...key });
 }

@@ -9,9 +9,9 @@ import type { WorkKind } from "./fences";
 import type { Gl, Target } from "./gl";
 import { SegmentPass, type SegmentPicture } from "./segment-pass";
 import { type SegmentSet, SegmentSets } from "./segment-sets";
-import { rangeHolds, slabsFit, type Wanted } from "./selection";
+import { keyframeFits, newestOf, rangeHolds, slabsServe, type Wanted, WIDEST_ANGLE } from "./selection";
 import { bricksShown, keyframeShown, type Precision, type ShownState } from "./shown";
-import { SlabPass, slabsServe, WIDEST_ANGLE } from "./slab-pass";
+import { SlabPass } from "./slab-pass";
 import { type SlabSet, SlabSets } from "./slab-sets";
 import { type BrickPicture, VolumePass } from "./volume-pass";
 
@@ -85,7 +85,18 @@ export class Proxies {
       this.#faces.advance(budgetMs),
       this.#segments.advance(budgetMs),
     ];
+    this.#releaseUnwanted(wanted);
     return advanced.includes(true);
+  }
+
+  /** Keyframes of another kind than the one asked for, once there is one of that: the server sends them anew when they are asked for. */
+  #releaseUnwanted({ field, proxy }: Wanted): void {
+    const isOfField = (sets: { readonly shown: { readonly field: number } | null }) => sets.shown?.field === field;
+    if (proxy === "slabs" && (isOfField(this.#slabs) || isOfField(this.#faces))) this.#segments.release();
+    if (proxy === "segments" && isOfField(this.#segments)) {
+      this.#slabs.release();
+      this.#faces.release();
+    }
   }
 
   get isUploading(): boolean {
@@ -102,9 +113,10 @@ export class Proxies {
     this.#slabs.invalidate();
   }
 
-  /** Of keyframes that serve the one that shows most; else bricks. */
+  /** The newest keyframe that serves; else bricks. */
   subject(scene: Scene): Subject | null {
-    return this.#ofSegments(scene) ?? this.#ofFaces(scene) ?? this.#ofColours(scene) ?? this.#ofBricks(scene);
+    const keyframes = [this.#ofSegments(scene), this.#ofFaces(scene), this.#ofColours(scene)].filter((s) => s !== null);
+    return newestOf(keyframes, scene.wanted.proxy) ?? this.#ofBricks(scene);
   }
 
   #all() {
@@ -113,7 +125,7 @@ export class Proxies {
 
   /** Whether a keyframe is of what is wanted, and has data wherever the camera sees the box; else coarse bricks show more. */
   #fits(keyframe: SlabSet | FaceSet | SegmentSet, { wanted, camera, aspect, geometry }: Scene): boolean {
-    const isOfIt = slabsFit(keyframe, this.#bricks.shown, wanted, performance.now());
+    const isOfIt = keyframeFits(keyframe, this.#bricks.shown, wanted, performance.now());
     return isOfIt && geometry !== null && covers(keyframe, geometry.edges, camera, aspect);
   }
 
@@ -126,8 +138,7 @@ export class Proxies {
 
   #ofSegments(scene: Scene): Subject | null {
     const picture: SegmentPicture | null = this.#picture(this.#segments.shown, scene);
-    const isNewest = picture && picture.set.id > (this.#faces.shown?.id ?? 0);
-    if (!isNewest) return null;
+    if (!picture) return null;
     return {
       kind: "segments",
       id: picture.set.id,

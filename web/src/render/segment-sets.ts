@@ -1,8 +1,9 @@
-import { type DecodedBrick, LevelRanges, NO_DATA, planeStride, type Vec3, valuesAlongRay } from "../volume/index";
+import { type DecodedBrick, LevelRanges, NO_DATA, planeStride, valuesAlongRay } from "../volume/index";
 import type { SegmentKey } from "../wire/index";
 import type { SegmentsPart } from "../worker/index";
-import { clearLayers, type Gl, resetUnpacking, setSampling } from "./gl";
+import { clearLayers, type Gl, resetUnpacking } from "./gl";
 import { KeyframeAssembly } from "./keyframe-assembly";
+import { type Sized, TexturePool } from "./texture-pool";
 
 /** A keyframe of segments ready to draw, through any transfer function. */
 export interface SegmentSet extends SegmentKey {
@@ -10,7 +11,8 @@ export interface SegmentSet extends SegmentKey {
   readonly field: number;
   readonly step: number;
   readonly time: number;
-  readonly values: Values;
+  /** Half floats by plane, column and row of the key view; shares of the keyframe's range, or no data. */
+  readonly values: Sized;
   /** Distance from value to value along the key view's direction, world units. */
   readonly apart: number;
   readonly ranges: LevelRanges;
@@ -18,14 +20,8 @@ export interface SegmentSet extends SegmentKey {
   readonly since: number;
 }
 
-/** Half floats by plane, column and row of the key view; shares of the keyframe's range, or no data. */
-interface Values {
-  readonly texture: WebGLTexture;
-  readonly size: Vec3;
-}
-
 interface Room {
-  readonly values: Values;
+  readonly values: Sized;
   readonly ranges: LevelRanges;
 }
 
@@ -33,16 +29,17 @@ interface Room {
 export class SegmentSets {
   readonly #gl: Gl;
   readonly #assembly: KeyframeAssembly<DecodedBrick, SegmentsPart, Room>;
-  #spare: Values | null = null;
+  readonly #pool: TexturePool;
   /** The newest complete keyframe; `null` if none. */
   shown: SegmentSet | null = null;
 
   constructor(gl: Gl) {
     this.#gl = gl;
+    this.#pool = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, 1);
     this.#assembly = new KeyframeAssembly({
       prepare: (part) => this.#prepare(part),
       upload: (room, tile) => this.#upload(room, tile),
-      recycle: ({ values }) => this.#keep(values),
+      recycle: ({ values }) => this.#pool.keep(values),
     });
   }
 
@@ -52,7 +49,12 @@ export class SegmentSets {
 
   begin(groups: number): void {
     this.#assembly.begin(groups);
-    if (this.shown) this.#keep(this.shown.values);
+    this.release();
+  }
+
+  /** What is shown is not wanted any more. */
+  release(): void {
+    if (this.shown) this.#pool.keep(this.shown.values);
     this.shown = null;
   }
 
@@ -64,7 +66,7 @@ export class SegmentSets {
   advance(budgetMs: number): boolean {
     const made = this.#assembly.advance(budgetMs);
     if (!made) return false;
-    if (this.shown) this.#keep(this.shown.values);
+    this.release();
     const { type: _, header, tiles: __, ...key } = made.part;
     const { set, field, step, time } = header;
     const apart = key.spacing * planeStride(key);
@@ -72,9 +74,10 @@ export class SegmentSets {
     return true;
   }
 
-  #prepare(part: SegmentsPart): Room {
+  #prepare(part: SegmentsPart): Room | null {
     const size = [valuesAlongRay(part), part.rays[0], part.rays[1]] as const;
-    const values = this.#take(size);
+    const values = this.#pool.take(size);
+    if (!values) return null;
     clearLayers(this.#gl, values.texture, size[2], NO_DATA);
     return { values, ranges: new LevelRanges(size) };
   }
@@ -86,24 +89,5 @@ export class SegmentSets {
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_3D, values.texture);
     gl.texSubImage3D(gl.TEXTURE_3D, 0, ...lo, ...size, gl.RED, gl.HALF_FLOAT, samples);
-  }
-
-  #take(size: Vec3): Values {
-    const spare = this.#spare;
-    this.#spare = null;
-    if (spare?.size.every((n, axis) => n === size[axis])) return spare;
-    const gl = this.#gl;
-    if (spare) gl.deleteTexture(spare.texture);
-    const texture = gl.createTexture();
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_3D, texture);
-    gl.texStorage3D(gl.TEXTURE_3D, 1, gl.R16F, ...size);
-    setSampling(gl, gl.TEXTURE_3D, gl.LINEAR);
-    return { texture, size };
-  }
-
-  #keep(values: Values): void {
-    if (this.#spare) this.#gl.deleteTexture(this.#spare.texture);
-    this.#spare = values;
   }
 }

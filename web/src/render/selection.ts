@@ -1,4 +1,5 @@
-import type { ProxyChoice } from "../wire/index";
+import type { KeyView, ProxyChoice } from "../wire/index";
+import { angleBetween, basisOf, type Camera, dot } from "./camera";
 
 /** What the user wants to see. */
 export interface Wanted {
@@ -40,12 +41,12 @@ interface Keyframe {
 }
 
 /** Whether a keyframe shows what is wanted at least as well as the brick set does, camera aside. */
-export function slabsFit(slabs: Keyframe, bricks: Candidate | null, wanted: Wanted, now: number): boolean {
-  if (slabs.field !== wanted.field) return false;
+export function keyframeFits(keyframe: Keyframe, bricks: Candidate | null, wanted: Wanted, now: number): boolean {
+  if (keyframe.field !== wanted.field) return false;
   if (wanted.proxy === "bricks" && bricks?.field === wanted.field) return false;
-  if (bricks === null || bricks.field !== wanted.field || slabs.step === bricks.step) return true;
-  if (wanted.step !== null) return slabs.step === wanted.step;
-  return slabs.step > bricks.step || now - slabs.since < KEYFRAME_LIFE_MS;
+  if (bricks === null || bricks.field !== wanted.field || keyframe.step === bricks.step) return true;
+  if (wanted.step !== null) return keyframe.step === wanted.step;
+  return keyframe.step > bricks.step || now - keyframe.since < KEYFRAME_LIFE_MS;
 }
 
 /**
@@ -63,4 +64,26 @@ export function rangeHolds(
   const [lo, hi] = [Math.max(transfer.range[0], bricks.lo), Math.min(transfer.range[1], bricks.hi)];
   const slack = 1e-4 * (keyframe.range[1] - keyframe.range[0]);
   return !(lo < hi) || (lo >= keyframe.range[0] - slack && hi <= keyframe.range[1] + slack);
+}
+
+/** Beyond these angles from the key view, in degrees, slabs of colours and of values are worse than coarse bricks. */
+export const WIDEST_ANGLE = { colours: 35, values: 50 } as const;
+
+/** Whether a keyframe of slabs may stand for the volume as seen by `camera`, up to an angle from its key view. */
+export function slabsServe(set: KeyView, camera: Camera, widestAngle: number): boolean {
+  if (angleBetween(set.camera, camera) > widestAngle) return false;
+  const key = basisOf(set.camera);
+  const { eye } = basisOf(camera);
+  const depth = dot([eye[0] - key.eye[0], eye[1] - key.eye[1], eye[2] - key.eye[2]], set.normal);
+  return depth < set.near + 0.25 * (set.far - set.near);
+}
+
+/** Of keyframes that serve, the one that was sent last; of the kind that is asked for, if there is one. */
+export function newestOf<Serving extends { readonly kind: string; readonly id: number }>(
+  keyframes: readonly Serving[],
+  proxy: ProxyChoice,
+): Serving | null {
+  const asked = keyframes.filter((keyframe) => keyframe.kind === proxy);
+  const among = asked.length > 0 ? asked : keyframes;
+  return among.reduce<Serving | null>((newest, next) => (newest && newest.id > next.id ? newest : next), null);
 }

@@ -1,21 +1,8 @@
-import type { KeyView } from "../wire/index";
-import { angleBetween, basisOf, type Camera, dot, scale } from "./camera";
+import { basisOf, type Camera, scale } from "./camera";
 import { type Gl, Program, type Target } from "./gl";
 import slabFragment from "./shaders/slab.frag.glsl?raw";
 import slabVertex from "./shaders/slab.vert.glsl?raw";
 import { ATLAS_EDGE, type SlabSet } from "./slab-sets";
-
-/** Beyond these angles from the key view, in degrees, slabs of colours and of values are worse than coarse bricks. */
-export const WIDEST_ANGLE = { colours: 35, values: 50 } as const;
-
-/** Whether a keyframe may stand for the volume as seen by `camera`, up to an angle from its key view. */
-export function slabsServe(set: KeyView, camera: Camera, widestAngle: number): boolean {
-  if (angleBetween(set.camera, camera) > widestAngle) return false;
-  const key = basisOf(set.camera);
-  const { eye } = basisOf(camera);
-  const depth = dot([eye[0] - key.eye[0], eye[1] - key.eye[1], eye[2] - key.eye[2]], set.normal);
-  return depth < set.near + 0.25 * (set.far - set.near);
-}
 
 /** Draws a keyframe's tiles back to front. */
 export class SlabPass {

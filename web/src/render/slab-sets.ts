@@ -1,8 +1,9 @@
 import type { DecodedTile } from "../volume/index";
 import { type KeyView, TILE_EDGE } from "../wire/index";
 import type { SlabsPart } from "../worker/index";
-import { type Gl, resetUnpacking, setSampling } from "./gl";
+import { type Gl, resetUnpacking } from "./gl";
 import { KeyframeAssembly } from "./keyframe-assembly";
+import { type Sized, TexturePool } from "./texture-pool";
 
 /** A keyframe ready to draw. */
 export interface SlabSet extends KeyView {
@@ -10,21 +11,16 @@ export interface SlabSet extends KeyView {
   readonly field: number;
   readonly step: number;
   readonly time: number;
-  readonly atlas: Atlas;
+  readonly atlas: Sized;
   readonly tiles: WebGLVertexArrayObject;
   readonly tileCount: number;
   /** When it was complete, page clock. */
   readonly since: number;
 }
 
-interface Atlas {
-  readonly texture: WebGLTexture;
-  readonly layers: number;
-}
-
 /** Texels of all tiles, and where in the keyframe and in the atlas each lies. */
 interface Room {
-  readonly atlas: Atlas;
+  readonly atlas: Sized;
   readonly places: Float32Array;
 }
 
@@ -38,16 +34,17 @@ const FLOATS_PER_TILE = 12;
 export class SlabSets {
   readonly #gl: Gl;
   readonly #assembly: KeyframeAssembly<DecodedTile, SlabsPart, Room>;
-  #spare: Atlas | null = null;
+  readonly #pool: TexturePool;
   #shown: SlabSet | null = null;
   #validAfter = 0;
 
   constructor(gl: Gl) {
     this.#gl = gl;
+    this.#pool = new TexturePool(gl, gl.TEXTURE_2D_ARRAY, gl.RGBA16F, 1);
     this.#assembly = new KeyframeAssembly({
       prepare: (_, tiles) => this.#prepare(tiles),
       upload: (room, tile, slot, part) => this.#upload(room, tile, slot, part),
-      recycle: ({ atlas }) => this.#keep(atlas),
+      recycle: ({ atlas }) => this.#pool.keep(atlas),
     });
   }
 
@@ -63,7 +60,14 @@ export class SlabSets {
   begin(groups: number): void {
     this.#assembly.begin(groups);
     this.#validAfter = 0;
-    if (this.#shown) this.#release(this.#shown);
+    this.release();
+  }
+
+  /** What is shown is not wanted any more. */
+  release(): void {
+    if (!this.#shown) return;
+    this.#gl.deleteVertexArray(this.#shown.tiles);
+    this.#pool.keep(this.#shown.atlas);
     this.#shown = null;
   }
 
@@ -80,7 +84,7 @@ export class SlabSets {
   advance(budgetMs: number): boolean {
     const made = this.#assembly.advance(budgetMs);
     if (!made) return false;
-    if (this.#shown) this.#release(this.#shown);
+    this.release();
     const { type: _, header, tiles: __, ...key } = made.part;
     const { set, field, step, time } = header;
     const tiles = this.#instances(made.room.places);
@@ -91,10 +95,11 @@ export class SlabSets {
   }
 
   /** Back to front. */
-  #prepare(tiles: DecodedTile[]): Room {
+  #prepare(tiles: DecodedTile[]): Room | null {
     tiles.sort((a, b) => b.slab - a.slab);
-    const atlas = this.#takeAtlas(Math.max(1, Math.ceil(tiles.length / SLOTS_PER_LAYER)));
-    return { atlas, places: new Float32Array(tiles.length * FLOATS_PER_TILE) };
+    const layers = Math.max(1, Math.ceil(tiles.length / SLOTS_PER_LAYER));
+    const atlas = this.#pool.take([ATLAS_EDGE, ATLAS_EDGE, layers]);
+    return atlas && { atlas, places: new Float32Array(tiles.length * FLOATS_PER_TILE) };
   }
 
   #upload({ atlas, places }: Room, tile: DecodedTile, slot: number, { rays }: SlabsPart): void {
@@ -132,30 +137,6 @@ export class SlabSets {
     // The vertex array keeps the buffer alive.
     gl.deleteBuffer(buffer);
     return array;
-  }
-
-  #takeAtlas(layers: number): Atlas {
-    const spare = this.#spare;
-    this.#spare = null;
-    if (spare && spare.layers >= layers && spare.layers <= 2 * layers + 2) return spare;
-    const gl = this.#gl;
-    if (spare) gl.deleteTexture(spare.texture);
-    const texture = gl.createTexture();
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
-    gl.texStorage3D(gl.TEXTURE_2D_ARRAY, 1, gl.RGBA16F, ATLAS_EDGE, ATLAS_EDGE, layers);
-    setSampling(gl, gl.TEXTURE_2D_ARRAY, gl.LINEAR);
-    return { texture, layers };
-  }
-
-  #keep(atlas: Atlas): void {
-    if (this.#spare) this.#gl.deleteTexture(this.#spare.texture);
-    this.#spare = atlas;
-  }
-
-  #release(set: SlabSet): void {
-    this.#gl.deleteVertexArray(set.tiles);
-    this.#keep(set.atlas);
   }
 }
 

@@ -5,14 +5,18 @@ import { KeyframeAssembly } from "../../src/render/keyframe-assembly";
 const AT_ONCE = Number.POSITIVE_INFINITY;
 const NOT_NOW = Number.NEGATIVE_INFINITY;
 
-const part = (set: number, tiles: string[], completes: boolean) => ({
+const MOST_RAYS = 512;
+
+const part = (set: number, tiles: string[], completes: boolean, rays = 64) => ({
   header: { set, completes, field: 0, step: 0, time: 0 },
+  rays,
   tiles,
 });
 
 function assembly(uploaded: string[], recycled: string[]) {
   return new KeyframeAssembly({
-    prepare: ({ header }: ReturnType<typeof part>, tiles: string[]) => `${header.set}: ${tiles.length}`,
+    prepare: ({ header, rays }: ReturnType<typeof part>, tiles: string[]) =>
+      rays <= MOST_RAYS ? `${header.set}: ${tiles.length}` : null,
     upload: (room: string, tile: string, number: number) => uploaded.push(`${room}, ${number} is ${tile}`),
     recycle: (room: string) => recycled.push(room),
   });
@@ -53,4 +57,24 @@ test("one that is being uploaded is shown before newer ones", () => {
   expect(keyframes.advance(NOT_NOW)).toBe(null);
   keyframes.begin(1);
   expect([recycled, keyframes.advance(AT_ONCE)]).toEqual([["6: 1"], null]);
+});
+
+test("a keyframe whose parts do not agree is left out, and the next one comes", () => {
+  const uploaded: string[] = [];
+  const keyframes = assembly(uploaded, []);
+  keyframes.begin(2);
+  keyframes.accept(part(3, ["a"], true, 64));
+  keyframes.accept(part(3, ["b"], true, 128));
+  expect([keyframes.advance(AT_ONCE), keyframes.isUploading, uploaded]).toEqual([null, false, []]);
+  keyframes.accept(part(4, ["c"], true, 128));
+  keyframes.accept(part(4, ["d"], true, 128));
+  expect(keyframes.advance(AT_ONCE)?.tiles).toEqual(["c", "d"]);
+});
+
+test("a keyframe for which there is no room is left out, and the next one comes", () => {
+  const keyframes = assembly([], []);
+  keyframes.accept(part(3, ["a"], true, 2 * MOST_RAYS));
+  expect([keyframes.advance(AT_ONCE), keyframes.isUploading]).toEqual([null, false]);
+  keyframes.accept(part(4, ["b"], true));
+  expect(keyframes.advance(AT_ONCE)?.tiles).toEqual(["b"]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { basisOf, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
 import { Pacing } from "../../src/render/pacing";
-import { bricksReplace, rangeHolds, slabsFit } from "../../src/render/selection";
+import { bricksReplace, keyframeFits, newestOf, rangeHolds } from "../../src/render/selection";
 import { formatBytes, formatNumber, ticks } from "../../src/render/ticks";
 
 describe("camera", () => {
@@ -98,12 +98,27 @@ describe("numbers for people", () => {
   });
 });
 
+test("of keyframes that serve the newest is shown, whatever its kind, or the newest of the kind that is asked for", () => {
+  const [segments, values, colours] = [
+    { kind: "segments", id: 4 },
+    { kind: "slabs", id: 3 },
+    { kind: "slabs", id: 5 },
+  ] as const;
+  expect(newestOf([segments, values, colours], "auto")).toBe(colours);
+  expect(newestOf([segments, values], "auto")).toBe(segments);
+  expect(newestOf([segments, values], "slabs")).toBe(values);
+  expect(newestOf([segments, values, colours], "segments")).toBe(segments);
+  expect(newestOf([values], "segments")).toBe(values);
+  expect(newestOf([], "auto")).toBeNull();
+});
+
 test("keyframes give way to bricks where these are asked for and there are any", () => {
   const keyframe = { id: 3, field: 0, step: 5, level: 0, since: 0 };
   const bricks = { id: 2, field: 0, step: 5, level: 2 };
-  const fits = (proxy: "auto" | "bricks" | "segments") => slabsFit(keyframe, bricks, { field: 0, step: 5, proxy }, 0);
+  const fits = (proxy: "auto" | "bricks" | "segments") =>
+    keyframeFits(keyframe, bricks, { field: 0, step: 5, proxy }, 0);
   expect([fits("auto"), fits("segments"), fits("bricks")]).toEqual([true, true, false]);
-  expect(slabsFit(keyframe, null, { field: 0, step: 5, proxy: "bricks" }, 0)).toBe(true);
+  expect(keyframeFits(keyframe, null, { field: 0, step: 5, proxy: "bricks" }, 0)).toBe(true);
 });
 
 describe("keyframes of values", () => {
