@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -37,16 +38,20 @@ const MOST_REASON_BYTES: usize = 120;
 
 type Parameters = Query<HashMap<String, String>>;
 
-/// Opens a session.
+/// Opens a session. Whoever asks without an upgrade is told whether the token would do: a WebSocket that is refused does not say why.
 pub(crate) async fn session_socket(
     State(served): State<Served>,
     Query(parameters): Parameters,
     headers: HeaderMap,
-    upgrade: WebSocketUpgrade,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let right = match check_socket(&headers, parameters.get("token").map(String::as_str), &served.tokens) {
         Ok(right) => right,
         Err(refusal) => return refusal.into_response(),
+    };
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => return rejection.into_response(),
     };
     let Ok(id) = Token::fresh() else {
         return (StatusCode::INTERNAL_SERVER_ERROR, "the system gives no random bytes\n").into_response();

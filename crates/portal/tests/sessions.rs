@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -53,6 +54,16 @@ fn empty_server() -> (Server, Stage) {
     std::thread::spawn(move || portal.serve(shown, None).unwrap());
     let [token, watch_token] = [&tokens.steer, &tokens.watch].map(|token| token.as_str().to_owned());
     (Server { authority, token, watch_token }, stage)
+}
+
+/// The status of an answer to an ordinary request.
+fn status_without_upgrade(path_and_query: &str) -> u16 {
+    let authority = &server().authority;
+    let mut stream = TcpStream::connect(authority).unwrap();
+    write!(stream, "GET {path_and_query} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
 /// A file of 96 x 64 x 64 values, over two PEs.
@@ -253,6 +264,14 @@ fn strangers_are_refused_before_any_upgrade() {
     assert_eq!(status_of_refusal("/session?token=00", None), 403);
     assert_eq!(status_of_refusal(&format!("/session?token={token}"), Some("https://evil.example")), 403);
     assert_eq!(status_of_refusal(&format!("/data?token={token}&session=none&group=0"), None), 404);
+}
+
+#[test]
+fn a_page_can_ask_whether_its_token_is_why_it_was_refused() {
+    let token = &server().token;
+    assert_eq!(status_without_upgrade("/session?token=00"), 403);
+    assert_eq!(status_without_upgrade("/session"), 403);
+    assert_ne!(status_without_upgrade(&format!("/session?token={token}")), 403);
 }
 
 #[test]

@@ -105,9 +105,10 @@ export class Painter {
     return this.#presenter.size;
   }
 
-  /** A new session with `groups` data connections; `sameGrid` keeps the picture until new data come. */
-  begin(groups: number, geometry: Geometry, sameGrid: boolean): void {
-    this.#proxies.begin(groups, sameGrid);
+  /** A new session with `groups` data connections; of the `same` source, the picture stays until new data come. */
+  begin(groups: number, geometry: Geometry, same: boolean): void {
+    this.#proxies.begin(groups, same);
+    if (!same) this.#transfers.clear();
     this.#stills.begin(groups);
     this.#geometry = geometry;
     this.#newScene();

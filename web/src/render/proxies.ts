@@ -58,10 +58,10 @@ export class Proxies {
     this.#segmentPass = new SegmentPass(gl);
   }
 
-  /** A new session with `groups` data connections; `sameGrid` keeps what there is until new data come. */
-  begin(groups: number, sameGrid: boolean): void {
+  /** A new session with `groups` data connections; of the `same` source, what there is stays until new data come. */
+  begin(groups: number, same: boolean): void {
     for (const sets of this.#all()) sets.begin(groups);
-    if (!sameGrid) this.#bricks.clear();
+    if (!same) this.#bricks.clear();
   }
 
   accept(part: Exclude<BulkPart, { type: "still" }>): void {

@@ -28,7 +28,9 @@ class App {
   readonly #stage = el("div", { class: "stage", tabindex: 0, role: "application", "aria-label": "Volume view" });
   readonly #canvas = el("canvas", { class: "picture" });
   readonly #overlay = el("canvas", { class: "labels", "aria-hidden": "true" });
-  readonly #status = el("div", { class: "status", role: "status", "aria-live": "polite" });
+  readonly #status = el("span", { role: "status", "aria-live": "polite" });
+  readonly #dismiss = iconButton("Dismiss", icons.close);
+  readonly #told = el("div", { class: "status" }, this.#status, this.#dismiss);
   readonly #quality = el("div", { class: "quality", "aria-hidden": "true" });
   readonly #fresh = el("div", { class: "fresh", "aria-hidden": "true" });
   readonly #missing = el("div", { class: "missing", role: "status" });
@@ -85,9 +87,12 @@ class App {
       this.#canvas,
       this.#overlay,
       el("div", { class: "corner" }, this.#missing, this.#fresh, this.#quality),
-      this.#status,
     );
-    const main = el("main", {}, this.#stage, this.#timeline.element, toggle);
+    this.#dismiss.addEventListener("click", () => {
+      this.#viewer.dismissNotice();
+      this.#stage.focus();
+    });
+    const main = el("main", {}, this.#stage, this.#told, this.#timeline.element, toggle);
     this.#root.replaceChildren(main, this.#panel.element, this.#help);
   }
 
@@ -118,6 +123,7 @@ class App {
     this.#canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
       setText(this.#status, "The graphics processor was reset: reloading.");
+      this.#told.hidden = false;
     });
     // Everything on the page is in its URL, so loading it again restores it.
     this.#canvas.addEventListener("webglcontextrestored", () => window.location.reload());
@@ -148,7 +154,8 @@ class App {
     this.#panel.element.inert = !state.panel;
     const status = statusWords(state);
     setText(this.#status, status);
-    this.#status.hidden = status === "";
+    this.#told.hidden = status === "";
+    this.#dismiss.hidden = state.connection.kind !== "open" || state.notice === null;
     if (!source) return;
     this.#panel.showSource(source);
     this.#panel.showSteering(state.steering, state.connection.kind === "open");
@@ -240,6 +247,8 @@ function statusWords(state: ViewerState): string {
       const patient = connection.attempt > 4 ? " If the server was started again, open the URL it printed." : "";
       return `Connection lost (${connection.reason}), retrying\u2026${patient}`;
     }
+    case "refused":
+      return "This address is not valid, or not any more: open the one that the program printed.";
     case "open":
       return notice?.text ?? (state.source?.live && !state.fieldInfo ? "Waiting for the first step\u2026" : "");
   }

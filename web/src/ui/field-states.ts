@@ -1,16 +1,29 @@
 import { type TransferFunction, transferFromMessage } from "../volume/index";
-import type { FieldMessage } from "../wire/index";
+import type { FieldMessage, SourceInfo } from "../wire/index";
 
 /** Per field: what the server said of it and the transfer function in force, the server's until the user edits it. */
 export class FieldStates {
   readonly #messages = new Map<number, FieldMessage>();
   readonly #transfers = new Map<number, TransferFunction>();
   readonly #edited = new Set<number>();
+  #source: SourceInfo | null = null;
   #fromLink: TransferFunction | null;
+  #othersFromLink: Map<string, TransferFunction>;
 
-  /** `fromLink`: stands for an edit of the first field that is shown. */
-  constructor(fromLink: TransferFunction | null) {
+  /** `fromLink` stands for an edit of the first field that is shown, `othersFromLink` for edits of other fields, by name. */
+  constructor(fromLink: TransferFunction | null, othersFromLink: ReadonlyMap<string, TransferFunction>) {
     this.#fromLink = fromLink;
+    this.#othersFromLink = new Map(othersFromLink);
+  }
+
+  /** A session shows `source`; whether it is the same as before. Of another one nothing known holds. */
+  begin(source: SourceInfo): boolean {
+    const before = this.#source;
+    this.#source = source;
+    if (before === null) return false;
+    const same = identityOf(before) === identityOf(source);
+    if (!same) this.#clear();
+    return same;
   }
 
   message(field: number): FieldMessage | null {
@@ -21,15 +34,30 @@ export class FieldStates {
     return this.#transfers.get(field) ?? null;
   }
 
-  isEdited(field: number): boolean {
-    return this.#edited.has(field);
+  /** The function in force if the user made it. */
+  edited(field: number): TransferFunction | null {
+    return this.#edited.has(field) ? this.transfer(field) : null;
   }
 
-  /** Another source: nothing known holds. */
-  clear(): void {
+  /** Functions the user made for other fields than `field`, by their names. */
+  editedOthers(field: number): ReadonlyMap<string, TransferFunction> {
+    const edited = [...this.#edited].flatMap((other) => {
+      const [name, transfer] = [this.#nameOf(other), this.edited(other)];
+      return other !== field && name !== undefined && transfer ? [[name, transfer] as const] : [];
+    });
+    return new Map([...this.#othersFromLink, ...edited]);
+  }
+
+  #nameOf(field: number): string | undefined {
+    return this.#source?.fields[field]?.name;
+  }
+
+  #clear(): void {
     this.#messages.clear();
     this.#transfers.clear();
     this.#edited.clear();
+    this.#fromLink = null;
+    this.#othersFromLink.clear();
   }
 
   edit(field: number, transfer: TransferFunction): void {
@@ -51,10 +79,10 @@ export class FieldStates {
   receive(message: FieldMessage, isShown: boolean): TransferFunction | null {
     const { field } = message;
     this.#messages.set(field, message);
-    if (isShown && this.#fromLink) {
-      this.edit(field, this.#fromLink);
-      this.#fromLink = null;
-      return this.transfer(field);
+    const linked = this.#takeLinked(field, isShown);
+    if (linked) {
+      this.edit(field, linked);
+      return linked;
     }
     if (this.#edited.has(field)) return null;
     const next = transferFromMessage(message.transferFunction);
@@ -62,4 +90,17 @@ export class FieldStates {
     this.#transfers.set(field, next);
     return next;
   }
+
+  /** What the link says of a field that is known by now. */
+  #takeLinked(field: number, isShown: boolean): TransferFunction | null {
+    const name = this.#nameOf(field) ?? "";
+    const linked = (isShown ? this.#fromLink : null) ?? this.#othersFromLink.get(name) ?? null;
+    if (isShown) this.#fromLink = null;
+    this.#othersFromLink.delete(name);
+    return linked;
+  }
+}
+
+function identityOf({ name, grid, fields }: SourceInfo): string {
+  return JSON.stringify([name, grid, fields]);
 }

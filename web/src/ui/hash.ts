@@ -10,8 +10,14 @@ export interface LinkState {
   readonly step: number | null;
   readonly proxy: ProxyChoice;
   readonly panel: boolean;
+  readonly axes: boolean;
+  /** Of the field. */
   readonly transfer: TransferFunction | null;
+  /** Of other fields, by their names. */
+  readonly others: ReadonlyMap<string, TransferFunction>;
 }
+
+const RANGE_OF = "range.";
 
 export function writeHash(state: LinkState): string {
   const { camera } = state;
@@ -23,8 +29,10 @@ export function writeHash(state: LinkState): string {
   if (state.field !== null) parts.push(["field", state.field]);
   if (state.proxy !== "auto") parts.push(["proxy", state.proxy]);
   parts.push(["panel", state.panel ? "1" : "0"]);
-  if (state.transfer) parts.push(...writeTransfer(state.transfer));
-  return `#${parts.map(([name, value]) => `${name}=${encodeURIComponent(value).replaceAll("%2C", ",")}`).join("&")}`;
+  parts.push(["axes", state.axes ? "1" : "0"]);
+  if (state.transfer) parts.push(...writeTransfer(state.transfer, ""));
+  for (const [name, transfer] of state.others) parts.push(...writeTransfer(transfer, `.${name}`));
+  return `#${parts.map((words) => words.map(encoded).join("=")).join("&")}`;
 }
 
 /** A link as read: what it does not say is `undefined` (step) or `null`. */
@@ -48,8 +56,16 @@ export function readHash(hash: string): ReadLink {
     step: readStep(entries.get("step")),
     proxy: proxyChoice(entries.get("proxy")),
     panel: entries.has("panel") ? entries.get("panel") !== "0" : null,
-    transfer: readTransfer(entries),
+    axes: entries.get("axes") !== "0",
+    transfer: readTransfer(entries, ""),
+    others: readOthers(entries),
   };
+}
+
+function readOthers(entries: URLSearchParams): Map<string, TransferFunction> {
+  const names = [...entries.keys()].filter((key) => key.startsWith(RANGE_OF)).map((key) => key.slice(RANGE_OF.length));
+  const read = names.map((name) => [name, readTransfer(entries, `.${name}`)] as const);
+  return new Map(read.flatMap(([name, transfer]) => (transfer ? [[name, transfer] as const] : [])));
 }
 
 function readStep(text: string | null): number | null | undefined {
@@ -58,20 +74,21 @@ function readStep(text: string | null): number | null | undefined {
   return Number.isInteger(step) && step >= 0 ? step : undefined;
 }
 
-function writeTransfer(transfer: TransferFunction): [string, string][] {
+/** `suffix`: of the keys; that of fields other than the one shown is a dot and their name. */
+function writeTransfer(transfer: TransferFunction, suffix: string): [string, string][] {
   const { colours } = transfer;
   const map = colours.kind === "map" ? colours.name : colours.stops.map((stop) => stop.map(short).join(",")).join(";");
   return [
-    ["range", transfer.range.map(exact).join(",")],
-    ["map", map],
-    ["opacity", transfer.opacity.map((point) => point.map(short).join(",")).join(";")],
+    [`range${suffix}`, transfer.range.map(exact).join(",")],
+    [`map${suffix}`, map],
+    [`opacity${suffix}`, transfer.opacity.map((point) => point.map(short).join(",")).join(";")],
   ];
 }
 
-function readTransfer(entries: URLSearchParams): TransferFunction | null {
-  const range = numbers(entries.get("range"), 2);
-  const opacity = lists(entries.get("opacity"), 2)?.map(([s, a]): OpacityPoint => [unit(s), unit(a)]);
-  const map = entries.get("map");
+function readTransfer(entries: URLSearchParams, suffix: string): TransferFunction | null {
+  const range = numbers(entries.get(`range${suffix}`), 2);
+  const opacity = lists(entries.get(`opacity${suffix}`), 2)?.map(([s, a]): OpacityPoint => [unit(s), unit(a)]);
+  const map = entries.get(`map${suffix}`);
   if (!range || !opacity || opacity.length < 2 || map === null) return null;
   const sorted = opacity.sort((p, q) => p[0] - q[0]);
   const base = { range: [range[0], range[1]] as const, opacity: sorted };
@@ -97,6 +114,10 @@ function numbers(text: string | null, count: number): number[] | null {
 
 function unit(n: number): number {
   return Math.min(1, Math.max(0, n));
+}
+
+function encoded(words: string): string {
+  return encodeURIComponent(words).replaceAll("%2C", ",");
 }
 
 function short(n: number): string {

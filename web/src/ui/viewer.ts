@@ -15,6 +15,7 @@ import { type FreshnessShown, FreshnessState } from "./freshness";
 import { readHash, writeHash } from "./hash";
 import type { LifelinesShown } from "./lifelines-state";
 import { Meter } from "./meter";
+import { type Notice, Notices } from "./notices";
 import { PageTrace } from "./page-trace";
 import { Playback } from "./playback";
 import { type SteeringShown, SteeringState } from "./steering-state";
@@ -34,7 +35,7 @@ export interface ViewerState {
   readonly fieldInfo: FieldMessage | null;
   readonly plan: PlanMessage | null;
   readonly steering: SteeringShown | null;
-  readonly notice: { readonly severity: "info" | "warning" | "error"; readonly text: string } | null;
+  readonly notice: Notice | null;
 }
 
 type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
@@ -56,6 +57,7 @@ export class Viewer {
   #moving = false;
   #settle: ReturnType<typeof setTimeout> | null = null;
   readonly #fields: FieldStates;
+  readonly #notices = new Notices((notice) => this.#set({ notice }));
   readonly #playback: Playback;
   readonly #steering = new SteeringState();
   readonly #freshness = new FreshnessState();
@@ -72,7 +74,7 @@ export class Viewer {
     this.#camera = link.camera ?? homeCamera(painter.aspect);
     this.#atHome = link.camera === null;
     this.#wantedField = link.field;
-    this.#fields = new FieldStates(link.transfer);
+    this.#fields = new FieldStates(link.transfer, link.others);
     this.#playback = new Playback(
       () => this.#state,
       (step) => (step === null ? this.#set({ playing: false }) : this.#wantStep(step, true)),
@@ -86,7 +88,7 @@ export class Viewer {
       playing: false,
       proxy: link.proxy,
       panel: link.panel ?? wide,
-      axes: true,
+      axes: link.axes,
       transfer: null,
       fieldInfo: null,
       plan: null,
@@ -166,6 +168,7 @@ export class Viewer {
 
   chooseField(field: number): void {
     if (!this.#state.source?.fields[field]) return;
+    this.#notices.dismiss();
     this.painter.want({ field, step: this.#state.step, proxy: this.#state.proxy });
     this.#set({ field, fieldInfo: this.#fields.message(field), transfer: this.#fields.transfer(field) });
     this.#sendView();
@@ -201,7 +204,8 @@ export class Viewer {
   steer(action: SteerAction): void {
     if (!this.#session.steer(action)) return;
     this.#steering.ask(action);
-    this.#set({ steering: this.#steering.shown(), notice: null });
+    this.#notices.dismiss();
+    this.#set({ steering: this.#steering.shown() });
   }
 
   togglePanel(): void {
@@ -213,7 +217,7 @@ export class Viewer {
   }
 
   dismissNotice(): void {
-    this.#set({ notice: null });
+    this.#notices.dismiss();
   }
 
   /** Live: pause at what is shown, or follow again. Files: start or stop advancing. */
@@ -242,6 +246,7 @@ export class Viewer {
   }
 
   #wantStep(step: number | null, playing: boolean): void {
+    this.#notices.dismiss();
     this.#set({ step, playing });
     this.painter.want({ field: this.#state.field, step, proxy: this.#state.proxy });
     this.#sendView();
@@ -280,30 +285,33 @@ export class Viewer {
   }
 
   #connection(connection: ConnectionState): void {
-    const isLost = connection.kind === "lost";
-    if (isLost) this.#steering.forget();
-    const notice = isLost ? null : this.#state.notice;
-    this.#set({ connection, notice, steering: this.#steering.shown() });
+    if (connection.kind === "lost" || connection.kind === "refused") {
+      this.#steering.forget();
+      this.#notices.dismiss();
+    }
+    this.#set({ connection, steering: this.#steering.shown() });
   }
 
   #welcome(welcome: Welcome): void {
     const { source, steps } = welcome;
-    const same = JSON.stringify(this.#state.source?.grid) === JSON.stringify(source.grid);
+    const same = this.#fields.begin(source);
     const field = this.#fieldIndex(source);
     this.painter.begin(welcome.groups, geometryOf(source.grid), same);
     let { step } = this.#state;
     if (!this.#state.source) step = this.#linkStep === undefined ? (source.live ? null : steps.first) : this.#linkStep;
     const gone = step !== null && (step < steps.first || step > steps.last);
     if (gone && step !== null) step = source.live ? null : Math.min(steps.last, Math.max(steps.first, step));
-    const notice = gone
-      ? ({ severity: "warning", text: "The step of this link is gone: showing the nearest one there is." } as const)
-      : null;
-    if (!same) this.#fields.clear();
+    this.#notices.dismiss();
+    if (gone) {
+      this.#notices.tell({ severity: "warning", text: "This step is gone: showing the nearest one there is." });
+    }
     this.#steering.begin(welcome.session, same, welcome.steers);
     this.#freshness.clear();
     this.#trace.begin(welcome.trace);
     this.painter.want({ field, step, proxy: this.#state.proxy });
-    this.#set({ source, steps, field, step, notice, playing: false, steering: this.#steering.shown() });
+    const known = { fieldInfo: this.#fields.message(field), transfer: this.#fields.transfer(field) };
+    const plan = same ? this.#state.plan : null;
+    this.#set({ source, steps, field, step, ...known, plan, playing: false, steering: this.#steering.shown() });
     this.#sendView();
   }
 
@@ -334,10 +342,8 @@ export class Viewer {
         return this.#onChange(this.#state);
       case "notice":
         if (message.severity === "error") this.#steering.forget();
-        return this.#set({
-          notice: { severity: message.severity, text: message.text },
-          steering: this.#steering.shown(),
-        });
+        this.#set({ steering: this.#steering.shown() });
+        return this.#notices.tell(message);
     }
   }
 
@@ -345,10 +351,9 @@ export class Viewer {
     const { step } = this.#state;
     this.#set({ steps });
     if (step === null || step >= steps.first) return;
-    this.#set({
-      notice: { severity: "warning", text: `Step ${step} is gone: the source keeps steps from ${steps.first}.` },
-    });
     this.#wantStep(steps.first, this.#state.playing);
+    const text = `Step ${step} is gone: the source keeps steps from ${steps.first}.`;
+    this.#notices.tell({ severity: "warning", text });
   }
 
   #newField(message: FieldMessage): void {
@@ -389,10 +394,10 @@ export class Viewer {
     if (this.#hashTimer !== null || !this.#state.source) return;
     this.#hashTimer = setTimeout(() => {
       this.#hashTimer = null;
-      const { source, field, step, proxy, panel, transfer } = this.#state;
-      const edited = this.#fields.isEdited(field) ? transfer : null;
+      const { source, field, step, proxy, panel, axes } = this.#state;
       const name = source?.fields[field]?.name ?? null;
-      const hash = writeHash({ camera: this.#camera, field: name, step, proxy, panel, transfer: edited });
+      const edited = { transfer: this.#fields.edited(field), others: this.#fields.editedOthers(field) };
+      const hash = writeHash({ camera: this.#camera, field: name, step, proxy, panel, axes, ...edited });
       history.replaceState(history.state, "", hash);
     }, 300);
   }

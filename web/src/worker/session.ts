@@ -14,6 +14,8 @@ type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
 export type ConnectionState =
   | { readonly kind: "connecting" }
   | { readonly kind: "open" }
+  /** The server is there, and does not let this page in. */
+  | { readonly kind: "refused" }
   | { readonly kind: "lost"; readonly reason: string; readonly attempt: number; readonly retryAt: number };
 
 export interface SessionEvents {
@@ -25,6 +27,8 @@ export interface SessionEvents {
   onReceived(bytes: number): void;
 }
 
+const FORBIDDEN = 403;
+const ANSWER_WITHIN_MS = 2000;
 const FIRST_RETRY_MS = 300;
 const LONGEST_RETRY_MS = 4000;
 /** Workers that load while the server is asked how many it wants. */
@@ -65,8 +69,15 @@ export class Session {
     socket.onmessage = ({ data }: MessageEvent<unknown>) => {
       if (socket === this.#socket) this.#receive(data);
     };
-    socket.onclose = ({ reason }) => {
-      if (socket === this.#socket) this.#lose(reason || "the server does not answer");
+    let wasOpen = false;
+    socket.onopen = () => {
+      wasOpen = true;
+    };
+    socket.onclose = async ({ reason }) => {
+      const refused = !wasOpen && (await this.#isRefused());
+      if (socket !== this.#socket) return;
+      if (refused) this.#end();
+      else this.#lose(reason || "the server does not answer");
     };
   }
 
@@ -146,12 +157,33 @@ export class Session {
     return worker;
   }
 
-  #lose(reason: string): void {
+  /** A WebSocket does not tell why it was not opened; an ordinary request for the same is answered. */
+  async #isRefused(): Promise<boolean> {
+    const url = new URL(this.#url("session", {}));
+    url.protocol = this.#base.protocol;
+    try {
+      const options: RequestInit = { cache: "no-store", signal: AbortSignal.timeout(ANSWER_WITHIN_MS) };
+      return (await fetch(url, options)).status === FORBIDDEN;
+    } catch {
+      return false;
+    }
+  }
+
+  #end(): void {
+    this.#close();
+    this.#events.onState({ kind: "refused" });
+  }
+
+  #close(): void {
     const socket = this.#socket;
     this.#socket = null;
     this.#welcomed = false;
     socket?.close();
     for (const worker of this.#workers) worker.postMessage({ type: "close" } satisfies ToWorker);
+  }
+
+  #lose(reason: string): void {
+    this.#close();
     this.#attempt += 1;
     const wait = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#attempt - 1));
     this.#events.onState({ kind: "lost", reason, attempt: this.#attempt, retryAt: performance.now() + wait });

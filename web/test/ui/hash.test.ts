@@ -1,5 +1,15 @@
 import { expect, test } from "vitest";
 import { type LinkState, readHash, writeHash } from "../../src/ui/hash";
+import type { ColourMapName, TransferFunction } from "../../src/volume/index";
+
+const transfer = (name: ColourMapName): TransferFunction => ({
+  range: [0, 0.125],
+  colours: { kind: "map", name },
+  opacity: [
+    [0, 0],
+    [0.25, 1],
+  ],
+});
 
 const state: LinkState = {
   camera: { azimuth: 12.5, elevation: -40, distance: 2.25, fov: 30, target: [0.1, 0, -0.2] },
@@ -7,6 +17,7 @@ const state: LinkState = {
   step: 12,
   proxy: "bricks",
   panel: false,
+  axes: false,
   transfer: {
     range: [-1.5, 2e6],
     colours: { kind: "map", name: "inferno" },
@@ -16,6 +27,10 @@ const state: LinkState = {
       [1, 1],
     ],
   },
+  others: new Map([
+    ["density & more = 1+1", transfer("viridis")],
+    ["x.y", transfer("cividis")],
+  ]),
 };
 
 test("a link restores the whole state", () => {
@@ -43,13 +58,15 @@ test("colours that are no known map are written as stops", () => {
 });
 
 test("a damaged link falls back to the defaults", () => {
-  const read = readHash("#view=1,2&step=-3&range=a,b&opacity=1&map=viridis&proxy=none");
+  const read = readHash("#view=1,2&step=-3&range=a,b&opacity=1&map=viridis&proxy=none&range.p=0,1&map.p=x&axes=2");
   expect(read).toEqual({
     camera: null,
     field: null,
     step: undefined,
     proxy: "auto",
     panel: null,
+    axes: true,
     transfer: null,
+    others: new Map(),
   });
 });

@@ -3,7 +3,7 @@ import type { ShownState } from "../../src/render/index";
 import { FieldStates } from "../../src/ui/field-states";
 import { Playback, type PlaybackState } from "../../src/ui/playback";
 import type { TransferFunction } from "../../src/volume/index";
-import type { FieldMessage, PlanMessage } from "../../src/wire/index";
+import type { FieldMessage, PlanMessage, SourceInfo } from "../../src/wire/index";
 
 vi.mock("../../src/render/index", () => ({}));
 
@@ -33,9 +33,19 @@ const edited: TransferFunction = {
   ],
 };
 
+const source = (name: string, fields: string[]): SourceInfo => ({
+  name,
+  format: "npy",
+  live: false,
+  timeUnit: "",
+  times: [0],
+  grid: { size: [4, 4, 4], spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "point" },
+  fields: fields.map((field) => ({ name: field, unit: "" })),
+});
+
 describe("fields", () => {
   test("the server's function follows the server until it is edited, and again after a reset", () => {
-    const fields = new FieldStates(null);
+    const fields = new FieldStates(null, new Map());
     expect(fields.receive(message(0, 0.5), true)?.opacity[1][1]).toBe(0.5);
     expect(fields.receive(message(0, 0.5), true)).toBeNull();
     fields.edit(0, edited);
@@ -45,10 +55,32 @@ describe("fields", () => {
   });
 
   test("a link's function belongs to the first field that is shown", () => {
-    const fields = new FieldStates(edited);
+    const fields = new FieldStates(edited, new Map());
     expect(fields.receive(message(1, 0.5), false)).not.toBe(edited);
     expect(fields.receive(message(0, 0.5), true)).toBe(edited);
-    expect(fields.isEdited(0)).toBe(true);
+    expect(fields.edited(0)).toBe(edited);
+  });
+
+  test("functions that a link has for other fields are theirs, and stay in the link before and after they are shown", () => {
+    const fields = new FieldStates(null, new Map([["q", edited]]));
+    expect(fields.begin(source("run", ["p", "q"]))).toBe(false);
+    expect(fields.receive(message(0, 0.5), true)).not.toBe(edited);
+    expect(fields.editedOthers(0)).toEqual(new Map([["q", edited]]));
+    expect(fields.receive(message(1, 0.5), true)).toBe(edited);
+    expect([fields.editedOthers(0), fields.editedOthers(1)]).toEqual([new Map([["q", edited]]), new Map()]);
+    fields.reset(1);
+    expect(fields.editedOthers(0)).toEqual(new Map());
+  });
+
+  test("of another source nothing known holds, of the same all does", () => {
+    const fields = new FieldStates(null, new Map());
+    fields.begin(source("run", ["p"]));
+    fields.receive(message(0, 0.5), true);
+    fields.edit(0, edited);
+    expect(fields.begin(source("run", ["p"]))).toBe(true);
+    expect([fields.message(0)?.field, fields.edited(0)]).toEqual([0, edited]);
+    expect(fields.begin(source("run", ["q"]))).toBe(false);
+    expect([fields.message(0), fields.transfer(0), fields.edited(0)]).toEqual([null, null, null]);
   });
 });
 
