@@ -1,5 +1,6 @@
 import type { StillPart } from "../worker/index";
 import { type Gl, resetUnpacking, setSampling } from "./gl";
+import { StillAssembly } from "./still-assembly";
 
 export interface Still {
   readonly id: number;
@@ -12,48 +13,31 @@ export interface Still {
   readonly texture: WebGLTexture;
 }
 
-/** Assembles stills; at most one is in the making and one complete. */
+/** Assembles stills in textures. */
 export class Stills {
   readonly #gl: Gl;
-  #assembly: { still: Still; groupsDone: number } | null = null;
-  #complete: Still | null = null;
-  #groups = 1;
-  #newest = 0;
+  readonly #assembly: StillAssembly<StillPart, Still>;
 
   constructor(gl: Gl) {
     this.#gl = gl;
+    this.#assembly = new StillAssembly({
+      create: (part) => this.#create(part),
+      upload: (still, part) => this.#upload(still, part),
+      recycle: ({ texture }) => gl.deleteTexture(texture),
+    });
   }
 
   get complete(): Still | null {
-    return this.#complete;
+    return this.#assembly.complete;
   }
 
   begin(groups: number): void {
-    this.#groups = groups;
-    if (this.#assembly) this.#gl.deleteTexture(this.#assembly.still.texture);
-    if (this.#complete) this.#gl.deleteTexture(this.#complete.texture);
-    this.#assembly = null;
-    this.#complete = null;
-    this.#newest = 0;
+    this.#assembly.begin(groups);
   }
 
   /** True if a still became complete. */
   accept(part: StillPart): boolean {
-    const id = part.header.set;
-    // Another connection may still bring parts of an older one.
-    if (id < this.#newest) return false;
-    this.#newest = id;
-    if (this.#assembly?.still.id !== id) {
-      if (this.#assembly) this.#gl.deleteTexture(this.#assembly.still.texture);
-      this.#assembly = { still: this.#create(part), groupsDone: 0 };
-    }
-    this.#upload(this.#assembly.still, part);
-    if (part.header.completes) this.#assembly.groupsDone += 1;
-    if (this.#assembly.groupsDone < this.#groups) return false;
-    if (this.#complete) this.#gl.deleteTexture(this.#complete.texture);
-    this.#complete = this.#assembly.still;
-    this.#assembly = null;
-    return true;
+    return this.#assembly.accept(part);
   }
 
   #create(part: StillPart): Still {

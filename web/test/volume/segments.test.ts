@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { CELL_EDGE, decodeSegments, LevelRanges, planeStride, valuesAlongRay } from "../../src/volume/index";
 import { segmentRays } from "../../src/volume/segment-rays";
 import { halfFromNumber, MOST_SEGMENT_CODE, parseSegments } from "../../src/wire/index";
+import { rawFrame } from "../wire/build";
 
 const bytes = readFileSync(new URL("../../../testdata/wire/segments.bin", import.meta.url));
 const key = parseSegments(Uint8Array.from(bytes));
@@ -61,7 +62,8 @@ test("of more planes than there is room for every second, or fewer, is kept", ()
 });
 
 test("tiles that hold nothing are no data", () => {
-  const [tile] = key.tiles;
-  const { samples } = decodeSegments(tile, key);
-  expect(samples.includes(halfFromNumber(-60000))).toBe(true);
+  const tile = { x: 0, y: 0, width: 4, height: 3, knots: 0, frame: rawFrame(new Uint8Array(4 * 3)) };
+  const { samples } = decodeSegments(tile, { rays: [4, 3], planeCount: 9 });
+  expect(new Set(samples)).toEqual(new Set([halfFromNumber(-60000)]));
+  expect(samples.length).toBe(4 * 3 * 9);
 });
