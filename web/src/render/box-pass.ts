@@ -1,6 +1,6 @@
 import type { Vec3 } from "../volume/index";
 import { basisOf, type Camera, scale } from "./camera";
-import { type Gl, Program, type Target } from "./gl";
+import { type Bound, type Gl, Program, type Target } from "./gl";
 import volumeVertex from "./shaders/volume.vert.glsl?raw";
 
 /** From where a picture shows what lies in a box. */
@@ -10,13 +10,6 @@ export interface BoxView {
   readonly aspect: number;
   /** Of the box, centred at the origin. */
   readonly edges: Vec3;
-}
-
-/** A texture that a fragment shader reads, and the sampler it is read through. */
-export interface Bound {
-  readonly name: string;
-  readonly kind: GLenum;
-  readonly texture: WebGLTexture;
 }
 
 /** A ray ends where less light than this comes through. */
@@ -47,30 +40,18 @@ export class BoxPass {
     setUniforms: () => void,
   ): void {
     const gl = this.#gl;
-    target.bind();
-    gl.disable(gl.BLEND);
-    gl.disable(gl.DEPTH_TEST);
-    gl.enable(gl.SCISSOR_TEST);
-    gl.scissor(0, from, target.width, to - from);
-    gl.clearColor(0, 0, 0, 0);
-    gl.clear(gl.COLOR_BUFFER_BIT);
+    target.begin(from, to);
     gl.enable(gl.CULL_FACE);
     gl.frontFace(gl.CCW);
     gl.cullFace(gl.FRONT);
     this.#program.use();
-    for (const [unit, { name, kind, texture }] of textures.entries()) {
-      gl.activeTexture(gl.TEXTURE0 + unit);
-      gl.bindTexture(kind, texture);
-      // three.js may have left its own there.
-      gl.bindSampler(unit, null);
-      gl.uniform1i(this.at(name), unit);
-    }
+    for (const [unit, texture] of textures.entries()) this.#program.bind(unit, texture);
     this.#setCamera(view, target);
     setUniforms();
     gl.bindVertexArray(this.#empty);
     gl.drawArrays(gl.TRIANGLES, 0, 36);
     gl.disable(gl.CULL_FACE);
-    gl.disable(gl.SCISSOR_TEST);
+    target.end();
   }
 
   #setCamera({ camera, aspect, edges }: BoxView, target: Target): void {

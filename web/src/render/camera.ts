@@ -37,6 +37,18 @@ export function basisOf(camera: Camera): Basis {
   return { eye: add(camera.target, scale(out, camera.distance)), forward, right, up: cross(right, forward) };
 }
 
+/** A key view, and how many rays it has per row and column. */
+export interface KeyRays {
+  readonly camera: Camera;
+  readonly rays: readonly [number, number];
+}
+
+/** Eye and directions of a key view, and half the width and height of its picture at distance 1. */
+export function keyFrame({ camera, rays }: KeyRays): Basis & { readonly tangents: readonly [number, number] } {
+  const tangent = Math.tan((camera.fov * Math.PI) / 360);
+  return { ...basisOf(camera), tangents: [(tangent * rays[0]) / rays[1], tangent] };
+}
+
 export function orbit(camera: Camera, azimuth: number, elevation: number): Camera {
   const turned = (((camera.azimuth + azimuth) % 360) + 360) % 360;
   const risen = Math.min(STEEPEST, Math.max(-STEEPEST, camera.elevation + elevation));

@@ -64,20 +64,12 @@ export class Compositor {
     gl.disable(gl.DEPTH_TEST);
     gl.disable(gl.CULL_FACE);
     this.#program.use();
-    this.#bind(0, "uImage", image.texture);
-    this.#bind(1, "uBefore", before?.texture ?? image.texture);
+    this.#program.bind(0, { name: "uImage", kind: gl.TEXTURE_2D, texture: image.texture });
+    this.#program.bind(1, { name: "uBefore", kind: gl.TEXTURE_2D, texture: before?.texture ?? image.texture });
     gl.uniform1f(this.#program.at("uFromTop"), image.fromTop ? 1 : 0);
     gl.uniform1f(this.#program.at("uShareBefore"), before?.share ?? 0);
     gl.bindVertexArray(this.#empty);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
     gl.bindVertexArray(null);
-  }
-
-  #bind(unit: number, name: string, texture: WebGLTexture): void {
-    const gl = this.#gl;
-    gl.activeTexture(gl.TEXTURE0 + unit);
-    gl.bindTexture(gl.TEXTURE_2D, texture);
-    gl.bindSampler(unit, null);
-    gl.uniform1i(this.#program.at(name), unit);
   }
 }

@@ -1,5 +1,5 @@
 import type { Vec3 } from "../volume/index";
-import { basisOf, type Camera, dot } from "./camera";
+import { basisOf, type Camera, dot, type KeyRays, keyFrame } from "./camera";
 
 /** Of the picture from edge to edge, by rows and columns, where it is looked whether a keyframe has data. */
 const LOOKS = 9;
@@ -8,22 +8,14 @@ const MOST_UNCOVERED = 0.02;
 /** Of the key view's edges, against rounding. */
 const SLACK = 1.001;
 
-interface KeyRays {
-  readonly camera: Camera;
-  /** Rays per row and column. */
-  readonly rays: readonly [number, number];
-}
-
 /** Whether the rays of a keyframe pass all, or all but a little, of what `camera` sees of the box with these edges. */
 export function covers(key: KeyRays, edges: Vec3, camera: Camera, aspect: number): boolean {
-  const from = basisOf(key.camera);
-  const tangent = Math.tan((key.camera.fov * Math.PI) / 360) * SLACK;
-  const tangents = [(tangent * key.rays[0]) / key.rays[1], tangent] as const;
+  const { tangents, ...from } = keyFrame(key);
   const isPassed = (point: Vec3) => {
     const offset: Vec3 = [point[0] - from.eye[0], point[1] - from.eye[1], point[2] - from.eye[2]];
     const depth = dot(offset, from.forward);
     const [x, y] = [dot(offset, from.right), dot(offset, from.up)];
-    return depth > 0 && Math.abs(x) <= tangents[0] * depth && Math.abs(y) <= tangents[1] * depth;
+    return depth > 0 && Math.abs(x) <= SLACK * tangents[0] * depth && Math.abs(y) <= SLACK * tangents[1] * depth;
   };
   let [seen, uncovered] = [0, 0];
   for (const ray of raysOf(camera, aspect)) {

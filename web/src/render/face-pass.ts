@@ -1,6 +1,6 @@
 import type { TransferFunction } from "../volume/index";
 import { BoxPass, LEAST_LIGHT } from "./box-pass";
-import { basisOf, type Camera, scale } from "./camera";
+import { type Camera, keyFrame, scale } from "./camera";
 import { Classified, placing } from "./classified";
 import type { FaceSet } from "./face-sets";
 import type { Gl, Target } from "./gl";
@@ -43,13 +43,11 @@ export class FacePass {
   #setKey({ set, transfer }: FacePicture): void {
     const gl = this.#gl;
     const at = (name: string) => this.#pass.at(name);
-    const { eye, forward, right, up } = basisOf(set.camera);
-    const tangent = Math.tan((set.camera.fov * Math.PI) / 360);
-    const wide = (tangent * set.rays[0]) / set.rays[1];
+    const { eye, forward, right, up, tangents } = keyFrame(set);
     gl.uniform3fv(at("uKeyEye"), eye);
     gl.uniform3fv(at("uKeyForward"), forward);
-    gl.uniform3fv(at("uKeyRight"), scale(right, 1 / wide));
-    gl.uniform3fv(at("uKeyUp"), scale(up, 1 / tangent));
+    gl.uniform3fv(at("uKeyRight"), scale(right, 1 / tangents[0]));
+    gl.uniform3fv(at("uKeyUp"), scale(up, 1 / tangents[1]));
     gl.uniform3fv(at("uNormal"), set.normal);
     gl.uniform3f(at("uSlabs"), set.near, set.far, set.slabCount);
     const place = placing(set.range, transfer);

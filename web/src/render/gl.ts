@@ -5,6 +5,13 @@ export class GraphicsError extends Error {
 
 export type Gl = WebGL2RenderingContext;
 
+/** A texture that a shader reads, and the sampler it is read through. */
+export interface Bound {
+  readonly name: string;
+  readonly kind: GLenum;
+  readonly texture: WebGLTexture;
+}
+
 /** A linked program with its uniform locations by name. */
 export class Program {
   readonly #gl: Gl;
@@ -34,6 +41,16 @@ export class Program {
       this.#locations.set(name, location);
     }
     return location;
+  }
+
+  /** Lets the program in use read a texture through `unit`. */
+  bind(unit: number, { name, kind, texture }: Bound): void {
+    const gl = this.#gl;
+    gl.activeTexture(gl.TEXTURE0 + unit);
+    gl.bindTexture(kind, texture);
+    // three.js may have left its own there.
+    gl.bindSampler(unit, null);
+    gl.uniform1i(this.at(name), unit);
   }
 
   attribute(name: string): number {
@@ -78,6 +95,23 @@ export class Target {
   bind(): void {
     this.#gl.bindFramebuffer(this.#gl.FRAMEBUFFER, this.framebuffer);
     this.#gl.viewport(0, 0, this.width, this.height);
+  }
+
+  /** Rows `from` to `to` (from the bottom), emptied, are drawn into until `end`. */
+  begin(from: number, to: number): void {
+    const gl = this.#gl;
+    this.bind();
+    gl.disable(gl.BLEND);
+    gl.disable(gl.DEPTH_TEST);
+    gl.disable(gl.CULL_FACE);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(0, from, this.width, to - from);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+  }
+
+  end(): void {
+    this.#gl.disable(this.#gl.SCISSOR_TEST);
   }
 }
 

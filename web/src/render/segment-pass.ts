@@ -1,6 +1,6 @@
 import { CELL_EDGE, emptyDistances, type Integrals, type TransferFunction } from "../volume/index";
 import { BoxPass, LEAST_LIGHT } from "./box-pass";
-import { basisOf, type Camera, scale } from "./camera";
+import { type Camera, keyFrame, scale } from "./camera";
 import { Classified, placing } from "./classified";
 import { type Gl, resetUnpacking, setSampling, type Target } from "./gl";
 import type { SegmentSet } from "./segment-sets";
@@ -63,13 +63,12 @@ export class SegmentPass {
   #setKey(set: SegmentSet, transfer: TransferFunction): void {
     const gl = this.#gl;
     const at = (name: string) => this.#pass.at(name);
-    const { eye, forward, right, up } = basisOf(set.camera);
+    const { eye, forward, right, up, tangents } = keyFrame(set);
     const [along, width, height] = set.values.size;
-    const tangent = Math.tan((set.camera.fov * Math.PI) / 360);
     gl.uniform3fv(at("uKeyEye"), eye);
     gl.uniform3fv(at("uKeyForward"), forward);
-    gl.uniform3fv(at("uKeyRight"), scale(right, height / width / 2 / tangent));
-    gl.uniform3fv(at("uKeyDown"), scale(up, -1 / 2 / tangent));
+    gl.uniform3fv(at("uKeyRight"), scale(right, 1 / 2 / tangents[0]));
+    gl.uniform3fv(at("uKeyDown"), scale(up, -1 / 2 / tangents[1]));
     gl.uniform2f(at("uPlane"), 1 / (set.apart * along), (0.5 - set.near / set.apart) / along);
     gl.uniform3f(at("uCellsPerTexture"), along / CELL_EDGE, width / CELL_EDGE, height / CELL_EDGE);
     gl.uniform3iv(
