@@ -27,7 +27,7 @@ export async function decibels(page, { file, folder, proxy, key }) {
   return page.evaluate(psnr, readFileSync(out).toString("base64"));
 }
 
-/** In the page: PSNR over the pixels of the program's picture that are not black. */
+/** In the page: PSNR over the pixels that are not black in one of the pictures. */
 async function psnr(base64) {
   const pixels = async (blob) => {
     const bitmap = await createImageBitmap(blob);
@@ -39,7 +39,8 @@ async function psnr(base64) {
   const shown = await pixels(await window.visapult.png());
   let [sum, count] = [0, 0];
   for (let i = 0; i < due.length; i += 4) {
-    if (due[i] + due[i + 1] + due[i + 2] === 0) continue;
+    const isBlack = (picture) => picture[i] + picture[i + 1] + picture[i + 2] === 0;
+    if (isBlack(due) && isBlack(shown)) continue;
     for (let c = i; c < i + 3; c++) sum += (due[c] - shown[c]) ** 2;
     count += 3;
   }

@@ -18,6 +18,8 @@ import { startServer } from "./server.mjs";
 
 const SOURCE = "demo:wave?n=64";
 const CHANGED = 1;
+/** A display frame more or less is no difference. */
+const AS_PROMPTLY = 2;
 
 describe("a live simulation", () => {
   let server;
@@ -109,19 +111,22 @@ describe("a live simulation", () => {
 
   test("the view turns as promptly while the server is suspended", async (t) => {
     await settled(page);
-    const running = await turnLatencies(page, 12);
-    server.suspend();
     const still = await picture(page);
-    const suspended = await turnLatencies(page, 12);
+    const [running, suspended] = [[], []];
+    // In turns, so that what else the machine does falls on both.
+    for (let round = 0; round < 3; round++) {
+      running.push(...(await turnLatencies(page, 6)));
+      server.suspend();
+      suspended.push(...(await turnLatencies(page, 6)));
+      if (round < 2) server.resume();
+    }
     await settled(page);
     assert.ok(difference(still, await picture(page)) > CHANGED);
     await keep(page, "6-suspended");
     server.resume();
-    const [with_server, without] = [median(running), median(suspended)];
-    t.diagnostic(
-      `camera to frame: ${with_server.toFixed(1)} ms with the server, ${without.toFixed(1)} ms with it suspended`,
-    );
-    assert.ok(without <= 3 * with_server, `${without} ms against ${with_server} ms`);
+    const [withServer, without] = [median(running), median(suspended)];
+    t.diagnostic(`key to pixels: ${withServer.toFixed(1)} ms with the server, ${without.toFixed(1)} ms with it suspended`);
+    assert.ok(without <= AS_PROMPTLY * withServer, `${without} ms against ${withServer} ms`);
   });
 
   test("the page says that its server is gone, and recovers when it is back", async () => {

@@ -1,6 +1,6 @@
 /** The page over files: stills, links, phones, and fields or browsers with nothing to show. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -21,6 +21,69 @@ import { startServer } from "./server.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "visapult-e2e-"));
 const blob = (x, y, z) => Math.exp(-((x - 16) ** 2 + (y - 20) ** 2 + (z - 12) ** 2) / 60);
+
+/** `words` of what is measured. */
+const close = (is, due, words) => assert.ok(Math.abs(is - due) < 0.01 * Math.max(1, Math.abs(due)), `${words}: ${is}, not ${due}`);
+
+/** How far the target moved between two cameras, to the right and up, in pixels of a picture so high. */
+function shift(from, to, height) {
+  const [az, el] = [from.azimuth, from.elevation].map((degrees) => (degrees * Math.PI) / 180);
+  const right = [Math.cos(az), 0, -Math.sin(az)];
+  const up = [-Math.sin(el) * Math.sin(az), Math.cos(el), -Math.sin(el) * Math.cos(az)];
+  const pixel = (2 * from.distance * Math.tan((from.fov * Math.PI) / 360)) / height;
+  return [right, up].map((axis) => axis.reduce((sum, n, i) => sum + n * (to.target[i] - from.target[i]), 0) / pixel);
+}
+
+/** Real touches: fingers that go down at `from` and are lifted at `to`. */
+async function touching(page) {
+  const browser = await page.context().newCDPSession(page);
+  const points = (places) => places.map(([x, y], id) => ({ x, y, id }));
+  const dispatch = (type, touchPoints) => browser.send("Input.dispatchTouchEvent", { type, touchPoints });
+  return async (from, to) => {
+    await dispatch("touchStart", points(from));
+    for (const share of [0.25, 0.5, 0.75, 1]) {
+      const between = from.map((place, i) => place.map((n, axis) => n + share * (to[i][axis] - n)));
+      await dispatch("touchMove", points(between));
+    }
+    await dispatch("touchEnd", []);
+  };
+}
+
+/** Pixels of labels that are not empty. */
+const labels = (page) =>
+  page.evaluate(() => {
+    const canvas = document.querySelector("canvas.labels");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return data.filter((value, i) => i % 4 === 3 && value > 0).length;
+  });
+
+/** In the page: the size of a PNG, and its picture reduced as `picture` does. */
+async function decoded(base64) {
+  const bitmap = await createImageBitmap(new Blob([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))]));
+  const context = new OffscreenCanvas(96, 64).getContext("2d");
+  context.drawImage(bitmap, 0, 0, 96, 64);
+  const { data } = context.getImageData(0, 0, 96, 64);
+  return { width: bitmap.width, height: bitmap.height, small: Array.from(data).filter((_, i) => i % 4 !== 3) };
+}
+
+/** In the page, before it begins: notes how much light each new frame has, and of which level it is. */
+function recordLight() {
+  window.light = [];
+  const small = new OffscreenCanvas(96, 64).getContext("2d", { willReadFrequently: true });
+  let seen = 0;
+  const look = () => {
+    const { frameCount, shown } = window.visapult ?? { frameCount: 0 };
+    if (frameCount !== seen) {
+      seen = frameCount;
+      small.drawImage(document.querySelector("canvas.picture"), 0, 0, 96, 64);
+      const { data } = small.getImageData(0, 0, 96, 64);
+      const light = data.reduce((sum, value, i) => sum + (i % 4 === 3 ? 0 : value), 0);
+      window.light.push({ light, level: shown.level, resolution: shown.resolution });
+    }
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}
 
 describe("a file", () => {
   let browser;
@@ -51,6 +114,29 @@ describe("a file", () => {
     await own.close();
   });
 
+  test("finer levels fade in: no frame is darker than the first", async (t) => {
+    const page = await openPage(browser, server.url, { query: { stills: "0" }, hash: "axes=0", before: recordLight });
+    await until(page, (v) => v.shown.level === 0);
+    await settled(page);
+    const frames = await page.evaluate(() => window.light);
+    const pictures = frames.slice(frames.findIndex(({ level }) => level !== null));
+    t.diagnostic(pictures.map(({ light, level, resolution }) => `${level}@${resolution}: ${light}`).join(", "));
+    assert.ok(new Set(pictures.map(({ level }) => level)).size > 1, "there was but one level");
+    const last = pictures[pictures.length - 1].light;
+    for (const { light } of pictures) assert.ok(light > 0.6 * last, `${light} of ${last}`);
+    await page.close();
+  });
+
+  test("an address that is not valid is said to be so at once", async () => {
+    const address = new URL(server.url);
+    address.searchParams.set("token", "00");
+    const page = await openPage(browser, address);
+    await page.getByText("This address is not valid").waitFor();
+    assert.equal(await page.evaluate(() => window.visapult.stats.connection), "refused");
+    await keep(page, "refused");
+    await page.close();
+  });
+
   test("a copied link restores the view", async () => {
     const page = await openPage(browser, server.url, { query: { stills: "0" } });
     await hasPicture(page);
@@ -72,7 +158,7 @@ describe("a file", () => {
     await copy.close();
   });
 
-  test("it fits a phone and turns under a finger", async () => {
+  test("it fits a phone, and fingers turn, move and pinch the view", async () => {
     const page = await openPage(browser, server.url, { width: 390, height: 844, query: { stills: "0" } });
     await until(page, (v) => v.shown.level === 0);
     await settled(page);
@@ -80,30 +166,100 @@ describe("a file", () => {
     assert.ok(overflow <= 0, `the page is ${overflow} pixels too wide`);
     await keep(page, "phone");
     const still = await picture(page);
-    await page.evaluate(() => {
-      const stage = document.querySelector(".stage");
-      const touch = (type, clientX) =>
-        stage.dispatchEvent(
-          new PointerEvent(type, {
-            pointerId: 1,
-            pointerType: "touch",
-            isPrimary: true,
-            clientX,
-            clientY: 200,
-            bubbles: true,
-          }),
-        );
-      stage.setPointerCapture = () => {};
-      touch("pointerdown", 100);
-      for (let x = 110; x <= 200; x += 10) touch("pointermove", x);
-      touch("pointerup", 200);
-    });
+    const fingers = await touching(page);
+    const camera = () => page.evaluate(() => window.visapult.camera);
+    const [first, height] = [await camera(), (await page.locator(".stage").boundingBox()).height];
+    await fingers([[100, 300]], [[180, 320]]);
+    const turned = await camera();
+    close(turned.azimuth, (first.azimuth - 80 * 0.35 + 360) % 360, "azimuth");
+    close(turned.elevation, first.elevation + 20 * 0.35, "elevation");
+    const pair = (dx, dy, apart) => [
+      [200 + dx - apart / 2, 300 + dy],
+      [200 + dx + apart / 2, 300 + dy],
+    ];
+    await fingers(pair(0, 0, 100), pair(40, 25, 100));
+    const moved = await camera();
+    const [right, up] = shift(turned, moved, height);
+    close(right, -40, "pixels to the right");
+    close(up, 25, "pixels up");
+    close(moved.distance, turned.distance, "distance");
+    await fingers(pair(0, 0, 80), pair(0, 0, 160));
+    const pinched = await camera();
+    close(pinched.distance, moved.distance / 2, "distance");
+    const [aside] = shift(moved, pinched, height);
+    close(aside, 0, "pixels aside");
     await settled(page);
     assert.ok(difference(still, await picture(page)) > 0.5, "the picture did not turn");
     await page.getByRole("button", { name: "Controls" }).click();
     await page.locator("#map").waitFor();
     await settled(page);
     await keep(page, "phone-controls");
+    await page.close();
+  });
+
+  test("every key and drag does what the help says", async () => {
+    const page = await openPage(browser, server.url, { query: { stills: "0" } });
+    await hasPicture(page);
+    const stage = page.locator(".stage");
+    const { x, y, width, height } = await stage.boundingBox();
+    const read = () =>
+      page.evaluate(() => ({
+        camera: window.visapult.camera,
+        transfer: JSON.stringify(window.visapult.transferFunction),
+        panel: !document.querySelector("#app").classList.contains("panel-closed"),
+        points: document.querySelectorAll(".handle").length,
+        focus: document.activeElement.id || document.activeElement.getAttribute("aria-label"),
+      }));
+    const shifted = (before, after) => shift(before.camera, after.camera, height).map((n) => Math.round(n));
+    const drag = async (button, key) => {
+      if (key) await page.keyboard.down(key);
+      await page.mouse.move(x + width / 2, y + height / 2);
+      await page.mouse.down({ button });
+      await page.mouse.move(x + width / 2 + 60, y + height / 2 + 30, { steps: 3 });
+      await page.mouse.up({ button });
+      if (key) await page.keyboard.up(key);
+    };
+    const step = Math.round(0.04 * height);
+    const home = await read();
+    const unedited = home.transfer;
+    const press = (key) => () => page.keyboard.press(key);
+    const table = [
+      ["Shift+ArrowRight", press("Shift+ArrowRight"), (was, is) => assert.deepEqual(shifted(was, is), [step, 0])],
+      ["Shift+ArrowLeft", press("Shift+ArrowLeft"), (was, is) => assert.deepEqual(shifted(was, is), [-step, 0])],
+      ["Shift+ArrowUp", press("Shift+ArrowUp"), (was, is) => assert.deepEqual(shifted(was, is), [0, step])],
+      ["Shift+ArrowDown", press("Shift+ArrowDown"), (was, is) => assert.deepEqual(shifted(was, is), [0, -step])],
+      ["right drag", () => drag("right"), (was, is) => assert.deepEqual(shifted(was, is), [-60, 30])],
+      ["Shift drag", () => drag("left", "Shift"), (was, is) => assert.deepEqual(shifted(was, is), [-60, 30])],
+      ["Home", press("Home"), (_, is) => assert.deepEqual(is.camera, home.camera)],
+      ["f", press("f"), (_, is) => assert.equal(is.focus, "field")],
+      ["c", press("c"), (was, is) => assert.deepEqual([was.panel, is.panel], [true, false])],
+      ["c again", press("c"), (_, is) => assert.ok(is.panel)],
+      ["Enter on a point", () => onPoint("Enter"), (was, is) => assert.equal(is.points, was.points + 1)],
+      ["Delete on a point", () => onPoint("Delete"), (was, is) => assert.equal(is.points, was.points - 1)],
+      ["another map", () => page.locator("#map").selectOption("inferno"), (was, is) => assert.notEqual(is.transfer, was.transfer)],
+      ["r", press("r"), (_, is) => assert.equal(is.transfer, unedited)],
+    ];
+    const onPoint = async (key) => {
+      await page.locator(".handle").nth(1).focus();
+      await page.keyboard.press(key);
+    };
+    for (const [name, act, holds] of table) {
+      if (!name.endsWith("point")) await stage.focus();
+      const was = await read();
+      await act();
+      try {
+        holds(was, await read());
+      } catch (problem) {
+        throw new Error(`${name}: ${problem.message}`);
+      }
+    }
+    await settled(page);
+    const withAxes = await labels(page);
+    await stage.focus();
+    await page.keyboard.press("a");
+    await until(page, () => location.hash.includes("axes=0"));
+    assert.ok((await labels(page)) < withAxes / 2, "the axes stayed");
+    await keep(page, "no-axes");
     await page.close();
   });
 
@@ -141,14 +297,26 @@ describe("a file", () => {
     await series.kill();
   });
 
-  test("the PNG is downloaded with labels", async () => {
-    const page = await openPage(browser, server.url);
-    await hasPicture(page);
-    const download = page.waitForEvent("download");
-    await page.keyboard.press("p");
-    const saved = await download;
-    assert.match(saved.suggestedFilename(), /\.png$/);
-    await saved.saveAs(join(screenshots, "saved.png"));
+  test("the picture is downloaded as PNG, with labels or without", async () => {
+    const page = await openPage(browser, server.url, { query: { stills: "0" } });
+    await until(page, (v) => v.shown.level === 0);
+    await settled(page);
+    const saved = async (key, name) => {
+      const download = page.waitForEvent("download");
+      await page.keyboard.press(key);
+      const file = await download;
+      assert.match(file.suggestedFilename(), /^blob.*\.png$/);
+      await file.saveAs(join(screenshots, name));
+      return page.evaluate(decoded, readFileSync(join(screenshots, name)).toString("base64"));
+    };
+    const [labelled, plain] = [await saved("p", "saved.png"), await saved("Shift+P", "saved-plain.png")];
+    const { width, height } = await page.locator(".stage").boundingBox();
+    for (const png of [labelled, plain]) {
+      assert.deepEqual([png.width, png.height], [width, height]);
+      assert.ok(lit(png.small) > 0.02, "the picture is black");
+    }
+    assert.ok(difference(labelled.small, plain.small) > 0.2, "labels make no difference");
+    assert.ok(lit(labelled.small) > lit(plain.small));
     await page.close();
   });
 

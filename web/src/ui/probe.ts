@@ -1,3 +1,4 @@
+import type { Camera } from "../render/index";
 import { transferToMessage } from "../volume/index";
 import type { TransferFunctionMessage } from "../wire/index";
 import type { Viewer } from "./viewer";
@@ -14,7 +15,7 @@ export interface Probe {
     resolution: number;
     precision: "exact" | "draft";
   };
-  readonly camera: { azimuth: number; elevation: number; distance: number };
+  readonly camera: Camera;
   readonly stats: { framesPerSecond: number; bytes: number; connection: string };
   readonly steps: { first: number; last: number };
   readonly wantedStep: number | null;
@@ -42,8 +43,7 @@ export function exposeToTests(viewer: Viewer): void {
       return { step, level, proxy, resolution, precision, sequence: viewer.sequence };
     },
     get camera() {
-      const { azimuth, elevation, distance } = viewer.camera;
-      return { azimuth, elevation, distance };
+      return viewer.camera;
     },
     get stats() {
       return {
