@@ -10,6 +10,7 @@ export interface Probe {
   readonly shown: {
     step: number | null;
     level: number | null;
+    bits: number | null;
     proxy: string;
     sequence: number;
     resolution: number;
@@ -39,8 +40,8 @@ export function exposeToTests(viewer: Viewer): void {
       return viewer.painter.lastFrameTime;
     },
     get shown() {
-      const { step, level, proxy, resolution, precision } = viewer.painter.shown;
-      return { step, level, proxy, resolution, precision, sequence: viewer.sequence };
+      const { step, level, bits, proxy, resolution, precision } = viewer.painter.shown;
+      return { step, level, bits, proxy, resolution, precision, sequence: viewer.sequence };
     },
     get camera() {
       return viewer.camera;
