@@ -1,6 +1,7 @@
 import type { Vec3 } from "../volume/index";
 import { basisOf, type Camera, scale } from "./camera";
 import { type Bound, type Gl, Program, type Target } from "./gl";
+import boxRay from "./shaders/box-ray.glsl?raw";
 import volumeVertex from "./shaders/volume.vert.glsl?raw";
 
 /** From where a picture shows what lies in a box. */
@@ -21,9 +22,10 @@ export class BoxPass {
   readonly #program: Program;
   readonly #empty: WebGLVertexArrayObject;
 
+  /** `fragment`: what comes after `box-ray.glsl`. */
   constructor(gl: Gl, fragment: string) {
     this.#gl = gl;
-    this.#program = new Program(gl, volumeVertex, fragment);
+    this.#program = new Program(gl, volumeVertex, boxRay + fragment);
     this.#empty = gl.createVertexArray();
   }
 

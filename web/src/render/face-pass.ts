@@ -5,6 +5,7 @@ import { Classified, placing } from "./classified";
 import type { FaceSet } from "./face-sets";
 import type { Gl, Target } from "./gl";
 import facesFragment from "./shaders/faces.frag.glsl?raw";
+import integrals from "./shaders/integrals.glsl?raw";
 
 /** What a picture of scalar slabs shows. */
 export interface FacePicture {
@@ -23,7 +24,7 @@ export class FacePass {
 
   constructor(gl: Gl) {
     this.#gl = gl;
-    this.#pass = new BoxPass(gl, facesFragment);
+    this.#pass = new BoxPass(gl, integrals + facesFragment);
     this.#classified = new Classified(gl);
   }
 

@@ -4,6 +4,7 @@ import { type Camera, keyFrame, scale } from "./camera";
 import { Classified, placing } from "./classified";
 import { type Gl, resetUnpacking, setSampling, type Target } from "./gl";
 import type { SegmentSet } from "./segment-sets";
+import integrals from "./shaders/integrals.glsl?raw";
 import segmentsFragment from "./shaders/segments.frag.glsl?raw";
 
 /** What a picture of segments shows. */
@@ -28,7 +29,7 @@ export class SegmentPass {
 
   constructor(gl: Gl) {
     this.#gl = gl;
-    this.#pass = new BoxPass(gl, segmentsFragment);
+    this.#pass = new BoxPass(gl, integrals + segmentsFragment);
     this.#classified = new Classified(gl);
     this.#distances = gl.createTexture();
   }

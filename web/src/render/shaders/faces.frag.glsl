@@ -1,20 +1,7 @@
-#version 300 es
 // Scalar slabs (RENDERING): the field at parallel faces, classified between them as the ray goes from one to the next.
-precision highp float;
-precision highp sampler2D;
-precision highp sampler2DArray;
 
 uniform sampler2DArray uFaces;
-// Colour times density, and density: their sums up to each part of the range, and above them their means over it.
-uniform sampler2D uIntegrals;
 
-uniform vec3 uEye;
-uniform vec3 uForward;
-// Right and up of the camera, as long as half the picture at distance 1.
-uniform vec3 uRight;
-uniform vec3 uUp;
-uniform vec2 uPixel;
-uniform vec3 uHalfEdges;
 
 uniform vec3 uKeyEye;
 uniform vec3 uKeyForward;
@@ -24,14 +11,7 @@ uniform vec3 uKeyUp;
 uniform vec3 uNormal;
 // Distances of the first and last face from the key eye along the normal, and the number of slabs.
 uniform vec3 uSlabs;
-// Place in the range of the transfer function: value * x + y.
-uniform vec2 uRange;
-// A ray ends where less than this share of light comes through.
-uniform float uLeast;
 
-out vec4 colour;
-
-const int BINS = 4096;
 // Stands for a value that there is not.
 const float NONE = -30000.0;
 
@@ -51,35 +31,9 @@ float face(float number) {
   return number >= 0.0 && number <= slabs && at.z > 0.0 && within && value > -0.5 ? value : NONE;
 }
 
-struct Place {
-  // In the range of the transfer function.
-  float s;
-  vec4 sum;
-  vec4 density;
-};
-
-// Beyond the range, sums go on with what its ends have.
-Place place_of(float value) {
-  float s = value * uRange.x + uRange.y;
-  float at = s * float(BINS);
-  int bin = int(clamp(at, 0.0, float(BINS - 1)));
-  vec4 density = texelFetch(uIntegrals, ivec2(bin, 1), 0);
-  vec4 sum = texelFetch(uIntegrals, ivec2(bin, 0), 0) + density * ((at - float(bin)) / float(BINS));
-  return Place(s, sum, density);
-}
-
-vec3 sum;
-float through;
-
-// Composites a length of ray from one place in the range to another. Sums of places that are close differ by no more than they
-// are rounded.
+// Composites a length of ray from one place in the range to another.
 void take(Place front, Place back, float length_) {
-  float apart = back.s - front.s;
-  bool close = abs(apart) * float(BINS) < 4.0;
-  vec4 mean = close ? 0.5 * (front.density + back.density) : (back.sum - front.sum) / apart;
-  float alpha = 1.0 - exp(-max(mean.a, 0.0) * length_);
-  sum += through * alpha / max(mean.a, 1e-20) * mean.rgb;
-  through *= 1.0 - alpha;
+  absorb(mean_between(front, back), length_);
 }
 
 // The values at the four faces around a slab, as the ray meets them.
@@ -113,15 +67,10 @@ void take_cut(float from, float to, float start, float half_, float enter, float
 }
 
 void main() {
-  vec2 screen = gl_FragCoord.xy * uPixel - 1.0;
-  vec3 direction = normalize(uForward + screen.x * uRight + screen.y * uUp);
-  vec3 safe = mix(direction, vec3(1e-8), lessThan(abs(direction), vec3(1e-8)));
-  vec3 to_low = (-uHalfEdges - uEye) / safe;
-  vec3 to_high = (uHalfEdges - uEye) / safe;
-  vec3 entries = min(to_low, to_high);
-  vec3 exits = max(to_low, to_high);
-  float enter = max(max(entries.x, entries.y), max(entries.z, 0.0));
-  float leave = min(exits.x, min(exits.y, exits.z));
+  vec3 direction;
+  float enter;
+  float leave;
+  enter_box(direction, enter, leave);
 
   slabs = uSlabs.z;
   float cosine = dot(direction, uNormal);
@@ -138,8 +87,6 @@ void main() {
   float half_ = 0.5 * spacing;
   float slab = clamp(floor((enter - first) / spacing), 0.0, slabs - 1.0);
   float last = clamp(ceil((leave - first) / spacing) - 1.0, slab, slabs - 1.0);
-  sum = vec3(0.0);
-  through = 1.0;
   front = face(slab - 1.0);
   back = face(slab);
   after = face(slab + 1.0);

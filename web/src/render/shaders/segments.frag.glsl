@@ -1,25 +1,10 @@
-#version 300 es
 // Segments (RENDERING): the field along the rays of a key view, mixed between four of them, classified from step to step.
-precision highp float;
-precision highp int;
-precision highp sampler2D;
-precision highp sampler3D;
-precision highp usampler3D;
 
 // Values by plane, column and row of the key view, in [0, 1]; far below 0 where there is no data.
 uniform sampler3D uValues;
 // Chebyshev distance to the nearest visible macrocell, in macrocells.
 uniform usampler3D uDistances;
-// Colour times density, and density: their sums up to each part of the range, and above them their means over it.
-uniform sampler2D uIntegrals;
 
-uniform vec3 uEye;
-uniform vec3 uForward;
-// Right and up of the camera, as long as half the picture at distance 1.
-uniform vec3 uRight;
-uniform vec3 uUp;
-uniform vec2 uPixel;
-uniform vec3 uHalfEdges;
 
 uniform vec3 uKeyEye;
 uniform vec3 uKeyForward;
@@ -30,15 +15,8 @@ uniform vec3 uKeyDown;
 uniform vec2 uPlane;
 uniform vec3 uCellsPerTexture;
 uniform ivec3 uLastCell;
-// Place in the range of the transfer function: value * x + y.
-uniform vec2 uRange;
 uniform float uStep;
-// A ray ends where less than this share of light comes through.
-uniform float uLeast;
 
-out vec4 colour;
-
-const int BINS = 4096;
 const float FAR = 1e6;
 
 // The ray in the key view, in steps: x and y in key pictures times depth, and depth.
@@ -53,47 +31,33 @@ vec3 place_at(float k) {
   return at.z > 0.0 ? vec3(at.z * uPlane.x + uPlane.y, at.xy / at.z + 0.5) : vec3(-1.0);
 }
 
-struct Place {
-  // In the range of the transfer function.
-  float s;
-  vec4 sum;
-  vec4 density;
+struct Met {
+  Place place;
   bool known;
 };
 
-// What is met after k steps. Beyond the range, sums go on with what its ends have.
-Place meet(float k) {
+// What is met after k steps.
+Met meet(float k) {
   vec3 at = place_at(min(k, end));
   float value = textureLod(uValues, at, 0.0).r;
   bool within = all(greaterThanEqual(at, vec3(0.0))) && all(lessThanEqual(at, vec3(1.0)));
-  float s = value * uRange.x + uRange.y;
-  float place = s * float(BINS);
-  int bin = int(clamp(place, 0.0, float(BINS - 1)));
-  vec4 density = texelFetch(uIntegrals, ivec2(bin, 1), 0);
-  vec4 sum = texelFetch(uIntegrals, ivec2(bin, 0), 0) + density * ((place - float(bin)) / float(BINS));
-  return Place(s, sum, density, within && value > -0.5);
+  return Met(place_of(value), within && value > -0.5);
 }
 
-vec3 sum;
-float through;
-Place behind;
+Met behind;
 
-// Composites step k, from what was met last. Sums of places that are close differ by no more than they are rounded.
+// Composites step k, from what was met last.
 void take(float k) {
-  Place front = behind;
+  Met front = behind;
   behind = meet(k + 1.0);
-  float apart = behind.s - front.s;
-  bool close = abs(apart) * float(BINS) < 4.0;
-  vec4 mean = close ? 0.5 * (front.density + behind.density) : (behind.sum - front.sum) / apart;
+  vec4 mean = mean_between(front.place, behind.place);
   float length_ = clamp(end - k, 0.0, 1.0) * uStep;
   // Next to where nothing is known, a value holds for half a step.
   if (!front.known || !behind.known) {
-    mean = front.known ? front.density : behind.density;
+    mean = front.known ? front.place.density : behind.place.density;
     length_ *= front.known || behind.known ? 0.5 : 0.0;
   }
-  float alpha = 1.0 - exp(-max(mean.a, 0.0) * length_);
-  sum += through * alpha / max(mean.a, 1e-20) * mean.rgb;
-  through *= 1.0 - alpha;
+  absorb(mean, length_);
 }
 
 // After how many steps, more than k, the ray leaves what lies between two corners, in texture coordinates.
@@ -108,15 +72,10 @@ float exit_of(float k, vec3 lo, vec3 hi) {
 }
 
 void main() {
-  vec2 screen = gl_FragCoord.xy * uPixel - 1.0;
-  vec3 direction = normalize(uForward + screen.x * uRight + screen.y * uUp);
-  direction = mix(direction, vec3(1e-8), lessThan(abs(direction), vec3(1e-8)));
-  vec3 to_low = (-uHalfEdges - uEye) / direction;
-  vec3 to_high = (uHalfEdges - uEye) / direction;
-  vec3 entries = min(to_low, to_high);
-  vec3 exits = max(to_low, to_high);
-  float enter = max(max(entries.x, entries.y), max(entries.z, 0.0));
-  float leave = min(exits.x, min(exits.y, exits.z));
+  vec3 direction;
+  float enter;
+  float leave;
+  enter_box(direction, enter, leave);
   end = (leave - enter) / uStep;
   int count = int(ceil(end));
 
@@ -125,8 +84,6 @@ void main() {
   stride = into_key * direction * uStep;
   stride = mix(stride, vec3(1e-8), lessThan(abs(stride), vec3(1e-8)));
 
-  sum = vec3(0.0);
-  through = 1.0;
   int k = 0;
   behind = meet(0.0);
   // Loops test at their end: a software renderer runs a body once more, masked, where they test at their beginning.

@@ -1,10 +1,4 @@
-#version 300 es
 // Ray casting of one level of bricks (RENDERING: samples, transfer function, compositing).
-precision highp float;
-precision highp int;
-precision highp sampler2D;
-precision highp sampler3D;
-precision highp usampler3D;
 
 // Values in [0, 1]; far below 0 where there is no data.
 uniform sampler3D uVolume;
@@ -13,13 +7,6 @@ uniform sampler2D uColours;
 // Chebyshev distance to the nearest visible macrocell, in macrocells.
 uniform usampler3D uDistances;
 
-uniform vec3 uEye;
-uniform vec3 uForward;
-// Right and up of the camera, as long as half the picture at distance 1.
-uniform vec3 uRight;
-uniform vec3 uUp;
-uniform vec2 uPixel;
-uniform vec3 uHalfEdges;
 uniform vec3 uTextureScale;
 uniform vec3 uTextureOffset;
 uniform vec3 uCellsPerTexture;
@@ -27,15 +14,9 @@ uniform vec3 uTexturePerCell;
 // Scale and offset from value to coordinate in uColours, and that of its last colour; coordinate 1 stands for no data.
 uniform vec3 uIndex;
 uniform float uStep;
-// A ray ends where less than this share of light comes through.
-uniform float uLeast;
-
-out vec4 colour;
 
 vec3 first;
 vec3 stride;
-vec3 sum;
-float through;
 
 // Composites sample k; from `end` on there are none.
 void take(float k, float end) {
@@ -49,16 +30,10 @@ void take(float k, float end) {
 }
 
 void main() {
-  vec2 screen = gl_FragCoord.xy * uPixel - 1.0;
-  vec3 direction = normalize(uForward + screen.x * uRight + screen.y * uUp);
-  direction = mix(direction, vec3(1e-8), lessThan(abs(direction), vec3(1e-8)));
-
-  vec3 to_low = (-uHalfEdges - uEye) / direction;
-  vec3 to_high = (uHalfEdges - uEye) / direction;
-  vec3 entries = min(to_low, to_high);
-  vec3 exits = max(to_low, to_high);
-  float enter = max(max(entries.x, entries.y), max(entries.z, 0.0));
-  float leave = min(exits.x, min(exits.y, exits.z));
+  vec3 direction;
+  float enter;
+  float leave;
+  enter_box(direction, enter, leave);
   int count = int(ceil((leave - enter) / uStep - 0.5));
 
   // Texture coordinate of sample k: first + k * stride; the same in macrocells.
@@ -68,8 +43,6 @@ void main() {
   vec3 per_cell = 1.0 / (stride * uCellsPerTexture);
   vec3 ahead = step(0.0, stride);
   float end = float(count);
-  sum = vec3(0.0);
-  through = 1.0;
   int k = 0;
   // Loops test at their end: a software renderer runs a body once more, masked, where they test at their beginning.
   do {
