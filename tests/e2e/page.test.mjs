@@ -138,6 +138,17 @@ describe("a file", () => {
     await page.close();
   });
 
+  test("a notice is closed with the keyboard alone", async () => {
+    const page = await openPage(browser, server.url, { hash: "step=7", width: 390, height: 844 });
+    const notice = page.getByRole("status").filter({ hasText: "This step is gone" });
+    await notice.waitFor();
+    await keep(page, "notice");
+    await page.getByRole("button", { name: "Dismiss" }).focus();
+    await page.keyboard.press("Enter");
+    await notice.waitFor({ state: "detached" });
+    await page.close();
+  });
+
   test("a copied link restores the view", async () => {
     const page = await openPage(browser, server.url, { query: { stills: "0" } });
     await hasPicture(page);
