@@ -148,7 +148,7 @@ pub(crate) struct LinkOptions {
     /// Mark ECN-capable packets that waited in the queue for longer than this; `none` to stop.
     #[arg(long, value_name = "TIME")]
     ce_above: Option<String>,
-    /// Swallow udp, tcp, all or none.
+    /// Swallow udp, udp:PORT, tcp, all or none.
     #[arg(long, value_name = "PROTOCOL")]
     block: Option<String>,
     /// Swallow packets larger than this without ICMP; `none` to stop.

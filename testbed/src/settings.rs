@@ -57,6 +57,8 @@ pub enum Block {
     None,
     /// UDP is swallowed.
     Udp,
+    /// UDP from and to this port is swallowed.
+    Port(u16),
     /// TCP is swallowed.
     Tcp,
     /// Everything is swallowed.
@@ -223,7 +225,9 @@ fn burst(text: &str) -> Result<f64, SettingError> {
 }
 
 fn block(text: &str) -> Result<Block, SettingError> {
+    let port = text.strip_prefix("udp:").and_then(|port| port.parse().ok());
     Ok(match text {
+        _ if port.is_some() => Block::Port(port.unwrap_or_default()),
         "none" | "off" => Block::None,
         "udp" => Block::Udp,
         "tcp" => Block::Tcp,
@@ -232,7 +236,7 @@ fn block(text: &str) -> Result<Block, SettingError> {
             return Err(SettingError::Choice {
                 name: "block",
                 text: text.to_owned(),
-                choices: "udp, tcp, all or none (to-right:block=udp for one way)",
+                choices: "udp, udp:PORT, tcp, all or none (to-right:block=udp for one way)",
             });
         }
     })
@@ -375,7 +379,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_says_what_to_write() {
-        for text in ["rate", "speed=1G", "loss=120%", "block=sctp", "policer=1G/x", "burst=0"] {
+        for text in ["rate", "speed=1G", "loss=120%", "block=sctp", "block=udp:70000", "policer=1G/x", "burst=0"] {
             let message = text.parse::<Change>().unwrap_err().to_string();
             assert!(message.contains("write") || message.contains("use"), "{message}");
         }

@@ -191,6 +191,32 @@ fn builds_without_a_common_version_are_told_which_to_update() {
 }
 
 #[test]
+fn a_later_build_is_understood_as_far_as_possible_and_told_what_is_not() {
+    let (_listener, url) = listener();
+    let token = url.token.as_ref().map(Token::encoded).unwrap();
+    let answer = |rest: &str| {
+        let hostile = Hostile::connect(&url);
+        let hello = format!(r#"{{"type":"hello","versions":[2,1],"token":"{token}","name":"test",{rest}}}"#);
+        hostile.say_bytes(hello.as_bytes());
+        hostile.hear()
+    };
+    let Message::Welcome(welcome) = answer(r#""lanes":4096,"ciphers":["aegis-128l","aes256-gcm"],"wings":2"#) else {
+        panic!("no welcome")
+    };
+    assert_eq!((welcome.version, welcome.cipher), (1, Cipher::Aes256Gcm));
+    assert_eq!(welcome.ports.len(), 64);
+    for (rest, needle) in [
+        (r#""lanes":1,"ciphers":["aes128-gcm"],"transport":"pigeon""#, "`pigeon`"),
+        (r#""lanes":1,"ciphers":["aegis-128l"]"#, "no cipher that both ends know"),
+        (r#""lanes":0,"ciphers":["aes128-gcm"]"#, "1 lane at least"),
+        (r#""lanes":"many","ciphers":["aes128-gcm"]"#, "not understood"),
+    ] {
+        let Message::Rejected { why } = answer(rest) else { panic!("not rejected: {rest}") };
+        assert!(why.contains(needle), "{why}");
+    }
+}
+
+#[test]
 fn a_stranger_at_the_lanes_is_not_answered_and_changes_nothing() {
     let (listener, url) = listener();
     let (left, right) = (dial(&url), listener.accept(PATIENCE).unwrap().unwrap());

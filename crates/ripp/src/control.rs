@@ -1,12 +1,13 @@
 //! Messages of the control channel: JSON objects with a `type`, in frames that the channel delimits.
 //!
 //! A message of a type that this build does not know is [`Message::Unknown`] and passed over, and so are fields it does not know: an older and
-//! a newer build understand each other as far as the older does.
+//! a newer build understand each other as far as the older does. What a *hello* offers and this build does not know is passed over; what it insists on
+//! is kept as it was said, to be told of.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 use crate::outbox::Mode;
@@ -130,6 +131,16 @@ pub enum Transport {
     Tcp,
 }
 
+/// A word of another build: one that this build knows, or one of a later version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Word<T> {
+    /// We know it.
+    Known(T),
+    /// We do not.
+    Unknown(String),
+}
+
 /// The dialling end's first message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
@@ -142,13 +153,14 @@ pub struct Hello {
     /// Joins the session of this number as a further stream, instead of beginning one.
     #[serde(default)]
     pub join: Option<String>,
-    /// Lanes it would like.
+    /// Lanes it would like; a later build may like more than this one gives.
     pub lanes: u16,
-    /// Ciphers it knows, the preferred first.
+    /// Ciphers that both builds know, the dialling end's preferred first.
+    #[serde(deserialize_with = "known")]
     pub ciphers: Vec<Cipher>,
     /// The transport it insists on, if it does.
     #[serde(default)]
-    pub transport: Option<Transport>,
+    pub transport: Option<Word<Transport>>,
     /// Bytes of IP packets at most, in either direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u16>,
@@ -214,15 +226,25 @@ impl Message {
             Self::Offer { name, length, .. } if name.len() > MOST_NAME || *length > crate::wire::MOST_OFFSET => {
                 Err(MessageError::Bounds("an object has a name of at most 4096 bytes and a length below 2^48"))
             }
-            Self::Hello(hello) if hello.lanes == 0 || hello.lanes > MOST_LANES => {
-                Err(MessageError::Bounds("1 to 64 lanes"))
-            }
+            Self::Hello(hello) if hello.lanes == 0 => Err(MessageError::Bounds("a session has 1 lane at least")),
             Self::Welcome(welcome) if welcome.ports.len().max(welcome.addresses.len()) > usize::from(MOST_LANES) => {
                 Err(MessageError::Bounds("lanes"))
             }
             _ => Ok(message),
         }
     }
+}
+
+/// The newest version that both ends speak.
+#[must_use]
+pub fn choose_version(ours: &[u32], theirs: &[u32]) -> Option<u32> {
+    ours.iter().copied().filter(|version| theirs.contains(version)).max()
+}
+
+/// A list without the words that this build does not know.
+fn known<'de, T: Deserialize<'de>, D: Deserializer<'de>>(list: D) -> Result<Vec<T>, D::Error> {
+    let words = Vec::<Word<T>>::deserialize(list)?;
+    Ok(words.into_iter().filter_map(|word| if let Word::Known(known) = word { Some(known) } else { None }).collect())
 }
 
 fn is_sane(mode: Mode) -> bool {
@@ -258,6 +280,23 @@ mod tests {
             Message::from_bytes(br#"{"type":"accept","object":5,"mood":"good"}"#).unwrap(),
             Message::Accept { object: 5 }
         );
+    }
+
+    #[test]
+    fn what_a_later_build_offers_is_passed_over_and_what_it_insists_on_is_kept_as_it_was_said() {
+        let hello = br#"{"type":"hello","versions":[2,1],"token":null,"name":"","lanes":4096,
+            "ciphers":["aegis-128l","aes128-gcm"],"transport":"pigeon"}"#;
+        let Message::Hello(hello) = Message::from_bytes(hello).unwrap() else { panic!("no hello") };
+        assert_eq!((hello.lanes, hello.ciphers), (4096, vec![Cipher::Aes128Gcm]));
+        assert_eq!(hello.transport, Some(Word::Unknown("pigeon".to_owned())));
+        assert_eq!(choose_version(&[1], &hello.versions), Some(1));
+    }
+
+    #[test]
+    fn the_newest_common_version_is_spoken() {
+        assert_eq!(choose_version(&[2, 1], &[1]), Some(1));
+        assert_eq!(choose_version(&[3, 2, 1], &[1, 2]), Some(2));
+        assert_eq!(choose_version(&[2], &[1, 3]), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use visapult_ripp::control::{Hello, Message, Transport, Welcome};
+use visapult_ripp::control::{Hello, Message, Transport, Welcome, Word};
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::record::{Cipher, EPOCH_BITS, End, LaneSecret, Opener, Sealer};
 use visapult_ripp::wire::{CLEAR_HEADER, ClearHeader, DATA_HEADER, DataHeader, Frame, Page, Ping, Pong, Report, TAG};
@@ -236,7 +236,7 @@ fn messages() {
         join: None,
         lanes: 2,
         ciphers: vec![Cipher::Aes128Gcm, Cipher::Chacha20Poly1305],
-        transport: Some(Transport::Udp),
+        transport: Some(Word::Known(Transport::Udp)),
         mtu: None,
         request: String::new(),
         plain_secret: None,
@@ -277,7 +277,7 @@ fn messages() {
         r#"{"type":"accept","object":4294967296}"#,
         r#"{"type":"offer","object":5,"flow":1,"name":"","length":281474976710656}"#,
         r#"{"type":"flow","flow":1,"name":"","mode":{"deadline":{"secs":86401,"nanos":0}},"weight":1}"#,
-        r#"{"type":"hello","versions":[1],"token":null,"name":"","lanes":65,"ciphers":[]}"#,
+        r#"{"type":"hello","versions":[1],"token":null,"name":"","lanes":0,"ciphers":[]}"#,
     ];
     refused.iter().for_each(|text| assert!(Message::from_bytes(text.as_bytes()).is_err(), "{text}"));
     let later = r#"{"type":"telepathy","strength":3}"#;

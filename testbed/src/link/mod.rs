@@ -28,6 +28,8 @@ pub struct Facts {
     pub ecn_capable: bool,
     /// What it carries.
     pub protocol: Protocol,
+    /// Ports from which and to which it goes, where it carries UDP.
+    pub ports: [u16; 2],
 }
 
 /// What a packet carries, as far as the link can block it.
@@ -152,6 +154,7 @@ impl<T: Copy> Link<T> {
         let blocked = match direction.block {
             Block::None => false,
             Block::Udp => facts.protocol == Protocol::Udp,
+            Block::Port(port) => facts.protocol == Protocol::Udp && facts.ports.contains(&port),
             Block::Tcp => facts.protocol == Protocol::Tcp,
             Block::All => true,
         };

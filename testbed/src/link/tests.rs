@@ -4,7 +4,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
 fn facts(length: u32) -> Facts {
-    Facts { length, ecn_capable: true, protocol: Protocol::Udp }
+    Facts { length, ecn_capable: true, protocol: Protocol::Udp, ports: [7, 9] }
 }
 
 /// Sends packets of 1000 bytes every `every` nanoseconds for `time`, and collects what happens, with the time of arrival.
@@ -165,6 +165,9 @@ fn packets_that_waited_too_long_are_marked() {
 fn blocked_and_oversized_packets_vanish() {
     let blocked = Run::new(&["block=udp"]).send(MS, 0, 5 * MS).finish();
     assert_eq!((blocked.arrived.len(), blocked.link.counters().dropped.blocked), (0, 5));
+    for (port, arrived) in [("block=udp:9", 0), ("block=udp:8", 5)] {
+        assert_eq!(Run::new(&[port]).send(MS, 0, 5 * MS).finish().arrived.len(), arrived, "{port}");
+    }
     let hole = Run::new(&["mtu-hole=999"]).send(MS, 0, 5 * MS).finish();
     assert_eq!((hole.arrived.len(), hole.link.counters().dropped.mtu_hole), (0, 5));
 }

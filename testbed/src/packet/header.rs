@@ -89,6 +89,17 @@ impl Layout {
     }
 }
 
+/// Ports of a UDP packet; zeros of any other.
+pub(super) fn udp_ports(packet: &[u8], layout: Layout) -> [u16; 2] {
+    let from = usize::from(layout.ip);
+    match packet.get(from..from + 4) {
+        Some(&[a, b, c, d]) if layout.kind.protocol() == Protocol::Udp => {
+            [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]
+        }
+        _ => [0; 2],
+    }
+}
+
 /// Whether the sender lets routers mark the packet (RFC 3168).
 pub(super) fn ecn_capable(packet: &[u8]) -> bool {
     match packet {

@@ -1,6 +1,6 @@
 //! The packets of the wire that one read from the kernel brings.
 
-use super::header::{Layout, ecn_capable};
+use super::header::{Layout, ecn_capable, udp_ports};
 use super::vnet::{GSO_NONE, VNET_HEADER, Vnet};
 use crate::link::Facts;
 
@@ -57,7 +57,7 @@ pub fn split(
     let splits = wants_split && headers > 0 && vnet.gso_size > 0;
     let full = if splits { usize::from(vnet.gso_size) } else { payload };
     let count = if full == 0 { 1 } else { payload.div_ceil(full) };
-    let ecn_capable = ecn_capable(packet);
+    let (ecn_capable, ports) = (ecn_capable(packet), udp_ports(packet, layout));
     let packets = (0..count).map(move |index| {
         let from = index * full;
         let segment = Segment {
@@ -71,7 +71,7 @@ pub fn split(
             length: (payload - from).min(full) as u16,
             full: full as u16,
         };
-        let facts = Facts { length: segment.wire_length(), ecn_capable, protocol: layout.kind.protocol() };
+        let facts = Facts { length: segment.wire_length(), ecn_capable, protocol: layout.kind.protocol(), ports };
         (segment, facts)
     });
     Some((packets, splits == wants_split))

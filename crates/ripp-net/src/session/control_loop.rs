@@ -9,7 +9,7 @@ use super::shared::{Out, Shared};
 use super::stream::Opener;
 use crate::control::{CloseReason, ControlEvent, ControlReceiver};
 
-const ALIVE_EVERY: Duration = Duration::from_secs(1);
+const ALIVE_EVERY: Duration = Duration::from_millis(250);
 /// A peer that gives no sign of life for this long is gone. Being stopped for five seconds is survived.
 const GONE_AFTER: Duration = Duration::from_secs(9);
 /// The same while datagrams come: after a cut TCP takes up to as long as the cut to try again.
@@ -21,10 +21,14 @@ const BACKLOG_TICK: Duration = Duration::from_millis(5);
 /// Bytes of lossy flows that come so much later than the others are lost: an eighth of a round trip, within this.
 const GRACE: std::ops::Range<Duration> = Duration::from_millis(5)..Duration::from_millis(25);
 
-/// No datagram for this long on any lane, while the other end is there: they do not come through any more.
-const SILENT_AFTER: Duration = Duration::from_millis(2_500);
+/// No datagram for this long on any lane, while the other end is there: perhaps they do not come through any more.
+const SILENT_AFTER: Duration = Duration::from_millis(800);
+/// And the control channel was heard within this time.
+const LIVES_WITHIN: Duration = Duration::from_millis(600);
 /// As often as this in a row, so that an end that was stopped can catch up.
-const SILENT_LOOKS: u32 = 4;
+const SILENT_LOOKS: u32 = 8;
+/// The time between two such looks.
+const LOOK: Duration = Duration::from_millis(50);
 /// A lane that is silent for this long while others are heard is given up, until it is heard again.
 const LANE_DEAD_AFTER: Duration = Duration::from_millis(2_500);
 /// And for this long the other end is waited for to do something about it.
@@ -50,7 +54,7 @@ pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &R
             shared.end(Some(why));
             false
         });
-        let tick = if waits { BACKLOG_TICK } else { TICK };
+        let tick = if waits { BACKLOG_TICK } else { watch.every() };
         match receiver.recv_timeout(tick.min(end_what_was_sent(shared))) {
             Some(ControlEvent::Message(bytes)) => {
                 heard = Instant::now();
@@ -141,9 +145,14 @@ struct Watch {
 }
 
 impl Watch {
+    /// How often to look.
+    fn every(&self) -> Duration {
+        if (1..SILENT_LOOKS).contains(&self.silent_looks) { LOOK } else { TICK }
+    }
+
     fn look(&mut self, shared: &Arc<Shared>, recourse: &Recourse, control_silent: Duration) {
         // Messages come in bursts; looks are spread over time.
-        if self.looked.is_some_and(|looked| looked.elapsed() < TICK) {
+        if self.looked.is_some_and(|looked| looked.elapsed() < self.every()) {
             return;
         }
         self.looked = Some(Instant::now());
@@ -155,7 +164,7 @@ impl Watch {
         if silence < LANE_DEAD_AFTER / 2 {
             give_up_dead_lanes(shared);
         }
-        let is_silent = silence >= SILENT_AFTER && control_silent < SILENT_AFTER / 2;
+        let is_silent = silence >= SILENT_AFTER && control_silent < LIVES_WITHIN;
         self.silent_looks = if is_silent { self.silent_looks + 1 } else { 0 };
         if self.silent_looks < SILENT_LOOKS {
             return;

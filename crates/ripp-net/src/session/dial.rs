@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome};
+use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word};
 use visapult_ripp::record::End;
 
 use super::control_loop::{self, Recourse};
@@ -126,7 +126,7 @@ impl Dialled {
             // Paths are validated while data is under way on them.
             let (waiting, opener) = (Arc::clone(shared), Arc::clone(&opener));
             shared.spawn("ripp-path".to_owned(), move || {
-                if let Err(cause) = wait_for_path(&waiting, options.transport, &opener) {
+                if let Err(cause) = wait_for_path(&waiting, options.transport, UDP_PATIENCE.max(4 * rtt), &opener) {
                     waiting.end(Some(&cause.to_string()));
                 }
             })?;
@@ -146,7 +146,7 @@ fn hello(url: &RippUrl, options: &Options, plain_secret: Option<String>) -> Hell
         join: None,
         lanes: options.lanes.clamp(1, MOST_LANES),
         ciphers: options.ciphers.clone(),
-        transport: options.transport,
+        transport: options.transport.map(Word::Known),
         mtu: options.mtu,
         request: options.request.clone(),
         plain_secret,
@@ -173,10 +173,15 @@ fn local_for(local: SocketAddr, options: &Options) -> IpAddr {
 }
 
 /// Datagrams if they come through; else streams, and there is no session without any.
-fn wait_for_path(shared: &Arc<Shared>, asked: Option<Transport>, opener: &Arc<Opener>) -> Result<(), SessionError> {
-    let reaching = if asked.is_none() { Some(reach_in_time(shared, opener)?) } else { None };
+fn wait_for_path(
+    shared: &Arc<Shared>,
+    asked: Option<Transport>,
+    patience: Duration,
+    opener: &Arc<Opener>,
+) -> Result<(), SessionError> {
+    let reaching = if asked.is_none() { Some(reach_in_time(shared, patience / 2, opener)?) } else { None };
     // Where there is nothing to turn to, nothing is won by giving up soon.
-    let patience = if asked.is_none() { UDP_PATIENCE } else { ANSWER_PATIENCE };
+    let patience = if asked.is_none() { patience } else { ANSWER_PATIENCE };
     if shared.wait_for_lanes(patience) || shared.is_over() {
         return Ok(());
     }
@@ -198,11 +203,15 @@ fn open_streams(shared: &Arc<Shared>, opener: &Opener) -> Result<usize, SessionE
 }
 
 /// Reaches the listener for streams before it is given up that datagrams come through, so that no time is lost then.
-fn reach_in_time(shared: &Arc<Shared>, opener: &Arc<Opener>) -> Result<mpsc::Receiver<Reached>, SessionError> {
+fn reach_in_time(
+    shared: &Arc<Shared>,
+    patience: Duration,
+    opener: &Arc<Opener>,
+) -> Result<mpsc::Receiver<Reached>, SessionError> {
     let (reached, reaching) = mpsc::sync_channel(1);
     let (shared, opener) = (Arc::clone(shared), Arc::clone(opener));
     let reach = move || {
-        if !shared.wait_for_lane(UDP_PATIENCE / 2) && !shared.is_over() {
+        if !shared.wait_for_lane(patience) && !shared.is_over() {
             // Nobody waits for it any more if datagrams have come through meanwhile.
             let _ = reached.send(opener.reach());
         }

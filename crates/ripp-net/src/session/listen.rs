@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome};
+use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word, choose_version};
 use visapult_ripp::record::{Cipher, End};
 
-use super::control_loop::{self, Recourse};
+use super::control_loop::{self, Recourse, printable};
 use super::lane::LaneLink;
 use super::setup::{self, ANSWER_PATIENCE};
 use super::shared::{Shared, lock};
@@ -165,7 +165,7 @@ impl Door {
         }
         let (control, receiver) = link.split()?;
         let ruling = self.policy.ruling(None, peer.ip()).cloned();
-        let (cipher, options) = match self.judge(&hello, shown, ruling.as_ref()) {
+        let Agreed { version, cipher, transport, options } = match self.judge(&hello, shown, ruling.as_ref()) {
             Ok(agreed) => agreed,
             Err(why) => {
                 control.send(&Message::Rejected { why: why.clone() }.to_bytes())?;
@@ -174,7 +174,7 @@ impl Door {
         };
         drop(stranger);
         let secret = setup::session_secret(exporter.as_ref(), hello.plain_secret.as_deref())?;
-        let streams = [hello.transport, options.transport].contains(&Some(Transport::Tcp));
+        let streams = [transport, options.transport].contains(&Some(Transport::Tcp));
         let lanes = if streams { 0 } else { hello.lanes.min(MOST_LANES) };
         let peers = vec![None; usize::from(lanes)];
         let session = session_number()?;
@@ -183,7 +183,7 @@ impl Door {
         let addresses = if options.local.is_empty() { Vec::new() } else { links.iter().map(at).collect() };
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
         let (mtu, number) = (options.mtu, session.clone());
-        let welcome = Welcome { version: VERSIONS[0], cipher, ports, addresses, mtu, session: number };
+        let welcome = Welcome { version, cipher, ports, addresses, mtu, session: number };
         let begun = setup::begin(control.clone(), &options)?;
         let shared = Arc::clone(&begun.shared);
         // From here on the session sees to the end of what was started.
@@ -197,24 +197,21 @@ impl Door {
         Ok(Some(made))
     }
 
-    /// The cipher and options of a session that is admitted, or why it is not.
-    fn judge(&self, hello: &Hello, shown: Option<Shown>, ruling: Option<&Ruling>) -> Result<(Cipher, Options), String> {
-        if !hello.versions.iter().any(|version| VERSIONS.contains(version)) {
-            return Err(format!(
-                "it speaks versions {VERSIONS:?} of the protocol, you {:?}: update the older one",
-                hello.versions
-            ));
-        }
+    /// What a session that is admitted is like, or why it is not.
+    fn judge(&self, hello: &Hello, shown: Option<Shown>, ruling: Option<&Ruling>) -> Result<Agreed, String> {
+        let version = choose_version(&VERSIONS, &hello.versions).ok_or_else(|| {
+            format!("it speaks versions {VERSIONS:?} of the protocol, you {:?}: update the older one", hello.versions)
+        })?;
         self.check_admission(hello, shown)?;
         let own = &self.options.session;
         let mtu = least(own.mtu, hello.mtu);
         let asked = Options { request: hello.request.clone(), mtu, ..own.clone() };
         let options = ruling.map_or_else(|| Ok(asked.clone()), |ruling| ruling.apply(&asked));
         let options = options.map_err(|cause| cause.to_string())?;
-        check_transport(hello.transport, options.transport)?;
+        let transport = transport(hello.transport.as_ref(), options.transport)?;
         let cipher = hello.ciphers.iter().find(|cipher| options.ciphers.contains(cipher));
         let cipher = cipher.copied().ok_or_else(|| "no cipher that both ends know".to_owned())?;
-        Ok((cipher, options))
+        Ok(Agreed { version, cipher, transport, options })
     }
 
     /// A known certificate or the token lets in, and either is needed unless there is neither here.
@@ -269,12 +266,30 @@ impl Door {
     }
 }
 
-fn check_transport(wanted: Option<Transport>, allowed: Option<Transport>) -> Result<(), String> {
+/// What both ends of a session go by.
+struct Agreed {
+    version: u32,
+    cipher: Cipher,
+    /// The transport that the dialler insists on.
+    transport: Option<Transport>,
+    options: Options,
+}
+
+/// The transport that is insisted on, if it is to be had here.
+fn transport(wanted: Option<&Word<Transport>>, allowed: Option<Transport>) -> Result<Option<Transport>, String> {
     use Transport::{Tcp, Udp};
+    let wanted = match wanted {
+        Some(Word::Unknown(word)) => {
+            let word = printable(word);
+            return Err(format!("it does not know the transport `{word}`; dial with --transport auto, or update it"));
+        }
+        Some(Word::Known(known)) => Some(*known),
+        None => None,
+    };
     match (wanted, allowed) {
         (Some(Tcp), Some(Udp)) => Err("data moves by datagrams only here; dial with --transport auto".to_owned()),
         (Some(Udp), Some(Tcp)) => Err("data moves over streams only here; dial with --transport auto".to_owned()),
-        _ => Ok(()),
+        _ => Ok(wanted),
     }
 }
 
@@ -285,11 +300,15 @@ fn session_number() -> Result<String, SessionError> {
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
+/// The first message; who says something else is told what was wrong with it.
 fn hello(link: &mut ControlLink, peer: &str) -> Result<Hello, SessionError> {
-    let bytes = link.first_message(Instant::now() + ANSWER_PATIENCE)?;
-    match Message::from_bytes(&bytes) {
-        Ok(Message::Hello(hello)) => Ok(hello),
-        Ok(_) => Err(SessionError::protocol(&peer, &"no hello")),
-        Err(cause) => Err(SessionError::message(&peer, &cause)),
-    }
+    let deadline = Instant::now() + ANSWER_PATIENCE;
+    let bytes = link.first_message(deadline)?;
+    let (why, cause) = match Message::from_bytes(&bytes) {
+        Ok(Message::Hello(hello)) => return Ok(hello),
+        Ok(_) => ("the first message is to be a hello".to_owned(), SessionError::protocol(&peer, &"no hello")),
+        Err(cause) => (cause.to_string(), SessionError::message(&peer, &cause)),
+    };
+    link.send_first(&Message::Rejected { why }.to_bytes(), deadline)?;
+    Err(cause)
 }

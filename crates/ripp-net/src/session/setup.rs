@@ -15,8 +15,8 @@ use super::{Options, Rate, SessionError, control_loop, digest, receive, send};
 use crate::control::{ControlEvent, ControlReceiver, ControlSender, KeyExporter};
 use crate::socket::{Ecn, LaneSocket};
 
-/// A UDP path that answers later than this is taken to be blocked.
-pub(super) const UDP_PATIENCE: Duration = Duration::from_millis(1_500);
+/// A UDP path that answers later than this, and later than four round trips of the control channel, is taken to be blocked.
+pub(super) const UDP_PATIENCE: Duration = Duration::from_millis(1_000);
 /// Each message of the handshake comes within this time.
 pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 
