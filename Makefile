@@ -15,7 +15,7 @@ BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web bench-exact bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web simulate bench-exact bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -89,6 +89,10 @@ test-e2e: build web/node_modules/.package-lock.json
 	cargo build --release --locked -p visapult-pipeline --example steered
 	VISAPULT=$(abspath $(BINARY)) STEERED=$(abspath target/release/examples/steered) node --test --test-concurrency=1 tests/e2e/*.test.mjs
 
+## simulate: the transport's core in a million seeded schedules of virtual time; SCHEDULES=10000, SEED=0
+simulate:
+	cargo run --release --locked -p visapult-testkit --bin simulate -- --schedules $(or $(SCHEDULES),1000000) --seed $(or $(SEED),0)
+
 ## bench-exact: exact images beside VTK
 bench-exact: build $(PYTHON)/ready
 	VISAPULT=$(abspath $(BINARY)) $(PYTHON)/bin/python bench/exact.py
@@ -129,7 +133,7 @@ bench-transport: build
 	tools/setup.sh bench
 	python3 bench/transport/run.py $(OPTIONS)
 
-## bench-transport-local: the transport over loopback beside the bare loop and TCP, and how exactly it keeps a rate
+## bench-transport-local: the transport over loopback beside the bare loop, QUIC and TCP, over a pair of virtual interfaces (root), and how exactly it keeps a rate
 bench-transport-local: build
 	cargo build --release --locked --example bare_loop
 	tools/setup.sh bench

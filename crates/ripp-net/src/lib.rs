@@ -10,6 +10,8 @@
 //! the bytes are here.
 
 mod control;
+#[doc(hidden)]
+pub mod decoders;
 mod fingerprint;
 mod identity;
 pub mod perf;
@@ -30,8 +32,8 @@ pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError, user_folder};
 pub use policy::{Policy, PolicyError, PolicyFile, Ruling};
 pub use session::{
-    Arrival, Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, Note, ObjectError, Offer,
-    Options, Outgoing, Rate, Session, SessionError, Sink, Source, Statistics,
+    Arrival, Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, NoMemory, Note,
+    ObjectError, Offer, Options, Outgoing, Rate, Session, SessionError, Sink, Source, Statistics,
 };
 pub use socket::{
     Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,

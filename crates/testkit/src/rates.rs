@@ -41,11 +41,12 @@ struct Scenario {
 /// If a promise is broken.
 pub fn print_table(only: &str, link_bps: u64, first_bps: u64, trace: bool) -> anyhow::Result<()> {
     println!(
-        "share: of what the link can carry of objects, less loss; t90: from the first datagram sent until 90 % of that arrive"
+        "share: of what the link can carry of objects, less loss; t90: from the first datagram sent until 90 % of that arrive, in ms and in round trips;
+again: round trips from half time, when some links change, until 90 % of the new rate arrive"
     );
     println!(
-        "{:<34} {:>6} {:>6} {:>6} {:>8} {:>6} {:>8} {:>7} {:>7}  causes",
-        "path", "share", "first", "second", "t90 ms", "RTTs", "queue ms", "lost %", "resent"
+        "{:<34} {:>6} {:>6} {:>6} {:>8} {:>6} {:>6} {:>8} {:>7} {:>7}  causes",
+        "path", "share", "first", "second", "t90 ms", "RTTs", "again", "queue ms", "lost %", "resent"
     );
     for scenario in scenarios(link_bps, first_bps).iter().filter(|scenario| scenario.name.contains(only)) {
         let line = Measured::of(scenario, trace).map_err(|what| anyhow!("{}: {what}", scenario.name))?;
@@ -149,6 +150,8 @@ impl Scenario {
 struct Measured {
     share: [f64; 3],
     ramp: Option<Duration>,
+    /// From when the link's rate changed until 90 % of it arrives again.
+    again: Option<Duration>,
     rtt: u64,
     queue_ms: f64,
     lost: f64,
@@ -178,7 +181,12 @@ impl Measured {
         let start = scenario.rtt.next_multiple_of(SAMPLE);
         let width = (scenario.rtt / 2).next_multiple_of(SAMPLE).max(4 * SAMPLE);
         let arrival = scenario.rtt / 2;
-        let ramp = (start..LENGTH - width).step_by(SAMPLE as usize).find(|&from| share(from, from + width) >= 0.9);
+        let full_from = |start: u64| {
+            (start..LENGTH - width).step_by(SAMPLE as usize).find(|&from| share(from, from + width) >= 0.9)
+        };
+        let ramp = full_from(start);
+        // What arrives until then was sent before.
+        let changed = LENGTH / 2 + arrival;
         let waited = world.paths[0].counts().waited;
         let counts = world.ends[0].lanes[0].sender.counts();
         let causes = world.ends[0].lanes[0].sender.causes();
@@ -186,6 +194,7 @@ impl Measured {
         Ok(Self {
             share: shares,
             ramp: ramp.map(|at| Duration::from_nanos(at.saturating_sub(start + arrival))),
+            again: full_from(changed.next_multiple_of(SAMPLE)).map(|at| Duration::from_nanos(at - LENGTH / 2)),
             rtt: scenario.rtt,
             queue_ms: waited.0 as f64 / waited.1.max(1) as f64 * 1e-6,
             lost: counts.lost as f64 / counts.datagrams.max(1) as f64,
@@ -197,6 +206,13 @@ impl Measured {
     }
 }
 
+impl Measured {
+    /// Round trips from the change of the link's rate until 90 % of it arrives.
+    fn again_rtts(&self) -> f64 {
+        self.again.map_or(f64::INFINITY, |again| again.as_nanos() as f64 / self.rtt as f64)
+    }
+}
+
 impl std::fmt::Display for Measured {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [all, first, second] = self.share.map(|share| share * 100.0);
@@ -204,7 +220,8 @@ impl std::fmt::Display for Measured {
         let rtts = ramp * 1e6 / self.rtt as f64;
         write!(
             out,
-            "{all:>6.1} {first:>6.1} {second:>6.1} {ramp:>8.0} {rtts:>6.1} {:>8.1} {:>7.2} {:>7.3}  {}",
+            "{all:>6.1} {first:>6.1} {second:>6.1} {ramp:>8.0} {rtts:>6.1} {:>6.1} {:>8.1} {:>7.2} {:>7.3}  {}",
+            self.again_rtts(),
             self.queue_ms,
             self.lost * 100.0,
             self.resent,
@@ -230,10 +247,28 @@ fn print_moment(world: &World, written: u64) {
 mod tests {
     use super::*;
 
+    fn path(name: &str) -> Scenario {
+        let found = scenarios(20_000_000, 10_000_000).into_iter().find(|path| path.name == name);
+        found.expect("a path of the table")
+    }
+
+    #[test]
+    fn a_rate_that_is_halved_or_doubled_midway_is_found_again_within_a_few_round_trips() {
+        for (name, round_trips) in [
+            ("20M 80ms 0% queue 80ms x0.5", 3.0),
+            ("20M 80ms 1% queue 80ms x0.5", 3.0),
+            ("20M 80ms 0% queue 80ms x2", 6.0),
+            ("20M 80ms 1% queue 80ms x2", 12.0),
+        ] {
+            let measured = Measured::of(&path(name), false).expect("no broken promise");
+            assert!(measured.again_rtts() <= round_trips, "{name}: {measured}");
+            assert!(measured.share[2] >= 0.8, "{name}: {measured}");
+        }
+    }
+
     #[test]
     fn marks_shorten_the_queue_and_are_not_losses() {
-        let path = scenarios(20_000_000, 10_000_000).into_iter().find(|path| path.name == "20M 80ms 0% queue 80ms");
-        let path = path.expect("a path of the table");
+        let path = path("20M 80ms 0% queue 80ms");
         // Room for all that there is: nothing is lost.
         let unmarked = Scenario { queue: 1 << 40, ..path.clone() };
         let marked = Scenario { mark: Some(path.queue / 40), ..unmarked.clone() };

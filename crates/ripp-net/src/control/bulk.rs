@@ -8,14 +8,14 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::channel::Channel;
 use super::error::{CloseReason, ControlError};
-use super::frame::{HEADER_BYTES, MAX_MESSAGE_BYTES, header};
+use super::frame::{TooLong, header, whole};
 use super::{ControlLink, wait_until};
 use crate::socket::Waker;
 
 /// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// A link for bulk data: frames of at most [`MAX_MESSAGE_BYTES`], like the messages of a control link.
+/// A link for bulk data: frames of at most [`super::MAX_MESSAGE_BYTES`], like the messages of a control link.
 ///
 /// Invariant: holds at most one read and one unfinished frame of what has come, and what one [`BulkLink::put`] has given it to send.
 pub(crate) struct BulkLink {
@@ -99,18 +99,9 @@ impl BulkLink {
 
     /// The frames that are whole; each is told once.
     pub(crate) fn frames(&mut self) -> Result<Vec<&[u8]>, CloseReason> {
-        let mut frames = Vec::new();
-        let mut rest = &self.opened[self.taken..];
-        while let Some((head, body)) = rest.split_first_chunk::<HEADER_BYTES>() {
-            let length = u32::from_be_bytes(*head) as usize;
-            if length > MAX_MESSAGE_BYTES {
-                return Err(CloseReason::Protocol(format!("a frame of {length} bytes")));
-            }
-            let Some((frame, left)) = body.split_at_checked(length) else { break };
-            frames.push(frame);
-            rest = left;
-        }
-        self.taken = self.opened.len() - rest.len();
+        let long = |TooLong(length)| CloseReason::Protocol(format!("a frame of {length} bytes"));
+        let (frames, taken) = whole(&self.opened[self.taken..]).map_err(long)?;
+        self.taken += taken;
         Ok(frames)
     }
 

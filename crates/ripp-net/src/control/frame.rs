@@ -12,17 +12,33 @@ pub(super) fn header(bytes: usize) -> [u8; HEADER_BYTES] {
 
 /// Cuts a stream into messages. Holds no more than has arrived.
 #[derive(Default)]
-pub(super) struct FrameReader {
+pub(crate) struct FrameReader {
     bytes: Vec<u8>,
     taken: usize,
 }
 
 /// A length that no message may have.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong(pub(super) usize);
+pub(crate) struct TooLong(pub(super) usize);
+
+/// The messages of a stream that are whole, and the bytes that they take.
+pub(crate) fn whole(stream: &[u8]) -> Result<(Vec<&[u8]>, usize), TooLong> {
+    let mut messages = Vec::new();
+    let mut rest = stream;
+    while let Some((header, body)) = rest.split_first_chunk::<HEADER_BYTES>() {
+        let length = u32::from_be_bytes(*header) as usize;
+        if length > MAX_MESSAGE_BYTES {
+            return Err(TooLong(length));
+        }
+        let Some((message, left)) = body.split_at_checked(length) else { break };
+        messages.push(message);
+        rest = left;
+    }
+    Ok((messages, stream.len() - rest.len()))
+}
 
 impl FrameReader {
-    pub(super) fn push(&mut self, arrived: &[u8]) {
+    pub(crate) fn push(&mut self, arrived: &[u8]) {
         self.bytes.drain(..self.taken);
         self.taken = 0;
         self.bytes.extend_from_slice(arrived);
@@ -34,7 +50,7 @@ impl FrameReader {
         self.bytes
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
+    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
         let rest = &self.bytes[self.taken..];
         let Some((header, rest)) = rest.split_first_chunk::<HEADER_BYTES>() else { return Ok(None) };
         let length = u32::from_be_bytes(*header) as usize;

@@ -33,7 +33,7 @@ use crate::trust::Trust;
 use crate::url::RippUrl;
 pub(crate) use bulk::BulkLink;
 use channel::{Channel, locked};
-use frame::FrameReader;
+pub(crate) use frame::{FrameReader, whole};
 
 /// The protocol's name in TLS (RFC 7301).
 pub const ALPN: &[u8] = b"ripp/1";

@@ -101,7 +101,12 @@ pub(super) fn read(path: &Path) -> Result<Option<Policy>, PolicyError> {
     if text.len() as u64 > MAX_BYTES {
         return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, "more than 1 MiB")));
     }
-    Reader { path, text: &text }.policy().map(Some)
+    parse(path, &text).map(Some)
+}
+
+/// Reads the policy that stands as `text` in the file at `path`.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Policy, PolicyError> {
+    Reader { path, text }.policy()
 }
 
 struct Reader<'a> {

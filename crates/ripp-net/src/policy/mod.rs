@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use visapult_ripp::control::Transport;
 
 pub use file::PolicyError;
+pub(crate) use file::parse;
 
 use crate::identity::user_folder;
 use crate::session::{Options, Rate};

@@ -11,7 +11,7 @@ const ACK: u8 = 16;
 
 /// How many frames have been placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) struct Ack {
+pub(crate) struct Ack {
     /// Frames of data placed since the stream began.
     pub(super) frames: u64,
     /// Send time of the latest, in microseconds modulo 2^32.
@@ -25,7 +25,7 @@ pub(in crate::session) struct Ack {
 impl Ack {
     pub(super) const LENGTH: usize = 28;
 
-    pub(super) fn to_bytes(self) -> [u8; Self::LENGTH] {
+    pub(crate) fn to_bytes(self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[0] = ACK;
         bytes[4..8].copy_from_slice(&self.echo_us.to_be_bytes());
@@ -36,7 +36,7 @@ impl Ack {
     }
 
     /// Reads an ack; `None` if it is something else.
-    pub(super) fn from_bytes(frame: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(frame: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = frame.try_into().ok()?;
         let (&[ACK, 0, 0, 0], rest) = bytes.split_first_chunk()? else { return None };
         let (echo_us, rest) = rest.split_first_chunk()?;

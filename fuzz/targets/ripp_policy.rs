@@ -1,0 +1,4 @@
+//! Files of rules for paths.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| visapult_ripp_net::decoders::policy(bytes));

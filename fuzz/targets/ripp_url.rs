@@ -1,0 +1,4 @@
+//! URLs.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| visapult_ripp_net::decoders::url(bytes));
