@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{
-    Failing, PATIENCE, Slow, assert_works, bytes_of, content, dial, eventually, listener, next_offer, self_signed,
-    sessions,
+    Failing, Forgetful, PATIENCE, Slow, Vast, assert_works, bytes_of, content, dial, eventually, listener, next_offer,
+    self_signed, sessions,
 };
 use visapult_ripp_net::perf::{self, Amount};
 use visapult_ripp_net::{
@@ -62,6 +62,31 @@ fn a_receiver_without_memory_refuses_and_says_so() {
     let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
     next_offer(&right).refuse("no memory for 4 MiB");
     assert_eq!(outgoing.wait().unwrap_err().why, "no memory for 4 MiB");
+    assert_works(&left, &right);
+}
+
+#[test]
+fn an_object_that_no_memory_can_hold_is_refused_and_the_session_goes_on() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(Vast(1 << 47))).unwrap();
+    let offer = next_offer(&right);
+    let none = MemorySink::try_new(offer.length as usize).unwrap_err();
+    offer.refuse(&none.to_string());
+    let told = outgoing.wait().unwrap_err().why;
+    assert!(told.contains("no 140737488355328 bytes of memory"), "{told}");
+    assert_works(&left, &right);
+}
+
+#[test]
+fn content_that_differs_from_what_was_sent_is_told_to_both_ends() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
+    let incoming = next_offer(&right).accept(Arc::new(Forgetful(MemorySink::new(LENGTH))));
+    for told in [incoming.wait().unwrap_err().why, outgoing.wait().unwrap_err().why] {
+        assert!(told.contains("not what was sent"), "{told}");
+    }
     assert_works(&left, &right);
 }
 

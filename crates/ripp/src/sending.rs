@@ -37,15 +37,26 @@ pub enum SendEvent {
 #[error("the receiver spoke of object {0}, which was not offered")]
 pub struct NotOffered(pub u32);
 
+#[derive(Debug)]
+struct FlowSums {
+    mode: Mode,
+    /// Bytes of all its objects.
+    offered: u64,
+    /// Bytes that have arrived of those that have ended.
+    arrived: u64,
+    /// Why the first of them failed, until somebody has asked.
+    failure: Option<String>,
+}
+
 /// The sending end.
 #[derive(Debug, Default)]
 pub struct Sending {
     /// What lanes draw from.
     pub outbox: Outbox,
-    flows: Vec<Mode>,
+    flows: Vec<FlowSums>,
     next_object: u32,
-    /// Objects offered and not ended, with their modes.
-    live: HashMap<u32, Mode>,
+    /// Objects offered and not ended, with their flows.
+    live: HashMap<u32, u16>,
     messages: Vec<Message>,
     events: Vec<SendEvent>,
 }
@@ -54,7 +65,7 @@ impl Sending {
     /// Opens a flow and returns its number; `None` if there are 65,536 already.
     pub fn open_flow(&mut self, name: &str, mode: Mode, weight: u32) -> Option<u16> {
         let flow = u16::try_from(self.flows.len()).ok()?;
-        self.flows.push(mode);
+        self.flows.push(FlowSums { mode, offered: 0, arrived: 0, failure: None });
         self.outbox.open_flow(flow, mode, weight);
         self.messages.push(Message::Flow { flow, name: name.to_owned(), mode, weight });
         Some(flow)
@@ -62,13 +73,46 @@ impl Sending {
 
     /// Offers an object and returns its number; `None` if the flow does not exist or the numbers are used up.
     pub fn offer(&mut self, flow: u16, name: &str, length: u64, now: Time) -> Option<u32> {
-        let mode = *self.flows.get(usize::from(flow))?;
+        let sums = self.flows.get_mut(usize::from(flow))?;
         let object = self.next_object;
         self.next_object = self.next_object.checked_add(1)?;
-        self.live.insert(object, mode);
+        sums.offered += length;
+        self.live.insert(object, flow);
         self.outbox.offer(object, flow, length, now);
         self.messages.push(Message::Offer { object, flow, name: name.to_owned(), length });
         Some(object)
+    }
+
+    /// Objects of a flow that were offered and have not ended.
+    pub fn live_of(&self, flow: u16) -> impl Iterator<Item = u32> + '_ {
+        self.live.iter().filter(move |(_, home)| **home == flow).map(|(&object, _)| object)
+    }
+
+    /// Bytes of a flow that are known to have arrived, and bytes of all objects that were offered in it.
+    #[must_use]
+    pub fn progress(&self, flow: u16) -> (u64, u64) {
+        let Some(sums) = self.flows.get(usize::from(flow)) else { return (0, 0) };
+        let under_way = self.live_of(flow).filter_map(|object| self.outbox.progress(object));
+        (sums.arrived + under_way.map(|(arrived, _)| arrived).sum::<u64>(), sums.offered)
+    }
+
+    /// Why the first object of a flow failed since this was asked last, if one did.
+    pub fn take_failure(&mut self, flow: u16) -> Option<String> {
+        self.flows.get_mut(usize::from(flow))?.failure.take()
+    }
+
+    fn sums_of(&mut self, object: u32) -> Option<&mut FlowSums> {
+        self.flows.get_mut(usize::from(*self.live.get(&object)?))
+    }
+
+    fn note_failure(&mut self, object: u32, why: &str) {
+        if let Some(sums) = self.sums_of(object) {
+            sums.failure.get_or_insert_with(|| why.to_owned());
+        }
+    }
+
+    fn mode(&self, object: u32) -> Option<Mode> {
+        self.flows.get(usize::from(*self.live.get(&object)?)).map(|sums| sums.mode)
     }
 
     /// All of a reliable object has been read, and this is the BLAKE3 of it, in hexadecimal.
@@ -80,8 +124,9 @@ impl Sending {
 
     /// Takes an object back.
     pub fn cancel(&mut self, object: u32, why: &str) {
-        if self.live.remove(&object).is_some() {
-            self.outbox.cancel(object);
+        if self.live.contains_key(&object) {
+            self.note_failure(object, why);
+            self.end(object);
             self.messages.push(Message::Cancel { object, why: why.to_owned() });
             self.events.push(SendEvent::Failed { object, why: why.to_owned() });
         }
@@ -110,6 +155,9 @@ impl Sending {
 
     fn done(&mut self, object: u32, arrived: u64) -> Result<(), NotOffered> {
         if self.is_live(object)? {
+            if let Some(sums) = self.sums_of(object) {
+                sums.arrived += arrived;
+            }
             self.end(object);
             self.events.push(SendEvent::Done { object, arrived });
         }
@@ -124,7 +172,7 @@ impl Sending {
             }
         }
         for settled in self.outbox.take_settled() {
-            if self.live.get(&settled.object).is_some_and(|&mode| mode != Mode::Reliable) {
+            if self.mode(settled.object).is_some_and(|mode| mode != Mode::Reliable) {
                 self.messages.push(Message::Ended { object: settled.object, arrived: settled.arrived });
             }
         }
@@ -155,6 +203,7 @@ impl Sending {
 
     fn fail(&mut self, object: u32, why: &str) -> Result<(), NotOffered> {
         if self.is_live(object)? {
+            self.note_failure(object, why);
             self.end(object);
             self.events.push(SendEvent::Failed { object, why: why.to_owned() });
         }

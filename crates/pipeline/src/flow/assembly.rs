@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use visapult_ripp_net::{Delivery, MemorySink, ObjectError, Sink};
+use visapult_ripp_net::{Delivery, MemorySink, NoMemory, ObjectError, Sink};
 use visapult_trace::Stage;
 use visapult_volume::{Box3, StepIndex};
 
@@ -76,19 +76,23 @@ pub(super) struct Assembly {
 
 impl Assembly {
     /// A step of `fields`; `memory` gives a buffer of so many bytes.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
     pub(super) fn new(
         step: StepIndex,
         fields: &[usize],
         table: &Arc<PieceTable>,
-        mut memory: impl FnMut(usize) -> Arc<MemorySink>,
-    ) -> Self {
-        let mut buffers = |_: &usize| -> Vec<PeBuffer> {
-            let buffer = |stored: &Box3| PeBuffer { stored: *stored, memory: memory(stored.volume() * 4) };
-            table.stored[table.own.clone()].iter().map(buffer).collect()
+        mut memory: impl FnMut(usize) -> Result<Arc<MemorySink>, NoMemory>,
+    ) -> Result<Self, NoMemory> {
+        let mut buffers = |field: &usize| {
+            let buffer = |stored: &Box3| Ok(PeBuffer { stored: *stored, memory: memory(stored.volume() * 4)? });
+            let buffers: Result<Vec<_>, _> = table.stored[table.own.clone()].iter().map(buffer).collect();
+            Ok((*field, buffers?))
         };
-        let fields: BTreeMap<_, _> = fields.iter().map(|field| (*field, buffers(field))).collect();
+        let fields: BTreeMap<_, _> = fields.iter().map(&mut buffers).collect::<Result<_, NoMemory>>()?;
         let expected = fields.keys().flat_map(|&field| table.pairs().map(move |(rank, pe)| (rank, field, pe)));
-        Self {
+        Ok(Self {
             step,
             time: None,
             table: Arc::clone(table),
@@ -100,7 +104,7 @@ impl Assembly {
             fresh: 0,
             present: BTreeSet::new(),
             is_abandoned: false,
-        }
+        })
     }
 
     /// `rank` cannot give its part of the step, which is not to be shown without it.
@@ -243,12 +247,15 @@ pub(super) struct SpareMemory(HashMap<usize, Vec<Arc<MemorySink>>>);
 
 impl SpareMemory {
     /// Memory of `length` bytes that nobody else has.
-    pub(super) fn take(&mut self, length: usize) -> Arc<MemorySink> {
+    ///
+    /// # Errors
+    /// If there is not so much.
+    pub(super) fn take(&mut self, length: usize) -> Result<Arc<MemorySink>, NoMemory> {
         let kept = self.0.get_mut(&length).and_then(|spare| {
             let free = spare.iter().position(|memory| Arc::strong_count(memory) == 1)?;
             Some(spare.swap_remove(free))
         });
-        kept.unwrap_or_else(|| Arc::new(MemorySink::new(length)))
+        kept.map_or_else(|| MemorySink::try_new(length).map(Arc::new), Ok)
     }
 
     /// Keeps the memory of a step, in place of what was kept before.
@@ -279,7 +286,8 @@ mod tests {
     }
 
     fn filled(value: f32) -> ReceivedStep {
-        let mut assembly = Assembly::new(6, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        let mut assembly =
+            Assembly::new(6, &[0], &table(), |length| MemorySink::try_new(length).map(Arc::new)).unwrap();
         for (rank, pe) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let length = table().piece(rank, pe).unwrap().volume() * 4;
             let sink = assembly.place(rank, &name(pe), length as u64).unwrap();
@@ -302,7 +310,8 @@ mod tests {
     #[test]
     fn what_is_missing_keeps_the_values_of_the_last_step() {
         let last = filled(3.0);
-        let mut assembly = Assembly::new(7, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        let mut assembly =
+            Assembly::new(7, &[0], &table(), |length| MemorySink::try_new(length).map(Arc::new)).unwrap();
         for (rank, pe) in [(0, 0), (0, 1)] {
             let length = table().piece(rank, pe).unwrap().volume() * 4;
             let sink = assembly.place(rank, &name(pe), length as u64).unwrap();
@@ -320,7 +329,7 @@ mod tests {
         assert_eq!(out[..8], [5.0, 3.0, 3.0, 3.0, 3.0, 5.0, 3.0, 3.0]);
         assert!(step.fresh() > 0.4 && step.fresh() < 0.5);
         assert_eq!(step.missing, [MissingPart { rank: 1, step: Some(6) }]);
-        let mut next = Assembly::new(8, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        let mut next = Assembly::new(8, &[0], &table(), |length| MemorySink::try_new(length).map(Arc::new)).unwrap();
         next.give_up(1);
         let next = next.into_received(Some(&step)).unwrap();
         // Its values are as old as they were before; rank 0's are one step old.
@@ -333,7 +342,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_and_never_was_there_is_missing() {
-        let mut assembly = Assembly::new(7, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        let mut assembly =
+            Assembly::new(7, &[0], &table(), |length| MemorySink::try_new(length).map(Arc::new)).unwrap();
         assembly.give_up(0);
         assembly.give_up(1);
         assert!(assembly.is_over() && assembly.is_vain());
@@ -345,7 +355,8 @@ mod tests {
 
     #[test]
     fn a_step_that_a_rank_cannot_give_its_part_of_is_not_shown_whatever_came_of_it() {
-        let mut assembly = Assembly::new(7, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        let mut assembly =
+            Assembly::new(7, &[0], &table(), |length| MemorySink::try_new(length).map(Arc::new)).unwrap();
         for pe in [0, 1] {
             let length = table().piece(0, pe).unwrap().volume() as u64 * 4;
             assembly.place(0, &name(pe), length).unwrap();
@@ -357,11 +368,18 @@ mod tests {
 
     #[test]
     fn a_piece_is_taken_once_and_at_its_size() {
-        let mut assembly = Assembly::new(7, &[0], &table(), |length| Arc::new(MemorySink::new(length)));
+        let mut assembly =
+            Assembly::new(7, &[0], &table(), |length| MemorySink::try_new(length).map(Arc::new)).unwrap();
         assert!(assembly.place(0, &name(0), 5).is_err());
         assert!(assembly.place(0, &name(0), 48).is_ok());
         assert!(assembly.place(0, &name(0), 48).is_err());
         assert!(assembly.place(2, &name(0), 48).is_err());
         assert!(assembly.place(0, &PieceName { field: 1, ..name(0) }, 48).is_err());
+    }
+
+    #[test]
+    fn a_step_that_no_memory_can_hold_is_not_begun() {
+        let none = |length| Err(NoMemory { length });
+        assert_eq!(Assembly::new(7, &[0], &table(), none).map(|_| ()), Err(NoMemory { length: 96 }));
     }
 }

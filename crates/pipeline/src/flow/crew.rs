@@ -135,7 +135,8 @@ impl State {
     /// Begins the steps that were asked for: ranks that are not there will not send their pieces.
     pub(super) fn begin_all_asked(&mut self) {
         for step in self.asked.keys().copied().collect::<Vec<_>>() {
-            self.assembly(step);
+            // Whoever waits for one that cannot be received is told so.
+            let _ = self.assembly(step);
         }
     }
 

@@ -202,26 +202,40 @@ impl State {
         }
     }
 
-    /// A step begins to come.
-    pub(super) fn assembly(&mut self, step: StepIndex) -> Option<&mut Assembly> {
+    /// A step begins to come; the error says why it cannot.
+    pub(super) fn assembly(&mut self, step: StepIndex) -> Result<&mut Assembly, String> {
+        let unasked = || format!("step {step} was not asked for");
         if !self.assemblies.contains_key(&step) {
             let fields = match self.asked.get(&step) {
                 Some(fields) => fields.clone(),
                 None => {
                     // Wants are answered in their order.
-                    let fields = self.open_wants.pop_front()?;
+                    let fields = self.open_wants.pop_front().ok_or_else(unasked)?;
                     self.next = self.next.max(step.saturating_add(1));
                     fields
                 }
             };
-            let table = Arc::clone(&self.declared.as_ref()?.table);
+            let table = Arc::clone(&self.declared.as_ref().ok_or_else(unasked)?.table);
             let spare = &mut self.spare;
-            let mut assembly = Assembly::new(step, &fields, &table, |length| spare.take(length));
+            let made = Assembly::new(step, &fields, &table, |length| spare.take(length));
+            let mut assembly = made.map_err(|cause| {
+                self.asked.insert(step, fields);
+                self.refuse(step, cause.to_string());
+                cause.to_string()
+            })?;
             let gone = self.links.iter().enumerate().filter(|(_, link)| link.session.is_none());
             gone.for_each(|(rank, _)| assembly.give_up(rank));
             self.assemblies.insert(step, assembly);
         }
-        self.assemblies.get_mut(&step)
+        self.assemblies.get_mut(&step).ok_or_else(unasked)
+    }
+
+    /// Whoever waits for the step is told why it does not come.
+    fn refuse(&mut self, step: StepIndex, why: String) {
+        self.refused.insert(step, why);
+        while self.refused.len() > MOST_LEAD as usize {
+            self.refused.pop_first();
+        }
     }
 
     /// Keeps the steps that are over.
@@ -286,16 +300,12 @@ impl State {
     pub(super) fn on_gone(&mut self, rank: usize, step: StepIndex, newest: StepIndex, why: Option<String>) {
         self.links[rank].on_newest(newest);
         if let Some(why) = why {
-            self.refused.insert(step, why);
-            while self.refused.len() > MOST_LEAD as usize {
-                self.refused.pop_first();
-            }
+            self.refuse(step, why);
         } else if self.last_gone.replace(step) != Some(step) {
             // All ranks say so of the same step: it counts once.
             self.fall_behind(step, newest);
         }
-        self.assembly(step);
-        if let Some(assembly) = self.assemblies.get_mut(&step) {
+        if let Ok(assembly) = self.assembly(step) {
             assembly.abandon(rank);
         }
     }

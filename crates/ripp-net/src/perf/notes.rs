@@ -30,7 +30,7 @@ pub(super) fn take<T: DeserializeOwned>(session: &Session, deadline: Instant) ->
             offer.refuse("only a note of at most 64 MiB is expected here");
             continue;
         }
-        let memory = Arc::new(MemorySink::new(offer.length as usize));
+        let memory = Arc::new(MemorySink::try_new(offer.length as usize).map_err(ended)?);
         let incoming = offer.accept(Arc::<MemorySink>::clone(&memory));
         incoming.wait().map_err(ended)?;
         let mut bytes = vec![0; memory.length()];

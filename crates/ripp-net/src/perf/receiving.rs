@@ -133,7 +133,9 @@ impl Receiver<'_> {
         let index = offer.name.parse::<u32>().ok().filter(|_| offer.flow == FLOW && offer.length <= PATTERN as u64);
         let room = index.and_then(|_| self.room(offer.length as usize));
         let (Some(index), Some(sink)) = (index, room) else {
-            offer.refuse("a measurement takes objects of at most 4 MiB, 300 MiB in all, in the flow `perf`");
+            offer.refuse(
+                "a measurement takes objects of at most 4 MiB, 300 MiB in all (or less memory), in the flow `perf`",
+            );
             return;
         };
         let length = offer.length as usize;
@@ -153,8 +155,9 @@ impl Receiver<'_> {
         while self.memory + room as u64 > MOST_MEMORY {
             self.memory -= self.spare.pop()?.memory.length() as u64;
         }
+        let memory = MemorySink::try_new(room).ok()?;
         self.memory += room as u64;
-        Some(Arc::new(Counting { memory: MemorySink::new(room), placed: Arc::clone(&self.placed) }))
+        Some(Arc::new(Counting { memory, placed: Arc::clone(&self.placed) }))
     }
 
     fn verify_what_is_over(&mut self) {

@@ -31,9 +31,12 @@ use visapult_ripp::rate::{Auto, Controller, Fixed, Verdict};
 
 pub use error::SessionError;
 pub use listen::{Listener, ListenerOptions};
-pub use objects::{Arrival, Delivery, Incoming, MemorySink, Note, ObjectError, Offer, Outgoing, Sink, Source};
+pub use objects::{
+    Arrival, Delivery, Incoming, MemorySink, NoMemory, Note, ObjectError, Offer, Outgoing, Sink, Source,
+};
 pub use options::{Options, Rate};
 pub use statistics::{LaneStatistics, Statistics};
+pub(crate) use stream::Ack;
 
 use crate::policy::Ruling;
 use objects::Outcome;
@@ -235,6 +238,34 @@ impl Flow {
         out.sources.insert(object, Outbound { source, outcome: Arc::clone(&outcome), mode: self.mode, blake3: None });
         self.shared.pump_out(&mut out);
         Ok(Outgoing { shared: Arc::clone(&self.shared), object, outcome })
+    }
+
+    /// Waits until the receiver is through with all objects that were offered so far.
+    ///
+    /// # Errors
+    /// Why the first that failed was not delivered. This is told once.
+    pub fn wait(&self) -> Result<(), ObjectError> {
+        let outcomes: Vec<_> = {
+            let out = self.shared.out();
+            let live = out.sending.live_of(self.flow).filter_map(|object| out.sources.get(&object));
+            live.map(|sent| Arc::clone(&sent.outcome)).collect()
+        };
+        let ended = outcomes.iter().map(|outcome| outcome.wait().map(drop)).fold(Ok(()), Result::and);
+        self.shared.out().sending.take_failure(self.flow).map_or(ended, |why| Err(ObjectError { why }))
+    }
+
+    /// Bytes that are known to have arrived, and bytes of all objects that were offered.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        self.shared.out().sending.progress(self.flow)
+    }
+
+    /// Takes all objects back that are under way; more may be offered.
+    pub fn cancel(&self) {
+        let mut out = self.shared.out();
+        let live: Vec<u32> = out.sending.live_of(self.flow).collect();
+        live.into_iter().for_each(|object| out.sending.cancel(object, "cancelled by the sender"));
+        self.shared.pump_out(&mut out);
     }
 }
 

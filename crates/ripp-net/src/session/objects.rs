@@ -20,6 +20,10 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// If they cannot be read: the object is cancelled.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+    /// The bytes from `offset` on where they lie in memory, as many as lie together: what only looks at them need not copy them.
+    fn memory_at(&self, _offset: u64) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// A place for received bytes. Every byte is written once; the parts come in any order, from several threads.
@@ -34,6 +38,10 @@ pub trait Sink: Send + Sync {
     /// # Errors
     /// If it cannot be read.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+    /// What was written from `offset` on where it lies in memory, as much as lies together: asked for only once all of it has been written.
+    fn memory_at(&self, _offset: u64) -> Option<&[u8]> {
+        None
+    }
 }
 
 impl Source for Vec<u8> {
@@ -46,6 +54,10 @@ impl Source for Vec<u8> {
         let part = self.get(start..start + into.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
         into.copy_from_slice(part);
         Ok(())
+    }
+
+    fn memory_at(&self, offset: u64) -> Option<&[u8]> {
+        self.get(usize::try_from(offset).ok()?..)
     }
 }
 
@@ -61,12 +73,25 @@ pub struct MemorySink {
 unsafe impl Sync for MemorySink {}
 
 impl MemorySink {
-    /// Memory of `length` zeros, touched so that no page is missing when data comes.
+    /// Memory of `length` zeros, touched so that no page is missing when data comes. The program ends if there is not so much; see
+    /// [`MemorySink::try_new`].
     #[must_use]
     pub fn new(length: usize) -> Self {
-        let mut bytes = vec![0; length];
-        bytes.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
-        bytes.iter_mut().step_by(4096).for_each(|byte| *byte = 0);
+        Self::of(Vec::with_capacity(length), length)
+    }
+
+    /// The same, where `length` is what another computer says.
+    ///
+    /// # Errors
+    /// If there is not so much memory: the offer is to be refused with this.
+    pub fn try_new(length: usize) -> Result<Self, NoMemory> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| NoMemory { length })?;
+        Ok(Self::of(bytes, length))
+    }
+
+    fn of(mut bytes: Vec<u8>, length: usize) -> Self {
+        bytes.resize(length, 0);
         Self { bytes: UnsafeCell::new(bytes.into_boxed_slice()), length }
     }
 
@@ -114,6 +139,22 @@ impl Sink for MemorySink {
         }
         Ok(())
     }
+
+    fn memory_at(&self, offset: u64) -> Option<&[u8]> {
+        let from = self.part(offset, 0).ok()?;
+        let length = self.length - usize::try_from(offset).ok()?;
+        #[expect(unsafe_code, reason = "see the implementation of Sync")]
+        // SAFETY: the range is within the buffer, and all of it was written before: nobody writes any of it again.
+        Some(unsafe { std::slice::from_raw_parts(from, length) })
+    }
+}
+
+/// There is not enough memory for an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the receiver has no {length} bytes of memory for the object")]
+pub struct NoMemory {
+    /// What was asked for.
+    pub length: usize,
 }
 
 /// Why an object was not delivered.
@@ -148,7 +189,7 @@ impl Outcome {
         self.set.notify_all();
     }
 
-    fn wait(&self) -> Result<Delivery, ObjectError> {
+    pub(super) fn wait(&self) -> Result<Delivery, ObjectError> {
         let mut guard = self.result.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(result) = &*guard {

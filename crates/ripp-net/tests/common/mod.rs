@@ -151,3 +151,35 @@ impl Sink for Slow {
         self.sink.read_at(offset, into)
     }
 }
+
+/// Keeps one byte wrong, as broken memory or a broken disk does.
+pub(crate) struct Forgetful(pub(crate) MemorySink);
+
+impl Sink for Forgetful {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if offset > 0 {
+            return self.0.write_at(offset, bytes);
+        }
+        let mut bytes = bytes.to_vec();
+        bytes[0] ^= 1;
+        self.0.write_at(offset, &bytes)
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(offset, into)
+    }
+}
+
+/// So many zeros.
+pub(crate) struct Vast(pub(crate) u64);
+
+impl Source for Vast {
+    fn length(&self) -> u64 {
+        self.0
+    }
+
+    fn read_at(&self, _offset: u64, into: &mut [u8]) -> io::Result<()> {
+        into.fill(0);
+        Ok(())
+    }
+}
