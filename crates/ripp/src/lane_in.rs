@@ -9,6 +9,9 @@ use crate::wire::{ClearHeader, Page, Ping, Report};
 
 /// Most reports made at one time.
 const MOST_PAGES: usize = 4;
+/// Datagrams that were not authentic, after which keys are not to be trusted any longer: a quarter of what ChaCha20-Poly1305 bears, the least of
+/// the ciphers (RFC 9001, section 6.6).
+const MOST_FORGED: u64 = 1 << 34;
 const FIRST_INTERVAL: Duration = Duration::from_millis(2);
 const INTERVALS: std::ops::RangeInclusive<u32> = 200..=50_000;
 
@@ -131,6 +134,12 @@ impl LaneIn {
     #[must_use]
     pub const fn rejections(&self) -> Rejections {
         self.rejections
+    }
+
+    /// So many forgeries were tried that the lane must end before one succeeds.
+    #[must_use]
+    pub const fn is_worn_out(&self) -> bool {
+        self.rejections.forged >= MOST_FORGED
     }
 
     /// Datagrams, and bytes of IP packets of data accepted.
@@ -335,6 +344,17 @@ mod tests {
             }
         }
         assert!((2..5).contains(&reports), "{reports}");
+    }
+
+    #[test]
+    fn a_lane_ends_long_before_a_forgery_may_succeed() {
+        let secret = LaneSecret::derive(&[7; 32], Cipher::Aes128Gcm, 0, End::Dialer);
+        let mut lane = LaneIn::new(secret, Credit::default(), Time::ZERO);
+        lane.rejections.forged = MOST_FORGED - 1;
+        assert!(!lane.is_worn_out());
+        let mut forged = [0; 100];
+        ClearHeader { key_id: lane.key_id(), number: 1 }.write(&mut forged);
+        assert!(lane.open(&mut forged).is_none() && lane.is_worn_out());
     }
 
     #[test]

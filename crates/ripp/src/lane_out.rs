@@ -30,6 +30,8 @@ const TRAIN_REPORTS: u32 = 3;
 const LEAST_SPAN_US: u32 = 50;
 /// The time of the rate that a burst may hold: every burst costs the sender a wake-up, and a queue has to bear it.
 const BURST: Duration = Duration::from_micros(500);
+/// Full bursts are due more often than this at high rates; then several leave at a time.
+const LEAST_PAUSE: Duration = Duration::from_micros(200);
 const PING_EVERY: std::ops::Range<Duration> = Duration::from_millis(5)..Duration::from_millis(100);
 const IDLE_PING_EVERY: Duration = Duration::from_millis(200);
 
@@ -216,7 +218,7 @@ impl LaneOut {
         let due = self.pacer.next();
         if due > now {
             self.waits_for_pacer = true;
-            return Turn::Wait(due.min(ping_at));
+            return Turn::Wait(self.next_look(now, due).min(ping_at));
         }
         if self.was_starved {
             // Nothing is owed for the time in which there was nothing to send.
@@ -230,6 +232,12 @@ impl LaneOut {
         }
         self.was_starved = false;
         Turn::Burst
+    }
+
+    /// When to look again, if the next burst is due then.
+    fn next_look(&self, now: Time, due: Time) -> Time {
+        let is_full = self.burst_datagrams(now) == u64::from(self.sizes.burst);
+        if is_full { due.max(now.after(LEAST_PAUSE)) } else { due }
     }
 
     fn most_datagrams(&mut self, now: Time) -> Option<u64> {

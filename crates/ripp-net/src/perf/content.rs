@@ -52,6 +52,11 @@ impl Source for Patterned {
         into[first.len()..].copy_from_slice(second);
         Ok(())
     }
+
+    fn memory_at(&self, offset: u64) -> Option<&[u8]> {
+        let offset = usize::try_from(offset).ok()?;
+        Some(self.pieces(offset, self.length.checked_sub(offset)?).0)
+    }
 }
 
 /// Memory that counts what is placed in it.
@@ -68,5 +73,9 @@ impl Sink for Counting {
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         self.memory.read_at(offset, into)
+    }
+
+    fn memory_at(&self, offset: u64) -> Option<&[u8]> {
+        self.memory.memory_at(offset)
     }
 }

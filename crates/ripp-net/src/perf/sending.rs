@@ -13,8 +13,8 @@ use super::report::Report;
 use super::{Account, Amount, FLOW, LAST_PATIENCE, NOT_NEEDED, STOP_PATIENCE, cpu, ended, unless_stopped};
 use crate::session::{Outgoing, Rate, Session, SessionError, Statistics};
 
-/// Time of the rate that is on offer ahead of what has arrived, beside two round trips.
-const AHEAD: f64 = 0.25;
+/// Time of the rate that is on offer ahead of what has arrived, beside three round trips: more would only pass through memory that no cache holds.
+const AHEAD: f64 = 0.03;
 /// Bytes on offer, and in an object, before it is known how fast the path is.
 const FIRST_AHEAD: u64 = 16 << 20;
 const FIRST_OBJECT: usize = 256 << 10;

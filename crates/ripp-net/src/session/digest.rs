@@ -7,7 +7,8 @@ use std::sync::mpsc::Receiver;
 use super::objects::{Delivery, ObjectError, Sink, Source};
 use super::shared::{Place, Shared};
 
-const CHUNK: usize = 1 << 18;
+/// What is read at once of an object that does not lie in memory: it stays in the processor's nearest cache but one.
+const CHUNK: usize = 1 << 16;
 
 /// Work for the digest thread.
 pub(super) enum Job {
@@ -41,7 +42,7 @@ pub(super) fn run(shared: &Arc<Shared>, jobs: &Receiver<Job>) {
 }
 
 fn tell(shared: &Shared, object: u32, source: &dyn Source, chunk: &mut [u8]) {
-    match digest(source.length(), chunk, |offset, part| source.read_at(offset, part)) {
+    match digest(source.length(), chunk, |at| source.memory_at(at), |at, part| source.read_at(at, part)) {
         Ok(blake3) => {
             let mut out = shared.out();
             if let Some(sent) = out.sources.get_mut(&object) {
@@ -56,7 +57,7 @@ fn tell(shared: &Shared, object: u32, source: &dyn Source, chunk: &mut [u8]) {
 
 fn verify(shared: &Arc<Shared>, object: u32, place: &Place, expected: &str, chunk: &mut [u8]) {
     let sink: &dyn Sink = &*place.sink;
-    let fault = match digest(place.length, chunk, |offset, part| sink.read_at(offset, part)) {
+    let fault = match digest(place.length, chunk, |at| sink.memory_at(at), |at, part| sink.read_at(at, part)) {
         Ok(found) if found.eq_ignore_ascii_case(expected) => None,
         Ok(found) => {
             Some(format!("the object is not what was sent: BLAKE3 is {found}, should be {expected}; send it again"))
@@ -73,14 +74,27 @@ fn verify(shared: &Arc<Shared>, object: u32, place: &Place, expected: &str, chun
     });
 }
 
-fn digest(length: u64, chunk: &mut [u8], read: impl Fn(u64, &mut [u8]) -> io::Result<()>) -> io::Result<String> {
+/// BLAKE3 of `length` bytes: of those that lie in `memory` there, of others as they are `read` into `chunk`.
+fn digest<'a>(
+    length: u64,
+    chunk: &mut [u8],
+    memory: impl Fn(u64) -> Option<&'a [u8]>,
+    read: impl Fn(u64, &mut [u8]) -> io::Result<()>,
+) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     let mut offset = 0;
     while offset < length {
-        let part = chunk.len().min(usize::try_from(length - offset).unwrap_or(usize::MAX));
-        read(offset, &mut chunk[..part])?;
-        hasher.update(&chunk[..part]);
-        offset += part as u64;
+        let left = usize::try_from(length - offset).unwrap_or(usize::MAX);
+        let part = match memory(offset).filter(|part| !part.is_empty()) {
+            Some(part) => &part[..part.len().min(left)],
+            None => {
+                let part = &mut chunk[..CHUNK.min(left)];
+                read(offset, part)?;
+                part
+            }
+        };
+        hasher.update(part);
+        offset += part.len() as u64;
     }
     Ok(hasher.finalize().to_hex().to_string())
 }

@@ -2,22 +2,28 @@
 //!
 //! A path is validated by a challenge: sealed pings of several sizes, each with a random number that only somebody who can open them returns.
 //! The same is done again when the other end's address changes. A dialler sends at once to where the listener has told it to, at the address
-//! that TLS was spoken with; a listener sends nothing to an address that has not been validated but pings, pongs and reports, which are few and
-//! small beside the datagrams that they answer.
+//! that TLS was spoken with. To any other address that has not been validated goes no more than three times what has come from there (RFC 9000,
+//! section 8.1), and where nothing has, one small ping per round; rounds become rare, and end where another path is valid.
 
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use visapult_ripp::record::{LaneSecret, Sealer};
 use visapult_ripp::time::Time;
-use visapult_ripp::wire::{CLEAR_HEADER, LEAST_DATAGRAM, MOST_DATAGRAM, Ping, Pong, TAG};
+use visapult_ripp::wire::{CLEAR_HEADER, LEAST_DATAGRAM, MOST_DATAGRAM, Ping, Pong, Report, TAG};
 
 use super::shared::lock;
 use crate::socket::LaneSocket;
 
-const CHALLENGE_EVERY: Duration = Duration::from_millis(100);
+/// From the first challenge to the second; from then on twice as long each, and this at most.
+const CHALLENGE_EVERY: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_millis(400);
+/// An address that has not answered for this long is forgotten, if there is a valid one.
+const CHALLENGE_PATIENCE: Duration = Duration::from_secs(3);
+/// What may be sent to an address for each byte that came from there, before it is validated.
+const AMPLIFICATION: usize = 3;
+const SMALL_PING: usize = CLEAR_HEADER + Ping::LEAST + TAG;
 /// After the first answer, answers to larger pings are waited for this long at least.
 const LEAST_PATIENCE: Duration = Duration::from_millis(3);
 /// Sizes of UDP payload worth trying, beside those of the route: tunnels, Ethernet, jumbo frames.
@@ -34,15 +40,23 @@ pub(super) struct LaneLink {
     /// The lane's sender waits on this, with the session's `out` lock.
     pub(super) work: Condvar,
     path: Mutex<Path>,
+    closed: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Path {
     peer: Option<SocketAddr>,
     candidate: Option<SocketAddr>,
+    /// The listener named the candidate; nothing need have come from there.
+    is_told: bool,
     challenge: u64,
-    challenged: Option<Time>,
+    /// When the candidate was first challenged, when last, and how often.
+    challenged: Option<(Time, Time, u32)>,
     answered: Option<Time>,
+    /// All sizes worth trying have been asked for.
+    asked_all: bool,
+    /// Bytes that may be sent to the candidate before it is validated.
+    allowance: usize,
     largest: usize,
     /// The size that was told as the path's.
     told: usize,
@@ -81,9 +95,12 @@ impl LaneLink {
         let path = Path {
             peer: peer.filter(|told| told.is_reached).map(|told| told.peer),
             candidate: peer.map(|told| told.peer),
+            is_told: peer.is_some(),
             challenge: fresh_challenge(),
             challenged: None,
             answered: None,
+            asked_all: false,
+            allowance: if peer.is_some_and(|told| told.is_reached) { usize::MAX } else { 0 },
             largest: 0,
             told: 0,
             assumed: peer.is_some_and(|told| told.is_reached),
@@ -91,7 +108,24 @@ impl LaneLink {
             most,
         };
         let numbers = Arc::new(AtomicU64::new(0));
-        Self { socket, numbers, send_secret, receive_secret, work: Condvar::new(), path: Mutex::new(path) }
+        Self {
+            socket,
+            numbers,
+            send_secret,
+            receive_secret,
+            work: Condvar::new(),
+            path: Mutex::new(path),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Nothing is sent or received here any more.
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
     /// Where data goes.
@@ -99,10 +133,11 @@ impl LaneLink {
         lock(&self.path).peer
     }
 
-    /// Where reports of what came go to.
+    /// Where a report of what came goes to; nowhere while nothing may be sent there.
     pub(super) fn reports_to(&self) -> Option<SocketAddr> {
-        let path = lock(&self.path);
-        path.peer.or(path.candidate)
+        let mut path = lock(&self.path);
+        let to = path.peer.or(path.candidate)?;
+        path.may_send(to, CLEAR_HEADER + Report::MOST + TAG).then_some(to)
     }
 
     /// What a dialler takes its path for until the answers to its challenge have come.
@@ -120,33 +155,56 @@ impl LaneLink {
         if is_v6 { 48 } else { 28 }
     }
 
-    /// An authentic datagram came from `from`: if the other end has moved there, that is to be validated.
-    pub(super) fn heard_from(&self, from: SocketAddr) {
+    /// Authentic datagrams of so many bytes came from `from`: if the other end has moved there, that is to be validated.
+    pub(super) fn heard_from(&self, from: SocketAddr, bytes: usize) {
         let mut path = lock(&self.path);
         if path.peer != Some(from) && path.candidate != Some(from) {
             path.candidate = Some(from);
+            path.is_told = false;
             path.challenge = fresh_challenge();
             path.challenged = None;
             path.answered = None;
+            path.asked_all = false;
+            path.allowance = 0;
             path.largest = 0;
             path.told = 0;
+        }
+        if path.candidate == Some(from) {
+            path.allowance = path.allowance.saturating_add(AMPLIFICATION * bytes);
         }
     }
 
     /// When a challenge is due, if one is.
     pub(super) fn next_challenge(&self) -> Option<Time> {
         let path = lock(&self.path);
-        path.candidate.filter(|_| path.answered.is_none())?;
-        Some(path.challenged.map_or(Time::ZERO, |at| at.after(CHALLENGE_EVERY)))
+        path.candidate?;
+        match path.challenged {
+            // The address is valid: what it could not be asked before it may be now.
+            _ if path.answered.is_some() => (!path.asked_all).then_some(Time::ZERO),
+            None => Some(Time::ZERO),
+            Some((_, last, rounds)) => {
+                let every = *CHALLENGE_EVERY.start() * (1 << (rounds.clamp(1, 4) - 1));
+                Some(last.after(every.min(*CHALLENGE_EVERY.end())))
+            }
+        }
     }
 
-    /// Sends the challenge that is due.
+    /// Sends the challenge that is due, or forgets an address that does not answer.
     pub(super) fn send_challenge(&self, now: Time, sealer: &mut Sealer) {
         let (to, challenge, sizes) = {
             let mut path = lock(&self.path);
             let Some(to) = path.candidate else { return };
-            path.challenged = Some(now);
-            (to, path.challenge, self.sizes_to_try(to, path.most))
+            let (first, _, rounds) = path.challenged.unwrap_or((now, now, 0));
+            if path.answered.is_none()
+                && path.peer.is_some_and(|peer| peer != to)
+                && now.since(first) >= CHALLENGE_PATIENCE
+            {
+                path.forget_candidate(now);
+                return;
+            }
+            path.challenged = Some((first, now, rounds + 1));
+            let wanted = self.sizes_to_try(to, path.most);
+            (to, path.challenge, path.sizes_allowed(&wanted))
         };
         for size in sizes {
             let ping =
@@ -186,7 +244,9 @@ impl LaneLink {
         let pong = Pong { size: size as u32, sent_us: ping.sent_us, challenge: ping.challenge, hold_us };
         let mut datagram = vec![0; CLEAR_HEADER + Pong::LENGTH + TAG];
         pong.write(&mut datagram[CLEAR_HEADER..]);
-        self.send_one(from, sealer, &mut datagram);
+        if lock(&self.path).may_send(from, datagram.len()) {
+            self.send_one(from, sealer, &mut datagram);
+        }
     }
 
     /// Takes an answer; true if it answers the challenge.
@@ -197,7 +257,8 @@ impl LaneLink {
         }
         let elapsed = now.wire_us().wrapping_sub(pong.sent_us).saturating_sub(pong.hold_us);
         path.rtt = path.rtt.min(Duration::from_micros(u64::from(elapsed)));
-        path.largest = path.largest.max((pong.size as usize).min(MOST_DATAGRAM));
+        // The least datagram is taken for granted.
+        path.largest = path.largest.max((pong.size as usize).clamp(LEAST_DATAGRAM, MOST_DATAGRAM));
         path.answered.get_or_insert(now);
         true
     }
@@ -234,7 +295,7 @@ impl LaneLink {
 
     /// Seals a datagram whose frame is in place, and sends it; what the network does with it is another matter.
     pub(super) fn send_one(&self, to: SocketAddr, sealer: &mut Sealer, datagram: &mut [u8]) {
-        let number = self.numbers.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         self.send_numbered(to, sealer, number, datagram);
     }
 
@@ -247,9 +308,131 @@ impl LaneLink {
     }
 }
 
+impl Path {
+    /// So many bytes may be sent to `to`; they count as sent.
+    fn may_send(&mut self, to: SocketAddr, bytes: usize) -> bool {
+        if self.peer == Some(to) || self.candidate != Some(to) || self.answered.is_some() {
+            return true;
+        }
+        let left = self.allowance.checked_sub(bytes);
+        self.allowance = left.unwrap_or(self.allowance);
+        left.is_some()
+    }
+
+    /// Of the sizes `wanted`, in ascending order, those that the candidate may be asked for now.
+    fn sizes_allowed(&mut self, wanted: &[usize]) -> Vec<usize> {
+        let Some(to) = self.candidate else { return Vec::new() };
+        let allowed: Vec<_> = wanted.iter().copied().take_while(|&size| self.may_send(to, size)).collect();
+        self.asked_all = allowed.len() == wanted.len();
+        let small = allowed.is_empty() && (self.is_told || self.may_send(to, SMALL_PING));
+        if small { vec![SMALL_PING] } else { allowed }
+    }
+
+    /// The candidate does not answer: the other end is where it was.
+    fn forget_candidate(&mut self, now: Time) {
+        self.candidate = self.peer;
+        self.challenge = fresh_challenge();
+        self.challenged = None;
+        self.told = self.largest;
+        (self.answered, self.asked_all) = if self.assumed { (None, false) } else { (Some(now), true) };
+    }
+}
+
 fn fresh_challenge() -> u64 {
     let mut bytes = [0; 8];
     // Without randomness the challenge is guessable by nobody but who holds the key.
     let _ = aws_lc_rs::rand::fill(&mut bytes);
     u64::from_ne_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use visapult_ripp::record::{Cipher, End};
+
+    use super::*;
+
+    const KEPT: Duration = Duration::from_millis(200);
+
+    fn lane(told: Option<Told>) -> (LaneLink, Sealer) {
+        let [send, receive] =
+            [End::Listener, End::Dialer].map(|from| LaneSecret::derive(&[7; 32], Cipher::Aes128Gcm, 0, from));
+        let socket = LaneSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        (LaneLink::new(socket, send.clone(), receive, told, Some(1500)), Sealer::new(send))
+    }
+
+    fn somebody() -> (UdpSocket, SocketAddr) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(KEPT)).unwrap();
+        let at = socket.local_addr().unwrap();
+        (socket, at)
+    }
+
+    fn heard(socket: &UdpSocket) -> Vec<usize> {
+        std::iter::from_fn(|| socket.recv(&mut [0; 9000]).ok()).collect()
+    }
+
+    /// Sends what is due until `end`, in virtual time; says when.
+    fn challenge(link: &LaneLink, sealer: &mut Sealer, end: Duration) -> Vec<u64> {
+        let mut sent = Vec::new();
+        while let Some(due) = link.next_challenge().filter(|due| *due < Time::ZERO.after(end)) {
+            sent.push(due.ns() / 1_000_000);
+            link.send_challenge(due, sealer);
+        }
+        sent
+    }
+
+    fn answer(link: &LaneLink, at: SocketAddr, now: Time, size: usize) -> bool {
+        let challenge = lock(&link.path).challenge;
+        link.on_pong(now, at, &Pong { size: size as u32, sent_us: now.wire_us(), challenge, hold_us: 0 })
+    }
+
+    #[test]
+    fn an_address_that_does_not_answer_gets_at_most_three_times_what_came_from_there() {
+        let (link, mut sealer) = lane(None);
+        let (somebody, at) = somebody();
+        link.heard_from(at, 1000);
+        let sent = challenge(&link, &mut sealer, Duration::from_secs(60));
+        assert_eq!(sent[..5], [0, 100, 300, 700, 1100]);
+        assert!(link.reports_to().is_none());
+        let bytes: usize = heard(&somebody).iter().sum();
+        assert!((1000..=3000).contains(&bytes), "{bytes}");
+    }
+
+    #[test]
+    fn an_address_that_was_only_told_gets_small_pings_until_it_answers_and_then_all_sizes() {
+        let (somebody, at) = somebody();
+        let (link, mut sealer) = lane(Some(Told { is_reached: false, peer: at, rtt: Duration::from_millis(1) }));
+        challenge(&link, &mut sealer, Duration::from_millis(500));
+        assert_eq!(heard(&somebody), [SMALL_PING; 3]);
+        let now = Time::ZERO.after(Duration::from_millis(500));
+        assert!(answer(&link, at, now, SMALL_PING));
+        link.send_challenge(now, &mut sealer);
+        assert_eq!(heard(&somebody), [LEAST_DATAGRAM, 1392, 1472, 1472]);
+        assert_eq!(link.next_challenge(), None);
+        let valid = link.newly_validated(now.after(Duration::from_secs(1))).unwrap();
+        assert_eq!(usize::from(valid.datagram), LEAST_DATAGRAM);
+        assert!(answer(&link, at, now, 1472));
+        assert_eq!(link.newly_validated(now.after(Duration::from_secs(1))).map(|valid| valid.datagram), Some(1472));
+    }
+
+    #[test]
+    fn an_address_that_never_answers_is_forgotten_where_another_is_valid() {
+        let (link, mut sealer) = lane(None);
+        let [(_first, valid), (_second, silent)] = [somebody(), somebody()];
+        link.heard_from(valid, 9000);
+        link.send_challenge(Time::ZERO, &mut sealer);
+        assert!(answer(&link, valid, Time::ZERO, 1472));
+        let later = Time::ZERO.after(Duration::from_secs(1));
+        assert!(link.newly_validated(later).is_some());
+        link.heard_from(silent, 9000);
+        let sent = challenge(&link, &mut sealer, Duration::from_secs(60));
+        assert!(sent.last().is_some_and(|&last| (3_000..5_000).contains(&last)), "{sent:?}");
+        assert_eq!((link.peer(), link.reports_to()), (Some(valid), Some(valid)));
+        assert!(link.newly_validated(later).is_none());
+        // It may still turn out to have moved.
+        link.heard_from(silent, 100);
+        assert!(link.next_challenge().is_some());
+    }
 }

@@ -15,11 +15,13 @@ use super::lane::{LaneLink, Validated};
 use super::place::{Piece, place_run};
 use super::shared::{Out, Shared};
 use super::{Options, controller};
-use crate::socket::{Batch, Datagrams, Ecn, MAX_BURST_BYTES, RecvArena};
+use crate::socket::{Batch, Datagrams, Ecn, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena};
 
 const IDLE: Duration = Duration::from_millis(100);
 /// Datagrams are gathered for this share of the time between reports before they are looked at: each look costs a wake-up.
 const GATHER: u32 = 6;
+/// Where reports are frequent, for twice that share, up to this long.
+const GATHER_AT_LEAST: Duration = Duration::from_micros(350);
 /// Not before so many have come: the first tell how fast the path is.
 const GATHER_AFTER: u64 = 1_000;
 /// Reports in a row in which everything was lost, after which a path is taken to swallow large datagrams.
@@ -56,12 +58,30 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
                 thread.keep_path();
                 thread.report();
                 thread.gather(any && !more);
+                if thread.lane_in.is_worn_out() {
+                    lose(shared, index, "was sent too many forged datagrams; dial again for new keys");
+                    return;
+                }
             }
             Err(cause) => {
-                shared.end(Some(&format!("lane {index} cannot receive any more: {cause}")));
+                lose(shared, index, &format!("cannot receive any more: {cause}"));
+                return;
             }
         }
     }
+}
+
+/// The others go on with what a lane had under way that is of no more use; without any the session ends.
+fn lose(shared: &Shared, index: usize, why: &str) {
+    let links = shared.links();
+    links[index].close();
+    if links.iter().all(|link| link.is_closed()) && !shared.streams.are_on() {
+        shared.end(Some(&format!("lane {index} {why}")));
+        return;
+    }
+    tracing::warn!("lane {index} {why}: the others go on with what it had under way");
+    shared.out().retire_lane(index, shared.now());
+    shared.wake_senders();
 }
 
 struct Thread<'a> {
@@ -154,7 +174,8 @@ impl Thread<'_> {
 
     fn gather(&self, worth: bool) {
         if worth && self.lane_in.received().0 > GATHER_AFTER {
-            std::thread::sleep(self.lane_in.report_every() / GATHER);
+            let every = self.lane_in.report_every();
+            std::thread::sleep((every / GATHER).max((2 * every / GATHER).min(GATHER_AT_LEAST)));
         }
     }
 
@@ -162,20 +183,36 @@ impl Thread<'_> {
     fn take(&mut self, batch: Batch<'_>) -> bool {
         self.lane_in.set_kernel_drops(batch.dropped);
         let now = self.shared.now();
-        let mut data = self.open(now, batch.datagrams);
-        self.place(&mut data);
-        for datagram in data.iter().filter(|datagram| datagram.welcome) {
-            let sent_us = Some(datagram.piece.header.sent_us);
-            let Data { waited, number, wire_bytes, marked, .. } = *datagram;
-            self.lane_in.accept(now, waited, number, wire_bytes, marked, sent_us);
+        let mut datagrams = batch.datagrams;
+        let mut data = Vec::with_capacity(MAX_SEGMENTS);
+        let (mut any, mut heard) = (false, None);
+        loop {
+            self.open(now, &mut datagrams, &mut data, &mut heard);
+            if data.is_empty() {
+                if let Some((from, bytes)) = heard {
+                    self.link.heard_from(from, bytes);
+                }
+                return any;
+            }
+            any = true;
+            self.place(&mut data);
+            for datagram in data.drain(..).filter(|datagram| datagram.welcome) {
+                let sent_us = Some(datagram.piece.header.sent_us);
+                let Data { waited, number, wire_bytes, marked, .. } = datagram;
+                self.lane_in.accept(now, waited, number, wire_bytes, marked, sent_us);
+            }
         }
-        !data.is_empty()
     }
 
-    /// Opens a batch; what is not data is dealt with at once.
-    fn open<'a>(&mut self, now: Time, datagrams: Datagrams<'a>) -> Vec<Data<'a>> {
-        let mut data = Vec::with_capacity(64);
-        let mut last_from = None;
+    /// Opens so many datagrams that they are still in the processor's cache when they are put in their place; what is not data is dealt with at
+    /// once.
+    fn open<'a>(
+        &mut self,
+        now: Time,
+        datagrams: &mut Datagrams<'a>,
+        data: &mut Vec<Data<'a>>,
+        heard: &mut Option<(SocketAddr, usize)>,
+    ) {
         for datagram in datagrams {
             let size = datagram.bytes.len();
             let headers = if datagram.from.is_ipv6() { 48 } else { 28 };
@@ -183,21 +220,28 @@ impl Thread<'_> {
             let (marked, waited) = (datagram.ecn == Ecn::Congested, datagram.waited);
             let Some(opened) = self.lane_in.open(datagram.bytes) else { continue };
             self.lane_in.note_wait(waited);
-            if last_from != Some(datagram.from) {
-                last_from = Some(datagram.from);
-                self.link.heard_from(datagram.from);
+            match heard {
+                Some((from, bytes)) if *from == datagram.from => *bytes += size,
+                _ => {
+                    if let Some((from, bytes)) = heard.replace((datagram.from, 0)) {
+                        self.link.heard_from(from, bytes);
+                    }
+                    self.link.heard_from(datagram.from, size);
+                }
             }
             let Ok(frame) = Frame::read(opened.frame) else { continue };
             if let Frame::Data(header, payload) = frame {
                 let piece = Piece { header, payload };
                 data.push(Data { number: opened.number, waited, piece, wire_bytes, marked, welcome: false });
+                if data.len() == MAX_SEGMENTS {
+                    return;
+                }
             } else {
                 let sent_us = if let Frame::Ping(ping) = &frame { Some(ping.sent_us) } else { None };
                 self.lane_in.accept(now, waited, opened.number, 0, marked, sent_us);
                 self.on_control_frame(now, datagram.from, size, frame);
             }
         }
-        data
     }
 
     fn on_control_frame(&mut self, now: Time, from: SocketAddr, size: usize, frame: Frame<'_>) {

@@ -21,13 +21,13 @@ const HEAD: usize = CLEAR_HEADER + DATA_HEADER;
 const WITHOUT_PATH: Duration = Duration::from_millis(50);
 const FULL_QUEUE: Duration = Duration::from_millis(20);
 
-/// Sends on lane `index` until the session ends.
+/// Sends on lane `index` until the session or the lane ends.
 pub(super) fn run(shared: &Arc<Shared>, index: usize) {
     let link = &shared.links()[index];
     let mut lane = Lane { link, sealer: Sealer::new(link.send_secret.clone()), buffer: vec![0; MAX_BURST_BYTES] };
     let mut burst = Burst::default();
     let mut out = shared.out();
-    while !shared.is_over() {
+    while !shared.is_over() && !link.is_closed() {
         let now = shared.now();
         let Out { sending, lanes, .. } = &mut *out;
         let turn = lanes[index]

@@ -43,6 +43,16 @@ pub(super) struct Out {
     pub(super) sources: HashMap<u32, Outbound>,
 }
 
+impl Out {
+    /// What a lane had under way goes back to the outbox; the lane is no more.
+    pub(super) fn retire_lane(&mut self, index: usize, now: Time) {
+        if let Some(mut lane) = self.lanes[index].take() {
+            lane.abandon(now, &mut self.sending.outbox);
+            self.retired = self.retired.plus(lane.counts());
+        }
+    }
+}
+
 #[derive(Clone)]
 pub(super) struct Outbound {
     pub(super) source: Arc<dyn Source>,

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::slice::{ChunksMut, Iter};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Ecn;
 
@@ -45,6 +45,8 @@ pub struct RecvArena {
     /// The kernel's counter as last told, which wraps.
     pub(super) dropped_last: u32,
     pub(super) dropped: u64,
+    /// When the socket was last seen to be empty: what comes now came after that.
+    pub(super) drained: Instant,
 }
 
 /// What one call brought.
@@ -96,7 +98,14 @@ impl RecvArena {
     pub fn new() -> Self {
         // Not 0: zeroed memory would be mapped, not touched.
         let bytes = vec![0xff; MESSAGES * MESSAGE_BYTES];
-        Self { bytes, messages: [Message::NONE; MESSAGES], filled: 0, dropped_last: 0, dropped: 0 }
+        Self {
+            bytes,
+            messages: [Message::NONE; MESSAGES],
+            filled: 0,
+            dropped_last: 0,
+            dropped: 0,
+            drained: Instant::now(),
+        }
     }
 
     pub(super) fn note_dropped(&mut self, counter: u32) {

@@ -1,9 +1,9 @@
 //! Batches in.
 
 use std::io;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use super::arena::{MESSAGE_BYTES, RecvArena};
+use super::arena::{MESSAGE_BYTES, MESSAGES, RecvArena};
 use super::{LaneSocket, sys};
 
 /// Errors of earlier sends that the kernel may report here.
@@ -18,9 +18,12 @@ pub(super) fn fill(lane: &LaneSocket, arena: &mut RecvArena) -> io::Result<bool>
             Ok(found) => {
                 arena.filled = found.messages;
                 let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                let most = arena.drained.elapsed();
                 for message in &mut arena.messages[..found.messages] {
-                    // None if the system's clock was set back meanwhile.
-                    message.waited = message.arrived.map_or(Duration::ZERO, |arrived| now.saturating_sub(arrived));
+                    message.waited = message.arrived.map_or(Duration::ZERO, |arrived| waited(arrived, now, most));
+                }
+                if found.messages < MESSAGES {
+                    arena.drained = Instant::now();
                 }
                 if let Some(counter) = found.dropped {
                     arena.note_dropped(counter);
@@ -31,10 +34,32 @@ pub(super) fn fill(lane: &LaneSocket, arena: &mut RecvArena) -> io::Result<bool>
         };
         match cause.raw_os_error() {
             Some(libc::EINTR) => {}
-            Some(libc::EAGAIN) => return Ok(false),
+            Some(libc::EAGAIN) => {
+                arena.drained = Instant::now();
+                return Ok(false);
+            }
             // Unauthenticated ICMP about an earlier datagram.
             Some(libc::ECONNREFUSED) if stale < MAX_STALE_ERRORS => stale += 1,
             _ => return Err(cause),
         }
+    }
+}
+
+/// How long a datagram was in the socket. The kernel tells by the system's clock, which may be set meanwhile: it was no longer than `most`.
+fn waited(arrived: Duration, now: Duration, most: Duration) -> Duration {
+    now.saturating_sub(arrived).min(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_makes_no_datagram_wait() {
+        let ms = Duration::from_millis;
+        let hour = Duration::from_secs(3600);
+        assert_eq!(waited(hour, hour + ms(3), ms(5)), ms(3));
+        assert_eq!(waited(hour, 2 * hour, ms(5)), ms(5), "set forward");
+        assert_eq!(waited(hour, ms(0), ms(5)), ms(0), "set back");
     }
 }

@@ -132,8 +132,9 @@ impl Auto {
 
     pub(super) fn most_under_way(&self, least_rtt_s: f64) -> u64 {
         let round_trips = if self.is_starting() { 3.0 } else { 2.0 };
-        // A little more than round trips alone, for receivers that answer late.
-        (self.rate_bps.max(self.path_bps) / 8.0 * (least_rtt_s * round_trips + 0.02)) as u64
+        // A little more than round trips alone, for receivers that answer late: those within one machine are not waited for as long.
+        let late_s = (0.005 + 15.0 * least_rtt_s).min(0.02);
+        (self.rate_bps.max(self.path_bps) / 8.0 * (least_rtt_s * round_trips + late_s)) as u64
     }
 
     pub(super) fn on_train(&mut self, train_bps: f64) {

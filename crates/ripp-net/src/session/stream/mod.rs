@@ -27,7 +27,7 @@ use super::SessionError;
 use super::shared::{Out, Shared, lock};
 use crate::control::ControlLink;
 use crate::socket::Waker;
-use ack::Ack;
+pub(crate) use ack::Ack;
 
 /// Bytes of an object in a full frame: with its headers it fills four TLS records.
 const FRAME_PAYLOAD: u64 = 65_512;
@@ -74,14 +74,8 @@ impl Shared {
         let now = self.now();
         let mut out = self.out();
         self.streams.on.store(true, Ordering::Relaxed);
-        let Out { sending, lanes, retired, .. } = &mut *out;
-        for lane in lanes.iter_mut() {
-            if let Some(mut lane) = lane.take() {
-                lane.abandon(now, &mut sending.outbox);
-                *retired = retired.plus(lane.counts());
-            }
-        }
-        sending.on_settled();
+        (0..out.lanes.len()).for_each(|lane| out.retire_lane(lane, now));
+        out.sending.on_settled();
         self.pump_out(&mut out);
         drop(out);
         self.wake_senders();
