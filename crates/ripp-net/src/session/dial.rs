@@ -9,7 +9,7 @@ use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, We
 use visapult_ripp::record::End;
 
 use super::control_loop::{self, Recourse};
-use super::lane::Told;
+use super::path::Told;
 use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
 use super::shared::Shared;
 use super::stream::{FALLBACK_STREAMS, Opener, Reached};

@@ -14,16 +14,10 @@ use visapult_ripp::record::{LaneSecret, Sealer};
 use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, LEAST_DATAGRAM, MOST_DATAGRAM, Ping, Pong, Report, TAG};
 
+use super::path::{Path, Told};
 use super::shared::lock;
 use crate::socket::LaneSocket;
 
-/// From the first challenge to the second; from then on twice as long each, and this at most.
-const CHALLENGE_EVERY: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_millis(400);
-/// An address that has not answered for this long is forgotten, if there is a valid one.
-const CHALLENGE_PATIENCE: Duration = Duration::from_secs(3);
-/// What may be sent to an address for each byte that came from there, before it is validated.
-const AMPLIFICATION: usize = 3;
-const SMALL_PING: usize = CLEAR_HEADER + Ping::LEAST + TAG;
 /// After the first answer, answers to larger pings are waited for this long at least.
 const LEAST_PATIENCE: Duration = Duration::from_millis(3);
 /// Sizes of UDP payload worth trying, beside those of the route: tunnels, Ethernet, jumbo frames.
@@ -43,38 +37,6 @@ pub(super) struct LaneLink {
     closed: AtomicBool,
 }
 
-#[derive(Debug)]
-struct Path {
-    peer: Option<SocketAddr>,
-    candidate: Option<SocketAddr>,
-    /// The listener named the candidate; nothing need have come from there.
-    is_told: bool,
-    challenge: u64,
-    /// When the candidate was first challenged, when last, and how often.
-    challenged: Option<(Time, Time, u32)>,
-    answered: Option<Time>,
-    /// All sizes worth trying have been asked for.
-    asked_all: bool,
-    /// Bytes that may be sent to the candidate before it is validated.
-    allowance: usize,
-    largest: usize,
-    /// The size that was told as the path's.
-    told: usize,
-    /// Data goes to the peer though its answer has not come yet.
-    assumed: bool,
-    rtt: Duration,
-    most: usize,
-}
-
-/// Where a dialler was told to send to, and the round-trip time of the connection that told it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
-    /// At the address where the control channel has reached it; elsewhere nothing is sent before the path is validated.
-    pub(super) is_reached: bool,
-    pub(super) peer: SocketAddr,
-    pub(super) rtt: Duration,
-}
-
 /// What a validated path is like, or one that is assumed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Validated {
@@ -92,21 +54,7 @@ impl LaneLink {
     ) -> Self {
         let most =
             mtu.map_or(MOST_DATAGRAM, |mtu| usize::from(mtu).saturating_sub(28).clamp(LEAST_DATAGRAM, MOST_DATAGRAM));
-        let path = Path {
-            peer: peer.filter(|told| told.is_reached).map(|told| told.peer),
-            candidate: peer.map(|told| told.peer),
-            is_told: peer.is_some(),
-            challenge: fresh_challenge(),
-            challenged: None,
-            answered: None,
-            asked_all: false,
-            allowance: if peer.is_some_and(|told| told.is_reached) { usize::MAX } else { 0 },
-            largest: 0,
-            told: 0,
-            assumed: peer.is_some_and(|told| told.is_reached),
-            rtt: peer.map_or(Duration::MAX, |told| told.rtt),
-            most,
-        };
+        let path = Path::new(peer, most);
         let numbers = Arc::new(AtomicU64::new(0));
         Self {
             socket,
@@ -157,36 +105,12 @@ impl LaneLink {
 
     /// Authentic datagrams of so many bytes came from `from`: if the other end has moved there, that is to be validated.
     pub(super) fn heard_from(&self, from: SocketAddr, bytes: usize) {
-        let mut path = lock(&self.path);
-        if path.peer != Some(from) && path.candidate != Some(from) {
-            path.candidate = Some(from);
-            path.is_told = false;
-            path.challenge = fresh_challenge();
-            path.challenged = None;
-            path.answered = None;
-            path.asked_all = false;
-            path.allowance = 0;
-            path.largest = 0;
-            path.told = 0;
-        }
-        if path.candidate == Some(from) {
-            path.allowance = path.allowance.saturating_add(AMPLIFICATION * bytes);
-        }
+        lock(&self.path).heard_from(from, bytes);
     }
 
     /// When a challenge is due, if one is.
     pub(super) fn next_challenge(&self) -> Option<Time> {
-        let path = lock(&self.path);
-        path.candidate?;
-        match path.challenged {
-            // The address is valid: what it could not be asked before it may be now.
-            _ if path.answered.is_some() => (!path.asked_all).then_some(Time::ZERO),
-            None => Some(Time::ZERO),
-            Some((_, last, rounds)) => {
-                let every = *CHALLENGE_EVERY.start() * (1 << (rounds.clamp(1, 4) - 1));
-                Some(last.after(every.min(*CHALLENGE_EVERY.end())))
-            }
-        }
+        lock(&self.path).next_challenge()
     }
 
     /// Sends the challenge that is due, or forgets an address that does not answer.
@@ -194,15 +118,9 @@ impl LaneLink {
         let (to, challenge, sizes) = {
             let mut path = lock(&self.path);
             let Some(to) = path.candidate else { return };
-            let (first, _, rounds) = path.challenged.unwrap_or((now, now, 0));
-            if path.answered.is_none()
-                && path.peer.is_some_and(|peer| peer != to)
-                && now.since(first) >= CHALLENGE_PATIENCE
-            {
-                path.forget_candidate(now);
+            if !path.begin_round(now, to) {
                 return;
             }
-            path.challenged = Some((first, now, rounds + 1));
             let wanted = self.sizes_to_try(to, path.most);
             (to, path.challenge, path.sizes_allowed(&wanted))
         };
@@ -308,49 +226,13 @@ impl LaneLink {
     }
 }
 
-impl Path {
-    /// So many bytes may be sent to `to`; they count as sent.
-    fn may_send(&mut self, to: SocketAddr, bytes: usize) -> bool {
-        if self.peer == Some(to) || self.candidate != Some(to) || self.answered.is_some() {
-            return true;
-        }
-        let left = self.allowance.checked_sub(bytes);
-        self.allowance = left.unwrap_or(self.allowance);
-        left.is_some()
-    }
-
-    /// Of the sizes `wanted`, in ascending order, those that the candidate may be asked for now.
-    fn sizes_allowed(&mut self, wanted: &[usize]) -> Vec<usize> {
-        let Some(to) = self.candidate else { return Vec::new() };
-        let allowed: Vec<_> = wanted.iter().copied().take_while(|&size| self.may_send(to, size)).collect();
-        self.asked_all = allowed.len() == wanted.len();
-        let small = allowed.is_empty() && (self.is_told || self.may_send(to, SMALL_PING));
-        if small { vec![SMALL_PING] } else { allowed }
-    }
-
-    /// The candidate does not answer: the other end is where it was.
-    fn forget_candidate(&mut self, now: Time) {
-        self.candidate = self.peer;
-        self.challenge = fresh_challenge();
-        self.challenged = None;
-        self.told = self.largest;
-        (self.answered, self.asked_all) = if self.assumed { (None, false) } else { (Some(now), true) };
-    }
-}
-
-fn fresh_challenge() -> u64 {
-    let mut bytes = [0; 8];
-    // Without randomness the challenge is guessable by nobody but who holds the key.
-    let _ = aws_lc_rs::rand::fill(&mut bytes);
-    u64::from_ne_bytes(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::UdpSocket;
 
     use visapult_ripp::record::{Cipher, End};
 
+    use super::super::path::SMALL_PING;
     use super::*;
 
     const KEPT: Duration = Duration::from_millis(200);

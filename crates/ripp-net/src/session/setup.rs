@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use visapult_ripp::control::Message;
 use visapult_ripp::record::{Cipher, End, LaneSecret};
 
-use super::lane::{LaneLink, Told};
+use super::lane::LaneLink;
 use super::objects::Arrival;
+use super::path::Told;
 use super::shared::Shared;
 use super::{Options, Rate, SessionError, control_loop, digest, receive, send};
 use crate::control::{ControlEvent, ControlReceiver, ControlSender, KeyExporter};

@@ -1,0 +1,152 @@
+//! Where a lane's other end is: the address that is valid, the one that is to be validated, and what may be sent there until then.
+//!
+//! Owns no socket and no clock: the caller passes `now`.
+//! Invariant: an address that has answered no challenge is sent at most three times what came from there (RFC 9000, section 8.1).
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use visapult_ripp::time::Time;
+use visapult_ripp::wire::{CLEAR_HEADER, Ping, TAG};
+
+/// From the first challenge to the second; from then on twice as long each, and this at most.
+const CHALLENGE_EVERY: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_millis(400);
+/// An address that has not answered for this long is forgotten, if there is a valid one.
+const CHALLENGE_PATIENCE: Duration = Duration::from_secs(3);
+/// What may be sent to an address for each byte that came from there, before it is validated.
+const AMPLIFICATION: usize = 3;
+pub(super) const SMALL_PING: usize = CLEAR_HEADER + Ping::LEAST + TAG;
+
+/// Where the other end is, as far as that is known.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) peer: Option<SocketAddr>,
+    pub(super) candidate: Option<SocketAddr>,
+    /// The listener named the candidate; nothing need have come from there.
+    pub(super) is_told: bool,
+    pub(super) challenge: u64,
+    /// When the candidate was first challenged, when last, and how often.
+    pub(super) challenged: Option<(Time, Time, u32)>,
+    pub(super) answered: Option<Time>,
+    /// All sizes worth trying have been asked for.
+    pub(super) asked_all: bool,
+    /// Bytes that may be sent to the candidate before it is validated.
+    pub(super) allowance: usize,
+    pub(super) largest: usize,
+    /// The size that was told as the path's.
+    pub(super) told: usize,
+    /// Data goes to the peer though its answer has not come yet.
+    pub(super) assumed: bool,
+    pub(super) rtt: Duration,
+    pub(super) most: usize,
+}
+
+/// Where a dialler was told to send to, and the round-trip time of the connection that told it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    /// At the address where the control channel has reached it; elsewhere nothing is sent before the path is validated.
+    pub(super) is_reached: bool,
+    pub(super) peer: SocketAddr,
+    pub(super) rtt: Duration,
+}
+
+impl Path {
+    /// The path to where a dialler was told to send to, or to whoever will be heard; datagrams of at most `most` bytes.
+    pub(super) fn new(peer: Option<Told>, most: usize) -> Self {
+        let reached = peer.filter(|told| told.is_reached);
+        Self {
+            peer: reached.map(|told| told.peer),
+            candidate: peer.map(|told| told.peer),
+            is_told: peer.is_some(),
+            challenge: fresh_challenge(),
+            challenged: None,
+            answered: None,
+            asked_all: false,
+            allowance: if reached.is_some() { usize::MAX } else { 0 },
+            largest: 0,
+            told: 0,
+            assumed: reached.is_some(),
+            rtt: peer.map_or(Duration::MAX, |told| told.rtt),
+            most,
+        }
+    }
+
+    /// Authentic datagrams of so many bytes came from `from`.
+    pub(super) fn heard_from(&mut self, from: SocketAddr, bytes: usize) {
+        if self.peer != Some(from) && self.candidate != Some(from) {
+            self.candidate = Some(from);
+            self.is_told = false;
+            self.challenge = fresh_challenge();
+            self.challenged = None;
+            self.answered = None;
+            self.asked_all = false;
+            self.allowance = 0;
+            self.largest = 0;
+            self.told = 0;
+        }
+        if self.candidate == Some(from) {
+            self.allowance = self.allowance.saturating_add(AMPLIFICATION * bytes);
+        }
+    }
+
+    /// When a challenge is due, if one is.
+    pub(super) fn next_challenge(&self) -> Option<Time> {
+        self.candidate?;
+        match self.challenged {
+            // The address is valid: what it could not be asked before it may be now.
+            _ if self.answered.is_some() => (!self.asked_all).then_some(Time::ZERO),
+            None => Some(Time::ZERO),
+            Some((_, last, rounds)) => {
+                let every = *CHALLENGE_EVERY.start() * (1 << (rounds.clamp(1, 4) - 1));
+                Some(last.after(every.min(*CHALLENGE_EVERY.end())))
+            }
+        }
+    }
+
+    /// The candidate `to` is challenged now, unless it has not answered for so long that it is forgotten.
+    pub(super) fn begin_round(&mut self, now: Time, to: SocketAddr) -> bool {
+        let (first, _, rounds) = self.challenged.unwrap_or((now, now, 0));
+        let has_other = self.peer.is_some_and(|peer| peer != to);
+        if self.answered.is_none() && has_other && now.since(first) >= CHALLENGE_PATIENCE {
+            self.forget_candidate(now);
+            return false;
+        }
+        self.challenged = Some((first, now, rounds + 1));
+        true
+    }
+
+    /// So many bytes may be sent to `to`; they count as sent.
+    pub(super) fn may_send(&mut self, to: SocketAddr, bytes: usize) -> bool {
+        if self.peer == Some(to) || self.candidate != Some(to) || self.answered.is_some() {
+            return true;
+        }
+        let left = self.allowance.checked_sub(bytes);
+        self.allowance = left.unwrap_or(self.allowance);
+        left.is_some()
+    }
+
+    /// Of the sizes `wanted`, in ascending order, those that the candidate may be asked for now.
+    pub(super) fn sizes_allowed(&mut self, wanted: &[usize]) -> Vec<usize> {
+        let Some(to) = self.candidate else { return Vec::new() };
+        let allowed: Vec<_> = wanted.iter().copied().take_while(|&size| self.may_send(to, size)).collect();
+        self.asked_all = allowed.len() == wanted.len();
+        let small = allowed.is_empty() && (self.is_told || self.may_send(to, SMALL_PING));
+        if small { vec![SMALL_PING] } else { allowed }
+    }
+
+    /// The candidate does not answer: the other end is where it was.
+    fn forget_candidate(&mut self, now: Time) {
+        self.candidate = self.peer;
+        self.challenge = fresh_challenge();
+        self.challenged = None;
+        self.told = self.largest;
+        (self.answered, self.asked_all) = if self.assumed { (None, false) } else { (Some(now), true) };
+    }
+}
+
+fn fresh_challenge() -> u64 {
+    let mut bytes = [0; 8];
+    // Without randomness the challenge is guessable by nobody but who holds the key.
+    let _ = aws_lc_rs::rand::fill(&mut bytes);
+    u64::from_ne_bytes(bytes)
+}
