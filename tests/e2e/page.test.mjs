@@ -1,4 +1,4 @@
-/** The page over files: stills, links, phones, and fields or browsers with nothing to show. */
+/** The page over files: stills, fades, links, downloads, and addresses, fields or browsers with nothing to show. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,41 +21,6 @@ import { startServer } from "./server.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "visapult-e2e-"));
 const blob = (x, y, z) => Math.exp(-((x - 16) ** 2 + (y - 20) ** 2 + (z - 12) ** 2) / 60);
-
-/** `words` of what is measured. */
-const close = (is, due, words) => assert.ok(Math.abs(is - due) < 0.01 * Math.max(1, Math.abs(due)), `${words}: ${is}, not ${due}`);
-
-/** How far the target moved between two cameras, to the right and up, in pixels of a picture so high. */
-function shift(from, to, height) {
-  const [az, el] = [from.azimuth, from.elevation].map((degrees) => (degrees * Math.PI) / 180);
-  const right = [Math.cos(az), 0, -Math.sin(az)];
-  const up = [-Math.sin(el) * Math.sin(az), Math.cos(el), -Math.sin(el) * Math.cos(az)];
-  const pixel = (2 * from.distance * Math.tan((from.fov * Math.PI) / 360)) / height;
-  return [right, up].map((axis) => axis.reduce((sum, n, i) => sum + n * (to.target[i] - from.target[i]), 0) / pixel);
-}
-
-/** Real touches: fingers that go down at `from` and are lifted at `to`. */
-async function touching(page) {
-  const browser = await page.context().newCDPSession(page);
-  const points = (places) => places.map(([x, y], id) => ({ x, y, id }));
-  const dispatch = (type, touchPoints) => browser.send("Input.dispatchTouchEvent", { type, touchPoints });
-  return async (from, to) => {
-    await dispatch("touchStart", points(from));
-    for (const share of [0.25, 0.5, 0.75, 1]) {
-      const between = from.map((place, i) => place.map((n, axis) => n + share * (to[i][axis] - n)));
-      await dispatch("touchMove", points(between));
-    }
-    await dispatch("touchEnd", []);
-  };
-}
-
-/** Pixels of labels that are not empty. */
-const labels = (page) =>
-  page.evaluate(() => {
-    const canvas = document.querySelector("canvas.labels");
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    return data.filter((value, i) => i % 4 === 3 && value > 0).length;
-  });
 
 /** In the page: the size of a PNG, and its picture reduced as `picture` does. */
 async function decoded(base64) {
@@ -138,17 +103,6 @@ describe("a file", () => {
     await page.close();
   });
 
-  test("a notice is closed with the keyboard alone", async () => {
-    const page = await openPage(browser, server.url, { hash: "step=7", width: 390, height: 844 });
-    const notice = page.getByRole("status").filter({ hasText: "This step is gone" });
-    await notice.waitFor();
-    await keep(page, "notice");
-    await page.getByRole("button", { name: "Dismiss" }).focus();
-    await page.keyboard.press("Enter");
-    await notice.waitFor({ state: "detached" });
-    await page.close();
-  });
-
   test("a copied link restores the view", async () => {
     const page = await openPage(browser, server.url, { query: { stills: "0" } });
     await hasPicture(page);
@@ -168,112 +122,6 @@ describe("a file", () => {
     assert.ok(difference(await picture(page), await picture(copy)) < 0.5);
     await page.close();
     await copy.close();
-  });
-
-  test("it fits a phone, and fingers turn, move and pinch the view", async () => {
-    const page = await openPage(browser, server.url, { width: 390, height: 844, query: { stills: "0" } });
-    await until(page, (v) => v.shown.level === 0);
-    await settled(page);
-    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-    assert.ok(overflow <= 0, `the page is ${overflow} pixels too wide`);
-    await keep(page, "phone");
-    const still = await picture(page);
-    const fingers = await touching(page);
-    const camera = () => page.evaluate(() => window.visapult.camera);
-    const [first, height] = [await camera(), (await page.locator(".stage").boundingBox()).height];
-    await fingers([[100, 300]], [[180, 320]]);
-    const turned = await camera();
-    close(turned.azimuth, (first.azimuth - 80 * 0.35 + 360) % 360, "azimuth");
-    close(turned.elevation, first.elevation + 20 * 0.35, "elevation");
-    const pair = (dx, dy, apart) => [
-      [200 + dx - apart / 2, 300 + dy],
-      [200 + dx + apart / 2, 300 + dy],
-    ];
-    await fingers(pair(0, 0, 100), pair(40, 25, 100));
-    const moved = await camera();
-    const [right, up] = shift(turned, moved, height);
-    // Fingers move one after the other, and what lies between is zoomed and back.
-    assert.ok(Math.abs(right + 40) < 4 && Math.abs(up - 25) < 4, `${right} pixels to the right, ${up} up`);
-    close(moved.distance, turned.distance, "distance");
-    await fingers(pair(0, 0, 80), pair(0, 0, 160));
-    const pinched = await camera();
-    close(pinched.distance, moved.distance / 2, "distance");
-    const [aside] = shift(moved, pinched, height);
-    assert.ok(Math.abs(aside) < 4, `${aside} pixels aside`);
-    await settled(page);
-    assert.ok(difference(still, await picture(page)) > 0.5, "the picture did not turn");
-    await page.getByRole("button", { name: "Controls" }).click();
-    await page.locator("#map").waitFor();
-    await settled(page);
-    await keep(page, "phone-controls");
-    await page.close();
-  });
-
-  test("every key and drag does what the help says", async () => {
-    const page = await openPage(browser, server.url, { query: { stills: "0" } });
-    await hasPicture(page);
-    const stage = page.locator(".stage");
-    const { x, y, width, height } = await stage.boundingBox();
-    const read = () =>
-      page.evaluate(() => ({
-        camera: window.visapult.camera,
-        transfer: JSON.stringify(window.visapult.transferFunction),
-        panel: !document.querySelector("#app").classList.contains("panel-closed"),
-        points: document.querySelectorAll(".handle").length,
-        focus: document.activeElement.id || document.activeElement.getAttribute("aria-label"),
-      }));
-    const shifted = (before, after) => shift(before.camera, after.camera, height).map((n) => Math.round(n) + 0);
-    const drag = async (button, key) => {
-      if (key) await page.keyboard.down(key);
-      await page.mouse.move(x + width / 2, y + height / 2);
-      await page.mouse.down({ button });
-      await page.mouse.move(x + width / 2 + 60, y + height / 2 + 30, { steps: 3 });
-      await page.mouse.up({ button });
-      if (key) await page.keyboard.up(key);
-    };
-    const step = Math.round(0.04 * height);
-    const home = await read();
-    const unedited = home.transfer;
-    const press = (key) => () => page.keyboard.press(key);
-    const table = [
-      ["Shift+ArrowRight", press("Shift+ArrowRight"), (was, is) => assert.deepEqual(shifted(was, is), [step, 0])],
-      ["Shift+ArrowLeft", press("Shift+ArrowLeft"), (was, is) => assert.deepEqual(shifted(was, is), [-step, 0])],
-      ["Shift+ArrowUp", press("Shift+ArrowUp"), (was, is) => assert.deepEqual(shifted(was, is), [0, step])],
-      ["Shift+ArrowDown", press("Shift+ArrowDown"), (was, is) => assert.deepEqual(shifted(was, is), [0, -step])],
-      ["right drag", () => drag("right"), (was, is) => assert.deepEqual(shifted(was, is), [-60, 30])],
-      ["Shift drag", () => drag("left", "Shift"), (was, is) => assert.deepEqual(shifted(was, is), [-60, 30])],
-      ["Home", press("Home"), (_, is) => assert.deepEqual(is.camera, home.camera)],
-      ["f", press("f"), (_, is) => assert.equal(is.focus, "field")],
-      ["c", press("c"), (was, is) => assert.deepEqual([was.panel, is.panel], [true, false])],
-      ["c again", press("c"), (_, is) => assert.ok(is.panel)],
-      ["Enter on a point", () => onPoint("Enter"), (was, is) => assert.equal(is.points, was.points + 1)],
-      ["Delete on a point", () => onPoint("Delete"), (was, is) => assert.equal(is.points, was.points - 1)],
-      ["another map", () => page.locator("#map").selectOption("inferno"), (was, is) => assert.notEqual(is.transfer, was.transfer)],
-      ["r", press("r"), (_, is) => assert.equal(is.transfer, unedited)],
-    ];
-    const onPoint = async (key) => {
-      await page.locator(".handle").nth(1).focus();
-      await page.keyboard.press(key);
-    };
-    for (const [name, act, holds] of table) {
-      if (!name.endsWith("point")) await stage.focus();
-      const was = await read();
-      await act();
-      try {
-        holds(was, await read());
-      } catch (problem) {
-        throw new Error(`${name}: ${problem.message}`);
-      }
-    }
-    await settled(page);
-    const withAxes = await labels(page);
-    await stage.focus();
-    await page.keyboard.press("a");
-    await until(page, () => location.hash.includes("axes=0"));
-    const without = await labels(page);
-    assert.ok(without < withAxes, `the axes stayed: ${without} of ${withAxes} pixels`);
-    await keep(page, "no-axes");
-    await page.close();
   });
 
   test("slabs are drawn when they are chosen", async () => {
@@ -330,21 +178,6 @@ describe("a file", () => {
     }
     assert.ok(difference(labelled.small, plain.small) > 0.2, "labels make no difference");
     assert.ok(lit(labelled.small) > lit(plain.small));
-    await page.close();
-  });
-
-  test("every control can be reached and is named", async () => {
-    const page = await openPage(browser, server.url);
-    await hasPicture(page);
-    const nameless = await page.evaluate(() => {
-      const controls = document.querySelectorAll("button, select, input, [role=slider], [role=application]");
-      const name = (e) => e.getAttribute("aria-label") ?? e.labels?.[0]?.textContent ?? e.textContent;
-      return [...controls].filter((e) => !name(e)?.trim()).map((e) => e.outerHTML.slice(0, 80));
-    });
-    assert.deepEqual(nameless, []);
-    await page.keyboard.press("?");
-    await page.getByRole("dialog").waitFor();
-    await keep(page, "help");
     await page.close();
   });
 
