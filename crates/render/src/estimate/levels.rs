@@ -23,6 +23,14 @@ pub(super) struct Level<'a> {
     parts: Vec<Part<'a>>,
 }
 
+/// Where a value is read.
+#[derive(Clone, Copy)]
+pub(super) struct Spot {
+    part: usize,
+    cell: [usize; 3],
+    weight: [f32; 3],
+}
+
 struct Part<'a> {
     /// Samples that the block owns.
     bounds: Box3,
@@ -82,20 +90,34 @@ impl<'a> Level<'a> {
 
     /// The value at a world position, held beyond the outermost samples; NaN where it is missing. `part` is where the last one was found.
     pub(super) fn value(&self, world: [f64; 3], part: &mut usize) -> f32 {
+        let at = std::array::from_fn(|axis| world[axis] * self.scale[axis] + self.offset[axis]);
+        self.spot(at, part).map_or(f32::NAN, |spot| self.read(&spot))
+    }
+
+    /// A ray in samples: where it starts, and how far it goes in one world unit.
+    pub(super) fn line(&self, eye: [f64; 3], direction: [f64; 3]) -> [[f64; 3]; 2] {
+        let start = std::array::from_fn(|axis| eye[axis] * self.scale[axis] + self.offset[axis]);
+        [start, std::array::from_fn(|axis| direction[axis] * self.scale[axis])]
+    }
+
+    /// Where the value at a place in samples is read; `None` where it is missing.
+    #[inline]
+    pub(super) fn spot(&self, at: [f64; 3], part: &mut usize) -> Option<Spot> {
         let mut cell = [0; 3];
         let mut weight = [0.0; 3];
         for axis in 0..3 {
-            let at = world[axis] * self.scale[axis] + self.offset[axis];
-            (cell[axis], weight[axis]) = interpolation::cell(at, self.size[axis]);
+            (cell[axis], weight[axis]) = interpolation::cell(at[axis], self.size[axis]);
         }
         if !self.parts.get(*part).is_some_and(|part| holds(&part.bounds, cell)) {
-            let Some(owner) = self.owner(cell) else { return f32::NAN };
-            *part = owner;
+            *part = self.owner(cell)?;
         }
-        if self.parts[*part].hides(cell) {
-            return f32::NAN;
-        }
-        trilinear(self.corners(&self.parts[*part], cell), weight)
+        (!self.parts[*part].hides(cell)).then_some(Spot { part: *part, cell, weight })
+    }
+
+    /// The value there.
+    #[inline]
+    pub(super) fn read(&self, spot: &Spot) -> f32 {
+        trilinear(self.corners(&self.parts[spot.part], spot.cell), spot.weight)
     }
 
     fn owner(&self, cell: [usize; 3]) -> Option<usize> {
