@@ -8,7 +8,7 @@ use crate::step_store::LoadedStep;
 /// Proxies that are worse by this much count as equally good: then the smaller one is better.
 pub(crate) const ALIKE_DB: f64 = 0.5;
 /// What is better than this looks exact, whatever the figures are.
-const ENOUGH_DB: f64 = 45.0;
+pub(crate) const ENOUGH_DB: f64 = 45.0;
 /// Where scalar slabs are predicted to be as good as this from all sides asked for, pages need no slabs of colour.
 pub(crate) const COLOUR_BELOW_DB: f64 = 45.0;
 /// Slabs of colour show one transfer function, and an edit of it needs others. They must be better than others by so much,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use visapult_render::{Form, Prediction};
 
-use crate::choice::{COLOUR, SEGMENTS, Worth, best, described};
+use crate::choice::{COLOUR, ENOUGH_DB, SEGMENTS, Worth, best, described};
 use crate::wire::{Plan, ProxyChoice, ProxyKind};
 
 /// Turns of the view from a keyframe, in degrees, that quality is predicted for.
@@ -253,7 +253,7 @@ fn why(situation: &Situation, form: Form) -> String {
 /// prediction where it has not, or where nothing is known.
 pub(crate) fn turn_that_costs(prediction: &Prediction, loss_db: f64) -> f64 {
     let (curve, most) = (&prediction.psnr_db, TURNS_DEG[TURNS_DEG.len() - 1]);
-    let highest = curve.iter().copied().fold(f64::NEG_INFINITY, f64::max).min(50.0);
+    let highest = curve.iter().copied().fold(f64::NEG_INFINITY, f64::max).min(ENOUGH_DB);
     let floor = highest - loss_db;
     let place = curve.iter().rposition(|db| *db >= floor);
     let (Some(i), Some(after)) = (place, place.and_then(|i| curve.get(i + 1))) else { return most };
