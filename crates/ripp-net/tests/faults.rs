@@ -228,6 +228,33 @@ fn a_rate_of_next_to_nothing_still_moves_things() {
     assert_eq!(bytes_of(&sink), content(20_000));
 }
 
+/// What a sending side says of a measurement in which all went well.
+const REPORT: &str = r#"{"goodput_bps":1,"bytes":100000,"verified":true,"faults":[],"wire_bytes":1,"datagrams":1,"datagrams_lost":0,
+    "bytes_lost":0,"bytes_retransmitted":0,"rtt_us":{"min":1,"median":1,"p99":1},"ramp_to_90_s":1,"seconds":1,"setup_s":1,
+    "sender_cpu_s":1,"receiver_cpu_s":1,"rate_error_ppm":null,"limited_by":"link","limits":[],"transport":"udp","datagram":1472,
+    "lanes":1,"bytes_per_100_ms":[]}"#;
+
+#[test]
+fn a_measurement_of_wrong_content_is_not_verified_whatever_the_sender_says() {
+    let (left, right) = sessions();
+    let stop = AtomicBool::new(false);
+    let report = thread::scope(|scope| {
+        let receiving = scope.spawn(|| perf::receive(&right, &stop));
+        let flow = left.open_flow("perf", Mode::Lossy, 1).unwrap();
+        flow.send("0", Arc::new(vec![7; 100_000])).unwrap().wait().unwrap();
+        let notes = left.open_flow("perf-notes", Mode::Reliable, 1).unwrap();
+        let end = notes.send("end", Arc::new(br#""end""#.to_vec())).unwrap();
+        let account = next_offer(&left);
+        let room = Arc::new(MemorySink::new(account.length as usize));
+        account.accept(Arc::<MemorySink>::clone(&room)).wait().unwrap();
+        end.wait().unwrap();
+        assert!(String::from_utf8(bytes_of(&room)).unwrap().contains("wrong content"));
+        notes.send("report", Arc::new(REPORT.as_bytes().to_vec())).unwrap().wait().unwrap();
+        receiving.join().unwrap().unwrap()
+    });
+    assert_eq!((report.verified, report.faults), (false, vec!["object 0: wrong content".to_owned()]));
+}
+
 #[test]
 fn a_measurement_that_is_stopped_does_not_wait_for_an_account_that_never_comes() {
     let (left, right) = sessions();
