@@ -315,3 +315,22 @@ fn summary(report: &Report, reverse: bool) -> String {
 fn bits(bps: f64) -> String {
     if bps >= 1e9 { format!("{:.3} Gbit/s", bps * 1e-9) } else { format!("{:.1} Mbit/s", bps * 1e-6) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_that_does_not_verify_is_a_failure() {
+        let report = |faults: &str| -> Report {
+            let rest = r#""goodput_bps":1,"bytes":1,"wire_bytes":1,"datagrams":1,"datagrams_lost":0,"bytes_lost":0,"bytes_retransmitted":0,
+                "rtt_us":{"min":1,"median":1,"p99":1},"ramp_to_90_s":1,"seconds":1,"setup_s":1,"sender_cpu_s":1,"receiver_cpu_s":1,
+                "rate_error_ppm":null,"limited_by":"link","limits":[],"transport":"udp","datagram":1472,"lanes":1,"bytes_per_100_ms":[]"#;
+            serde_json::from_str(&format!(r#"{{"verified":{},"faults":[{faults}],{rest}}}"#, faults.is_empty()))
+                .unwrap()
+        };
+        assert!(verified(&report("")).is_ok());
+        let told = verified(&report(r#""object 0: wrong content""#)).unwrap_err().to_string();
+        assert!(told.contains("did not verify: object 0"), "{told}");
+    }
+}
