@@ -1,6 +1,7 @@
 """Fixtures: the program under test, and a volume that no symmetry can hide."""
 
 import os
+import resource
 import subprocess
 from pathlib import Path
 
@@ -10,11 +11,18 @@ import pytest
 VISAPULT = Path(os.environ.get("VISAPULT", "target/release/visapult")).resolve()
 
 
-def run(*arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Runs `visapult` to its end; a run that hangs is a failure."""
+def limit_memory(most: int | None) -> None:
+    """Makes this process and those it starts fail to get more than so many bytes of address space."""
+    if most is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def run(*arguments: object, check: bool = True, memory: int | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs `visapult` to its end, with at most so many bytes of memory; a run that hangs is a failure."""
     finished = subprocess.run(
-        [VISAPULT, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False
-    )
+        [VISAPULT, *map(str, arguments)],
+        capture_output=True, text=True, timeout=120, check=False, preexec_fn=lambda: limit_memory(memory),
+    )  # fmt: skip
     if check and finished.returncode != 0:
         raise AssertionError(f"exit {finished.returncode}: {finished.stderr}")
     return finished

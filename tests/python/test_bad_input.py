@@ -1,6 +1,7 @@
 """Whatever is wrong with the input: one clear line, a non-zero exit, nothing written."""
 
 import gzip
+import json
 from pathlib import Path
 
 import h5py
@@ -25,6 +26,32 @@ def truncated_npy(path: Path) -> None:
     np.save(path, np.zeros((16, 16, 16), np.float32))
     path.write_bytes(path.read_bytes()[:5000])
 
+
+def sparse_npy(path: Path) -> None:
+    """108 GB by its header and by its length, and next to nothing on the disk."""
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (3000, 3000, 3000), }"
+    header += b" " * (128 - 10 - 1 - len(header)) + b"\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with path.open("r+b") as file:
+        file.truncate(128 + 4 * 3000**3)
+
+
+def sparse_zarr(path: Path) -> None:
+    """2 TB by its metadata, which is all there is of it."""
+    path.mkdir()
+    described = {"zarr_format": 2, "shape": [8000] * 3, "chunks": [64] * 3, "dtype": "<f4", "compressor": None}
+    (path / ".zarray").write_text(json.dumps(described | {"fill_value": 0, "filters": None, "order": "C"}))
+
+
+def sparse_h5(path: Path) -> None:
+    """108 GB of chunks that were never written."""
+    with h5py.File(path, "w") as file:
+        file.create_dataset("density", (3000, 3000, 3000), np.float32, chunks=(64, 64, 64))
+
+
+HUGE = {"huge.npy": sparse_npy, "huge.zarr": sparse_zarr, "huge.h5": sparse_h5}
+# A regression must not take the whole machine.
+LITTLE_MEMORY = 4 << 30
 
 CASES = {
     "missing.npy": lambda path: None,
@@ -66,6 +93,28 @@ def test_files_that_are_not_what_they_seem(name: str, tmp_path: Path) -> None:
         assert finished.returncode not in (0, 101)
         assert_one_clear_line(finished.stderr, name)
     assert not (tmp_path / "out.png").exists()
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_a_step_that_does_not_fit_in_memory_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    HUGE[name](path)
+    for command in (["render", path, "--out", tmp_path / "out.png"], ["view", path, "--port", 0], ["serve", path]):
+        finished = run(*command, check=False, memory=LITTLE_MEMORY)
+        assert finished.returncode == 1
+        assert_one_clear_line(finished.stderr, name, " needs ", " free: ", "smaller dataset")
+    assert not (tmp_path / "out.png").exists()
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_a_huge_source_is_described_by_a_part_of_it(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    HUGE[name](path)
+    told = json.loads(run("info", "--json", path, memory=LITTLE_MEMORY).stdout)
+    [field] = told["fields"]
+    assert field["range"] == [0, 0]
+    assert 0 < field["share"] < 1e-2
+    assert "looked at" in run("info", path, memory=LITTLE_MEMORY).stdout
 
 
 def test_a_missing_dataset_is_answered_with_those_there_are(tmp_path: Path) -> None:

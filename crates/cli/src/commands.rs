@@ -7,7 +7,6 @@ use std::thread::{self, available_parallelism};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use visapult_pipeline::flow::Watch;
 use visapult_pipeline::{
     BackEnd, BackEndConfig, Camera, RenderConfig, RenderProxy, RenderStatistics, SourceReport, TransferFunction,
     lend_to,
@@ -194,9 +193,7 @@ fn summary(options: &RenderOptions, statistics: &RenderStatistics) -> String {
 }
 
 pub(crate) fn info(options: &InfoOptions) -> Result<()> {
-    let config = BackEndConfig { source: options.source.clone(), pes: 1, threads: 0, crew: None };
-    let back_end = BackEnd::open_for(Watch::All, &config)?;
-    let report = SourceReport::of(&back_end)?;
+    let report = SourceReport::of(&options.source)?;
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {

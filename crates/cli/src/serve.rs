@@ -34,7 +34,7 @@ pub(crate) fn run(options: &ServeOptions) -> Result<()> {
             STOP.store(true, Ordering::Relaxed);
         });
     }
-    let source = visapult_pipeline::open_local(&options.source)?;
+    let source = visapult_pipeline::open_to_publish(&options.source)?;
     let session = Options { rate: options.rate, ..Options::default() };
     let host = options.host.clone().unwrap_or_else(|| own_host(options.bind));
     let meeting = Meeting::Here { at: options.bind, host };

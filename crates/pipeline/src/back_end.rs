@@ -13,6 +13,7 @@ use crate::config::BackEndConfig;
 use crate::crew::{self, Crew};
 use crate::error::PipelineError;
 use crate::flow::{Action, FlowHelm, FlowOptions, FlowSource, Look, SteeringView, Watch};
+use crate::memory;
 use crate::session::{ControlSink, Right, Session, SessionShared};
 use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
 use crate::wire::{FieldName, Freshness, PROTOCOL_VERSION, SourceShape, Welcome};
@@ -27,6 +28,8 @@ pub struct BackEnd {
     store: StepStore,
     /// What can be asked of the simulation, where there is one.
     helm: Option<FlowHelm>,
+    /// What whoever looks is to know of what is shown.
+    notice: Option<String>,
     pool: ThreadPool,
     groups: usize,
     sessions: Mutex<Vec<Weak<SessionShared>>>,
@@ -50,8 +53,8 @@ impl BackEnd {
     /// # Errors
     /// [`PipelineError`] if the source cannot be opened or split as asked.
     pub fn open_for(watch: Watch, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
-        let (source, helm) = open_source(watch, config)?;
-        Self::start(StepStore::new(source, config.pes, config.crew.clone())?, helm, config)
+        let opened = open_source(watch, config)?;
+        Self::start(StepStore::new(opened.source, config.pes, config.crew.clone())?, opened.helm, opened.notice, config)
     }
 
     /// Like [`BackEnd::open`], over fewer PEs than asked for where the grid is too small for so many.
@@ -59,8 +62,9 @@ impl BackEnd {
     /// # Errors
     /// [`PipelineError`] if the source cannot be opened.
     pub fn open_fitting(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
-        let (source, helm) = open_source(Watch::First, config)?;
-        Self::start(StepStore::fitting(source, config.pes, config.crew.clone())?, helm, config)
+        let opened = open_source(Watch::First, config)?;
+        let store = StepStore::fitting(opened.source, config.pes, config.crew.clone())?;
+        Self::start(store, opened.helm, opened.notice, config)
     }
 
     /// Shows a flow that is received already, and asks for steps while pages are open, over at most so many PEs as asked for.
@@ -70,15 +74,21 @@ impl BackEnd {
     pub fn over(mut flow: FlowSource, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
         let helm = Some(flow.helm());
         flow.look_away();
-        Self::start(StepStore::fitting(Box::new(flow), config.pes, config.crew.clone())?, helm, config)
+        Self::start(StepStore::fitting(Box::new(flow), config.pes, config.crew.clone())?, helm, None, config)
     }
 
-    fn start(store: StepStore, helm: Option<FlowHelm>, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
+    fn start(
+        store: StepStore,
+        helm: Option<FlowHelm>,
+        notice: Option<String>,
+        config: &BackEndConfig,
+    ) -> Result<Arc<Self>, PipelineError> {
         let groups = store.decomposition().boxes().len().min(MOST_GROUPS);
         let pool = rendering_threads(config.threads)?;
         let back_end = Arc::new(Self {
             store,
             helm,
+            notice,
             pool,
             groups,
             sessions: Mutex::default(),
@@ -146,6 +156,11 @@ impl BackEnd {
     /// The rendering threads.
     pub(crate) fn pool(&self) -> &ThreadPool {
         &self.pool
+    }
+
+    /// What whoever looks is to know of what is shown.
+    pub(crate) fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
     }
 
     /// Time between the steps of a running simulation, once two have come.
@@ -274,17 +289,55 @@ pub fn open_local(source: &str) -> Result<Box<dyn Source>, PipelineError> {
     visapult_volume_io::open(source).map_err(PipelineError::source)
 }
 
+/// What this machine can read by itself and hold a step of: at the finest level that fits in memory.
+///
+/// # Errors
+/// [`PipelineError`] says what could not be opened or does not fit, and what to do.
+pub fn open_to_publish(source: &str) -> Result<Box<dyn Source>, PipelineError> {
+    let source = open_fitting(source)?.0;
+    memory::check(source.info(), source.info().grid().sample_count())?;
+    Ok(source)
+}
+
+/// A source as it is shown.
+pub(crate) struct Opened {
+    pub(crate) source: Box<dyn Source>,
+    /// What can be asked of the simulation, where it is one.
+    pub(crate) helm: Option<FlowHelm>,
+    notice: Option<String>,
+}
+
 /// Lends a hand to the head of `crew`, with the source that it opens, too.
 ///
 /// # Errors
 /// If the source cannot be opened, or is a simulation that would run once in every process, or the head is gone.
 pub fn lend_to(crew: &Arc<Crew>, config: &BackEndConfig) -> Result<(), PipelineError> {
-    crew::lend(crew, config, || open_source(Watch::First, config).map(|(source, _)| source))
+    crew::lend(crew, config, || open_source(Watch::First, config).map(|opened| opened.source))
 }
 
-/// A flow that somebody publishes, or what this machine can read by itself.
-fn open_source(watch: Watch, config: &BackEndConfig) -> Result<(Box<dyn Source>, Option<FlowHelm>), PipelineError> {
-    if !config.source.starts_with("ripp://") {
+/// A flow that somebody publishes, or what this machine can read by itself, at the finest level that fits in memory. Processes that share the
+/// work show the finest there is: each would choose by itself.
+fn open_source(watch: Watch, config: &BackEndConfig) -> Result<Opened, PipelineError> {
+    if !is_flow(&config.source) && config.crew.is_none() {
+        let (source, notice) = open_fitting(&config.source)?;
+        return Ok(Opened { source, helm: None, notice });
+    }
+    open_whole(watch, config)
+}
+
+fn open_fitting(source: &str) -> Result<(Box<dyn Source>, Option<String>), PipelineError> {
+    let (source, notice) = memory::fitting_level(open_local(source)?)?;
+    notice.iter().for_each(|notice| tracing::warn!("{notice}"));
+    Ok((source, notice))
+}
+
+fn is_flow(source: &str) -> bool {
+    source.starts_with("ripp://")
+}
+
+/// A flow that somebody publishes, or what this machine can read by itself, with all levels that it stores.
+pub(crate) fn open_whole(watch: Watch, config: &BackEndConfig) -> Result<Opened, PipelineError> {
+    if !is_flow(&config.source) {
         let source = open_local(&config.source)?;
         if config.crew.is_some() && source.info().live {
             return Err(PipelineError::Option(format!(
@@ -292,13 +345,13 @@ fn open_source(watch: Watch, config: &BackEndConfig) -> Result<(Box<dyn Source>,
                 config.source
             )));
         }
-        return Ok((source, None));
+        return Ok(Opened { source, helm: None, notice: None });
     }
     let options = FlowOptions { pes: config.pes, watch, crew: config.crew.clone(), ..FlowOptions::default() };
     let mut source = FlowSource::dial(&config.source, options).map_err(PipelineError::flow)?;
     let helm = source.helm();
     source.look_away();
-    Ok((Box::new(source), Some(helm)))
+    Ok(Opened { source: Box::new(source), helm: Some(helm), notice: None })
 }
 
 /// Wakes the sessions whenever the simulation has a new step or has been steered, until the back end is gone.

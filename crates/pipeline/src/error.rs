@@ -24,6 +24,21 @@ pub enum PipelineError {
     /// A flow cannot be published or received.
     #[error("{0}")]
     Flow(Arc<FlowError>),
+    /// A step does not fit in memory.
+    #[error(
+        "{source_name} needs {needed} for a step, this machine has {free} free: \
+         choose {coarser}a smaller dataset, or processes on more machines"
+    )]
+    TooLarge {
+        /// The source.
+        source_name: String,
+        /// Memory that a step takes.
+        needed: String,
+        /// Memory that can still be had.
+        free: String,
+        /// The advice to take a stored level, where the source stores several.
+        coarser: &'static str,
+    },
     /// A field that the source does not have.
     #[error("{source_name} has no field {wanted}: it has {available}")]
     NoField {

@@ -5,9 +5,11 @@ use std::fmt;
 use serde::Serialize;
 use visapult_volume::ValueRange;
 
-use crate::back_end::BackEnd;
+use crate::back_end::open_whole;
+use crate::config::BackEndConfig;
 use crate::error::PipelineError;
-use crate::step_store::StepKey;
+use crate::flow::Watch;
+use crate::survey::survey;
 use crate::wire::GridShape;
 
 /// What `visapult info` tells.
@@ -42,29 +44,38 @@ pub struct FieldReport {
     pub unit: String,
     /// How the source stores the values.
     pub scalar_type: String,
-    /// Range declared for all steps, or that of the first step.
+    /// Range declared for all steps, or that of the values looked at.
     pub range: Option<[f32; 2]>,
-    /// Values of the first step that are missing or not finite.
+    /// Values among those looked at that are missing or not finite.
     pub missing: u64,
+    /// What was looked at of the first step: a stored level, 0 being the finest.
+    pub level: usize,
+    /// The share of that level's values, up to 1.
+    pub share: f64,
 }
 
 impl SourceReport {
-    /// Reads the first step of every field for its range.
+    /// Opens `source`, and looks through the first step of every field for its range; of what is very large, through a coarser level or a
+    /// part.
     ///
     /// # Errors
-    /// [`PipelineError`] if a field cannot be read.
-    pub fn of(back_end: &BackEnd) -> Result<Self, PipelineError> {
-        let info = back_end.store().source().info();
-        let steps = back_end.steps();
+    /// [`PipelineError`] if it cannot be opened, or a field cannot be read.
+    pub fn of(source: &str) -> Result<Self, PipelineError> {
+        let config = BackEndConfig { source: source.to_owned(), pes: 1, threads: 0, crew: None };
+        let source = open_whole(Watch::All, &config)?.source;
+        let info = source.info();
+        let steps = source.steps();
         let fields = (0..info.fields.len()).map(|field| {
-            let loaded = back_end.load(StepKey { field, step: steps.first })?;
             let known = &info.fields[field];
+            let seen = survey(source.as_ref(), field, steps.first)?;
             Ok(FieldReport {
                 name: known.name.clone(),
                 unit: known.unit.clone(),
                 scalar_type: known.scalar_type.to_string(),
-                range: loaded.known_range.map(|ValueRange { lo, hi }| [lo, hi]),
-                missing: loaded.statistics.missing,
+                range: known.declared_range.or(seen.range).map(|ValueRange { lo, hi }| [lo, hi]),
+                missing: seen.missing,
+                level: seen.level,
+                share: seen.share,
             })
         });
         Ok(Self {
@@ -103,6 +114,11 @@ impl fmt::Display for SourceReport {
             }
             if field.missing > 0 {
                 write!(f, ", {} values missing", field.missing)?;
+            }
+            match (field.level, field.share) {
+                (0, 1.0) => {}
+                (level, 1.0) => write!(f, " (looked at: level {level})")?,
+                (level, share) => write!(f, " (looked at: {} % of level {level})", short(share * 100.0))?,
             }
             writeln!(f)?;
         }

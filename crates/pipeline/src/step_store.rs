@@ -16,13 +16,14 @@ use visapult_volume_io::{ReadRequest, Source};
 use crate::crew::{Crew, CrewStep, add_counts, range_of};
 use crate::error::PipelineError;
 use crate::keyframes::Keyframes;
+use crate::memory;
 use crate::stages::at_pe;
 use crate::statistics::{FieldStatistics, statistics_of};
 
 /// Edge of the coarsest level: the first picture a viewer gets.
 pub(crate) const COARSEST_EDGE: usize = 32;
-/// Steps kept besides those in use.
-const STEPS_KEPT: usize = 3;
+/// Steps kept besides those in use, where there is memory for so many.
+const MOST_STEPS_KEPT: usize = 3;
 
 /// Names a step of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,6 +80,7 @@ pub struct StepStore {
     /// Other processes that have PEs.
     crew: Option<Arc<Crew>>,
     levels: u32,
+    steps_kept: usize,
     kept: Mutex<Kept>,
     known_ranges: Mutex<HashMap<usize, ValueRange>>,
     spare_buffers: Mutex<Vec<Vec<f32>>>,
@@ -96,32 +98,43 @@ impl StepStore {
     /// Splits the source's grid over `pes` PEs.
     ///
     /// # Errors
-    /// [`PipelineError`] if the grid has too few samples for so many.
+    /// [`PipelineError`] if the grid has too few samples for so many, or a step does not fit in memory.
     pub(crate) fn new(source: Box<dyn Source>, pes: usize, crew: Option<Arc<Crew>>) -> Result<Self, PipelineError> {
         let decomposition = split(source.info().grid().size, pes)?;
-        Ok(Self::over(source, decomposition, crew))
+        Self::over(source, decomposition, crew)
     }
 
     /// Splits the source's grid over at most `pes` PEs.
     ///
     /// # Errors
-    /// [`PipelineError`] if the grid cannot be used at all.
+    /// [`PipelineError`] if the grid cannot be used at all, or a step does not fit in memory.
     pub(crate) fn fitting(source: Box<dyn Source>, pes: usize, crew: Option<Arc<Crew>>) -> Result<Self, PipelineError> {
         let decomposition = fitting_split(source.info().grid().size, pes)?;
-        Ok(Self::over(source, decomposition, crew))
+        Self::over(source, decomposition, crew)
     }
 
-    fn over(source: Box<dyn Source>, decomposition: Decomposition, crew: Option<Arc<Crew>>) -> Self {
+    fn over(
+        source: Box<dyn Source>,
+        decomposition: Decomposition,
+        crew: Option<Arc<Crew>>,
+    ) -> Result<Self, PipelineError> {
         let levels = level_count(source.info().grid().size, COARSEST_EDGE);
-        Self {
+        let boxes = decomposition.boxes();
+        let own = crew.as_ref().map_or(0..boxes.len(), |crew| crew.membership().share(crew.rank(), boxes.len()));
+        let bounds = source.info().grid().bounds();
+        let samples = boxes[own].iter().map(|owned| Block::stored_for(owned, &bounds).volume()).sum();
+        let [needed, free] = memory::check(source.info(), samples)?;
+        let steps_kept = usize::try_from(free / needed.max(1)).unwrap_or(usize::MAX).clamp(1, MOST_STEPS_KEPT);
+        Ok(Self {
             source,
             decomposition,
             crew,
             levels,
+            steps_kept,
             kept: Mutex::default(),
             known_ranges: Mutex::default(),
             spare_buffers: Mutex::default(),
-        }
+        })
     }
 
     /// The source that is read.
@@ -171,7 +184,7 @@ impl StepStore {
         kept.oldest_first.retain(|other| *other != key);
         kept.oldest_first.push(key);
         let slot = kept.slots.entry(key).or_default().clone();
-        while kept.oldest_first.len() > STEPS_KEPT {
+        while kept.oldest_first.len() > self.steps_kept {
             let oldest = kept.oldest_first.remove(0);
             if let Some(evicted) = kept.slots.remove(&oldest) {
                 self.recycle(evicted);
@@ -189,10 +202,10 @@ impl StepStore {
         spare.extend(step.volume.into_blocks().into_iter().map(|block| block.values));
     }
 
-    fn buffer(&self, len: usize) -> Vec<f32> {
+    fn buffer(&self, len: usize) -> Result<Vec<f32>, PipelineError> {
         let mut spare = lock(&self.spare_buffers);
         let fitting = spare.iter().position(|buffer| buffer.len() == len);
-        fitting.map(|place| spare.swap_remove(place)).unwrap_or_else(|| vec![0.0; len])
+        fitting.map_or_else(|| memory::values(self.source.info(), len), |place| Ok(spare.swap_remove(place)))
     }
 
     /// Whether a step was split over processes of which one is gone, and can be had of the others by now.
@@ -238,7 +251,7 @@ impl StepStore {
 
     fn read_block(&self, key: StepKey, owned: Box3, bounds: &Box3) -> Result<Block, PipelineError> {
         let stored = Block::stored_for(&owned, bounds);
-        let mut values = self.buffer(stored.volume());
+        let mut values = self.buffer(stored.volume())?;
         let request = ReadRequest { field: key.field, step: key.step, level: 0, bounds: stored };
         self.source.read(&request, &mut values).map_err(PipelineError::source)?;
         Ok(Block { owned, stored, values })

@@ -1,6 +1,6 @@
 //! A back end that many ask at once.
 
-use visapult_pipeline::{BackEnd, BackEndConfig, SourceReport};
+use visapult_pipeline::{BackEnd, BackEndConfig, StepKey};
 
 /// A thread of the pool that waited for another to load would keep that one from its work.
 #[test]
@@ -10,7 +10,7 @@ fn whoever_asks_for_a_step_that_is_being_loaded_waits_for_it_alone() {
         let back_end = BackEnd::open(&config).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..6 {
-                scope.spawn(|| SourceReport::of(&back_end).unwrap());
+                scope.spawn(|| back_end.load(StepKey { field: 0, step: back_end.steps().first }).unwrap());
             }
         });
     }

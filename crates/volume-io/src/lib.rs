@@ -9,6 +9,7 @@ mod demo;
 mod flat;
 mod gunzip;
 mod hdf5;
+mod level;
 mod nifti;
 mod npy;
 mod raw;
@@ -21,9 +22,11 @@ mod zarr;
 
 use std::path::Path;
 
+pub use level::at_level;
 pub use source::{ReadRequest, Source, SourceError, SourceInfo};
 
-/// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), or `demo:...`.
+/// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), or `demo:...`. Of the levels that a file stores,
+/// `?level=N` at the end takes one alone.
 ///
 /// # Errors
 /// [`SourceError`] says what could not be opened, where in it, and what to do.
@@ -32,6 +35,15 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
         return Ok(Box::new(demo::Demo::open(url)?));
     }
     let url = url.strip_prefix("file://").unwrap_or(url);
+    if !Path::new(url).exists()
+        && let (file, Some(level)) = level::split_level(url)?
+    {
+        return at_level(open_path(file)?, level);
+    }
+    open_path(url)
+}
+
+fn open_path(url: &str) -> Result<Box<dyn Source>, SourceError> {
     let (path, inside) = split_inside(url);
     let name = shape::file_name(path).to_ascii_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));

@@ -83,6 +83,9 @@ impl Driver {
         let welcome = self.back_end.welcome(id, right);
         self.told_steps = Some(welcome.steps);
         (self.control)(ToPage::Welcome(Box::new(welcome)).encode());
+        if let Some(text) = self.back_end.notice().map(str::to_owned) {
+            (self.control)(ToPage::Notice(Notice { severity: Severity::Warning, text }).encode());
+        }
         while let Some((work, view)) = self.wait_for_work() {
             match work {
                 Work::Begin(key) => self.begin(key),

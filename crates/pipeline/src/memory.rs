@@ -1,0 +1,198 @@
+//! What a step takes in memory, and what this process can still have of it.
+//!
+//! Invariant: whoever allocates what a source claims has held it against [`free_bytes`], and can still be refused by the system.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use visapult_volume_io::{Source, SourceInfo, at_level};
+
+use crate::error::PipelineError;
+
+/// Bytes of a step of so many samples: 32-bit values, and a seventh of that for the coarser levels.
+pub(crate) fn step_bytes(samples: usize) -> u64 {
+    (samples as u64).saturating_mul(32) / 7
+}
+
+/// Holds a step of so many samples against what there is: how many bytes it takes, and are free.
+///
+/// # Errors
+/// [`PipelineError::TooLarge`] if it does not fit.
+pub(crate) fn check(info: &SourceInfo, samples: usize) -> Result<[u64; 2], PipelineError> {
+    let (needed, free) = (step_bytes(samples), free_bytes());
+    if needed > free { Err(too_large(info, needed, free)) } else { Ok([needed, free]) }
+}
+
+/// Memory for so many values, all 0.
+///
+/// # Errors
+/// [`PipelineError::TooLarge`] if the system does not give it.
+pub(crate) fn values(info: &SourceInfo, samples: usize) -> Result<Vec<f32>, PipelineError> {
+    let refused = |()| too_large(info, step_bytes(samples), free_bytes());
+    bytemuck::allocation::try_zeroed_vec(samples).map_err(refused)
+}
+
+/// The source at the finest of its levels of which a step fits in memory, and, where that is not the finest it stores, which it is. Unchanged
+/// where none fits.
+///
+/// # Errors
+/// [`PipelineError::Source`] if the level cannot be had.
+pub(crate) fn fitting_level(source: Box<dyn Source>) -> Result<(Box<dyn Source>, Option<String>), PipelineError> {
+    let free = free_bytes();
+    let info = source.info();
+    let fits = info.levels.iter().position(|grid| step_bytes(grid.sample_count()) <= free);
+    let Some(level) = fits.filter(|level| *level > 0) else { return Ok((source, None)) };
+    let shape = |level: usize| info.levels[level].size.map(|edge| edge.to_string()).join(" x ");
+    let notice = format!(
+        "{} is shown at level {level} ({}): a step of level 0 ({}) needs {}, this machine has {} free",
+        info.name,
+        shape(level),
+        shape(0),
+        for_people(step_bytes(info.levels[0].sample_count())),
+        for_people(free),
+    );
+    let coarser = at_level(source, level).map_err(PipelineError::source)?;
+    Ok((coarser, Some(notice)))
+}
+
+/// Bytes that this process can still have: the least of what the machine, the control groups that it is in, and its own limit leave.
+pub(crate) fn free_bytes() -> u64 {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let of_machine = in_kib(&read("/proc/meminfo"), "MemAvailable:");
+    let of_groups = groups(&read("/proc/self/cgroup")).into_iter().filter_map(Group::free).min();
+    let used = in_kib(&read("/proc/self/status"), "VmSize:");
+    let of_process = address_space(&read("/proc/self/limits")).map(|limit| limit.saturating_sub(used.unwrap_or(0)));
+    [of_machine, of_groups, of_process].into_iter().flatten().min().unwrap_or(u64::MAX)
+}
+
+fn too_large(info: &SourceInfo, needed: u64, free: u64) -> PipelineError {
+    let coarser = if info.levels.len() > 1 { "a coarser level (?level=N), " } else { "" };
+    let (source_name, needed, free) = (info.name.clone(), for_people(needed), for_people(free));
+    PipelineError::TooLarge { source_name, needed, free, coarser }
+}
+
+/// Bytes with two or three significant digits.
+fn for_people(bytes: u64) -> String {
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let bytes = bytes as f64;
+    let (scale, unit) = units.into_iter().find(|(scale, _)| bytes >= *scale).unwrap_or((1.0, "bytes"));
+    let number = bytes / scale;
+    if number < 10.0 && scale > 1.0 { format!("{number:.1} {unit}") } else { format!("{number:.0} {unit}") }
+}
+
+/// The number after `name` in a table of KiB as the kernel writes them, in bytes.
+fn in_kib(table: &str, name: &str) -> Option<u64> {
+    let line = table.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.saturating_mul(1024))
+}
+
+/// The soft limit of the address space, in bytes; none where there is no limit.
+fn address_space(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// A control group that may limit memory, of version 1 or 2 of that interface.
+struct Group {
+    folder: PathBuf,
+    limit: &'static str,
+    used: &'static str,
+    /// Lines of `memory.stat` that tell what of it the kernel gives back when it is wanted.
+    cached: [&'static str; 2],
+}
+
+impl Group {
+    fn free(self) -> Option<u64> {
+        let read = |name: &str| fs::read_to_string(self.folder.join(name)).ok();
+        let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+        let (limit, used) = (number(self.limit)?, number(self.used)?);
+        let statistics = read("memory.stat").unwrap_or_default();
+        let cached = |name: &&str| {
+            let line = statistics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            line.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0)
+        };
+        let cached: u64 = self.cached.iter().map(cached).sum();
+        Some(limit.saturating_sub(used.saturating_sub(cached)))
+    }
+}
+
+/// The groups that a process is in, with all above them; in a container the upper ones are not to be seen.
+fn groups(of_process: &str) -> Vec<Group> {
+    let mut groups = Vec::new();
+    for line in of_process.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        let inside = Path::new(path.trim_start_matches('/'));
+        for folder in inside.ancestors() {
+            if controllers.is_empty() {
+                groups.push(Group {
+                    folder: Path::new("/sys/fs/cgroup").join(folder),
+                    limit: "memory.max",
+                    used: "memory.current",
+                    cached: ["inactive_file", "active_file"],
+                });
+            } else if controllers.split(',').any(|name| name == "memory") {
+                groups.push(Group {
+                    folder: Path::new("/sys/fs/cgroup/memory").join(folder),
+                    limit: "memory.limit_in_bytes",
+                    used: "memory.usage_in_bytes",
+                    cached: ["total_inactive_file", "total_active_file"],
+                });
+            }
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_counts_with_all_above_it() {
+        let folders = |told: &str| groups(told).into_iter().map(|group| group.folder).collect::<Vec<_>>();
+        let of = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(
+            folders("0::/user.slice/shell.scope\n"),
+            of(&["/sys/fs/cgroup/user.slice/shell.scope", "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup/"])
+        );
+        assert_eq!(
+            folders("5:cpu,cpuacct:/a\n3:memory:/job\n"),
+            of(&["/sys/fs/cgroup/memory/job", "/sys/fs/cgroup/memory/"])
+        );
+    }
+
+    #[test]
+    fn a_group_leaves_what_it_does_not_use_or_can_give_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let group = || Group {
+            folder: folder.path().to_owned(),
+            limit: "memory.max",
+            used: "memory.current",
+            cached: ["inactive_file", "active_file"],
+        };
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("memory.current", "700\n");
+        write("memory.stat", "anon 300\nfile 400\ninactive_file 150\nactive_file 250\n");
+        write("memory.max", "max\n");
+        assert_eq!(group().free(), None);
+        write("memory.max", "1000\n");
+        assert_eq!(group().free(), Some(700));
+    }
+
+    #[test]
+    fn the_kernels_tables_are_read() {
+        assert_eq!(in_kib("MemTotal: 9 kB\nMemAvailable:   2048 kB\n", "MemAvailable:"), Some(2 << 20));
+        let limits = "Limit  Soft Limit  Hard Limit  Units\nMax address space  4096  unlimited  bytes\n";
+        assert_eq!(address_space(limits), Some(4096));
+        assert_eq!(address_space(&limits.replace("4096", "unlimited")), None);
+    }
+
+    #[test]
+    fn sizes_are_told_as_people_say_them() {
+        assert_eq!(step_bytes(8000 * 8000 * 8000), 2_340_571_428_571);
+        assert_eq!(step_bytes(usize::MAX), u64::MAX / 7);
+        let told = [2_340_571_428_571, 23_400_000_000, 950_000, 12].map(for_people);
+        assert_eq!(told, ["2.3 TB", "23 GB", "950 kB", "12 bytes"]);
+    }
+}

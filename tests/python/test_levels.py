@@ -1,0 +1,80 @@
+"""Levels that a file stores: the finest that fits in memory is shown, or the one that is named."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+
+from conftest import VISAPULT, limit_memory, run
+from page import Page
+from test_bad_input import assert_one_clear_line
+
+# Level 0 of the image takes 4.9 GB, level 1 0.6 GB.
+SIZES = (1024, 512)
+MEMORY = 3 << 30
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An OME-Zarr image of two levels, of which few chunks are written: level n holds n + 1 in a corner, and 0."""
+    path = tmp_path_factory.mktemp("levels") / "image.zarr"
+    group = zarr.open_group(path, mode="w", zarr_format=2)
+    datasets = []
+    for level, size in enumerate(SIZES):
+        array = group.create_array(str(level), shape=(size,) * 3, chunks=(64,) * 3, dtype="f4", fill_value=0)
+        array[:64, :64, :64] = np.float32(level + 1)
+        scale = {"type": "scale", "scale": [2.0**level] * 3}
+        datasets.append({"path": str(level), "coordinateTransformations": [scale]})
+    axes = [{"name": name, "type": "space"} for name in "zyx"]
+    group.attrs["multiscales"] = [{"version": "0.4", "axes": axes, "datasets": datasets}]
+    return path
+
+
+def test_the_finest_level_that_fits_is_rendered_and_said_to_be(image: Path, tmp_path: Path) -> None:
+    view = ["--size", "32x32", "--sample-step", "8", "--out"]
+    fitted = run("render", image, *view, tmp_path / "fitted.png", memory=MEMORY)
+    [line] = fitted.stderr.splitlines()
+    for needle in ("image.zarr", "level 1", "512 x 512 x 512", "4.9 GB"):
+        assert needle in line
+    named = run("render", f"{image}?level=1", *view, tmp_path / "named.png", memory=MEMORY)
+    assert named.stderr == ""
+    assert (tmp_path / "fitted.png").read_bytes() == (tmp_path / "named.png").read_bytes()
+
+
+def test_a_page_is_told_which_level_it_shows(image: Path) -> None:
+    view = subprocess.Popen(
+        [VISAPULT, "view", image, "--port", "0", "--no-open"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: limit_memory(MEMORY),
+    )  # fmt: skip
+    try:
+        assert view.stdout is not None
+        page = Page(view.stdout.readline().strip())
+        page.until(lambda: page.notices, "a word on the level")
+        page.close()
+        assert "level 1" in page.notices[0]
+    finally:
+        view.terminate()
+        view.communicate()
+
+
+def test_a_named_level_is_described_alone(image: Path) -> None:
+    told = json.loads(run("info", "--json", f"{image}?level=1").stdout)
+    assert [level["size"] for level in told["levels"]] == [[512] * 3]
+    assert told["name"] == "image.zarr?level=1"
+    assert told["fields"][0]["range"] == [0, 2]
+
+
+@pytest.mark.parametrize(("level", "needle"), [("2", "levels 0 to 1"), ("fine", "number")])
+def test_a_level_that_is_not_there_is_answered_with_those_there_are(image: Path, level: str, needle: str) -> None:
+    finished = run("info", f"{image}?level={level}", check=False)
+    assert finished.returncode == 1
+    assert_one_clear_line(finished.stderr, "image.zarr", needle)
+
+
+def test_a_named_level_that_does_not_fit_is_refused(image: Path, tmp_path: Path) -> None:
+    finished = run("render", f"{image}?level=0", "--out", tmp_path / "out.png", check=False, memory=MEMORY)
+    assert finished.returncode == 1
+    assert_one_clear_line(finished.stderr, "image.zarr?level=0 needs 4.9 GB")
