@@ -60,7 +60,11 @@ pub(crate) fn serve_page(
     is_simulation: bool,
     open: impl FnOnce(Stage) -> Result<()> + Send,
 ) -> Result<()> {
-    let portal = Portal::bind(PortalConfig { address: page.bind, port: page.port, tokens: user_tokens()? })?;
+    let portal = Portal::bind(PortalConfig {
+        address: page.bind,
+        port: page.port,
+        ..PortalConfig::with_tokens(user_tokens()?)
+    })?;
     let url = portal.url();
     println!("{url}");
     if is_simulation {

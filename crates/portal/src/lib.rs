@@ -2,6 +2,7 @@
 //!
 //! Listens on loopback only; every WebSocket needs the user's token and the server's own origin.
 
+mod connections;
 mod guard;
 mod pages;
 mod registry;
@@ -10,6 +11,6 @@ mod shown;
 mod sockets;
 mod token;
 
-pub use server::{Portal, PortalConfig, PortalError};
+pub use server::{Patience, Portal, PortalConfig, PortalError};
 pub use shown::{Shown, Stage, stage};
 pub use token::{Token, TokenError, Tokens};

@@ -10,6 +10,7 @@ use axum::routing::get;
 use thiserror::Error;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::connections;
 use crate::pages;
 use crate::registry::Registry;
 use crate::shown::Shown;
@@ -32,12 +33,29 @@ pub struct PortalConfig {
     pub port: Option<u16>,
     /// What pages must show.
     pub tokens: Tokens,
+    /// How long it waits for who says nothing.
+    pub patience: Patience,
 }
 
 impl PortalConfig {
     /// Loopback, the usual port.
     pub fn with_tokens(tokens: Tokens) -> Self {
-        Self { address: Ipv4Addr::LOCALHOST.into(), port: None, tokens }
+        Self { address: Ipv4Addr::LOCALHOST.into(), port: None, tokens, patience: Patience::default() }
+    }
+}
+
+/// How long a connection stays open on which nothing is said.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// The header of a request is there by then.
+    pub header: Duration,
+    /// A page that has not said what it shows by then is not one.
+    pub first_view: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { header: Duration::from_secs(10), first_view: Duration::from_secs(10) }
     }
 }
 
@@ -74,6 +92,7 @@ pub struct Portal {
     listener: TcpListener,
     address: SocketAddr,
     tokens: Tokens,
+    patience: Patience,
 }
 
 /// What every request needs.
@@ -82,6 +101,7 @@ pub(crate) struct Served {
     pub(crate) shown: Shown,
     pub(crate) registry: Arc<Registry>,
     pub(crate) tokens: Tokens,
+    pub(crate) patience: Patience,
 }
 
 impl Portal {
@@ -98,7 +118,7 @@ impl Portal {
             None => listen_near_default(config.address)?,
         };
         let address = listener.local_addr().map_err(PortalError::Serve)?;
-        Ok(Self { listener, address, tokens: config.tokens })
+        Ok(Self { listener, address, tokens: config.tokens, patience: config.patience })
     }
 
     /// The page, with the token that opens it; it may steer.
@@ -126,7 +146,8 @@ impl Portal {
             .enable_all()
             .build()
             .map_err(PortalError::Serve)?;
-        let served = Served { shown: shown.clone(), registry: Arc::default(), tokens: self.tokens };
+        let patience = self.patience;
+        let served = Served { shown: shown.clone(), registry: Arc::default(), tokens: self.tokens, patience };
         let listener = self.listener;
         let outcome = runtime.block_on(async {
             listener.set_nonblocking(true)?;
@@ -137,7 +158,7 @@ impl Portal {
                 .fallback(pages::serve)
                 .with_state(served);
             tokio::select! {
-                outcome = async { axum::serve(listener, router).await } => outcome,
+                () = connections::serve(listener, router, patience.header) => Ok(()),
                 () = told_to_stop(limit) => Ok(()),
                 () = shown.is_given_up() => Ok(()),
             }
@@ -193,7 +214,11 @@ mod tests {
     use super::*;
 
     fn config(address: &str, port: u16) -> PortalConfig {
-        PortalConfig { address: address.parse().unwrap(), port: Some(port), tokens: Tokens::fresh().unwrap() }
+        PortalConfig {
+            address: address.parse().unwrap(),
+            port: Some(port),
+            ..PortalConfig::with_tokens(Tokens::fresh().unwrap())
+        }
     }
 
     #[test]

@@ -23,8 +23,6 @@ use crate::token::Token;
 
 /// Control messages that may wait for a slow page.
 const CONTROL_QUEUE: usize = 64;
-/// A page that has not said what it shows by then is not one.
-const FIRST_VIEW_WITHIN: Duration = Duration::from_secs(10);
 /// How often a page is asked for a sign of life: one that only watches has nothing to say.
 const PING_PERIOD: Duration = Duration::from_secs(15);
 /// A page that has been silent for so long is gone.
@@ -106,7 +104,7 @@ async fn session_until_its_end(
     let sink = Box::new(move |message: Vec<u8>| told.try_send(Message::Binary(message.into())).is_ok());
     let session = Arc::new(back_end.begin_session(id.to_owned(), right, sink));
     served.registry.add(id.to_owned(), Arc::clone(&session));
-    let outcome = read_views(early, reader, &session, &control).await;
+    let outcome = read_views(early, reader, &session, &control, served.patience.first_view).await;
     served.registry.remove(id);
     session.close();
     outcome
@@ -160,18 +158,19 @@ async fn read_views(
     reader: &mut SplitStream<WebSocket>,
     session: &Session,
     control: &mpsc::Sender<Message>,
+    first_view_within: Duration,
 ) -> Result<(), String> {
     let opened = Instant::now();
     let mut has_view = false;
     loop {
-        let limit = if has_view { SILENCE } else { FIRST_VIEW_WITHIN.saturating_sub(opened.elapsed()) };
+        let limit = if has_view { SILENCE } else { first_view_within.saturating_sub(opened.elapsed()) };
         let heard = match early.take() {
             Some(bytes) => Ok(Some(bytes)),
             None => next_message(reader, limit).await,
         };
         let Some(bytes) = heard.map_err(|problem| match has_view {
             true => problem,
-            false => format!("no View within {} s: {problem}", FIRST_VIEW_WITHIN.as_secs()),
+            false => format!("no View within {first_view_within:?}: {problem}"),
         })?
         else {
             return Ok(());

@@ -12,7 +12,7 @@ use tungstenite::client::IntoClientRequest;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Error, Message, WebSocket, connect};
 use visapult_pipeline::{BackEnd, BackEndConfig};
-use visapult_portal::{Portal, PortalConfig, Stage, Tokens, stage};
+use visapult_portal::{Patience, Portal, PortalConfig, Stage, Tokens, stage};
 
 type Socket = WebSocket<MaybeTlsStream<TcpStream>>;
 
@@ -24,6 +24,7 @@ const ACK: u8 = 65;
 const BRICKS: u8 = 16;
 const SCALAR_SLABS: u8 = 19;
 const STILL: u8 = 18;
+const FIELD: u8 = 3;
 const HEADER_BYTES: usize = 24;
 /// Long enough that only something broken runs into it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -46,8 +47,13 @@ fn server() -> &'static Server {
 
 /// A server whose back end is still to come.
 fn empty_server() -> (Server, Stage) {
+    empty_server_with(Patience::default())
+}
+
+fn empty_server_with(patience: Patience) -> (Server, Stage) {
     let tokens = Tokens::fresh().unwrap();
-    let portal = Portal::bind(PortalConfig { port: Some(0), ..PortalConfig::with_tokens(tokens.clone()) }).unwrap();
+    let config = PortalConfig { port: Some(0), patience, ..PortalConfig::with_tokens(tokens.clone()) };
+    let portal = Portal::bind(config).unwrap();
     let url = portal.url();
     let authority = url.trim_start_matches("http://").split('/').next().unwrap().to_owned();
     let (stage, shown) = stage();
@@ -210,7 +216,7 @@ fn a_page_gets_bricks_from_coarse_to_fine_and_then_a_still() {
     assert_eq!(welcome["source"]["grid"]["size"], json!([96, 64, 64]));
     let mut data: Vec<Socket> = (0..2).map(|group| open_data(&welcome, group)).collect();
     control.send(view(|_| {})).unwrap();
-    let field = next_control(&mut control, 3);
+    let field = next_control(&mut control, FIELD);
     assert_eq!(field["range"], json!([0.0, 1.0]));
     assert_eq!(field["finite"], 96 * 64 * 64);
     for socket in &mut data {
@@ -290,6 +296,49 @@ fn who_may_only_watch_sees_everything_and_is_told_why_nothing_is_steered() {
     control.send(Message::Binary(pause.into())).unwrap();
     let notice = next_control(&mut control, NOTICE);
     assert!(notice["text"].as_str().unwrap().contains("may only watch"), "{notice}");
+}
+
+/// What a client gets that says `words` and nothing more, until the server closes the connection.
+fn answer_to(server: &Server, words: &str) -> String {
+    let mut client = TcpStream::connect(&server.authority).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.write_all(words.as_bytes()).unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_silent_client_is_closed_and_disturbs_nobody() {
+    let soon = Patience { header: Duration::from_millis(500), ..Patience::default() };
+    let (server, stage) = empty_server_with(soon);
+    stage.show(ramp());
+    let mut session = open_at(&server, &format!("/session?token={}", server.token)).unwrap();
+    next_control(&mut session, WELCOME);
+    session.send(view(|_| {})).unwrap();
+    assert_eq!(answer_to(&server, ""), "");
+    assert_eq!(answer_to(&server, "GET / HTTP/1.1\r\nHost: 127.0"), "");
+    let complete = answer_to(&server, "GET /no-such-page HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert!(complete.starts_with("HTTP/1.1 404"), "{complete}");
+    assert_eq!(next_control(&mut session, FIELD)["finite"], 96 * 64 * 64);
+}
+
+#[test]
+fn a_session_that_never_says_what_it_shows_is_closed() {
+    let soon = Patience { first_view: Duration::from_millis(100), ..Patience::default() };
+    let (server, stage) = empty_server_with(soon);
+    stage.show(ramp());
+    let mut session = open_at(&server, &format!("/session?token={}", server.token)).unwrap();
+    assert!(reason_of_close(&mut session).contains("no View within 100ms"));
+}
+
+#[test]
+fn a_page_that_is_gone_is_answered_with_where_the_viewer_is() {
+    let request = "GET /old/page.html HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let answer = answer_to(server(), request);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 404"), "{head}");
+    assert!(body.ends_with('\n') && body.lines().count() == 1 && body.contains("the viewer is at /"), "{body}");
 }
 
 #[test]
