@@ -75,6 +75,18 @@ def test_a_step_that_is_not_there_is_named(series: Path, tmp_path: Path) -> None
         assert_one_clear_line(refused.stderr, "step 9", "0 to 2")
 
 
+def test_a_simulation_that_ends_before_the_step_asked_for_is_not_waited_for(tmp_path: Path) -> None:
+    with serving("demo:wave?n=16&rate=20") as url:
+        asked = [str(VISAPULT), "render", url, "--time-step", "999999", "--out", str(tmp_path / "x.png")]
+        waiting = Process(asked)
+        # Steps are being received: the simulation is there.
+        first = run("render", url, "--out", tmp_path / "first.png")
+        assert first.returncode == 0
+    ended = waiting.end(SOON)
+    assert ended.code == 1
+    assert "has no step 999999: it went on to step " in ended.stderr.splitlines()[-1]
+
+
 def test_a_wrong_token_is_refused(series: Path) -> None:
     with serving(series) as url:
         head, tail = url.removeprefix("ripp://").split("@", 1)

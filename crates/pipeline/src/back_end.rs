@@ -182,6 +182,11 @@ impl BackEnd {
         self.helm.as_ref().map(FlowHelm::look)
     }
 
+    /// Why nothing more comes of a simulation at present: nobody publishes it.
+    pub(crate) fn why_deserted(&self) -> Option<String> {
+        self.helm.as_ref()?.why_deserted()
+    }
+
     /// Whether a step is asked for only when the last one has gone to the pages.
     pub(crate) fn is_serial(&self) -> bool {
         self.helm.as_ref().is_some_and(FlowHelm::is_serial)

@@ -3,7 +3,7 @@
 mod choice;
 mod proxy;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use visapult_render::{Image, TransferFunction};
@@ -72,6 +72,11 @@ pub struct Seconds {
     pub total: f64,
 }
 
+/// A simulation that has left may come back for so long.
+const RETURN_WITHIN: Duration = Duration::from_secs(10);
+/// How often it is looked whether it is still there.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Renders what `config` asks for.
 ///
 /// # Errors
@@ -133,16 +138,36 @@ fn key_of(back_end: &BackEnd, config: &RenderConfig) -> Result<StepKey, Pipeline
             info.name, steps.first, steps.last
         )));
     }
-    Ok(StepKey { field, step: wait_for(back_end, step) })
+    wait_for(back_end, step)?;
+    Ok(StepKey { field, step })
 }
 
 /// Waits until a running simulation has come to `step`.
-fn wait_for(back_end: &BackEnd, step: StepIndex) -> StepIndex {
-    let mut newest = back_end.steps().last;
-    while newest < step {
-        newest = back_end.store().source().wait_beyond(newest, std::time::Duration::from_secs(1));
+///
+/// # Errors
+/// If it has left before that, and stays away.
+fn wait_for(back_end: &BackEnd, step: StepIndex) -> Result<(), PipelineError> {
+    // It is asked for steps while somebody looks.
+    let _look = back_end.look();
+    let mut there_at = Instant::now();
+    loop {
+        let steps = back_end.steps();
+        if steps.last >= step {
+            return Ok(());
+        }
+        match back_end.why_deserted() {
+            None => there_at = Instant::now(),
+            Some(why) if there_at.elapsed() > RETURN_WITHIN => {
+                let name = &back_end.store().source().info().name;
+                return Err(PipelineError::Option(format!(
+                    "{name} has no step {step}: it went on to step {} and has left ({why})",
+                    steps.last
+                )));
+            }
+            Some(_) => {}
+        }
+        back_end.store().source().wait_beyond(steps.last, LOOK);
     }
-    step
 }
 
 fn proxy_name(proxy: RenderProxy) -> &'static str {

@@ -198,6 +198,13 @@ impl FlowHelm {
         self.0.has_steps_within(limit)
     }
 
+    /// Why nothing comes, where no rank is there. They may come back.
+    pub(crate) fn why_deserted(&self) -> Option<String> {
+        let state = self.0.lock();
+        let is_deserted = state.links.iter().all(|link| link.session.is_none());
+        is_deserted.then(|| state.trouble.clone().unwrap_or_else(|| "nobody publishes it".to_owned()))
+    }
+
     /// How often the simulation has been started anew: each run counts its steps from the beginning.
     pub(crate) fn runs(&self) -> u64 {
         self.0.lock().runs
