@@ -333,6 +333,10 @@ def write_zarr():
         array(name, volume("i16", fill=-9999), version, attributes=attributes | {"_FillValue": -9999})
         expect(f"zarr/{name}", "i16", missing=True, unit="mm", levels=[level(SIZE, (0.5, 0.75, 2), (-1, 2, 3.5))],
                fields=[{"name": name.split(".")[0], "unit": "K"}])  # fmt: skip
+        name = f"v{version}_fill.zarr"
+        values = volume("f32", fill=np.float32(-999.9))
+        array(name, values, version, fill_value=-999.9)
+        expect(f"zarr/{name}", "f32", missing=True)
         name = f"v{version}_nan.zarr"
         array(name, volume("f32", fill=np.nan), version, fill_value=np.nan)
         expect(f"zarr/{name}", "f32", missing=True)

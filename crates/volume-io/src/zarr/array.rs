@@ -52,7 +52,7 @@ impl Stored {
         let encoding = Encoding {
             slope: finite("scale_factor").filter(|n| *n != 0.0).unwrap_or(1.0),
             intercept: finite("add_offset").unwrap_or(0.0),
-            fill: ["_FillValue", "missing_value"].iter().find_map(|name| finite(name)),
+            fill: ["_FillValue", "missing_value"].iter().find_map(|name| finite(name)).or_else(|| own_fill(&array)),
             ..Encoding::plain(scalar, ByteOrder::NATIVE)
         };
         let tile = tile(&array, &roles, encoding.bytes() as u64)?;
@@ -142,6 +142,15 @@ impl Stored {
         };
         ArraySubset::new_with_ranges(&self.roles.iter().map(range).collect::<Vec<_>>())
     }
+}
+
+/// The fill value of the array itself. Zero is what most writers give without meaning "missing".
+fn own_fill(array: &Array<FilesystemStore>) -> Option<f64> {
+    let fill = match array.metadata() {
+        ArrayMetadata::V2(metadata) => &metadata.fill_value,
+        ArrayMetadata::V3(metadata) => &metadata.fill_value,
+    };
+    fill.as_f64().filter(|fill| fill.is_finite() && *fill != 0.0)
 }
 
 fn axis_names(array: &Array<FilesystemStore>) -> Option<Vec<String>> {
