@@ -95,6 +95,43 @@ def test_files_that_are_not_what_they_seem(name: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out.png").exists()
 
 
+TRANSFER_FUNCTIONS = {
+    "beyond any float": (b'{"range": [0, 1e400], "points": [[0, 0, 0, 0, 0]]}', "out of range"),
+    "not JSON": (b"{", "neither"),
+    "not text": (b"\xff\xfe{}", "UTF-8"),
+}
+
+
+@pytest.mark.parametrize("what", TRANSFER_FUNCTIONS)
+def test_a_transfer_function_that_cannot_be_used_is_told_once(what: str, tmp_path: Path) -> None:
+    text, needle = TRANSFER_FUNCTIONS[what]
+    (tmp_path / "tf.json").write_bytes(text)
+    np.save(tmp_path / "field.npy", np.zeros((8, 8, 8), np.float32))
+    finished = run(
+        "render", tmp_path / "field.npy", "--out", tmp_path / "out.png", "--tf", tmp_path / "tf.json", check=False
+    )
+    assert finished.returncode == 1
+    assert_one_clear_line(finished.stderr, "tf.json", needle)
+    assert finished.stderr.count(" line 1 ") <= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needle"),
+    [
+        (["render", "field.npy"], "--out <FILE>"),
+        (["render", "field.npy", "--out", "x.png", "--size", "big"], "WIDTHxHEIGHT"),
+        (["render", "field.npy", "--out", "x.png", "--proxy", "none"], "possible values: exact"),
+        (["view", "field.npy", "--port", "99999"], "65535"),
+        (["view", "field.npy", "--nothing"], "'--nothing'"),
+        (["look"], "'look'"),
+    ],
+)
+def test_a_wrong_command_line_is_told_in_one_line(arguments: list[str], needle: str) -> None:
+    finished = run(*arguments, check=False)
+    assert finished.returncode == 2
+    assert_one_clear_line(finished.stderr, needle, "(see visapult --help)")
+
+
 @pytest.mark.parametrize("name", HUGE)
 def test_a_step_that_does_not_fit_in_memory_is_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / name

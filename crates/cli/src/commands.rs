@@ -178,7 +178,9 @@ fn read_transfer_function(path: &Path) -> Result<TransferFunction> {
     if bytes > MOST_TF_BYTES {
         bail!("{shown} is {bytes} bytes long: a transfer function has at most {MOST_TF_BYTES}");
     }
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read transfer function {shown}"))?;
+    let bytes = fs::read(path).with_context(|| format!("cannot read transfer function {shown}"))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| anyhow!("{shown} is no transfer function: it is not text in UTF-8; save it as JSON"))?;
     TransferFunction::from_json(&text).with_context(|| format!("{shown} is no transfer function"))
 }
 

@@ -11,6 +11,7 @@ mod trace;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::arguments::{Arguments, Command};
 
@@ -39,15 +40,22 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says what is wrong with the command line; where it quotes a URL, the token is left out.
+/// Gives the help that was asked for, or says in one line what is wrong with the command line; where that quotes a URL, the token is left out.
 fn refuse(fault: clap::Error) -> ! {
-    let told = fault.render().to_string();
-    let safe = without_tokens(&told);
-    if safe != told {
-        eprint!("{safe}");
-        std::process::exit(fault.exit_code());
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    if matches!(fault.kind(), DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion) {
+        fault.exit();
     }
-    fault.exit()
+    eprintln!("visapult: {} (see visapult --help)", without_tokens(&in_one_line(&fault.render().to_string())));
+    std::process::exit(fault.exit_code());
+}
+
+/// What clap says before it comes to usage and help.
+fn in_one_line(told: &str) -> String {
+    let said = told.strip_prefix("error: ").unwrap_or(told);
+    let paragraphs = said.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
+    let of_interest = paragraphs.take_while(|it| !it.starts_with("Usage:") && !it.starts_with("For more information"));
+    of_interest.collect::<Vec<_>>().join("; ")
 }
 
 /// The text without what stands between `://` and `@`.
@@ -67,6 +75,14 @@ fn without_tokens(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wrong_command_line_is_told_in_one_line() {
+        let line = |arguments: &[&str]| in_one_line(&Arguments::try_parse_from(arguments).unwrap_err().to_string());
+        assert_eq!(line(&["visapult", "see"]), "unrecognized subcommand 'see'");
+        let missing = line(&["visapult", "render", "field.npy"]);
+        assert_eq!(missing, "the following required arguments were not provided: --out <FILE>");
+    }
 
     #[test]
     fn tokens_are_not_repeated() {

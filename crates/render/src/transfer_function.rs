@@ -31,7 +31,7 @@ pub enum TransferFunctionError {
         "transfer function is neither {{\"range\":[lo,hi],\"points\":[[s,r,g,b,a],...]}} nor a ParaView colour map \
          with RGBPoints: {0}"
     )]
-    Json(#[from] serde_json::Error),
+    Json(serde_json::Error),
     /// Too few or too many points.
     #[error("transfer function has {0} points: 1 to {max} are accepted", max = TransferFunction::MAX_POINTS)]
     PointCount(usize),
@@ -78,7 +78,7 @@ impl TransferFunction {
         }
         let function = match serde_json::from_str::<Self>(text) {
             Ok(function) => function,
-            Err(own) => crate::paraview::read(text).unwrap_or(Err(own.into()))?,
+            Err(own) => crate::paraview::read(text).unwrap_or(Err(TransferFunctionError::Json(own)))?,
         };
         function.validate()?;
         Ok(function)
