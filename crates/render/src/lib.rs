@@ -44,8 +44,8 @@ pub use segments::{
     SegmentTile, SegmentTileError, join_segments, make_segments,
 };
 pub use slabs::{
-    ALPHA_CODES, KeyView, SlabAlignment, SlabCaster, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile,
-    TILE_EDGE, TexelPlanes, TileError, composite_slabs, make_slabs, owners_by_place, visible_depths,
+    ALPHA_CODES, KeyView, SlabCaster, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile, TILE_EDGE,
+    TexelPlanes, TileError, composite_slabs, make_slabs, owners_by_place, visible_depths,
 };
 pub use still::{Still, StillTile};
 pub use transfer_function::{REFERENCE_LENGTH, TransferFunction, TransferFunctionError};

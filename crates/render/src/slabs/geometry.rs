@@ -8,16 +8,6 @@ use crate::{Camera, View};
 /// Depths may be off by this much from rounding.
 const SLACK: f32 = 1e-5;
 
-/// What the slabs' planes are perpendicular to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum SlabAlignment {
-    /// The view direction: holds best when the view turns.
-    #[default]
-    View,
-    /// The axis most parallel to the view direction, as in IBRAVR.
-    Axis,
-}
-
 /// From where and how finely to cast slabs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeyView {
@@ -29,14 +19,12 @@ pub struct KeyView {
     pub height: u16,
     /// Number of slabs.
     pub slabs: u16,
-    /// How the box is cut.
-    pub alignment: SlabAlignment,
 }
 
 impl KeyView {
     /// 64 view-aligned slabs of 512 x 512 rays.
     pub fn new(camera: Camera) -> Self {
-        Self { camera, width: 512, height: 512, slabs: 64, alignment: SlabAlignment::View }
+        Self { camera, width: 512, height: 512, slabs: 64 }
     }
 
     pub(crate) fn view(&self) -> View {
@@ -46,10 +34,7 @@ impl KeyView {
     /// Where the slabs of a box of these `edges`, in world units, lie.
     pub fn geometry(&self, edges: [f64; 3]) -> SlabGeometry {
         let view = self.view();
-        let normal = match self.alignment {
-            SlabAlignment::View => view.forward,
-            SlabAlignment::Axis => nearest_axis(view.forward),
-        };
+        let normal = view.forward;
         let half = edges.map(|edge| edge / 2.0);
         let center = -dot(view.eye, normal);
         let reach: f64 = (0..3).map(|axis| half[axis] * normal[axis].abs()).sum();
@@ -62,11 +47,6 @@ impl KeyView {
             far: (center + reach).max(0.0) as f32,
         }
     }
-}
-
-fn nearest_axis(direction: [f64; 3]) -> [f64; 3] {
-    let steepest = (0..3).max_by(|&a, &b| direction[a].abs().total_cmp(&direction[b].abs())).unwrap_or(2);
-    std::array::from_fn(|axis| if axis == steepest { direction[axis].signum() } else { 0.0 })
 }
 
 /// The planes and layers of a keyframe; what the header of a *Slabs* message says besides the key camera.
@@ -166,13 +146,8 @@ mod tests {
     fn slabs_span_the_box_from_its_nearest_to_its_farthest_corner() {
         let camera = Camera { azimuth_deg: 0.0, elevation_deg: 0.0, ..Camera::default() };
         let edges = [1.0, 1.0, 0.5];
-        for alignment in [SlabAlignment::View, SlabAlignment::Axis] {
-            let geometry = KeyView { alignment, ..KeyView::new(camera) }.geometry(edges);
-            assert_eq!((geometry.near, geometry.far, geometry.normal), (2.75, 3.25, [0.0, 0.0, -1.0]));
-        }
-        let oblique = Camera { azimuth_deg: 60.0, ..camera };
-        let axis = KeyView { alignment: SlabAlignment::Axis, ..KeyView::new(oblique) }.geometry(edges);
-        assert_eq!(axis.normal, [-1.0, 0.0, 0.0]);
+        let geometry = KeyView::new(camera).geometry(edges);
+        assert_eq!((geometry.near, geometry.far, geometry.normal), (2.75, 3.25, [0.0, 0.0, -1.0]));
     }
 
     #[test]

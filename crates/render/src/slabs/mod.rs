@@ -19,7 +19,7 @@ use crate::{Camera, TransferFunction, Volume};
 pub(crate) use caster::samples_per_slab;
 pub use caster::{SlabCaster, composite_slabs, owners_by_place};
 pub(crate) use geometry::TilePlace;
-pub use geometry::{KeyView, SlabAlignment, SlabGeometry};
+pub use geometry::{KeyView, SlabGeometry};
 pub(crate) use layers::tile_of;
 pub(crate) use stack::Layers;
 pub use stack::{SlabStack, SlabStackError};
