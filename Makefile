@@ -13,6 +13,10 @@ export RUST_BACKTRACE ?= 0
 
 BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
+# What the Python package is made of: its own files, and the crates that the pipeline needs. Its stamp names their content, for other checkouts
+# put theirs into the same virtual environment.
+PYTHON_ROOMS := bindings/python $(addprefix crates/,comm pipeline render ripp ripp-net trace volume volume-io) Cargo.toml Cargo.lock
+PYTHON_PACKAGE := $(PYTHON)/package-$(shell find $(PYTHON_ROOMS) -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
 .PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web simulate bench-exact bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
@@ -36,7 +40,7 @@ demo-wan: build
 ## test: every test
 test: test-rust test-web test-python test-e2e
 
-## check: format, lints, documentation, arrows, licences, unused dependencies
+## check: format, lints, documentation, arrows, licences of what is shipped, unused dependencies
 check: setup-build web/dist/index.html
 	tools/setup.sh check
 	cargo fmt --all --check
@@ -45,7 +49,9 @@ check: setup-build web/dist/index.html
 	python3 tools/check_arrows.py
 	cargo deny --log-level error --all-features check licenses bans sources
 	cargo machete
+	python3 tools/licences.py check
 	cd web && npm run --silent lint && npm run --silent types
+	web/node_modules/.bin/biome check --config-path=web/biome.json $$(git ls-files 'bench/*.mjs' 'tools/*.mjs')
 
 setup-build:
 	@tools/setup.sh build
@@ -54,8 +60,9 @@ web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	cd web && npm install --no-save --no-fund --no-audit --loglevel=error
 	touch $@
 
-web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
+web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES) tools/licences.py
 	cd web && npm run --silent build
+	python3 tools/licences.py texts > web/dist/licenses.txt
 	touch $@
 
 web: web/dist/index.html
@@ -71,12 +78,15 @@ $(PYTHON)/ready: $(wildcard tests/python/requirements*.txt)
 	tools/setup.sh python $(PYTHON)
 
 ## python-package: the package visapult, in the tests' virtual environment
-python-package: build $(PYTHON)/ready
-	rm -f target/wheels/visapult-*.whl
+python-package: $(PYTHON_PACKAGE)
+
+$(PYTHON_PACKAGE): $(PYTHON)/ready | setup-build
+	rm -f target/wheels/visapult-*.whl $(PYTHON)/package-*
 	$(PYTHON)/bin/maturin build --quiet --release --locked --manifest-path bindings/python/Cargo.toml --interpreter $(PYTHON)/bin/python --out target/wheels
 	$(PYTHON)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall target/wheels/visapult-*.whl
+	touch $@
 
-test-python: python-package
+test-python: build python-package
 	tools/setup.sh mpi
 	cargo build --release --locked --bin wan
 	cargo build --release --locked --example exercise
