@@ -8,7 +8,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use thiserror::Error;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::connections;
 use crate::pages;
@@ -89,6 +90,9 @@ pub enum PortalError {
 
 /// A server that listens and is ready to serve.
 pub struct Portal {
+    runtime: Runtime,
+    /// Heard from the moment on at which the URL is known.
+    stops: [Signal; 2],
     listener: TcpListener,
     address: SocketAddr,
     tokens: Tokens,
@@ -118,7 +122,13 @@ impl Portal {
             None => listen_near_default(config.address)?,
         };
         let address = listener.local_addr().map_err(PortalError::Serve)?;
-        Ok(Self { listener, address, tokens: config.tokens, patience: config.patience })
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(PortalError::Serve)?;
+        let stops = runtime.block_on(async { stop_signals() }).map_err(PortalError::Serve)?;
+        Ok(Self { runtime, stops, listener, address, tokens: config.tokens, patience: config.patience })
     }
 
     /// The page, with the token that opens it; it may steer.
@@ -141,11 +151,7 @@ impl Portal {
     /// # Errors
     /// [`PortalError::Serve`] if the server breaks.
     pub fn serve(self, shown: Shown, limit: Option<Duration>) -> Result<(), PortalError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(PortalError::Serve)?;
+        let (runtime, stops) = (self.runtime, self.stops);
         let patience = self.patience;
         let served = Served { shown: shown.clone(), registry: Arc::default(), tokens: self.tokens, patience };
         let listener = self.listener;
@@ -159,7 +165,7 @@ impl Portal {
                 .with_state(served);
             tokio::select! {
                 () = connections::serve(listener, router, patience.header) => Ok(()),
-                () = told_to_stop(limit) => Ok(()),
+                () = told_to_stop(stops, limit) => Ok(()),
                 () = shown.is_given_up() => Ok(()),
             }
         });
@@ -189,23 +195,22 @@ fn listen_near_default(address: IpAddr) -> Result<TcpListener, PortalError> {
     Err(taken)
 }
 
-async fn told_to_stop(limit: Option<Duration>) {
+/// What the process is told to stop by, Ctrl-C among them.
+fn stop_signals() -> io::Result<[Signal; 2]> {
+    Ok([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?])
+}
+
+async fn told_to_stop([mut interrupted, mut terminated]: [Signal; 2], limit: Option<Duration>) {
     let time_is_up = async {
         match limit {
             Some(limit) => tokio::time::sleep(limit).await,
             None => std::future::pending().await,
         }
     };
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminations) => terminations.recv().await,
-            Err(_) => std::future::pending().await,
-        }
-    };
     tokio::select! {
         () = time_is_up => {}
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminated => {}
+        _ = interrupted.recv() => {}
+        _ = terminated.recv() => {}
     }
 }
 
