@@ -45,7 +45,16 @@ async function stepsShownPerSecond(browser) {
 function stepsSolvedPerSecond() {
   const steps = 100;
   const started = performance.now();
-  const options = ["render", `${SOURCE}&rate=1000`, "--time-step", String(steps), "--size", "16x16", "--out", "/dev/null"];
+  const options = [
+    "render",
+    `${SOURCE}&rate=1000`,
+    "--time-step",
+    String(steps),
+    "--size",
+    "16x16",
+    "--out",
+    "/dev/null",
+  ];
   execFileSync(binary, options, { stdio: "ignore" });
   return steps / ((performance.now() - started) / 1000);
 }

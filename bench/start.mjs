@@ -5,7 +5,7 @@
  * read of the same file by numpy, which is what any viewer must at least do. Prints a table and writes it to bench/results/start.md.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync, mkdtempSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -76,10 +76,26 @@ try {
     ``,
     `| from the start of \`visapult view\` | |`,
     `|---|---|`,
-    row("listening", runs.map((r) => r.listening), "s"),
-    row("first, coarse image in the page", runs.map((r) => r.coarse), "s"),
-    row("full resolution in the page", runs.map((r) => r.full), "s"),
-    row("most memory of the process", runs.map((r) => r.peakMB), "MB"),
+    row(
+      "listening",
+      runs.map((r) => r.listening),
+      "s",
+    ),
+    row(
+      "first, coarse image in the page",
+      runs.map((r) => r.coarse),
+      "s",
+    ),
+    row(
+      "full resolution in the page",
+      runs.map((r) => r.full),
+      "s",
+    ),
+    row(
+      "most memory of the process",
+      runs.map((r) => r.peakMB),
+      "MB",
+    ),
     row("beside it: `numpy.load` and `min()`, interpreter running", reads, "s"),
     ``,
   ].join("\n");

@@ -70,11 +70,16 @@ function browserSeconds() {
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     try {
       const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").pop().split(" ");
-      processes.set(Number(pid), { parent: Number(fields[1]), seconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S });
+      processes.set(Number(pid), {
+        parent: Number(fields[1]),
+        seconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S,
+      });
     } catch {
       // It has ended.
     }
   }
   const isOurs = (pid) => pid === process.pid || (processes.has(pid) && isOurs(processes.get(pid).parent));
-  return [...processes].filter(([pid]) => pid !== process.pid && isOurs(pid)).reduce((sum, [, { seconds }]) => sum + seconds, 0);
+  return [...processes]
+    .filter(([pid]) => pid !== process.pid && isOurs(pid))
+    .reduce((sum, [, { seconds }]) => sum + seconds, 0);
 }
