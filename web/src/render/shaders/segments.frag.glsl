@@ -94,7 +94,7 @@ void main() {
       vec3 at = place_at(float(k)) * uCellsPerTexture;
       ivec3 cell = ivec3(floor(at));
       ivec3 held = clamp(cell, ivec3(0), uLastCell);
-      float reach = float(int(texelFetch(uDistances, held, 0).r) - 1);
+      float reach = float(int(textureLod(uDistances, (vec3(held) + 0.5) / vec3(uLastCell + 1), 0.0).r) - 1);
       vec3 lo = (vec3(cell) - reach) / uCellsPerTexture;
       vec3 hi = (vec3(cell) + reach + 1.0) / uCellsPerTexture;
       int next = int(min(exit_of(float(k), lo, hi), float(count)));
