@@ -94,7 +94,21 @@ function drawAxis(
   context.stroke();
   const name = labels.lengthUnit ? `${AXIS_NAMES[axis]} [${labels.lengthUnit}]` : AXIS_NAMES[axis];
   const middle = [(a[0] + b[0]) / 2 + out[0] * 36, (a[1] + b[1]) / 2 + out[1] * 36];
-  text(context, name, middle[0], middle[1], INK, "12px", side(out));
+  text(context, name, whole(context, name, middle[0], side(out), width), middle[1], INK, "12px", side(out));
+}
+
+/** Where words of 12 pixels that are meant for `x` are still whole on a picture of `width`. */
+function whole(
+  context: CanvasRenderingContext2D,
+  words: string,
+  x: number,
+  align: CanvasTextAlign,
+  width: number,
+): number {
+  context.font = `12px ${FONT}`;
+  const extent = context.measureText(words).width;
+  const left = x - { left: 0, right: extent, center: extent / 2, start: 0, end: extent }[align];
+  return x + Math.max(4, Math.min(width - 4 - extent, left)) - left;
 }
 
 function outward(a: readonly number[], b: readonly number[], centre: readonly number[]): readonly [number, number] {

@@ -8,14 +8,14 @@ use visapult_volume::coarsened_size;
 
 use super::agenda::{Outlook, Predict, Progress, Work, next};
 use super::knowledge::{Measured, Predicted};
-use super::lifelines::Lifelines;
+use super::told::Told;
 use super::{ControlSink, Lane, Right, SessionShared, State};
 use crate::back_end::BackEnd;
 use crate::flow::Look;
 use crate::keyframes::Encoded;
 use crate::planner::{Decision, Situation, plan, turn_that_costs};
 use crate::step_store::{LoadedStep, StepKey, lock};
-use crate::wire::{BulkHeader, Field, Freshness, Notice, Plan, Severity, Steps, ToPage, View};
+use crate::wire::{BulkHeader, Field, Severity, ToPage, View};
 
 /// Sending within this time is as good as at once.
 const QUICK: Duration = Duration::from_millis(400);
@@ -33,14 +33,12 @@ const DUE_DEG: [f64; 2] = [8.0, 0.5];
 const WIDEST_DUE_DEG: f64 = 30.0;
 /// Bytes per sample of 8-bit bricks before a level has been encoded.
 const BYTES_PER_SAMPLE_GUESS: f64 = 0.6;
-/// How long to wait before a control message that found no room is tried again.
-const CONTROL_RETRY: Duration = Duration::from_millis(50);
 
 pub(super) struct Driver {
     look: Option<Look>,
     back_end: Arc<BackEnd>,
     shared: Arc<SessionShared>,
-    control: ControlSink,
+    told: Told,
     progress: Progress,
     step: Option<Arc<LoadedStep>>,
     begun_at: Option<Instant>,
@@ -49,12 +47,6 @@ pub(super) struct Driver {
     form: Form,
     measured: Measured,
     predicted: Option<Predicted>,
-    told_steps: Option<Steps>,
-    /// The revision that the page knows.
-    told_steering: Option<u64>,
-    told_plan: Option<(Plan, Form)>,
-    told_freshness: Option<Freshness>,
-    lifelines: Lifelines,
 }
 
 impl Driver {
@@ -63,7 +55,7 @@ impl Driver {
             look: back_end.look(),
             back_end,
             shared,
-            control,
+            told: Told::new(control),
             progress: Progress::default(),
             step: None,
             begun_at: None,
@@ -71,20 +63,13 @@ impl Driver {
             form: Form::Bricks { level: 0 },
             measured: Measured::default(),
             predicted: None,
-            told_steps: None,
-            told_steering: None,
-            told_plan: None,
-            told_freshness: None,
-            lifelines: Lifelines::default(),
         }
     }
 
     pub(super) fn run(mut self, id: &str, right: Right) {
-        let welcome = self.back_end.welcome(id, right);
-        self.told_steps = Some(welcome.steps);
-        (self.control)(ToPage::Welcome(Box::new(welcome)).encode());
-        if let Some(text) = self.back_end.notice().map(str::to_owned) {
-            (self.control)(ToPage::Notice(Notice { severity: Severity::Warning, text }).encode());
+        self.told.welcome(self.back_end.welcome(id, right));
+        if let Some(text) = self.back_end.notice() {
+            self.told.notice(Severity::Warning, text.to_owned());
         }
         while let Some((work, view)) = self.wait_for_work() {
             match work {
@@ -106,9 +91,8 @@ impl Driver {
             if state.closed {
                 return None;
             }
-            let lifelines = self.lifelines.tell(state.lifelines, shared.number, &self.control);
-            let told = [self.tell_steps(), self.tell_steering(), self.tell_freshness(), lifelines];
-            let mut until = told.into_iter().flatten().min();
+            let step = self.progress.current.map(|current| current.step);
+            let mut until = self.told.news(&self.back_end, step, state.lifelines, shared.number);
             if let Some((view, view_at)) = state.view.clone() {
                 let work = self.decide(&state, &view, view_at);
                 let Work::Wait(at) = work else { return Some((work, view)) };
@@ -122,47 +106,6 @@ impl Driver {
                 }
             };
         }
-    }
-
-    /// Tells the page which steps there are; when to try again if it could not be told.
-    fn tell_steps(&mut self) -> Option<Instant> {
-        let steps = Some(Steps::from(self.back_end.steps()));
-        if steps == self.told_steps {
-            return None;
-        }
-        if let Some(message) = steps.map(ToPage::Steps)
-            && !(self.control)(message.encode())
-        {
-            return Some(Instant::now() + CONTROL_RETRY);
-        }
-        self.told_steps = steps;
-        None
-    }
-
-    /// Tells the page what there is to steer; when to try again if it could not be told.
-    fn tell_steering(&mut self) -> Option<Instant> {
-        let (revision, view) = self.back_end.steering()?;
-        if self.told_steering == Some(revision) {
-            return None;
-        }
-        if !(self.control)(ToPage::Steering(Box::new(view)).encode()) {
-            return Some(Instant::now() + CONTROL_RETRY);
-        }
-        self.told_steering = Some(revision);
-        None
-    }
-
-    /// Tells the page how fresh the step is that it is sent; when to try again if it could not be told.
-    fn tell_freshness(&mut self) -> Option<Instant> {
-        let freshness = self.back_end.freshness(self.progress.current?.step)?;
-        if self.told_freshness.as_ref().is_some_and(|told| told.says_the_same(&freshness)) {
-            return None;
-        }
-        if !(self.control)(ToPage::Freshness(freshness.clone()).encode()) {
-            return Some(Instant::now() + CONTROL_RETRY);
-        }
-        self.told_freshness = Some(freshness);
-        None
     }
 
     fn decide(&mut self, state: &State, view: &View, view_at: Instant) -> Work {
@@ -212,7 +155,7 @@ impl Driver {
         if self.look.is_none() && outlook.all_sent && matches!(work, Work::Wait(_)) {
             self.look = self.back_end.look();
         }
-        self.tell_plan(plan);
+        self.told.plan(plan, form);
         match (work, self.begun_at) {
             (Work::Wait(None), Some(at)) if self.playing => Work::Wait(Some(at + PLAYING_WITHIN)),
             (work, _) => work,
@@ -238,18 +181,6 @@ impl Driver {
         }
     }
 
-    /// Tells the page what is being sent when that is news: another proxy, level or precision, or a quite different link.
-    fn tell_plan(&mut self, plan: Plan) {
-        let is_news = self.told_plan.as_ref().is_none_or(|(told, form)| {
-            let ratio = (plan.throughput_bps + 1.0) / (told.throughput_bps + 1.0);
-            let is_other = (told.level, told.bits) != (plan.level, plan.bits) || *form != self.form;
-            is_other || !(0.8..1.25).contains(&ratio)
-        });
-        if is_news && (self.control)(ToPage::Plan(plan.clone()).encode()) {
-            self.told_plan = Some((plan, self.form));
-        }
-    }
-
     fn begin(&mut self, key: StepKey) {
         if self.back_end.is_serial() {
             self.look = None;
@@ -259,8 +190,7 @@ impl Driver {
             Ok(step) => step,
             Err(problem) => {
                 self.progress.failed = Some(key);
-                let notice = Notice { severity: Severity::Error, text: problem.to_string() };
-                (self.control)(ToPage::Notice(notice).encode());
+                self.told.notice(Severity::Error, problem.to_string());
                 return;
             }
         };
@@ -268,7 +198,7 @@ impl Driver {
         self.notice_playing(key);
         self.progress = Progress { current: Some(key), ..Progress::default() };
         self.measured.begin();
-        (self.control)(ToPage::Field(field_message(&step)).encode());
+        self.told.say(&ToPage::Field(field_message(&step)));
         self.step = Some(step);
     }
 
@@ -314,7 +244,7 @@ impl Driver {
         let worths = step.keyframes.predictions(&step, view, self.back_end.pool());
         self.predicted = Some(Predicted { step: step.key, view: view.clone(), at: Instant::now(), worths });
         // Its reason says what is predicted.
-        self.told_plan = None;
+        self.told.forget_plan();
     }
 
     fn queue_still(&mut self, view: &View) {
@@ -343,7 +273,7 @@ impl Drop for Driver {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let text = "the server failed to make this view: reload the page, and please report it".to_owned();
-            (self.control)(ToPage::Notice(Notice { severity: Severity::Error, text }).encode());
+            self.told.notice(Severity::Error, text);
         }
         self.shared.close();
     }

@@ -9,6 +9,7 @@ mod heading;
 mod knowledge;
 mod lifelines;
 mod link;
+mod told;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, Weak};

@@ -13,8 +13,11 @@ use super::report::Report;
 use super::{Account, Amount, FLOW, LAST_PATIENCE, NOT_NEEDED, STOP_PATIENCE, cpu, ended, unless_stopped};
 use crate::session::{Outgoing, Rate, Session, SessionError, Statistics};
 
-/// Time of the rate that is on offer ahead of what has arrived, beside three round trips: more would only pass through memory that no cache holds.
-const AHEAD: f64 = 0.03;
+/// Time of the rate, in seconds, that is on offer ahead of what has arrived, beside three round trips: objects that lose something end late.
+const AHEAD: f64 = 0.25;
+/// The same of fast paths, beyond so many bytes: more would only pass through memory that no cache holds.
+const FAST_AHEAD: f64 = 0.03;
+const CACHED: f64 = (8 << 20) as f64;
 /// Bytes on offer, and in an object, before it is known how fast the path is.
 const FIRST_AHEAD: u64 = 16 << 20;
 const FIRST_OBJECT: usize = 256 << 10;
@@ -121,7 +124,9 @@ fn send_until(
 /// Offers take a round trip to be accepted: enough for the beginning is on offer before anything is known of the path.
 fn first_ahead(rate: Rate) -> u64 {
     match rate {
-        Rate::Fixed(bps) => ((bps as f64 / 8.0 * 2.0 * AHEAD) as u64).clamp(2 * LEAST_OBJECT as u64, MOST_AHEAD),
+        Rate::Fixed(bps) => {
+            ((2.0 * ahead_of_arrival(bps as f64 / 8.0)) as u64).clamp(2 * LEAST_OBJECT as u64, MOST_AHEAD)
+        }
         Rate::Auto { .. } => FIRST_AHEAD,
     }
 }
@@ -134,9 +139,15 @@ fn take_back_what_has_not_begun(under_way: &VecDeque<(Outgoing, u64)>) {
 
 fn bytes_ahead(statistics: &Statistics) -> u64 {
     let ahead = |lane: &crate::session::LaneStatistics| {
-        lane.rate_bps as f64 / 8.0 * (AHEAD + 3.0 * lane.rtt.smooth().as_secs_f64())
+        let bytes_per_s = lane.rate_bps as f64 / 8.0;
+        ahead_of_arrival(bytes_per_s) + bytes_per_s * 3.0 * lane.rtt.smooth().as_secs_f64()
     };
     (statistics.lanes.iter().map(ahead).sum::<f64>() as u64).clamp(2 * LEAST_OBJECT as u64, MOST_AHEAD)
+}
+
+/// Bytes on offer beside those of round trips.
+fn ahead_of_arrival(bytes_per_s: f64) -> f64 {
+    (AHEAD * bytes_per_s).min(CACHED).max(FAST_AHEAD * bytes_per_s)
 }
 
 fn object_length(statistics: &Statistics, most_ahead: u64, amount: Amount, offered: u64) -> usize {

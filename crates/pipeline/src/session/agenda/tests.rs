@@ -1,0 +1,218 @@
+//! Tests of what a session does next.
+
+use visapult_volume::ValueRange;
+
+use super::*;
+use crate::wire::{ProxyChoice, ProxyKind};
+
+struct Scene {
+    view: View,
+    plan: Plan,
+    view_at: Instant,
+    ahead: Option<Camera>,
+    elapsed: Duration,
+    stepping: bool,
+    live: bool,
+    all_sent: bool,
+    form: Form,
+    due_deg: [f64; 2],
+    predict: Predict,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let range = ValueRange { lo: 0.0, hi: 1.0 };
+        let view = View {
+            sequence: 1,
+            camera: Camera::default(),
+            viewport: [640, 480],
+            field: 0,
+            step: None,
+            moving: false,
+            proxy: ProxyChoice::Auto,
+            transfer_function: TransferFunction::default_for(range),
+        };
+        let plan =
+            Plan { proxy: ProxyKind::Bricks, level: 0, bits: 8, reason: String::new(), throughput_bps: 0.0, bytes: 0 };
+        let view_at = Instant::now();
+        Self {
+            view,
+            plan,
+            view_at,
+            ahead: None,
+            elapsed: Duration::ZERO,
+            stepping: false,
+            live: false,
+            all_sent: true,
+            form: Form::Bricks { level: 0 },
+            due_deg: [8.0, 0.5],
+            predict: Predict::Never,
+        }
+    }
+
+    fn ahead(&self) -> Camera {
+        self.ahead.unwrap_or(self.view.camera)
+    }
+
+    fn next(&self, progress: &Progress) -> Work {
+        let outlook = Outlook {
+            view: &self.view,
+            view_at: self.view_at,
+            ahead: self.ahead(),
+            steps: StepSpan { first: 0, last: 9 },
+            live: self.live,
+            all_sent: self.all_sent,
+            plan: &self.plan,
+            stepping: self.stepping,
+            quick_level: 2,
+            levels: 4,
+            form: self.form,
+            due_deg: self.due_deg,
+            predict: self.predict,
+            now: self.view_at + self.elapsed,
+        };
+        next(&outlook, progress)
+    }
+}
+
+const AT_0: StepKey = StepKey { field: 0, step: 0 };
+const AT_9: StepKey = StepKey { field: 0, step: 9 };
+
+fn sent(level: u32, bits: u8) -> Progress {
+    Progress { current: Some(AT_0), finest: Some((level, bits)), ..Progress::default() }
+}
+
+#[test]
+fn a_file_goes_from_coarse_to_fine_and_ends_in_a_still() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.next(&Progress::default()), Work::Begin(AT_0));
+    let begun = Progress { current: Some(AT_0), ..Progress::default() };
+    assert_eq!(scene.next(&begun), Work::Bricks { level: 3, bits: 8 });
+    assert_eq!(scene.next(&sent(3, 8)), Work::Bricks { level: 2, bits: 8 });
+    assert_eq!(scene.next(&sent(2, 8)), Work::Bricks { level: 1, bits: 8 });
+    assert_eq!(scene.next(&sent(0, 8)), Work::Wait(Some(scene.view_at + REST_BEFORE_STILL)));
+    scene.elapsed = REST_BEFORE_STILL;
+    assert_eq!(scene.next(&sent(0, 8)), Work::Still);
+    assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 8) }), Work::Wait(None));
+    scene.plan.bits = 16;
+    assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 8) }), Work::Bricks { level: 0, bits: 16 });
+    assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 16) }), Work::Wait(None));
+}
+
+#[test]
+fn a_slow_viewer_of_a_running_simulation_skips_steps() {
+    let scene = Scene { live: true, stepping: true, all_sent: false, ..Scene::new() };
+    let behind = Progress { current: Some(StepKey { field: 0, step: 4 }), finest: Some((0, 8)), ..Progress::default() };
+    assert_eq!(scene.next(&behind), Work::Wait(None));
+    let scene = Scene { all_sent: true, ..scene };
+    assert_eq!(scene.next(&behind), Work::Begin(AT_9));
+}
+
+#[test]
+fn a_step_chosen_by_hand_overtakes_what_is_being_sent() {
+    let mut scene = Scene { live: true, all_sent: false, ..Scene::new() };
+    scene.view.step = Some(2);
+    assert_eq!(scene.next(&sent(0, 8)), Work::Begin(StepKey { field: 0, step: 2 }));
+    scene.view.step = Some(4000);
+    assert_eq!(scene.next(&Progress::default()), Work::Begin(AT_9));
+}
+
+#[test]
+fn a_step_that_failed_is_not_tried_for_ever() {
+    let failed = Progress { failed: Some(AT_0), ..Progress::default() };
+    assert_eq!(Scene::new().next(&failed), Work::Wait(None));
+}
+
+const SCALAR: Form = Form::ScalarSlabs { slabs: 128 };
+const COLOUR: Form = Form::Slabs { slabs: 64 };
+const SEGMENTS: Form = Form::Segments { segments: 64 };
+
+fn of(form: Form) -> Scene {
+    let scene = Scene::new();
+    Scene { form, elapsed: REST_BEFORE_STILL, plan: Plan { proxy: ProxyKind::Slabs, level: 1, ..scene.plan }, ..scene }
+}
+
+fn made(scene: &Scene, form: Form) -> Progress {
+    Progress { keyframe_of: Some((scene.view.clone(), form)), ..sent(1, 8) }
+}
+
+#[test]
+fn keyframes_follow_the_camera_sparingly_while_it_moves() {
+    let mut scene = of(SCALAR);
+    assert_eq!(scene.next(&sent(1, 8)), Work::Keyframe(scene.ahead()));
+    let made = made(&scene, SCALAR);
+    scene.view.camera.azimuth_deg += 4.0;
+    scene.view.moving = true;
+    assert_eq!(scene.next(&made), Work::Wait(None));
+    scene.view.camera.azimuth_deg += 10.0;
+    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
+    scene.view.camera.azimuth_deg -= 13.0;
+    scene.ahead = Some(Camera { azimuth_deg: scene.view.camera.azimuth_deg + 12.0, ..scene.view.camera });
+    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
+    scene.view.moving = false;
+    scene.ahead = None;
+    assert_eq!(scene.next(&made), Work::Keyframe(scene.view.camera));
+}
+
+#[test]
+fn a_keyframe_that_holds_for_wide_turns_is_not_made_anew_within_them() {
+    let mut scene = Scene { due_deg: [40.0, 25.0], ..of(SCALAR) };
+    let made = made(&scene, SCALAR);
+    scene.view.camera.azimuth_deg += 25.0;
+    assert_eq!(scene.next(&made), Work::Still);
+    scene.view.moving = true;
+    scene.view.camera.azimuth_deg += 10.0;
+    assert_eq!(scene.next(&made), Work::Wait(None));
+    scene.view.moving = false;
+    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
+}
+
+#[test]
+fn segments_that_do_not_see_all_of_the_box_are_asked_for_anew_after_small_turns() {
+    let mut scene = Scene { due_deg: [30.0, 30.0], ..of(SEGMENTS) };
+    for (distance, work) in [(1.5, None), (3.6, Some(Work::Still))] {
+        scene.view.camera.distance = distance;
+        let made = made(&scene, SEGMENTS);
+        scene.view.camera.azimuth_deg += 1.0;
+        assert_eq!(scene.next(&made), work.unwrap_or(Work::Keyframe(scene.ahead())));
+    }
+}
+
+#[test]
+fn another_kind_of_keyframe_takes_the_place_of_the_one_before() {
+    let scene = of(SEGMENTS);
+    assert_eq!(scene.next(&made(&scene, SCALAR)), Work::Keyframe(scene.ahead()));
+    assert_eq!(scene.next(&made(&scene, SEGMENTS)), Work::Still);
+}
+
+#[test]
+fn another_transfer_function_needs_other_keyframes_but_for_scalar_ones_of_its_range() {
+    for form in [SEGMENTS, COLOUR] {
+        let mut scene = of(form);
+        let made = made(&scene, form);
+        scene.view.transfer_function.points.truncate(1);
+        assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
+    }
+    let mut scene = of(SCALAR);
+    let made = made(&scene, SCALAR);
+    scene.view.transfer_function.points.truncate(1);
+    assert_eq!(scene.next(&made), Work::Still);
+    scene.view.transfer_function.range = Some([0.0, 0.5]);
+    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
+}
+
+#[test]
+fn the_first_bricks_are_under_way_before_anything_is_predicted() {
+    let scene = Scene { predict: Predict::Soon, ..of(SCALAR) };
+    let begun = Progress { current: Some(AT_0), ..Progress::default() };
+    assert_eq!(scene.next(&begun), Work::Bricks { level: 3, bits: 8 });
+    assert_eq!(scene.next(&sent(3, 8)), Work::Predict);
+}
+
+#[test]
+fn what_was_predicted_of_another_view_is_found_out_anew_last_of_all() {
+    let scene = Scene { predict: Predict::Later, ..of(SCALAR) };
+    let made = made(&scene, SCALAR);
+    assert_eq!(scene.next(&made), Work::Still);
+    assert_eq!(scene.next(&Progress { still_of: Some(1), ..made }), Work::Predict);
+}

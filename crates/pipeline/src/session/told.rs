@@ -1,0 +1,115 @@
+//! What a page has been told besides what it is sent: steps, what there is to steer, freshness, the plan, lifelines, notices. News is told once.
+
+use std::time::{Duration, Instant};
+
+use visapult_render::Form;
+
+use super::ControlSink;
+use super::lifelines::Lifelines;
+use crate::back_end::BackEnd;
+use crate::wire::{Freshness, Notice, Plan, Severity, Steps, ToPage, Welcome};
+
+/// How long to wait before a control message that found no room is tried again.
+const RETRY: Duration = Duration::from_millis(50);
+/// A throughput is news beyond these shares of the one that was told.
+const SAME_THROUGHPUT: std::ops::Range<f64> = 0.8..1.25;
+
+/// The control messages of a session, and what they have said.
+pub(super) struct Told {
+    control: ControlSink,
+    steps: Option<Steps>,
+    /// The revision that the page knows.
+    steering: Option<u64>,
+    plan: Option<(Plan, Form)>,
+    freshness: Option<Freshness>,
+    lifelines: Lifelines,
+}
+
+impl Told {
+    pub(super) fn new(control: ControlSink) -> Self {
+        Self { control, steps: None, steering: None, plan: None, freshness: None, lifelines: Lifelines::default() }
+    }
+
+    pub(super) fn welcome(&mut self, welcome: Welcome) {
+        self.steps = Some(welcome.steps);
+        self.say(&ToPage::Welcome(Box::new(welcome)));
+    }
+
+    /// Whether there was room for it.
+    pub(super) fn say(&self, message: &ToPage) -> bool {
+        (self.control)(message.encode())
+    }
+
+    pub(super) fn notice(&self, severity: Severity, text: String) {
+        self.say(&ToPage::Notice(Notice { severity, text }));
+    }
+
+    /// What has changed at the back end, `step` being shown, and what has happened where `lifelines` are wanted; when to look again.
+    pub(super) fn news(
+        &mut self,
+        back_end: &BackEnd,
+        step: Option<u64>,
+        lifelines: bool,
+        session: u32,
+    ) -> Option<Instant> {
+        let lifelines = self.lifelines.tell(lifelines, session, &self.control);
+        let news = [self.steps(back_end), self.steering(back_end), self.freshness(back_end, step), lifelines];
+        news.into_iter().flatten().min()
+    }
+
+    /// Which steps there are; when to try again if it could not be told.
+    fn steps(&mut self, back_end: &BackEnd) -> Option<Instant> {
+        let steps = Steps::from(back_end.steps());
+        if self.steps == Some(steps) {
+            return None;
+        }
+        if !self.say(&ToPage::Steps(steps)) {
+            return Some(Instant::now() + RETRY);
+        }
+        self.steps = Some(steps);
+        None
+    }
+
+    /// What there is to steer; when to try again if it could not be told.
+    fn steering(&mut self, back_end: &BackEnd) -> Option<Instant> {
+        let (revision, view) = back_end.steering()?;
+        if self.steering == Some(revision) {
+            return None;
+        }
+        if !self.say(&ToPage::Steering(Box::new(view))) {
+            return Some(Instant::now() + RETRY);
+        }
+        self.steering = Some(revision);
+        None
+    }
+
+    /// How fresh the step is that is shown; when to try again if it could not be told.
+    fn freshness(&mut self, back_end: &BackEnd, step: Option<u64>) -> Option<Instant> {
+        let freshness = back_end.freshness(step?)?;
+        if self.freshness.as_ref().is_some_and(|told| told.says_the_same(&freshness)) {
+            return None;
+        }
+        if !self.say(&ToPage::Freshness(freshness.clone())) {
+            return Some(Instant::now() + RETRY);
+        }
+        self.freshness = Some(freshness);
+        None
+    }
+
+    /// What is sent, where that is news: another proxy, level or precision, or a quite different link.
+    pub(super) fn plan(&mut self, plan: Plan, form: Form) {
+        let is_news = self.plan.as_ref().is_none_or(|(told, told_form)| {
+            let ratio = (plan.throughput_bps + 1.0) / (told.throughput_bps + 1.0);
+            let is_other = (told.level, told.bits) != (plan.level, plan.bits) || *told_form != form;
+            is_other || !SAME_THROUGHPUT.contains(&ratio)
+        });
+        if is_news && self.say(&ToPage::Plan(plan.clone())) {
+            self.plan = Some((plan, form));
+        }
+    }
+
+    /// The next plan is news, whatever it says.
+    pub(super) fn forget_plan(&mut self) {
+        self.plan = None;
+    }
+}
