@@ -28,7 +28,8 @@ VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).re
 N = 256
 VIEWERS = (1, 10)
 # Views of a session: a keyframe for each.
-AZIMUTHS_DEG = range(30, 190, 20)
+# Further apart than a keyframe serves, whatever is predicted of it.
+AZIMUTHS_DEG = [50, 90, 130, 170, 210, 250, 290, 330]
 VIEW, ACK, WELCOME = 64, 65, 1
 LAST_OF_SET = 1
 KEYFRAMES = (17, 19, 20)
