@@ -68,6 +68,7 @@ try {
     reads.push(secondsOfNumpyRead(path));
   }
   const row = (name, values, unit) => `| ${name} | ${spread(values)} ${unit} |`;
+  const of = (what) => runs.map((run) => run[what]);
   const table = [
     `# From the command to the picture`,
     ``,
@@ -76,26 +77,10 @@ try {
     ``,
     `| from the start of \`visapult view\` | |`,
     `|---|---|`,
-    row(
-      "listening",
-      runs.map((r) => r.listening),
-      "s",
-    ),
-    row(
-      "first, coarse image in the page",
-      runs.map((r) => r.coarse),
-      "s",
-    ),
-    row(
-      "full resolution in the page",
-      runs.map((r) => r.full),
-      "s",
-    ),
-    row(
-      "most memory of the process",
-      runs.map((r) => r.peakMB),
-      "MB",
-    ),
+    row("listening", of("listening"), "s"),
+    row("first, coarse image in the page", of("coarse"), "s"),
+    row("full resolution in the page", of("full"), "s"),
+    row("most memory of the process", of("peakMB"), "MB"),
     row("beside it: `numpy.load` and `min()`, interpreter running", reads, "s"),
     ``,
   ].join("\n");

@@ -103,28 +103,12 @@ fn are_alike(a: &Camera, b: &Camera) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use visapult_render::TransferFunction;
-    use visapult_volume::ValueRange;
-
     use super::*;
-    use crate::wire::ProxyChoice;
+    use crate::session::testing::view;
 
     const STEP: StepKey = StepKey { field: 0, step: 3 };
     const COLOUR: Form = Form::Slabs { slabs: 64 };
     const SCALAR: Form = Form::ScalarSlabs { slabs: 64 };
-
-    fn view() -> View {
-        View {
-            sequence: 1,
-            camera: Camera::default(),
-            viewport: [640, 480],
-            field: 0,
-            step: None,
-            moving: false,
-            proxy: ProxyChoice::Auto,
-            transfer_function: TransferFunction::default_for(ValueRange { lo: 0.0, hi: 1.0 }),
-        }
-    }
 
     fn with(camera: Camera) -> View {
         View { camera, ..view() }

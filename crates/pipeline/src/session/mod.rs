@@ -9,6 +9,8 @@ mod heading;
 mod knowledge;
 mod lifelines;
 mod link;
+#[cfg(test)]
+mod testing;
 mod told;
 
 use std::collections::VecDeque;

@@ -1,9 +1,8 @@
 //! Tests of what a session does next.
 
-use visapult_volume::ValueRange;
-
 use super::*;
-use crate::wire::{ProxyChoice, ProxyKind};
+use crate::session::testing::view;
+use crate::wire::ProxyKind;
 
 struct Scene {
     view: View,
@@ -21,22 +20,11 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let range = ValueRange { lo: 0.0, hi: 1.0 };
-        let view = View {
-            sequence: 1,
-            camera: Camera::default(),
-            viewport: [640, 480],
-            field: 0,
-            step: None,
-            moving: false,
-            proxy: ProxyChoice::Auto,
-            transfer_function: TransferFunction::default_for(range),
-        };
         let plan =
             Plan { proxy: ProxyKind::Bricks, level: 0, bits: 8, reason: String::new(), throughput_bps: 0.0, bytes: 0 };
         let view_at = Instant::now();
         Self {
-            view,
+            view: view(),
             plan,
             view_at,
             ahead: None,
