@@ -76,6 +76,7 @@ pub(crate) fn predicted(
         let mut predictions = subject.predict(views, &forms);
         let suffices = |prediction: &Prediction| {
             matches!(prediction.form, Form::ScalarSlabs { .. })
+                && !prediction.psnr_db.is_empty()
                 && prediction.psnr_db.iter().all(|db| *db >= colour_below_db)
         };
         if !predictions.iter().any(suffices) {
