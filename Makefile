@@ -4,6 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
+.DELETE_ON_ERROR:
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/visapult
 PYTHON := $(CACHE)/python-$(shell cat tests/python/requirements*.txt | sha256sum | cut -c1-12)

@@ -39,7 +39,7 @@ def section(rows: list[Row]) -> str:
 
     lines = []
     for (subject, kind, pes), runs in groups.items():
-        share = max(0, statistics.median(row["combine_s"] for row in runs)) / whole(subject, kind, pes)
+        share = statistics.median(row["combine_s"] for row in runs) / whole(subject, kind, pes)
         beyond = whole(subject, kind, pes) / whole(subject, kind, 1) - 1
         seconds = " | ".join(spread((row[part] for row in runs), 3) for part in PARTS)
         ends = f"{100 * share:.0f} % | {100 * beyond:.0f} % | {runs[0]['bytes'] / 1e6:.1f} | {runs[0]['psnr_db']:.1f}"

@@ -1,6 +1,6 @@
 //! How close each proxy would come to the exact image, and at how many bytes, before any is made.
 //!
-//! A few hundred rays are cast exactly, and as a viewer would see them through each proxy: its samples are taken from the field
+//! A thousand rays are cast exactly, and as a viewer would see them through each proxy: its samples are taken from the field
 //! where such a ray needs them, and nowhere else. Bytes are those of a few tiles or bricks, encoded, times how many there are. Of a
 //! volume that several processes have parts of, rays see the part that is here; bytes are those of the whole, if the other parts are
 //! like it. Held to measured figures in `tests.rs`; how well, in `docs/src/proxies.md`.
