@@ -57,7 +57,7 @@ def whole(report: Path) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("proxy", ["exact", "slabs", "bricks"])
+@pytest.mark.parametrize("proxy", ["exact", "slabs", "scalar-slabs", "bricks"])
 def test_processes_together_make_the_picture_of_one(series: Path, tmp_path: Path, together, start, proxy: str) -> None:
     view = ["--time-step", 1, "--pes", 7, "--size", "160x120", "--proxy", proxy, "--out"]
     run("render", series, *view, tmp_path / "one.png")

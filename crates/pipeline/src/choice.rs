@@ -67,10 +67,8 @@ pub(crate) fn predicted(
     let subject = Subject { volume: &step.volume, pyramids: &step.pyramids, transfer_function, key, aspect };
     let levels = step.pyramids.first().map_or(1, Pyramid::level_count);
     let mut forms: Vec<Form> = (0..levels).map(|level| Form::Bricks { level }).collect();
-    if step.is_whole() {
-        let fitted = fitted_key(&step.volume, key).slabs;
-        forms.extend([fitted, (fitted / 2).max(1)].map(|slabs| Form::ScalarSlabs { slabs }));
-    }
+    let fitted = fitted_key(&step.volume, key).slabs;
+    forms.extend([fitted, (fitted / 2).max(1)].map(|slabs| Form::ScalarSlabs { slabs }));
     forms.push(SEGMENTS);
     pool.install(|| {
         let mut predictions = subject.predict(views, &forms);

@@ -62,7 +62,7 @@ pub(crate) fn segments_of(
     }
 }
 
-/// The scalar slabs of the PEs of this process. Values outside the `range` of a transfer function, which all look alike, are at its ends.
+/// The scalar slabs of all PEs. Values outside the `range` of a transfer function, which all look alike, are at its ends.
 pub(crate) fn scalar_slabs_of(
     step: &LoadedStep,
     key: &KeyView,
@@ -70,7 +70,10 @@ pub(crate) fn scalar_slabs_of(
     pool: &ThreadPool,
 ) -> ScalarKeyframe {
     let range = values_kept(step.statistics.range, range);
-    pool.install(|| make_scalar_slabs(&step.volume, key, range))
+    match &step.crew {
+        Some(crew) => crew.scalar_slabs(&step.volume, key, range, pool),
+        None => pool.install(|| make_scalar_slabs(&step.volume, key, range)),
+    }
 }
 
 /// The exact image of all PEs.

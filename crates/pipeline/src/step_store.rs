@@ -55,11 +55,6 @@ pub struct LoadedStep {
 }
 
 impl LoadedStep {
-    /// Whether one process has all of it. Several make no scalar slabs.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.crew.is_none()
-    }
-
     /// Whether all processes have given what was asked of them.
     pub(crate) fn has_all_parts(&self) -> bool {
         self.crew.as_ref().is_none_or(|crew| crew.whole().is_ok())

@@ -145,6 +145,7 @@ fn rendered(source: &str, pes: usize, crew: Option<&Arc<Crew>>, proxy: RenderPro
 }
 
 const SEGMENTS: RenderProxy = RenderProxy::Segments { key_deg: [120.0, -20.0], segments: 64 };
+const SCALAR: RenderProxy = RenderProxy::ScalarSlabs { key_deg: [120.0, -20.0], slabs: None };
 const SLABS: RenderProxy = RenderProxy::Slabs { key_deg: [120.0, -20.0], slabs: 24 };
 
 fn assert_same_pictures(ranks: usize, pes: usize, processes: usize) {
@@ -152,7 +153,8 @@ fn assert_same_pictures(ranks: usize, pes: usize, processes: usize) {
     simulation.put(3);
     let urls = simulation.urls();
     let bricks = RenderProxy::Bricks { level: 0 };
-    for (proxy, least_db) in [(RenderProxy::Exact, 60.0), (SLABS, 60.0), (bricks, 50.0), (SEGMENTS, 40.0)] {
+    let proxies = [(RenderProxy::Exact, 60.0), (SLABS, 60.0), (bricks, 50.0), (SEGMENTS, 40.0), (SCALAR, 100.0)];
+    for (proxy, least_db) in proxies {
         let alone = rendered(&urls, pes, None, proxy).unwrap();
         let hand = |crew: &Arc<Crew>| lend_to(crew, &config(&urls, crew.pes(), Some(crew))).unwrap();
         let shared = together(processes, pes, hand, |crew| rendered(&urls, pes, Some(crew), proxy).unwrap());
@@ -241,7 +243,7 @@ fn a_picture_of_which_a_part_is_missing_is_an_error() {
         };
         lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
     };
-    for proxy in [RenderProxy::Exact, SLABS, RenderProxy::Bricks { level: 0 }, SEGMENTS] {
+    for proxy in [RenderProxy::Exact, SLABS, RenderProxy::Bricks { level: 0 }, SEGMENTS, SCALAR] {
         let problem = together(3, 6, hand, |crew| rendered(&urls, 6, Some(crew), proxy).unwrap_err());
         assert!(problem.to_string().contains("step 4 is not whole: process 1 of the back end"), "{problem}");
     }

@@ -37,7 +37,8 @@ pub use image::{Image, PngError};
 pub use parts::{Patch, composite_places, image_of_patches, is_run, render_runs, runs};
 pub use quality::{Quality, SizeMismatch};
 pub use scalar_slabs::{
-    FaceTile, ScalarKeyframe, ScalarStack, ScalarStackError, VALUE_CODES, fitted_key, make_scalar_slabs, values_kept,
+    FacePart, FaceTile, ScalarKeyframe, ScalarStack, ScalarStackError, VALUE_CODES, fitted_key, join_scalar_slabs,
+    make_scalar_slabs, scalar_slab_parts, values_kept,
 };
 pub use segments::{
     Knot, SEGMENT_TILE_EDGE, SegmentGeometry, SegmentKey, SegmentKeyframe, SegmentStack, SegmentStackError,

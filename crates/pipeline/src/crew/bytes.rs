@@ -4,7 +4,7 @@
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
-use visapult_render::{EncodedBrick, Patch, SegmentKeyframe, SegmentTile, SlabTile, TileRect};
+use visapult_render::{EncodedBrick, FacePart, FaceTile, Patch, SegmentKeyframe, SegmentTile, SlabTile, TileRect};
 use visapult_volume::ValueRange;
 
 use super::parts::Part;
@@ -111,6 +111,17 @@ impl<'a> Reader<'a> {
         self.part(|reader| reader.patch(Precision::Single))
     }
 
+    /// Parts of faces of scalar slabs.
+    pub(crate) fn face_parts(&mut self) -> Option<Vec<FacePart>> {
+        self.items(Self::face_part)
+    }
+
+    fn face_part(&mut self) -> Option<FacePart> {
+        let ([face, is_whole], lo, size, length) = (self.u16s()?, self.u16s()?, self.u16s()?, self.u32()? as usize);
+        let tile = FaceTile { face, lo, size, payload: self.take(length)?.to_vec() };
+        Some(FacePart { tile, is_whole: is_whole != 0 })
+    }
+
     /// Tiles of segments, and the samples taken.
     pub(crate) fn segments(&mut self) -> Option<(Vec<SegmentTile>, u64)> {
         let samples = self.u64()?;
@@ -189,6 +200,15 @@ impl Writer {
             out.count(tile.payload.len());
             out.put(&tile.payload);
         });
+    }
+
+    pub(crate) fn face_parts(&mut self, parts: &[FacePart]) {
+        self.count(parts.len());
+        for FacePart { tile, is_whole } in parts {
+            self.u16s([tile.face, u16::from(*is_whole)].into_iter().chain(tile.lo).chain(tile.size));
+            self.count(tile.payload.len());
+            self.put(&tile.payload);
+        }
     }
 
     pub(crate) fn segments(&mut self, keyframe: &SegmentKeyframe) {
@@ -277,6 +297,11 @@ mod tests {
         Part { made: vec![tile.clone(), SlabTile { slab: 8, ..tile }], samples: 1 << 40, missing: vec![2] }
     }
 
+    fn face_parts() -> Vec<FacePart> {
+        let tile = FaceTile { face: 128, lo: [64, 0], size: [64, 30], payload: vec![7; 9] };
+        vec![FacePart { tile: tile.clone(), is_whole: true }, FacePart { tile, is_whole: false }]
+    }
+
     fn segments() -> SegmentKeyframe {
         let volume = Volume::whole(Grid::of_size([6; 3]), (0..216).map(|i| i as f32).collect()).unwrap();
         let key = SegmentKey { camera: Camera::default(), width: 70, height: 20, segments: 8 };
@@ -294,6 +319,7 @@ mod tests {
         writer.image(&image());
         writer.slabs(&slabs());
         writer.segments(&segments());
+        writer.face_parts(&face_parts());
         writer.range(Some(ValueRange { lo: -1.0, hi: 2.0 }));
         writer.range(None);
         writer.depths(Some([1.0, 1.5]));
@@ -306,6 +332,7 @@ mod tests {
         assert_eq!(reader.image(), Some(image()));
         assert_eq!(reader.slabs(), Some(slabs()));
         assert_eq!(reader.segments(), Some((segments().tiles, segments().samples)));
+        assert_eq!(reader.face_parts(), Some(face_parts()));
         assert_eq!(reader.range(), Some(Some(ValueRange { lo: -1.0, hi: 2.0 })));
         assert_eq!(reader.range(), Some(None));
         assert_eq!((reader.depths(), reader.depths()), (Some(Some([1.0, 1.5])), Some(None)));
@@ -328,5 +355,6 @@ mod tests {
         assert_eq!(Reader(&[0xff; 64]).numbers(), None);
         assert_eq!(Reader(&[0xff; 64]).slabs(), None);
         assert_eq!(Reader(&[0xff; 64]).segments(), None);
+        assert_eq!(Reader(&[0xff; 64]).face_parts(), None);
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 
 use rayon::ThreadPool;
 use visapult_comm::CommError;
-use visapult_render::{CodeBits, KeyView, SegmentKey, make_segments, visible_depths};
+use visapult_render::{CodeBits, KeyView, SegmentKey, make_segments, scalar_slab_parts, visible_depths};
 use visapult_volume::ValueRange;
 use visapult_volume_io::Source;
 
@@ -165,6 +165,11 @@ fn answer(step: &LoadedStep, asked: OfStep, out: &mut Writer) -> Option<()> {
             camera.validate().ok()?;
             let key = SegmentKey { camera, width, height, segments };
             out.segments(&make_segments(volume, &key, &transfer_function, ValueRange { lo, hi }));
+        }
+        OfStep::ScalarSlabs { camera, rays: [width, height], slabs, range: [lo, hi] } => {
+            camera.validate().ok()?;
+            let key = KeyView { width, height, slabs, ..KeyView::new(camera) };
+            out.face_parts(&scalar_slab_parts(volume, &key, ValueRange { lo, hi }));
         }
         OfStep::Depths { camera, transfer_function } => {
             camera.validate().ok()?;

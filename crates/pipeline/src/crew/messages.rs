@@ -9,12 +9,12 @@ use super::membership::Membership;
 use super::slabs::SlabPlan;
 use crate::wire::MissingPart;
 
-/// What the head tells hands before anything else.
+/// What all processes tell one another before anything else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Agreement {
-    /// PEs of all processes.
+    /// PEs of all processes, as the head has it.
     pub(crate) pes: usize,
-    /// What it was asked for: the same as they.
+    /// What it was asked for: all the same.
     pub(crate) asked: Vec<String>,
     /// The machine it runs on.
     pub(crate) machine: String,
@@ -136,6 +136,17 @@ pub(crate) enum OfStep {
         segments: u16,
         /// With its range.
         transfer_function: TransferFunction,
+        /// Values that codes divide.
+        range: [f32; 2],
+    },
+    /// What it has of scalar slabs.
+    ScalarSlabs {
+        /// The key view.
+        camera: Camera,
+        /// Rays per row, and rows.
+        rays: [u16; 2],
+        /// Number of slabs.
+        slabs: u16,
         /// Values that codes divide.
         range: [f32; 2],
     },

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Rendering, SegmentKey, SegmentKeyframe, SlabKeyframe, TransferFunction,
-    Volume, image_of_patches, join_segments, make_segments, runs, visible_depths,
+    Camera, CodeBits, EncodedBrick, KeyView, Rendering, ScalarKeyframe, SegmentKey, SegmentKeyframe, SlabKeyframe,
+    TransferFunction, Volume, image_of_patches, join_scalar_slabs, join_segments, make_segments, runs,
+    scalar_slab_parts, visible_depths,
 };
 use visapult_volume::ValueRange;
 
@@ -173,6 +174,29 @@ impl CrewStep {
         pool.install(|| join_segments(&parts)).ok().flatten().unwrap_or_else(|| {
             hands.iter().for_each(|hand| self.miss(*hand));
             parts.swap_remove(0)
+        })
+    }
+
+    /// The scalar slabs of all processes: each samples its PEs, needing nobody.
+    pub(crate) fn scalar_slabs(
+        &self,
+        volume: &Volume,
+        key: &KeyView,
+        range: ValueRange,
+        pool: &ThreadPool,
+    ) -> ScalarKeyframe {
+        let asked = self.ask(&What::Of(OfStep::ScalarSlabs {
+            camera: key.camera,
+            rays: [key.width, key.height],
+            slabs: key.slabs,
+            range: [range.lo, range.hi],
+        }));
+        let mut parts = pool.install(|| scalar_slab_parts(volume, key, range));
+        let (hands, others): (Vec<usize>, Vec<_>) = asked.answers(|reader| reader.face_parts()).into_iter().unzip();
+        parts.extend(others.into_iter().flatten());
+        pool.install(|| join_scalar_slabs(volume, key, range, parts)).unwrap_or_else(|_| {
+            hands.iter().for_each(|hand| self.miss(*hand));
+            ScalarKeyframe::of_nothing(volume, key, range)
         })
     }
 

@@ -118,11 +118,6 @@ impl Maker<'_> {
     }
 
     fn scalar_slabs(&self, key_deg: [f64; 2], slabs: Option<u16>) -> Result<Parts, PipelineError> {
-        if self.step.crew.is_some() {
-            let refusal =
-                "scalar slabs are made by one process, not by several: start one, or ask for --proxy segments";
-            return Err(PipelineError::Option(refusal.to_owned()));
-        }
         let (volume, camera) = (&self.step.volume, self.key_camera(key_deg));
         let slabs = slabs.unwrap_or_else(|| fitted_key(volume, camera).slabs);
         let key = KeyView::of_scalar_slabs(volume, camera, slabs, self.aspect());

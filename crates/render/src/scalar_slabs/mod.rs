@@ -5,6 +5,7 @@
 //! Invariant: what a face stores depends on the field alone, not on a transfer function and not on how the volume is split
 //! over PEs.
 
+mod join;
 mod sample;
 mod stack;
 #[cfg(test)]
@@ -16,10 +17,11 @@ use std::cell::RefCell;
 use rayon::prelude::*;
 use visapult_volume::ValueRange;
 
+pub use join::join_scalar_slabs;
 pub(crate) use sample::reached;
 pub(crate) use stack::Faces;
 pub use stack::{ScalarStack, ScalarStackError};
-pub use tile::{FaceTile, VALUE_CODES};
+pub use tile::{FacePart, FaceTile, VALUE_CODES};
 
 use crate::slabs::{SlabGeometry, TILE_EDGE, TilePlace};
 use crate::{Camera, KeyView, Volume};
@@ -49,6 +51,21 @@ pub struct ScalarKeyframe {
 }
 
 impl ScalarKeyframe {
+    /// One without tiles.
+    pub fn of_nothing(volume: &Volume, key: &KeyView, range: ValueRange) -> Self {
+        Self::of_tiles(volume, key, range, Vec::new())
+    }
+
+    fn of_tiles(volume: &Volume, key: &KeyView, range: ValueRange, tiles: Vec<FaceTile>) -> Self {
+        Self {
+            camera: key.camera,
+            geometry: geometry_of(volume, key),
+            edges: volume.placement().edges.map(|edge| edge as f32),
+            range: [range.lo, range.hi],
+            tiles,
+        }
+    }
+
     /// Bytes of all tiles in messages.
     pub fn wire_bytes(&self) -> usize {
         self.tiles.iter().map(FaceTile::wire_bytes).sum()
@@ -67,22 +84,27 @@ pub fn fitted_key(volume: &Volume, camera: Camera) -> KeyView {
     KeyView { slabs: slabs as u16, width: rays, height: rays, ..key }
 }
 
-/// Samples the faces of `volume` in `key` and encodes them, tile by tile, in parallel; codes divide `range`.
+/// Samples the faces of `volume`, which is whole, in `key` and encodes them, tile by tile, in parallel; codes divide `range`.
 pub fn make_scalar_slabs(volume: &Volume, key: &KeyView, range: ValueRange) -> ScalarKeyframe {
-    let edges = volume.placement().edges;
-    let geometry = key.geometry(edges).in_front_of_the_eye();
+    let tiles = scalar_slab_parts(volume, key, range).into_iter().map(|part| part.tile).collect();
+    ScalarKeyframe::of_tiles(volume, key, range, tiles)
+}
+
+/// What `volume` has of the faces in `key`. Of parts of a whole, [`join_scalar_slabs`] puts together what all have.
+pub fn scalar_slab_parts(volume: &Volume, key: &KeyView, range: ValueRange) -> Vec<FacePart> {
+    let geometry = geometry_of(volume, key);
     let sampler = FaceSampler::new(volume, key.view(), geometry);
     let quantiser = Quantiser::new([range.lo, range.hi]);
-    let places =
-        TilePlace::squares([key.width, key.height].map(usize::from), TILE_EDGE).into_par_iter().with_max_len(1);
-    let tiles = places.flat_map_iter(|place| tiles_at(&sampler, &quantiser, &geometry, &place)).collect();
-    ScalarKeyframe {
-        camera: key.camera,
-        geometry,
-        edges: edges.map(|edge| edge as f32),
-        range: [range.lo, range.hi],
-        tiles,
-    }
+    let places = places_of(&geometry).into_par_iter().with_max_len(1);
+    places.flat_map_iter(|place| parts_at(&sampler, &quantiser, &geometry, &place)).collect()
+}
+
+fn geometry_of(volume: &Volume, key: &KeyView) -> SlabGeometry {
+    key.geometry(volume.placement().edges).in_front_of_the_eye()
+}
+
+fn places_of(geometry: &SlabGeometry) -> Vec<TilePlace> {
+    TilePlace::squares([geometry.width, geometry.height].map(usize::from), TILE_EDGE)
 }
 
 /// Values that codes divide: those of the data that a transfer function of the range `shown` tells apart; all where it has none.
@@ -95,15 +117,15 @@ thread_local! {
     static SCRATCH: RefCell<Vec<f32>> = RefCell::default();
 }
 
-fn tiles_at(
+fn parts_at(
     sampler: &FaceSampler<'_>,
     quantiser: &Quantiser,
     geometry: &SlabGeometry,
     place: &TilePlace,
-) -> Vec<FaceTile> {
+) -> Vec<FacePart> {
     SCRATCH.with_borrow_mut(|values| {
         sampler.sample(place, values);
         let faces = values.chunks(place.size[0] * place.size[1]).take(geometry.face_count());
-        faces.enumerate().filter_map(|(face, values)| quantiser.tile(face, place, values)).collect()
+        faces.enumerate().filter_map(|(face, values)| quantiser.part(face, place, values)).collect()
     })
 }

@@ -8,6 +8,8 @@ use crate::slabs::{SlabGeometry, TilePlace};
 
 /// Stands for a texel that no ray inside the box is interpolated from.
 pub(super) const NEEDLESS: f32 = f32::INFINITY;
+/// Stands for a texel whose value another process has.
+pub(super) const ELSEWHERE: f32 = f32::NEG_INFINITY;
 
 /// How far outside the box texels are filled, in thicknesses of a slab: a ray turned by 45 degrees meets the two faces of a
 /// slab that far from where it enters the box.
@@ -18,6 +20,8 @@ pub(super) struct FaceSampler<'a> {
     volume: &'a Volume,
     view: View,
     geometry: SlabGeometry,
+    /// Whether other processes have blocks, too.
+    is_part: bool,
     /// Edges of the box that holds all texels worth a value.
     reached: [f64; 3],
 }
@@ -31,10 +35,11 @@ pub(crate) fn reached(volume: &Volume, view: &View, geometry: &SlabGeometry) -> 
 
 impl<'a> FaceSampler<'a> {
     pub(super) fn new(volume: &'a Volume, view: View, geometry: SlabGeometry) -> Self {
-        Self { volume, view, geometry, reached: reached(volume, &view, &geometry) }
+        let is_part = volume.blocks().len() < volume.decomposition().boxes().len();
+        Self { volume, view, geometry, is_part, reached: reached(volume, &view, &geometry) }
     }
 
-    /// Values at all faces of the texels of `place`, `[face, y, x]`; NaN where values are missing.
+    /// Values at all faces of the texels of `place`, `[face, y, x]`; NaN where values are missing, [`ELSEWHERE`] where no block here has them.
     pub(super) fn sample(&self, place: &TilePlace, out: &mut Vec<f32>) {
         let [width, height] = place.size;
         out.clear();
@@ -44,15 +49,22 @@ impl<'a> FaceSampler<'a> {
         for y in (0..height).step_by(PACKET_EDGE) {
             for x in (0..width).step_by(PACKET_EDGE) {
                 let rays = self.packet(&setup, place, [x, y]);
+                let texel = |lane: usize| (y + lane / PACKET_EDGE) * width + x + lane % PACKET_EDGE;
+                if self.is_part {
+                    for lane in 0..LANES {
+                        for face in rays.range.from[lane] as usize..rays.range.to[lane] as usize {
+                            out[face * width * height + texel(lane)] = ELSEWHERE;
+                        }
+                    }
+                }
                 for block in self.volume.blocks() {
                     let range = rays.in_box(&block.owned, &bounds);
                     for lane in 0..LANES {
-                        let texel = (y + lane / PACKET_EDGE) * width + x + lane % PACKET_EDGE;
                         for face in range.from[lane] as usize..range.to[lane] as usize {
                             let at: [f64; 3] = std::array::from_fn(|axis| {
                                 rays.first[axis][lane] + face as f64 * rays.step[axis][lane]
                             });
-                            out[face * width * height + texel] = interpolate(block, &bounds, at);
+                            out[face * width * height + texel(lane)] = interpolate(block, &bounds, at);
                         }
                     }
                 }

@@ -88,7 +88,7 @@ impl ScalarStack {
         if texels > MAX_TEXELS {
             return Err(ScalarStackError::TooLarge { faces, width, height });
         }
-        let decode = |tile: &FaceTile| place_of(tile, &geometry).and_then(|()| Ok(tile.decode()?));
+        let decode = |tile: &FaceTile| check_place(tile, &geometry).and_then(|()| Ok(tile.decode()?));
         let decoded = keyframe.tiles.par_iter().map(decode).collect::<Result<Vec<_>, _>>()?;
         let mut values = vec![f32::NAN; texels];
         for (tile, codes) in keyframe.tiles.iter().zip(&decoded) {
@@ -231,8 +231,8 @@ fn middle_of([before, front, back, after]: [f32; 4]) -> f32 {
     (9.0 * (front + back) - around) / 16.0
 }
 
-/// Whether a tile lies where one can.
-fn place_of(tile: &FaceTile, geometry: &SlabGeometry) -> Result<(), ScalarStackError> {
+/// Refuses a tile that lies where none can.
+pub(super) fn check_place(tile: &FaceTile, geometry: &SlabGeometry) -> Result<(), ScalarStackError> {
     let (faces, SlabGeometry { width, height, .. }) = (geometry.face_count(), *geometry);
     let fits = |axis: usize, edge: u16| {
         let (lo, size, edge) = (usize::from(tile.lo[axis]), usize::from(tile.size[axis]), usize::from(edge));

@@ -1,11 +1,15 @@
 //! Tiles of faces: values as codes, and their bytes on the wire.
 
-use super::sample::NEEDLESS;
+use super::sample::ELSEWHERE;
 use crate::codec::{CodecError, with_decoder, with_encoder};
 use crate::slabs::{TILE_EDGE, TileError, TilePlace};
 
 /// Largest code of a value; code 0 is a missing one, 1 the low end of the range.
 pub const VALUE_CODES: u16 = 1023;
+
+/// Codes between processes alone: of a texel whose value another one has, and of one that nobody needs.
+pub(super) const ELSEWHERE_CODE: u16 = VALUE_CODES + 1;
+pub(super) const NEEDLESS_CODE: u16 = VALUE_CODES + 2;
 
 /// Bytes per texel before compression.
 const TEXEL_BYTES: usize = 2;
@@ -34,13 +38,19 @@ impl FaceTile {
     /// # Errors
     /// [`TileError`] if the size is impossible or the payload damaged.
     pub fn decode(&self) -> Result<Vec<u16>, TileError> {
+        let mut codes = self.codes()?;
+        codes.iter_mut().for_each(|code| *code = (*code).min(VALUE_CODES));
+        Ok(codes)
+    }
+
+    /// The same with the codes that are for processes alone.
+    pub(super) fn codes(&self) -> Result<Vec<u16>, TileError> {
         let [width, height] = self.size.map(usize::from);
         TileError::of_size(self.lo, self.size, TILE_EDGE)?;
         let mut codes = vec![0; width * height];
         let decoded: Result<(), CodecError> = with_decoder(|decoder| {
             decoder.open(&self.payload, codes.len() * TEXEL_BYTES)?;
             decoder.read_image_16(&mut codes, width);
-            codes.iter_mut().for_each(|code| *code = (*code).min(VALUE_CODES));
             Ok(())
         });
         decoded.map(|()| codes).map_err(|cause| TileError::Payload { lo: self.lo, cause })
@@ -63,39 +73,72 @@ impl Quantiser {
         if value.is_nan() {
             return 0;
         }
+        if value.is_infinite() {
+            return if value == ELSEWHERE { ELSEWHERE_CODE } else { NEEDLESS_CODE };
+        }
         let step = ((f64::from(value) - self.lo) * self.per_value + 0.5).clamp(0.0, f64::from(VALUE_CODES - 1));
         step as u16 + 1
     }
 
     /// The tile of `values`; `None` where all are missing or needless.
     pub(crate) fn tile(&self, face: usize, place: &TilePlace, values: &[f32]) -> Option<FaceTile> {
-        if !values.iter().any(|value| value.is_finite()) {
-            return None;
-        }
-        let codes = self.continued(values, place.size[0]);
-        let payload = with_encoder(|encoder| {
-            encoder.push_image_16(&codes, place.size[0]);
-            encoder.finish()
-        });
-        let [lo, size] = place.words();
-        Some(FaceTile { face: face as u16, lo, size, payload })
+        finished(face, place, self.codes(values))
     }
 
-    /// Codes in rows of `width`. Needless texels take the code of the one before them, those at the start of a row that of
-    /// the first needed one of the row or of the row above: they then cost next to nothing.
-    fn continued(&self, values: &[f32], width: usize) -> Vec<u16> {
-        let is_needed = |value: &&f32| **value != NEEDLESS;
-        let mut start = values.iter().find(is_needed).map_or(0, |value| self.code(*value));
-        let mut codes = Vec::with_capacity(values.len());
-        for row in values.chunks(width) {
-            start = row.iter().find(is_needed).map_or(start, |value| self.code(*value));
-            let mut last = start;
-            for value in row {
-                last = if *value == NEEDLESS { last } else { self.code(*value) };
-                codes.push(last);
-            }
+    /// What the blocks of one process have of a tile; `None` where that is nothing.
+    pub(super) fn part(&self, face: usize, place: &TilePlace, values: &[f32]) -> Option<FacePart> {
+        let codes = self.codes(values);
+        if !codes.contains(&ELSEWHERE_CODE) {
+            return Some(FacePart { tile: finished(face, place, codes)?, is_whole: true });
         }
-        codes
+        let has_any = codes.iter().any(|code| *code <= VALUE_CODES);
+        has_any.then(|| FacePart { tile: encoded(face, place, &codes), is_whole: false })
+    }
+
+    fn codes(&self, values: &[f32]) -> Vec<u16> {
+        values.iter().map(|value| self.code(*value)).collect()
+    }
+}
+
+/// What one process of several has of a tile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FacePart {
+    /// Its codes; where others have more of it, with marks at what it lacks.
+    pub tile: FaceTile,
+    /// Whether no other process has any of it.
+    pub is_whole: bool,
+}
+
+/// The tile of these codes; `None` where no value is among them.
+pub(super) fn finished(face: usize, place: &TilePlace, mut codes: Vec<u16>) -> Option<FaceTile> {
+    if !codes.iter().any(|code| (1..=VALUE_CODES).contains(code)) {
+        return None;
+    }
+    continue_values(&mut codes, place.size[0]);
+    Some(encoded(face, place, &codes))
+}
+
+fn encoded(face: usize, place: &TilePlace, codes: &[u16]) -> FaceTile {
+    let payload = with_encoder(|encoder| {
+        encoder.push_image_16(codes, place.size[0]);
+        encoder.finish()
+    });
+    let [lo, size] = place.words();
+    FaceTile { face: face as u16, lo, size, payload }
+}
+
+/// In rows of `width`, needless texels take the code of the one before them, those at the start of a row that of the first needed one of
+/// the row or of the row above: they then cost next to nothing.
+fn continue_values(codes: &mut [u16], width: usize) {
+    let is_needed = |code: &&u16| **code != NEEDLESS_CODE;
+    let mut start = codes.iter().find(is_needed).copied().unwrap_or(0);
+    for row in codes.chunks_mut(width) {
+        start = row.iter().find(is_needed).copied().unwrap_or(start);
+        let mut last = start;
+        for code in row {
+            last = if *code == NEEDLESS_CODE { last } else { *code };
+            *code = last;
+        }
     }
 }
 
@@ -110,6 +153,7 @@ pub(super) fn value_of(code: u16, [lo, hi]: [f32; 2]) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sample::NEEDLESS;
     use super::*;
     use crate::testing::Random;
 
