@@ -13,7 +13,8 @@ use crate::config::BackEndConfig;
 use crate::crew::{self, Crew};
 use crate::error::PipelineError;
 use crate::flow::{Action, FlowHelm, FlowOptions, FlowSource, Look, SteeringView, Watch};
-use crate::memory;
+use crate::memory::{self, ShownCoarser};
+use crate::predictions::Predictions;
 use crate::session::{ControlSink, Right, Session, SessionShared};
 use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
 use crate::wire::{FieldName, Freshness, PROTOCOL_VERSION, SourceShape, Welcome};
@@ -28,9 +29,10 @@ pub struct BackEnd {
     store: StepStore,
     /// What can be asked of the simulation, where there is one.
     helm: Option<FlowHelm>,
-    /// What whoever looks is to know of what is shown.
-    notice: Option<String>,
+    /// Where that is not the finest level there is.
+    coarser: Option<ShownCoarser>,
     pool: ThreadPool,
+    predictions: Predictions,
     groups: usize,
     sessions: Mutex<Vec<Weak<SessionShared>>>,
     next_set: AtomicU32,
@@ -54,7 +56,12 @@ impl BackEnd {
     /// [`PipelineError`] if the source cannot be opened or split as asked.
     pub fn open_for(watch: Watch, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
         let opened = open_source(watch, config)?;
-        Self::start(StepStore::new(opened.source, config.pes, config.crew.clone())?, opened.helm, opened.notice, config)
+        Self::start(
+            StepStore::new(opened.source, config.pes, config.crew.clone())?,
+            opened.helm,
+            opened.coarser,
+            config,
+        )
     }
 
     /// Like [`BackEnd::open`], over fewer PEs than asked for where the grid is too small for so many.
@@ -64,7 +71,7 @@ impl BackEnd {
     pub fn open_fitting(config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
         let opened = open_source(Watch::First, config)?;
         let store = StepStore::fitting(opened.source, config.pes, config.crew.clone())?;
-        Self::start(store, opened.helm, opened.notice, config)
+        Self::start(store, opened.helm, opened.coarser, config)
     }
 
     /// Shows a flow that is received already, and asks for steps while pages are open, over at most so many PEs as asked for.
@@ -80,7 +87,7 @@ impl BackEnd {
     fn start(
         store: StepStore,
         helm: Option<FlowHelm>,
-        notice: Option<String>,
+        coarser: Option<ShownCoarser>,
         config: &BackEndConfig,
     ) -> Result<Arc<Self>, PipelineError> {
         let groups = store.decomposition().boxes().len().min(MOST_GROUPS);
@@ -88,8 +95,9 @@ impl BackEnd {
         let back_end = Arc::new(Self {
             store,
             helm,
-            notice,
+            coarser,
             pool,
+            predictions: Predictions::default(),
             groups,
             sessions: Mutex::default(),
             next_set: AtomicU32::new(1),
@@ -158,9 +166,14 @@ impl BackEnd {
         &self.pool
     }
 
-    /// What whoever looks is to know of what is shown.
-    pub(crate) fn notice(&self) -> Option<&str> {
-        self.notice.as_deref()
+    /// What proxies were predicted to be worth, for all sessions.
+    pub(crate) fn predictions(&self) -> &Predictions {
+        &self.predictions
+    }
+
+    /// At which level the source is shown, where that is not the finest there is.
+    pub(crate) fn coarser(&self) -> Option<&ShownCoarser> {
+        self.coarser.as_ref()
     }
 
     /// Time between the steps of a running simulation, once two have come.
@@ -300,7 +313,7 @@ pub fn open_local(source: &str) -> Result<Box<dyn Source>, PipelineError> {
 /// [`PipelineError`] says what could not be opened or does not fit, and what to do.
 pub fn open_to_publish(source: &str) -> Result<Box<dyn Source>, PipelineError> {
     let source = open_fitting(source)?.0;
-    memory::check(source.info(), source.info().grid().sample_count())?;
+    memory::check(source.info(), source.info().grid().sample_count(), 1)?;
     Ok(source)
 }
 
@@ -309,7 +322,8 @@ pub(crate) struct Opened {
     pub(crate) source: Box<dyn Source>,
     /// What can be asked of the simulation, where it is one.
     pub(crate) helm: Option<FlowHelm>,
-    notice: Option<String>,
+    /// At which level it is shown, where that is not the finest there is.
+    coarser: Option<ShownCoarser>,
 }
 
 /// Lends a hand to the head of `crew`, with the source that it opens, too.
@@ -324,16 +338,16 @@ pub fn lend_to(crew: &Arc<Crew>, config: &BackEndConfig) -> Result<(), PipelineE
 /// work show the finest there is: each would choose by itself.
 fn open_source(watch: Watch, config: &BackEndConfig) -> Result<Opened, PipelineError> {
     if !is_flow(&config.source) && config.crew.is_none() {
-        let (source, notice) = open_fitting(&config.source)?;
-        return Ok(Opened { source, helm: None, notice });
+        let (source, coarser) = open_fitting(&config.source)?;
+        return Ok(Opened { source, helm: None, coarser });
     }
     open_whole(watch, config)
 }
 
-fn open_fitting(source: &str) -> Result<(Box<dyn Source>, Option<String>), PipelineError> {
-    let (source, notice) = memory::fitting_level(open_local(source)?)?;
-    notice.iter().for_each(|notice| tracing::warn!("{notice}"));
-    Ok((source, notice))
+fn open_fitting(source: &str) -> Result<(Box<dyn Source>, Option<ShownCoarser>), PipelineError> {
+    let (source, coarser) = memory::fitting_level(open_local(source)?)?;
+    coarser.iter().for_each(|coarser| tracing::warn!("{coarser}"));
+    Ok((source, coarser))
 }
 
 fn is_flow(source: &str) -> bool {
@@ -350,13 +364,13 @@ pub(crate) fn open_whole(watch: Watch, config: &BackEndConfig) -> Result<Opened,
                 config.source
             )));
         }
-        return Ok(Opened { source, helm: None, notice: None });
+        return Ok(Opened { source, helm: None, coarser: None });
     }
     let options = FlowOptions { pes: config.pes, watch, crew: config.crew.clone(), ..FlowOptions::default() };
     let mut source = FlowSource::dial(&config.source, options).map_err(PipelineError::flow)?;
     let helm = source.helm();
     source.look_away();
-    Ok(Opened { source: Box::new(source), helm: Some(helm), notice: None })
+    Ok(Opened { source: Box::new(source), helm: Some(helm), coarser: None })
 }
 
 /// Wakes the sessions whenever the simulation has a new step or has been steered, until the back end is gone.
@@ -377,6 +391,7 @@ fn watch_steps(back_end: &Weak<BackEnd>) {
         let runs_now = helm.map_or(0, FlowHelm::runs);
         if std::mem::replace(&mut runs, runs_now) != runs_now {
             back_end.store.forget();
+            back_end.predictions.forget();
             (seen, seen_at) = (None, None);
             continue;
         }

@@ -26,8 +26,10 @@ pub enum PipelineError {
     Flow(Arc<FlowError>),
     /// A step does not fit in memory.
     #[error(
-        "{source_name} needs {needed} for a step, this machine has {free} free: \
-         choose {coarser}a smaller dataset, or processes on more machines"
+        "{source_name} needs {needed} for a step, this machine has {free} free{each}: \
+         choose {coarser}a smaller dataset, or processes on more machines",
+        each = if *processes > 1 { format!(" for each of {processes} processes") } else { String::new() },
+        coarser = if *has_coarser { "a coarser level (?level=N), " } else { "" }
     )]
     TooLarge {
         /// The source.
@@ -36,8 +38,10 @@ pub enum PipelineError {
         needed: String,
         /// Memory that can still be had.
         free: String,
-        /// The advice to take a stored level, where the source stores several.
-        coarser: &'static str,
+        /// Processes of the back end that share the machine.
+        processes: usize,
+        /// Whether the source stores coarser levels.
+        has_coarser: bool,
     },
     /// A field that the source does not have.
     #[error("{source_name} has no field {wanted}: it has {available}")]

@@ -1,15 +1,13 @@
-//! Encoded levels, keyframes and stills of a step, and predictions: made once, sent to any number of sessions.
+//! Encoded levels, keyframes and stills of a step: made once, sent to any number of sessions.
 
 use std::sync::Arc;
 
 use rayon::ThreadPool;
-use visapult_render::{Camera, CodeBits, Form, KeyView, Prediction, SegmentKey, Still, TransferFunction};
+use visapult_render::{Camera, CodeBits, Form, KeyView, SegmentKey, Still, TransferFunction};
 use visapult_trace::Stage;
 use visapult_volume::coarsened_size;
 
-use crate::choice::{COLOUR_BELOW_DB, predicted};
 use crate::making::{bricks_of, image_of, resolved, scalar_slabs_of, segments_of, slabs_of};
-use crate::planner::TURNS_DEG;
 use crate::shelf::Shelf;
 use crate::stages::at_all;
 use crate::step_store::LoadedStep;
@@ -17,7 +15,7 @@ use crate::wire::{
     BulkBody, BulkKind, View, Viewport, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
 
-/// Keyframes kept per step; as many stills, and predictions.
+/// Keyframes kept per step, and as many stills.
 const KEYFRAMES_KEPT: usize = 4;
 /// Levels kept per step, with either number of bits: all.
 const LEVELS_KEPT: usize = 64;
@@ -81,13 +79,10 @@ pub struct Keyframes {
     levels: Shelf<(u32, u8), Arc<Encoded>>,
     keyframes: Shelf<KeyframeKey, Arc<Encoded>>,
     stills: Shelf<StillKey, Arc<Still>>,
-    predictions: Shelf<PredictionKey, Arc<[Prediction]>>,
 }
 
 /// What a still depends on besides the step.
 type StillKey = (Camera, Viewport, TransferFunction);
-/// What predictions depend on: camera, width over height, and what is shown.
-type PredictionKey = (Camera, f64, TransferFunction);
 
 impl Default for Keyframes {
     fn default() -> Self {
@@ -95,7 +90,6 @@ impl Default for Keyframes {
             levels: Shelf::new(LEVELS_KEPT),
             keyframes: Shelf::new(KEYFRAMES_KEPT),
             stills: Shelf::new(KEYFRAMES_KEPT),
-            predictions: Shelf::new(KEYFRAMES_KEPT),
         }
     }
 }
@@ -138,16 +132,6 @@ impl Keyframes {
         let key = (view.camera, view.viewport, function.clone());
         let still = self.stills.get(key, || step.has_all_parts(), || make_still(step, view, &function, pool));
         Encoded::new(BulkKind::Still, still_bodies(view.sequence, &still, groups))
-    }
-
-    /// What proxies made for `view` would be worth, turned by each of [`TURNS_DEG`]; found now unless that is kept.
-    pub(crate) fn predictions(&self, step: &LoadedStep, view: &View, pool: &ThreadPool) -> Arc<[Prediction]> {
-        let (camera, aspect) = (view.camera, view.aspect());
-        let function = resolved(step, &view.transfer_function);
-        let views = TURNS_DEG.map(|turn| camera.turned(turn));
-        let make = || predicted(step, camera, aspect, &function, &views, COLOUR_BELOW_DB, pool).into();
-        // Others have no part in it.
-        self.predictions.get((camera, aspect, function.clone()), || true, make)
     }
 }
 
@@ -197,34 +181,10 @@ fn make_still(step: &LoadedStep, view: &View, transfer_function: &TransferFuncti
 
 #[cfg(test)]
 mod tests {
-    use visapult_volume::{Grid, ValueRange};
-
     use super::*;
-    use crate::statistics::statistics_of;
-    use crate::step_store::StepKey;
+    use crate::testing::{pool, step};
 
     const SCALAR: Form = Form::ScalarSlabs { slabs: 16 };
-
-    fn step() -> LoadedStep {
-        let values = (0..32 * 32 * 32).map(|i| (i % 32) as f32 / 31.0).collect();
-        let volume = visapult_render::Volume::whole(Grid::of_size([32; 3]), values).unwrap();
-        let range = ValueRange { lo: 0.0, hi: 1.0 };
-        LoadedStep {
-            key: StepKey { field: 0, step: 0 },
-            time: f64::NAN,
-            pyramids: vec![visapult_render::Pyramid::of(&volume.blocks()[0], 1)],
-            statistics: statistics_of(volume.blocks(), Some(range), range),
-            known_range: Some(range),
-            keyframes: Keyframes::default(),
-            crew: None,
-            volume,
-        }
-    }
-
-    /// One thread: whoever waits on it for another's work waits for ever.
-    fn pool() -> ThreadPool {
-        rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap()
-    }
 
     fn view(step: &LoadedStep, azimuth_deg: f64) -> View {
         View {
@@ -247,15 +207,6 @@ mod tests {
         let slabs = |azimuth| step.keyframes.keyframe(&step, &view(&step, azimuth), SCALAR, 2, &pool);
         assert!(Arc::ptr_eq(&slabs(10.0), &slabs(10.0)));
         assert!(!Arc::ptr_eq(&slabs(10.0), &slabs(20.0)));
-    }
-
-    #[test]
-    fn viewers_of_one_step_and_view_share_what_is_predicted() {
-        let (step, pool) = (step(), pool());
-        let predictions = |azimuth| step.keyframes.predictions(&step, &view(&step, azimuth), &pool);
-        assert!(Arc::ptr_eq(&predictions(10.0), &predictions(10.0)));
-        assert!(!Arc::ptr_eq(&predictions(10.0), &predictions(20.0)));
-        assert!(predictions(10.0).iter().all(|prediction| prediction.psnr_db.len() == TURNS_DEG.len()));
     }
 
     #[test]

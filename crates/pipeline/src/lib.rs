@@ -13,6 +13,7 @@ mod keyframes;
 mod making;
 mod memory;
 mod planner;
+mod predictions;
 mod render;
 mod session;
 mod shelf;
@@ -20,6 +21,9 @@ mod stages;
 mod statistics;
 mod step_store;
 mod survey;
+#[cfg(test)]
+mod testing;
+mod views;
 pub mod wire;
 
 pub use back_end::{BackEnd, lend_to, open_local, open_to_publish};

@@ -1,9 +1,10 @@
 //! What a step takes in memory, and what this process can still have of it.
 //!
-//! Invariant: whoever allocates what a source claims has held it against [`free_bytes`], and can still be refused by the system.
+//! Invariant: whoever allocates what a source claims has held it against [`free_bytes`], and can still be refused by the system. Processes of one
+//! back end that run on one machine count a share each: none takes what another has been promised.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use visapult_volume_io::{Source, SourceInfo, at_level};
 
@@ -14,13 +15,13 @@ pub(crate) fn step_bytes(samples: usize) -> u64 {
     (samples as u64).saturating_mul(32) / 7
 }
 
-/// Holds a step of so many samples against what there is: how many bytes it takes, and are free.
+/// Holds a step of so many samples against what each of so many `processes` can have: how many bytes it takes, and are free.
 ///
 /// # Errors
 /// [`PipelineError::TooLarge`] if it does not fit.
-pub(crate) fn check(info: &SourceInfo, samples: usize) -> Result<[u64; 2], PipelineError> {
-    let (needed, free) = (step_bytes(samples), free_bytes());
-    if needed > free { Err(too_large(info, needed, free)) } else { Ok([needed, free]) }
+pub(crate) fn check(info: &SourceInfo, samples: usize, processes: usize) -> Result<[u64; 2], PipelineError> {
+    let (needed, free) = (step_bytes(samples), free_bytes(processes));
+    if needed > free { Err(too_large(info, needed, free, processes)) } else { Ok([needed, free]) }
 }
 
 /// Memory for so many values, all 0.
@@ -28,7 +29,7 @@ pub(crate) fn check(info: &SourceInfo, samples: usize) -> Result<[u64; 2], Pipel
 /// # Errors
 /// [`PipelineError::TooLarge`] if the system does not give it.
 pub(crate) fn values(info: &SourceInfo, samples: usize) -> Result<Vec<f32>, PipelineError> {
-    let refused = |()| too_large(info, step_bytes(samples), free_bytes());
+    let refused = |()| too_large(info, step_bytes(samples), free_bytes(1), 1);
     bytemuck::allocation::try_zeroed_vec(samples).map_err(refused)
 }
 
@@ -37,42 +38,71 @@ pub(crate) fn values(info: &SourceInfo, samples: usize) -> Result<Vec<f32>, Pipe
 ///
 /// # Errors
 /// [`PipelineError::Source`] if the level cannot be had.
-pub(crate) fn fitting_level(source: Box<dyn Source>) -> Result<(Box<dyn Source>, Option<String>), PipelineError> {
-    let free = free_bytes();
+pub(crate) fn fitting_level(source: Box<dyn Source>) -> Result<(Box<dyn Source>, Option<ShownCoarser>), PipelineError> {
+    let free = free_bytes(1);
     let info = source.info();
     let fits = info.levels.iter().position(|grid| step_bytes(grid.sample_count()) <= free);
     let Some(level) = fits.filter(|level| *level > 0) else { return Ok((source, None)) };
-    let shape = |level: usize| info.levels[level].size.map(|edge| edge.to_string()).join(" x ");
-    let notice = format!(
-        "{} is shown at level {level} ({}): a step of level 0 ({}) needs {}, this machine has {} free",
-        info.name,
-        shape(level),
-        shape(0),
-        for_people(step_bytes(info.levels[0].sample_count())),
-        for_people(free),
-    );
+    let sizes = [level, 0].map(|level| info.levels[level].size);
+    let needed = step_bytes(info.levels[0].sample_count());
+    let notice = ShownCoarser { source_name: info.name.clone(), level, sizes, needed, free };
     let coarser = at_level(source, level).map_err(PipelineError::source)?;
     Ok((coarser, Some(notice)))
 }
 
-/// Bytes that this process can still have: the least of what the machine, the control groups that it is in, and its own limit leave.
-pub(crate) fn free_bytes() -> u64 {
+/// A source is shown at a coarser level than the finest it stores, which does not fit in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ShownCoarser {
+    source_name: String,
+    level: usize,
+    /// Samples of the level that is shown, and of the finest.
+    sizes: [[usize; 3]; 2],
+    /// Bytes that a step of the finest takes.
+    needed: u64,
+    /// Bytes that there were.
+    free: u64,
+}
+
+impl fmt::Display for ShownCoarser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source_name, level, .. } = self;
+        let [shown, finest] = self.sizes.map(|size| size.map(|edge| edge.to_string()).join(" x "));
+        let [needed, free] = [self.needed, self.free].map(for_people);
+        write!(
+            f,
+            "{source_name} is shown at level {level} ({shown}): a step of level 0 ({finest}) needs {needed}, this machine has {free} free"
+        )
+    }
+}
+
+/// Bytes that this process can still have, one of so many `processes` of a back end on this machine: its share of the least of what the machine
+/// and the control groups that it is in leave, and no more than its own limit leaves.
+pub(crate) fn free_bytes(processes: usize) -> u64 {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let of_machine = in_kib(&read("/proc/meminfo"), "MemAvailable:");
     let of_groups = groups(&read("/proc/self/cgroup")).into_iter().filter_map(Group::free).min();
     let used = in_kib(&read("/proc/self/status"), "VmSize:");
     let of_process = address_space(&read("/proc/self/limits")).map(|limit| limit.saturating_sub(used.unwrap_or(0)));
-    [of_machine, of_groups, of_process].into_iter().flatten().min().unwrap_or(u64::MAX)
+    least([of_machine, of_groups], of_process, processes)
 }
 
-fn too_large(info: &SourceInfo, needed: u64, free: u64) -> PipelineError {
-    let coarser = if info.levels.len() > 1 { "a coarser level (?level=N), " } else { "" };
+fn least(of_all: [Option<u64>; 2], of_process: Option<u64>, processes: usize) -> u64 {
+    let share = of_all.into_iter().flatten().min().map(|free| free / processes.max(1) as u64);
+    [share, of_process].into_iter().flatten().min().unwrap_or(u64::MAX)
+}
+
+/// Most memory that this process has held, in bytes; none where the system does not tell.
+pub(crate) fn peak_bytes() -> Option<u64> {
+    in_kib(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
+}
+
+fn too_large(info: &SourceInfo, needed: u64, free: u64, processes: usize) -> PipelineError {
     let (source_name, needed, free) = (info.name.clone(), for_people(needed), for_people(free));
-    PipelineError::TooLarge { source_name, needed, free, coarser }
+    PipelineError::TooLarge { source_name, needed, free, processes, has_coarser: info.levels.len() > 1 }
 }
 
 /// Bytes with two or three significant digits.
-fn for_people(bytes: u64) -> String {
+pub(crate) fn for_people(bytes: u64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     let bytes = bytes as f64;
     let (scale, unit) = units.into_iter().find(|(scale, _)| bytes >= *scale).unwrap_or((1.0, "bytes"));
@@ -178,6 +208,25 @@ mod tests {
         assert_eq!(group().free(), None);
         write("memory.max", "1000\n");
         assert_eq!(group().free(), Some(700));
+    }
+
+    #[test]
+    fn processes_on_one_machine_have_a_share_each_and_their_own_limits() {
+        let share = |of_process, processes| least([Some(900), Some(600)], of_process, processes);
+        assert_eq!([share(None, 1), share(None, 3), share(Some(150), 3)], [600, 200, 150]);
+        assert_eq!(least([None, None], None, 3), u64::MAX);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_with_what_to_do() {
+        let told = |processes, has_coarser| {
+            let (source_name, needed, free) = ("a.h5".to_owned(), "9 GB".to_owned(), "2 GB".to_owned());
+            PipelineError::TooLarge { source_name, needed, free, processes, has_coarser }.to_string()
+        };
+        let coarser = "this machine has 2 GB free: choose a coarser level (?level=N), a smaller dataset";
+        assert!(told(1, true).contains(coarser), "{}", told(1, true));
+        let shared = "this machine has 2 GB free for each of 3 processes: choose a smaller dataset";
+        assert!(told(3, false).contains(shared), "{}", told(3, false));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use visapult_render::{Form, Prediction};
@@ -46,7 +47,7 @@ pub(crate) struct Situation {
     /// Bytes per sample of encoded 8-bit bricks, measured on the last levels sent.
     pub bytes_per_sample: f64,
     /// What each proxy is predicted to be worth, turned by [`TURNS_DEG`]; empty where that is not known.
-    pub predictions: Vec<Prediction>,
+    pub predictions: Arc<[Prediction]>,
     /// Whether the bytes of bricks, too, are those that were predicted: they change more from step to step than quality does.
     pub predicts_bytes: bool,
     /// The keyframe of this field that was sent last.
@@ -137,13 +138,14 @@ impl Situation {
 pub(crate) fn plan(situation: &Situation) -> Decision {
     let budget = situation.budget();
     let finest = situation.finest_level_within(budget);
-    let form = form(situation, budget, finest);
+    let worths = situation.worths();
+    let form = form(situation, &worths, budget, finest);
     let proxy = match form {
         Form::Bricks { .. } => ProxyKind::Bricks,
         Form::Slabs { .. } | Form::ScalarSlabs { .. } => ProxyKind::Slabs,
         Form::Segments { .. } => ProxyKind::Segments,
     };
-    let keyframe_bytes = keyframe_bytes(situation, form);
+    let keyframe_bytes = keyframe_bytes(situation, &worths, form);
     let level = match form {
         Form::Bricks { level } => level,
         _ => situation.finest_level_within(budget.saturating_sub(keyframe_bytes) / 4).max(1.min(situation.coarsest())),
@@ -151,7 +153,7 @@ pub(crate) fn plan(situation: &Situation) -> Decision {
     let bricks_bytes = situation.level_bytes(level);
     let bits = if situation.step_interval.is_none() && level == 0 && 2 * bricks_bytes <= budget / 3 { 16 } else { 8 };
     let bytes = keyframe_bytes + bricks_bytes * u64::from(bits / 8);
-    let reason = reason(situation, form, bytes);
+    let reason = reason(situation, &worths, form, bytes);
     let throughput_bps = situation.throughput_bytes_per_s.unwrap_or(0.0) * 8.0;
     let plan = Plan { proxy, level, bits, reason, throughput_bps, bytes };
     Decision { plan, form, wants_predictions: is_open(situation, finest) }
@@ -166,25 +168,22 @@ fn is_open(situation: &Situation, finest: u32) -> bool {
     }
 }
 
-fn form(situation: &Situation, budget: u64, finest: u32) -> Form {
+fn form(situation: &Situation, worths: &[Worth], budget: u64, finest: u32) -> Form {
     let bricks = Form::Bricks { level: finest };
     if !is_open(situation, finest) {
         return bricks;
     }
-    let mut worths = situation.worths();
-    let is_slabs = |worth: &Worth| matches!(worth.form, Form::Slabs { .. } | Form::ScalarSlabs { .. });
+    let is_eligible = |worth: &&Worth| match (situation.choice, worth.form) {
+        (ProxyChoice::Slabs, form) => matches!(form, Form::Slabs { .. } | Form::ScalarSlabs { .. }),
+        // Making segments takes about a second of a processor: too much for each of many steps.
+        (_, Form::Segments { .. }) => situation.step_interval.is_none(),
+        _ => true,
+    };
+    let worths: Vec<Worth> = worths.iter().filter(is_eligible).copied().collect();
     // What is taken where nothing fits: bricks are there in any case.
     let otherwise = match situation.choice {
         ProxyChoice::Segments => return SEGMENTS,
-        ProxyChoice::Slabs => {
-            worths.retain(is_slabs);
-            worths.iter().min_by_key(|worth| worth.bytes).map_or(COLOUR, |smallest| smallest.form)
-        }
-        // Making segments takes about a second of a processor: too much for each of many steps.
-        ProxyChoice::Auto if situation.step_interval.is_some() => {
-            worths.retain(|worth| !matches!(worth.form, Form::Segments { .. }));
-            bricks
-        }
+        ProxyChoice::Slabs => worths.iter().min_by_key(|worth| worth.bytes).map_or(COLOUR, |smallest| smallest.form),
         ProxyChoice::Auto | ProxyChoice::Bricks => bricks,
     };
     let Some(found) = best(&worths, budget) else { return otherwise };
@@ -196,15 +195,15 @@ fn form(situation: &Situation, budget: u64, finest: u32) -> Form {
 }
 
 /// Bytes besides those of bricks.
-fn keyframe_bytes(situation: &Situation, form: Form) -> u64 {
+fn keyframe_bytes(situation: &Situation, worths: &[Worth], form: Form) -> u64 {
     if matches!(form, Form::Bricks { .. }) {
         return 0;
     }
-    let predicted = situation.worths().iter().find(|worth| worth.form == form).map(|worth| worth.bytes);
+    let predicted = worths.iter().find(|worth| worth.form == form).map(|worth| worth.bytes);
     predicted.or(situation.sent_bytes.filter(|_| situation.sent == Some(form))).unwrap_or(0)
 }
 
-fn reason(situation: &Situation, form: Form, bytes: u64) -> String {
+fn reason(situation: &Situation, worths: &[Worth], form: Form, bytes: u64) -> String {
     let link = match situation.throughput_bytes_per_s {
         Some(rate) => format!("{:.0} Mbit/s measured", rate * 8e-6),
         None => "link not measured yet".to_owned(),
@@ -218,7 +217,7 @@ fn reason(situation: &Situation, form: Form, bytes: u64) -> String {
         | (Form::Slabs { .. } | Form::ScalarSlabs { .. }, ProxyChoice::Slabs) => {
             format!("{}, as chosen{quality}", described(form))
         }
-        _ => format!("{} {}{quality}", described(form), why(situation, form)),
+        _ => format!("{} {}{quality}", described(form), why(situation, worths, form)),
     };
     let goal_s = situation.goal().as_secs_f64();
     format!("{what}: {:.1} MB for a goal of {goal_s:.1} s; {link}", bytes as f64 * 1e-6)
@@ -235,8 +234,8 @@ fn quality_told(prediction: &Prediction) -> Option<String> {
 }
 
 /// What speaks for a proxy that was not asked for.
-fn why(situation: &Situation, form: Form) -> String {
-    let others: Vec<Worth> = situation.worths().into_iter().filter(|worth| worth.form != form).collect();
+fn why(situation: &Situation, worths: &[Worth], form: Form) -> String {
+    let others: Vec<Worth> = worths.iter().filter(|worth| worth.form != form).copied().collect();
     if others.is_empty() {
         return "fit".to_owned();
     }

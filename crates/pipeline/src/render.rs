@@ -18,6 +18,7 @@ use crate::crew::CrewStep;
 use crate::error::PipelineError;
 use crate::flow::Watch;
 use crate::making::resolved;
+use crate::memory::peak_bytes;
 use crate::step_store::StepKey;
 
 /// An image and what it cost.
@@ -40,7 +41,7 @@ pub struct RenderStatistics {
     pub wire_bytes: u64,
     /// Rendering threads.
     pub threads: usize,
-    /// Most memory the process has held, in bytes.
+    /// Most memory the process has held, in bytes; 0 where the system does not tell.
     pub peak_bytes: u64,
     /// Pixels across and down.
     pub size: [usize; 2],
@@ -106,7 +107,7 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
         samples: made.samples + drawn.samples,
         wire_bytes: made.wire_bytes,
         threads: pool.current_num_threads(),
-        peak_bytes: peak_bytes(),
+        peak_bytes: peak_bytes().unwrap_or(0),
         size: config.size,
         proxy: proxy_name(made.proxy).to_owned(),
         choice: made.choice,
@@ -179,12 +180,4 @@ fn proxy_name(proxy: RenderProxy) -> &'static str {
         RenderProxy::Segments { .. } => "segments",
         RenderProxy::Auto { .. } => "auto",
     }
-}
-
-/// Most memory the process has held, as the kernel counts it; 0 where it does not tell.
-fn peak_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.map_or(0, |kib| kib * 1024)
 }

@@ -118,7 +118,8 @@ impl StepStore {
         let own = crew.as_ref().map_or(0..boxes.len(), |crew| crew.membership().share(crew.rank(), boxes.len()));
         let bounds = source.info().grid().bounds();
         let samples = boxes[own].iter().map(|owned| Block::stored_for(owned, &bounds).volume()).sum();
-        let [needed, free] = memory::check(source.info(), samples)?;
+        let processes = crew.as_ref().map_or(1, |crew| crew.processes_here());
+        let [needed, free] = memory::check(source.info(), samples, processes)?;
         let steps_kept = usize::try_from(free / needed.max(1)).unwrap_or(usize::MAX).clamp(1, MOST_STEPS_KEPT);
         Ok(Self {
             source,

@@ -48,6 +48,8 @@ pub struct Crew {
     pes: usize,
     /// Whether this process runs where the head does.
     is_beside_head: bool,
+    /// Processes on the machine of this one, which is one of them.
+    processes_here: usize,
     /// None once it has ended.
     comm: RwLock<Option<Comm>>,
     membership: Mutex<Membership>,
@@ -89,8 +91,11 @@ impl Crew {
         let machine = std::fs::read_to_string(MACHINE).unwrap_or_default();
         let own = Agreement { pes, asked, machine };
         let failed = |cause: &dyn fmt::Display| PipelineError::Option(format!("the processes do not meet: {cause}"));
-        let told = comm.broadcast(0, json(&own)).map_err(|cause| failed(&cause))?;
-        let told: Agreement = serde_json::from_slice(&told).map_err(|cause| failed(&cause))?;
+        let told = comm.all_gather(json(&own)).map_err(|cause| failed(&cause))?;
+        let told: Result<Vec<Agreement>, _> = told.iter().map(|told| serde_json::from_slice(told)).collect();
+        let told = told.map_err(|cause| failed(&cause))?;
+        let processes_here = told.iter().filter(|other| other.machine == own.machine).count();
+        let Some(told) = told.first() else { return Ok(None) };
         if told.asked != own.asked {
             return Err(PipelineError::Option(format!(
                 "process {} was started with other words than process 0: under mpiexec all make one picture together, and are given the same",
@@ -103,6 +108,7 @@ impl Crew {
             rank: comm.rank(),
             pes,
             is_beside_head,
+            processes_here,
             membership: Mutex::new(Membership::first(comm.size())),
             comm: RwLock::new(Some(comm)),
             settled: AtomicU64::new(0),
@@ -128,6 +134,11 @@ impl Crew {
     #[must_use]
     pub fn is_beside_head(&self) -> bool {
         self.is_beside_head
+    }
+
+    /// Processes on the machine of this one, which is one of them: they share its memory.
+    pub(crate) fn processes_here(&self) -> usize {
+        self.processes_here
     }
 
     /// Number of PEs that the grid is split over, if so many fit.

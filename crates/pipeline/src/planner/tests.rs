@@ -35,7 +35,7 @@ fn cube(edge: u64) -> Situation {
         level_samples: levels,
         level_bytes: Vec::new(),
         bytes_per_sample: 0.6,
-        predictions: Vec::new(),
+        predictions: Arc::new([]),
         predicts_bytes: true,
         sent: None,
         sent_bytes: None,
@@ -45,7 +45,7 @@ fn cube(edge: u64) -> Situation {
 }
 
 fn with(predictions: Vec<Prediction>, bytes_per_s: f64) -> Situation {
-    Situation { throughput_bytes_per_s: Some(bytes_per_s), predictions, ..cube(256) }
+    Situation { throughput_bytes_per_s: Some(bytes_per_s), predictions: predictions.into(), ..cube(256) }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use visapult_render::{Camera, Form, TransferFunction};
 use visapult_volume::StepSpan;
 
 use crate::step_store::StepKey;
+use crate::views::angle_between_deg;
 use crate::wire::{Plan, View};
 
 /// How long the camera rests before a still is made.
@@ -45,10 +46,13 @@ pub(crate) enum Work {
         /// Bits per sample.
         bits: u8,
     },
-    /// Queue a keyframe of the current view, from this camera.
-    Keyframe(Camera),
+    /// Queue a keyframe of the current view, from this camera, made of this.
+    Keyframe(Camera, Form),
     /// Find out what proxies of the current step and view are worth.
-    Predict,
+    Predict {
+        /// Whether steps follow each other.
+        stepping: bool,
+    },
     /// Queue the exact image of the current view.
     Still,
     /// Nothing before this moment, unless something changes.
@@ -129,12 +133,12 @@ pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
     }
     // Something to look at goes first.
     if outlook.predict == Predict::Soon && progress.finest.is_some() {
-        return Work::Predict;
+        return Work::Predict { stepping: outlook.stepping };
     }
     next_bricks(outlook, progress)
-        .or_else(|| keyframe_is_due(outlook, progress).then_some(Work::Keyframe(outlook.ahead)))
+        .or_else(|| keyframe_is_due(outlook, progress).then_some(Work::Keyframe(outlook.ahead, outlook.form)))
         .or_else(|| next_still(outlook, progress))
-        .or_else(|| (outlook.predict == Predict::Later).then_some(Work::Predict))
+        .or_else(|| (outlook.predict == Predict::Later).then_some(Work::Predict { stepping: outlook.stepping }))
         .or_else(|| finer_codes(outlook, progress))
         .unwrap_or(Work::Wait(None))
 }
@@ -195,17 +199,6 @@ fn sees_all(view: &View) -> bool {
     let half = (view.camera.fov_deg.to_radians() / 2.0).tan() * view.aspect().min(1.0);
     let aside = view.camera.target.iter().map(|c| c * c).sum::<f64>().sqrt();
     view.camera.distance * half.atan().sin() >= REACH + aside
-}
-
-/// Angle between the view directions of two cameras, in degrees.
-pub(super) fn angle_between_deg(a: &Camera, b: &Camera) -> f64 {
-    let direction = |camera: &Camera| {
-        let (azimuth, elevation) = (camera.azimuth_deg.to_radians(), camera.elevation_deg.to_radians());
-        [elevation.cos() * azimuth.sin(), elevation.sin(), elevation.cos() * azimuth.cos()]
-    };
-    let (a, b) = (direction(a), direction(b));
-    let cosine: f64 = (0..3).map(|axis| a[axis] * b[axis]).sum();
-    cosine.clamp(-1.0, 1.0).acos().to_degrees()
 }
 
 /// The still that is due now, or the wait until it is.

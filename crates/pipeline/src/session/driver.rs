@@ -7,13 +7,14 @@ use visapult_render::{Camera, CodeBits, Form, Prediction};
 use visapult_volume::coarsened_size;
 
 use super::agenda::{Outlook, Predict, Progress, Work, next};
-use super::knowledge::{Measured, Predicted};
+use super::measured::Measured;
 use super::told::Told;
 use super::{ControlSink, Lane, Right, SessionShared, State};
 use crate::back_end::BackEnd;
 use crate::flow::Look;
 use crate::keyframes::Encoded;
 use crate::planner::{Decision, Situation, plan, turn_that_costs};
+use crate::predictions::Predicted;
 use crate::step_store::{LoadedStep, StepKey, lock};
 use crate::wire::{BulkHeader, Field, Severity, ToPage, View};
 
@@ -43,10 +44,8 @@ pub(super) struct Driver {
     step: Option<Arc<LoadedStep>>,
     begun_at: Option<Instant>,
     playing: bool,
-    /// What is made for the plan.
-    form: Form,
     measured: Measured,
-    predicted: Option<Predicted>,
+    predicted: Option<Arc<Predicted>>,
 }
 
 impl Driver {
@@ -60,7 +59,6 @@ impl Driver {
             step: None,
             begun_at: None,
             playing: false,
-            form: Form::Bricks { level: 0 },
             measured: Measured::default(),
             predicted: None,
         }
@@ -68,15 +66,15 @@ impl Driver {
 
     pub(super) fn run(mut self, id: &str, right: Right) {
         self.told.welcome(self.back_end.welcome(id, right));
-        if let Some(text) = self.back_end.notice() {
-            self.told.notice(Severity::Warning, text.to_owned());
+        if let Some(coarser) = self.back_end.coarser() {
+            self.told.notice(Severity::Warning, coarser.to_string());
         }
         while let Some((work, view)) = self.wait_for_work() {
             match work {
                 Work::Begin(key) => self.begin(key),
                 Work::Bricks { level, bits } => self.queue_bricks(level, bits),
-                Work::Keyframe(camera) => self.queue_keyframe(&view, camera),
-                Work::Predict => self.predict(&view),
+                Work::Keyframe(camera, form) => self.queue_keyframe(&view, camera, form),
+                Work::Predict { stepping } => self.predict(&view, stepping),
                 Work::Still => self.queue_still(&view),
                 Work::Wait(_) => {}
             }
@@ -128,9 +126,10 @@ impl Driver {
             (false, true) => Some(PLAYED_STEP_GOAL),
             (false, false) => None,
         };
+        let stepping = step_interval.is_some();
+        self.adopt(view, stepping, now);
         let situation = self.situation(state, view, step_interval, now);
         let Decision { plan, form, wants_predictions } = plan(&situation);
-        self.form = form;
         let outlook = Outlook {
             view,
             view_at,
@@ -139,16 +138,12 @@ impl Driver {
             live,
             all_sent: state.lanes.iter().all(|lane| lane.queue.is_empty()),
             plan: &plan,
-            stepping: step_interval.is_some(),
+            stepping,
             quick_level: quick_level(&situation),
             levels: self.back_end.store().levels(),
             form,
             due_deg: due_deg(&situation.predictions, form),
-            predict: match self.predicted_of(view) {
-                _ if !wants_predictions => Predict::Never,
-                Some(then) => then.renewal(view, self.progress.current, step_interval.is_some(), now),
-                None => Predict::Soon,
-            },
+            predict: if wants_predictions { self.due_prediction(view, stepping, now) } else { Predict::Never },
             now,
         };
         let work = next(&outlook, &self.progress);
@@ -166,14 +161,14 @@ impl Driver {
         let size = self.back_end.store().source().info().grid().size;
         let samples = |level| coarsened_size(size, level).iter().map(|&n| n as u64).product();
         let predicted = self.predicted_of(view);
-        let current = self.progress.current;
+        let tells_bytes = |step| predicted.is_some_and(|then| then.tells_bytes(step, step_interval.is_some(), now));
         Situation {
             throughput_bytes_per_s: throughput(&state.lanes),
             level_samples: (0..self.back_end.store().levels()).map(samples).collect(),
             level_bytes: self.measured.levels.clone(),
             bytes_per_sample: self.measured.per_sample.unwrap_or(BYTES_PER_SAMPLE_GUESS),
-            predictions: predicted.map_or_else(Vec::new, |predicted| predicted.worths.to_vec()),
-            predicts_bytes: predicted.is_some_and(|then| then.tells_bytes(current, step_interval.is_some(), now)),
+            predictions: predicted.map_or_else(|| Arc::from([]), |predicted| Arc::clone(&predicted.worths)),
+            predicts_bytes: self.progress.current.is_some_and(tells_bytes),
             sent: self.measured.form(view),
             sent_bytes: self.measured.keyframe_bytes(view),
             step_interval,
@@ -223,28 +218,48 @@ impl Driver {
         self.queue(&step, &encoded, None);
     }
 
-    fn queue_keyframe(&mut self, view: &View, camera: Camera) {
+    fn queue_keyframe(&mut self, view: &View, camera: Camera, form: Form) {
         let Some(step) = self.step.clone() else { return };
         let asked = Instant::now();
         let view = &View { camera, ..view.clone() };
         let groups = self.back_end.groups();
-        let encoded = step.keyframes.keyframe(&step, view, self.form, groups, self.back_end.pool());
-        self.measured.note_keyframe(view, self.form, encoded.bytes);
-        self.progress.keyframe_of = Some((view.clone(), self.form));
+        let encoded = step.keyframes.keyframe(&step, view, form, groups, self.back_end.pool());
+        self.measured.note_keyframe(view, form, encoded.bytes);
+        self.progress.keyframe_of = Some((view.clone(), form));
         self.queue(&step, &encoded, Some(asked));
     }
 
     /// Predictions of the field that is shown: what they are worth changes little from step to step.
     fn predicted_of(&self, view: &View) -> Option<&Predicted> {
-        self.predicted.as_ref().filter(|then| then.step.field == view.field)
+        self.predicted.as_deref().filter(|then| then.field() == view.field)
     }
 
-    fn predict(&mut self, view: &View) {
+    fn due_prediction(&self, view: &View, stepping: bool, now: Instant) -> Predict {
+        match (self.predicted_of(view), self.progress.current) {
+            (None, _) => Predict::Soon,
+            (Some(then), Some(step)) if !view.moving && !then.serves(step, view, stepping, now) => Predict::Later,
+            _ => Predict::Never,
+        }
+    }
+
+    /// Takes over what any session has found out that holds for `view`.
+    fn adopt(&mut self, view: &View, stepping: bool, now: Instant) {
+        let Some(step) = self.progress.current else { return };
+        self.back_end.predictions().held(step, view, stepping, now).into_iter().for_each(|held| self.hold(held));
+    }
+
+    fn predict(&mut self, view: &View, stepping: bool) {
         let Some(step) = self.step.clone() else { return };
-        let worths = step.keyframes.predictions(&step, view, self.back_end.pool());
-        self.predicted = Some(Predicted { step: step.key, view: view.clone(), at: Instant::now(), worths });
-        // Its reason says what is predicted.
-        self.told.forget_plan();
+        let predicted = self.back_end.predictions().predict(&step, view, stepping, self.back_end.pool());
+        self.hold(predicted);
+    }
+
+    fn hold(&mut self, predicted: Arc<Predicted>) {
+        if !self.predicted.as_ref().is_some_and(|before| Arc::ptr_eq(before, &predicted)) {
+            self.predicted = Some(predicted);
+            // Its reason says what is predicted.
+            self.told.forget_plan();
+        }
     }
 
     fn queue_still(&mut self, view: &View) {

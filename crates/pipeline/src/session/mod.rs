@@ -6,11 +6,9 @@
 mod agenda;
 mod driver;
 mod heading;
-mod knowledge;
 mod lifelines;
 mod link;
-#[cfg(test)]
-mod testing;
+mod measured;
 mod told;
 
 use std::collections::VecDeque;

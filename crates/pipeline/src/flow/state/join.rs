@@ -10,6 +10,7 @@ use super::super::assembly::PieceTable;
 use super::super::messages::Declaration;
 use super::super::source::FlowOptions;
 use super::{Declared, Link, State};
+use crate::memory;
 use crate::step_store::fitting_boxes;
 
 /// A rank has said what it publishes: it joins the others if it fits them. Returns its number.
@@ -20,7 +21,6 @@ pub(in crate::flow) fn join(
     session: &Arc<Session>,
 ) -> Result<usize, String> {
     let (grid, fields, block) = declaration.check()?;
-    check_memory(&grid, memory_bytes())?;
     let (rank, ranks) = (declaration.rank as usize, declaration.ranks as usize);
     if let Some(declared) = &state.declared {
         if declared.grid != grid || declared.fields != fields {
@@ -31,10 +31,16 @@ pub(in crate::flow) fn join(
         state.links = vec![Link::default(); ranks];
         state.active = options.watch.numbers(&fields);
     }
+    let is_first = state.declared.is_none();
     if state.links[rank].session.as_ref().is_some_and(|other| other.is_alive()) {
         return Err(format!("there is a rank {rank} already: two programs publish under one name"));
     }
     let table = state.table_with(rank, block, &grid, options)?;
+    if is_first {
+        let samples = table.stored[table.own.clone()].iter().map(Box3::volume).sum();
+        let processes = state.crew.as_ref().map_or(1, |crew| crew.processes_here());
+        check_memory(samples, state.active.len(), memory::free_bytes(processes))?;
+    }
     if state.links.iter().enumerate().all(|(other, link)| other == rank || link.session.is_some()) {
         check_cover(&table, &grid)?;
     }
@@ -66,25 +72,16 @@ pub(in crate::flow) fn join(
     Ok(rank)
 }
 
-/// What a publisher claims is not allocated before it is known to fit: a step being received, beside the one that is shown.
-fn check_memory(grid: &Grid, memory_bytes: Option<u64>) -> Result<(), String> {
-    let step_bytes = grid.sample_count() as u64 * 4;
-    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-    match memory_bytes {
-        Some(memory) if step_bytes > memory / 2 => Err(format!(
-            "a step of one field takes {:.1} GiB, more than half of this machine's {:.1} GiB of memory",
-            gib(step_bytes),
-            gib(memory)
-        )),
-        _ => Ok(()),
+/// What a publisher claims is not allocated before it is known to fit: of so many samples, a step of some `fields` being received, beside the
+/// one that is shown.
+fn check_memory(samples: usize, fields: usize, free: u64) -> Result<(), String> {
+    let received = (samples as u64).saturating_mul(4).saturating_mul(fields as u64);
+    let needed = received.saturating_add(memory::step_bytes(samples));
+    if needed <= free {
+        return Ok(());
     }
-}
-
-/// Memory of this machine, where the system tells.
-fn memory_bytes() -> Option<u64> {
-    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+    let [needed, free] = [needed, free].map(memory::for_people);
+    Err(format!("the back end needs {needed} for a step, and has {free}: start it with processes on more machines"))
 }
 
 /// Every cell belongs to a rank.
@@ -156,10 +153,11 @@ mod tests {
 
     #[test]
     fn a_grid_that_does_not_fit_memory_is_refused_before_any_is_taken() {
-        let grid = Grid::of_size([1024, 1024, 1024]);
-        let refused = check_memory(&grid, Some(6 << 30)).unwrap_err();
-        assert!(refused.contains("4.0 GiB") && refused.contains("6.0 GiB"), "{refused}");
-        assert_eq!(check_memory(&grid, Some(8 << 30)), Ok(()));
-        assert_eq!(check_memory(&grid, None), Ok(()));
+        let samples = 1000 * 1000 * 1000;
+        let refused = check_memory(samples, 1, 8_000_000_000).unwrap_err();
+        assert!(refused.contains("needs 8.6 GB") && refused.contains("has 8.0 GB"), "{refused}");
+        assert_eq!(check_memory(samples, 1, 9_000_000_000), Ok(()));
+        assert!(check_memory(samples, 2, 9_000_000_000).is_err());
+        assert!(check_memory(usize::MAX, usize::MAX, u64::MAX - 1).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of what a session does next.
 
 use super::*;
-use crate::session::testing::view;
+use crate::testing::view;
 use crate::wire::ProxyKind;
 
 struct Scene {
@@ -127,19 +127,19 @@ fn made(scene: &Scene, form: Form) -> Progress {
 #[test]
 fn keyframes_follow_the_camera_sparingly_while_it_moves() {
     let mut scene = of(SCALAR);
-    assert_eq!(scene.next(&sent(1, 8)), Work::Keyframe(scene.ahead()));
+    assert_eq!(scene.next(&sent(1, 8)), Work::Keyframe(scene.ahead(), scene.form));
     let made = made(&scene, SCALAR);
     scene.view.camera.azimuth_deg += 4.0;
     scene.view.moving = true;
     assert_eq!(scene.next(&made), Work::Wait(None));
     scene.view.camera.azimuth_deg += 10.0;
-    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
+    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead(), scene.form));
     scene.view.camera.azimuth_deg -= 13.0;
     scene.ahead = Some(Camera { azimuth_deg: scene.view.camera.azimuth_deg + 12.0, ..scene.view.camera });
-    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
+    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead(), scene.form));
     scene.view.moving = false;
     scene.ahead = None;
-    assert_eq!(scene.next(&made), Work::Keyframe(scene.view.camera));
+    assert_eq!(scene.next(&made), Work::Keyframe(scene.view.camera, scene.form));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_keyframe_that_holds_for_wide_turns_is_not_made_anew_within_them() {
     scene.view.camera.azimuth_deg += 10.0;
     assert_eq!(scene.next(&made), Work::Wait(None));
     scene.view.moving = false;
-    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
+    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead(), scene.form));
 }
 
 #[test]
@@ -162,14 +162,14 @@ fn segments_that_do_not_see_all_of_the_box_are_asked_for_anew_after_small_turns(
         scene.view.camera.distance = distance;
         let made = made(&scene, SEGMENTS);
         scene.view.camera.azimuth_deg += 1.0;
-        assert_eq!(scene.next(&made), work.unwrap_or(Work::Keyframe(scene.ahead())));
+        assert_eq!(scene.next(&made), work.unwrap_or(Work::Keyframe(scene.ahead(), scene.form)));
     }
 }
 
 #[test]
 fn another_kind_of_keyframe_takes_the_place_of_the_one_before() {
     let scene = of(SEGMENTS);
-    assert_eq!(scene.next(&made(&scene, SCALAR)), Work::Keyframe(scene.ahead()));
+    assert_eq!(scene.next(&made(&scene, SCALAR)), Work::Keyframe(scene.ahead(), scene.form));
     assert_eq!(scene.next(&made(&scene, SEGMENTS)), Work::Still);
 }
 
@@ -179,14 +179,14 @@ fn another_transfer_function_needs_other_keyframes_but_for_scalar_ones_of_its_ra
         let mut scene = of(form);
         let made = made(&scene, form);
         scene.view.transfer_function.points.truncate(1);
-        assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
+        assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead(), scene.form));
     }
     let mut scene = of(SCALAR);
     let made = made(&scene, SCALAR);
     scene.view.transfer_function.points.truncate(1);
     assert_eq!(scene.next(&made), Work::Still);
     scene.view.transfer_function.range = Some([0.0, 0.5]);
-    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead()));
+    assert_eq!(scene.next(&made), Work::Keyframe(scene.ahead(), scene.form));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn the_first_bricks_are_under_way_before_anything_is_predicted() {
     let scene = Scene { predict: Predict::Soon, ..of(SCALAR) };
     let begun = Progress { current: Some(AT_0), ..Progress::default() };
     assert_eq!(scene.next(&begun), Work::Bricks { level: 3, bits: 8 });
-    assert_eq!(scene.next(&sent(3, 8)), Work::Predict);
+    assert_eq!(scene.next(&sent(3, 8)), Work::Predict { stepping: false });
 }
 
 #[test]
@@ -202,5 +202,5 @@ fn what_was_predicted_of_another_view_is_found_out_anew_last_of_all() {
     let scene = Scene { predict: Predict::Later, ..of(SCALAR) };
     let made = made(&scene, SCALAR);
     assert_eq!(scene.next(&made), Work::Still);
-    assert_eq!(scene.next(&Progress { still_of: Some(1), ..made }), Work::Predict);
+    assert_eq!(scene.next(&Progress { still_of: Some(1), ..made }), Work::Predict { stepping: false });
 }
