@@ -52,7 +52,7 @@ check: setup-build web/dist/index.html
 	cargo machete
 	python3 tools/licences.py check
 	cd web && npm run --silent lint && npm run --silent types
-	web/node_modules/.bin/biome check --config-path=web/biome.json $$(git ls-files 'bench/*.mjs' 'tools/*.mjs')
+	web/node_modules/.bin/biome check --config-path=web/biome.json $$(git ls-files 'bench/*.mjs' 'tools/*.mjs' 'tests/*.mjs')
 
 setup-build:
 	@tools/setup.sh build

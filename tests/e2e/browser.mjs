@@ -93,40 +93,8 @@ export function lit(pixels) {
   return bright / count;
 }
 
+/** The words beside a name in the page's statistics. */
+export const statistic = (page, name) =>
+  page.locator("dt", { hasText: name }).locator("xpath=following-sibling::dd[1]");
+
 export const keep = (page, name) => page.screenshot({ path: `${screenshots}${name}.png` });
-
-/** Milliseconds from a key press until the graphics processor has drawn what it asked for, for `count` presses. */
-export async function turnLatencies(page, count) {
-  const latencies = [];
-  await page.locator(".stage").focus();
-  for (let i = 0; i < count; i++) {
-    await page.evaluate(watchForTurn);
-    await page.keyboard.press("ArrowRight");
-    latencies.push(await page.evaluate(() => window.turned));
-  }
-  return latencies;
-}
-
-/** In the page: `window.turned` will be how long the next key press took. Reading a pixel waits until all is drawn. */
-function watchForTurn() {
-  const v = window.visapult;
-  const gl = document.querySelector("canvas.picture").getContext("webgl2");
-  const until = async (isDone) => {
-    while (!isDone()) await new Promise((resolve) => requestAnimationFrame(resolve));
-  };
-  window.turned = new Promise((resolve) => {
-    const { azimuth } = v.camera;
-    const onKey = async ({ timeStamp }) => {
-      await until(() => v.camera.azimuth !== azimuth && v.lastFrameTime > timeStamp);
-      gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-      gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
-      resolve(performance.now() - timeStamp);
-    };
-    window.addEventListener("keydown", onKey, { once: true });
-  });
-}
-
-export function median(numbers) {
-  const sorted = [...numbers].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
-}

@@ -1,15 +1,8 @@
 /** What hands do on the page: every key, drag and touch; controls that are reached and named. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
-import { difference, hasPicture, keep, launch, openPage, picture, settled, until } from "./browser.mjs";
-import { writeNpy } from "./npy.mjs";
-import { startServer } from "./server.mjs";
-
-const folder = mkdtempSync(join(tmpdir(), "visapult-e2e-"));
-const blob = (x, y, z) => Math.exp(-((x - 16) ** 2 + (y - 20) ** 2 + (z - 12) ** 2) / 60);
+import { describe, test } from "node:test";
+import { difference, hasPicture, keep, picture, settled, until } from "./browser.mjs";
+import { blob, serving } from "./serving.mjs";
 
 /** `words` of what is measured. */
 const close = (is, due, words) =>
@@ -48,22 +41,10 @@ const labels = (page) =>
   });
 
 describe("controls", () => {
-  let browser;
-  let server;
-
-  before(async () => {
-    browser = await launch();
-    server = await startServer(writeNpy(join(folder, "blob.npy"), 32, blob));
-  });
-
-  after(async () => {
-    await browser?.close();
-    await server?.kill();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  const here = serving("blob", 32, blob);
 
   test("it fits a phone, and fingers turn, move and pinch the view", async () => {
-    const page = await openPage(browser, server.url, { width: 390, height: 844, query: { stills: "0" } });
+    const page = await here.open({ width: 390, height: 844, query: { stills: "0" } });
     await until(page, (v) => v.shown.level === 0);
     await settled(page);
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
@@ -102,7 +83,7 @@ describe("controls", () => {
   });
 
   test("every key and drag does what the help says", async () => {
-    const page = await openPage(browser, server.url, { query: { stills: "0" } });
+    const page = await here.open({ query: { stills: "0" } });
     await hasPicture(page);
     const stage = page.locator(".stage");
     const { x, y, width, height } = await stage.boundingBox();
@@ -173,7 +154,7 @@ describe("controls", () => {
   });
 
   test("a notice is closed with the keyboard alone", async () => {
-    const page = await openPage(browser, server.url, { hash: "step=7", width: 390, height: 844 });
+    const page = await here.open({ hash: "step=7", width: 390, height: 844 });
     const notice = page.getByRole("status").filter({ hasText: "This step is gone" });
     await notice.waitFor();
     await keep(page, "notice");
@@ -184,7 +165,7 @@ describe("controls", () => {
   });
 
   test("every control can be reached and is named", async () => {
-    const page = await openPage(browser, server.url);
+    const page = await here.open();
     await hasPicture(page);
     const nameless = await page.evaluate(() => {
       const controls = document.querySelectorAll("button, select, input, [role=slider], [role=application]");

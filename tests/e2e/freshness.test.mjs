@@ -1,7 +1,7 @@
 /** What the page says of a step of which not all has come: whose part is missing, what share is fresh, how old it is. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { hasPicture, keep, launch, openPage, until } from "./browser.mjs";
+import { hasPicture, keep, launch, openPage, statistic, until } from "./browser.mjs";
 import { startBackEnd, startRank } from "./server.mjs";
 
 describe("a simulation of which a rank is killed", () => {
@@ -22,7 +22,6 @@ describe("a simulation of which a rank is killed", () => {
   });
 
   const says = (words) => page.getByRole("status").filter({ hasText: words });
-  const statistic = (name) => page.locator("dt", { hasText: name }).locator("xpath=following-sibling::dd[1]");
 
   test("a page that is opened before the simulation says so, and shows it when it comes", async () => {
     await says("No simulation has come yet").waitFor();
@@ -33,8 +32,8 @@ describe("a simulation of which a rank is killed", () => {
   });
 
   test("while all is there, it says how old a step is, and that all of it is fresh", async () => {
-    await statistic("Fresh").filter({ hasText: "100 % of this step" }).waitFor();
-    assert.match(await statistic("Age").textContent(), /^[\d.]+ s$/);
+    await statistic(page, "Fresh").filter({ hasText: "100 % of this step" }).waitFor();
+    assert.match(await statistic(page, "Age").textContent(), /^[\d.]+ s$/);
     assert.equal(await page.locator(".missing").textContent(), "");
   });
 
@@ -46,7 +45,7 @@ describe("a simulation of which a rank is killed", () => {
     await until(page, (v, n) => v.shown.step > n + 10, await stepOfPart());
     const step = await stepOfPart();
     await until(page, (v, n) => v.shown.step > n + 20, step);
-    await statistic("Fresh").filter({ hasText: "50.0 % of this step" }).waitFor();
+    await statistic(page, "Fresh").filter({ hasText: "50.0 % of this step" }).waitFor();
     await keep(page, "freshness-missing");
     // Its part does not grow younger.
     assert.equal(await stepOfPart(), step);

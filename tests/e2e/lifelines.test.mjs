@@ -78,7 +78,9 @@ describe("lifelines of a running simulation", () => {
   test("a viewer that is not ours reads every event of the trace, with its times", async () => {
     const events = JSON.parse(readFileSync(file, "utf8")).filter((entry) => entry.ph === "X");
     const { profiles, shared } = await openInSpeedscope(browser, file);
-    const [opened, closed] = ["O", "C"].map((type) => profiles.flatMap((row) => row.events.filter((e) => e.type === type)));
+    const [opened, closed] = ["O", "C"].map((type) =>
+      profiles.flatMap((row) => row.events.filter((e) => e.type === type)),
+    );
     assert.deepEqual([opened.length, closed.length], [events.length, events.length]);
     for (const row of profiles) {
       assert.match(row.name, /^view on .+ \(pid \d+\), (pe|session) \d+: [a-z ]+ \(tid \d+\)$/);

@@ -1,25 +1,13 @@
 /** The demo page in a real browser: a running simulation is watched, turned, coloured, paused, and survives its server. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import {
-  difference,
-  hasPicture,
-  keep,
-  launch,
-  lit,
-  median,
-  openPage,
-  picture,
-  settled,
-  turnLatencies,
-  until,
-} from "./browser.mjs";
+import { difference, hasPicture, keep, launch, lit, openPage, picture, settled, until } from "./browser.mjs";
 import { startServer } from "./server.mjs";
 
 const SOURCE = "demo:wave?n=64";
 const CHANGED = 1;
-/** A display frame more or less is no difference. */
-const AS_PROMPTLY = 2;
+/** By a press of an arrow key. */
+const TURN_DEG = 5;
 
 describe("a live simulation", () => {
   let server;
@@ -38,6 +26,12 @@ describe("a live simulation", () => {
     server?.resume();
     await server?.kill();
   });
+
+  /** Until the test ends, however it does. */
+  function suspend(t) {
+    server.suspend();
+    t.after(() => server.resume());
+  }
 
   test("its picture appears and goes on by itself", async () => {
     const first = await page.evaluate(() => window.visapult.shown.step);
@@ -90,8 +84,8 @@ describe("a live simulation", () => {
     await keep(page, "4-keyboard");
   });
 
-  test("the transfer function is edited while the server is suspended", async () => {
-    server.suspend();
+  test("the transfer function is edited while the server is suspended", async (t) => {
+    suspend(t);
     await settled(page);
     const before = await picture(page);
     await page.locator("#map").selectOption("inferno");
@@ -106,27 +100,22 @@ describe("a live simulation", () => {
     await settled(page);
     assert.ok(difference(recoloured, await picture(page)) > CHANGED, "more opacity changed nothing");
     await keep(page, "5-transfer-function");
-    server.resume();
   });
 
-  test("the view turns as promptly while the server is suspended", async (t) => {
+  test("the view turns while the server is suspended", async (t) => {
     await settled(page);
-    const still = await picture(page);
-    const [running, suspended] = [[], []];
-    // In turns, so that what else the machine does falls on both.
-    for (let round = 0; round < 3; round++) {
-      running.push(...(await turnLatencies(page, 6)));
-      server.suspend();
-      suspended.push(...(await turnLatencies(page, 6)));
-      if (round < 2) server.resume();
+    suspend(t);
+    const { azimuth } = await page.evaluate(() => window.visapult.camera);
+    await page.locator(".stage").focus();
+    for (let press = 1; press <= 3; press++) {
+      const before = await picture(page);
+      await page.keyboard.press("ArrowRight");
+      await settled(page);
+      const turned = await page.evaluate(() => window.visapult.camera.azimuth);
+      assert.equal(Math.round(turned - azimuth + 360) % 360, (360 + press * TURN_DEG) % 360);
+      assert.ok(difference(before, await picture(page)) > CHANGED, "the picture did not turn");
     }
-    await settled(page);
-    assert.ok(difference(still, await picture(page)) > CHANGED);
     await keep(page, "6-suspended");
-    server.resume();
-    const [withServer, without] = [median(running), median(suspended)];
-    t.diagnostic(`key to pixels: ${withServer.toFixed(1)} ms with the server, ${without.toFixed(1)} ms with it suspended`);
-    assert.ok(without <= AS_PROMPTLY * withServer, `${without} ms against ${withServer} ms`);
   });
 
   test("the page says that its server is gone, and recovers when it is back", async () => {

@@ -1,26 +1,12 @@
 /** The page over files: stills, fades, links, downloads, and addresses, fields or browsers with nothing to show. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
-import {
-  difference,
-  hasPicture,
-  keep,
-  launch,
-  lit,
-  openPage,
-  picture,
-  screenshots,
-  settled,
-  until,
-} from "./browser.mjs";
+import { describe, test } from "node:test";
+import { difference, hasPicture, keep, lit, openPage, picture, screenshots, settled, until } from "./browser.mjs";
 import { writeNpy } from "./npy.mjs";
 import { startServer } from "./server.mjs";
-
-const folder = mkdtempSync(join(tmpdir(), "visapult-e2e-"));
-const blob = (x, y, z) => Math.exp(-((x - 16) ** 2 + (y - 20) ** 2 + (z - 12) ** 2) / 60);
+import { blob, serving } from "./serving.mjs";
 
 /** In the page: the size of a PNG, and its picture reduced as `picture` does. */
 async function decoded(base64) {
@@ -52,26 +38,14 @@ function recordLight() {
 }
 
 describe("a file", () => {
-  let browser;
-  let server;
-
-  before(async () => {
-    browser = await launch();
-    server = await startServer(writeNpy(join(folder, "blob.npy"), 32, blob));
-  });
-
-  after(async () => {
-    await browser?.close();
-    await server?.kill();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  const here = serving("blob", 32, blob);
 
   test("at rest the exact still is shown, and looks like the page's own picture", async () => {
-    const page = await openPage(browser, server.url);
+    const page = await here.open();
     await until(page, (v) => v.shown.proxy === "still");
     const exact = await picture(page);
     await keep(page, "still");
-    const own = await openPage(browser, server.url, { query: { stills: "0" } });
+    const own = await here.open({ query: { stills: "0" } });
     await until(own, (v) => v.shown.proxy === "bricks" && v.shown.level === 0);
     await settled(own);
     assert.ok(lit(exact) > 0.02);
@@ -81,7 +55,7 @@ describe("a file", () => {
   });
 
   test("finer bricks fade in, and no frame is darker than the ones before", async (t) => {
-    const page = await openPage(browser, server.url, { query: { stills: "0" }, hash: "axes=0", before: recordLight });
+    const page = await here.open({ query: { stills: "0" }, hash: "axes=0", before: recordLight });
     await until(page, (v) => v.shown.level === 0 && v.shown.bits > 8);
     await settled(page);
     const frames = await page.evaluate(() => window.light);
@@ -94,9 +68,9 @@ describe("a file", () => {
   });
 
   test("an address that is not valid is said to be so at once", async () => {
-    const address = new URL(server.url);
+    const address = new URL(here.server.url);
     address.searchParams.set("token", "00");
-    const page = await openPage(browser, address);
+    const page = await openPage(here.browser, address);
     await page.getByText("This address is not valid").waitFor();
     assert.equal(await page.evaluate(() => window.visapult.stats.connection), "refused");
     await keep(page, "refused");
@@ -104,7 +78,7 @@ describe("a file", () => {
   });
 
   test("a copied link restores the view", async () => {
-    const page = await openPage(browser, server.url, { query: { stills: "0" } });
+    const page = await here.open({ query: { stills: "0" } });
     await hasPicture(page);
     await page.locator(".stage").focus();
     for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "-"]) await page.keyboard.press(key);
@@ -113,7 +87,7 @@ describe("a file", () => {
     const camera = await page.evaluate(() => window.visapult.camera);
     await until(page, () => location.hash.includes("cividis") && location.hash.includes("view=40"));
     const link = await page.evaluate(() => location.hash);
-    const copy = await openPage(browser, server.url, { query: { stills: "0" }, hash: link });
+    const copy = await here.open({ query: { stills: "0" }, hash: link });
     await until(copy, (v) => v.shown.level === 0);
     await settled(copy);
     const restored = await copy.evaluate(() => window.visapult.camera);
@@ -125,7 +99,7 @@ describe("a file", () => {
   });
 
   test("slabs are drawn when they are chosen", async () => {
-    const page = await openPage(browser, server.url, { query: { stills: "0" }, hash: "proxy=slabs" });
+    const page = await here.open({ query: { stills: "0" }, hash: "proxy=slabs" });
     await until(page, (v) => v.shown.proxy === "slabs");
     await settled(page);
     assert.ok(lit(await picture(page)) > 0.02);
@@ -135,8 +109,8 @@ describe("a file", () => {
 
   test("a time series plays to its end, each step shown", async () => {
     const moving = (x, y, z, t) => blob(x - 3 * t, y, z);
-    const series = await startServer(writeNpy(join(folder, "series.npy"), 32, moving, 6));
-    const page = await openPage(browser, series.url, { query: { stills: "0" } });
+    const series = await startServer(writeNpy(join(here.folder, "series.npy"), 32, moving, 6));
+    const page = await openPage(here.browser, series.url, { query: { stills: "0" } });
     await until(page, (v) => v.shown.step === 0);
     await page.evaluate(() => {
       window.seen = new Set();
@@ -159,7 +133,7 @@ describe("a file", () => {
   });
 
   test("the picture is downloaded as PNG, with labels or without", async () => {
-    const page = await openPage(browser, server.url, { query: { stills: "0" } });
+    const page = await here.open({ query: { stills: "0" } });
     await until(page, (v) => v.shown.level === 0);
     await settled(page);
     const saved = async (key, name) => {
@@ -182,7 +156,7 @@ describe("a file", () => {
   });
 
   test("without WebGL2 the page says what to do", async () => {
-    const page = await openPage(browser, server.url, {
+    const page = await here.open({
       before: () => {
         HTMLCanvasElement.prototype.getContext = () => null;
       },
@@ -192,13 +166,27 @@ describe("a file", () => {
     await page.close();
   });
 
+  test("a graphics driver that refuses the page's programs is said to do so", async () => {
+    const page = await here.open({
+      before: () => {
+        const { getProgramParameter } = WebGL2RenderingContext.prototype;
+        WebGL2RenderingContext.prototype.getProgramParameter = function (program, name) {
+          return name !== this.LINK_STATUS && getProgramParameter.call(this, program, name);
+        };
+      },
+    });
+    await page.getByText("the graphics driver refused a shader program").waitFor();
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
   for (const [name, valueAt, words] of [
     ["constant", () => 7.5, "Every value of this field is 7.5."],
     ["nothing-finite", () => Number.NaN, "No value of this field is finite"],
   ]) {
     test(`a field that is ${name} is said to be so`, async () => {
-      const odd = await startServer(writeNpy(join(folder, `${name}.npy`), 16, valueAt));
-      const page = await openPage(browser, odd.url);
+      const odd = await startServer(writeNpy(join(here.folder, `${name}.npy`), 16, valueAt));
+      const page = await openPage(here.browser, odd.url);
       await page.getByText(words).waitFor();
       assert.deepEqual(page.errors, []);
       await keep(page, name);

@@ -14,7 +14,11 @@ export async function startServer(source, port = 0, ...options) {
   const watch = said(/(?<=not steer opens )\S+/);
   // Only where a simulation is shown.
   watch.catch(() => {});
-  return { url: new URL(await said(/^http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/)), watchUrl: async () => new URL(await watch), ...controls(child) };
+  return {
+    url: new URL(await said(/^http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/)),
+    watchUrl: async () => new URL(await watch),
+    ...controls(child),
+  };
 }
 
 /** A back end that waits for a simulation: resolves with the URL to publish to; `page()` with its page's. */

@@ -1,8 +1,8 @@
 /** A trace file as speedscope, a viewer that we did not write, understands it. */
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { dirname, extname, join } from "node:path";
 import { createRequire } from "node:module";
+import { dirname, extname, join } from "node:path";
 
 const require = createRequire(new URL("../../web/package.json", import.meta.url));
 const viewer = join(dirname(require.resolve("speedscope/package.json")), "dist/release");

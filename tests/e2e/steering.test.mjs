@@ -34,7 +34,11 @@ describe("a simulation that can be steered", () => {
 
   /** Waits until the log's newest entry is `what` and says a step; gives that step. */
   async function takenBefore(what) {
-    const taken = page.locator(".actions li").first().filter({ hasText: what }).filter({ hasText: /before step \d+/ });
+    const taken = page
+      .locator(".actions li")
+      .first()
+      .filter({ hasText: what })
+      .filter({ hasText: /before step \d+/ });
     return Number((await taken.textContent()).match(/before step (\d+)/)[1]);
   }
 
@@ -69,7 +73,12 @@ describe("a simulation that can be steered", () => {
     await width.fill("7");
     await page.keyboard.press("Enter");
     await row.getByText("asked for 7").waitFor();
-    await page.locator(".actions li").first().filter({ hasText: "you: width to 7 mm" }).getByText("asked for").waitFor();
+    await page
+      .locator(".actions li")
+      .first()
+      .filter({ hasText: "you: width to 7 mm" })
+      .getByText("asked for")
+      .waitFor();
     await keep(page, "steering-pending");
     simulation.resume();
     const step = await takenBefore("you: width to 7 mm");
@@ -112,7 +121,11 @@ describe("a simulation that can be steered", () => {
     for (const step of [first, first + 1]) {
       await press(button("Step the paused simulation once"), "Enter");
       await until(page, (v, n) => v.steps.last === n, step);
-      await page.locator(".actions li").first().filter({ hasText: `before step ${step}` }).waitFor();
+      await page
+        .locator(".actions li")
+        .first()
+        .filter({ hasText: `before step ${step}` })
+        .waitFor();
     }
     await keep(page, "steering");
     await press(button("Resume the simulation"), "Enter");

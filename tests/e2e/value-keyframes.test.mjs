@@ -1,55 +1,37 @@
 /** Scalar slabs and segments in the page: turned and recoloured with the server suspended, and held to what the program draws of them. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { decibels } from "./against-program.mjs";
-import { difference, keep, launch, lit, openPage, picture, settled, until } from "./browser.mjs";
-import { writeNpy } from "./npy.mjs";
-import { startServer } from "./server.mjs";
+import { difference, keep, lit, picture, settled, statistic, until } from "./browser.mjs";
+import { serving } from "./serving.mjs";
 
 const EDGE = 48;
-const LEAST_DB = 40;
+const LEAST_DB = 42;
 /** Of a picture in which a sample is a dozen pixels wide. */
-const LEAST_WIDE_DB = 25;
+const LEAST_WIDE_DB = 34;
 
-const folder = mkdtempSync(join(tmpdir(), "visapult-e2e-"));
 const wave = (x, y, z) => {
   const r = Math.hypot(x - 20, y - 28, z - 24) / EDGE;
   return Math.sin(16 * r) * Math.exp(-1.5 * r);
 };
 
 describe("keyframes of values", () => {
-  const file = writeNpy(join(folder, "wave.npy"), EDGE, wave);
-  let browser;
-  let server;
-
-  before(async () => {
-    browser = await launch();
-    server = await startServer(file);
-  });
-
-  after(async () => {
-    await browser?.close();
-    server?.resume();
-    await server?.kill();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  const here = serving("wave", EDGE, wave);
+  const { file, folder } = here;
 
   for (const [proxy, sentAs, turns] of [
     ["scalar-slabs", "slabs", 3],
     ["segments", "segments", 9],
   ]) {
     test(`${proxy}: an edit of the transfer function is drawn with the server suspended, as the program draws it`, async (t) => {
-      const page = await openPage(browser, server.url, { query: { stills: "0" }, hash: `proxy=${sentAs}` });
+      const page = await here.open({ query: { stills: "0" }, hash: `proxy=${sentAs}` });
       await until(page, (v, shown) => v.shown.proxy === shown, sentAs);
       await settled(page);
-      t.diagnostic(await page.locator("dt", { hasText: "Plan" }).locator("xpath=following-sibling::dd[1]").textContent());
+      t.diagnostic(await statistic(page, "Plan").textContent());
       const key = await page.evaluate(() => window.visapult.camera);
       const held = () => decibels(page, { file, folder, proxy, key });
-      server.suspend();
-      t.after(() => server.resume());
+      here.server.suspend();
+      t.after(() => here.server.resume());
       await page.locator(".stage").focus();
       for (let i = 0; i < turns; i++) await page.keyboard.press("ArrowRight");
       await settled(page);
@@ -68,8 +50,16 @@ describe("keyframes of values", () => {
       const editedDb = await held();
       t.diagnostic(`turned ${turnedDb.toFixed(1)} dB, edited ${editedDb.toFixed(1)} dB from the program's picture`);
       assert.ok(Math.min(turnedDb, editedDb) >= LEAST_DB, `${turnedDb} dB turned, ${editedDb} dB edited`);
+      here.server.resume();
       await page.locator("#proxy").selectOption("bricks");
       await until(page, (v) => v.shown.proxy === "bricks");
+      await statistic(page, "Plan").filter({ hasText: "bricks" }).waitFor();
+      await settled(page);
+      const bytes = await page.evaluate(() => window.visapult.stats.bytes);
+      await page.locator("#proxy").selectOption(sentAs);
+      await until(page, (v, shown) => v.shown.proxy === shown, sentAs);
+      const again = (await page.evaluate(() => window.visapult.stats.bytes)) - bytes;
+      assert.ok(again > 0, "the keyframe was kept while bricks were chosen");
       await page.close();
     });
   }
@@ -77,7 +67,7 @@ describe("keyframes of values", () => {
   for (const sentAs of ["slabs", "segments"]) {
     test(`${sentAs} of a wide picture close to the box fill it`, async (t) => {
       const hash = `view=40,25,1.1,30&panel=0&proxy=${sentAs}`;
-      const page = await openPage(browser, server.url, { query: { stills: "0" }, hash, width: 1200, height: 420 });
+      const page = await here.open({ query: { stills: "0" }, hash, width: 1200, height: 420 });
       await until(page, (v, shown) => v.shown.proxy === shown, sentAs);
       await settled(page);
       await keep(page, `wide-${sentAs}`);

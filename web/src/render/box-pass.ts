@@ -29,6 +29,11 @@ export class BoxPass {
     this.#empty = gl.createVertexArray();
   }
 
+  /** Whether it can draw without waiting for the driver. */
+  get isReady(): boolean {
+    return this.#program.isReady;
+  }
+
   at(name: string): WebGLUniformLocation | null {
     return this.#program.at(name);
   }

@@ -1,21 +1,19 @@
-import { type DecodedBrick, LevelRanges, type Vec3 } from "../volume/index";
+import { type DecodedBrick, LevelRanges } from "../volume/index";
 import type { BricksPart } from "../worker/index";
 import { type Gl, resetUnpacking } from "./gl";
 import { bricksReplace, type Wanted } from "./selection";
-import { TexturePool } from "./texture-pool";
+import { type Sized, TexturePool } from "./texture-pool";
 
 /** One level of one step on its way to the screen. */
-export interface BrickSet {
+export interface BrickSet extends Sized {
   readonly id: number;
   readonly field: number;
   readonly step: number;
   readonly time: number;
   readonly level: number;
   readonly bits: number;
-  readonly size: Vec3;
   readonly lo: number;
   readonly hi: number;
-  readonly texture: WebGLTexture;
   readonly ranges: LevelRanges;
 }
 
@@ -113,27 +111,11 @@ export class BrickSets {
   }
 
   #create(part: BricksPart): Assembly | null {
-    const { header, level, bits, size, lo, hi } = part;
-    const { field, step, time } = header;
-    const sized = this.#pool.take(size);
-    if (!sized) return null;
-    const { texture } = sized;
-    const ranges = new LevelRanges(size);
-    return {
-      id: header.set,
-      field,
-      step,
-      time,
-      level,
-      bits,
-      size,
-      lo,
-      hi,
-      texture,
-      ranges,
-      waiting: [],
-      groupsDone: 0,
-    };
+    const { type: _, header, bricks: __, ...level } = part;
+    const { set: id, field, step, time } = header;
+    const sized = this.#pool.take(level.size);
+    const ranges = new LevelRanges(level.size);
+    return sized && { ...level, ...sized, id, field, step, time, ranges, waiting: [], groupsDone: 0 };
   }
 
   #upload(set: Assembly): void {
@@ -147,7 +129,7 @@ export class BrickSets {
     gl.texSubImage3D(gl.TEXTURE_3D, 0, lo[0], lo[1], lo[2], size[0], size[1], size[2], gl.RED, gl.HALF_FLOAT, samples);
   }
 
-  #recycle({ texture, size }: BrickSet): void {
+  #recycle({ texture, size }: Sized): void {
     this.#pool.keep({ texture, size });
   }
 }

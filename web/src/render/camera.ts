@@ -44,7 +44,7 @@ export interface KeyRays {
 }
 
 /** Eye and directions of a key view, and half the width and height of its picture at distance 1. */
-export function keyFrame({ camera, rays }: KeyRays): Basis & { readonly tangents: readonly [number, number] } {
+export function keyBasis({ camera, rays }: KeyRays): Basis & { readonly tangents: readonly [number, number] } {
   const tangent = Math.tan((camera.fov * Math.PI) / 360);
   return { ...basisOf(camera), tangents: [(tangent * rays[0]) / rays[1], tangent] };
 }

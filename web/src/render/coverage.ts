@@ -1,5 +1,5 @@
 import type { Vec3 } from "../volume/index";
-import { basisOf, type Camera, dot, type KeyRays, keyFrame } from "./camera";
+import { basisOf, type Camera, dot, type KeyRays, keyBasis } from "./camera";
 
 /** Of the picture from edge to edge, by rows and columns, where it is looked whether a keyframe has data. */
 const LOOKS = 9;
@@ -10,7 +10,7 @@ const SLACK = 1.001;
 
 /** Whether the rays of a keyframe pass all, or all but a little, of what `camera` sees of the box with these edges. */
 export function covers(key: KeyRays, edges: Vec3, camera: Camera, aspect: number): boolean {
-  const { tangents, ...from } = keyFrame(key);
+  const { tangents, ...from } = keyBasis(key);
   const isPassed = (point: Vec3) => {
     const offset: Vec3 = [point[0] - from.eye[0], point[1] - from.eye[1], point[2] - from.eye[2]];
     const depth = dot(offset, from.forward);

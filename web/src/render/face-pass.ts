@@ -1,6 +1,6 @@
 import type { TransferFunction } from "../volume/index";
 import { BoxPass, LEAST_LIGHT } from "./box-pass";
-import { type Camera, keyFrame, scale } from "./camera";
+import { type Camera, keyBasis, scale } from "./camera";
 import { Classified, placing } from "./classified";
 import type { FaceSet } from "./face-sets";
 import type { Gl, Target } from "./gl";
@@ -28,6 +28,11 @@ export class FacePass {
     this.#classified = new Classified(gl);
   }
 
+  /** Whether it can draw without waiting for the driver. */
+  get isReady(): boolean {
+    return this.#pass.isReady;
+  }
+
   /** Draws rows `from` to `to` (from the bottom) of `target`. */
   draw(target: Target, picture: FacePicture, from: number, to: number): void {
     const gl = this.#gl;
@@ -44,7 +49,7 @@ export class FacePass {
   #setKey({ set, transfer }: FacePicture): void {
     const gl = this.#gl;
     const at = (name: string) => this.#pass.at(name);
-    const { eye, forward, right, up, tangents } = keyFrame(set);
+    const { eye, forward, right, up, tangents } = keyBasis(set);
     gl.uniform3fv(at("uKeyEye"), eye);
     gl.uniform3fv(at("uKeyForward"), forward);
     gl.uniform3fv(at("uKeyRight"), scale(right, 1 / tangents[0]));

@@ -12,26 +12,44 @@ export interface Bound {
   readonly texture: WebGLTexture;
 }
 
-/** A linked program with its uniform locations by name. */
+/** A program with its uniform locations by name. The driver is asked how it went only where the program is used: until then it works beside the page. */
 export class Program {
   readonly #gl: Gl;
   readonly #program: WebGLProgram;
+  readonly #shaders: readonly WebGLShader[];
+  readonly #parallel: KHR_parallel_shader_compile | null;
   readonly #locations = new Map<string, WebGLUniformLocation | null>();
+  #isLinked = false;
 
   constructor(gl: Gl, vertex: string, fragment: string) {
     this.#gl = gl;
+    this.#parallel = gl.getExtension("KHR_parallel_shader_compile");
     this.#program = gl.createProgram();
-    const shaders = [compile(gl, gl.VERTEX_SHADER, vertex), compile(gl, gl.FRAGMENT_SHADER, fragment)];
-    for (const shader of shaders) gl.attachShader(this.#program, shader);
+    this.#shaders = [compile(gl, gl.VERTEX_SHADER, vertex), compile(gl, gl.FRAGMENT_SHADER, fragment)];
+    for (const shader of this.#shaders) gl.attachShader(this.#program, shader);
     gl.linkProgram(this.#program);
-    if (!gl.getProgramParameter(this.#program, gl.LINK_STATUS) && !gl.isContextLost()) {
-      throw new GraphicsError(`the graphics driver refused a shader program: ${gl.getProgramInfoLog(this.#program)}`);
-    }
-    for (const shader of shaders) gl.deleteShader(shader);
   }
 
+  /** Whether it can be used without waiting for the driver, as far as that can be told. */
+  get isReady(): boolean {
+    if (this.#isLinked || !this.#parallel) return true;
+    return Boolean(this.#gl.getProgramParameter(this.#program, this.#parallel.COMPLETION_STATUS_KHR));
+  }
+
+  /** Throws what the driver has against it. */
   use(): void {
+    if (!this.#isLinked) this.#link();
     this.#gl.useProgram(this.#program);
+  }
+
+  #link(): void {
+    const gl = this.#gl;
+    if (!gl.getProgramParameter(this.#program, gl.LINK_STATUS) && !gl.isContextLost()) {
+      const logs = [...this.#shaders.map((shader) => gl.getShaderInfoLog(shader)), gl.getProgramInfoLog(this.#program)];
+      throw new GraphicsError(`the graphics driver refused a shader program: ${logs.filter(Boolean).join(" ")}`);
+    }
+    for (const shader of this.#shaders) gl.deleteShader(shader);
+    this.#isLinked = true;
   }
 
   at(name: string): WebGLUniformLocation | null {
@@ -151,8 +169,5 @@ function compile(gl: Gl, kind: GLenum, source: string): WebGLShader {
   if (!shader) throw new GraphicsError("the graphics driver gave no shader: reload the page");
   gl.shaderSource(shader, source);
   gl.compileShader(shader);
-  if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost()) {
-    throw new GraphicsError(`the graphics driver refused a shader: ${gl.getShaderInfoLog(shader)}`);
-  }
   return shader;
 }

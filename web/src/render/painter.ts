@@ -1,16 +1,18 @@
 import type { Geometry, TransferFunction } from "../volume/index";
 import type { BulkPart } from "../worker/index";
-import { Agenda, type Found } from "./agenda";
+import { DrawingOrder, type Found } from "./drawing-order";
 import { type Camera, homeCamera } from "./camera";
 import type { Shown } from "./compositor";
 import { Fences, type WorkKind } from "./fences";
 import { type Gl, GraphicsError, Target } from "./gl";
 import { Pacing } from "./pacing";
+import { Passes } from "./passes";
 import { type Annotation, Presenter } from "./presenter";
 import { Proxies, type Subject } from "./proxies";
 import type { Wanted } from "./selection";
 import { nothingShown, type ShownState, stillShown } from "./shown";
 import { type Still, Stills } from "./stills";
+import { WarmUp } from "./warm-up";
 
 export interface PainterOptions {
   /** Keep the drawing buffer, so that tests can read it. */
@@ -46,13 +48,14 @@ export class Painter {
   /** The image on the screen, unless a still replaces it. */
   #front: { target: Target; state: ShownState; id: number; scene: number } | null = null;
   readonly #targets: Record<WorkKind, [Target, Target]>;
+  readonly #warmUp: WarmUp;
   #geometry: Geometry | null = null;
   readonly #transfers = new Map<number, TransferFunction>();
   #camera: Camera = homeCamera(1);
   #wanted: Wanted = { field: 0, step: null, proxy: "auto" };
   #annotation: Annotation = { lengthUnit: "", legendTitle: null, axes: true };
   #sequence = 0;
-  readonly #agenda = new Agenda();
+  readonly #order = new DrawingOrder();
   /** Grows whenever something else is to be seen than before: a fade would show a mixture of two views, steps or colours. */
   #scene = 1;
   #shownStill: Still | null = null;
@@ -63,6 +66,8 @@ export class Painter {
   lastFrameTime = 0;
   /** Called after each frame that reached the canvas, with its state. */
   onFrame: (state: ShownState) => void = () => {};
+  /** Called where the graphics driver turns out to refuse what is drawn with; nothing is drawn after that. */
+  onFailure: (error: GraphicsError) => void = () => {};
 
   constructor(canvas: HTMLCanvasElement, overlay: HTMLCanvasElement, options: PainterOptions) {
     const gl = canvas.getContext("webgl2", {
@@ -80,7 +85,8 @@ export class Painter {
     this.#gl = gl;
     this.#presenter = new Presenter(canvas, overlay, gl);
     this.#options = options;
-    this.#proxies = new Proxies(gl);
+    const passes = new Passes(gl);
+    this.#proxies = new Proxies(gl, passes);
     this.#stills = new Stills(gl);
     this.#fences = new Fences(gl);
     this.#targets = {
@@ -88,6 +94,7 @@ export class Painter {
       slabs: [new Target(gl, "rgba16f"), new Target(gl, "rgba16f")],
       segments: [new Target(gl, "rgba8"), new Target(gl, "rgba8")],
     };
+    this.#warmUp = new WarmUp(gl, passes, this.#presenter, this.#targets);
   }
 
   get shown(): ShownState {
@@ -141,10 +148,15 @@ export class Painter {
     if (wanted.field === field && wanted.step === step && wanted.proxy === proxy) return;
     if (wanted.field !== field) this.#proxies.forgetColours();
     this.#wanted = wanted;
-    if (wanted.proxy !== proxy) this.#agenda.viewChanged(performance.now());
+    if (wanted.proxy !== proxy) this.#order.viewChanged(performance.now());
     this.#scene += 1;
     this.#presenter.fade.end();
     this.#schedule();
+  }
+
+  /** What is wanted is sent as bricks alone from now on. */
+  releaseKeyframes(): void {
+    this.#proxies.releaseKeyframes(this.#wanted);
   }
 
   annotate(annotation: Annotation): void {
@@ -152,13 +164,13 @@ export class Painter {
     const same = (Object.keys(annotation) as (keyof Annotation)[]).every((name) => annotation[name] === before[name]);
     if (same) return;
     this.#annotation = annotation;
-    this.#agenda.coverChanged();
+    this.#order.coverChanged();
     this.#schedule();
   }
 
   accept(part: BulkPart): void {
     if (part.type !== "still") this.#proxies.accept(part);
-    else if (this.#stills.accept(part)) this.#agenda.coverChanged();
+    else if (this.#stills.accept(part)) this.#order.coverChanged();
     this.#schedule();
   }
 
@@ -175,35 +187,41 @@ export class Painter {
   #newScene(): void {
     this.#scene += 1;
     this.#presenter.fade.end();
-    this.#agenda.viewChanged(performance.now());
+    this.#order.viewChanged(performance.now());
     this.#schedule();
   }
 
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    requestAnimationFrame(() => {
-      this.#scheduled = false;
-      this.#tick();
-    });
+    requestAnimationFrame(() => this.#run());
   }
 
   /** While the graphics processor works: looks again before the next display frame, so that slow ones follow each other closely. */
   #pollSoon(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setTimeout(() => {
+    setTimeout(() => this.#run(), this.#fences.expected / POLLS_PER_PIECE);
+  }
+
+  #run(): void {
+    try {
       this.#scheduled = false;
       this.#tick();
-    }, this.#fences.expected / POLLS_PER_PIECE);
+    } catch (error) {
+      if (!(error instanceof GraphicsError)) throw error;
+      // For good.
+      this.#scheduled = true;
+      this.onFailure(error);
+    }
   }
 
   #tick(): void {
     const now = performance.now();
-    if (this.#proxies.advance(UPLOAD_BUDGET_MS, this.#wanted)) this.#agenda.dataChanged(now);
+    if (this.#proxies.advance(UPLOAD_BUDGET_MS, this.#wanted)) this.#order.dataChanged(now);
     for (const { kind, pixels, ms } of this.#fences.poll()) this.#pacing[kind].record(pixels, ms);
     if (this.#fences.full) return this.#pollSoon();
-    switch (this.#agenda.next(this.#found, now)) {
+    switch (this.#order.next(this.#found, now)) {
       case "whole":
         this.#drawWhole();
         break;
@@ -212,8 +230,17 @@ export class Painter {
         break;
       case "refine":
         this.#refine();
+        break;
+      case "wait":
+        if (this.#isWarmingUp && this.#warmUp.advance()) this.#present();
     }
-    if (this.#proxies.isUploading || this.#fences.pending || !this.#agenda.isDone(this.#found)) this.#schedule();
+    const isBusy = this.#proxies.isUploading || this.#fences.pending || this.#isWarmingUp;
+    if (isBusy || !this.#order.isDone(this.#found)) this.#schedule();
+  }
+
+  /** Only while there is nothing to show. */
+  get #isWarmingUp(): boolean {
+    return this.#front === null && !this.#warmUp.isDone;
   }
 
   get #found(): Found {
@@ -228,7 +255,7 @@ export class Painter {
 
   #drawWhole(): void {
     const subject = this.#subject();
-    this.#agenda.beginsWhole();
+    this.#order.beginsWhole();
     this.#refining = null;
     if (!subject) {
       this.#front = null;
@@ -236,7 +263,7 @@ export class Painter {
     }
     const [width, height] = this.size;
     const pacing = this.#pacing[subject.kind];
-    const { budgetMs } = this.#agenda;
+    const { budgetMs } = this.#order;
     const scale = this.#options.fullResolution ? 1 : pacing.scale(width * height, budgetMs);
     const fits = !this.#options.drafts || pacing.fits(width * height, budgetMs);
     const precision = fits ? "exact" : "draft";
@@ -257,7 +284,7 @@ export class Painter {
     const subject = this.#subject();
     if (!subject) return;
     const [width, height] = this.size;
-    const { version } = this.#agenda;
+    const { version } = this.#order;
     if (this.#refining?.version !== version || this.#refining.id !== subject.id) {
       const target = this.#targets[subject.kind][1];
       target.resize(width, height);
@@ -305,7 +332,7 @@ export class Painter {
   }
 
   #present(): void {
-    this.#agenda.presents();
+    this.#order.presents();
     const transfer = this.#transfers.get(this.#wanted.field) ?? null;
     const setting = { geometry: this.#geometry, camera: this.#camera, annotation: this.#annotation, transfer };
     const still = this.#still();

@@ -3,17 +3,17 @@ import type { BulkPart } from "../worker/index";
 import { type BrickSet, BrickSets } from "./brick-sets";
 import type { Camera } from "./camera";
 import { covers } from "./coverage";
-import { FacePass, type FacePicture } from "./face-pass";
+import type { FacePicture } from "./face-pass";
 import { type FaceSet, FaceSets } from "./face-sets";
 import type { WorkKind } from "./fences";
 import type { Gl, Target } from "./gl";
-import { SegmentPass, type SegmentPicture } from "./segment-pass";
+import type { Passes } from "./passes";
+import type { SegmentPicture } from "./segment-pass";
 import { type SegmentSet, SegmentSets } from "./segment-sets";
 import { keyframeFits, newestOf, rangeHolds, slabsServe, type Wanted, WIDEST_ANGLE } from "./selection";
 import { bricksShown, keyframeShown, type Precision, type ShownState } from "./shown";
-import { SlabPass } from "./slab-pass";
 import { type SlabSet, SlabSets } from "./slab-sets";
-import { type BrickPicture, VolumePass } from "./volume-pass";
+import type { BrickPicture } from "./volume-pass";
 
 /** What is to be seen, and how. */
 export interface Scene {
@@ -36,26 +36,20 @@ export interface Subject {
   shown(resolution: number, precision: Precision): ShownState;
 }
 
-/** The proxies that the page holds, and what draws them; chooses the one that shows a scene best. */
+/** The proxies that the page holds; chooses the one that shows a scene best. */
 export class Proxies {
   readonly #bricks: BrickSets;
   readonly #slabs: SlabSets;
   readonly #faces: FaceSets;
   readonly #segments: SegmentSets;
-  readonly #volumePass: VolumePass;
-  readonly #slabPass: SlabPass;
-  readonly #facePass: FacePass;
-  readonly #segmentPass: SegmentPass;
+  readonly #passes: Passes;
 
-  constructor(gl: Gl) {
+  constructor(gl: Gl, passes: Passes) {
     this.#bricks = new BrickSets(gl);
     this.#slabs = new SlabSets(gl);
     this.#faces = new FaceSets(gl);
     this.#segments = new SegmentSets(gl);
-    this.#volumePass = new VolumePass(gl);
-    this.#slabPass = new SlabPass(gl);
-    this.#facePass = new FacePass(gl);
-    this.#segmentPass = new SegmentPass(gl);
+    this.#passes = passes;
   }
 
   /** A new session with `groups` data connections; of the `same` source, what there is stays until new data come. */
@@ -77,13 +71,14 @@ export class Proxies {
     }
   }
 
-  /** Uploads for a while; whether something new can be shown. */
+  /** Uploads for a while; whether something new can be shown. A keyframe waits until the driver has what draws it: bricks are there meanwhile. */
   advance(budgetMs: number, wanted: Wanted): boolean {
+    const { slabs, faces, segments } = this.#passes;
     const advanced = [
       this.#bricks.advance(budgetMs, wanted),
-      this.#slabs.advance(budgetMs),
-      this.#faces.advance(budgetMs),
-      this.#segments.advance(budgetMs),
+      slabs.isReady && this.#slabs.advance(budgetMs),
+      faces.isReady && this.#faces.advance(budgetMs),
+      segments.isReady && this.#segments.advance(budgetMs),
     ];
     this.#releaseUnwanted(wanted);
     return advanced.includes(true);
@@ -97,6 +92,12 @@ export class Proxies {
       this.#slabs.release();
       this.#faces.release();
     }
+  }
+
+  /** The server makes bricks because they are asked for, and sends a keyframe anew when one is asked for. */
+  releaseKeyframes({ field }: Wanted): void {
+    if (this.#bricks.shown?.field !== field) return;
+    for (const sets of [this.#slabs, this.#faces, this.#segments]) sets.release();
   }
 
   get isUploading(): boolean {
@@ -142,7 +143,7 @@ export class Proxies {
     return {
       kind: "segments",
       id: picture.set.id,
-      draw: (target, from, to) => this.#segmentPass.draw(target, picture, from, to),
+      draw: (target, from, to) => this.#passes.segments.draw(target, picture, from, to),
       shown: (resolution) => keyframeShown("segments", picture.set, resolution),
     };
   }
@@ -153,7 +154,7 @@ export class Proxies {
     return {
       kind: "slabs",
       id: picture.set.id,
-      draw: (target, from, to) => this.#facePass.draw(target, picture, from, to),
+      draw: (target, from, to) => this.#passes.faces.draw(target, picture, from, to),
       shown: (resolution) => keyframeShown("slabs", picture.set, resolution),
     };
   }
@@ -164,7 +165,7 @@ export class Proxies {
     return {
       kind: "slabs",
       id: set.id,
-      draw: (target, from, to) => this.#slabPass.draw(target, set, scene.camera, scene.aspect, from, to),
+      draw: (target, from, to) => this.#passes.slabs.draw(target, set, scene.camera, scene.aspect, from, to),
       shown: (resolution) => keyframeShown("slabs", set, resolution),
     };
   }
@@ -177,7 +178,7 @@ export class Proxies {
     return {
       kind: "bricks",
       id: set.id,
-      draw: (target, from, to, precision) => this.#volumePass.draw(target, picture, from, to, precision),
+      draw: (target, from, to, precision) => this.#passes.bricks.draw(target, picture, from, to, precision),
       shown: (resolution, precision) => bricksShown(set, resolution, precision),
     };
   }

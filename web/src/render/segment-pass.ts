@@ -1,6 +1,6 @@
 import { CELL_EDGE, emptyDistances, type Integrals, type TransferFunction } from "../volume/index";
 import { BoxPass, LEAST_LIGHT } from "./box-pass";
-import { type Camera, keyFrame, scale } from "./camera";
+import { type Camera, keyBasis, scale } from "./camera";
 import { Classified, placing } from "./classified";
 import { type Gl, resetUnpacking, setSampling, type Target } from "./gl";
 import type { SegmentSet } from "./segment-sets";
@@ -34,6 +34,11 @@ export class SegmentPass {
     this.#distances = gl.createTexture();
   }
 
+  /** Whether it can draw without waiting for the driver. */
+  get isReady(): boolean {
+    return this.#pass.isReady;
+  }
+
   /** Draws rows `from` to `to` (from the bottom) of `target`. */
   draw(target: Target, picture: SegmentPicture, from: number, to: number): void {
     const gl = this.#gl;
@@ -64,7 +69,7 @@ export class SegmentPass {
   #setKey(set: SegmentSet, transfer: TransferFunction): void {
     const gl = this.#gl;
     const at = (name: string) => this.#pass.at(name);
-    const { eye, forward, right, up, tangents } = keyFrame(set);
+    const { eye, forward, right, up, tangents } = keyBasis(set);
     const [along, width, height] = set.values.size;
     gl.uniform3fv(at("uKeyEye"), eye);
     gl.uniform3fv(at("uKeyForward"), forward);
@@ -72,9 +77,9 @@ export class SegmentPass {
     gl.uniform3fv(at("uKeyDown"), scale(up, -1 / 2 / tangents[1]));
     gl.uniform2f(at("uPlane"), 1 / (set.apart * along), (0.5 - set.near / set.apart) / along);
     gl.uniform3f(at("uCellsPerTexture"), along / CELL_EDGE, width / CELL_EDGE, height / CELL_EDGE);
-    gl.uniform3iv(
-      at("uLastCell"),
-      set.ranges.size.map((n) => n - 1),
+    gl.uniform3fv(
+      at("uTexturePerCell"),
+      set.ranges.size.map((n) => 1 / n),
     );
     const place = placing(set.range, transfer);
     gl.uniform2f(at("uRange"), place.scale, place.offset);

@@ -1,4 +1,4 @@
-import { basisOf, type Camera, keyFrame, scale } from "./camera";
+import { basisOf, type Camera, keyBasis, scale } from "./camera";
 import { type Gl, Program, type Target } from "./gl";
 import slabFragment from "./shaders/slab.frag.glsl?raw";
 import slabVertex from "./shaders/slab.vert.glsl?raw";
@@ -12,6 +12,11 @@ export class SlabPass {
   constructor(gl: Gl) {
     this.#gl = gl;
     this.#program = new Program(gl, slabVertex, slabFragment);
+  }
+
+  /** Whether it can draw without waiting for the driver. */
+  get isReady(): boolean {
+    return this.#program.isReady;
   }
 
   /** Draws rows `from` to `to` (from the bottom) of `target`, an image of floats. */
@@ -35,7 +40,7 @@ export class SlabPass {
   #setKey(set: SlabSet): void {
     const gl = this.#gl;
     const at = (name: string) => this.#program.at(name);
-    const { eye, forward, right, up, tangents } = keyFrame(set);
+    const { eye, forward, right, up, tangents } = keyBasis(set);
     const thickness = (set.far - set.near) / set.slabCount;
     gl.uniform3fv(at("uKeyEye"), eye);
     gl.uniform3fv(at("uKeyForward"), forward);

@@ -32,6 +32,11 @@ export class VolumePass {
     this.#classification = new Classification(gl);
   }
 
+  /** Whether it can draw without waiting for the driver. */
+  get isReady(): boolean {
+    return this.#pass.isReady;
+  }
+
   /** Draws rows `from` to `to` (from the bottom) of `target`. */
   draw(target: Target, picture: BrickPicture, from: number, to: number, precision: Precision): void {
     const gl = this.#gl;

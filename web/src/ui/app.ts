@@ -51,6 +51,7 @@ class App {
       drafts: query.get("drafts") !== "0",
       stills: query.get("stills") !== "0",
     });
+    painter.onFailure = (error) => root.replaceChildren(noGraphics(error));
     this.#timeline = new Timeline({
       togglePlay: () => this.#viewer.togglePlay(),
       stepBy: (delta) => this.#viewer.stepBy(delta),

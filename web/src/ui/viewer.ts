@@ -330,6 +330,8 @@ export class Viewer {
       case "field":
         return this.#newField(message);
       case "plan":
+        // Not when they are chosen: another choice may come before the server hears of this one.
+        if (this.#state.proxy === "bricks" && message.proxy === "bricks") this.painter.releaseKeyframes();
         return this.#set({ plan: message });
       case "steering":
         this.#steering.receive(message);

@@ -7,7 +7,7 @@ use visapult_volume::StepSpan;
 
 use crate::step_store::StepKey;
 use crate::views::angle_between_deg;
-use crate::wire::{Plan, View};
+use crate::wire::{Plan, ProxyChoice, View};
 
 /// How long the camera rests before a still is made.
 const REST_BEFORE_STILL: Duration = Duration::from_millis(150);
@@ -32,6 +32,15 @@ pub(crate) struct Progress {
     pub(crate) keyframe_of: Option<(View, Form)>,
     /// View whose still was queued last.
     pub(crate) still_of: Option<u32>,
+}
+
+impl Progress {
+    /// Notes what the page lets go of: one that asks for bricks keeps no keyframe.
+    pub(crate) fn heed(&mut self, view: &View) {
+        if view.proxy == ProxyChoice::Bricks {
+            self.keyframe_of = None;
+        }
+    }
 }
 
 /// What to do next.

@@ -128,6 +128,7 @@ impl Driver {
         };
         let stepping = step_interval.is_some();
         self.adopt(view, stepping, now);
+        self.progress.heed(view);
         let situation = self.situation(state, view, step_interval, now);
         let Decision { plan, form, wants_predictions } = plan(&situation);
         let outlook = Outlook {

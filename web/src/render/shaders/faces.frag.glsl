@@ -2,7 +2,6 @@
 
 uniform sampler2DArray uFaces;
 
-
 uniform vec3 uKeyEye;
 uniform vec3 uKeyForward;
 // Divided by half the key picture at distance 1.

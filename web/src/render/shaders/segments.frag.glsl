@@ -5,7 +5,6 @@ uniform sampler3D uValues;
 // Chebyshev distance to the nearest visible macrocell, in macrocells.
 uniform usampler3D uDistances;
 
-
 uniform vec3 uKeyEye;
 uniform vec3 uKeyForward;
 // Divided by the whole key picture at distance 1.
@@ -14,7 +13,7 @@ uniform vec3 uKeyDown;
 // Texture coordinate of a depth in the key view: depth * x + y.
 uniform vec2 uPlane;
 uniform vec3 uCellsPerTexture;
-uniform ivec3 uLastCell;
+uniform vec3 uTexturePerCell;
 uniform float uStep;
 
 const float FAR = 1e6;
@@ -31,6 +30,10 @@ vec3 place_at(float k) {
   return at.z > 0.0 ? vec3(at.z * uPlane.x + uPlane.y, at.xy / at.z + 0.5) : vec3(-1.0);
 }
 
+bool is_within(vec3 at) {
+  return all(greaterThanEqual(at, vec3(0.0))) && all(lessThanEqual(at, vec3(1.0)));
+}
+
 struct Met {
   Place place;
   bool known;
@@ -40,8 +43,7 @@ struct Met {
 Met meet(float k) {
   vec3 at = place_at(min(k, end));
   float value = textureLod(uValues, at, 0.0).r;
-  bool within = all(greaterThanEqual(at, vec3(0.0))) && all(lessThanEqual(at, vec3(1.0)));
-  return Met(place_of(value), within && value > -0.5);
+  return Met(place_of(value), is_within(at) && value > -0.5);
 }
 
 Met behind;
@@ -91,14 +93,14 @@ void main() {
     bool empty;
     int before = k;
     do {
-      vec3 at = place_at(float(k)) * uCellsPerTexture;
-      ivec3 cell = ivec3(floor(at));
-      ivec3 held = clamp(cell, ivec3(0), uLastCell);
-      float reach = float(int(textureLod(uDistances, (vec3(held) + 0.5) / vec3(uLastCell + 1), 0.0).r) - 1);
-      vec3 lo = (vec3(cell) - reach) / uCellsPerTexture;
-      vec3 hi = (vec3(cell) + reach + 1.0) / uCellsPerTexture;
+      vec3 at = place_at(float(k));
+      vec3 cell = floor(at * uCellsPerTexture);
+      int distance = int(textureLod(uDistances, (cell + 0.5) * uTexturePerCell, 0.0).r);
+      float reach = float(distance - 1);
+      vec3 lo = (cell - reach) / uCellsPerTexture;
+      vec3 hi = (cell + reach + 1.0) / uCellsPerTexture;
       int next = int(min(exit_of(float(k), lo, hi), float(count)));
-      empty = cell == held && reach >= 0.0 && next > k;
+      empty = is_within(at) && distance > 0 && next > k;
       if (empty) k = next;
     } while (empty && k < count);
     float at = float(k);

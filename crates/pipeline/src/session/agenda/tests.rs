@@ -125,6 +125,18 @@ fn made(scene: &Scene, form: Form) -> Progress {
 }
 
 #[test]
+fn a_page_that_has_asked_for_bricks_is_sent_its_keyframe_anew() {
+    let mut scene = of(SCALAR);
+    let mut progress = made(&scene, SCALAR);
+    progress.heed(&scene.view);
+    assert_ne!(scene.next(&progress), Work::Keyframe(scene.ahead(), scene.form));
+    scene.view.proxy = ProxyChoice::Bricks;
+    progress.heed(&scene.view);
+    scene.view.proxy = ProxyChoice::Slabs;
+    assert_eq!(scene.next(&progress), Work::Keyframe(scene.ahead(), scene.form));
+}
+
+#[test]
 fn keyframes_follow_the_camera_sparingly_while_it_moves() {
     let mut scene = of(SCALAR);
     assert_eq!(scene.next(&sent(1, 8)), Work::Keyframe(scene.ahead(), scene.form));

@@ -21,7 +21,7 @@ export interface Found {
  *
  * What changed is drawn first. What only has to be laid over it (a still, labels, a fade) comes before refining, which can take seconds.
  */
-export class Agenda {
+export class DrawingOrder {
   #changes = 1;
   #drawn = 0;
   #presentDue = true;
