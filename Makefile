@@ -20,7 +20,7 @@ PYTHON_ROOMS := bindings/python $(addprefix crates/,comm pipeline render ripp ri
 PYTHON_PACKAGE := $(PYTHON)/package-$(shell find $(PYTHON_ROOMS) -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e python-package web simulate bench-exact bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e test-programs python-package web simulate bench-exact bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -41,13 +41,14 @@ demo-wan: build
 ## test: every test
 test: test-rust test-web test-python test-e2e
 
-## check: format, lints, documentation, arrows, licences of what is shipped, unused dependencies
+## check: format, lints, documentation, arrows, features, licences of what is shipped, unused dependencies
 check: setup-build web/dist/index.html
 	tools/setup.sh check
 	cargo fmt --all --check
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --locked --workspace --no-deps --document-private-items
 	python3 tools/check_arrows.py
+	python3 tools/check_features.py
 	cargo deny --log-level error --all-features check licenses bans sources
 	cargo machete
 	python3 tools/licences.py check
@@ -68,9 +69,21 @@ web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES) tools/li
 
 web: web/dist/index.html
 
+# The Python package is built for an interpreter, and tested from it. No documentation has code that runs.
+TEST_RUST := cargo test --release --locked --workspace --exclude visapult-python --lib --bins --tests
+# What the tests in other languages start.
+TEST_PROGRAMS := cargo build --release --locked --lib --bin visapult --bin wan --example exercise --example steered
+
+# What times networks and browsers takes turns, where tests run side by side.
+TAKES_TURNS := flock --close Makefile env
+
+## test-programs: all that the tests run, and none of them run
+test-programs: setup-build web/dist/index.html
+	$(TEST_RUST) --no-run
+	$(TEST_PROGRAMS)
+
 test-rust: build
-	# The Python package is built for an interpreter, and tested from it.
-	cargo test --release --locked --workspace --exclude visapult-python --no-fail-fast
+	$(TEST_RUST) --no-fail-fast
 
 test-web: web/node_modules/.package-lock.json
 	cd web && npm test --silent
@@ -89,16 +102,14 @@ $(PYTHON_PACKAGE): $(PYTHON)/ready | setup-build
 
 test-python: build python-package
 	tools/setup.sh mpi
-	cargo build --release --locked --bin wan
-	cargo build --release --locked --example exercise
-	cargo build --release --locked --lib
-	VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) EXERCISE=$(abspath target/release/examples/exercise) $(PYTHON)/bin/python -m pytest -q -rs tests/python
+	$(TEST_PROGRAMS)
+	$(TAKES_TURNS) VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) EXERCISE=$(abspath target/release/examples/exercise) $(PYTHON)/bin/python -m pytest -q -rs --durations=20 tests/python
 
 test-e2e: build web/node_modules/.package-lock.json
 	tools/setup.sh browser
 	mkdir -p out/e2e
-	cargo build --release --locked -p visapult-pipeline --example steered
-	VISAPULT=$(abspath $(BINARY)) STEERED=$(abspath target/release/examples/steered) node --test --test-concurrency=1 tests/e2e/*.test.mjs
+	$(TEST_PROGRAMS)
+	$(TAKES_TURNS) VISAPULT=$(abspath $(BINARY)) STEERED=$(abspath target/release/examples/steered) node --test --test-concurrency=1 tests/e2e/*.test.mjs
 
 ## simulate: the transport's core in a million seeded schedules of virtual time; SCHEDULES=10000, SEED=0
 simulate:
@@ -165,7 +176,7 @@ bench-fairness: build
 ## bench-flow: what a flow makes of a lossy link, beside TCP with 1 and 4 connections; the first picture, overlap, placement, and what loss does to pictures (root)
 bench-flow: build $(PYTHON)/ready web/node_modules/.package-lock.json
 	cargo build --release --locked --bin visapult --bin wan --lib
-	cargo build --release --locked -p visapult-pipeline --example loss --example overlap
+	cargo build --release --locked --example loss --example overlap
 	tools/setup.sh mpi
 	tools/setup.sh bench
 	tools/setup.sh browser

@@ -29,8 +29,13 @@ need_packages() {
   have apt-get || fail "these Debian packages (or their like) are missing: ${missing[*]}"
   [ "$(id -u)" = 0 ] || fail "missing packages; run: sudo apt-get install ${missing[*]}"
   printf 'visapult set-up: installing %s\n' "${missing[*]}"
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  # Parts are set up side by side: one installs at a time.
+  mkdir -p "$cache"
+  (
+    flock 9
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  ) 9>"$cache/packages.lock"
 }
 
 setup_build() {

@@ -1,7 +1,6 @@
 """Levels that a file stores: the finest that fits in memory is shown, or the one that is named."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import zarr
 from conftest import VISAPULT, limit_memory, run
 from page import Page
 from test_bad_input import assert_one_clear_line
+from wan import Process
 
 # Level 0 of the image takes 4.9 GB, level 1 0.6 GB.
 SIZES = (1024, 512)
@@ -45,19 +45,14 @@ def test_the_finest_level_that_fits_is_rendered_and_said_to_be(image: Path, tmp_
 
 
 def test_a_page_is_told_which_level_it_shows(image: Path) -> None:
-    view = subprocess.Popen(
-        [VISAPULT, "view", image, "--port", "0", "--no-open"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: limit_memory(MEMORY),
-    )  # fmt: skip
+    view = Process([VISAPULT, "view", image, "--port", "0", "--no-open"], preexec_fn=lambda: limit_memory(MEMORY))
     try:
-        assert view.stdout is not None
-        page = Page(view.stdout.readline().strip())
+        page = Page(view.read_line())
         page.until(lambda: page.notices, "a word on the level")
         page.close()
         assert "level 1" in page.notices[0]
     finally:
-        view.terminate()
-        view.communicate()
+        view.stop()
 
 
 def test_a_named_level_is_described_alone(image: Path) -> None:

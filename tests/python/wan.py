@@ -46,10 +46,10 @@ def unable() -> str | None:
 class Process:
     """A program under test, with what it says."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[object], **how: Any) -> None:
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+            list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, **how
         )
         self.first_line = ""
 
@@ -111,8 +111,7 @@ class Link:
     processes: list[Process] = field(default_factory=list)
 
     def start(self, side: str, *command: object) -> Process:
-        words = [str(word) for word in command]
-        process = Process([str(WAN), "exec", "--name", self.name, side, *words])
+        process = Process([WAN, "exec", "--name", self.name, side, *command])
         self.processes.append(process)
         return process
 

@@ -62,14 +62,32 @@ fn empty_server_with(patience: Patience) -> (Server, Stage) {
     (Server { authority, token, watch_token }, stage)
 }
 
+/// A server that waits no longer than `patience` allows, and a session of it.
+fn impatient(patience: Patience) -> (Server, Socket) {
+    let (server, stage) = empty_server_with(patience);
+    stage.show(ramp());
+    let session = open_at(&server, &format!("/session?token={}", server.token)).unwrap();
+    (server, session)
+}
+
+/// What a client gets that says `words` and nothing more, until the server closes the connection.
+fn answer_to(server: &Server, words: &str) -> String {
+    let mut client = TcpStream::connect(&server.authority).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.write_all(words.as_bytes()).unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The answer to an ordinary request.
+fn answer_to_get(server: &Server, path_and_query: &str) -> String {
+    answer_to(server, &format!("GET {path_and_query} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+}
+
 /// The status of an answer to an ordinary request.
 fn status_without_upgrade(path_and_query: &str) -> u16 {
-    let authority = &server().authority;
-    let mut stream = TcpStream::connect(authority).unwrap();
-    write!(stream, "GET {path_and_query} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer.split(' ').nth(1).unwrap().parse().unwrap()
+    answer_to_get(server(), path_and_query).split(' ').nth(1).unwrap().parse().unwrap()
 }
 
 /// A file of 96 x 64 x 64 values, over two PEs.
@@ -298,22 +316,9 @@ fn who_may_only_watch_sees_everything_and_is_told_why_nothing_is_steered() {
     assert!(notice["text"].as_str().unwrap().contains("may only watch"), "{notice}");
 }
 
-/// What a client gets that says `words` and nothing more, until the server closes the connection.
-fn answer_to(server: &Server, words: &str) -> String {
-    let mut client = TcpStream::connect(&server.authority).unwrap();
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
-    client.write_all(words.as_bytes()).unwrap();
-    let mut answer = String::new();
-    client.read_to_string(&mut answer).unwrap();
-    answer
-}
-
 #[test]
 fn a_silent_client_is_closed_and_disturbs_nobody() {
-    let soon = Patience { header: Duration::from_millis(500), ..Patience::default() };
-    let (server, stage) = empty_server_with(soon);
-    stage.show(ramp());
-    let mut session = open_at(&server, &format!("/session?token={}", server.token)).unwrap();
+    let (server, mut session) = impatient(Patience { header: Duration::from_millis(500), ..Patience::default() });
     next_control(&mut session, WELCOME);
     session.send(view(|_| {})).unwrap();
     assert_eq!(answer_to(&server, ""), "");
@@ -325,17 +330,13 @@ fn a_silent_client_is_closed_and_disturbs_nobody() {
 
 #[test]
 fn a_session_that_never_says_what_it_shows_is_closed() {
-    let soon = Patience { first_view: Duration::from_millis(100), ..Patience::default() };
-    let (server, stage) = empty_server_with(soon);
-    stage.show(ramp());
-    let mut session = open_at(&server, &format!("/session?token={}", server.token)).unwrap();
+    let (_server, mut session) = impatient(Patience { first_view: Duration::from_millis(100), ..Patience::default() });
     assert!(reason_of_close(&mut session).contains("no View within 100ms"));
 }
 
 #[test]
 fn a_page_that_is_gone_is_answered_with_where_the_viewer_is() {
-    let request = "GET /old/page.html HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    let answer = answer_to(server(), request);
+    let answer = answer_to_get(server(), "/old/page.html");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 404"), "{head}");
     assert!(body.ends_with('\n') && body.lines().count() == 1 && body.contains("the viewer is at /"), "{body}");

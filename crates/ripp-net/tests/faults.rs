@@ -13,17 +13,33 @@ use common::{
 };
 use visapult_ripp_net::perf::{self, Amount};
 use visapult_ripp_net::{
-    Clients, Listener, ListenerOptions, MemorySink, Mode, Options, Rate, Session, SessionError, Token, Trust,
+    Clients, Flow, Listener, ListenerOptions, MemorySink, Mode, Offer, Options, Outgoing, Rate, Session, SessionError,
+    Source, Token, Trust,
 };
 
 const LENGTH: usize = 4 << 20;
 
-#[test]
-fn a_sink_that_fails_is_told_to_both_ends_and_the_session_goes_on() {
+/// Two ends, of which the left one offers an object.
+struct Offered {
+    left: Session,
+    right: Session,
+    flow: Flow,
+    outgoing: Outgoing,
+    offer: Offer,
+}
+
+fn offered(source: impl Source + 'static) -> Offered {
     let (left, right) = sessions();
     let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
-    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
-    let incoming = next_offer(&right).accept(Arc::new(Failing::new(LENGTH, 1 << 20)));
+    let outgoing = flow.send("object", Arc::new(source)).unwrap();
+    let offer = next_offer(&right);
+    Offered { left, right, flow, outgoing, offer }
+}
+
+#[test]
+fn a_sink_that_fails_is_told_to_both_ends_and_the_session_goes_on() {
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    let incoming = offer.accept(Arc::new(Failing::new(LENGTH, 1 << 20)));
     assert!(incoming.wait().unwrap_err().why.contains("the disk is full"));
     let told = outgoing.wait().unwrap_err().why;
     assert!(told.contains("receiver") && told.contains("the disk is full"), "{told}");
@@ -32,10 +48,8 @@ fn a_sink_that_fails_is_told_to_both_ends_and_the_session_goes_on() {
 
 #[test]
 fn a_source_that_fails_is_told_to_both_ends_and_the_session_goes_on() {
-    let (left, right) = sessions();
-    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
-    let outgoing = flow.send("object", Arc::new(Failing::new(LENGTH, 1 << 20))).unwrap();
-    let incoming = next_offer(&right).accept(Arc::new(MemorySink::new(LENGTH)));
+    let Offered { left, right, outgoing, offer, .. } = offered(Failing::new(LENGTH, 1 << 20));
+    let incoming = offer.accept(Arc::new(MemorySink::new(LENGTH)));
     assert!(outgoing.wait().unwrap_err().why.contains("the disk is full"));
     let told = incoming.wait().unwrap_err().why;
     assert!(told.contains("sender") && told.contains("the disk is full"), "{told}");
@@ -44,12 +58,10 @@ fn a_source_that_fails_is_told_to_both_ends_and_the_session_goes_on() {
 
 #[test]
 fn a_sink_slower_than_the_link_gets_every_byte_right() {
-    let (left, right) = sessions();
-    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
     let sent = content(LENGTH / 2);
-    let outgoing = flow.send("object", Arc::new(sent.clone())).unwrap();
+    let Offered { left: _left, right: _right, outgoing, offer, .. } = offered(sent.clone());
     let sink = Arc::new(Slow::new(sent.len(), Duration::from_millis(1)));
-    let incoming = next_offer(&right).accept(Arc::<Slow>::clone(&sink));
+    let incoming = offer.accept(Arc::<Slow>::clone(&sink));
     assert_eq!(incoming.wait().unwrap().arrived, sent.len() as u64);
     outgoing.wait().unwrap();
     assert!(bytes_of(&sink.sink) == sent, "wrong bytes");
@@ -57,20 +69,15 @@ fn a_sink_slower_than_the_link_gets_every_byte_right() {
 
 #[test]
 fn a_receiver_without_memory_refuses_and_says_so() {
-    let (left, right) = sessions();
-    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
-    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
-    next_offer(&right).refuse("no memory for 4 MiB");
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    offer.refuse("no memory for 4 MiB");
     assert_eq!(outgoing.wait().unwrap_err().why, "no memory for 4 MiB");
     assert_works(&left, &right);
 }
 
 #[test]
 fn an_object_that_no_memory_can_hold_is_refused_and_the_session_goes_on() {
-    let (left, right) = sessions();
-    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
-    let outgoing = flow.send("object", Arc::new(Vast(1 << 47))).unwrap();
-    let offer = next_offer(&right);
+    let Offered { left, right, outgoing, offer, .. } = offered(Vast(1 << 47));
     let none = MemorySink::try_new(offer.length as usize).unwrap_err();
     offer.refuse(&none.to_string());
     let told = outgoing.wait().unwrap_err().why;
@@ -80,10 +87,8 @@ fn an_object_that_no_memory_can_hold_is_refused_and_the_session_goes_on() {
 
 #[test]
 fn content_that_differs_from_what_was_sent_is_told_to_both_ends() {
-    let (left, right) = sessions();
-    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
-    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
-    let incoming = next_offer(&right).accept(Arc::new(Forgetful(MemorySink::new(LENGTH))));
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    let incoming = offer.accept(Arc::new(Forgetful(MemorySink::new(LENGTH))));
     for told in [incoming.wait().unwrap_err().why, outgoing.wait().unwrap_err().why] {
         assert!(told.contains("not what was sent"), "{told}");
     }
@@ -92,10 +97,8 @@ fn content_that_differs_from_what_was_sent_is_told_to_both_ends() {
 
 #[test]
 fn the_sender_may_take_an_object_back() {
-    let (left, right) = sessions();
-    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
-    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
-    let incoming = next_offer(&right).accept(Arc::new(Slow::new(LENGTH, Duration::from_millis(1))));
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    let incoming = offer.accept(Arc::new(Slow::new(LENGTH, Duration::from_millis(1))));
     eventually("the first byte", || incoming.arrived() > 0);
     outgoing.cancel();
     assert!(outgoing.wait().unwrap_err().why.contains("cancelled by the sender"));
@@ -105,10 +108,8 @@ fn the_sender_may_take_an_object_back() {
 
 #[test]
 fn the_receiver_may_give_an_object_up() {
-    let (left, right) = sessions();
-    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
-    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
-    let incoming = next_offer(&right).accept(Arc::new(Slow::new(LENGTH, Duration::from_millis(1))));
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    let incoming = offer.accept(Arc::new(Slow::new(LENGTH, Duration::from_millis(1))));
     eventually("the first byte", || incoming.arrived() > 0);
     incoming.cancel();
     assert!(incoming.wait().unwrap_err().why.contains("cancelled by the receiver"));
@@ -118,10 +119,7 @@ fn the_receiver_may_give_an_object_up() {
 
 #[test]
 fn an_object_that_nobody_accepts_waits_and_may_be_taken_back() {
-    let (left, right) = sessions();
-    let flow = left.open_flow("ignored", Mode::Reliable, 1).unwrap();
-    let ignored = flow.send("object", Arc::new(content(LENGTH))).unwrap();
-    let offer = next_offer(&right);
+    let Offered { left, right, outgoing: ignored, offer, .. } = offered(content(LENGTH));
     assert_works(&left, &right);
     assert!(!ignored.is_over());
     ignored.cancel();
@@ -133,20 +131,15 @@ fn an_object_that_nobody_accepts_waits_and_may_be_taken_back() {
 
 #[test]
 fn an_offer_that_is_dropped_is_refused() {
-    let (left, right) = sessions();
-    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
-    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
-    drop(next_offer(&right));
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    drop(offer);
     assert!(outgoing.wait().is_err());
     assert_works(&left, &right);
 }
 
 #[test]
 fn an_end_that_goes_away_says_why() {
-    let (left, right) = sessions();
-    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
-    let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
-    let offer = next_offer(&right);
+    let Offered { left, right, flow, outgoing, offer } = offered(content(LENGTH));
     right.end_because("the building is on fire");
     assert!(outgoing.wait().unwrap_err().why.contains("the building is on fire"));
     assert!(matches!(left.next_offer(PATIENCE), Err(SessionError::Ended(why)) if why.contains("on fire")));

@@ -15,8 +15,8 @@ use visapult_ripp_net::{
     Clients, Listener, ListenerOptions, Mode, Options, PolicyFile, Rate, Session, SessionError, Token, Transport, Trust,
 };
 
-/// A burst may leave a millisecond early, of less than a second in all.
-const EXACT: f64 = 1.01;
+/// What may leave at once: the schedule that a sender has missed, and one burst.
+const AT_ONCE_S: f64 = 0.03;
 
 fn options(folder: &Path, policy: &str) -> Options {
     let path = folder.join("paths.toml");
@@ -52,13 +52,19 @@ fn measured(dialling: &Options, listening: Options) -> Report {
     })
 }
 
+/// However late its threads came: a sender sent no more than its rate allows from its start to its end.
+fn assert_kept(bps: f64, report: &Report) {
+    let allowed = bps / 8.0 * (report.seconds + AT_ONCE_S);
+    assert!(report.wire_bytes as f64 <= allowed, "{} bytes in {} s", report.wire_bytes, report.seconds);
+}
+
 #[test]
 fn a_fixed_rate_is_cut_to_what_the_senders_policy_allows() {
     let folder = tempfile::tempdir().unwrap();
     let policy = "[[path]]\nto = \"127.0.0.0/8\"\nmost_send = \"20M\"\n";
     let asked = Options { rate: Rate::Fixed(500_000_000), ..options(folder.path(), policy) };
     let report = measured(&asked, Options::default());
-    assert!(report.kept_bps <= 20e6 * EXACT, "{}", report.kept_bps);
+    assert_kept(20e6, &report);
     assert_eq!(report.limited_by, "policy");
     let ruling = report.policy.sender.unwrap();
     assert!(ruling.place.ends_with("paths.toml line 1"), "{ruling:?}");
@@ -80,7 +86,7 @@ fn streams_keep_to_the_policy_too() {
     let dialling = options(folder.path(), "[[path]]\nto = \"*\"\nmost_send = \"20M\"\ntransport = \"tcp\"\n");
     let report = measured(&dialling, Options::default());
     assert_eq!(report.transport, Transport::Tcp);
-    assert!(report.kept_bps <= 20e6 * EXACT, "{}", report.kept_bps);
+    assert_kept(20e6, &report);
 }
 
 #[test]
