@@ -1,5 +1,7 @@
 //! Sessions over loopback on bad days: sources and sinks that fail, ends that give up, programs that do not look.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use std::sync::Arc;
