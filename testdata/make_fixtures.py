@@ -9,7 +9,7 @@ The volume is integer arithmetic, so that every type holds it exactly. With x, y
              (u - 125) * STEP[type]      for signed integers and floats
 
 Where a fixture has a fill value, samples with u mod 10 == 3 are missing. `fixtures.json` lists every fixture and what a
-reader must find in it; `crates/volume-io/tests/foreign_files.rs` holds every reader to it.
+reader must find in it; `crates/volume-io/tests/all/foreign_files.rs` holds every reader to it.
 """
 
 import gzip

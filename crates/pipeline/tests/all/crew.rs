@@ -1,0 +1,473 @@
+//! Several processes as one back end, here as threads: every value arrives where it belongs, and the pictures are those of one process.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use visapult_pipeline::flow::{Delivery, FlowOptions, FlowSource, Publisher, PublisherOptions, Watch};
+use visapult_pipeline::{
+    BackEnd, BackEndConfig, Camera, Comm, Crew, PipelineError, RenderConfig, RenderProxy, Rendered, Source,
+    TransferFunction, lend, lend_to, render,
+};
+use visapult_render::Quality;
+use visapult_ripp_net::Options;
+use visapult_volume::{Block, Box3, FieldInfo, Grid, ScalarType, StepIndex, StepSpan, ValueRange};
+use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const SIZE: [usize; 3] = [40, 36, 44];
+
+/// Smooth, different in every step, and as many different values as samples.
+fn value(step: StepIndex, [x, y, z]: [usize; 3]) -> f32 {
+    let at = |n: usize, axis: usize| n as f32 / SIZE[axis] as f32;
+    (at(x, 0) * 9.0 + step as f32).sin() * (at(y, 1) * 7.0).cos() + at(z, 2) * 0.5
+}
+
+fn values(step: StepIndex, bounds: &Box3) -> Vec<f32> {
+    let [nx, ny, _] = bounds.size();
+    let place = |i: usize| [bounds.lo[0] + i % nx, bounds.lo[1] + i / nx % ny, bounds.lo[2] + i / (nx * ny)];
+    (0..bounds.volume()).map(|i| value(step, place(i))).collect()
+}
+
+/// Slabs of uneven thickness along x.
+fn blocks(ranks: usize) -> Vec<Box3> {
+    let cut = |i: usize| (i * i + i) * SIZE[0] / (ranks * ranks + ranks);
+    let block = |i: usize| Box3::new([cut(i), 0, 0], [cut(i + 1), SIZE[1], SIZE[2]]);
+    (0..ranks).map(block).collect()
+}
+
+/// What a rank publishes.
+fn declared(rank: usize, blocks: &[Box3]) -> PublisherOptions {
+    let field = FieldInfo {
+        name: "a".to_owned(),
+        unit: String::new(),
+        scalar_type: ScalarType::F32,
+        declared_range: Some(ValueRange { lo: -1.5, hi: 1.5 }),
+    };
+    PublisherOptions {
+        name: "test".to_owned(),
+        format: "a test".to_owned(),
+        rank: rank as u32,
+        ranks: blocks.len() as u32,
+        grid: Grid::of_size(SIZE),
+        fields: vec![field],
+        block: blocks[rank],
+        live: true,
+        steps: None,
+        times: Vec::new(),
+        time_unit: "s".to_owned(),
+        parameters: Vec::new(),
+        delivery: Delivery::Newest,
+        session: Options::default(),
+    }
+}
+
+/// Ranks of a simulation.
+struct Ranks(Vec<(Publisher, Box3)>);
+
+impl Ranks {
+    /// Ranks that listen.
+    fn new(ranks: usize) -> Self {
+        Self::delivering(ranks, Delivery::Newest)
+    }
+
+    fn delivering(ranks: usize, delivery: Delivery) -> Self {
+        let blocks = blocks(ranks);
+        let at = "127.0.0.1:0".parse().unwrap();
+        let declared = |rank| PublisherOptions { delivery, ..declared(rank, &blocks) };
+        let listen = |rank| Publisher::listen(at, "127.0.0.1", None, declared(rank)).unwrap();
+        Self((0..ranks).map(|rank| (listen(rank), blocks[rank])).collect())
+    }
+
+    fn urls(&self) -> String {
+        self.0.iter().map(|(publisher, _)| publisher.url().unwrap().to_string()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn put(&mut self, step: StepIndex) {
+        for (publisher, block) in &mut self.0 {
+            publisher.begin_at(step, step as f64).unwrap();
+            let write = |out: &mut [f32]| -> Result<(), ()> {
+                out.copy_from_slice(&values(step, block));
+                Ok(())
+            };
+            publisher.put(0, write).unwrap().unwrap();
+            publisher.end().unwrap();
+        }
+    }
+}
+
+/// Ends the run for all when it is dropped: a test that fails leaves nobody waiting.
+struct Head(Arc<Crew>);
+
+impl Drop for Head {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Runs `head` in the first of some processes and `hand` in the others.
+fn together<R>(
+    processes: usize,
+    pes: usize,
+    hand: impl Fn(&Arc<Crew>) + Sync,
+    head: impl FnOnce(&Arc<Crew>) -> R,
+) -> R {
+    let mut comms = Comm::threads(processes);
+    let first = comms.remove(0);
+    thread::scope(|scope| {
+        for comm in comms {
+            scope.spawn(|| hand(&Crew::of(comm, 1, Vec::new()).unwrap().unwrap()));
+        }
+        let crew = Head(Crew::of(first, pes, Vec::new()).unwrap().unwrap());
+        head(&crew.0)
+    })
+}
+
+fn config(source: &str, pes: usize, crew: Option<&Arc<Crew>>) -> BackEndConfig {
+    BackEndConfig { source: source.to_owned(), pes, threads: 2, crew: crew.cloned() }
+}
+
+fn rendered(source: &str, pes: usize, crew: Option<&Arc<Crew>>, proxy: RenderProxy) -> Result<Rendered, PipelineError> {
+    let points = vec![[0.0, 0.1, 0.3, 0.9, 0.4], [0.5, 0.9, 0.9, 0.9, 0.0], [1.0, 0.9, 0.3, 0.1, 0.7]];
+    render(&RenderConfig {
+        back_end: config(source, pes, crew),
+        field: None,
+        step: None,
+        size: [180, 140],
+        camera: Camera { azimuth_deg: 130.0, elevation_deg: -25.0, ..Camera::default() },
+        transfer_function: Some(TransferFunction { range: None, points }),
+        sample_step: 1.0,
+        proxy,
+    })
+}
+
+const SEGMENTS: RenderProxy = RenderProxy::Segments { key_deg: [120.0, -20.0], segments: 64 };
+const SCALAR: RenderProxy = RenderProxy::ScalarSlabs { key_deg: [120.0, -20.0], slabs: None };
+const SLABS: RenderProxy = RenderProxy::Slabs { key_deg: [120.0, -20.0], slabs: 24 };
+
+fn assert_same_pictures(ranks: usize, pes: usize, processes: usize) {
+    let mut simulation = Ranks::new(ranks);
+    simulation.put(3);
+    let urls = simulation.urls();
+    let bricks = RenderProxy::Bricks { level: 0 };
+    let proxies = [(RenderProxy::Exact, 60.0), (SLABS, 60.0), (bricks, 50.0), (SEGMENTS, 40.0), (SCALAR, 100.0)];
+    for (proxy, least_db) in proxies {
+        let alone = rendered(&urls, pes, None, proxy).unwrap();
+        let hand = |crew: &Arc<Crew>| lend_to(crew, &config(&urls, crew.pes(), Some(crew))).unwrap();
+        let shared = together(processes, pes, hand, |crew| rendered(&urls, pes, Some(crew), proxy).unwrap());
+        let quality = Quality::of(&shared.image, &alone.image).unwrap();
+        assert!(quality.psnr_db >= least_db, "{proxy:?} of {processes} processes: {quality:?}");
+        // What lies behind what another process has is cast, too.
+        assert!(shared.statistics.samples >= alone.statistics.samples);
+        assert!(alone.image.rgba.iter().any(|pixel| pixel[3] > 0.1), "nothing to be seen");
+    }
+}
+
+#[test]
+fn four_ranks_to_three_pes_in_three_processes_make_the_picture_of_one() {
+    assert_same_pictures(4, 3, 3);
+}
+
+#[test]
+fn two_ranks_to_seven_pes_in_two_processes_make_the_picture_of_one() {
+    assert_same_pictures(2, 7, 2);
+}
+
+#[test]
+fn more_processes_than_pes_make_the_picture_of_one() {
+    assert_same_pictures(1, 2, 3);
+}
+
+/// A flow of which everything that is read is held against what was published.
+struct Checked<'a> {
+    flow: FlowSource,
+    seen: &'a Seen,
+}
+
+#[derive(Default)]
+struct Seen {
+    right: Mutex<BTreeSet<(StepIndex, [usize; 3])>>,
+    wrong: Mutex<Vec<String>>,
+}
+
+impl Source for Checked<'_> {
+    fn info(&self) -> &SourceInfo {
+        self.flow.info()
+    }
+
+    fn steps(&self) -> StepSpan {
+        self.flow.steps()
+    }
+
+    fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
+        self.flow.read(request, out)?;
+        if out == values(request.step, &request.bounds) {
+            self.seen.right.lock().unwrap().insert((request.step, request.bounds.lo));
+        } else {
+            self.seen.wrong.lock().unwrap().push(format!("step {}, box {}", request.step, request.bounds));
+        }
+        Ok(())
+    }
+}
+
+/// A flow of which nothing can be read.
+struct Unreadable(FlowSource);
+
+impl Source for Unreadable {
+    fn info(&self) -> &SourceInfo {
+        self.0.info()
+    }
+
+    fn steps(&self) -> StepSpan {
+        self.0.steps()
+    }
+
+    fn read(&self, _: &ReadRequest, _: &mut [f32]) -> Result<(), SourceError> {
+        Err(SourceError::Request { name: "this".to_owned(), problem: "it cannot be read".to_owned() })
+    }
+}
+
+#[test]
+fn a_picture_of_which_a_part_is_missing_is_an_error() {
+    let mut simulation = Ranks::new(2);
+    simulation.put(4);
+    let urls = simulation.urls();
+    let hand = |crew: &Arc<Crew>| {
+        let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let open = || {
+            let flow = FlowSource::dial(&urls, options)?;
+            Ok(if crew.rank() == 1 { Box::new(Unreadable(flow)) as Box<dyn Source> } else { Box::new(flow) })
+        };
+        lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
+    };
+    for proxy in [RenderProxy::Exact, SLABS, RenderProxy::Bricks { level: 0 }, SEGMENTS, SCALAR] {
+        let problem = together(3, 6, hand, |crew| rendered(&urls, 6, Some(crew), proxy).unwrap_err());
+        assert!(problem.to_string().contains("step 4 is not whole: process 1 of the back end"), "{problem}");
+    }
+}
+
+fn assert_every_value_is_right(ranks: usize, pes: usize, processes: usize) {
+    let mut simulation = Ranks::new(ranks);
+    simulation.put(5);
+    let urls = simulation.urls();
+    // Sources live as long as the program.
+    let seen: &'static Seen = Box::leak(Box::default());
+    let hand = |crew: &Arc<Crew>| {
+        let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let open = || Ok(Box::new(Checked { flow: FlowSource::dial(&urls, options)?, seen }) as Box<dyn Source>);
+        lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
+    };
+    together(processes, pes, hand, |crew| {
+        let back_end = BackEnd::open_for(Watch::First, &config(&urls, pes, Some(crew))).unwrap();
+        let step = load_newest(&back_end);
+        let (volume, bounds) = (&step.volume, Box3::of_size(SIZE));
+        assert_eq!(step.key.step, 5);
+        assert_eq!(step.statistics.finite, bounds.volume() as u64);
+        for block in volume.blocks() {
+            assert!(block.values == values(5, &block.stored), "wrong values in box {}", block.stored);
+        }
+        let stored = |owned: &Box3| Block::stored_for(owned, &bounds).lo;
+        let all: BTreeSet<_> = volume.decomposition().boxes().iter().map(|owned| (5, stored(owned))).collect();
+        let own: BTreeSet<_> = volume.blocks().iter().map(|block| (5, block.stored.lo)).collect();
+        let others = seen.right.lock().unwrap().clone();
+        assert_eq!(all, &own | &others);
+        assert!(own.is_disjoint(&others), "a PE of two processes");
+        assert_eq!(seen.wrong.lock().unwrap().as_slice(), [] as [String; 0]);
+    });
+}
+
+fn load_newest(back_end: &Arc<BackEnd>) -> Arc<visapult_pipeline::LoadedStep> {
+    let step = back_end.steps().last;
+    back_end.load(visapult_pipeline::StepKey { field: 0, step }).unwrap()
+}
+
+#[test]
+fn four_ranks_to_three_processes_are_right_bit_for_bit() {
+    assert_every_value_is_right(4, 3, 3);
+}
+
+#[test]
+fn two_ranks_to_seven_pes_of_three_processes_are_right_bit_for_bit() {
+    assert_every_value_is_right(2, 7, 3);
+}
+
+#[test]
+fn what_a_process_that_leaves_had_is_shown_by_the_others() {
+    let mut simulation = Ranks::new(2);
+    simulation.put(0);
+    let urls = simulation.urls();
+    let leaving: Mutex<Option<Arc<Crew>>> = Mutex::default();
+    let hand = |crew: &Arc<Crew>| {
+        if crew.rank() == 1 {
+            *leaving.lock().unwrap() = Some(Arc::clone(crew));
+        }
+        lend_to(crew, &config(&urls, crew.pes(), Some(crew))).unwrap();
+    };
+    together(3, 6, hand, |crew| {
+        let options = FlowOptions { pes: 6, crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let flow = FlowSource::dial(&urls, options).unwrap();
+        let _look = flow.helm().look();
+        let back_end = BackEnd::over(flow, &config("", 6, Some(crew))).unwrap();
+        assert_eq!(load_newest(&back_end).volume.blocks().len(), 2);
+        leaving.lock().unwrap().take().unwrap().end();
+        // Nothing is published meanwhile: the same step comes again, over three PEs each.
+        let deadline = Instant::now() + PATIENCE;
+        let step = loop {
+            // Waits for it itself, where it is not there.
+            match back_end.load(visapult_pipeline::StepKey { field: 0, step: 0 }) {
+                Ok(step) if step.volume.blocks().len() == 3 && step.statistics.finite == (40 * 36 * 44) => break step,
+                _ => assert!(Instant::now() < deadline, "the step never came again"),
+            }
+        };
+        assert_eq!(step.statistics.missing, 0);
+        for block in step.volume.blocks() {
+            assert!(block.values == values(0, &block.stored), "wrong values in box {}", block.stored);
+        }
+        // And the simulation goes on.
+        for next in 1.. {
+            simulation.put(next);
+            if back_end.store().source().wait_beyond(0, Duration::from_millis(5)) > 0 {
+                break;
+            }
+            assert!(Instant::now() < deadline, "no step came after the first");
+        }
+        let newest = load_newest(&back_end);
+        assert_eq!(newest.statistics.finite, 40 * 36 * 44);
+    });
+}
+
+#[test]
+fn who_was_asked_for_something_else_is_told() {
+    let mut comms = Comm::threads(2);
+    let (other, first) = (comms.remove(1), comms.remove(0));
+    let asked = |what: &str| vec![what.to_owned()];
+    thread::scope(|scope| {
+        let refused = scope.spawn(|| Crew::of(other, 1, asked("this")).unwrap_err().to_string());
+        Crew::of(first, 1, asked("that")).unwrap().unwrap().end();
+        assert!(refused.join().unwrap().contains("process 1 was started with other words"));
+    });
+}
+
+#[test]
+fn a_process_that_keeps_the_others_waiting_is_given_fewer_pes() {
+    let mut simulation = Ranks::new(2);
+    simulation.put(0);
+    let urls = simulation.urls();
+    let hand = |crew: &Arc<Crew>| {
+        // Its part of a step, a megabit, takes most of the time until the next.
+        let session = Options { most_receive_bps: 16_000_000, ..Options::default() };
+        let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), session, ..FlowOptions::default() };
+        let open = || Ok(Box::new(FlowSource::dial(&urls, options)?) as Box<dyn Source>);
+        lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
+    };
+    together(2, 8, hand, |crew| {
+        let options = FlowOptions { pes: 8, crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let flow = FlowSource::dial(&urls, options).unwrap();
+        let _look = flow.helm().look();
+        let back_end = BackEnd::over(flow, &config("", 8, Some(crew))).unwrap();
+        assert_eq!(load_newest(&back_end).volume.blocks().len(), 4);
+        let deadline = Instant::now() + PATIENCE;
+        let more = (1..).find_map(|next| {
+            assert!(Instant::now() < deadline, "no PE was taken from the slow process");
+            simulation.put(next);
+            let shown = back_end.steps().last;
+            let step = back_end.store().source().wait_beyond(shown, Duration::from_millis(100));
+            // It may be gone meanwhile.
+            let step = back_end.load(visapult_pipeline::StepKey { field: 0, step }).ok()?;
+            (step.volume.blocks().len() > 4).then_some(step)
+        });
+        assert_eq!(more.unwrap().statistics.finite, 40 * 36 * 44);
+    });
+}
+
+#[test]
+fn a_rank_that_dials_may_leave_and_come_back() {
+    let at = || "127.0.0.1:0".parse().unwrap();
+    let hand = |crew: &Arc<Crew>| {
+        let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let open = || {
+            let mut door = FlowSource::listen(at(), "127.0.0.1", None, options)?;
+            loop {
+                match door.wait(PATIENCE)? {
+                    Ok(source) => return Ok(Box::new(source) as Box<dyn Source>),
+                    Err(waiting) => door = waiting,
+                }
+                assert!(!crew.is_over(), "the back end has ended");
+            }
+        };
+        lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
+    };
+    together(3, 6, hand, |crew| {
+        let options = FlowOptions { pes: 6, crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let door = FlowSource::listen(at(), "127.0.0.1", None, options).unwrap();
+        let (url, blocks) = (door.url().clone(), blocks(3));
+        let dial = |rank: usize| (Publisher::dial(&url, declared(rank, &blocks)).unwrap(), blocks[rank]);
+        let mut simulation = Ranks((0..3).map(dial).collect());
+        simulation.put(0);
+        let Ok(source) = door.wait(PATIENCE).unwrap() else { panic!("the ranks never came") };
+        let mut step = 0;
+        let mut share_of_next = |simulation: &mut Ranks, is_wanted: &dyn Fn(f64) -> bool| {
+            let deadline = Instant::now() + PATIENCE;
+            let mut shown = source.steps().last;
+            while Instant::now() < deadline {
+                step += 1;
+                simulation.put(step);
+                shown = source.wait_beyond(shown, Duration::from_millis(10));
+                if source.fresh(shown).is_some_and(is_wanted) {
+                    return true;
+                }
+            }
+            false
+        };
+        assert!(share_of_next(&mut simulation, &|fresh| fresh == 1.0), "no whole step came");
+        drop(simulation.0.remove(1));
+        assert!(share_of_next(&mut simulation, &|fresh| fresh < 1.0), "the others did not go on");
+        simulation.0.insert(1, dial(1));
+        assert!(share_of_next(&mut simulation, &|fresh| fresh == 1.0), "it did not come back");
+    });
+}
+
+#[test]
+fn where_every_step_is_to_arrive_it_does_though_one_process_is_slow() {
+    const STEPS: StepIndex = 40;
+    let simulation = Ranks::delivering(2, Delivery::EveryFromFirst);
+    let urls = simulation.urls();
+    // Each rank waits for the back end by itself.
+    let run = |(publisher, block)| {
+        let mut rank = Ranks(vec![(publisher, block)]);
+        thread::spawn(move || (0..STEPS).for_each(|step| rank.put(step)))
+    };
+    let ranks: Vec<_> = simulation.0.into_iter().map(run).collect();
+    let hand = |crew: &Arc<Crew>| {
+        let most_receive_bps = if crew.rank() == 2 { 20_000_000 } else { 0 };
+        let session = Options { most_receive_bps, ..Options::default() };
+        let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), session, ..FlowOptions::default() };
+        let open = || Ok(Box::new(FlowSource::dial(&urls, options)?) as Box<dyn Source>);
+        lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
+    };
+    together(3, 6, hand, |crew| {
+        let options = FlowOptions { pes: 6, crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+        let flow = FlowSource::dial(&urls, options).unwrap();
+        let back_end = BackEnd::over(flow, &config("", 6, Some(crew))).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        let mut come = back_end.steps().last;
+        while come < STEPS - 1 {
+            assert!(Instant::now() < deadline, "no step after {come} came");
+            come = back_end.store().source().wait_beyond(come, Duration::from_millis(100));
+        }
+        assert_eq!(back_end.steps(), StepSpan { first: 0, last: STEPS - 1 });
+        for step in 0..STEPS {
+            let loaded = back_end.load(visapult_pipeline::StepKey { field: 0, step }).unwrap();
+            assert_eq!((step, loaded.statistics.finite), (step, 40 * 36 * 44));
+            for block in loaded.volume.blocks() {
+                assert!(
+                    block.values == values(step, &block.stored),
+                    "wrong values in step {step}, box {}",
+                    block.stored
+                );
+            }
+        }
+        ranks.into_iter().for_each(|rank| rank.join().unwrap());
+    });
+}

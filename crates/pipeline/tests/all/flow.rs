@@ -1,0 +1,511 @@
+//! Flows over loopback: several ranks publish, a back end puts their blocks together over another number of PEs, bit for bit.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use visapult_pipeline::flow::{
+    Action, Delivery, FlowOptions, FlowSource, Parameter, ParameterKind, Publisher, PublisherOptions, RunState, Watch,
+};
+use visapult_ripp_net::{Mode, Options};
+use visapult_volume::{Box3, FieldInfo, Grid, ScalarType, StepIndex};
+use visapult_volume_io::{ReadRequest, Source};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const SIZE: [usize; 3] = [40, 24, 33];
+
+/// What a sample of a step is: no two alike within 2^24.
+fn value(step: StepIndex, field: usize, [x, y, z]: [usize; 3]) -> f32 {
+    ((x + SIZE[0] * (y + SIZE[1] * z)) as u64 * 7 + step * 1_001 + field as u64 * 13) as f32
+}
+
+fn values(step: StepIndex, field: usize, bounds: &Box3) -> Vec<f32> {
+    let [nx, ny, _] = bounds.size();
+    let place = |i: usize| [bounds.lo[0] + i % nx, bounds.lo[1] + i / nx % ny, bounds.lo[2] + i / (nx * ny)];
+    (0..bounds.volume()).map(|i| value(step, field, place(i))).collect()
+}
+
+fn field(name: &str) -> FieldInfo {
+    FieldInfo { name: name.to_owned(), unit: String::new(), scalar_type: ScalarType::F32, declared_range: None }
+}
+
+fn declared(rank: usize, blocks: &[Box3]) -> PublisherOptions {
+    PublisherOptions {
+        name: "test".to_owned(),
+        format: "a test".to_owned(),
+        rank: rank as u32,
+        ranks: blocks.len() as u32,
+        grid: Grid::of_size(SIZE),
+        fields: vec![field("a"), field("b")],
+        block: blocks[rank],
+        live: true,
+        steps: None,
+        times: Vec::new(),
+        time_unit: "s".to_owned(),
+        parameters: vec![Parameter {
+            name: "strength".to_owned(),
+            unit: "Pa".to_owned(),
+            kind: ParameterKind::Number,
+            least: 0.0,
+            most: 5.0,
+            value: 1.0,
+        }],
+        delivery: Delivery::Newest,
+        session: Options::default(),
+    }
+}
+
+fn listen(options: PublisherOptions) -> Publisher {
+    Publisher::listen("127.0.0.1:0".parse().unwrap(), "127.0.0.1", None, options).unwrap()
+}
+
+/// Slabs of uneven thickness along an axis.
+fn slabs(count: usize, axis: usize) -> Vec<Box3> {
+    let cut = |i: usize| (i * i + i) * SIZE[axis] / (count * count + count);
+    let slab = |i: usize| {
+        let mut slab = Box3::of_size(SIZE);
+        (slab.lo[axis], slab.hi[axis]) = (cut(i), cut(i + 1));
+        slab
+    };
+    (0..count).map(slab).collect()
+}
+
+fn put(publisher: &mut Publisher, step: StepIndex, block: &Box3) {
+    publisher.begin_at(step, step as f64 * 0.5).unwrap();
+    for field in 0..2 {
+        let write = |out: &mut [f32]| -> Result<(), ()> {
+            out.copy_from_slice(&values(step, field, block));
+            Ok(())
+        };
+        publisher.put(field, write).unwrap().unwrap();
+    }
+    publisher.end().unwrap();
+}
+
+/// Ranks that publish until they are told to stop, each at a pace of its own.
+struct Ranks {
+    urls: String,
+    stop: std::sync::Arc<AtomicBool>,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+impl Ranks {
+    fn start(blocks: &[Box3]) -> Self {
+        let stop = std::sync::Arc::new(AtomicBool::new(false));
+        let mut urls = Vec::new();
+        let mut threads = Vec::new();
+        for (rank, &block) in blocks.iter().enumerate() {
+            let mut publisher = listen(declared(rank, blocks));
+            urls.push(publisher.url().unwrap().to_string());
+            let stop = std::sync::Arc::clone(&stop);
+            threads.push(thread::spawn(move || {
+                let mut step = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    put(&mut publisher, step, &block);
+                    step += 1;
+                    thread::park_timeout(Duration::from_millis(4 + rank as u64));
+                }
+            }));
+        }
+        Self { urls: urls.join(" "), stop, threads }
+    }
+}
+
+impl Drop for Ranks {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| thread.join().unwrap());
+    }
+}
+
+fn assert_right(source: &FlowSource, step: StepIndex, field: usize, bounds: Box3) {
+    let mut out = vec![0.0; bounds.volume()];
+    source.read(&ReadRequest { field, step, level: 0, bounds }, &mut out).unwrap();
+    assert!(out == values(step, field, &bounds), "wrong values in step {step}, field {field}, box {bounds}");
+}
+
+/// Steps come from ranks that wait for nobody, and every one that is complete is right.
+fn assert_flows(blocks: &[Box3], pes: usize, steps: usize) {
+    let ranks = Ranks::start(blocks);
+    let source = FlowSource::dial(&ranks.urls, FlowOptions { pes, ..FlowOptions::default() }).unwrap();
+    assert_eq!((source.info().name.as_str(), source.info().fields.len()), ("test", 2));
+    let mut last = source.steps().last;
+    for _ in 0..steps {
+        let began = Instant::now();
+        let next = source.wait_beyond(last, PATIENCE);
+        assert!(next > last, "no step after {last} came within {:?}", began.elapsed());
+        last = next;
+        assert_eq!(source.time_of(last), Some(last as f64 * 0.5));
+        assert_eq!(source.fresh(last), Some(1.0));
+        assert_right(&source, last, 0, Box3::of_size(SIZE));
+        assert_right(&source, last, 0, Box3::new([3, 5, 7], [29, 6, 31]));
+    }
+}
+
+#[test]
+fn one_rank_to_one_pe() {
+    assert_flows(&[Box3::of_size(SIZE)], 1, 5);
+}
+
+#[test]
+fn four_ranks_to_three_pes() {
+    assert_flows(&slabs(4, 0), 3, 5);
+}
+
+#[test]
+fn two_ranks_to_seven_pes() {
+    assert_flows(&slabs(2, 2), 7, 5);
+}
+
+#[test]
+fn a_field_that_is_looked_at_later_comes_from_then_on() {
+    let ranks = Ranks::start(&slabs(2, 1));
+    let source = FlowSource::dial(&ranks.urls, FlowOptions { pes: 2, ..FlowOptions::default() }).unwrap();
+    let whole = Box3::of_size(SIZE);
+    let mut out = vec![0.0; whole.volume()];
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let step = source.wait_beyond(source.steps().last, PATIENCE);
+        if source.read(&ReadRequest { field: 1, step, level: 0, bounds: whole }, &mut out).is_ok() {
+            assert!(out == values(step, 1, &whole));
+            break;
+        }
+        assert!(Instant::now() < deadline, "field 1 never came");
+    }
+}
+
+#[test]
+fn a_simulation_that_nobody_looks_at_sends_next_to_nothing_and_its_latest_step_at_once_to_who_looks_again() {
+    const STEPS: StepIndex = 500;
+    let blocks = slabs(1, 2);
+    let mut publisher = listen(declared(0, &blocks));
+    put(&mut publisher, 0, &blocks[0]);
+    let url = publisher.url().unwrap().to_string();
+    let mut source = FlowSource::dial(&url, FlowOptions { pes: 2, ..FlowOptions::default() }).unwrap();
+    assert_eq!(source.steps().last, 0);
+    source.look_away();
+    for step in 1..STEPS {
+        put(&mut publisher, step, &blocks[0]);
+    }
+    let sent = publisher.statistics().sent;
+    assert!(sent < 40, "{sent} steps were sent to nobody");
+    let _look = source.helm().look();
+    while source.steps().last < STEPS - 1 {
+        let before = source.steps().last;
+        assert!(source.wait_beyond(before, PATIENCE) > before, "no step after {before} came");
+    }
+    assert_right(&source, STEPS - 1, 0, blocks[0]);
+}
+
+#[test]
+fn without_steps_ahead_one_is_sent_for_each_time_that_somebody_looks() {
+    let blocks = slabs(1, 2);
+    let mut publisher = listen(declared(0, &blocks));
+    put(&mut publisher, 0, &blocks[0]);
+    let url = publisher.url().unwrap().to_string();
+    let mut source = FlowSource::dial(&url, FlowOptions { ahead: Some(0), ..FlowOptions::default() }).unwrap();
+    assert!(source.helm().is_serial());
+    source.look_away();
+    let mut step = 0;
+    for _ in 0..5 {
+        let before = source.steps().last;
+        drop(source.helm().look());
+        while source.steps().last == before {
+            step += 1;
+            put(&mut publisher, step, &blocks[0]);
+            source.wait_beyond(before, Duration::from_millis(1));
+        }
+        for _ in 0..20 {
+            step += 1;
+            put(&mut publisher, step, &blocks[0]);
+        }
+    }
+    // One more was asked for before the first look ended.
+    assert!((6..=7).contains(&publisher.statistics().sent), "{:?}", publisher.statistics());
+}
+
+#[test]
+fn fields_that_are_watched_come_with_the_first_step() {
+    let whole = Box3::of_size(SIZE);
+    let mut publisher = listen(declared(0, &[whole]));
+    put(&mut publisher, 0, &whole);
+    let url = publisher.url().unwrap().to_string();
+    for (watch, fields) in [(Watch::All, vec![0, 1]), (Watch::Named("b".to_owned()), vec![1])] {
+        let source = FlowSource::dial(&url, FlowOptions { watch, ..FlowOptions::default() }).unwrap();
+        for field in fields {
+            assert_right(&source, 0, field, whole);
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_dies_leaves_its_last_values_and_the_others_go_on() {
+    let blocks = slabs(2, 0);
+    let mut publishers: Vec<Publisher> = (0..2).map(|rank| listen(declared(rank, &blocks))).collect();
+    let urls: Vec<String> = publishers.iter().map(|publisher| publisher.url().unwrap().to_string()).collect();
+    for (publisher, block) in publishers.iter_mut().zip(&blocks) {
+        put(publisher, 0, block);
+    }
+    let options = FlowOptions { pes: 2, mode: Mode::Lossy, ..FlowOptions::default() };
+    let source = FlowSource::dial(&urls.join(" "), options).unwrap();
+    assert_right(&source, 0, 0, Box3::of_size(SIZE));
+    drop(publishers.pop());
+    let mut step = 0;
+    let deadline = Instant::now() + PATIENCE;
+    while source.steps().last == 0 {
+        assert!(Instant::now() < deadline, "nothing came of the rank that lives");
+        step += 1;
+        put(&mut publishers[0], step, &blocks[0]);
+        source.wait_beyond(0, Duration::from_millis(20));
+    }
+    let newest = source.steps().last;
+    assert!(source.fresh(newest).unwrap() < 1.0);
+    assert_right(&source, newest, 0, blocks[0]);
+    let mut kept = vec![0.0; blocks[1].volume()];
+    source.read(&ReadRequest { field: 0, step: newest, level: 0, bounds: blocks[1] }, &mut kept).unwrap();
+    assert!(kept == values(0, 0, &blocks[1]));
+}
+
+#[test]
+fn a_field_that_is_not_put_keeps_its_last_values_and_keeps_nobody_waiting() {
+    let whole = Box3::of_size(SIZE);
+    let mut publisher = listen(declared(0, &[whole]));
+    let url = publisher.url().unwrap().to_string();
+    let stop = AtomicBool::new(false);
+    put(&mut publisher, 0, &whole);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let step = publisher.begin(0.0).unwrap();
+                let now = |out: &mut [f32]| -> Result<(), ()> {
+                    out.copy_from_slice(&values(step, 0, &whole));
+                    Ok(())
+                };
+                publisher.put(0, now).unwrap().unwrap();
+                publisher.end().unwrap();
+                thread::park_timeout(Duration::from_millis(4));
+            }
+        });
+        let source = FlowSource::dial(&url, FlowOptions::default()).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        let mut out = vec![0.0; whole.volume()];
+        let read = loop {
+            let step = source.wait_beyond(source.steps().last, PATIENCE);
+            if source.read(&ReadRequest { field: 1, step, level: 0, bounds: whole }, &mut out).is_ok() {
+                break true;
+            }
+            if Instant::now() > deadline {
+                break false;
+            }
+        };
+        stop.store(true, Ordering::Relaxed);
+        assert!(read, "field 1 never came");
+        assert!(out == values(0, 1, &whole));
+    });
+}
+
+#[test]
+fn ranks_that_do_not_tile_the_grid_are_refused() {
+    let overlapping = [Box3::of_size(SIZE), Box3::of_size(SIZE)];
+    let publishers: Vec<Publisher> = (0..2).map(|rank| listen(declared(rank, &overlapping))).collect();
+    let urls: Vec<String> = publishers.iter().map(|publisher| publisher.url().unwrap().to_string()).collect();
+    let refused = FlowSource::dial(&urls.join(" "), FlowOptions::default()).err().unwrap().to_string();
+    assert!(refused.contains("overlaps"), "{refused}");
+}
+
+#[test]
+fn calls_out_of_turn_are_refused() {
+    let mut publisher = listen(declared(0, &[Box3::of_size(SIZE)]));
+    assert!(publisher.end().is_err());
+    assert!(publisher.put(0, |_| Ok::<(), ()>(())).is_err());
+    publisher.begin(0.0).unwrap();
+    assert!(publisher.begin(1.0).is_err());
+    assert!(publisher.put(2, |_| Ok::<(), ()>(())).is_err());
+}
+
+#[test]
+fn ranks_may_dial_and_a_run_that_is_started_anew_is_shown_from_its_beginning() {
+    let blocks = slabs(3, 2);
+    let at = "127.0.0.1:0".parse().unwrap();
+    let mut door = FlowSource::listen(at, "127.0.0.1", None, FlowOptions { pes: 2, ..FlowOptions::default() }).unwrap();
+    let url = door.url().clone();
+    let stop = std::sync::Arc::new(AtomicBool::new(false));
+    let run = |rank: usize, block: Box3, options: PublisherOptions| {
+        let (url, stop) = (url.clone(), std::sync::Arc::clone(&stop));
+        thread::spawn(move || {
+            let mut publisher = Publisher::dial(&url, options).unwrap();
+            let mut step = 0;
+            while !stop.load(Ordering::Relaxed) {
+                put(&mut publisher, step, &block);
+                step += 1;
+                thread::park_timeout(Duration::from_millis(3 + rank as u64));
+            }
+        })
+    };
+    let start = || (0..3).map(|rank| run(rank, blocks[rank], declared(rank, &blocks))).collect::<Vec<_>>();
+    let ranks = start();
+    let source = loop {
+        match door.wait(PATIENCE).unwrap() {
+            Ok(source) => break source,
+            Err(waiting) => door = waiting,
+        }
+    };
+    for _ in 0..3 {
+        let step = source.wait_beyond(source.steps().last, PATIENCE);
+        assert_right(&source, step, 0, Box3::of_size(SIZE));
+    }
+    let late = source.wait_beyond(source.steps().last + 100, PATIENCE);
+    stop.store(true, Ordering::Relaxed);
+    ranks.into_iter().for_each(|rank| rank.join().unwrap());
+    stop.store(false, Ordering::Relaxed);
+    let again = start();
+    let deadline = Instant::now() + PATIENCE;
+    while source.steps().last >= late {
+        assert!(Instant::now() < deadline, "the second run is not shown");
+        thread::park_timeout(Duration::from_millis(5));
+    }
+    for _ in 0..3 {
+        let step = source.wait_beyond(source.steps().last, PATIENCE);
+        assert!(step < late);
+        assert_right(&source, step, 0, Box3::of_size(SIZE));
+    }
+    stop.store(true, Ordering::Relaxed);
+    again.into_iter().for_each(|rank| rank.join().unwrap());
+}
+
+#[test]
+fn four_ranks_are_steered_before_the_same_step() {
+    let blocks = slabs(4, 1);
+    let stop = std::sync::Arc::new(AtomicBool::new(false));
+    let (told, changes) = std::sync::mpsc::channel();
+    let mut urls = Vec::new();
+    let mut threads = Vec::new();
+    for (rank, &block) in blocks.iter().enumerate() {
+        let mut publisher = listen(declared(rank, &blocks));
+        urls.push(publisher.url().unwrap().to_string());
+        let (stop, told) = (std::sync::Arc::clone(&stop), told.clone());
+        threads.push(thread::spawn(move || {
+            let mut step = 0;
+            while !stop.load(Ordering::Relaxed) {
+                let steering = publisher.steer().unwrap();
+                steering.changes.into_iter().for_each(|change| told.send((step, change.value)).unwrap());
+                if steering.stop {
+                    told.send((step, -1.0)).unwrap();
+                    return;
+                }
+                put(&mut publisher, step, &block);
+                step += 1;
+                thread::park_timeout(Duration::from_millis(5));
+            }
+        }));
+    }
+    let source = FlowSource::dial(&urls.join(" "), FlowOptions::default()).unwrap();
+    let helm = source.helm();
+    let set = |value| Action::Set { name: "strength".to_owned(), value };
+    assert!(helm.steer("ann", set(7.0)).unwrap_err().to_string().contains("0 to 5 Pa"));
+    helm.steer("ann", set(2.5)).unwrap();
+    let got: Vec<_> = (0..4).map(|_| changes.recv_timeout(PATIENCE).unwrap()).collect();
+    assert!(got.iter().all(|one| *one == got[0]) && got[0].1 == 2.5, "{got:?}");
+    let wait_for = |what: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + PATIENCE;
+        while !what() {
+            assert!(Instant::now() < deadline);
+            thread::yield_now();
+        }
+    };
+    wait_for(&|| helm.view().unwrap().1.parameters[0].value == 2.5);
+    let (_, view) = helm.view().unwrap();
+    assert_eq!((view.log[0].at, view.log[0].problem.clone()), (Some(got[0].0), None));
+    helm.steer("bob", Action::Pause).unwrap();
+    wait_for(&|| helm.view().unwrap().1.state == RunState::Paused);
+    helm.steer("bob", Action::Step).unwrap();
+    helm.steer("bob", Action::Resume).unwrap();
+    wait_for(&|| helm.view().unwrap().1.state == RunState::Running);
+    helm.steer("bob", Action::Stop).unwrap();
+    let ends: Vec<_> = (0..4).map(|_| changes.recv_timeout(PATIENCE).unwrap()).collect();
+    assert!(ends.iter().all(|one| *one == ends[0]) && ends[0].1 == -1.0, "{ends:?}");
+    stop.store(true, Ordering::Relaxed);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Ranks whose every step is to arrive, each as fast as it is let.
+fn every_step(blocks: &[Box3], delivery: Delivery, steps: StepIndex) -> (String, Vec<thread::JoinHandle<()>>) {
+    let mut urls = Vec::new();
+    let start = |(rank, &block): (usize, &Box3)| {
+        let mut publisher = listen(PublisherOptions { delivery, ..declared(rank, blocks) });
+        urls.push(publisher.url().unwrap().to_string());
+        thread::spawn(move || (0..steps).for_each(|step| put(&mut publisher, step, &block)))
+    };
+    let threads = blocks.iter().enumerate().map(start).collect();
+    (urls.join(" "), threads)
+}
+
+#[test]
+fn where_every_step_is_to_arrive_it_does_at_a_slow_back_end_bit_for_bit() {
+    const STEPS: StepIndex = 25;
+    for blocks in [vec![Box3::of_size(SIZE)], slabs(3, 0)] {
+        let (urls, ranks) = every_step(&blocks, Delivery::EveryFromFirst, STEPS);
+        let session = Options { most_receive_bps: 60_000_000, ..Options::default() };
+        let source = FlowSource::dial(&urls, FlowOptions { pes: 2, session, ..FlowOptions::default() }).unwrap();
+        // Dropping a publisher waits until all has arrived.
+        ranks.into_iter().for_each(|rank| rank.join().unwrap());
+        let deadline = Instant::now() + PATIENCE;
+        while source.steps().last < STEPS - 1 && Instant::now() < deadline {
+            source.wait_beyond(source.steps().last, Duration::from_millis(50));
+        }
+        assert_eq!((source.steps().first, source.steps().last), (0, STEPS - 1));
+        for step in 0..STEPS {
+            assert_right(&source, step, 0, Box3::of_size(SIZE));
+            assert_eq!(source.fresh(step), Some(1.0));
+        }
+    }
+}
+
+#[test]
+fn where_every_step_is_to_arrive_nobody_is_waited_for_who_is_not_there() {
+    let blocks = slabs(2, 2);
+    let (urls, ranks) = every_step(&blocks, Delivery::Every, 400);
+    let source = FlowSource::dial(&urls, FlowOptions::default()).unwrap();
+    let first = source.steps().last;
+    source.wait_beyond(first, PATIENCE);
+    drop(source);
+    ranks.into_iter().for_each(|rank| rank.join().unwrap());
+}
+
+#[test]
+fn two_back_ends_get_every_step_though_one_comes_late() {
+    const STEPS: StepIndex = 60;
+    const LATE: StepIndex = 20;
+    let whole = Box3::of_size(SIZE);
+    let options = PublisherOptions { delivery: Delivery::EveryFromFirst, ..declared(0, &[whole]) };
+    let mut publisher = listen(options);
+    let url = publisher.url().unwrap().to_string();
+    let (begun, late_comes) = mpsc::channel();
+    let rank = thread::spawn(move || {
+        for step in 0..STEPS {
+            if step == LATE {
+                late_comes.recv().unwrap();
+            }
+            put(&mut publisher, step, &whole);
+        }
+    });
+    let early = FlowSource::dial(&url, FlowOptions::default()).unwrap();
+    // It is shown the step before, while the rank waits.
+    let come = |source: &FlowSource, last| {
+        let deadline = Instant::now() + PATIENCE;
+        while source.steps().last < last {
+            assert!(Instant::now() < deadline, "no step after {} came", source.steps().last);
+            source.wait_beyond(source.steps().last, Duration::from_millis(50));
+        }
+    };
+    come(&early, LATE - 1);
+    let late = FlowSource::dial(&url, FlowOptions::default()).unwrap();
+    begun.send(()).unwrap();
+    rank.join().unwrap();
+    for (source, first) in [(&early, 0), (&late, LATE - 1)] {
+        come(source, STEPS - 1);
+        assert_eq!((source.steps().first, source.steps().last), (first, STEPS - 1));
+        (first..STEPS).for_each(|step| assert_right(source, step, 0, whole));
+    }
+}

@@ -1,0 +1,268 @@
+//! Sessions over loopback on bad days: sources and sinks that fail, ends that give up, programs that do not look.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use visapult_ripp_net::perf::{self, Amount};
+use visapult_ripp_net::{
+    Clients, Flow, Listener, ListenerOptions, MemorySink, Mode, Offer, Options, Outgoing, Rate, Session, SessionError,
+    Source, Token, Trust,
+};
+
+use crate::common::{
+    Failing, Forgetful, PATIENCE, Slow, Vast, assert_works, bytes_of, content, dial, eventually, listener, next_offer,
+    self_signed, sessions,
+};
+
+const LENGTH: usize = 4 << 20;
+
+/// Two ends, of which the left one offers an object.
+struct Offered {
+    left: Session,
+    right: Session,
+    flow: Flow,
+    outgoing: Outgoing,
+    offer: Offer,
+}
+
+fn offered(source: impl Source + 'static) -> Offered {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(source)).unwrap();
+    let offer = next_offer(&right);
+    Offered { left, right, flow, outgoing, offer }
+}
+
+#[test]
+fn a_sink_that_fails_is_told_to_both_ends_and_the_session_goes_on() {
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    let incoming = offer.accept(Arc::new(Failing::new(LENGTH, 1 << 20)));
+    assert!(incoming.wait().unwrap_err().why.contains("the disk is full"));
+    let told = outgoing.wait().unwrap_err().why;
+    assert!(told.contains("receiver") && told.contains("the disk is full"), "{told}");
+    assert_works(&left, &right);
+}
+
+#[test]
+fn a_source_that_fails_is_told_to_both_ends_and_the_session_goes_on() {
+    let Offered { left, right, outgoing, offer, .. } = offered(Failing::new(LENGTH, 1 << 20));
+    let incoming = offer.accept(Arc::new(MemorySink::new(LENGTH)));
+    assert!(outgoing.wait().unwrap_err().why.contains("the disk is full"));
+    let told = incoming.wait().unwrap_err().why;
+    assert!(told.contains("sender") && told.contains("the disk is full"), "{told}");
+    assert_works(&left, &right);
+}
+
+#[test]
+fn a_sink_slower_than_the_link_gets_every_byte_right() {
+    let sent = content(LENGTH / 2);
+    let Offered { left: _left, right: _right, outgoing, offer, .. } = offered(sent.clone());
+    let sink = Arc::new(Slow::new(sent.len(), Duration::from_millis(1)));
+    let incoming = offer.accept(Arc::<Slow>::clone(&sink));
+    assert_eq!(incoming.wait().unwrap().arrived, sent.len() as u64);
+    outgoing.wait().unwrap();
+    assert!(bytes_of(&sink.sink) == sent, "wrong bytes");
+}
+
+#[test]
+fn a_receiver_without_memory_refuses_and_says_so() {
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    offer.refuse("no memory for 4 MiB");
+    assert_eq!(outgoing.wait().unwrap_err().why, "no memory for 4 MiB");
+    assert_works(&left, &right);
+}
+
+#[test]
+fn an_object_that_no_memory_can_hold_is_refused_and_the_session_goes_on() {
+    let Offered { left, right, outgoing, offer, .. } = offered(Vast(1 << 47));
+    let none = MemorySink::try_new(offer.length as usize).unwrap_err();
+    offer.refuse(&none.to_string());
+    let told = outgoing.wait().unwrap_err().why;
+    assert!(told.contains("no 140737488355328 bytes of memory"), "{told}");
+    assert_works(&left, &right);
+}
+
+#[test]
+fn content_that_differs_from_what_was_sent_is_told_to_both_ends() {
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    let incoming = offer.accept(Arc::new(Forgetful(MemorySink::new(LENGTH))));
+    for told in [incoming.wait().unwrap_err().why, outgoing.wait().unwrap_err().why] {
+        assert!(told.contains("not what was sent"), "{told}");
+    }
+    assert_works(&left, &right);
+}
+
+#[test]
+fn the_sender_may_take_an_object_back() {
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    let incoming = offer.accept(Arc::new(Slow::new(LENGTH, Duration::from_millis(1))));
+    eventually("the first byte", || incoming.arrived() > 0);
+    outgoing.cancel();
+    assert!(outgoing.wait().unwrap_err().why.contains("cancelled by the sender"));
+    assert!(incoming.wait().unwrap_err().why.contains("cancelled by the sender"));
+    assert_works(&left, &right);
+}
+
+#[test]
+fn the_receiver_may_give_an_object_up() {
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    let incoming = offer.accept(Arc::new(Slow::new(LENGTH, Duration::from_millis(1))));
+    eventually("the first byte", || incoming.arrived() > 0);
+    incoming.cancel();
+    assert!(incoming.wait().unwrap_err().why.contains("cancelled by the receiver"));
+    assert!(outgoing.wait().unwrap_err().why.contains("cancelled by the receiver"));
+    assert_works(&left, &right);
+}
+
+#[test]
+fn an_object_that_nobody_accepts_waits_and_may_be_taken_back() {
+    let Offered { left, right, outgoing: ignored, offer, .. } = offered(content(LENGTH));
+    assert_works(&left, &right);
+    assert!(!ignored.is_over());
+    ignored.cancel();
+    assert!(ignored.wait().unwrap_err().why.contains("cancelled"));
+    // Too late, and told so.
+    let late = offer.accept(Arc::new(MemorySink::new(LENGTH)));
+    assert!(late.wait().unwrap_err().why.contains("cancelled"), "the sender took it back");
+}
+
+#[test]
+fn an_offer_that_is_dropped_is_refused() {
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    drop(offer);
+    assert!(outgoing.wait().is_err());
+    assert_works(&left, &right);
+}
+
+#[test]
+fn an_end_that_goes_away_says_why() {
+    let Offered { left, right, flow, outgoing, offer } = offered(content(LENGTH));
+    right.end_because("the building is on fire");
+    assert!(outgoing.wait().unwrap_err().why.contains("the building is on fire"));
+    assert!(matches!(left.next_offer(PATIENCE), Err(SessionError::Ended(why)) if why.contains("on fire")));
+    assert!(matches!(flow.send("late", Arc::new(vec![1])), Err(SessionError::Ended(_))));
+    assert!(offer.accept(Arc::new(MemorySink::new(LENGTH))).wait().is_err());
+}
+
+#[test]
+fn thousands_of_small_objects_at_once_all_arrive() {
+    const OBJECTS: usize = 5_000;
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let sent: Vec<_> =
+        (0..OBJECTS).map(|i| flow.send(&i.to_string(), Arc::new(i.to_be_bytes().to_vec())).unwrap()).collect();
+    let accept = |_| {
+        let sink = Arc::new(MemorySink::new(8));
+        let offer = next_offer(&right);
+        (offer.name.parse::<usize>().unwrap(), offer.accept(Arc::<MemorySink>::clone(&sink)), sink)
+    };
+    let received: Vec<_> = (0..OBJECTS).map(accept).collect();
+    for (index, incoming, sink) in received {
+        assert_eq!(incoming.wait().unwrap().arrived, 8);
+        assert_eq!(bytes_of(&sink), index.to_be_bytes());
+    }
+    sent.iter().for_each(|outgoing| assert!(outgoing.wait().is_ok()));
+}
+
+#[test]
+fn names_are_not_shown_on_a_terminal_as_they_come() {
+    let (left, right) = sessions();
+    right.end_because("\u{1b}[2J\u{7}gone");
+    let Err(SessionError::Ended(why)) = left.next_offer(PATIENCE) else { panic!("the session goes on") };
+    assert!(!why.contains('\u{1b}') && !why.contains('\u{7}') && why.contains("gone"), "{why:?}");
+}
+
+#[test]
+fn a_wrong_token_is_refused_with_what_to_do() {
+    let (_listener, mut url) = listener();
+    url.token = Some(Token::fresh().unwrap());
+    let refused = Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &Options::default()).unwrap_err();
+    let told = refused.to_string();
+    assert!(told.contains("token") && told.contains("whole URL"), "{told}");
+}
+
+#[test]
+fn a_listener_that_takes_nobody_turns_the_surplus_away() {
+    let (listener, url) = listener();
+    let held: Vec<_> = (0..24).map(|_| dial(&url)).collect();
+    eventually("an end", || held.iter().any(|session| !session.is_alive()));
+    let away = held.iter().find(|session| !session.is_alive()).unwrap();
+    assert!(away.why_ended().is_some_and(|why| why.contains("busy")), "{:?}", away.why_ended());
+    drop(listener);
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let (first, _) = listener();
+    let options = ListenerOptions {
+        identity: Some(self_signed()),
+        token: None,
+        clients: Clients::default(),
+        session: Options::default(),
+    };
+    let told = Listener::bind(first.local_addr(), options).unwrap_err().to_string();
+    assert!(told.contains(&first.local_addr().to_string()) && told.contains("choose another port"), "{told}");
+}
+
+#[test]
+fn a_rate_of_next_to_nothing_still_moves_things() {
+    let (listener, url) = listener();
+    let options = Options { rate: Rate::Fixed(300_000), ..Options::default() };
+    let left = Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &options).unwrap();
+    let right = listener.accept(PATIENCE).unwrap().unwrap();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("object", Arc::new(content(20_000))).unwrap();
+    let sink = Arc::new(MemorySink::new(20_000));
+    next_offer(&right).accept(Arc::<MemorySink>::clone(&sink)).wait().unwrap();
+    outgoing.wait().unwrap();
+    assert_eq!(bytes_of(&sink), content(20_000));
+}
+
+/// What a sending side says of a measurement in which all went well.
+const REPORT: &str = r#"{"goodput_bps":1,"bytes":100000,"verified":true,"faults":[],"wire_bytes":1,"datagrams":1,"datagrams_lost":0,
+    "bytes_lost":0,"bytes_retransmitted":0,"rtt_us":{"min":1,"median":1,"p99":1},"ramp_to_90_s":1,"seconds":1,"setup_s":1,
+    "sender_cpu_s":1,"receiver_cpu_s":1,"rate_error_ppm":null,"limited_by":"link","limits":[],"transport":"udp","datagram":1472,
+    "lanes":1,"bytes_per_100_ms":[]}"#;
+
+#[test]
+fn a_measurement_of_wrong_content_is_not_verified_whatever_the_sender_says() {
+    let (left, right) = sessions();
+    let stop = AtomicBool::new(false);
+    let report = thread::scope(|scope| {
+        let receiving = scope.spawn(|| perf::receive(&right, &stop));
+        let flow = left.open_flow("perf", Mode::Lossy, 1).unwrap();
+        flow.send("0", Arc::new(vec![7; 100_000])).unwrap().wait().unwrap();
+        let notes = left.open_flow("perf-notes", Mode::Reliable, 1).unwrap();
+        let end = notes.send("end", Arc::new(br#""end""#.to_vec())).unwrap();
+        let account = next_offer(&left);
+        let room = Arc::new(MemorySink::new(account.length as usize));
+        account.accept(Arc::<MemorySink>::clone(&room)).wait().unwrap();
+        end.wait().unwrap();
+        assert!(String::from_utf8(bytes_of(&room)).unwrap().contains("wrong content"));
+        notes.send("report", Arc::new(REPORT.as_bytes().to_vec())).unwrap().wait().unwrap();
+        receiving.join().unwrap().unwrap()
+    });
+    assert_eq!((report.verified, report.faults), (false, vec!["object 0: wrong content".to_owned()]));
+}
+
+#[test]
+fn a_measurement_that_is_stopped_does_not_wait_for_an_account_that_never_comes() {
+    let (left, right) = sessions();
+    let stop = AtomicBool::new(false);
+    let outcome = thread::scope(|scope| {
+        let sending = scope.spawn(|| perf::send(&left, Amount::Bytes(100_000), Mode::Reliable, &stop, |_| {}));
+        // It takes what is sent, hears that this was all, and says nothing.
+        let mut taken = Vec::new();
+        while taken.len() < 3 && !taken.iter().any(|(name, _): &(String, _)| name == "end") {
+            let offer = next_offer(&right);
+            let length = offer.length as usize;
+            taken.push((offer.name.clone(), offer.accept(Arc::new(MemorySink::new(length)))));
+        }
+        eventually("the last object", || taken.iter().all(|(_, incoming)| incoming.is_over()));
+        stop.store(true, Ordering::Relaxed);
+        sending.join().unwrap()
+    });
+    assert!(outcome.unwrap_err().to_string().contains("stopped by its user"));
+}

@@ -1,0 +1,55 @@
+//! Flows as a whole: their completion, progress and end.
+
+use std::sync::Arc;
+
+use visapult_ripp_net::{Flow, Incoming, MemorySink, Mode, Outgoing, Session};
+
+use crate::common::{assert_works, content, next_offer, sessions};
+
+const LENGTH: usize = 100_000;
+
+fn offered(flow: &Flow, count: usize) -> Vec<Outgoing> {
+    (0..count).map(|index| flow.send(&index.to_string(), Arc::new(content(LENGTH))).unwrap()).collect()
+}
+
+fn accepted(session: &Session, count: usize) -> Vec<Incoming> {
+    (0..count).map(|_| next_offer(session).accept(Arc::new(MemorySink::new(LENGTH)))).collect()
+}
+
+#[test]
+fn a_flow_is_over_when_all_its_objects_are_whatever_becomes_of_others() {
+    let (left, right) = sessions();
+    let [flow, other] = ["flow", "other"].map(|name| left.open_flow(name, Mode::Reliable, 1).unwrap());
+    offered(&flow, 20);
+    assert_eq!(flow.progress(), (0, 20 * LENGTH as u64));
+    accepted(&right, 20);
+    let ignored = offered(&other, 1);
+    flow.wait().unwrap();
+    assert_eq!(flow.progress(), (20 * LENGTH as u64, 20 * LENGTH as u64));
+    assert!(!ignored[0].is_over());
+    assert_eq!(other.progress(), (0, LENGTH as u64));
+}
+
+#[test]
+fn a_flow_that_is_cancelled_takes_back_what_is_under_way_and_may_be_used_again() {
+    let (left, right) = sessions();
+    let [flow, other] = ["flow", "other"].map(|name| left.open_flow(name, Mode::Reliable, 1).unwrap());
+    let (taken_back, kept) = (offered(&flow, 3), offered(&other, 1));
+    flow.cancel();
+    assert!(taken_back.iter().all(|object| object.wait().unwrap_err().why.contains("cancelled by the sender")));
+    assert!(!kept[0].is_over());
+    assert!(flow.wait().unwrap_err().why.contains("cancelled by the sender"));
+    flow.wait().unwrap();
+    assert_works(&left, &right);
+}
+
+#[test]
+fn an_object_that_fails_is_told_by_its_flow() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    offered(&flow, 2);
+    next_offer(&right).refuse("not this one");
+    let rest = accepted(&right, 1);
+    assert!(flow.wait().unwrap_err().why.contains("not this one"));
+    assert!(rest[0].wait().is_ok());
+}

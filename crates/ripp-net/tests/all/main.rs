@@ -1,0 +1,17 @@
+//! Sessions, lanes and the control link, held to their promises over loopback.
+//!
+//! One program: it is linked once.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod clients;
+mod common;
+mod control;
+mod corpora;
+mod faults;
+mod flows;
+mod hostile;
+mod lanes;
+mod notes;
+mod policy;
+mod streams;

@@ -1,0 +1,242 @@
+//! What cannot be opened is refused in one line that says what, where and what to do.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use visapult_volume::{Box3, ValueRange};
+use visapult_volume_io::{ReadRequest, open};
+
+fn testdata(source: &str) -> String {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(source).display().to_string()
+}
+
+/// Opens, and reads a corner of what opens: some damage shows only there.
+fn refusal(url: &str) -> String {
+    let error = match open(url) {
+        Err(error) => error,
+        Ok(source) => {
+            let bounds = Box3::of_size(source.info().grid().size.map(|edge| edge.min(8)));
+            let request = ReadRequest { field: 0, step: source.steps().last, level: 0, bounds };
+            match source.read(&request, &mut vec![0.0; bounds.volume()]) {
+                Err(error) => error,
+                Ok(()) => panic!("{url} opens and reads: {:?}", source.info()),
+            }
+        }
+    };
+    let message = error.to_string();
+    assert!(!message.contains('\n') && message.len() < 1000, "{message:?}");
+    message
+}
+
+fn assert_refused(url: &str, parts: &[&str]) {
+    let message = refusal(url);
+    for part in parts {
+        assert!(message.contains(part), "wanted {part:?} for {url}: {message}");
+    }
+}
+
+/// A file called `name` with `bytes`, in a folder that lives as long as the test.
+fn file(dir: &Path, name: &str, bytes: &[u8]) -> String {
+    let path = dir.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn names_of_no_known_format_are_told_what_is_known() {
+    for url in ["picture.png", "", "http://example.org/a.npy", "volume.npy:/inside"] {
+        assert_refused(url, &["no reader for", "demo:wave"]);
+    }
+}
+
+#[test]
+fn missing_files_are_named() {
+    for name in ["a.npy", "a.json", "a.nii", "a.nii.gz", "a.h5", "a.h5:/x", "a.zarr"] {
+        let file = name.split(':').next().unwrap();
+        assert_refused(&testdata(&format!("missing/{name}")), &["cannot read ", file, "No such file"]);
+    }
+}
+
+#[test]
+fn folders_in_place_of_files_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["a.npy", "a.json", "a.nii", "a.nii.gz", "a.h5"] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+        assert_refused(&dir.path().join(name).display().to_string(), &[name, "it is a folder"]);
+    }
+    assert_refused(&dir.path().display().to_string(), &["no Zarr metadata", "name the folder"]);
+}
+
+#[test]
+fn files_in_place_of_zarr_folders_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = file(dir.path(), "a.zarr", b"hello");
+    assert_refused(&url, &["no Zarr metadata"]);
+}
+
+#[test]
+fn empty_and_foreign_files_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, part) in [
+        ("a.npy", "mark of a NumPy file"),
+        ("a.json", "does not describe a raw file"),
+        ("a.nii", "NIfTI"),
+        ("a.nii.gz", "NIfTI"),
+        ("a.h5", "no HDF5 signature"),
+    ] {
+        assert_refused(&file(dir.path(), name, b""), &[name, part]);
+        assert_refused(&file(dir.path(), name, &[0x55; 4096]), &[name, part]);
+    }
+}
+
+#[test]
+fn truncated_files_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for source in ["npy/f32_le.npy", "nifti/f32.nii", "nifti/f32.nii.gz", "hdf5/single.h5"] {
+        let bytes = std::fs::read(testdata(source)).unwrap();
+        let name = source.split('/').nth(1).unwrap();
+        for kept in [bytes.len() - 5, bytes.len() / 2, 100, 3] {
+            assert_refused(&file(dir.path(), name, &bytes[..kept]), &[name]);
+        }
+    }
+}
+
+#[test]
+fn headers_that_claim_too_much_allocate_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut nifti = std::fs::read(testdata("nifti/u8.nii")).unwrap();
+    nifti[42..48].copy_from_slice(&[0xff, 0x7f, 0xff, 0x7f, 0xff, 0x7f]);
+    assert_refused(&file(dir.path(), "huge.nii", &nifti), &["huge.nii", "35181150962015 bytes", "truncated"]);
+    let sidecar = json!({"file": "x.raw", "size": [1 << 20, 1 << 20, 1 << 19], "type": "f64"}).to_string();
+    file(dir.path(), "x.raw", &[0; 8]);
+    assert_refused(&file(dir.path(), "huge.json", sidecar.as_bytes()), &["x.raw", "the file has 8"]);
+    let zarr = dir.path().join("huge.zarr");
+    std::fs::create_dir(&zarr).unwrap();
+    let array = |shape: u64, chunk: u64| {
+        json!({"zarr_format": 2, "shape": [shape, shape, shape], "chunks": [chunk, chunk, chunk], "dtype": "<f8",
+               "compressor": null, "fill_value": 0, "order": "C", "filters": null})
+        .to_string()
+    };
+    file(&zarr, ".zarray", array(1 << 19, 1 << 18).as_bytes());
+    assert_refused(&zarr.display().to_string(), &["larger than 1 GiB", "smaller chunks"]);
+    file(&zarr, ".zarray", array(1 << 40, 16).as_bytes());
+    assert_refused(&zarr.display().to_string(), &["too large to address"]);
+}
+
+#[test]
+fn sidecars_that_make_no_sense_are_refused_with_the_member() {
+    let dir = tempfile::tempdir().unwrap();
+    file(dir.path(), "x.raw", &[0; 24]);
+    let good = json!({"file": "x.raw", "size": [2, 3, 4], "type": "u8"});
+    for (member, value, parts) in [
+        ("size", json!([2, 3]), &["sidecar.json", "length 2"][..]),
+        ("size", json!([2, 3, 0]), &["is empty"]),
+        ("size", json!([2, 3, -1]), &["-1"]),
+        ("size", json!([2, 3, 3]), &["x.raw", "6 bytes more", "sidecar.json"]),
+        ("size", json!([2, 3, 5]), &["x.raw", "truncated"]),
+        ("type", json!("complex"), &["complex", "f32"]),
+        ("byte_order", json!("middle"), &["middle"]),
+        ("steps", json!(0), &["steps is 0"]),
+        ("times", json!([1, 2]), &["times has 2 values"]),
+        ("spacing", json!([1, 0, 1]), &["spacing"]),
+        ("file", json!("gone.raw"), &["cannot read", "gone.raw"]),
+        ("file", json!("."), &["it is a folder"]),
+        ("colour", json!("red"), &["colour"]),
+        ("header_bytes", json!(u64::MAX), &["x.raw"]),
+        ("steps", json!(u64::MAX), &["too large"]),
+    ] {
+        let mut sidecar = good.clone();
+        sidecar[member] = value;
+        assert_refused(&file(dir.path(), "sidecar.json", sidecar.to_string().as_bytes()), parts);
+    }
+}
+
+#[test]
+fn hdf5_datasets_that_are_no_fields_are_refused_with_the_reason() {
+    for (inside, parts) in [
+        (":/nothing/here", &["no dataset 'nothing/here'", "there are a/one (2 x 2 x 2, 1 steps), b/other"][..]),
+        (":/complex", &["dataset 'complex'", "compounds"]),
+        (":/text", &["dataset 'text'", "not numbers"]),
+        (":/line", &["dataset 'line'", "has 1 axes"]),
+        (":/empty", &["dataset 'empty'", "holds no value"]),
+        ("", &["differ in shape", "a/one", "b/other", "':/'"]),
+    ] {
+        assert_refused(&format!("{}{inside}", testdata("hdf5/refused.h5")), parts);
+    }
+}
+
+#[test]
+fn zarr_arrays_that_are_no_fields_are_refused_with_the_reason() {
+    for (inside, parts) in [
+        ("/complex", &["complex", "not real numbers"][..]),
+        ("/line", &["has 1 axes"]),
+        ("", &["differ in shape", "one [2, 2, 2]", "other"]),
+        ("/gone", &["cannot read", "gone"]),
+    ] {
+        assert_refused(&format!("{}{inside}", testdata("zarr/refused_types.zarr")), parts);
+    }
+    assert_refused(&testdata("zarr/refused.zarr"), &["no Zarr metadata"]);
+}
+
+#[test]
+fn zarr_metadata_that_is_damaged_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = dir.path().display().to_string();
+    let document = |text: &str| std::fs::write(dir.path().join("zarr.json"), text).unwrap();
+    document("{");
+    assert_refused(&url, &["zarr.json is not a JSON object"]);
+    document(&"[".repeat(1 << 20));
+    assert_refused(&url, &["zarr.json is not a JSON object"]);
+    document(&"x".repeat(17 << 20));
+    assert_refused(&url, &["at most"]);
+    document(r#"{"zarr_format":3,"node_type":"group"}"#);
+    assert_refused(&url, &["no array of numbers"]);
+    document(r#"{"zarr_format":3,"node_type":"array"}"#);
+    assert_refused(&url, &["cannot be opened"]);
+    let image = |dataset: &str| {
+        let axes =
+            json!([{"name": "z", "type": "space"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]);
+        let image = json!({"axes": axes, "datasets": [{"path": dataset}]});
+        document(
+            &json!({"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"multiscales": [image]}}})
+                .to_string(),
+        );
+    };
+    image("0");
+    assert_refused(&url, &["array '/0' cannot be opened"]);
+    image("../elsewhere");
+    assert_refused(&url, &["names a dataset outside"]);
+}
+
+#[test]
+fn colours_complex_numbers_and_pairs_of_files_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = std::fs::read(testdata("nifti/u8.nii")).unwrap();
+    let with = |at: usize, bytes: &[u8]| {
+        let mut changed = good.clone();
+        changed[at..at + bytes.len()].copy_from_slice(bytes);
+        file(dir.path(), "a.nii", &changed)
+    };
+    assert_refused(&with(70, &[32, 0]), &["complex"]);
+    assert_refused(&with(70, &[128, 0]), &["colours"]);
+    assert_refused(&with(70, &[9, 9]), &["data type 2313"]);
+    assert_refused(&with(344, b"ni1\0"), &["second file"]);
+    assert_refused(&with(40, &[2, 0]), &["2 axes"]);
+    assert_refused(&with(42, &[0, 0]), &["at least one"]);
+    assert_refused(&with(108, &f32::NAN.to_le_bytes()), &["inside its header"]);
+}
+
+#[test]
+fn values_that_are_not_finite_are_handed_out_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes: Vec<u8> =
+        [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::NAN].iter().flat_map(|v| v.to_le_bytes()).collect();
+    file(dir.path(), "x.raw", &bytes);
+    let sidecar = json!({"file": "x.raw", "size": [4, 1, 1], "type": "f32"}).to_string();
+    let source = open(&file(dir.path(), "x.json", sidecar.as_bytes())).unwrap();
+    let mut out = [0.0; 4];
+    let request = ReadRequest { field: 0, step: 0, level: 0, bounds: Box3::of_size([4, 1, 1]) };
+    source.read(&request, &mut out).unwrap();
+    assert!(out[0].is_nan() && out[1] == f32::INFINITY && out[2] == f32::NEG_INFINITY);
+    assert_eq!(ValueRange::of(&out), None);
+}

@@ -1,0 +1,10 @@
+//! Files of all formats, well and damaged.
+//!
+//! One program: it is linked once.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bad_input;
+mod damaged_files;
+mod foreign_files;
+mod npy;

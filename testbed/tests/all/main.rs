@@ -1,0 +1,9 @@
+//! Links between namespaces.
+//!
+//! One program: it is linked once.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+mod links;
+mod streams;

@@ -1,0 +1,107 @@
+//! Sessions over links that swallow datagrams: streams take over. Needs root, /dev/net/tun and iproute2; says so where one is missing.
+
+use std::sync::Arc;
+use std::thread;
+
+use visapult_ripp_net::{
+    Clients, Identity, Listener, ListenerOptions, MemorySink, Mode, Options, Rate, Session, SessionError, Sink, Token,
+    Transport, Trust,
+};
+use visapult_testbed::namespaces::Side;
+
+use crate::common::{PATIENCE, RIGHT, Testbed};
+
+/// A listener on the right, and a session to it from the left.
+fn session(testbed: &Testbed, options: Options) -> Result<(Listener, Session), SessionError> {
+    let listen = || {
+        let identity = Some(Identity::load_or_create(tempfile::tempdir().unwrap().path()).unwrap());
+        let token = Some(Token::fresh().unwrap());
+        let options = ListenerOptions { identity, token, clients: Clients::default(), session: Options::default() };
+        Listener::bind(format!("{RIGHT}:0").parse().unwrap(), options).unwrap()
+    };
+    let listener = testbed.at(Side::Right, listen).join().unwrap();
+    let url = listener.url(RIGHT, "");
+    let dial = move || Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &options);
+    testbed.at(Side::Left, dial).join().unwrap().map(|session| (listener, session))
+}
+
+fn content(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 31 + at / 253) as u8).collect()
+}
+
+/// Sends an object from one to the other, and calls `underway` when some of it has arrived.
+fn send_one(from: &Session, to: &Session, length: usize, underway: impl FnOnce()) {
+    let flow = from.open_flow("one", Mode::Reliable, 1).unwrap();
+    let outgoing = flow.send("one", Arc::new(content(length))).unwrap();
+    let offer = to.next_offer(PATIENCE).unwrap().unwrap();
+    let sink = Arc::new(MemorySink::new(length));
+    let incoming = offer.accept(Arc::<MemorySink>::clone(&sink));
+    while incoming.arrived() < length as u64 / 8 && from.is_alive() {
+        thread::yield_now();
+    }
+    underway();
+    incoming.wait().unwrap();
+    outgoing.wait().unwrap();
+    let mut bytes = vec![0; length];
+    sink.read_at(0, &mut bytes).unwrap();
+    assert!(bytes == content(length));
+}
+
+#[test]
+fn streams_take_over_where_datagrams_are_blocked_in_one_or_both_directions() {
+    for blocked in [&["--block", "udp"][..], &["--to-right", "block=udp"], &["--to-left", "block=udp"]] {
+        let Some(testbed) = Testbed::up("blocked", &[&["--rate", "500M", "--rtt", "20ms"], blocked].concat()) else {
+            return;
+        };
+        let (listener, left) = session(&testbed, Options::default()).unwrap();
+        let right = listener.accept(PATIENCE).unwrap().unwrap();
+        send_one(&left, &right, 3_000_000, || {});
+        assert_eq!((left.transport(), right.transport()), (Transport::Tcp, Transport::Tcp));
+        assert_eq!(left.statistics().lanes.len(), 4);
+        send_one(&right, &left, 3_000_000, || {});
+    }
+}
+
+#[test]
+fn who_insists_on_datagrams_is_told_that_they_are_blocked() {
+    let Some(testbed) = Testbed::up("insists", &["--block", "udp"]) else { return };
+    let (_listener, left) =
+        session(&testbed, Options { transport: Some(Transport::Udp), ..Options::default() }).unwrap();
+    let Err(SessionError::Ended(why)) = left.next_offer(PATIENCE) else { panic!("it goes on") };
+    assert!(why.contains("no datagram comes through"), "{why}");
+}
+
+#[test]
+fn streams_take_over_when_datagrams_stop_in_the_middle() {
+    for blocked in ["both", "to-right", "to-left"] {
+        let Some(testbed) = Testbed::up("middle", &["--rate", "500M", "--rtt", "20ms"]) else { return };
+        let options = Options { rate: Rate::Fixed(100_000_000), ..Options::default() };
+        let (listener, left) = session(&testbed, options).unwrap();
+        let right = listener.accept(PATIENCE).unwrap().unwrap();
+        assert_eq!(left.transport(), Transport::Udp);
+        let block = || match blocked {
+            "both" => testbed.must("set", &["block=udp"]),
+            side => testbed.must("set", &[&format!("{side}:block=udp")]),
+        };
+        send_one(&left, &right, 10_000_000, block);
+        assert_eq!((left.transport(), right.transport()), (Transport::Tcp, Transport::Tcp), "{blocked}");
+        assert!(left.statistics().sent().arrived_bytes >= 10_000_000);
+        send_one(&right, &left, 1_000_000, || {});
+    }
+}
+
+#[test]
+fn a_session_that_insists_on_datagrams_ends_when_they_stop() {
+    let Some(testbed) = Testbed::up("stops", &["--rtt", "20ms"]) else { return };
+    let options = Options { transport: Some(Transport::Udp), ..Options::default() };
+    let (listener, left) = session(&testbed, options).unwrap();
+    let right = listener.accept(PATIENCE).unwrap().unwrap();
+    while [&left, &right].iter().any(|session| session.statistics().lanes.is_empty() && session.is_alive()) {
+        thread::yield_now();
+    }
+    testbed.must("set", &["block=udp"]);
+    for session in [&left, &right] {
+        let Err(SessionError::Ended(why)) = session.next_offer(PATIENCE) else { panic!("it goes on") };
+        assert!(why.contains("no datagram has come through"), "{why}");
+    }
+}
