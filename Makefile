@@ -20,7 +20,7 @@ PYTHON_ROOMS := bindings/python $(addprefix crates/,comm pipeline render ripp ri
 PYTHON_PACKAGE := $(PYTHON)/package-$(shell find $(PYTHON_ROOMS) -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e test-programs python-package web simulate bench-exact bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e test-computing test-waiting test-programs programs python-package web simulate bench-exact bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -39,7 +39,11 @@ demo-wan: build
 	exec python3 tools/demo_wan.py $(if $(FOR),--for $(FOR)) $(if $(JSON),--json $(JSON)) $(if $(TRACE),--trace $(TRACE))
 
 ## test: every test
-test: test-rust test-web test-python test-e2e
+test: test-computing test-waiting
+
+# They may run side by side.
+test-computing: test-rust test-web
+test-waiting: test-python test-e2e
 
 ## check: format, lints, documentation, arrows, features, licences of what is shipped, unused dependencies
 check: setup-build web/dist/index.html
@@ -72,15 +76,15 @@ web: web/dist/index.html
 # The Python package is built for an interpreter, and tested from it. No documentation has code that runs.
 TEST_RUST := cargo test --release --locked --workspace --exclude visapult-python --lib --bins --tests
 # What the tests in other languages start.
-TEST_PROGRAMS := cargo build --release --locked --lib --bin visapult --bin wan --example exercise --example steered
+PROGRAMS := cargo build --release --locked --lib --bin visapult --bin wan --example exercise --example steered
 
-# What times networks and browsers takes turns, where tests run side by side.
-TAKES_TURNS := flock --close Makefile env
+programs: setup-build web/dist/index.html
+	$(PROGRAMS)
 
-## test-programs: all that the tests run, and none of them run
+# Compiles what `test` would, and runs nothing.
 test-programs: setup-build web/dist/index.html
 	$(TEST_RUST) --no-run
-	$(TEST_PROGRAMS)
+	$(PROGRAMS)
 
 test-rust: build
 	$(TEST_RUST) --no-fail-fast
@@ -100,16 +104,14 @@ $(PYTHON_PACKAGE): $(PYTHON)/ready | setup-build
 	$(PYTHON)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall target/wheels/visapult-*.whl
 	touch $@
 
-test-python: build python-package
+test-python: programs python-package
 	tools/setup.sh mpi
-	$(TEST_PROGRAMS)
-	$(TAKES_TURNS) VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) EXERCISE=$(abspath target/release/examples/exercise) $(PYTHON)/bin/python -m pytest -q -rs --durations=20 tests/python
+	VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) EXERCISE=$(abspath target/release/examples/exercise) $(PYTHON)/bin/python -m pytest -q -rs --durations=20 tests/python
 
-test-e2e: build web/node_modules/.package-lock.json
+test-e2e: programs web/node_modules/.package-lock.json
 	tools/setup.sh browser
 	mkdir -p out/e2e
-	$(TEST_PROGRAMS)
-	$(TAKES_TURNS) VISAPULT=$(abspath $(BINARY)) STEERED=$(abspath target/release/examples/steered) node --test --test-concurrency=1 tests/e2e/*.test.mjs
+	VISAPULT=$(abspath $(BINARY)) STEERED=$(abspath target/release/examples/steered) node --test --test-concurrency=1 tests/e2e/*.test.mjs
 
 ## simulate: the transport's core in a million seeded schedules of virtual time; SCHEDULES=10000, SEED=0
 simulate:

@@ -22,7 +22,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def main() -> int:
-    text = COLOURS.sub("", Path(sys.argv[1]).read_text(errors="replace"))
+    text = COLOURS.sub("", "\n".join(Path(log).read_text(errors="replace") for log in sys.argv[1:]))
     totals = {"passed": 0, "failed": 0, "skipped": 0}
     silent = []
     for runner, patterns in RUNNERS.items():
