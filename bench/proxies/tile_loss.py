@@ -22,9 +22,8 @@ HEAD = """## Lost tiles
 median (least to most) of several choices. Asked: by at most 0.5, 2 and 6 dB. *Holes*: nothing stands in for a lost tile. *Level 1, level 2*: what bricks of that
 level, of an eighth and a 64th of the samples, say of its place stands in for it. The stand-in is the same tile, made of those bricks as a viewer could.
 
-Neither the program nor the page puts anything in place of a lost tile yet: between them nothing is lost, for it all goes over TCP; what `visapult render` draws has all its tiles. A
-page that is sent tiles over a lossy way would have to know which there are (a list of them in the first message of a keyframe), and to read the bricks it holds
-where the tile of a face or ray is missing: one more texture in the shader that casts rays through boxes. Slabs of colour would be made anew from the bricks.
+The page does the like ([proxies](proxies.md#tiles-that-do-not-come)), with whatever bricks it holds. Between it and the program nothing is lost, for it all goes over TCP, and what
+`visapult render` draws has all its tiles: nothing stands in there.
 
 | field | proxy | tiles | all, dB | instead | 1 % lost | 5 % lost | 20 % lost |
 |---|---|--:|--:|---|--:|--:|--:|

@@ -8,6 +8,8 @@ import { writeNpy } from "./npy.mjs";
 import { startServer } from "./server.mjs";
 import { blob, serving } from "./serving.mjs";
 
+const MOST_PREVIEW_BYTES = 250_000;
+
 /** In the page: the size of a PNG, and its picture reduced as `picture` does. */
 async function decoded(base64) {
   const bitmap = await createImageBitmap(new Blob([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))]));
@@ -33,6 +35,19 @@ function recordLight() {
       window.light.push({ light, bricks: level === null ? null : `level ${level}, ${bits} bit`, resolution });
     }
     requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}
+
+/** In the page, before it begins: keeps its first picture, and how many bytes had come by then. */
+function keepFirst() {
+  const small = new OffscreenCanvas(96, 64).getContext("2d", { willReadFrequently: true });
+  const look = () => {
+    const { shown, stats } = window.visapult ?? {};
+    if (shown?.step == null) return requestAnimationFrame(look);
+    small.drawImage(document.querySelector("canvas.picture"), 0, 0, 96, 64);
+    const { data } = small.getImageData(0, 0, 96, 64);
+    window.first = { bytes: stats.bytes, level: shown.level, small: Array.from(data).filter((_, i) => i % 4 !== 3) };
   };
   requestAnimationFrame(look);
 }
@@ -64,6 +79,26 @@ describe("a file", () => {
     assert.ok(new Set(pictures.map(({ bricks }) => bricks)).size > 1, "there were no finer bricks");
     const most = Math.max(...pictures.map(({ light }) => light));
     for (const { light } of pictures) assert.ok(light > 0.6 * most, `${light} of ${most}`);
+    await page.close();
+  });
+
+  test("a preview of a large field takes few bytes, and looks like what follows", async (t) => {
+    const large = await startServer("demo:wave?n=256&rate=0.1");
+    t.after(() => large.kill());
+    const page = await openPage(here.browser, large.url, {
+      query: { stills: "0" },
+      hash: "step=0&axes=0",
+      before: keepFirst,
+    });
+    await hasPicture(page);
+    await keep(page, "preview");
+    await until(page, (v) => v.shown.level === 0);
+    await settled(page);
+    const { bytes, level, small } = await page.evaluate(() => window.first);
+    const off = difference(small, await picture(page));
+    t.diagnostic(`${bytes} bytes, level ${level}: ${off.toFixed(2)} of 255 from the finest`);
+    assert.ok(bytes <= MOST_PREVIEW_BYTES, `${bytes} bytes`);
+    assert.ok(lit(small) > 0.02 && off < 4, `${off} of 255 from the finest`);
     await page.close();
   });
 

@@ -12,7 +12,7 @@ use crate::shelf::Shelf;
 use crate::stages::at_all;
 use crate::step_store::LoadedStep;
 use crate::wire::{
-    BulkBody, BulkKind, View, Viewport, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
+    BulkBody, View, Viewport, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
 
 /// Keyframes kept per step, and as many stills.
@@ -23,8 +23,6 @@ const LEVELS_KEPT: usize = 64;
 /// Bodies ready to be sent, and how many bytes they are.
 #[derive(Debug)]
 pub struct Encoded {
-    /// What the bodies are.
-    pub kind: BulkKind,
     /// In the order to send them.
     pub bodies: Vec<BulkBody>,
     /// Sum of their bytes.
@@ -32,9 +30,9 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    fn new(kind: BulkKind, bodies: Vec<BulkBody>) -> Arc<Self> {
+    fn new(bodies: Vec<BulkBody>) -> Arc<Self> {
         let bytes = bodies.iter().map(|body| body.bytes.len() as u64).sum();
-        Arc::new(Self { kind, bodies, bytes })
+        Arc::new(Self { bodies, bytes })
     }
 }
 
@@ -131,7 +129,7 @@ impl Keyframes {
         let function = resolved(step, &view.transfer_function);
         let key = (view.camera, view.viewport, function.clone());
         let still = self.stills.get(key, || step.has_all_parts(), || make_still(step, view, &function, pool));
-        Encoded::new(BulkKind::Still, still_bodies(view.sequence, &still, groups))
+        Encoded::new(still_bodies(view.sequence, &still, groups))
     }
 }
 
@@ -143,30 +141,30 @@ fn encode_bricks(step: &LoadedStep, level: u32, bits: CodeBits, groups: usize, p
     }
     let size = coarsened_size(step.volume.grid().size, level);
     let range = step.statistics.range.map(|r| [r.lo, r.hi]);
-    Encoded::new(BulkKind::Bricks, bricks_bodies(level, bits.bits(), size, range, &of_group))
+    Encoded::new(bricks_bodies(level, bits.bits(), size, range, &of_group))
 }
 
 fn encode_keyframe(key: Key, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
     let (pes, number) = (step.volume.blocks().len(), step.key.step);
-    let encode = |kind: BulkKind, bodies: &(dyn Fn() -> Vec<BulkBody> + Sync)| {
-        pool.install(|| at_all(Stage::Encode, pes, number, || Encoded::new(kind, bodies())))
+    let encode = |bodies: &(dyn Fn() -> Vec<BulkBody> + Sync)| {
+        pool.install(|| at_all(Stage::Encode, pes, number, || Encoded::new(bodies())))
     };
     let transfer_function = resolved(step, &view.transfer_function);
     match key {
         Key::Segments(key) => {
             let make = || segments_of(step, &key, &transfer_function, pool);
             let keyframe = at_all(Stage::Render, pes, number, make);
-            encode(BulkKind::Segments, &|| segment_bodies(&keyframe, groups))
+            encode(&|| segment_bodies(&keyframe, groups))
         }
         Key::ScalarSlabs(key) => {
             let range = view.transfer_function.range;
             let keyframe = at_all(Stage::Render, pes, number, || scalar_slabs_of(step, &key, range, pool));
-            encode(BulkKind::ScalarSlabs, &|| scalar_slab_bodies(&keyframe, groups))
+            encode(&|| scalar_slab_bodies(&keyframe, groups))
         }
         Key::Slabs(key) => {
             let make = || slabs_of(step, &key, &transfer_function, 1.0, pool);
             let keyframe = at_all(Stage::Render, pes, number, make);
-            encode(BulkKind::Slabs, &|| slab_bodies(&keyframe, groups))
+            encode(&|| slab_bodies(&keyframe, groups))
         }
     }
 }

@@ -1,7 +1,11 @@
-import { type DecodedBrick, LevelRanges } from "../volume/index";
+import { anyCellRanges, type DecodedBrick, LevelRanges } from "../volume/index";
+import type { BulkHeader } from "../wire/index";
 import type { BricksPart } from "../worker/index";
+import { Arrivals } from "./arrivals";
+import { type Box, uncovered } from "./boxes";
 import { type Gl, resetUnpacking } from "./gl";
 import { bricksReplace, type Wanted } from "./selection";
+import type { StandIns } from "./stand-ins";
 import { type Sized, TexturePool } from "./texture-pool";
 
 /** One level of one step on its way to the screen. */
@@ -18,8 +22,11 @@ export interface BrickSet extends Sized {
 }
 
 interface Assembly extends BrickSet {
+  readonly header: BulkHeader;
   readonly waiting: DecodedBrick[];
-  groupsDone: number;
+  /** Where the bricks lie that have come. */
+  readonly covered: Box[];
+  readonly arrivals: Arrivals;
 }
 
 /** Incomplete sets kept at most; the oldest gives way. */
@@ -31,13 +38,15 @@ const MOST_SPARE = 2;
 export class BrickSets {
   readonly #gl: Gl;
   readonly #pool: TexturePool;
+  readonly #standIns: StandIns;
   #assemblies: Assembly[] = [];
   #groups = 1;
   #shown: BrickSet | null = null;
   #stale = false;
 
-  constructor(gl: Gl) {
+  constructor(gl: Gl, standIns: StandIns) {
     this.#gl = gl;
+    this.#standIns = standIns;
     this.#pool = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, MOST_SPARE);
   }
 
@@ -63,6 +72,11 @@ export class BrickSets {
     this.#shown = null;
   }
 
+  /** Something has come over connection `group`, of this kind or another. */
+  hear(header: BulkHeader, group: number): void {
+    for (const set of this.#assemblies) set.arrivals.note(set.header, header, group);
+  }
+
   accept(part: BricksPart): void {
     const { header } = part;
     let set: Assembly | null | undefined = this.#assemblies.find((s) => s.id === header.set && s.level === part.level);
@@ -75,8 +89,10 @@ export class BrickSets {
       if (this.#assemblies.length > MOST_ASSEMBLIES) this.#drop(this.#assemblies[0]);
     }
     set.waiting.push(...part.bricks);
-    for (const brick of part.bricks) set.ranges.merge(brick.ranges);
-    if (header.completes) set.groupsDone += 1;
+    for (const { lo, size, ranges } of part.bricks) {
+      set.covered.push({ lo, size });
+      set.ranges.merge(ranges);
+    }
   }
 
   /** Uploads waiting bricks for about `budgetMs`, then shows what is complete. True if what is shown changed. */
@@ -86,9 +102,10 @@ export class BrickSets {
       while (set.waiting.length > 0 && performance.now() < until) this.#upload(set);
     }
     let changed = false;
-    for (const set of this.#assemblies.filter((s) => s.groupsDone >= this.#groups && s.waiting.length === 0)) {
+    for (const set of this.#assemblies.filter((s) => s.arrivals.areComplete && s.waiting.length === 0)) {
       this.#assemblies = this.#assemblies.filter((s) => s !== set);
-      if (bricksReplace(this.#stale ? null : this.#shown, set, wanted)) {
+      const isBetter = bricksReplace(this.#stale ? null : this.#shown, set, wanted);
+      if (isBetter && this.#fillHoles(set)) {
         this.#show(set);
         changed = true;
       } else {
@@ -96,6 +113,14 @@ export class BrickSets {
       }
     }
     return changed;
+  }
+
+  /** Something in the place of each brick that has not come; whether there is anything. */
+  #fillHoles(set: Assembly): boolean {
+    return uncovered(set.size, set.covered).every(({ lo, size }) => {
+      set.ranges.merge(anyCellRanges(lo, size));
+      return this.#standIns.brick(set, lo, size);
+    });
   }
 
   #show(set: Assembly): void {
@@ -115,7 +140,8 @@ export class BrickSets {
     const { set: id, field, step, time } = header;
     const sized = this.#pool.take(level.size);
     const ranges = new LevelRanges(level.size);
-    return sized && { ...level, ...sized, id, field, step, time, ranges, waiting: [], groupsDone: 0 };
+    const arrivals = new Arrivals(this.#groups);
+    return sized && { ...level, ...sized, header, id, field, step, time, ranges, waiting: [], covered: [], arrivals };
   }
 
   #upload(set: Assembly): void {

@@ -1,5 +1,5 @@
 /** While the view moves: 30 pictures a second. */
-const MOVING_BUDGET_MS = 30;
+export const MOVING_BUDGET_MS = 30;
 /** When only the data changed. */
 const DATA_BUDGET_MS = 140;
 const REST_MS = 140;

@@ -1,8 +1,10 @@
 import { type DecodedFaceTile, NO_DATA } from "../volume/index";
-import type { KeyView } from "../wire/index";
+import { type BulkHeader, type KeyView, type Place, TILE_EDGE, type TileList } from "../wire/index";
 import type { ScalarSlabsPart } from "../worker/index";
 import { clearLayers, type Gl, resetUnpacking } from "./gl";
-import { KeyframeAssembly } from "./keyframe-assembly";
+import { KeyframeAssembly, tilesAcross } from "./keyframe-assembly";
+import type { StandIns } from "./stand-ins";
+import { Succession } from "./succession";
 import { type Sized, TexturePool } from "./texture-pool";
 
 /** A keyframe of scalar slabs ready to draw, through any transfer function. */
@@ -19,21 +21,30 @@ export interface FaceSet extends KeyView {
   readonly since: number;
 }
 
+/** A tile, or what stands for one that is lost. */
+type Tile = Omit<DecodedFaceTile, "values"> & { readonly values: DecodedFaceTile["values"] | null };
+
 /** Assembles keyframes of scalar slabs in textures. */
 export class FaceSets {
   readonly #gl: Gl;
-  readonly #assembly: KeyframeAssembly<DecodedFaceTile, ScalarSlabsPart, Sized>;
+  readonly #assembly: KeyframeAssembly<Tile, ScalarSlabsPart, Sized>;
+  readonly #standIns: StandIns;
   readonly #pool: TexturePool;
-  /** The newest complete keyframe; `null` if none. */
-  shown: FaceSet | null = null;
+  /** Complete ones. */
+  readonly keyframes: Succession<FaceSet>;
 
-  constructor(gl: Gl) {
+  constructor(gl: Gl, standIns: StandIns) {
     this.#gl = gl;
+    this.#standIns = standIns;
     this.#pool = new TexturePool(gl, gl.TEXTURE_2D_ARRAY, gl.R16F, 1);
+    this.keyframes = new Succession(({ faces }) => this.#pool.keep(faces));
     this.#assembly = new KeyframeAssembly({
       prepare: ({ rays, slabCount }) => this.#emptyFaces([rays[0], rays[1], slabCount + 1]),
-      upload: (faces, tile) => this.#upload(faces, tile),
+      upload: (faces, tile, _, part) => this.#upload(faces, tile, part),
       recycle: (faces) => this.#pool.keep(faces),
+      extent: ({ rays, slabCount }) => [...tilesAcross(rays), slabCount + 1],
+      placeOf: ({ x, y, face }) => [x / TILE_EDGE, y / TILE_EDGE, face],
+      lost,
     });
   }
 
@@ -43,13 +54,21 @@ export class FaceSets {
 
   begin(groups: number): void {
     this.#assembly.begin(groups);
-    this.release();
+    this.keyframes.release();
   }
 
-  /** What is shown is not wanted any more. */
-  release(): void {
-    if (this.shown) this.#pool.keep(this.shown.faces);
-    this.shown = null;
+  get shown(): FaceSet | null {
+    return this.keyframes.shown;
+  }
+
+  /** Which tiles the keyframe of a set has. */
+  expect(set: number, list: TileList): void {
+    this.#assembly.expect(set, list);
+  }
+
+  /** Something has come over connection `group`. */
+  hear(header: BulkHeader, group: number): void {
+    this.#assembly.hear(header, group);
   }
 
   accept(part: ScalarSlabsPart): void {
@@ -60,16 +79,18 @@ export class FaceSets {
   advance(budgetMs: number): boolean {
     const made = this.#assembly.advance(budgetMs);
     if (!made) return false;
-    this.release();
     const { type: _, header, tiles: __, ...key } = made.part;
     const { set, field, step, time } = header;
-    this.shown = { ...key, id: set, field, step, time, faces: made.room, since: performance.now() };
+    this.keyframes.follow({ ...key, id: set, field, step, time, faces: made.room, since: performance.now() });
     return true;
   }
 
-  #upload(faces: Sized, tile: DecodedFaceTile): void {
+  #upload(faces: Sized, { x, y, width, height, face, values }: Tile, part: ScalarSlabsPart): void {
     const gl = this.#gl;
-    const { x, y, width, height, face, values } = tile;
+    if (!values) {
+      this.#standIns.face(part, { texture: faces.texture, layer: face, x, y, width, height });
+      return;
+    }
     resetUnpacking(gl);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 2);
     gl.activeTexture(gl.TEXTURE0);
@@ -83,4 +104,16 @@ export class FaceSets {
     if (faces) clearLayers(this.#gl, faces.texture, size[2], NO_DATA);
     return faces;
   }
+}
+
+function lost({ rays }: ScalarSlabsPart, [column, row, face]: Place): Tile {
+  const [x, y] = [column * TILE_EDGE, row * TILE_EDGE];
+  return {
+    face,
+    x,
+    y,
+    width: Math.min(TILE_EDGE, rays[0] - x),
+    height: Math.min(TILE_EDGE, rays[1] - y),
+    values: null,
+  };
 }

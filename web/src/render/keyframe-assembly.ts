@@ -1,4 +1,5 @@
-import type { BulkHeader } from "../wire/index";
+import { type BulkHeader, missingFrom, type Place, TILE_EDGE, type TileList } from "../wire/index";
+import { Arrivals } from "./arrivals";
 
 /** Part of a keyframe, as one message brought it. */
 interface Part<Tile> {
@@ -6,12 +7,20 @@ interface Part<Tile> {
   readonly tiles: readonly Tile[];
 }
 
-/** How a kind of keyframe is kept: `prepare` makes room for all tiles of one, `upload` puts one in, `recycle` takes a room back. */
+/**
+ * How a kind of keyframe is kept: `prepare` makes room for all tiles of one, `upload` puts one in, `recycle` takes a room back.
+ *
+ * The others are about tiles that do not come: where those are that do, and what stands for one that does not.
+ */
 export interface Keeper<P, Tile, Room> {
   /** `null` if there is no room for one so large: it is left out. */
   prepare(part: P, tiles: Tile[]): Room | null;
   upload(room: Room, tile: Tile, number: number, part: P): void;
   recycle(room: Room): void;
+  /** Columns, rows and layers of tiles. */
+  extent(part: P): Place;
+  placeOf(tile: Tile): Place;
+  lost(part: P, place: Place): Tile;
 }
 
 /** A keyframe all of whose tiles are uploaded. */
@@ -25,7 +34,9 @@ export interface Assembled<P, Tile, Room> {
 /** The newest keyframe on its way to the screen: gathered from all connections, then uploaded in pieces. */
 export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
   readonly #keeper: Keeper<P, Tile, Room>;
-  #next: { part: P; tiles: Tile[]; groupsDone: number; isSound: boolean } | null = null;
+  #next: { part: P; tiles: Tile[]; arrivals: Arrivals; isSound: boolean } | null = null;
+  /** Of the newest set that has one. */
+  #list: { set: number; list: TileList } | null = null;
   /** A complete one: later ones wait until it is shown, so that something is where they come faster than they are uploaded. */
   #uploading: { part: P; tiles: Tile[]; room: Room; uploaded: number } | null = null;
   #groups = 1;
@@ -45,31 +56,44 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
   }
 
   get #isComplete(): boolean {
-    return this.#next !== null && this.#next.groupsDone >= this.#groups;
+    return this.#next?.arrivals.areComplete ?? false;
   }
 
   /** A new session numbers its sets anew. */
   begin(groups: number): void {
     this.#groups = groups;
     this.#newest = 0;
+    this.#list = null;
     this.#drop();
   }
 
+  /** Which tiles set number `set` has. */
+  expect(set: number, list: TileList): void {
+    if (set >= this.#newest) this.#list = { set, list };
+  }
+
+  /** Something has come over connection `group`, of this kind or another. */
+  hear(header: BulkHeader, group: number): void {
+    this.#next?.arrivals.note(this.#next.part.header, header, group);
+  }
+
   accept(part: P): void {
-    const { set, completes } = part.header;
+    const { set } = part.header;
     if (set < this.#newest) return;
     this.#newest = set;
-    if (this.#next?.part.header.set !== set) this.#next = { part, tiles: [], groupsDone: 0, isSound: true };
+    if (this.#next?.part.header.set !== set) {
+      this.#next = { part, tiles: [], arrivals: new Arrivals(this.#groups), isSound: true };
+    }
     // Tiles are placed by what the first part says.
     this.#next.isSound &&= keyOf(part) === keyOf(this.#next.part);
     this.#next.tiles.push(...part.tiles);
-    if (completes) this.#next.groupsDone += 1;
   }
 
   /** Uploads a complete keyframe for about `budgetMs`; gives it once all is uploaded. */
   advance(budgetMs: number): Assembled<P, Tile, Room> | null {
     if (!this.#uploading && this.#next && this.#isComplete) {
-      const { part, tiles, isSound } = this.#next;
+      const { part, isSound } = this.#next;
+      const tiles = [...this.#next.tiles, ...this.#lost(part, this.#next.tiles)];
       const room = isSound ? this.#keeper.prepare(part, tiles) : null;
       if (room !== null) this.#uploading = { part, tiles, room, uploaded: 0 };
       this.#next = null;
@@ -87,6 +111,16 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
     return { part, tiles, room };
   }
 
+  /** What stands for tiles that were sent and have not come. */
+  #lost(part: P, tiles: readonly Tile[]): Tile[] {
+    if (this.#list?.set !== part.header.set) return [];
+    const { list } = this.#list;
+    const [columns, rows, layers] = this.#keeper.extent(part);
+    if (list.columns !== columns || list.rows !== rows || list.layers !== layers) return [];
+    const missing = missingFrom(list, tiles.map(this.#keeper.placeOf));
+    return missing.map((place) => this.#keeper.lost(part, place));
+  }
+
   #drop(): void {
     const room = this.#uploading?.room;
     this.#next = null;
@@ -98,4 +132,9 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
 /** All that a part says of its keyframe. */
 function keyOf({ header: { field, step }, tiles: _, ...key }: Part<unknown>): string {
   return JSON.stringify({ field, step, ...key });
+}
+
+/** Columns and rows of tiles. */
+export function tilesAcross(rays: readonly [number, number]): [number, number] {
+  return [Math.ceil(rays[0] / TILE_EDGE), Math.ceil(rays[1] / TILE_EDGE)];
 }

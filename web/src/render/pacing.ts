@@ -10,9 +10,14 @@ export class Pacing {
   #cost: number | null = null;
   #rung = 0;
 
+  /** Milliseconds that `pixels` take, as far as that is known. */
+  expected(pixels: number): number {
+    return this.#cost === null ? Number.POSITIVE_INFINITY : pixels * this.#cost;
+  }
+
   /** Whether `pixels` are known to take no longer than `budgetMs`. */
   fits(pixels: number, budgetMs: number): boolean {
-    return this.#cost !== null && pixels * this.#cost <= budgetMs;
+    return this.expected(pixels) <= budgetMs;
   }
 
   /** Reports that `pixels` took `ms`. */

@@ -1,14 +1,14 @@
 import type { Geometry, TransferFunction } from "../volume/index";
 import type { BulkPart } from "../worker/index";
-import { DrawingOrder, type Found } from "./drawing-order";
 import { type Camera, homeCamera } from "./camera";
 import type { Shown } from "./compositor";
+import { DrawingOrder, type Found, MOVING_BUDGET_MS } from "./drawing-order";
 import { Fences, type WorkKind } from "./fences";
 import { type Gl, GraphicsError, Target } from "./gl";
 import { Pacing } from "./pacing";
 import { Passes } from "./passes";
 import { type Annotation, Presenter } from "./presenter";
-import { Proxies, type Subject } from "./proxies";
+import { Proxies, type Scene } from "./proxies";
 import type { Wanted } from "./selection";
 import { nothingShown, type ShownState, stillShown } from "./shown";
 import { type Still, Stills } from "./stills";
@@ -56,8 +56,8 @@ export class Painter {
   #annotation: Annotation = { lengthUnit: "", legendTitle: null, axes: true };
   #sequence = 0;
   readonly #order = new DrawingOrder();
-  /** Grows whenever something else is to be seen than before: a fade would show a mixture of two views, steps or colours. */
-  #scene = 1;
+  /** Grows whenever something else is to be seen than before: a copy that fades would show a mixture of two views, steps or colours. */
+  #sceneNumber = 1;
   #shownStill: Still | null = null;
   #refining: { target: Target; row: number; version: number; id: number } | null = null;
   #scheduled = false;
@@ -133,7 +133,8 @@ export class Painter {
     this.#sequence = sequence;
     if (camera === this.#camera) return;
     this.#camera = camera;
-    this.#newScene();
+    this.#presenter.fade.endCopy();
+    this.#viewChanged();
   }
 
   setTransfer(field: number, transfer: TransferFunction): void {
@@ -149,7 +150,7 @@ export class Painter {
     if (wanted.field !== field) this.#proxies.forgetColours();
     this.#wanted = wanted;
     if (wanted.proxy !== proxy) this.#order.viewChanged(performance.now());
-    this.#scene += 1;
+    this.#sceneNumber += 1;
     this.#presenter.fade.end();
     this.#schedule();
   }
@@ -168,9 +169,10 @@ export class Painter {
     this.#schedule();
   }
 
-  accept(part: BulkPart): void {
-    if (part.type !== "still") this.#proxies.accept(part);
-    else if (this.#stills.accept(part)) this.#order.coverChanged();
+  /** Takes what came over connection `group`. */
+  accept(part: BulkPart, group: number): void {
+    this.#proxies.accept(part, group);
+    if (part.type === "still" && this.#stills.accept(part)) this.#order.coverChanged();
     this.#schedule();
   }
 
@@ -185,8 +187,12 @@ export class Painter {
   }
 
   #newScene(): void {
-    this.#scene += 1;
     this.#presenter.fade.end();
+    this.#viewChanged();
+  }
+
+  #viewChanged(): void {
+    this.#sceneNumber += 1;
     this.#order.viewChanged(performance.now());
     this.#schedule();
   }
@@ -218,7 +224,7 @@ export class Painter {
 
   #tick(): void {
     const now = performance.now();
-    if (this.#proxies.advance(UPLOAD_BUDGET_MS, this.#wanted)) this.#order.dataChanged(now);
+    if (this.#proxies.advance(UPLOAD_BUDGET_MS, this.#scene)) this.#order.dataChanged(now);
     for (const { kind, pixels, ms } of this.#fences.poll()) this.#pacing[kind].record(pixels, ms);
     if (this.#fences.full) return this.#pollSoon();
     switch (this.#order.next(this.#found, now)) {
@@ -248,13 +254,13 @@ export class Painter {
     return { isFading: this.#presenter.fade.isOn, isCoarse: resolution < 1 || precision === "draft" };
   }
 
-  #subject(): Subject | null {
-    const scene = { wanted: this.#wanted, camera: this.#camera, aspect: this.aspect, geometry: this.#geometry };
-    return this.#proxies.subject({ ...scene, transfers: this.#transfers });
+  get #scene(): Scene {
+    const [wanted, camera, aspect] = [this.#wanted, this.#camera, this.aspect];
+    return { wanted, camera, aspect, geometry: this.#geometry, transfers: this.#transfers };
   }
 
   #drawWhole(): void {
-    const subject = this.#subject();
+    const subject = this.#proxies.subject(this.#scene);
     this.#order.beginsWhole();
     this.#refining = null;
     if (!subject) {
@@ -269,19 +275,35 @@ export class Painter {
     const precision = fits ? "exact" : "draft";
     const state = subject.shown(scale, precision);
     // Before its target, which may be this one, loses it.
-    if (this.#front?.id !== subject.id) this.#giveWay(this.#image(), state.step);
+    const giving = this.#front?.id === subject.id ? this.#presenter.fade.turning : this.#giveWay(this.#image(), state);
     const target = this.#targets[subject.kind][0];
     target.resize(Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale)));
     const since = performance.now();
     subject.draw(target, 0, target.height, precision);
-    this.#front = { target, state, id: subject.id, scene: this.#scene };
-    this.#present();
+    this.#front = { target, state, id: subject.id, scene: this.#sceneNumber };
     this.#fences.submit(since, target.width * target.height, subject.kind);
+    if (giving !== null) this.#drawGiving(giving, target, subject.kind);
+    this.#present();
+  }
+
+  /** Draws proxy number `id`, which gives way to what `front` shows, as it looks from here; not where that leaves too few pictures a second. */
+  #drawGiving(id: number, front: Target, kind: WorkKind): void {
+    const { fade } = this.#presenter;
+    const subject = this.#proxies.held(id, this.#scene);
+    const pixels = front.width * front.height;
+    const expected = (of: WorkKind) => this.#pacing[of].expected(pixels);
+    if (!subject || expected(subject.kind) + expected(kind) > MOVING_BUDGET_MS) return fade.end();
+    const target = this.#targets[subject.kind][1];
+    target.resize(front.width, front.height);
+    const since = performance.now();
+    subject.draw(target, 0, target.height, "draft");
+    fade.turn(id, target.texture);
+    this.#fences.submit(since, pixels, subject.kind);
   }
 
   /** Draws the next rows at full resolution into the hidden target; shows it when all are there. */
   #refine(): void {
-    const subject = this.#subject();
+    const subject = this.#proxies.subject(this.#scene);
     if (!subject) return;
     const [width, height] = this.size;
     const { version } = this.#order;
@@ -297,18 +319,25 @@ export class Painter {
     this.#refining.row = end;
     if (end === height) {
       this.#targets[subject.kind].reverse();
-      this.#front = { target, state: subject.shown(1, "exact"), id: subject.id, scene: this.#scene };
+      this.#front = { target, state: subject.shown(1, "exact"), id: subject.id, scene: this.#sceneNumber };
       this.#refining = null;
       this.#present();
     }
     this.#fences.submit(since, width * (end - row), subject.kind);
   }
 
-  /** Lets `image`, which is on the screen, fade if what comes shows the same scene of the same step. */
-  #giveWay(image: Shown | null, step: number | null): void {
+  /**
+   * Lets `image`, which is on the screen, fade if what comes shows the same scene of the same step. Where the view has turned since: the number of the proxy
+   * that is to be drawn anew while it gives way.
+   */
+  #giveWay(image: Shown | null, { step, field }: ShownState): number | null {
     const { fade } = this.#presenter;
-    if (image && this.#front?.scene === this.#scene && this.#shownState.step === step) fade.begin(image, this.size);
+    const [front, shown] = [this.#front, this.#shownState];
+    const isOfIt = image !== null && shown.step === step && shown.field === field;
+    if (isOfIt && front && front.scene !== this.#sceneNumber && !image.fromTop) return front.id;
+    if (isOfIt && front?.scene === this.#sceneNumber) fade.begin(image, this.size);
     else fade.end();
+    return null;
   }
 
   /** The still of exactly this view, if there is one that is not older than the bricks. */
@@ -336,12 +365,13 @@ export class Painter {
     const transfer = this.#transfers.get(this.#wanted.field) ?? null;
     const setting = { geometry: this.#geometry, camera: this.#camera, annotation: this.#annotation, transfer };
     const still = this.#still();
-    if (still && still !== this.#shownStill) this.#giveWay(this.#frontImage(), still.step);
+    if (still && still !== this.#shownStill) this.#giveWay(this.#frontImage(), stillShown(still));
     this.#shownStill = still;
     this.#presenter.present(this.#image(), setting);
     this.frameCount += 1;
     this.lastFrameTime = performance.now();
     this.#shownState = still ? stillShown(still) : (this.#front?.state ?? nothingShown);
+    if (this.#presenter.fade.turning === null) this.#proxies.settle();
     this.onFrame(this.#shownState);
   }
 }

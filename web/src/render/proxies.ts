@@ -13,6 +13,7 @@ import { type SegmentSet, SegmentSets } from "./segment-sets";
 import { keyframeFits, newestOf, rangeHolds, slabsServe, type Wanted, WIDEST_ANGLE } from "./selection";
 import { bricksShown, keyframeShown, type Precision, type ShownState } from "./shown";
 import { type SlabSet, SlabSets } from "./slab-sets";
+import { type Known, StandIns } from "./stand-ins";
 import type { BrickPicture } from "./volume-pass";
 
 /** What is to be seen, and how. */
@@ -43,12 +44,14 @@ export class Proxies {
   readonly #faces: FaceSets;
   readonly #segments: SegmentSets;
   readonly #passes: Passes;
+  readonly #standIns: StandIns;
 
   constructor(gl: Gl, passes: Passes) {
-    this.#bricks = new BrickSets(gl);
-    this.#slabs = new SlabSets(gl);
-    this.#faces = new FaceSets(gl);
-    this.#segments = new SegmentSets(gl);
+    this.#standIns = new StandIns(gl);
+    this.#bricks = new BrickSets(gl, this.#standIns);
+    this.#slabs = new SlabSets(gl, this.#standIns);
+    this.#faces = new FaceSets(gl, this.#standIns);
+    this.#segments = new SegmentSets(gl, this.#standIns);
     this.#passes = passes;
   }
 
@@ -58,7 +61,13 @@ export class Proxies {
     if (!same) this.#bricks.clear();
   }
 
-  accept(part: Exclude<BulkPart, { type: "still" }>): void {
+  /** Takes what came over connection `group`. */
+  accept(part: BulkPart, group: number): void {
+    this.#take(part);
+    for (const sets of this.#all()) sets.hear(part.header, group);
+  }
+
+  #take(part: BulkPart): void {
     switch (part.type) {
       case "bricks":
         return this.#bricks.accept(part);
@@ -68,12 +77,16 @@ export class Proxies {
         return this.#faces.accept(part);
       case "segments":
         return this.#segments.accept(part);
+      case "tileList":
+        for (const sets of [this.#slabs, this.#faces, this.#segments]) sets.expect(part.header.set, part.list);
     }
   }
 
   /** Uploads for a while; whether something new can be shown. A keyframe waits until the driver has what draws it: bricks are there meanwhile. */
-  advance(budgetMs: number, wanted: Wanted): boolean {
+  advance(budgetMs: number, scene: Scene): boolean {
+    const { wanted } = scene;
     const { slabs, faces, segments } = this.#passes;
+    this.#standIns.known = this.#known(scene);
     const advanced = [
       this.#bricks.advance(budgetMs, wanted),
       slabs.isReady && this.#slabs.advance(budgetMs),
@@ -84,20 +97,27 @@ export class Proxies {
     return advanced.includes(true);
   }
 
+  /** What stands in for what is lost: bricks, whichever step's. */
+  #known({ geometry, transfers }: Scene): Known | null {
+    const bricks = this.#bricks.shown;
+    const transfer = bricks && transfers.get(bricks.field);
+    return bricks && geometry && transfer ? { bricks, geometry, transfer } : null;
+  }
+
   /** Keyframes of another kind than the one asked for, once there is one of that: the server sends them anew when they are asked for. */
   #releaseUnwanted({ field, proxy }: Wanted): void {
     const isOfField = (sets: { readonly shown: { readonly field: number } | null }) => sets.shown?.field === field;
-    if (proxy === "slabs" && (isOfField(this.#slabs) || isOfField(this.#faces))) this.#segments.release();
+    if (proxy === "slabs" && (isOfField(this.#slabs) || isOfField(this.#faces))) this.#segments.keyframes.release();
     if (proxy === "segments" && isOfField(this.#segments)) {
-      this.#slabs.release();
-      this.#faces.release();
+      this.#slabs.keyframes.release();
+      this.#faces.keyframes.release();
     }
   }
 
   /** The server makes bricks because they are asked for, and sends a keyframe anew when one is asked for. */
   releaseKeyframes({ field }: Wanted): void {
     if (this.#bricks.shown?.field !== field) return;
-    for (const sets of [this.#slabs, this.#faces, this.#segments]) sets.release();
+    for (const sets of [this.#slabs, this.#faces, this.#segments]) sets.keyframes.release();
   }
 
   get isUploading(): boolean {
@@ -120,6 +140,22 @@ export class Proxies {
     return newestOf(keyframes, scene.wanted.proxy) ?? this.#ofBricks(scene);
   }
 
+  /** Whatever has this number, if it is still there, well as it may serve: to give way to another. */
+  held(id: number, scene: Scene): Subject | null {
+    const segments = pictureOf(this.#segments.keyframes.find(id), scene);
+    const faces = pictureOf(this.#faces.keyframes.find(id), scene);
+    const colours = this.#slabs.find(id);
+    if (segments) return this.#drawnAsSegments(segments);
+    if (faces) return this.#drawnAsFaces(faces);
+    if (colours) return this.#drawnAsColours(colours, scene);
+    return this.#bricks.shown?.id === id ? this.#ofBricks(scene) : null;
+  }
+
+  /** Nothing gives way any more. */
+  settle(): void {
+    for (const sets of [this.#slabs, this.#faces, this.#segments]) sets.keyframes.settle();
+  }
+
   #all() {
     return [this.#bricks, this.#slabs, this.#faces, this.#segments];
   }
@@ -132,14 +168,18 @@ export class Proxies {
 
   /** The picture of a keyframe of values, if it holds all that the transfer function tells apart. */
   #picture<Keyframe extends FaceSet | SegmentSet>(set: Keyframe | null, scene: Scene) {
-    const transfer = set && scene.transfers.get(set.field);
-    if (!set || !transfer || !this.#fits(set, scene) || !rangeHolds(set, this.#bricks.shown, transfer)) return null;
-    return { set, transfer, camera: scene.camera, aspect: scene.aspect };
+    const picture = pictureOf(set, scene);
+    const holds =
+      picture && this.#fits(picture.set, scene) && rangeHolds(picture.set, this.#bricks.shown, picture.transfer);
+    return holds ? picture : null;
   }
 
   #ofSegments(scene: Scene): Subject | null {
-    const picture: SegmentPicture | null = this.#picture(this.#segments.shown, scene);
-    if (!picture) return null;
+    const picture = this.#picture(this.#segments.shown, scene);
+    return picture && this.#drawnAsSegments(picture);
+  }
+
+  #drawnAsSegments(picture: SegmentPicture): Subject {
     return {
       kind: "segments",
       id: picture.set.id,
@@ -149,8 +189,12 @@ export class Proxies {
   }
 
   #ofFaces(scene: Scene): Subject | null {
-    const picture: FacePicture | null = this.#picture(this.#faces.shown, scene);
-    if (!picture || !slabsServe(picture.set, scene.camera, WIDEST_ANGLE.values)) return null;
+    const picture = this.#picture(this.#faces.shown, scene);
+    const serves = picture && slabsServe(picture.set, scene.camera, WIDEST_ANGLE.values);
+    return serves ? this.#drawnAsFaces(picture) : null;
+  }
+
+  #drawnAsFaces(picture: FacePicture): Subject {
     return {
       kind: "slabs",
       id: picture.set.id,
@@ -162,10 +206,14 @@ export class Proxies {
   #ofColours(scene: Scene): Subject | null {
     const set = this.#slabs.shown;
     if (!set || !this.#fits(set, scene) || !slabsServe(set, scene.camera, WIDEST_ANGLE.colours)) return null;
+    return this.#drawnAsColours(set, scene);
+  }
+
+  #drawnAsColours(set: SlabSet, { camera, aspect }: Scene): Subject {
     return {
       kind: "slabs",
       id: set.id,
-      draw: (target, from, to) => this.#passes.slabs.draw(target, set, scene.camera, scene.aspect, from, to),
+      draw: (target, from, to) => this.#passes.slabs.draw(target, set, camera, aspect, from, to),
       shown: (resolution) => keyframeShown("slabs", set, resolution),
     };
   }
@@ -182,4 +230,10 @@ export class Proxies {
       shown: (resolution, precision) => bricksShown(set, resolution, precision),
     };
   }
+}
+
+/** The picture of a keyframe of values, whether it serves or not. */
+function pictureOf<Keyframe extends { readonly field: number }>(set: Keyframe | null, scene: Scene) {
+  const transfer = set && scene.transfers.get(set.field);
+  return set && transfer ? { set, transfer, camera: scene.camera, aspect: scene.aspect } : null;
 }

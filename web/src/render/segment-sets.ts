@@ -1,8 +1,18 @@
-import { type DecodedBrick, LevelRanges, NO_DATA, planeStride, valuesAlongRay } from "../volume/index";
-import type { SegmentKey } from "../wire/index";
+import {
+  anyCellRanges,
+  type DecodedBrick,
+  LevelRanges,
+  NO_DATA,
+  planeStride,
+  type Vec3,
+  valuesAlongRay,
+} from "../volume/index";
+import { type BulkHeader, type Place, type SegmentKey, TILE_EDGE, type TileList } from "../wire/index";
 import type { SegmentsPart } from "../worker/index";
 import { clearLayers, type Gl, resetUnpacking } from "./gl";
-import { KeyframeAssembly } from "./keyframe-assembly";
+import { KeyframeAssembly, tilesAcross } from "./keyframe-assembly";
+import type { StandIns } from "./stand-ins";
+import { Succession } from "./succession";
 import { type Sized, TexturePool } from "./texture-pool";
 
 /** A keyframe of segments ready to draw, through any transfer function. */
@@ -20,6 +30,9 @@ export interface SegmentSet extends SegmentKey {
   readonly since: number;
 }
 
+/** The rays of a tile, or what stands for one that is lost. */
+type Tile = DecodedBrick | { readonly lo: Vec3; readonly size: Vec3; readonly samples: null };
+
 interface Room {
   readonly values: Sized;
   readonly ranges: LevelRanges;
@@ -28,18 +41,24 @@ interface Room {
 /** Assembles keyframes of segments in textures. */
 export class SegmentSets {
   readonly #gl: Gl;
-  readonly #assembly: KeyframeAssembly<DecodedBrick, SegmentsPart, Room>;
+  readonly #assembly: KeyframeAssembly<Tile, SegmentsPart, Room>;
+  readonly #standIns: StandIns;
   readonly #pool: TexturePool;
-  /** The newest complete keyframe; `null` if none. */
-  shown: SegmentSet | null = null;
+  /** Complete ones. */
+  readonly keyframes: Succession<SegmentSet>;
 
-  constructor(gl: Gl) {
+  constructor(gl: Gl, standIns: StandIns) {
     this.#gl = gl;
+    this.#standIns = standIns;
     this.#pool = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, 1);
+    this.keyframes = new Succession(({ values }) => this.#pool.keep(values));
     this.#assembly = new KeyframeAssembly({
       prepare: (part) => this.#prepare(part),
-      upload: (room, tile) => this.#upload(room, tile),
+      upload: (room, tile, _, part) => this.#upload(room, tile, part),
       recycle: ({ values }) => this.#pool.keep(values),
+      extent: ({ rays }) => [...tilesAcross(rays), 1],
+      placeOf: ({ lo }) => [lo[1] / TILE_EDGE, lo[2] / TILE_EDGE, 0],
+      lost,
     });
   }
 
@@ -49,13 +68,21 @@ export class SegmentSets {
 
   begin(groups: number): void {
     this.#assembly.begin(groups);
-    this.release();
+    this.keyframes.release();
   }
 
-  /** What is shown is not wanted any more. */
-  release(): void {
-    if (this.shown) this.#pool.keep(this.shown.values);
-    this.shown = null;
+  get shown(): SegmentSet | null {
+    return this.keyframes.shown;
+  }
+
+  /** Which tiles the keyframe of a set has. */
+  expect(set: number, list: TileList): void {
+    this.#assembly.expect(set, list);
+  }
+
+  /** Something has come over connection `group`. */
+  hear(header: BulkHeader, group: number): void {
+    this.#assembly.hear(header, group);
   }
 
   accept(part: SegmentsPart): void {
@@ -66,11 +93,18 @@ export class SegmentSets {
   advance(budgetMs: number): boolean {
     const made = this.#assembly.advance(budgetMs);
     if (!made) return false;
-    this.release();
     const { type: _, header, tiles: __, ...key } = made.part;
     const { set, field, step, time } = header;
-    const apart = key.spacing * planeStride(key);
-    this.shown = { ...key, id: set, field, step, time, ...made.room, apart, since: performance.now() };
+    this.keyframes.follow({
+      ...key,
+      id: set,
+      field,
+      step,
+      time,
+      ...made.room,
+      apart: apart(key),
+      since: performance.now(),
+    });
     return true;
   }
 
@@ -82,12 +116,27 @@ export class SegmentSets {
     return { values, ranges: new LevelRanges(size) };
   }
 
-  #upload({ values, ranges }: Room, { lo, size, samples, ranges: bounds }: DecodedBrick): void {
+  #upload({ values, ranges }: Room, tile: Tile, part: SegmentsPart): void {
     const gl = this.#gl;
-    ranges.merge(bounds);
+    const { lo, size, samples } = tile;
+    if (!samples) {
+      if (this.#standIns.rays(part, values.texture, apart(part), lo, size)) ranges.merge(anyCellRanges(lo, size));
+      return;
+    }
+    ranges.merge(tile.ranges);
     resetUnpacking(gl);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_3D, values.texture);
     gl.texSubImage3D(gl.TEXTURE_3D, 0, ...lo, ...size, gl.RED, gl.HALF_FLOAT, samples);
   }
+}
+
+function apart(key: SegmentKey): number {
+  return key.spacing * planeStride(key);
+}
+
+function lost(part: SegmentsPart, [column, row]: Place): Tile {
+  const [x, y] = [column * TILE_EDGE, row * TILE_EDGE];
+  const size = [valuesAlongRay(part), Math.min(TILE_EDGE, part.rays[0] - x), Math.min(TILE_EDGE, part.rays[1] - y)];
+  return { lo: [0, x, y], size: [size[0], size[1], size[2]], samples: null };
 }

@@ -1,8 +1,10 @@
 import type { DecodedTile } from "../volume/index";
-import { type KeyView, TILE_EDGE } from "../wire/index";
+import { type BulkHeader, type KeyView, type Place, TILE_EDGE, type TileList } from "../wire/index";
 import type { SlabsPart } from "../worker/index";
 import { type Gl, resetUnpacking } from "./gl";
-import { KeyframeAssembly } from "./keyframe-assembly";
+import { KeyframeAssembly, tilesAcross } from "./keyframe-assembly";
+import type { Spot, StandIns } from "./stand-ins";
+import { Succession } from "./succession";
 import { type Sized, TexturePool } from "./texture-pool";
 
 /** A keyframe ready to draw. */
@@ -17,6 +19,9 @@ export interface SlabSet extends KeyView {
   /** When it was complete, page clock. */
   readonly since: number;
 }
+
+/** A tile, or what stands for one that is lost. */
+type Tile = Omit<DecodedTile, "texels"> & { readonly texels: DecodedTile["texels"] | null };
 
 /** Texels of all tiles, and where in the keyframe and in the atlas each lies. */
 interface Room {
@@ -33,24 +38,40 @@ const FLOATS_PER_TILE = 12;
 /** Assembles keyframes in texture atlases. */
 export class SlabSets {
   readonly #gl: Gl;
-  readonly #assembly: KeyframeAssembly<DecodedTile, SlabsPart, Room>;
+  readonly #assembly: KeyframeAssembly<Tile, SlabsPart, Room>;
+  readonly #standIns: StandIns;
   readonly #pool: TexturePool;
-  #shown: SlabSet | null = null;
+  /** Complete ones. */
+  readonly keyframes: Succession<SlabSet>;
   #validAfter = 0;
 
-  constructor(gl: Gl) {
+  constructor(gl: Gl, standIns: StandIns) {
     this.#gl = gl;
+    this.#standIns = standIns;
     this.#pool = new TexturePool(gl, gl.TEXTURE_2D_ARRAY, gl.RGBA16F, 1);
+    this.keyframes = new Succession(({ tiles, atlas }) => {
+      gl.deleteVertexArray(tiles);
+      this.#pool.keep(atlas);
+    });
     this.#assembly = new KeyframeAssembly({
       prepare: (_, tiles) => this.#prepare(tiles),
       upload: (room, tile, slot, part) => this.#upload(room, tile, slot, part),
       recycle: ({ atlas }) => this.#pool.keep(atlas),
+      extent: ({ rays, slabCount }) => [...tilesAcross(rays), slabCount],
+      placeOf: ({ x, y, slab }) => [drawnFrom(x) / TILE_EDGE, drawnFrom(y) / TILE_EDGE, slab],
+      lost,
     });
   }
 
   /** The newest complete keyframe made with the present transfer function; `null` if none. */
   get shown(): SlabSet | null {
-    return this.#shown && this.#shown.id > this.#validAfter ? this.#shown : null;
+    const { shown } = this.keyframes;
+    return shown && shown.id > this.#validAfter ? shown : null;
+  }
+
+  /** The one of this number, if it is still there and made with the present transfer function. */
+  find(id: number): SlabSet | null {
+    return id > this.#validAfter ? this.keyframes.find(id) : null;
   }
 
   get isUploading(): boolean {
@@ -60,20 +81,22 @@ export class SlabSets {
   begin(groups: number): void {
     this.#assembly.begin(groups);
     this.#validAfter = 0;
-    this.release();
-  }
-
-  /** What is shown is not wanted any more. */
-  release(): void {
-    if (!this.#shown) return;
-    this.#gl.deleteVertexArray(this.#shown.tiles);
-    this.#pool.keep(this.#shown.atlas);
-    this.#shown = null;
+    this.keyframes.release();
   }
 
   /** Keyframes known so far show something else than what is wanted now (another transfer function). */
   invalidate(): void {
     this.#validAfter = this.#assembly.newest;
+  }
+
+  /** Which tiles the keyframe of a set has. */
+  expect(set: number, list: TileList): void {
+    this.#assembly.expect(set, list);
+  }
+
+  /** Something has come over connection `group`. */
+  hear(header: BulkHeader, group: number): void {
+    this.#assembly.hear(header, group);
   }
 
   accept(part: SlabsPart): void {
@@ -84,41 +107,47 @@ export class SlabSets {
   advance(budgetMs: number): boolean {
     const made = this.#assembly.advance(budgetMs);
     if (!made) return false;
-    this.release();
     const { type: _, header, tiles: __, ...key } = made.part;
     const { set, field, step, time } = header;
     const tiles = this.#instances(made.room.places);
     const tileCount = made.tiles.length;
     const { atlas } = made.room;
-    this.#shown = { ...key, id: set, field, step, time, atlas, tiles, tileCount, since: performance.now() };
+    this.keyframes.follow({ ...key, id: set, field, step, time, atlas, tiles, tileCount, since: performance.now() });
     return true;
   }
 
   /** Back to front. */
-  #prepare(tiles: DecodedTile[]): Room | null {
+  #prepare(tiles: Tile[]): Room | null {
     tiles.sort((a, b) => b.slab - a.slab);
     const layers = Math.max(1, Math.ceil(tiles.length / SLOTS_PER_LAYER));
     const atlas = this.#pool.take([ATLAS_EDGE, ATLAS_EDGE, layers]);
     return atlas && { atlas, places: new Float32Array(tiles.length * FLOATS_PER_TILE) };
   }
 
-  #upload({ atlas, places }: Room, tile: DecodedTile, slot: number, { rays }: SlabsPart): void {
-    const gl = this.#gl;
+  #upload({ atlas, places }: Room, tile: Tile, slot: number, part: SlabsPart): void {
     const layer = Math.floor(slot / SLOTS_PER_LAYER);
     const inLayer = slot % SLOTS_PER_LAYER;
     const x = (inLayer % SLOTS_PER_ROW) * SLOT;
     const y = Math.floor(inLayer / SLOTS_PER_ROW) * SLOT;
-    resetUnpacking(gl);
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D_ARRAY, atlas.texture);
     const { width, height, texels } = tile;
-    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, layer, width, height, 1, gl.RGBA, gl.HALF_FLOAT, texels);
+    const spot = { texture: atlas.texture, layer, x, y, width, height };
+    if (texels) this.#put(spot, texels);
+    // Where nothing is known, nothing is drawn.
+    else if (!this.#standIns.slab(part, tile.slab, [tile.x, tile.y], spot)) return;
     const left = drawnFrom(tile.x);
     const top = drawnFrom(tile.y);
-    const right = Math.min(rays[0], left + TILE_EDGE);
-    const bottom = Math.min(rays[1], top + TILE_EDGE);
+    const right = Math.min(part.rays[0], left + TILE_EDGE);
+    const bottom = Math.min(part.rays[1], top + TILE_EDGE);
     const numbers = [left, top, right, bottom, tile.slab, layer, x, y, tile.x, tile.y, width, height];
     places.set(numbers, slot * FLOATS_PER_TILE);
+  }
+
+  #put({ texture, layer, x, y, width, height }: Spot, texels: DecodedTile["texels"]): void {
+    const gl = this.#gl;
+    resetUnpacking(gl);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
+    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, layer, width, height, 1, gl.RGBA, gl.HALF_FLOAT, texels);
   }
 
   #instances(places: Float32Array): WebGLVertexArrayObject {
@@ -138,6 +167,14 @@ export class SlabSets {
     gl.deleteBuffer(buffer);
     return array;
   }
+}
+
+/** With its overlap, as far as there are rays. */
+function lost({ rays }: SlabsPart, [column, row, slab]: Place): Tile {
+  const [x, y] = [Math.max(0, column * TILE_EDGE - 1), Math.max(0, row * TILE_EDGE - 1)];
+  const width = Math.min(rays[0], (column + 1) * TILE_EDGE + 1) - x;
+  const height = Math.min(rays[1], (row + 1) * TILE_EDGE + 1) - y;
+  return { slab, x, y, width, height, texels: null };
 }
 
 /** First ray of a tile that is drawn: tiles away from the layer's edge begin with one texel of overlap. */

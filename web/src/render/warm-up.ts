@@ -50,7 +50,7 @@ export class WarmUp {
     this.#fences.poll();
     if (this.#fences.pending || !this.#passes.bricks.isReady) return false;
     if (!this.#proxies.isUploading) this.#begin();
-    this.#proxies.advance(AT_ONCE, wanted);
+    this.#proxies.advance(AT_ONCE, scene);
     const subject = this.#proxies.isUploading ? null : this.#proxies.subject(scene);
     if (!subject) return false;
     const [target] = this.#targets[subject.kind];
@@ -65,12 +65,12 @@ export class WarmUp {
 
   #begin(): void {
     const part = this.#due.shift();
-    if (part) this.#proxies.accept(part);
+    if (part) this.#proxies.accept(part, 0);
   }
 }
 
 /** The least of each kind of proxy, in the order in which pages need them. */
-function samples(): Exclude<BulkPart, { type: "still" }>[] {
+function samples(): BulkPart[] {
   const header = (set: number) => ({ completes: true, field: 0, set, step: 0, time: Number.NaN });
   const [lo, first] = [[0, 0, 0] as const, { x: 0, y: 0, width: EDGE, height: EDGE }];
   const packed = { lo, size: CUBE, valueLo: 0.5, valueHi: 0.5, frame: new Uint8Array() };

@@ -101,8 +101,8 @@ export class Viewer {
       onState: (connection) => this.#connection(connection),
       onWelcome: (welcome) => this.#welcome(welcome),
       onControl: (message) => this.#control(message),
-      onPart: (part, { at, bytes }) => {
-        painter.accept(part);
+      onPart: (part, group, { at, bytes }) => {
+        painter.accept(part, group);
         this.#trace.part(part.header.step, at, bytes);
       },
       onReceived: (bytes) => this.received.add(performance.now(), bytes),

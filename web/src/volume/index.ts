@@ -4,6 +4,6 @@ export * from "./decode";
 export * from "./geometry";
 export { INTEGRAL_BINS, Integrals } from "./integrals";
 export { emptyDistances } from "./occupancy";
-export { CELL_EDGE, type CellRanges, LevelRanges } from "./ranges";
+export { anyCellRanges, CELL_EDGE, type CellRanges, LevelRanges } from "./ranges";
 export { decodeSegments, planeStride, valuesAlongRay } from "./segments";
 export * from "./transfer";

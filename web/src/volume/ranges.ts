@@ -67,6 +67,13 @@ export function constantCellRanges(lo: Size3, size: Size3, value: number): CellR
   };
 }
 
+/** Ranges of a box of which nothing is known but that its values lie in [0, 1]. */
+export function anyCellRanges(lo: Size3, size: Size3): CellRanges {
+  const ranges = constantCellRanges(lo, size, 0);
+  ranges.max.fill(1);
+  return ranges;
+}
+
 /** Extremes of a whole level, merged from its bricks. */
 export class LevelRanges {
   readonly size: Size3;

@@ -5,8 +5,15 @@ import { parseScalarSlabs, type ScalarSlabsMessage } from "./scalar-slabs";
 import { parseSegments, type SegmentsMessage } from "./segments";
 import { parseSlabs, type SlabsMessage } from "./slabs";
 import { parseStill, type StillMessage } from "./still";
+import { parseTileList, type TileListMessage } from "./tile-list";
 
-export type BulkMessage = BricksMessage | SlabsMessage | ScalarSlabsMessage | SegmentsMessage | StillMessage;
+export type BulkMessage =
+  | BricksMessage
+  | SlabsMessage
+  | ScalarSlabsMessage
+  | SegmentsMessage
+  | StillMessage
+  | TileListMessage;
 
 /** Parses any bulk message; `null` for a kind this page does not know, which is to be skipped. */
 export function parseBulk(bytes: Uint8Array): BulkMessage | null {
@@ -22,6 +29,8 @@ export function parseBulk(bytes: Uint8Array): BulkMessage | null {
       return parseSegments(bytes);
     case Kind.still:
       return parseStill(bytes);
+    case Kind.tileList:
+      return parseTileList(bytes);
     default:
       return null;
   }

@@ -3,7 +3,7 @@ import { WireError } from "./errors";
 
 export const BULK_LIMIT = 8 << 20;
 
-export const Kind = { bricks: 16, slabs: 17, still: 18, scalarSlabs: 19, segments: 20 } as const;
+export const Kind = { bricks: 16, slabs: 17, still: 18, scalarSlabs: 19, segments: 20, tileList: 21 } as const;
 
 /** What every bulk message starts with (24 bytes). */
 export interface BulkHeader {

@@ -30,4 +30,5 @@ export {
 } from "./slabs";
 export { encodeSteer, type LoggedAction, type Parameter, type SteerAction, type SteeringMessage } from "./steering";
 export * from "./still";
+export { missingFrom, type Place, parseTileList, type TileList } from "./tile-list";
 export * from "./view";

@@ -92,6 +92,8 @@ function deliver(bytes: Uint8Array, epoch: number, arrival: Arrival): void {
       const buffers = tiles.map((tile) => tile.rgba.buffer);
       return sendPart({ type: "still", header, sequence, width, height, tiles }, buffers);
     }
+    case "tileList":
+      return sendPart({ type: "tileList", header, list: message.list }, []);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { DecodedBrick, DecodedFaceTile, DecodedTile } from "../volume/index";
-import type { BulkHeader, KeyView, SegmentKey } from "../wire/index";
+import type { BulkHeader, KeyView, SegmentKey, TileList } from "../wire/index";
 
 /** From the page to a worker. */
 export type ToWorker =
@@ -52,7 +52,13 @@ export interface StillPart {
   }[];
 }
 
-export type BulkPart = BricksPart | SlabsPart | ScalarSlabsPart | SegmentsPart | StillPart;
+export interface TileListPart {
+  readonly type: "tileList";
+  readonly header: BulkHeader;
+  readonly list: TileList;
+}
+
+export type BulkPart = BricksPart | SlabsPart | ScalarSlabsPart | SegmentsPart | StillPart | TileListPart;
 
 /** A message as it came: when, in milliseconds since 1970, and how large. */
 export interface Arrival {

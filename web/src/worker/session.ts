@@ -23,7 +23,8 @@ export interface SessionEvents {
   /** A session has begun; everything known of an earlier one (sets, sequences acknowledged) is void. */
   onWelcome(welcome: Welcome): void;
   onControl(message: Exclude<ControlMessage, Welcome>): void;
-  onPart(part: BulkPart, arrival: Arrival): void;
+  /** `group`: of the connection that it came over. */
+  onPart(part: BulkPart, group: number, arrival: Arrival): void;
   onReceived(bytes: number): void;
 }
 
@@ -147,7 +148,7 @@ export class Session {
       if (!this.#welcomed || data.epoch !== this.#epoch) return;
       switch (data.type) {
         case "part":
-          return this.#events.onPart(data.part, data.arrival);
+          return this.#events.onPart(data.part, this.#workers.indexOf(worker), data.arrival);
         case "received":
           return this.#events.onReceived(data.bytes);
         case "closed":

@@ -39,11 +39,7 @@ test("a coarse picture is refined at rest, later after new data than after a tur
   order.viewChanged(1000);
   order.beginsWhole();
   const budget = order.budgetMs;
-  expect([order.next(coarse, 1000), order.isDone(coarse), order.next(coarse, 1200)]).toEqual([
-    "wait",
-    false,
-    "refine",
-  ]);
+  expect([order.next(coarse, 1000), order.isDone(coarse), order.next(coarse, 1200)]).toEqual(["wait", false, "refine"]);
   order.dataChanged(1000);
   order.beginsWhole();
   expect([order.next(coarse, 1200), order.next(coarse, 1500)]).toEqual(["wait", "refine"]);

@@ -19,16 +19,30 @@ function assembly(uploaded: string[], recycled: string[]) {
       rays <= MOST_RAYS ? `${header.set}: ${tiles.length}` : null,
     upload: (room: string, tile: string, number: number) => uploaded.push(`${room}, ${number} is ${tile}`),
     recycle: (room: string) => recycled.push(room),
+    extent: () => [3, 1, 1],
+    placeOf: (tile: string) => ["abc".indexOf(tile), 0, 0],
+    lost: (_, [column]) => `no ${"abc"[column]}`,
   });
+}
+
+/** Brings parts over the connections of these numbers. */
+function bring(
+  keyframes: ReturnType<typeof assembly>,
+  ...parts: readonly (readonly [number, ReturnType<typeof part>])[]
+) {
+  for (const [group, came] of parts) {
+    keyframes.accept(came);
+    keyframes.hear(came.header, group);
+  }
 }
 
 test("a keyframe is uploaded once all connections have brought their part", () => {
   const uploaded: string[] = [];
   const keyframes = assembly(uploaded, []);
   keyframes.begin(2);
-  keyframes.accept(part(3, ["a"], true));
+  bring(keyframes, [0, part(3, ["a"], true)]);
   expect([keyframes.isUploading, keyframes.advance(AT_ONCE)]).toEqual([false, null]);
-  keyframes.accept(part(3, ["b"], true));
+  bring(keyframes, [1, part(3, ["b"], true)]);
   expect(keyframes.isUploading).toBe(true);
   expect(keyframes.advance(AT_ONCE)).toEqual({ part: part(3, ["a"], true), tiles: ["a", "b"], room: "3: 2" });
   expect(uploaded).toEqual(["3: 2, 0 is a", "3: 2, 1 is b"]);
@@ -38,22 +52,22 @@ test("a keyframe is uploaded once all connections have brought their part", () =
 test("a newer keyframe takes the place of one that is not complete, and parts of older ones are left out", () => {
   const keyframes = assembly([], []);
   keyframes.begin(2);
-  keyframes.accept(part(3, ["a"], true));
-  keyframes.accept(part(5, ["c"], true));
-  keyframes.accept(part(4, ["b"], true));
-  keyframes.accept(part(5, ["d"], true));
+  bring(keyframes, [0, part(3, ["a"], true)]);
+  bring(keyframes, [0, part(5, ["c"], true)]);
+  bring(keyframes, [1, part(4, ["b"], true)]);
+  bring(keyframes, [1, part(5, ["d"], true)]);
   expect([keyframes.newest, keyframes.advance(AT_ONCE)?.tiles]).toEqual([5, ["c", "d"]]);
 });
 
 test("one that is being uploaded is shown before newer ones", () => {
   const recycled: string[] = [];
   const keyframes = assembly([], recycled);
-  keyframes.accept(part(3, ["a"], true));
+  bring(keyframes, [0, part(3, ["a"], true)]);
   expect(keyframes.advance(NOT_NOW)).toBe(null);
-  keyframes.accept(part(4, ["b"], true));
-  keyframes.accept(part(5, ["c"], true));
+  bring(keyframes, [0, part(4, ["b"], true)]);
+  bring(keyframes, [0, part(5, ["c"], true)]);
   expect([keyframes.advance(AT_ONCE)?.tiles, keyframes.advance(AT_ONCE)?.tiles]).toEqual([["a"], ["c"]]);
-  keyframes.accept(part(6, ["d"], true));
+  bring(keyframes, [0, part(6, ["d"], true)]);
   expect(keyframes.advance(NOT_NOW)).toBe(null);
   keyframes.begin(1);
   expect([recycled, keyframes.advance(AT_ONCE)]).toEqual([["6: 1"], null]);
@@ -63,18 +77,46 @@ test("a keyframe whose parts do not agree is left out, and the next one comes", 
   const uploaded: string[] = [];
   const keyframes = assembly(uploaded, []);
   keyframes.begin(2);
-  keyframes.accept(part(3, ["a"], true, 64));
-  keyframes.accept(part(3, ["b"], true, 128));
+  bring(keyframes, [0, part(3, ["a"], true, 64)]);
+  bring(keyframes, [1, part(3, ["b"], true, 128)]);
   expect([keyframes.advance(AT_ONCE), keyframes.isUploading, uploaded]).toEqual([null, false, []]);
-  keyframes.accept(part(4, ["c"], true, 128));
-  keyframes.accept(part(4, ["d"], true, 128));
+  bring(keyframes, [0, part(4, ["c"], true, 128)]);
+  bring(keyframes, [1, part(4, ["d"], true, 128)]);
   expect(keyframes.advance(AT_ONCE)?.tiles).toEqual(["c", "d"]);
 });
 
 test("a keyframe for which there is no room is left out, and the next one comes", () => {
   const keyframes = assembly([], []);
-  keyframes.accept(part(3, ["a"], true, 2 * MOST_RAYS));
+  bring(keyframes, [0, part(3, ["a"], true, 2 * MOST_RAYS)]);
   expect([keyframes.advance(AT_ONCE), keyframes.isUploading]).toEqual([null, false]);
-  keyframes.accept(part(4, ["b"], true));
+  bring(keyframes, [0, part(4, ["b"], true)]);
   expect(keyframes.advance(AT_ONCE)?.tiles).toEqual(["b"]);
+});
+
+const ALL = { columns: 3, rows: 1, layers: 1, bits: Uint8Array.of(0b111) };
+
+test("something stands for tiles that are listed and have not come", () => {
+  const uploaded: string[] = [];
+  const keyframes = assembly(uploaded, []);
+  keyframes.expect(3, ALL);
+  bring(keyframes, [0, part(3, ["b"], true)]);
+  expect(keyframes.advance(AT_ONCE)?.tiles).toEqual(["b", "no a", "no c"]);
+  expect(uploaded).toEqual(["3: 3, 0 is b", "3: 3, 1 is no a", "3: 3, 2 is no c"]);
+  bring(keyframes, [0, part(4, ["b"], true)]);
+  expect(keyframes.advance(AT_ONCE)?.tiles).toEqual(["b"]);
+  keyframes.expect(5, { ...ALL, columns: 2, rows: 2 });
+  bring(keyframes, [0, part(5, ["b"], true)]);
+  expect(keyframes.advance(AT_ONCE)?.tiles).toEqual(["b"]);
+});
+
+test("a keyframe whose last message is lost is shown once something later of its step comes", () => {
+  const keyframes = assembly([], []);
+  keyframes.begin(2);
+  keyframes.expect(3, ALL);
+  bring(keyframes, [0, part(3, ["a"], true)], [1, part(3, ["b"], false)]);
+  const later = { set: 4, completes: false, field: 0, step: 1, time: 0 };
+  keyframes.hear(later, 1);
+  expect(keyframes.isUploading).toBe(false);
+  keyframes.hear({ ...later, step: 0 }, 1);
+  expect(keyframes.advance(AT_ONCE)?.tiles).toEqual(["a", "b", "no c"]);
 });

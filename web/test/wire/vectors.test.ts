@@ -8,11 +8,14 @@ import {
   encodeStamps,
   encodeSteer,
   encodeView,
+  missingFrom,
+  type Place,
   parseBricks,
   parseControl,
   parseScalarSlabs,
   parseSlabs,
   parseStill,
+  parseTileList,
   type SteerAction,
   unpackBrick,
   unpackFaceTile,
@@ -41,6 +44,16 @@ interface Bricks {
   range: [number, number];
   bricks: { lo: number[]; size: number[]; range: [number, number]; values: (number | null)[] }[];
 }
+
+test("the list of a keyframe's tiles tells which are missing", () => {
+  const expected = json<{ header: Header; columns: number; rows: number; layers: number; tiles: Place[] }>("tile-list");
+  const { header, list } = parseTileList(bytes("tile-list"));
+  expect(header).toEqual(expected.header);
+  expect([list.columns, list.rows, list.layers]).toEqual([expected.columns, expected.rows, expected.layers]);
+  expect(missingFrom(list, [])).toEqual(expected.tiles);
+  expect(missingFrom(list, expected.tiles.slice(0, 1))).toEqual(expected.tiles.slice(1));
+  expect(() => parseTileList(bytes("tile-list").subarray(0, -1))).toThrow("places needs");
+});
 
 describe.each(["bricks-8", "bricks-16"])("%s", (name) => {
   test("decodes to the values that were encoded", () => {

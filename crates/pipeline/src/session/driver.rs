@@ -21,7 +21,7 @@ use crate::wire::{BulkHeader, Field, Severity, ToPage, View};
 /// Sending within this time is as good as at once.
 const QUICK: Duration = Duration::from_millis(400);
 /// Bytes that are quick on any link.
-const QUICK_BYTES: u64 = 256 * 1024;
+const QUICK_BYTES: u64 = 250_000;
 /// Steps of a file that follow each other within this time are being played.
 const PLAYING_WITHIN: Duration = Duration::from_secs(2);
 /// Time a played step of a file may take to send.
@@ -273,8 +273,6 @@ impl Driver {
 
     fn queue(&self, step: &LoadedStep, encoded: &Encoded, asked: Option<Instant>) {
         let header = BulkHeader {
-            kind: encoded.kind,
-            completes: false,
             field: step.key.field as u16,
             set: self.back_end.next_set(),
             step: step.key.step,

@@ -77,7 +77,7 @@ impl Lane {
         let Some(sink) = &self.sink else { return };
         while self.link.has_room() {
             let Some(next) = self.queue.pop_front() else { return };
-            let message = next.header.message(&next.body.bytes);
+            let message = next.header.message(&next.body);
             self.link.on_sent(message.len() as u64, Instant::now());
             sink(message);
         }
@@ -137,7 +137,6 @@ impl SessionShared {
         let mut state = lock(&self.state);
         state.sending = Some((begin(Stage::Send, self.number, header.step), bytes));
         for body in bodies {
-            let header = BulkHeader { completes: body.completes, ..header };
             state.lanes[body.group].queue.push_back(Outgoing { header, body: body.clone() });
         }
         // Not before: what was sent earlier may arrive while this is made.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use visapult_render::{
     Camera, EncodedBrick, FaceTile, ScalarKeyframe, SegmentKeyframe, SegmentTile, SlabGeometry, SlabKeyframe, SlabTile,
-    Still, StillTile,
+    Still, StillTile, TILE_EDGE,
 };
 use visapult_volume::StepIndex;
 
@@ -26,6 +26,8 @@ pub enum BulkKind {
     ScalarSlabs,
     /// Tiles of a keyframe of segments.
     Segments,
+    /// Which tiles a keyframe has.
+    TileList,
 }
 
 impl BulkKind {
@@ -36,6 +38,7 @@ impl BulkKind {
             Self::Still => 18,
             Self::ScalarSlabs => 19,
             Self::Segments => 20,
+            Self::TileList => 21,
         }
     }
 }
@@ -43,10 +46,6 @@ impl BulkKind {
 /// The part of a bulk message that differs between sessions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BulkHeader {
-    /// What the body is.
-    pub kind: BulkKind,
-    /// Whether this is the last message of its set on its connection.
-    pub completes: bool,
     /// Field shown.
     pub field: u16,
     /// Set the message belongs to.
@@ -62,15 +61,15 @@ impl BulkHeader {
     pub const BYTES: usize = 24;
 
     /// Header and body as one message.
-    pub fn message(&self, body: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(Self::BYTES + body.len());
-        bytes.push(self.kind.code());
-        bytes.push(if self.completes { FLAG_COMPLETES } else { 0 });
+    pub fn message(&self, body: &BulkBody) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::BYTES + body.bytes.len());
+        bytes.push(body.kind.code());
+        bytes.push(if body.completes { FLAG_COMPLETES } else { 0 });
         bytes.extend(self.field.to_le_bytes());
         bytes.extend(self.set.to_le_bytes());
         bytes.extend(self.step.to_le_bytes());
         bytes.extend(self.time.to_le_bytes());
-        bytes.extend_from_slice(body);
+        bytes.extend_from_slice(&body.bytes);
         bytes
     }
 }
@@ -78,6 +77,8 @@ impl BulkHeader {
 /// A body that any number of sessions send, each behind its own header.
 #[derive(Clone, Debug)]
 pub struct BulkBody {
+    /// What it is.
+    pub kind: BulkKind,
     /// Data connection it goes to.
     pub group: usize,
     /// Whether it is the last of its set for that connection.
@@ -102,7 +103,7 @@ pub fn bricks_bodies(
         push_f32s(&mut bytes, &range.unwrap_or([f32::NAN; 2]));
         bytes
     };
-    bodies_of_groups(bricks_of_group, prefix, |bytes, brick| {
+    bodies_of_groups(BulkKind::Bricks, bricks_of_group, prefix, |bytes, brick| {
         for n in brick.lo.iter().chain(&brick.size) {
             bytes.extend(n.to_le_bytes());
         }
@@ -111,36 +112,48 @@ pub fn bricks_bodies(
     })
 }
 
-/// Bodies of a slab keyframe, its tiles dealt to `groups` data connections in turn.
+/// Bodies of a slab keyframe, its tiles dealt to `groups` data connections in turn, after the list of them.
 pub fn slab_bodies(keyframe: &SlabKeyframe, groups: usize) -> Vec<BulkBody> {
+    let SlabGeometry { width, height, slabs, .. } = keyframe.geometry;
+    let places = keyframe.tiles.iter().map(|tile| (tile.lo, tile.slab));
+    let list = tile_list([width, height], slabs, places, groups);
     let prefix = |count: u16| key_prefix(&keyframe.camera, &keyframe.geometry, count);
-    bodies_of_groups(&dealt(&keyframe.tiles, groups), prefix, |bytes, tile: &&SlabTile| {
-        for n in [tile.slab, 0].iter().chain(&tile.lo).chain(&tile.size) {
-            bytes.extend(n.to_le_bytes());
-        }
-        push_payload(bytes, &tile.payload);
-    })
+    let tiles =
+        bodies_of_groups(BulkKind::Slabs, &dealt(&keyframe.tiles, groups), prefix, |bytes, tile: &&SlabTile| {
+            for n in [tile.slab, 0].iter().chain(&tile.lo).chain(&tile.size) {
+                bytes.extend(n.to_le_bytes());
+            }
+            push_payload(bytes, &tile.payload);
+        });
+    list.chain(tiles).collect()
 }
 
-/// Bodies of a keyframe of scalar slabs, its tiles dealt to `groups` data connections in turn.
+/// Bodies of a keyframe of scalar slabs, its tiles dealt to `groups` data connections in turn, after the list of them.
 pub fn scalar_slab_bodies(keyframe: &ScalarKeyframe, groups: usize) -> Vec<BulkBody> {
+    let SlabGeometry { width, height, slabs, .. } = keyframe.geometry;
+    let places = keyframe.tiles.iter().map(|tile| (tile.lo, tile.face));
+    let list = tile_list([width, height], slabs + 1, places, groups);
     let prefix = |count: u16| {
         let mut bytes = key_prefix(&keyframe.camera, &keyframe.geometry, count);
         push_f32s(&mut bytes, &keyframe.edges);
         push_f32s(&mut bytes, &keyframe.range);
         bytes
     };
-    bodies_of_groups(&dealt(&keyframe.tiles, groups), prefix, |bytes, tile: &&FaceTile| {
+    let dealt = dealt(&keyframe.tiles, groups);
+    let tiles = bodies_of_groups(BulkKind::ScalarSlabs, &dealt, prefix, |bytes, tile: &&FaceTile| {
         for n in [tile.face, 0].iter().chain(&tile.lo).chain(&tile.size) {
             bytes.extend(n.to_le_bytes());
         }
         push_payload(bytes, &tile.payload);
-    })
+    });
+    list.chain(tiles).collect()
 }
 
-/// Bodies of a keyframe of segments, its tiles dealt to `groups` data connections in turn.
+/// Bodies of a keyframe of segments, its tiles dealt to `groups` data connections in turn, after the list of them.
 pub fn segment_bodies(keyframe: &SegmentKeyframe, groups: usize) -> Vec<BulkBody> {
     let geometry = &keyframe.geometry;
+    let places = keyframe.tiles.iter().map(|tile| (tile.lo, 0));
+    let list = tile_list([geometry.width, geometry.height], 1, places, groups);
     let prefix = |count: u16| {
         let mut bytes = Vec::new();
         push_camera(&mut bytes, &keyframe.camera);
@@ -152,12 +165,42 @@ pub fn segment_bodies(keyframe: &SegmentKeyframe, groups: usize) -> Vec<BulkBody
         push_f32s(&mut bytes, &geometry.range);
         bytes
     };
-    bodies_of_groups(&dealt(&keyframe.tiles, groups), prefix, |bytes, tile: &&SegmentTile| {
+    let dealt = dealt(&keyframe.tiles, groups);
+    let tiles = bodies_of_groups(BulkKind::Segments, &dealt, prefix, |bytes, tile: &&SegmentTile| {
         for n in tile.lo.iter().chain(&tile.size) {
             bytes.extend(n.to_le_bytes());
         }
         bytes.extend(tile.knots.to_le_bytes());
         push_payload(bytes, &tile.payload);
+    });
+    list.chain(tiles).collect()
+}
+
+/// The list of a keyframe's tiles in `layers` layers of `rays`, by their first rays and layers, for each connection: what is listed and
+/// does not come is lost.
+fn tile_list(
+    rays: [u16; 2],
+    layers: u16,
+    tiles: impl Iterator<Item = ([u16; 2], u16)>,
+    groups: usize,
+) -> impl Iterator<Item = BulkBody> {
+    // Tiles of colour begin with a texel of overlap.
+    let across = |ray: u16| usize::from(ray).div_ceil(TILE_EDGE);
+    let [columns, rows] = rays.map(across);
+    let mut bits = vec![0_u8; (columns * rows * usize::from(layers)).div_ceil(8)];
+    for (lo, layer) in tiles {
+        let place = (usize::from(layer) * rows + across(lo[1])) * columns + across(lo[0]);
+        bits[place / 8] |= 1 << (place % 8);
+    }
+    let mut bytes = Vec::new();
+    push_u16s(&mut bytes, &[columns, rows, usize::from(layers), 0]);
+    bytes.append(&mut bits);
+    let bytes: Arc<[u8]> = bytes.into();
+    (0..groups).map(move |group| BulkBody {
+        kind: BulkKind::TileList,
+        group,
+        completes: false,
+        bytes: Arc::clone(&bytes),
     })
 }
 
@@ -182,7 +225,7 @@ pub fn still_bodies(sequence: u32, still: &Still, groups: usize) -> Vec<BulkBody
         bytes.extend(0_u16.to_le_bytes());
         bytes
     };
-    bodies_of_groups(&dealt(&still.tiles, groups), prefix, |bytes, tile: &&StillTile| {
+    bodies_of_groups(BulkKind::Still, &dealt(&still.tiles, groups), prefix, |bytes, tile: &&StillTile| {
         for n in [tile.x, tile.y, tile.width, tile.height] {
             bytes.extend(n.to_le_bytes());
         }
@@ -196,6 +239,7 @@ fn dealt<T>(items: &[T], groups: usize) -> Vec<Vec<&T>> {
 
 /// Packs each group's items into messages; a group without items gets one empty message, so that its set completes.
 fn bodies_of_groups<T>(
+    kind: BulkKind,
     items_of_group: &[Vec<T>],
     prefix: impl Fn(u16) -> Vec<u8>,
     push_item: impl Fn(&mut Vec<u8>, &T),
@@ -213,7 +257,7 @@ fn bodies_of_groups<T>(
             rest = &rest[count..];
             let mut bytes = prefix(count as u16);
             bytes.append(&mut packed);
-            bodies.push(BulkBody { group, completes: rest.is_empty(), bytes: bytes.into() });
+            bodies.push(BulkBody { kind, group, completes: rest.is_empty(), bytes: bytes.into() });
             if rest.is_empty() {
                 break;
             }
@@ -278,5 +322,15 @@ mod tests {
         }
         let counts: u16 = bodies.iter().map(|b| u16::from_le_bytes([b.bytes[2], b.bytes[3]])).sum();
         assert_eq!(counts, 3);
+    }
+
+    #[test]
+    fn each_connection_is_told_of_every_tile() {
+        let tiles = [([0, 0], 0), ([63, 0], 1), ([0, 63], 1)];
+        let lists: Vec<BulkBody> = tile_list([70, 65], 2, tiles.into_iter(), 2).collect();
+        assert_eq!(lists.iter().map(|list| (list.group, list.completes)).collect::<Vec<_>>(), [(0, false), (1, false)]);
+        for list in lists {
+            assert_eq!((list.kind, &list.bytes[..]), (BulkKind::TileList, &[2, 0, 2, 0, 2, 0, 0, 0, 0b0110_0001][..]));
+        }
     }
 }

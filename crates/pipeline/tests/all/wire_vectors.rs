@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use visapult_pipeline::flow::{Action, Logged, Parameter, ParameterKind, RunState, SteeringView};
 use visapult_pipeline::wire::{
-    Ack, AskClock, AskLifelines, BulkHeader, BulkKind, Clock, Events, Field, FieldName, Freshness, FromPage, GridShape,
+    Ack, AskClock, AskLifelines, BulkHeader, Clock, Events, Field, FieldName, Freshness, FromPage, GridShape,
     MissingPart, Notice, Plan, ProxyChoice, ProxyKind, Severity, SourceShape, StageEvent, Steps, ToPage, Welcome,
     bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
@@ -47,8 +47,8 @@ fn volume() -> Volume {
     Volume::whole(Grid::of_size(SIZE), values).unwrap()
 }
 
-fn header(kind: BulkKind) -> BulkHeader {
-    BulkHeader { kind, completes: true, field: 1, set: 0x0102_0304, step: 5_000_000_000, time: 0.25 }
+fn header() -> BulkHeader {
+    BulkHeader { field: 1, set: 0x0102_0304, step: 5_000_000_000, time: 0.25 }
 }
 
 fn header_meaning() -> Value {
@@ -77,7 +77,7 @@ fn hold_bricks(name: &str, level: u32, bits: CodeBits) {
     let meaning = json!({
         "header": header_meaning(), "level": level, "bits": bits.bits(), "size": size, "range": range, "bricks": decoded
     });
-    hold(name, &header(BulkKind::Bricks).message(&bodies[0].bytes), &meaning);
+    hold(name, &header().message(&bodies[0]), &meaning);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn slabs() {
         "width": geometry.width, "height": geometry.height, "slabs": geometry.slabs,
         "normal": geometry.normal, "near": geometry.near, "far": geometry.far, "tiles": tiles
     });
-    hold_framing("slabs", &header(BulkKind::Slabs).message(&slab_bodies(&keyframe, 1)[0].bytes), 56, &meaning);
+    hold_framing("slabs", &header().message(&slab_bodies(&keyframe, 1)[1]), 56, &meaning);
 }
 
 #[test]
@@ -136,7 +136,16 @@ fn scalar_slabs() {
         "normal": geometry.normal, "near": geometry.near, "far": geometry.far,
         "edges": keyframe.edges, "range": keyframe.range, "tiles": keyframe.tiles.iter().map(tile).collect::<Vec<_>>()
     });
-    let message = header(BulkKind::ScalarSlabs).message(&scalar_slab_bodies(&keyframe, 1)[0].bytes);
+    let bodies = scalar_slab_bodies(&keyframe, 1);
+    hold(
+        "tile-list",
+        &header().message(&bodies[0]),
+        &json!({
+            "header": {"completes": false, "field": 1, "set": 0x0102_0304, "step": 5_000_000_000_u64, "time": 0.25},
+            "columns": 2, "rows": 1, "layers": 4, "tiles": keyframe.tiles.iter().map(|tile| [tile.lo[0] / 64, tile.lo[1] / 64, tile.face]).collect::<Vec<_>>()
+        }),
+    );
+    let message = header().message(&bodies[1]);
     hold_framing("scalar-slabs", &message, 76, &meaning);
 }
 
@@ -164,7 +173,7 @@ fn segments() {
         "near": geometry.near, "spacing": geometry.spacing, "edges": geometry.edges, "range": geometry.range,
         "tiles": keyframe.tiles.iter().map(tile).collect::<Vec<_>>()
     });
-    hold_framing("segments", &header(BulkKind::Segments).message(&segment_bodies(&keyframe, 1)[0].bytes), 64, &meaning);
+    hold_framing("segments", &header().message(&segment_bodies(&keyframe, 1)[1]), 64, &meaning);
 }
 
 /// Texels come from floating-point ray casting, which may round otherwise on another processor: the bytes are written
@@ -203,7 +212,7 @@ fn still() {
         })
         .collect();
     let meaning = json!({"header": header_meaning(), "sequence": 42, "width": 5, "height": 3, "tiles": tiles});
-    hold("still", &header(BulkKind::Still).message(&still_bodies(42, &still, 1)[0].bytes), &meaning);
+    hold("still", &header().message(&still_bodies(42, &still, 1)[0]), &meaning);
 }
 
 #[test]

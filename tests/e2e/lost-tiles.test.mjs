@@ -1,0 +1,131 @@
+/** Tiles that are lost on the way to the page: what it holds already stands in for them. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { decibels } from "./against-program.mjs";
+import { keep, settled, until } from "./browser.mjs";
+import { serving } from "./serving.mjs";
+
+/** Shares of tiles that are lost, and by how many dB the picture may be worse. */
+const LIMITS = [
+  [0.01, 0.5],
+  [0.05, 2],
+  [0.2, 6],
+];
+/** Where a fifth of the finest bricks are lost, and a 64th of the samples stand in for them. */
+const LEAST_DB_OF_BRICKS = 33;
+
+const wave = (x, y, z) => {
+  const r = Math.hypot(x - 20, y - 28, z - 24) / 96;
+  return Math.sin(16 * r) * Math.exp(-1.5 * r);
+};
+
+const noise = (x, y, z) => (Math.sin(12.9898 * x + 78.233 * y + 37.719 * z) * 43758.5453) % 1;
+
+/** In the page's workers: keeps a share of the tiles, or of bricks alone, from them, at least one of each message, and acknowledges those as well. */
+function withhold(share, ofBricks) {
+  const Real = WebSocket;
+  const told = new BroadcastChannel("withheld");
+  // Of each kind of message: where tiles begin, bytes of one before its payload, where their number is.
+  const layouts = { 16: [44, 24, 26], 17: [80, 16, 58], 19: [100, 16, 58], 20: [88, 16, 58] };
+  const thinned = (buffer) => {
+    const [bytes, view] = [new Uint8Array(buffer), new DataView(buffer)];
+    const layout = layouts[bytes[0]];
+    if (!layout || (bytes[0] === 16) !== ofBricks) return buffer;
+    const [start, head, count] = layout;
+    const tiles = [];
+    for (let at = start; at < bytes.length; ) {
+      const end = at + head + view.getUint32(at + head - 4, true);
+      tiles.push(bytes.subarray(at, end));
+      at = end;
+    }
+    // The coarsest level is a brick or two: what comes later is lost.
+    const lost = !ofBricks || tiles.length > 2 ? Math.ceil(share * tiles.length) : 0;
+    // Spread over all of them.
+    const isLost = (i) => Math.floor(((i + 1) * lost) / tiles.length) > Math.floor((i * lost) / tiles.length);
+    const left = tiles.filter((_, i) => !isLost(i));
+    told.postMessage(tiles.length - left.length);
+    const out = new Uint8Array(start + left.reduce((sum, tile) => sum + tile.length, 0));
+    out.set(bytes.subarray(0, start));
+    new DataView(out.buffer).setUint16(count, left.length, true);
+    left.reduce((at, tile) => {
+      out.set(tile, at);
+      return at + tile.length;
+    }, start);
+    return out.buffer;
+  };
+  self.WebSocket = class extends Real {
+    received = 0;
+    set onmessage(listener) {
+      super.onmessage = ({ data }) => {
+        this.received += data.byteLength;
+        listener({ data: thinned(data) });
+      };
+    }
+    send(ack) {
+      new DataView(ack.buffer).setBigUint64(4, BigInt(this.received), true);
+      super.send(ack);
+    }
+  };
+}
+
+/** In the page, before it begins: its workers run `code` as well; `window.withheld` counts tiles. */
+function extendWorkers(code) {
+  const Real = Worker;
+  window.Worker = class extends Real {
+    constructor(url, options) {
+      const both = `import ${JSON.stringify(new URL(url, location).href)}; ${code}`;
+      super(URL.createObjectURL(new Blob([both], { type: "text/javascript" })), { ...options, type: "module" });
+    }
+  };
+  window.withheld = 0;
+  new BroadcastChannel("withheld").onmessage = ({ data }) => {
+    window.withheld += data;
+  };
+}
+
+/** How far what the page shows of the field of `here` is from the exact picture, where a share of its tiles is lost. */
+async function shownWithout(share, here, sentAs) {
+  const code = share > 0 ? `(${withhold})(${share}, ${sentAs === "bricks"})` : "";
+  const before = { content: `(${extendWorkers})(${JSON.stringify(code)})` };
+  const page = await here.open({ query: { stills: "0" }, hash: `proxy=${sentAs}`, before });
+  await until(page, (v, shown) => v.shown.proxy === shown && (shown !== "bricks" || v.shown.level === 0), sentAs);
+  await settled(page);
+  await keep(page, `lost-${sentAs}-${100 * share}`);
+  if (share > 0) assert.ok((await page.evaluate(() => window.withheld)) > 0, "no tile was lost");
+  const { file, folder } = here;
+  const shownDb = await decibels(page, { file, folder, proxy: "exact" });
+  assert.deepEqual(page.errors, []);
+  await page.close();
+  return shownDb;
+}
+
+/** Holds what the page shows to `limits`: shares of tiles that are lost, and by how many dB the picture may be worse. */
+async function holds(t, here, sentAs, limits) {
+  const wholeDb = await shownWithout(0, here, sentAs);
+  for (const [share, mostDb] of limits) {
+    const fallDb = wholeDb - (await shownWithout(share, here, sentAs));
+    t.diagnostic(`${100 * share} % lost: ${fallDb.toFixed(2)} dB of ${wholeDb.toFixed(1)}`);
+    assert.ok(fallDb <= mostDb, `${fallDb} dB where ${share} of the tiles are lost`);
+  }
+}
+
+describe("lost tiles of a smooth field", () => {
+  const here = serving("wave", 96, wave);
+
+  test("coarser bricks stand in for finer ones", async (t) => {
+    const shownDb = await shownWithout(0.2, here, "bricks");
+    t.diagnostic(`${shownDb.toFixed(1)} dB`);
+    assert.ok(shownDb >= LEAST_DB_OF_BRICKS, `${shownDb} dB where a fifth of the bricks are lost`);
+  });
+
+  test("bricks stand in for tiles of scalar slabs", (t) => holds(t, here, "slabs", LIMITS));
+
+  // There are four of them: two are lost.
+  test("bricks stand in for tiles of segments", (t) => holds(t, here, "segments", LIMITS.slice(-1)));
+});
+
+describe("lost tiles of noise", () => {
+  const here = serving("noise", 48, noise);
+
+  test("bricks stand in for tiles of slabs of colour", (t) => holds(t, here, "slabs", LIMITS.slice(-1)));
+});

@@ -1,0 +1,168 @@
+import { type Geometry, type TransferFunction, textureFromWorld, type Vec3 } from "../volume/index";
+import type { KeyView, SegmentKey } from "../wire/index";
+import type { BrickSet } from "./brick-sets";
+import { type KeyRays, keyBasis, scale } from "./camera";
+import { Classified, placing } from "./classified";
+import { type Gl, Program } from "./gl";
+import integrals from "./shaders/integrals.glsl?raw";
+import screenVertex from "./shaders/screen.vert.glsl?raw";
+import standIn from "./shaders/stand-in.glsl?raw";
+import brickFragment from "./shaders/stand-in-brick.frag.glsl?raw";
+import faceFragment from "./shaders/stand-in-face.frag.glsl?raw";
+import rayFragment from "./shaders/stand-in-ray.frag.glsl?raw";
+import slabFragment from "./shaders/stand-in-slab.frag.glsl?raw";
+
+/** What there is to stand in. */
+export interface Known {
+  readonly bricks: BrickSet;
+  readonly geometry: Geometry;
+  /** Of the bricks' field. */
+  readonly transfer: TransferFunction;
+}
+
+/** A rectangle of texels in a layer of a texture. */
+export interface Spot {
+  readonly texture: WebGLTexture;
+  readonly layer: number;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Draws what coarser bricks, or those of the step before, say into the places of tiles that are lost; false where nothing is known. */
+export class StandIns {
+  readonly #gl: Gl;
+  readonly #programs: Partial<Record<"brick" | "face" | "ray" | "slab", Program>> = {};
+  readonly #classified: Classified;
+  readonly #framebuffer: WebGLFramebuffer;
+  readonly #empty: WebGLVertexArrayObject;
+  /** `null` while there is nothing. */
+  known: Known | null = null;
+
+  constructor(gl: Gl) {
+    this.#gl = gl;
+    this.#classified = new Classified(gl);
+    this.#framebuffer = gl.createFramebuffer();
+    this.#empty = gl.createVertexArray();
+  }
+
+  /** Samples of a level of bricks, from `lo` on. */
+  brick(into: Pick<BrickSet, "texture" | "level" | "lo" | "hi">, lo: Vec3, size: Vec3): boolean {
+    const { known } = this;
+    if (!known) return false;
+    const { bricks } = known;
+    const finer = 2 ** (into.level - bricks.level);
+    const toTexture = { scale: perAxis((axis) => finer / bricks.size[axis]), offset: [0, 0, 0] as const };
+    const program = this.#begin("brick", brickFragment, known, [into.lo, into.hi], toTexture);
+    for (let layer = lo[2]; layer < lo[2] + size[2]; layer++) {
+      this.#gl.uniform1f(program.at("uLayer"), layer);
+      this.#fill({ texture: into.texture, layer, x: lo[0], y: lo[1], width: size[0], height: size[1] });
+    }
+    return true;
+  }
+
+  /** Texels of a face of scalar slabs. */
+  face(key: KeyView & { readonly range: readonly [number, number] }, spot: Spot): boolean {
+    const { known } = this;
+    if (!known) return false;
+    const gl = this.#gl;
+    const program = this.#begin("face", faceFragment, known, key.range);
+    this.#setKey(program, key);
+    gl.uniform3fv(program.at("uNormal"), key.normal);
+    gl.uniform1f(program.at("uDepth"), key.near + (spot.layer * (key.far - key.near)) / key.slabCount);
+    this.#fill(spot);
+    return true;
+  }
+
+  /** Values of rays of segments, `apart` along them; `lo` and `size` in values, columns and rows. */
+  rays(key: SegmentKey, texture: WebGLTexture, apart: number, lo: Vec3, size: Vec3): boolean {
+    const { known } = this;
+    if (!known) return false;
+    const gl = this.#gl;
+    const program = this.#begin("ray", rayFragment, known, key.range);
+    this.#setKey(program, key);
+    gl.uniform2f(program.at("uDepth"), key.near - apart / 2, apart);
+    for (let layer = lo[2]; layer < lo[2] + size[2]; layer++) {
+      gl.uniform1f(program.at("uLayer"), layer);
+      this.#fill({ texture, layer, x: lo[0], y: lo[1], width: size[0], height: size[1] });
+    }
+    return true;
+  }
+
+  /** Texels of slab number `slab` of colour, the first of which is that of ray `first`. */
+  slab(key: KeyView, slab: number, first: readonly [number, number], spot: Spot): boolean {
+    const { known } = this;
+    if (!known) return false;
+    const gl = this.#gl;
+    const { bricks, geometry, transfer } = known;
+    const program = this.#begin("slab", integrals + slabFragment, known, [0, 1]);
+    this.#setKey(program, key);
+    this.#classified.update(transfer);
+    program.bind(1, { name: "uIntegrals", kind: gl.TEXTURE_2D, texture: this.#classified.texture });
+    const place = placing([bricks.lo, bricks.hi], transfer);
+    gl.uniform2f(program.at("uRange"), place.scale, place.offset);
+    gl.uniform3fv(program.at("uNormal"), key.normal);
+    const thickness = (key.far - key.near) / key.slabCount;
+    gl.uniform2f(program.at("uBetween"), key.near + slab * thickness, key.near + (slab + 1) * thickness);
+    gl.uniform3fv(program.at("uHalfEdges"), scale(geometry.edges, 0.5));
+    gl.uniform2f(program.at("uFirst"), first[0] - spot.x, first[1] - spot.y);
+    this.#fill(spot);
+    return true;
+  }
+
+  /** `range`: of values that are kept as 0 to 1. */
+  #begin(
+    name: "brick" | "face" | "ray" | "slab",
+    fragment: string,
+    { bricks, geometry }: Known,
+    [lo, hi]: readonly [number, number],
+    toTexture = textureFromWorld(geometry, bricks.level, bricks.size),
+  ): Program {
+    const gl = this.#gl;
+    const program = this.#programs[name] ?? new Program(gl, screenVertex, standIn + fragment);
+    this.#programs[name] = program;
+    program.use();
+    program.bind(0, { name: "uVolume", kind: gl.TEXTURE_3D, texture: bricks.texture });
+    gl.uniform3fv(program.at("uTextureScale"), toTexture.scale);
+    gl.uniform3fv(program.at("uTextureOffset"), toTexture.offset);
+    const span = hi - lo;
+    gl.uniform2f(
+      program.at("uShare"),
+      span > 0 ? (bricks.hi - bricks.lo) / span : 0,
+      span > 0 ? (bricks.lo - lo) / span : 0,
+    );
+    return program;
+  }
+
+  #setKey(program: Program, key: KeyRays): void {
+    const gl = this.#gl;
+    const { eye, forward, right, up, tangents } = keyBasis(key);
+    gl.uniform3fv(program.at("uKeyEye"), eye);
+    gl.uniform3fv(program.at("uKeyForward"), forward);
+    gl.uniform3fv(program.at("uKeyRight"), scale(right, tangents[0]));
+    gl.uniform3fv(program.at("uKeyDown"), scale(up, -tangents[1]));
+    gl.uniform2fv(program.at("uRays"), key.rays);
+  }
+
+  /** Runs the program in use for a spot. */
+  #fill({ texture, layer, x, y, width, height }: Spot): void {
+    const gl = this.#gl;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.#framebuffer);
+    gl.framebufferTextureLayer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, texture, 0, layer);
+    gl.disable(gl.BLEND);
+    gl.disable(gl.DEPTH_TEST);
+    gl.disable(gl.CULL_FACE);
+    gl.disable(gl.SCISSOR_TEST);
+    // The fragments' coordinates are those of the whole layer.
+    gl.viewport(x, y, width, height);
+    gl.bindVertexArray(this.#empty);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    gl.bindVertexArray(null);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  }
+}
+
+function perAxis(of: (axis: 0 | 1 | 2) => number): Vec3 {
+  return [of(0), of(1), of(2)];
+}
