@@ -87,6 +87,7 @@ test-programs: setup-build web/dist/index.html
 	$(PROGRAMS)
 
 test-rust: build
+	tools/setup.sh gpu
 	$(TEST_RUST) --no-fail-fast
 
 test-web: web/node_modules/.package-lock.json
@@ -106,6 +107,7 @@ $(PYTHON_PACKAGE): $(PYTHON)/ready | setup-build
 
 test-python: programs python-package
 	tools/setup.sh mpi
+	tools/setup.sh gpu
 	VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) EXERCISE=$(abspath target/release/examples/exercise) $(PYTHON)/bin/python -m pytest -q -rs --durations=20 tests/python
 
 test-e2e: programs web/node_modules/.package-lock.json

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a part of the build needs and the machine lacks; silent when nothing is missing.
-# usage: tools/setup.sh build | browser | check | bench | mpi | python FOLDER
+# usage: tools/setup.sh build | browser | check | gpu | bench | mpi | python FOLDER
 set -euo pipefail
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/visapult"
@@ -85,6 +85,11 @@ setup_mpi() {
   (need_packages mpich libmpich-dev openmpi-bin libopenmpi-dev gfortran) || printf 'visapult set-up: the MPI tests will be skipped\n' >&2
 }
 
+# A driver that stands in for a graphics processor. Where it cannot be installed, the tests that need one are skipped.
+setup_gpu() {
+  (need_packages libvulkan1 mesa-vulkan-drivers) || printf 'visapult set-up: the tests of graphics processors will be skipped\n' >&2
+}
+
 setup_check() {
   cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
   have cargo-deny || install_cargo_tool cargo-deny 0.20.2
@@ -101,8 +106,9 @@ case "${1:-}" in
   build) setup_build ;;
   browser) setup_browser ;;
   check) setup_check ;;
+  gpu) setup_gpu ;;
   bench) setup_bench ;;
   mpi) setup_mpi ;;
   python) setup_python "${2:?folder}" ;;
-  *) fail 'usage: tools/setup.sh build | browser | check | bench | mpi | python FOLDER' ;;
+  *) fail 'usage: tools/setup.sh build | browser | check | gpu | bench | mpi | python FOLDER' ;;
 esac

@@ -101,6 +101,22 @@ pub(crate) struct SplitOptions {
     /// Rendering threads; 0 takes every core.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_threads)]
     pub(crate) threads: usize,
+    /// What makes images and keyframes.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) device: DeviceName,
+}
+
+/// What can make images and keyframes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum DeviceName {
+    /// A graphics processor with a Vulkan driver where there is one, else the processor.
+    Auto,
+    /// The processor.
+    Cpu,
+    /// A graphics processor.
+    Gpu,
+    /// A Vulkan driver that calculates on the processor: slow, to try out what needs a graphics processor.
+    Software,
 }
 
 /// Proxies an image can go through.

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use visapult_pipeline::{
-    BackEnd, BackEndConfig, Camera, RenderConfig, RenderProxy, RenderStatistics, SourceReport, TransferFunction,
-    lend_to,
+    BackEnd, BackEndConfig, Camera, Device, RenderConfig, RenderProxy, RenderStatistics, SourceReport,
+    TransferFunction, lend_to,
 };
 use visapult_portal::{Portal, PortalConfig, Stage, Tokens, stage};
 
-use crate::arguments::{InfoOptions, PageOptions, ProxyName, RenderOptions, SplitOptions, ViewOptions};
+use crate::arguments::{DeviceName, InfoOptions, PageOptions, ProxyName, RenderOptions, SplitOptions, ViewOptions};
 use crate::processes::Processes;
 
 /// PEs of a view where none are asked for: one data connection each.
@@ -44,7 +44,22 @@ fn open_for_view(options: &ViewOptions, config: &BackEndConfig) -> Result<Arc<Ba
 
 pub(crate) fn back_end_config(source: &str, split: &SplitOptions, processes: &Processes) -> BackEndConfig {
     let crew = processes.crew.clone();
-    BackEndConfig { source: source.to_owned(), pes: processes.pes, threads: split.threads, crew }
+    BackEndConfig {
+        source: source.to_owned(),
+        pes: processes.pes,
+        threads: split.threads,
+        device: device(split.device),
+        crew,
+    }
+}
+
+fn device(name: DeviceName) -> Device {
+    match name {
+        DeviceName::Auto => Device::Auto,
+        DeviceName::Cpu => Device::Cpu,
+        DeviceName::Gpu => Device::Gpu,
+        DeviceName::Software => Device::Software,
+    }
 }
 
 /// PEs where none are asked for.

@@ -20,6 +20,7 @@ use crate::arguments::{Arguments, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    quiet_driver();
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).without_time().init();
     let arguments = Arguments::try_parse().unwrap_or_else(|fault| refuse(fault));
     let outcome = match arguments.command {
@@ -38,6 +39,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Keeps Mesa's drivers from looking for a display, and from complaining where there is none: nothing is shown on one.
+#[expect(unsafe_code, reason = "the environment is the only place where the driver looks")]
+fn quiet_driver() {
+    // SAFETY: no other thread is there yet.
+    unsafe { std::env::set_var("NODEVICE_SELECT", "1") }
 }
 
 /// Gives the help that was asked for, or says in one line what is wrong with the command line; where that quotes a URL, the token is left out.

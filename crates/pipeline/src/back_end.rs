@@ -85,13 +85,16 @@ impl BackEnd {
     }
 
     fn start(
-        store: StepStore,
+        mut store: StepStore,
         helm: Option<FlowHelm>,
         coarser: Option<ShownCoarser>,
         config: &BackEndConfig,
     ) -> Result<Arc<Self>, PipelineError> {
         let groups = store.decomposition().boxes().len().min(MOST_GROUPS);
         let pool = rendering_threads(config.threads)?;
+        if config.crew.is_none() {
+            store.use_device(config.device)?;
+        }
         let back_end = Arc::new(Self {
             store,
             helm,

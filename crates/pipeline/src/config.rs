@@ -5,6 +5,7 @@ use std::sync::Arc;
 use visapult_render::{Camera, TransferFunction};
 
 use crate::crew::Crew;
+use crate::device::Device;
 
 /// Longest edge of an image, in pixels.
 pub const MOST_EDGE: usize = 16_384;
@@ -18,6 +19,8 @@ pub struct BackEndConfig {
     pub pes: usize,
     /// Rendering threads; 0 takes every core.
     pub threads: usize,
+    /// What makes images and keyframes. Where there are other processes, that is the processor.
+    pub device: Device,
     /// The other processes, where there are any.
     pub crew: Option<Arc<Crew>>,
 }

@@ -7,6 +7,7 @@ use visapult_volume::ValueRange;
 
 use crate::back_end::open_whole;
 use crate::config::BackEndConfig;
+use crate::device::Device;
 use crate::error::PipelineError;
 use crate::flow::Watch;
 use crate::survey::survey;
@@ -61,7 +62,7 @@ impl SourceReport {
     /// # Errors
     /// [`PipelineError`] if it cannot be opened, or a field cannot be read.
     pub fn of(source: &str) -> Result<Self, PipelineError> {
-        let config = BackEndConfig { source: source.to_owned(), pes: 1, threads: 0, crew: None };
+        let config = BackEndConfig { source: source.to_owned(), pes: 1, threads: 0, device: Device::Cpu, crew: None };
         let source = open_whole(Watch::All, &config)?.source;
         let info = source.info();
         let steps = source.steps();

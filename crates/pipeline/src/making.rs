@@ -44,7 +44,12 @@ pub(crate) fn slabs_of(
 ) -> SlabKeyframe {
     match &step.crew {
         Some(crew) => crew.slabs(&step.volume, key, transfer_function, sample_step, pool),
-        None => pool.install(|| make_slabs(&step.volume, key, transfer_function, sample_step)),
+        None => step.device.make(
+            &step.volume,
+            pool,
+            |gpu| gpu.make_slabs(&step.volume, key, transfer_function, sample_step),
+            || make_slabs(&step.volume, key, transfer_function, sample_step),
+        ),
     }
 }
 
@@ -87,7 +92,12 @@ pub(crate) fn image_of(
 ) -> Rendering {
     match &step.crew {
         Some(crew) => crew.image(&step.volume, camera, transfer_function, size, sample_step, pool),
-        None => pool.install(|| render_exact(&step.volume, camera, transfer_function, size[0], size[1], sample_step)),
+        None => step.device.make(
+            &step.volume,
+            pool,
+            |gpu| gpu.render_exact(camera, transfer_function, size[0], size[1], sample_step),
+            || render_exact(&step.volume, camera, transfer_function, size[0], size[1], sample_step),
+        ),
     }
 }
 

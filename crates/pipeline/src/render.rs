@@ -41,6 +41,8 @@ pub struct RenderStatistics {
     pub wire_bytes: u64,
     /// Rendering threads.
     pub threads: usize,
+    /// The graphics processor that made the image or proxy, or `cpu`.
+    pub device: String,
     /// Most memory the process has held, in bytes; 0 where the system does not tell.
     pub peak_bytes: u64,
     /// Pixels across and down.
@@ -63,6 +65,8 @@ pub struct RenderStatistics {
 pub struct Seconds {
     /// Opening, reading, finding the range.
     pub load: f64,
+    /// Copying the step to a graphics processor.
+    pub upload: f64,
     /// Making the proxy and decoding it, where there is one; choosing it, too.
     pub proxy: f64,
     /// Casting rays.
@@ -92,6 +96,8 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let transfer_function = resolved(&step, &asked);
     let pool = back_end.pool();
     let maker = Maker { step: &step, config, transfer_function: &transfer_function, pool };
+    let upload =
+        if matches!(config.proxy, RenderProxy::Bricks { .. }) { 0.0 } else { step.device.upload_s(&step.volume) };
     let made = maker.make(config.proxy)?;
     let drawing = Instant::now();
     let drawn = maker.draw(&made, config.size);
@@ -99,6 +105,7 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let statistics = RenderStatistics {
         seconds: Seconds {
             load,
+            upload,
             proxy: made.seconds,
             render: drawing.elapsed().as_secs_f64(),
             encode: 0.0,
@@ -107,6 +114,7 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
         samples: made.samples + drawn.samples,
         wire_bytes: made.wire_bytes,
         threads: pool.current_num_threads(),
+        device: step.device.name().unwrap_or("cpu").to_owned(),
         peak_bytes: peak_bytes().unwrap_or(0),
         size: config.size,
         proxy: proxy_name(made.proxy).to_owned(),

@@ -14,6 +14,7 @@ use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex,
 use visapult_volume_io::{ReadRequest, Source};
 
 use crate::crew::{Crew, CrewStep, add_counts, range_of};
+use crate::device::{Device, SharedGpu, StepDevice};
 use crate::error::PipelineError;
 use crate::keyframes::Keyframes;
 use crate::memory;
@@ -50,6 +51,8 @@ pub struct LoadedStep {
     pub known_range: Option<ValueRange>,
     /// What has been encoded of this step.
     pub keyframes: Keyframes,
+    /// What makes pictures of it.
+    pub(crate) device: StepDevice,
     /// The processes that have the other PEs.
     pub(crate) crew: Option<CrewStep>,
 }
@@ -74,6 +77,8 @@ pub struct StepStore {
     decomposition: Decomposition,
     /// Other processes that have PEs.
     crew: Option<Arc<Crew>>,
+    /// What makes pictures of steps besides the processor.
+    gpu: SharedGpu,
     levels: u32,
     steps_kept: usize,
     kept: Mutex<Kept>,
@@ -125,12 +130,22 @@ impl StepStore {
             source,
             decomposition,
             crew,
+            gpu: SharedGpu::processor(),
             levels,
             steps_kept,
             kept: Mutex::default(),
             known_ranges: Mutex::default(),
             spare_buffers: Mutex::default(),
         })
+    }
+
+    /// From now on, `device` makes pictures of the steps that are loaded.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if it was asked for by name and cannot be had.
+    pub(crate) fn use_device(&mut self, device: Device) -> Result<(), PipelineError> {
+        self.gpu = SharedGpu::of(device)?;
+        Ok(())
     }
 
     /// The source that is read.
@@ -225,7 +240,18 @@ impl StepStore {
         let mut statistics = pool.install(|| statistics_of(volume.blocks(), range, bins_over));
         counting.into_iter().for_each(|asked| add_counts(&mut statistics, asked));
         let time = self.source.time_of(key.step).unwrap_or(f64::NAN);
-        Ok(LoadedStep { key, time, volume, pyramids, statistics, known_range, keyframes: Keyframes::default(), crew })
+        let device = StepDevice::new(self.gpu.clone());
+        Ok(LoadedStep {
+            key,
+            time,
+            volume,
+            pyramids,
+            statistics,
+            known_range,
+            keyframes: Keyframes::default(),
+            device,
+            crew,
+        })
     }
 
     /// What the PEs of this process have of a step.

@@ -4,6 +4,7 @@ use rayon::ThreadPool;
 use visapult_render::{Camera, Pyramid, TransferFunction, Volume};
 use visapult_volume::{Grid, ValueRange};
 
+use crate::device::{SharedGpu, StepDevice};
 use crate::keyframes::Keyframes;
 use crate::statistics::statistics_of;
 use crate::step_store::{LoadedStep, StepKey};
@@ -21,6 +22,7 @@ pub(crate) fn step() -> LoadedStep {
         statistics: statistics_of(volume.blocks(), Some(range), range),
         known_range: Some(range),
         keyframes: Keyframes::default(),
+        device: StepDevice::new(SharedGpu::processor()),
         crew: None,
         volume,
     }

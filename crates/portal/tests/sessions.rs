@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Error, Message, WebSocket, connect};
-use visapult_pipeline::{BackEnd, BackEndConfig};
+use visapult_pipeline::{BackEnd, BackEndConfig, Device};
 use visapult_portal::{Patience, Portal, PortalConfig, Stage, Tokens, stage};
 
 type Socket = WebSocket<MaybeTlsStream<TcpStream>>;
@@ -100,7 +100,7 @@ fn ramp() -> Arc<BackEnd> {
         (folder, source)
     });
     let source = source.clone();
-    BackEnd::open(&BackEndConfig { source, pes: 2, threads: 2, crew: None }).unwrap()
+    BackEnd::open(&BackEndConfig { source, pes: 2, threads: 2, device: Device::Cpu, crew: None }).unwrap()
 }
 
 /// A numpy file, version 1.0: magic, length of the header, header, values.

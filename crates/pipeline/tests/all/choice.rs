@@ -1,6 +1,6 @@
 //! The proxy that is chosen under a budget, held against every one that could have been.
 
-use visapult_pipeline::{BackEndConfig, Camera, Image, RenderConfig, RenderProxy, Rendered, render};
+use visapult_pipeline::{BackEndConfig, Camera, Device, Image, RenderConfig, RenderProxy, Rendered, render};
 use visapult_render::Quality;
 
 const KEY_DEG: [f64; 2] = [30.0, 20.0];
@@ -8,7 +8,7 @@ const KEY_DEG: [f64; 2] = [30.0, 20.0];
 fn rendered(step: u64, turned_deg: f64, proxy: RenderProxy, sample_step: f64) -> Rendered {
     let source = "demo:wave?n=36".to_owned();
     render(&RenderConfig {
-        back_end: BackEndConfig { source, pes: 2, threads: 2, crew: None },
+        back_end: BackEndConfig { source, pes: 2, threads: 2, device: Device::Cpu, crew: None },
         field: None,
         step: Some(step),
         size: [128, 128],
@@ -59,7 +59,13 @@ fn no_fixed_choice_is_as_close_at_a_tenth_fewer_bytes() {
 #[test]
 fn a_budget_that_nothing_fits_is_refused_with_what_would() {
     let config = RenderConfig {
-        back_end: BackEndConfig { source: "demo:wave?n=24".to_owned(), pes: 1, threads: 1, crew: None },
+        back_end: BackEndConfig {
+            source: "demo:wave?n=24".to_owned(),
+            pes: 1,
+            threads: 1,
+            device: Device::Cpu,
+            crew: None,
+        },
         field: None,
         step: Some(5),
         size: [32, 32],

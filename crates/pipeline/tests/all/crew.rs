@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use visapult_pipeline::flow::{Delivery, FlowOptions, FlowSource, Publisher, PublisherOptions, Watch};
 use visapult_pipeline::{
-    BackEnd, BackEndConfig, Camera, Comm, Crew, PipelineError, RenderConfig, RenderProxy, Rendered, Source,
+    BackEnd, BackEndConfig, Camera, Comm, Crew, Device, PipelineError, RenderConfig, RenderProxy, Rendered, Source,
     TransferFunction, lend, lend_to, render,
 };
 use visapult_render::Quality;
@@ -125,7 +125,7 @@ fn together<R>(
 }
 
 fn config(source: &str, pes: usize, crew: Option<&Arc<Crew>>) -> BackEndConfig {
-    BackEndConfig { source: source.to_owned(), pes, threads: 2, crew: crew.cloned() }
+    BackEndConfig { source: source.to_owned(), pes, threads: 2, device: Device::Cpu, crew: crew.cloned() }
 }
 
 fn rendered(source: &str, pes: usize, crew: Option<&Arc<Crew>>, proxy: RenderProxy) -> Result<Rendered, PipelineError> {

@@ -14,7 +14,7 @@ use crate::{Camera, Image, Rendering, TransferFunction, View, Volume};
 /// Pixels along the edge of a tile, the unit of parallel work.
 const TILE_EDGE: usize = 32;
 /// Opacity at which a ray ends.
-const OPAQUE: f32 = 1.0 - 1.0 / 1024.0;
+pub(crate) const OPAQUE: f32 = 1.0 - 1.0 / 1024.0;
 
 /// A volume seen through a transfer function, ready to be cast from any side.
 pub(crate) struct Caster<'a> {

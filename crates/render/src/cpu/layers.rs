@@ -66,8 +66,8 @@ impl<'a> LayerCaster<'a> {
         view: View,
         planes: LayerPlanes,
     ) -> Self {
-        let usable = planes.far > planes.near && planes.count > 0 && planes.samples > 0;
-        let visible = usable.then(|| Visible::new(volume, transfer_function, planes.sample_length())).flatten();
+        let visible =
+            planes.are_usable().then(|| Visible::new(volume, transfer_function, planes.sample_length())).flatten();
         Self { volume, view, planes, visible, instruction_set: InstructionSet::best() }
     }
 
@@ -88,7 +88,11 @@ impl<'a> LayerCaster<'a> {
 }
 
 impl LayerPlanes {
-    fn sample_length(&self) -> f64 {
+    pub(crate) fn are_usable(&self) -> bool {
+        self.far > self.near && self.count > 0 && self.samples > 0
+    }
+
+    pub(crate) fn sample_length(&self) -> f64 {
         (self.far - self.near) / (self.count * self.samples) as f64
     }
 }
@@ -113,6 +117,18 @@ impl LayerTile {
         (self.width, self.height) = (rect.width, rect.height);
         self.visible.clear();
         self.visible.resize(count, false);
+    }
+
+    /// Makes it the layers of `rect` that are in `bytes`, those of which anything is `visible`.
+    pub(crate) fn fill(&mut self, rect: &TileRect, visible: &[u32], bytes: &[u8]) {
+        self.clear(rect, visible.len());
+        let layer = size_of::<[f32; 4]>() * rect.width * rect.height;
+        let shown = (0..visible.len()).filter(|slab| visible[*slab] != 0);
+        for slab in shown {
+            self.visible[slab] = true;
+            let range = slab * layer..(slab + 1) * layer;
+            bytemuck::cast_slice_mut::<[f32; 4], u8>(&mut self.rgba)[range.clone()].copy_from_slice(&bytes[range]);
+        }
     }
 
     fn index(&self, slab: usize, x: usize, y: usize) -> usize {

@@ -15,7 +15,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-pub(crate) use caster::{Caster, front_to_back};
+pub(crate) use caster::{Caster, OPAQUE, front_to_back};
 pub use layers::TileRect;
 pub(crate) use layers::{LayerCaster, LayerPlanes, LayerTile};
 

@@ -71,6 +71,11 @@ impl Table {
         [self.lo, self.scale, Self::SHIFT]
     }
 
+    /// Number of visible entries before each entry.
+    pub(crate) fn visible_before(&self) -> &[u32] {
+        &self.visible_before
+    }
+
     /// Colour and opacity of one sample of `value`.
     pub(crate) fn entry(&self, value: f32) -> [f32; 4] {
         self.entries[self.index(value)].0

@@ -27,6 +27,24 @@ pub(crate) fn samples_per_slab(volume: &Volume, geometry: &SlabGeometry, sample_
     ((wanted / STRETCH).ceil() as usize).max(1)
 }
 
+/// Where the slabs of what shows between `depths` lie, and the samples in them.
+pub(crate) fn planes_of(
+    volume: &Volume,
+    key: &KeyView,
+    sample_step: f64,
+    depths: [f64; 2],
+) -> (SlabGeometry, LayerPlanes) {
+    let geometry = narrowed(volume, key, Some(depths));
+    let planes = LayerPlanes {
+        normal: geometry.normal.map(f64::from),
+        near: f64::from(geometry.near),
+        far: f64::from(geometry.far),
+        count: usize::from(geometry.slabs),
+        samples: samples_per_slab(volume, &geometry, sample_step),
+    };
+    (geometry, planes)
+}
+
 thread_local! {
     static SCRATCH: RefCell<(LayerTile, TexelPlanes)> = RefCell::default();
 }
@@ -40,14 +58,7 @@ impl<'a> SlabCaster<'a> {
         sample_step: f64,
         depths: [f64; 2],
     ) -> Self {
-        let geometry = narrowed(volume, key, Some(depths));
-        let planes = LayerPlanes {
-            normal: geometry.normal.map(f64::from),
-            near: f64::from(geometry.near),
-            far: f64::from(geometry.far),
-            count: usize::from(geometry.slabs),
-            samples: samples_per_slab(volume, &geometry, sample_step),
-        };
+        let (geometry, planes) = planes_of(volume, key, sample_step, depths);
         let caster = LayerCaster::new(volume, transfer_function, key.view(), planes);
         Self { caster, places: geometry.tile_places(), slabs: planes.count }
     }

@@ -16,8 +16,8 @@ mod tile;
 use crate::cpu::front_to_back;
 use crate::{Camera, TransferFunction, Volume};
 
-pub(crate) use caster::samples_per_slab;
 pub use caster::{SlabCaster, composite_slabs, owners_by_place};
+pub(crate) use caster::{planes_of, samples_per_slab};
 pub(crate) use geometry::TilePlace;
 pub use geometry::{KeyView, SlabGeometry};
 pub(crate) use layers::tile_of;

@@ -1,0 +1,81 @@
+//! The exact image, band by band.
+
+use super::chunks::GpuVolume;
+use super::device::GpuError;
+use super::rays::RaysTold;
+use super::visible::Shown;
+use crate::camera::dot;
+use crate::cpu::OPAQUE;
+use crate::{Camera, Image, Rendering, TransferFunction, View};
+
+const SOURCE: &str = concat!(include_str!("scene.wgsl"), include_str!("table.wgsl"), include_str!("exact.wgsl"));
+/// Most pixels that are rendered at once.
+const MOST_PIXELS: usize = 1 << 22;
+
+impl GpuVolume {
+    /// What [`render_exact`](crate::render_exact) gives, made by the device.
+    ///
+    /// # Errors
+    /// [`GpuError`] if the device fails.
+    pub fn render_exact(
+        &self,
+        camera: &Camera,
+        transfer_function: &TransferFunction,
+        width: usize,
+        height: usize,
+        sample_step: f64,
+    ) -> Result<Rendering, GpuError> {
+        let dt = sample_step * self.placement.step;
+        let view = camera.view(width, height);
+        let mut image = Image { width, height, rgba: Vec::with_capacity(width * height) };
+        let mut samples = 0;
+        self.gpu.attempt(|| {
+            let Some(shown) = self.shown(transfer_function, dt)? else { return Ok(()) };
+            let rows = (MOST_PIXELS / width.max(1)).max(1);
+            for first in (0..height).step_by(rows) {
+                samples += self.band(&view, &shown, dt, [first, rows.min(height - first)], &mut image.rgba)?;
+            }
+            Ok(())
+        })?;
+        image.rgba.resize(width * height, [0.0; 4]);
+        Ok(Rendering { image, samples })
+    }
+
+    /// Appends the colours of `rows` from row `first` on; gives the number of samples taken.
+    fn band(
+        &self,
+        view: &View,
+        shown: &Shown,
+        dt: f64,
+        [first, rows]: [usize; 2],
+        rgba: &mut Vec<[f32; 4]>,
+    ) -> Result<u64, GpuError> {
+        let size = [view.width, rows];
+        let rays = RaysTold {
+            distance: dt as f32,
+            lowest: shown.index_map[0],
+            per_value: shown.index_map[1],
+            opaque: OPAQUE,
+            ..RaysTold::new(view, self.near(view), self.placement.edges, &self.placement, [0, first], size)
+        };
+        let gpu = &self.gpu;
+        let (rays, colors, taken) =
+            (gpu.told(&rays), gpu.results((16 * size[0] * rows) as u64), gpu.results(4 * rows as u64));
+        let kernel = gpu.kernel(&gpu.kernels().exact, SOURCE, "march");
+        let mut encoder = gpu.encoder();
+        self.cast(&mut encoder, kernel, self.front_to_back(view), size, |chunk| {
+            let empty = &shown.empty_layers[chunk.number];
+            vec![&rays, &chunk.told, &chunk.values, &shown.table, empty, &colors, &taken]
+        });
+        gpu.finish(encoder, &[&colors, &taken], |read| {
+            rgba.extend_from_slice(&bytemuck::pod_collect_to_vec::<u8, [f32; 4]>(read[0])[..size[0] * rows]);
+            bytemuck::pod_collect_to_vec::<u8, u32>(read[1]).iter().map(|&row| u64::from(row)).sum()
+        })
+    }
+
+    /// Depth of the nearest corner of the box; 0 where the eye lies in it or it lies behind.
+    fn near(&self, view: &View) -> f64 {
+        let reach: f64 = (0..3).map(|axis| self.placement.edges[axis] / 2.0 * view.forward[axis].abs()).sum();
+        (-dot(view.eye, view.forward) - reach).max(0.0)
+    }
+}

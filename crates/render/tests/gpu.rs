@@ -1,0 +1,253 @@
+//! What a graphics processor makes against what the processor makes. Mesa's lavapipe stands in for one; without it, all of this is skipped.
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use visapult_render::{
+    Camera, Gpu, GpuError, GpuKind, GpuVolume, Image, KeyView, Quality, SlabStack, TransferFunction, Volume,
+    make_slabs, render_exact,
+};
+use visapult_volume::{Block, Box3, Centering, Decomposition, Grid};
+
+type Outcome = Result<(), Failed>;
+type Test = fn(&Gpu) -> Outcome;
+
+const TESTS: &[(&str, Test)] = &[
+    ("images_of_three_fields_are_those_of_the_processor_over_any_number_of_pes", fields_over_pes),
+    ("images_from_every_side_are_those_of_the_processor", sides),
+    ("grids_of_any_shape_give_the_images_of_the_processor", shapes),
+    ("chunks_of_a_block_give_the_image_of_the_block", chunks),
+    ("missing_values_are_transparent", missing),
+    ("a_constant_field_and_one_without_values_give_the_images_of_the_processor", plain),
+    ("an_eye_far_away_sees_as_exactly", far),
+    ("what_is_empty_is_left_out", empty),
+    ("slabs_are_those_of_the_processor", slabs),
+    ("a_field_that_does_not_fit_is_refused", too_large),
+];
+
+fn main() -> ExitCode {
+    let gpu = Gpu::open(GpuKind::Hardware).or_else(|_| Gpu::open(GpuKind::Software));
+    match &gpu {
+        Ok(gpu) => println!("on {}", gpu.name()),
+        Err(cause) => println!("all skipped: {cause}"),
+    }
+    let is_missing = gpu.is_err();
+    let trial = |(name, test): &(&str, Test)| {
+        let (gpu, test) = (gpu.clone(), *test);
+        Trial::test(*name, move || test(&gpu?)).with_ignored_flag(is_missing)
+    };
+    let trials = TESTS.iter().map(trial).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// The least PSNR of what the device makes, in dB.
+const FLOOR_DB: f64 = 50.0;
+const PIXELS: [usize; 2] = [75, 50];
+
+fn check(what: &str, made: &Image, expected: &Image) -> Outcome {
+    let quality = Quality::of(made, expected)?;
+    println!("{what}: {:.1} dB", quality.psnr_db);
+    if quality.psnr_db >= FLOOR_DB { Ok(()) } else { Err(format!("{what}: {quality:?}").into()) }
+}
+
+fn compare(what: &str, device: &GpuVolume, volume: &Volume, camera: &Camera, function: &TransferFunction) -> Outcome {
+    for step in [1.0, 0.4] {
+        let made = device.render_exact(camera, function, PIXELS[0], PIXELS[1], step)?;
+        let expected = render_exact(volume, camera, function, PIXELS[0], PIXELS[1], step);
+        check(&format!("{what}, step {step}, {camera:?}"), &made.image, &expected.image)?;
+    }
+    Ok(())
+}
+
+fn values_of(size: [usize; 3], f: impl Fn([f32; 3]) -> f32) -> Vec<f32> {
+    let unit = |i: usize, n: usize| if n > 1 { i as f32 / (n - 1) as f32 - 0.5 } else { 0.0 };
+    let [nx, ny, nz] = size;
+    let at = |i: usize| [unit(i % nx, nx), unit(i / nx % ny, ny), unit(i / (nx * ny), nz)];
+    (0..nx * ny * nz).map(|i| f(at(i))).collect()
+}
+
+fn ripples([x, y, z]: [f32; 3]) -> f32 {
+    ((x * x + 1.3 * y * y + 0.8 * (z - 0.1).powi(2)).sqrt() * 25.0).sin() + 0.3 * (9.0 * x - 4.0 * z).cos()
+}
+
+fn blobs([x, y, z]: [f32; 3]) -> f32 {
+    let blob = |a: f32, b: f32, c: f32| (-60.0 * ((x - a).powi(2) + (y - b).powi(2) + (z - c).powi(2))).exp();
+    blob(0.2, 0.1, -0.2) + blob(-0.25, 0.0, 0.1) - blob(0.0, -0.3, 0.3)
+}
+
+fn noise([x, y, z]: [f32; 3]) -> f32 {
+    (ripples([x, y, z]) * 917.3).sin().fract() * 0.5 + blobs([x, y, z])
+}
+
+const FIELDS: [fn([f32; 3]) -> f32; 3] = [ripples, blobs, noise];
+
+fn soft() -> TransferFunction {
+    let points = vec![[0.0, 0.1, 0.2, 0.9, 0.1], [0.4, 0.9, 0.9, 0.8, 0.0], [1.0, 0.9, 0.1, 0.0, 0.3]];
+    TransferFunction { range: None, points }
+}
+
+fn shells() -> TransferFunction {
+    let shell =
+        |s: f32, r: f32, b: f32, a: f32| [[s - 0.01, r, 0.4, b, 0.0], [s, r, 0.4, b, a], [s + 0.01, r, 0.4, b, 0.0]];
+    let points = [shell(0.3, 0.1, 0.9, 0.5), shell(0.7, 1.0, 0.2, 0.9)].concat();
+    TransferFunction { range: None, points }
+}
+
+fn cameras() -> [Camera; 5] {
+    let camera = Camera::default();
+    [
+        camera,
+        Camera { azimuth_deg: 0.0, elevation_deg: 0.0, ..camera },
+        Camera { azimuth_deg: -140.0, elevation_deg: 90.0, fov_deg: 50.0, ..camera },
+        // From inside.
+        Camera { azimuth_deg: 200.0, elevation_deg: -35.0, distance: 0.35, fov_deg: 70.0, ..camera },
+        Camera { distance: 1.4, target: [0.3, -0.2, 0.1], ..camera },
+    ]
+}
+
+/// The field as `pes` PEs have it.
+fn split(values: &[f32], size: [usize; 3], pes: usize) -> Result<Volume, Failed> {
+    let whole = Block { owned: Box3::of_size(size), stored: Box3::of_size(size), values: values.to_vec() };
+    let decomposition = Decomposition::new(size, pes, 4)?;
+    let cut = |owned: Box3| {
+        let stored = Block::stored_for(&owned, &whole.stored);
+        let [nx, ny, nz] = stored.size();
+        let at = |i: usize| [i % nx, i / nx % ny, i / (nx * ny)];
+        let value = |i: usize| whole.values[whole.index_of(std::array::from_fn(|a| stored.lo[a] + at(i)[a]))];
+        Block { owned, stored, values: (0..nx * ny * nz).map(value).collect() }
+    };
+    let blocks = decomposition.boxes().into_iter().map(cut).collect();
+    Ok(Volume::new(Grid::of_size(size), decomposition, blocks)?)
+}
+
+fn fields_over_pes(gpu: &Gpu) -> Outcome {
+    let size = [40, 33, 47];
+    for (number, field) in FIELDS.into_iter().enumerate() {
+        for pes in [1, 2, 8] {
+            let volume = split(&values_of(size, field), size, pes)?;
+            let device = gpu.upload(&volume)?;
+            for (name, function) in [("soft", soft()), ("shells", shells())] {
+                let what = format!("field {number}, {pes} PEs, {name}");
+                compare(&what, &device, &volume, &Camera::default(), &function)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sides(gpu: &Gpu) -> Outcome {
+    let size = [40, 33, 47];
+    for pes in [1, 8] {
+        let volume = split(&values_of(size, ripples), size, pes)?;
+        let device = gpu.upload(&volume)?;
+        cameras().iter().try_for_each(|camera| compare("ripples", &device, &volume, camera, &soft()))?;
+    }
+    Ok(())
+}
+
+fn shapes(gpu: &Gpu) -> Outcome {
+    let thin = [[1, 1, 1], [2, 1, 1], [1, 9, 9], [9, 1, 9], [9, 9, 1], [3, 50, 2]].map(Grid::of_size);
+    let spaced = |centering| Grid { spacing: [0.5, 1.0, 2.5], centering, ..Grid::of_size([30, 21, 12]) };
+    for grid in thin.into_iter().chain([spaced(Centering::Point), spaced(Centering::Cell)]) {
+        let what = format!("{:?} {:?}", grid.size, grid.centering);
+        let volume = Volume::whole(grid.clone(), values_of(grid.size, |[x, y, z]| x + 2.0 * y + 3.0 * z))?;
+        let device = gpu.upload(&volume)?;
+        cameras().iter().try_for_each(|camera| compare(&what, &device, &volume, camera, &soft()))?;
+    }
+    Ok(())
+}
+
+fn chunks(gpu: &Gpu) -> Outcome {
+    let size = [20, 18, 41];
+    for pes in [1, 2] {
+        let volume = split(&values_of(size, ripples), size, pes)?;
+        let device = gpu.upload_in_pieces(&volume, 12 * 4 * 20 * 18)?;
+        for camera in cameras() {
+            compare("chunks", &device, &volume, &camera, &soft())?;
+            compare("chunks", &device, &volume, &camera, &shells())?;
+        }
+    }
+    Ok(())
+}
+
+fn missing(gpu: &Gpu) -> Outcome {
+    let size = [37, 30, 26];
+    let mut values = values_of(size, ripples);
+    values.iter_mut().step_by(97).for_each(|value| *value = f32::NAN);
+    values.iter_mut().skip(5000).take(800).for_each(|value| *value = f32::INFINITY);
+    for pes in [1, 2] {
+        let volume = split(&values, size, pes)?;
+        let device = gpu.upload(&volume)?;
+        cameras().iter().try_for_each(|camera| compare("missing", &device, &volume, camera, &soft()))?;
+    }
+    Ok(())
+}
+
+fn plain(gpu: &Gpu) -> Outcome {
+    for value in [7.5, f32::NAN] {
+        let volume = Volume::whole(Grid::of_size([9; 3]), vec![value; 729])?;
+        let device = gpu.upload(&volume)?;
+        compare("plain", &device, &volume, &Camera::default(), &soft())?;
+    }
+    let clear = TransferFunction { range: None, points: vec![[0.0, 1.0, 1.0, 1.0, 0.0]] };
+    let volume = split(&values_of([12; 3], ripples), [12; 3], 1)?;
+    let made = gpu.upload(&volume)?.render_exact(&Camera::default(), &clear, 20, 10, 1.0)?;
+    assert_eq!((made.image, made.samples), (Image::transparent(20, 10), 0));
+    Ok(())
+}
+
+fn far(gpu: &Gpu) -> Outcome {
+    let size = [40, 33, 47];
+    let volume = split(&values_of(size, ripples), size, 2)?;
+    let device = gpu.upload(&volume)?;
+    for distance in [100.0, 1e4, 1e6] {
+        let fov_deg = (2.0 * (0.5_f64 / distance).atan().to_degrees()).max(Camera::LEAST_FOV_DEG);
+        compare("far", &device, &volume, &Camera { distance, fov_deg, ..Camera::default() }, &shells())?;
+    }
+    Ok(())
+}
+
+fn empty(gpu: &Gpu) -> Outcome {
+    let size = [70, 64, 90];
+    let volume = split(&values_of(size, |p| f32::from(u8::from(blobs(p) > 0.8))), size, 1)?;
+    let device = gpu.upload(&volume)?;
+    let points = vec![[0.05, 1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0, 0.8]];
+    let [sparse, all] =
+        [points, vec![[0.0, 1.0, 1.0, 1.0, 1e-3]]].map(|points| TransferFunction { range: None, points });
+    for camera in cameras() {
+        compare("sparse", &device, &volume, &camera, &sparse)?;
+        let samples = |function| Ok::<_, GpuError>(device.render_exact(&camera, function, 64, 64, 1.0)?.samples);
+        let (skipped, full) = (samples(&sparse)?, samples(&all)?);
+        assert!(skipped * 4 < full, "{skipped} of {full}");
+    }
+    Ok(())
+}
+
+fn slabs(gpu: &Gpu) -> Outcome {
+    let size = [40, 33, 47];
+    for (number, field) in FIELDS.into_iter().enumerate() {
+        let mut values = values_of(size, field);
+        values.iter_mut().skip(5000).take(800).for_each(|value| *value = f32::NAN);
+        for (pes, most_bytes) in [(1, 12 * 4 * 40 * 33), (2, 1 << 30), (8, 1 << 30)] {
+            let volume = split(&values, size, pes)?;
+            let device = gpu.upload_in_pieces(&volume, most_bytes)?;
+            for (camera, function) in cameras().into_iter().zip([soft(), shells(), soft(), shells(), soft()]) {
+                let key = KeyView { width: 150, height: 90, slabs: 24, ..KeyView::new(camera) };
+                let made = device.make_slabs(&volume, &key, &function, 1.0)?;
+                let expected = make_slabs(&volume, &key, &function, 1.0);
+                assert_eq!(made.geometry, expected.geometry);
+                let draw = |keyframe| SlabStack::from_keyframe(keyframe).map(|stack| stack.render(&camera, 150, 90));
+                check(&format!("slabs of field {number}, {pes} PEs, {camera:?}"), &draw(&made)?, &draw(&expected)?)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn too_large(gpu: &Gpu) -> Outcome {
+    let volume = split(&values_of([16; 3], ripples), [16; 3], 1)?;
+    let Err(refusal) = gpu.upload_in_pieces(&volume, 4 * 4 * 16 * 16) else { return Err("it fits".into()) };
+    assert!(refusal.to_string().contains("larger than a buffer"), "{refusal}");
+    assert!(!gpu.is_lost());
+    Ok(())
+}
