@@ -1,4 +1,4 @@
-//! Sessions over links that swallow datagrams: streams take over. Needs root, /dev/net/tun and iproute2; says so where one is missing.
+//! Sessions over links that swallow datagrams, all or large ones. Needs root, /dev/net/tun and iproute2; says so where one is missing.
 
 use std::sync::Arc;
 use std::thread;
@@ -104,4 +104,17 @@ fn a_session_that_insists_on_datagrams_ends_when_they_stop() {
         let Err(SessionError::Ended(why)) = session.next_offer(PATIENCE) else { panic!("it goes on") };
         assert!(why.contains("no datagram has come through"), "{why}");
     }
+}
+
+#[test]
+fn any_number_of_objects_is_told_of_where_large_packets_are_swallowed() {
+    const OBJECTS: usize = 1_000;
+    let Some(testbed) = Testbed::up("hole", &["--rate", "500M", "--rtt", "20ms", "--mtu-hole", "1400"]) else { return };
+    let (listener, left) = session(&testbed, Options::default()).unwrap();
+    let right = listener.accept(PATIENCE).unwrap().unwrap();
+    let flow = left.open_flow("many", Mode::Reliable, 1).unwrap();
+    let sent: Vec<_> = (0..OBJECTS).map(|at| flow.send(&at.to_string(), Arc::new(vec![7; 10])).unwrap()).collect();
+    let accept = |_| right.next_offer(PATIENCE).unwrap().unwrap().accept(Arc::new(MemorySink::new(10)));
+    let _incoming: Vec<_> = (0..OBJECTS).map(accept).collect();
+    sent.iter().for_each(|outgoing| assert_eq!(outgoing.wait().unwrap().arrived, 10));
 }

@@ -1,5 +1,6 @@
 //! Reaches a listener: name, TCP and TLS within one deadline.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFd;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, Connection};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use super::handshake::Handshake;
 use super::{ControlError, ControlLink, wait_until};
@@ -19,6 +21,8 @@ use crate::url::RippUrl;
 
 /// Names that have very many addresses are not tried for ever.
 const MAX_ADDRESSES: usize = 8;
+/// The payload of a packet of 1280 bytes over IPv6, which every path lets pass.
+const SMALL_SEGMENT: u32 = 1_220;
 
 pub(super) fn dial(
     url: &RippUrl,
@@ -29,17 +33,19 @@ pub(super) fn dial(
 ) -> Result<ControlLink, ControlError> {
     let deadline = Instant::now() + timeout;
     let late = || ControlError::TimedOut { peer: url.authority(), after: timeout };
+    // Only bulk is dialed at an address that answered before.
+    let reach: Reach = if at.is_some() { reach_in_any_segments } else { reach_in_small_segments };
     let addresses = at.map_or_else(|| resolve(url, deadline, &late), |at| Ok(vec![at]))?;
     if let Trust::InsecureLoopback = trust {
         if let Some(elsewhere) = addresses.iter().find(|address| !address.ip().to_canonical().is_loopback()) {
             return Err(ControlError::NotLoopback(*elsewhere));
         }
-        let (stream, peer) = connect(url, &addresses, deadline, &late)?;
+        let (stream, peer) = connect(url, &addresses, deadline, reach, &late)?;
         return ControlLink::plain(stream, peer);
     }
     let config = Arc::new(tls::client_config(trust, identity)?);
     let name = server_name(url, trust)?;
-    let (stream, peer) = connect(url, &addresses, deadline, &late)?;
+    let (stream, peer) = connect(url, &addresses, deadline, reach, &late)?;
     let connection = Connection::from(ClientConnection::new(config, name)?);
     let mut handshake = Handshake::new(stream, peer, url.authority(), connection, deadline)?;
     while !handshake.advance()? {
@@ -78,6 +84,7 @@ fn connect(
     url: &RippUrl,
     addresses: &[SocketAddr],
     deadline: Instant,
+    reach: Reach,
     late: &dyn Fn() -> ControlError,
 ) -> Result<(TcpStream, SocketAddr), ControlError> {
     let mut last = None;
@@ -88,7 +95,7 @@ fn connect(
         if share.is_zero() {
             return Err(late());
         }
-        match TcpStream::connect_timeout(address, share) {
+        match reach(address, share) {
             Ok(stream) => return Ok((stream, *address)),
             Err(cause) => last = Some(cause),
         }
@@ -99,6 +106,20 @@ fn connect(
         }
         _ => Err(late()),
     }
+}
+
+type Reach = fn(&SocketAddr, Duration) -> io::Result<TcpStream>;
+
+fn reach_in_any_segments(address: &SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
+    TcpStream::connect_timeout(address, timeout)
+}
+
+/// Where a path swallows larger packets without a word, TCP would send the same one again for ever.
+fn reach_in_small_segments(address: &SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(*address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_tcp_mss(SMALL_SEGMENT)?;
+    socket.connect_timeout(&(*address).into(), timeout)?;
+    Ok(socket.into())
 }
 
 fn server_name(url: &RippUrl, trust: &Trust) -> Result<ServerName<'static>, ControlError> {
