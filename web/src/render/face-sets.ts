@@ -5,6 +5,7 @@ import { clearLayers, type Gl, resetUnpacking } from "./gl";
 import { KeyframeAssembly, tilesAcross } from "./keyframe-assembly";
 import type { StandIns } from "./stand-ins";
 import { Succession } from "./succession";
+import { scalarTexels, type Texels } from "./texels";
 import { type Sized, TexturePool } from "./texture-pool";
 
 /** A keyframe of scalar slabs ready to draw, through any transfer function. */
@@ -29,14 +30,16 @@ export class FaceSets {
   readonly #gl: Gl;
   readonly #assembly: KeyframeAssembly<Tile, ScalarSlabsPart, Sized>;
   readonly #standIns: StandIns;
+  readonly #texels: Texels;
   readonly #pool: TexturePool;
   /** Complete ones. */
   readonly keyframes: Succession<FaceSet>;
 
   constructor(gl: Gl, standIns: StandIns) {
     this.#gl = gl;
+    this.#texels = scalarTexels(gl);
     this.#standIns = standIns;
-    this.#pool = new TexturePool(gl, gl.TEXTURE_2D_ARRAY, gl.R16F, 1);
+    this.#pool = new TexturePool(gl, gl.TEXTURE_2D_ARRAY, this.#texels.format, 1);
     this.keyframes = new Succession(({ faces }) => this.#pool.keep(faces));
     this.#assembly = new KeyframeAssembly({
       prepare: ({ rays, slabCount }) => this.#emptyFaces([rays[0], rays[1], slabCount + 1]),
@@ -95,7 +98,19 @@ export class FaceSets {
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 2);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, faces.texture);
-    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, face, width, height, 1, gl.RED, gl.HALF_FLOAT, values);
+    gl.texSubImage3D(
+      gl.TEXTURE_2D_ARRAY,
+      0,
+      x,
+      y,
+      face,
+      width,
+      height,
+      1,
+      gl.RED,
+      this.#texels.type,
+      this.#texels.of(values),
+    );
   }
 
   /** Faces without any data. */

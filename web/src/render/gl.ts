@@ -5,6 +5,13 @@ export class GraphicsError extends Error {
 
 export type Gl = WebGL2RenderingContext;
 
+/** Whether the processor draws, as far as the driver tells. */
+export function drawsInSoftware(gl: Gl): boolean {
+  const info = gl.getExtension("WEBGL_debug_renderer_info");
+  const renderer = String(gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+  return /llvmpipe|softpipe|swiftshader|basic render|software/i.test(renderer);
+}
+
 /** A texture that a shader reads, and the sampler it is read through. */
 export interface Bound {
   readonly name: string;

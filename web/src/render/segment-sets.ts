@@ -13,6 +13,7 @@ import { clearLayers, type Gl, resetUnpacking } from "./gl";
 import { KeyframeAssembly, tilesAcross } from "./keyframe-assembly";
 import type { StandIns } from "./stand-ins";
 import { Succession } from "./succession";
+import { scalarTexels, type Texels } from "./texels";
 import { type Sized, TexturePool } from "./texture-pool";
 
 /** A keyframe of segments ready to draw, through any transfer function. */
@@ -43,14 +44,16 @@ export class SegmentSets {
   readonly #gl: Gl;
   readonly #assembly: KeyframeAssembly<Tile, SegmentsPart, Room>;
   readonly #standIns: StandIns;
+  readonly #texels: Texels;
   readonly #pool: TexturePool;
   /** Complete ones. */
   readonly keyframes: Succession<SegmentSet>;
 
   constructor(gl: Gl, standIns: StandIns) {
     this.#gl = gl;
+    this.#texels = scalarTexels(gl);
     this.#standIns = standIns;
-    this.#pool = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, 1);
+    this.#pool = new TexturePool(gl, gl.TEXTURE_3D, this.#texels.format, 1);
     this.keyframes = new Succession(({ values }) => this.#pool.keep(values));
     this.#assembly = new KeyframeAssembly({
       prepare: (part) => this.#prepare(part),
@@ -127,7 +130,7 @@ export class SegmentSets {
     resetUnpacking(gl);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_3D, values.texture);
-    gl.texSubImage3D(gl.TEXTURE_3D, 0, ...lo, ...size, gl.RED, gl.HALF_FLOAT, samples);
+    gl.texSubImage3D(gl.TEXTURE_3D, 0, ...lo, ...size, gl.RED, this.#texels.type, this.#texels.of(samples));
   }
 }
 

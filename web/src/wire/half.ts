@@ -22,3 +22,12 @@ function roundShift(value: number, shift: number): number {
   const odd = (value >>> shift) & 1;
   return (value + half - 1 + odd) >>> shift;
 }
+
+/** The number that an IEEE binary16 stands for. */
+export function numberFromHalf(half: number): number {
+  const sign = half & 0x8000 ? -1 : 1;
+  const exponent = (half >>> 10) & 31;
+  const mantissa = half & 0x3ff;
+  if (exponent === 31) return mantissa === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
+  return exponent === 0 ? sign * mantissa * 2 ** -24 : sign * (1024 + mantissa) * 2 ** (exponent - 25);
+}

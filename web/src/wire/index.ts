@@ -4,7 +4,7 @@ export * from "./bulk";
 export * from "./control";
 export { WireError } from "./errors";
 export type { FreshnessMessage, MissingPart } from "./freshness";
-export { halfFromNumber } from "./half";
+export { halfFromNumber, numberFromHalf } from "./half";
 export type { BulkHeader } from "./header";
 export {
   type ClockMessage,

@@ -16,16 +16,10 @@ import {
   transferToMessage,
 } from "../../src/volume/index";
 import { brickCellRanges } from "../../src/volume/ranges";
-import { type BricksMessage, halfFromNumber, type TransferPoint } from "../../src/wire/index";
+import { type BricksMessage, halfFromNumber, numberFromHalf, type TransferPoint } from "../../src/wire/index";
 import { rawFrame } from "../wire/build";
 
 const grid = { size: [11, 21, 5], spacing: [2, 0.5, 1], origin: [5, 0, -1], unit: "mm", centering: "point" } as const;
-
-function numberFromHalf(bits: number): number {
-  const exponent = (bits >> 10) & 31;
-  const magnitude = exponent === 0 ? (bits & 1023) * 2 ** -24 : (1 + (bits & 1023) / 1024) * 2 ** (exponent - 15);
-  return bits & 0x8000 ? -magnitude : magnitude;
-}
 
 describe("geometry", () => {
   test("the longest edge is one and point samples reach the faces", () => {
