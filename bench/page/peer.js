@@ -71,13 +71,13 @@ window.draw = (azimuth) => {
   window_.render();
 };
 
-/** Milliseconds a frame over `count`, each five degrees further, one per animation frame, the last one finished. */
-window.spin = async (count) => {
+/** Milliseconds a frame over `count`, each `by` degrees further than `from`, one per animation frame, the last one finished. */
+window.spin = async (from, by, count) => {
   const gl = window.scene.view.get3DContext();
   const finish = () => gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
   const turn = async (i) => {
     await new Promise((resolve) => requestAnimationFrame(resolve));
-    window.draw(30 + 5 * i);
+    window.draw(from + by * (i + 1));
   };
   await turn(0);
   finish();

@@ -10,6 +10,8 @@ import { EDGE, makeField, names, npy } from "./fields.mjs";
 
 const ROUNDS = 5;
 const FRAMES = 6;
+/** What an arrow key turns the page by. */
+const TURN_DEG = 5;
 const COLOURS = [
   [0, 0.27, 0, 0.33],
   [0.25, 0.23, 0.32, 0.55],
@@ -70,7 +72,7 @@ async function compare(name) {
     rounds.push({
       draft: await spinOurs(pages.draft),
       exact: await spinOurs(pages.exact),
-      peer: await spinPeer(pages.peer),
+      peer: await spinPeer(pages.peer, 30 + TURN_DEG * (FRAMES + 1) * round),
     });
   }
   server.resume();
@@ -155,9 +157,10 @@ async function spinOurs(page) {
   return ms;
 }
 
-async function spinPeer(page) {
+/** The same for vtk.js, from azimuth `from` (degrees): it turns through the views that the page turns through. */
+async function spinPeer(page, from) {
   await page.bringToFront();
-  return page.evaluate((count) => window.spin(count), FRAMES);
+  return page.evaluate(([from, by, count]) => window.spin(from, by, count), [from, TURN_DEG, FRAMES]);
 }
 
 /** PSNR of the two pictures of the first view, dB: both must show the same thing. */
