@@ -28,6 +28,21 @@ export async function openPage(browser, url, { query = {}, hash = "", width = 10
   return page;
 }
 
+/** To be run in a page before it begins: its workers run `code` as well; what that posts to the channel `told` is in `window.told`. */
+export const inWorkers = (code) => ({ content: `(${extendWorkers})(${JSON.stringify(code)})` });
+
+function extendWorkers(code) {
+  const Real = Worker;
+  window.Worker = class extends Real {
+    constructor(url, options) {
+      const both = `import ${JSON.stringify(new URL(url, location).href)}; ${code}`;
+      super(URL.createObjectURL(new Blob([both], { type: "text/javascript" })), { ...options, type: "module" });
+    }
+  };
+  window.told = [];
+  new BroadcastChannel("told").onmessage = ({ data }) => window.told.push(data);
+}
+
 /** Waits until `condition(window.visapult, argument)` holds in the page; says what the page showed if it never does. */
 export async function until(page, condition, argument = null, timeout = 30_000) {
   const probe = `window.visapult ? (${condition})(window.visapult, ${JSON.stringify(argument)}) : false`;
