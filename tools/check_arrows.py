@@ -6,6 +6,7 @@ import sys
 
 MAY_IMPORT = {
     "comm": set(),
+    "copy": {"ripp-net"},
     "volume": set(),
     "volume-io": {"volume"},
     "render": {"volume"},
@@ -18,7 +19,7 @@ MAY_IMPORT = {
     "testkit": {"ripp"},
     "trace": set(),
     "c": {"pipeline"},
-    "cli": {"pipeline", "portal", "ripp-net", "trace"},
+    "cli": {"copy", "pipeline", "portal", "ripp-net", "trace"},
 }
 PREFIX = "visapult-"
 

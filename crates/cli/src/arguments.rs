@@ -1,6 +1,7 @@
 //! The command line, and how people write sizes, times and levels on it.
 
 mod backend;
+mod copy;
 mod perf;
 mod serve;
 mod trace;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use visapult_pipeline::MOST_EDGE;
 
 pub(crate) use backend::BackendOptions;
+pub(crate) use copy::{CopyOptions, ShareOptions, VerifyOptions};
 pub(crate) use perf::{PerfOptions, PerfSendOptions, PerfServeOptions, PerfSide};
 pub(crate) use serve::ServeOptions;
 pub(crate) use trace::{TraceCommand, TraceMergeOptions, TraceOptions, TracePlotOptions};
@@ -50,6 +52,12 @@ pub(crate) enum Command {
     Info(InfoOptions),
     /// Measure what a path between two machines carries.
     Perf(PerfOptions),
+    /// Share a folder, to be copied from (or into) elsewhere: prints the URL that `copy` needs there.
+    Share(ShareOptions),
+    /// Copy files and folders to or from a share, and go on where an earlier copy was interrupted.
+    Copy(Box<CopyOptions>),
+    /// Hold files against the manifest of a copy.
+    Verify(VerifyOptions),
     /// Show where the time of a run went, from the events that --trace has recorded.
     Trace(TraceOptions),
 }

@@ -3,10 +3,13 @@
 mod arguments;
 mod backend;
 mod commands;
+mod copy;
 mod perf;
 mod processes;
 mod serve;
+mod share;
 mod trace;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -31,6 +34,9 @@ fn main() -> ExitCode {
         Command::Serve(options) => serve::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Trace(options) => trace::run(&options.what).map(|()| ExitCode::SUCCESS),
         Command::Perf(options) => perf::run(&options.side),
+        Command::Share(options) => share::run(&options).map(|()| ExitCode::SUCCESS),
+        Command::Copy(options) => copy::run(&options),
+        Command::Verify(options) => verify::run(&options),
     };
     match outcome {
         Ok(code) => code,

@@ -43,3 +43,4 @@ pub use trust::{Authorities, Clients, Trust, TrustError};
 pub use url::{RippUrl, UrlError};
 pub use visapult_ripp::control::Transport;
 pub use visapult_ripp::outbox::Mode;
+pub use visapult_ripp::rate::Verdict;

@@ -65,7 +65,7 @@ impl Session {
         control.send(&Message::Hello(hello.clone()).to_bytes())?;
         let begun = setup::begin(control, &options)?;
         let shared = Arc::clone(&begun.shared);
-        let mut session = Self::new(begun, url.name.clone(), &options, ruling);
+        let mut session = Self::new(begun, peer, url.name.clone(), &options, ruling);
         let streams =
             if options.transport == Some(Transport::Tcp) || options.lanes > 1 { hello.lanes } else { FALLBACK_STREAMS };
         let opener =

@@ -187,7 +187,7 @@ impl Door {
         let begun = setup::begin(control.clone(), &options)?;
         let shared = Arc::clone(&begun.shared);
         // From here on the session sees to the end of what was started.
-        let made = Session::new(begun, hello.name, &options, ruling);
+        let made = Session::new(begun, peer, hello.name, &options, ruling);
         setup::start_lanes(&shared, links, &options)?;
         self.enter(session, &shared);
         control.send(&Message::Welcome(welcome).to_bytes())?;

@@ -21,6 +21,7 @@ mod statistics;
 mod strangers;
 mod stream;
 
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -52,6 +53,7 @@ const FIRST_DATAGRAMS: u64 = 64;
 pub struct Session {
     shared: Arc<Shared>,
     arrivals: Mutex<Receiver<Arrival>>,
+    peer: SocketAddr,
     request: String,
     name: String,
     /// Gives why the listener did not admit us, or ends.
@@ -69,10 +71,10 @@ pub struct Flow {
 }
 
 impl Session {
-    fn new(begun: Begun, name: String, options: &Options, ruling: Option<Ruling>) -> Self {
+    fn new(begun: Begun, peer: SocketAddr, name: String, options: &Options, ruling: Option<Ruling>) -> Self {
         let Begun { shared, arrivals } = begun;
         let (arrivals, request, rate) = (Mutex::new(arrivals), options.request.clone(), options.rate);
-        Self { shared, arrivals, request, name, refusal: Mutex::new(None), rate, ruling }
+        Self { shared, arrivals, peer, request, name, refusal: Mutex::new(None), rate, ruling }
     }
 
     /// Waits until the listener has admitted a session that was [begun](Self::begin).
@@ -162,6 +164,12 @@ impl Session {
     #[must_use]
     pub fn request(&self) -> &str {
         &self.request
+    }
+
+    /// Where the other end is, as the control channel has it.
+    #[must_use]
+    pub const fn peer(&self) -> SocketAddr {
+        self.peer
     }
 
     /// What was dialled: the name in the URL.

@@ -24,6 +24,11 @@ pub trait Source: Send + Sync {
     fn memory_at(&self, _offset: u64) -> Option<&[u8]> {
         None
     }
+    /// What the other end's sink is to find, too, where the two programs have agreed on something else than BLAKE3 of the bytes, such as the
+    /// value of a part in the hash of something larger. Asked for once, while the object is being sent.
+    fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
+        None
+    }
 }
 
 /// A place for received bytes. Every byte is written once; the parts come in any order, from several threads.
@@ -40,6 +45,10 @@ pub trait Sink: Send + Sync {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
     /// What was written from `offset` on where it lies in memory, as much as lies together: asked for only once all of it has been written.
     fn memory_at(&self, _offset: u64) -> Option<&[u8]> {
+        None
+    }
+    /// The same as the source's, of what was written: asked for only once all of it has been.
+    fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
         None
     }
 }
@@ -172,7 +181,7 @@ pub struct Delivery {
     pub arrived: u64,
     /// Where bytes are missing, as `(start, end)`; known to the receiver only.
     pub holes: Vec<(u64, u64)>,
-    /// BLAKE3 of the object in hexadecimal, where both ends found the same.
+    /// BLAKE3 of the object in hexadecimal, or what the programs have in its place, where both ends found the same.
     pub blake3: Option<String>,
 }
 

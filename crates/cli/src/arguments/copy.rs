@@ -1,0 +1,123 @@
+//! The command lines of `visapult share`, `visapult copy` and `visapult verify`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use visapult_copy::Endpoint;
+use visapult_ripp_net::Rate;
+
+use super::perf::{TransportName, parse_choice};
+
+const COPY_HELP: &str = "\
+Places:
+  path                              on this machine
+  ripp://TOKEN@host:port/NAME#PRINT what `visapult share` printed there, in quotes; a path may be appended:
+                                    'ripp://...#PRINT/run/a.h5', or stand before the #, with %20 for a blank
+
+Where things go, the same every time that the command is given:
+  a DST that is a folder takes the sources under their own names; so does one that is written with a / in the
+  end, that of several sources, and that of a folder: it is made if it is not there. Any other DST is the new
+  name of the one file. `SRC/.` is what is in the folder SRC. A SRC that is itself a link is followed; links
+  in folders are copied as links. Times and modes are kept, holes stay holes.
+
+What is there already, with the same size and time, is not sent. A copy that was interrupted goes on where it
+was when the same command is given again; a file has its name only once it is whole and verified, until then
+it is NAME.visapult-part, beside NAME.visapult-log, which says what has been verified.
+
+Exit codes: 0 all is there; 1 it ended before that, and an error says why; 2 a command line that does not fit;
+3 some things were not copied, each is named, all others are there; 130 interrupted.
+
+Examples:
+  there:  visapult share /data/runs --bind 0.0.0.0:7440
+  here:   visapult copy 'ripp://...' .                       (all of it)
+          visapult copy 'ripp://.../run-12' here             (one thing)
+          visapult copy results/ notes.txt 'ripp://.../in/'  (the other way, where the share has --write)
+          visapult copy 'ripp://...' . --include '*.h5' --exclude tmp --dry-run";
+
+/// Options of `visapult share`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  there:  visapult share /data/runs --bind 0.0.0.0:7440\n  \
+                        here:   visapult copy 'ripp://...' .\n\nWhoever has the URL may copy, until the share ends.")]
+pub(crate) struct ShareOptions {
+    /// The folder to share.
+    pub(crate) folder: PathBuf,
+    /// Others may copy from it only (the default).
+    #[arg(long, conflicts_with = "write")]
+    pub(crate) read_only: bool,
+    /// Others may copy into it, too.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Address and port to listen on (0.0.0.0:7440 for all of this machine's); everything is encrypted, and needs the URL's token.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7440")]
+    pub(crate) bind: SocketAddr,
+    /// Host name or address to put in the URL [default: the first address of this machine that fits].
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it.
+    #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
+    pub(crate) rate: Rate,
+    /// Append a line of JSON for every copy to this file: who, when, what, bytes, rate, result.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Print a line of JSON for the URL and for each copy.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Stop by itself after this time (20s, 5m).
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) limit: Option<Duration>,
+}
+
+/// Options of `visapult copy`.
+#[derive(Debug, Args)]
+#[command(after_help = COPY_HELP)]
+pub(crate) struct CopyOptions {
+    /// What to copy, and in the end where to.
+    #[arg(value_name = "SRC... DST", num_args = 2.., required = true)]
+    pub(crate) places: Vec<Endpoint>,
+    /// Copy only files that match this pattern: of names, or with a / of paths below the source (`*.h5`, `run-*/**/*.h5`); may be repeated.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) include: Vec<String>,
+    /// Leave out files and folders that match this pattern; may be repeated.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) exclude: Vec<String>,
+    /// Only tell what would be copied.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Copy everything from its beginning, whatever is there.
+    #[arg(long)]
+    pub(crate) no_resume: bool,
+    /// Write the hash of every file there, as `b3sum --check` and `visapult verify` read it.
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    pub(crate) manifest: Option<PathBuf>,
+    /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it; where the other end sends, the
+    /// most that it may.
+    #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
+    pub(crate) rate: Rate,
+    /// Lanes: UDP sockets, each with threads of its own [default: one for each address of --local, or one].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) lanes: Option<u16>,
+    /// Addresses of this machine that lanes are spread over, such as 10.0.0.7,10.1.0.7.
+    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
+    pub(crate) local: Vec<IpAddr>,
+    /// How data moves; `auto` tries datagrams, then streams.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) transport: TransportName,
+    /// How long a connection that is lost is dialled again.
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = humantime::parse_duration)]
+    pub(crate) retry: Duration,
+    /// Print events as lines of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `visapult verify`.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyOptions {
+    /// What `visapult copy --manifest` or `b3sum` wrote.
+    pub(crate) manifest: PathBuf,
+    /// The folder that its paths are in: the DST of the copy.
+    #[arg(default_value = ".")]
+    pub(crate) folder: PathBuf,
+}

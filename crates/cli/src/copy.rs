@@ -1,0 +1,221 @@
+//! `visapult copy`: files and folders, to or from a share.
+
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use visapult_copy::{
+    CopyError, Event, Patterns, Progress, Report, Tally, Wish, copy, counted, manifest_line, rate, size,
+};
+use visapult_ripp_net::{Options, Rate};
+
+use crate::arguments::CopyOptions;
+
+/// What a program returns that was interrupted, as shells have it.
+const INTERRUPTED: u8 = 130;
+/// Some things were not copied; all others are there.
+const SOME_FAILED: u8 = 3;
+/// The rate that is shown is that of the latest seconds.
+const RATE_OVER: Duration = Duration::from_secs(3);
+
+/// Set when the user wants to stop.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
+    ctrlc::set_handler(|| {
+        // Asked twice, it does not wait.
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED.into());
+        }
+    })?;
+    let manifest = options.manifest.clone().map(Manifest::create).transpose()?;
+    let Some((destination, sources)) = options.places.split_last() else {
+        anyhow::bail!("what is to be copied where?")
+    };
+    let lanes = options.lanes.unwrap_or(options.local.len().clamp(1, 64) as u16);
+    // Where the other end sends, a fixed rate is the most that we let it send.
+    let most_receive_bps = if let Rate::Fixed(bps) = options.rate { bps } else { 0 };
+    let wanted = visapult_copy::CopyOptions {
+        sources: sources.to_vec(),
+        destination: destination.clone(),
+        only: Patterns { include: options.include.clone(), exclude: options.exclude.clone() },
+        wish: Wish { dry_run: options.dry_run, anew: options.no_resume, hashes: manifest.is_some() },
+        session: Options {
+            rate: options.rate,
+            most_receive_bps,
+            lanes,
+            local: options.local.clone(),
+            transport: options.transport.transport(),
+            ..Options::default()
+        },
+        retry: options.retry,
+    };
+    let mut shown =
+        Shown { json: options.json, terminal: std::io::stderr().is_terminal(), manifest, rates: Vec::new() };
+    let outcome = copy(&wanted, &STOP, &mut |event| shown.show(event));
+    shown.clear();
+    match outcome {
+        Ok(report) => {
+            if let Some(manifest) = shown.manifest {
+                manifest.finish()?;
+            }
+            say(&if options.json {
+                finished(&report).to_string()
+            } else if options.dry_run {
+                would(&report.tally)
+            } else {
+                report.to_string()
+            });
+            Ok(if report.tally.failed > 0 { ExitCode::from(SOME_FAILED) } else { ExitCode::SUCCESS })
+        }
+        Err(CopyError::Stopped) => {
+            eprintln!("visapult: {}", CopyError::Stopped);
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+        Err(cause) => Err(cause.into()),
+    }
+}
+
+/// A reader that is gone does not want to know.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+fn would(tally: &Tally) -> String {
+    let same = counted(tally.same_files, "file");
+    format!("would copy {}, {}; {same} there already", counted(tally.wanted_files, "file"), size(tally.wanted_bytes))
+}
+
+fn finished(report: &Report) -> Value {
+    let seconds = report.elapsed.as_secs_f64();
+    json!({ "event": "finished", "seconds": seconds, "bytes_sent": report.arrived, "tally": report.tally })
+}
+
+/// What is shown while it goes on.
+struct Shown {
+    json: bool,
+    terminal: bool,
+    manifest: Option<Manifest>,
+    /// Bytes that had arrived, and when.
+    rates: Vec<(Instant, u64)>,
+}
+
+impl Shown {
+    fn show(&mut self, event: Event) {
+        match event {
+            Event::Hash { path, hash } => {
+                if let Some(manifest) = &mut self.manifest {
+                    manifest.add(&path, &hash);
+                }
+            }
+            Event::Progress(progress) => self.progress(&progress),
+            Event::Failed { path, why } => self.tell("failed", &path, &why, &format!("{path}: {why}")),
+            Event::LeftOut { path, why } => self.tell("left-out", &path, &why, &format!("{path} is left out: {why}")),
+            Event::Notice(text) => self.tell("notice", "", &text, &text),
+        }
+    }
+
+    fn tell(&self, kind: &str, path: &str, why: &str, line: &str) {
+        self.clear();
+        if self.json {
+            say(&json!({ "event": kind, "path": path, "why": why }).to_string());
+        } else {
+            eprintln!("visapult: {line}");
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        let now = Instant::now();
+        self.rates.retain(|(at, _)| now.duration_since(*at) < RATE_OVER);
+        if self.rates.first().is_some_and(|(_, bytes)| *bytes > progress.arrived) {
+            self.rates.clear();
+        }
+        self.rates.push((now, progress.arrived));
+        let bps = self.rates.first().map_or(0.0, |(at, bytes)| {
+            (progress.arrived - bytes) as f64 * 8.0 / now.duration_since(*at).as_secs_f64().max(1e-3)
+        });
+        if self.json {
+            say(&json!({
+                "event": "progress", "seconds": progress.elapsed.as_secs_f64(), "bytes_sent": progress.arrived, "bits_per_second": bps,
+                "limited_by": progress.limit, "all_listed": progress.is_listed, "tally": progress.tally,
+            })
+            .to_string());
+        } else if self.terminal {
+            eprint!("\r{}\x1b[K", progress_line(progress, bps));
+        }
+    }
+
+    fn clear(&self) {
+        if self.terminal && !self.json {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+fn progress_line(progress: &Progress, bps: f64) -> String {
+    let Tally { files, wanted_files, wanted_bytes, resumed_bytes, .. } = progress.tally;
+    let done = progress.arrived + resumed_bytes;
+    let more = if progress.is_listed { "" } else { "+" };
+    let left = wanted_bytes.saturating_sub(done) as f64 * 8.0 / bps.max(1.0);
+    let eta =
+        if progress.is_listed && bps > 0.0 && left < 1e6 { format!(", {} left", time(left)) } else { String::new() };
+    let limit = progress.limit.map(|limit| format!(", limited by {limit}")).unwrap_or_default();
+    format!(
+        "{} of {}{more}, {files} of {wanted_files}{more} files, {}{eta}{limit}",
+        size(done.min(wanted_bytes)),
+        size(wanted_bytes),
+        rate(bps)
+    )
+}
+
+fn time(seconds: f64) -> String {
+    let seconds = seconds.ceil() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, m, s) => format!("{m}:{s:02} min"),
+        (h, m, s) => format!("{h}:{m:02}:{s:02} h"),
+    }
+}
+
+/// A file of hashes as `b3sum` writes it.
+struct Manifest {
+    path: PathBuf,
+    out: BufWriter<File>,
+    fault: Option<std::io::Error>,
+}
+
+impl Manifest {
+    fn create(path: PathBuf) -> Result<Self> {
+        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path, out: BufWriter::new(file), fault: None })
+    }
+
+    fn add(&mut self, path: &[u8], hash: &str) {
+        let outcome = self.out.write_all(&manifest_line(path, hash));
+        self.fault = self.fault.take().or(outcome.err());
+    }
+
+    fn finish(mut self) -> Result<()> {
+        let outcome = self.fault.take().map_or_else(|| self.out.flush(), Err);
+        outcome.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_tells_what_is_left() {
+        let tally = Tally { files: 1, wanted_files: 4, wanted_bytes: 2_000_000_000, ..Tally::default() };
+        let progress = Progress { tally, is_listed: true, arrived: 1_000_000_000, ..Progress::default() };
+        let told = progress_line(&progress, 80_000_000.0);
+        assert_eq!(told, "1.00 GB of 2.00 GB, 1 of 4 files, 80.0 Mbit/s, 1:40 min left");
+    }
+}

@@ -1,0 +1,104 @@
+//! `visapult share`: a folder that others copy from, and into where its user allows it.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use visapult_copy::{Audit, Share, counted, rate, size};
+use visapult_pipeline::flow::own_host;
+use visapult_ripp_net::{Identity, Options, user_folder};
+
+use crate::arguments::ShareOptions;
+
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Set when the user wants to stop.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn run(options: &ShareOptions) -> Result<()> {
+    ctrlc::set_handler(|| {
+        // Asked twice, it does not wait.
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })?;
+    let log = options.log.as_ref().map(|file| {
+        let opened = OpenOptions::new().append(true).create(true).open(file);
+        opened.with_context(|| format!("cannot write {}", file.display()))
+    });
+    let log = log.transpose()?.map(Mutex::new);
+    let share = Share::open(visapult_copy::ShareOptions {
+        folder: options.folder.clone(),
+        write: options.write,
+        bind: options.bind,
+        identity: Some(Identity::load_or_create(&user_folder()?)?),
+        session: Options { rate: options.rate, ..Options::default() },
+    })?;
+    let host = options.host.clone().unwrap_or_else(|| own_host(share.local_addr()));
+    let url = share.url(&host).to_string();
+    say(&if options.json { json!({ "url": url }).to_string() } else { url });
+    if let Some(limit) = options.limit {
+        thread::spawn(move || {
+            let until = Instant::now() + limit;
+            while Instant::now() < until {
+                thread::sleep(LOOK);
+            }
+            STOP.store(true, Ordering::Relaxed);
+        });
+    }
+    share.serve(&STOP, &|audit| {
+        let record = record(&audit);
+        say(&if options.json { record.to_string() } else { line(&audit) });
+        if let Some(log) = &log {
+            append(log, &record);
+        }
+    })?;
+    Ok(())
+}
+
+/// A reader that is gone does not want to know.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+fn append(log: &Mutex<File>, record: &Value) {
+    let mut file = log.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Err(cause) = writeln!(file, "{record}") {
+        tracing::warn!("the log cannot be written any more: {cause}");
+    }
+}
+
+fn record(audit: &Audit) -> Value {
+    let seconds = audit.elapsed.as_secs_f64();
+    json!({
+        "when": humantime::format_rfc3339_millis(audit.began).to_string(),
+        "who": audit.peer.ip().to_canonical().to_string(),
+        "what": if audit.into { "put" } else { "get" },
+        "paths": audit.paths,
+        "files": audit.files,
+        "bytes": audit.bytes,
+        "seconds": seconds,
+        "bits_per_second": audit.bytes as f64 * 8.0 / seconds.max(1e-3),
+        "result": audit.fault.as_deref().unwrap_or("done"),
+    })
+}
+
+fn line(audit: &Audit) -> String {
+    let speed = rate(audit.bytes as f64 * 8.0 / audit.elapsed.as_secs_f64().max(1e-3));
+    let paths = audit.paths.iter().map(|path| if path.is_empty() { "." } else { path }).collect::<Vec<_>>().join(" ");
+    format!(
+        "{} {} {} {paths}: {}, {}, {speed}, {}",
+        humantime::format_rfc3339_seconds(audit.began),
+        audit.peer.ip().to_canonical(),
+        if audit.into { "put" } else { "got" },
+        counted(audit.files, "file"),
+        size(audit.bytes),
+        audit.fault.as_deref().unwrap_or("done"),
+    )
+}

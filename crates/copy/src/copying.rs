@@ -1,0 +1,273 @@
+//! Copies: dials the other end, and again when the connection is lost.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use visapult_ripp_net::{Clients, Listener, ListenerOptions, Options, RippUrl, Session, SessionError, Token, Trust};
+
+use crate::endpoint::{Endpoint, Remote};
+use crate::error::CopyError;
+use crate::filter::Filter;
+use crate::give::{Given, give};
+use crate::landing::Landing;
+use crate::names::shown;
+use crate::report::{Event, Report, Tally};
+use crate::share::linger;
+use crate::take::{Taken, take};
+use crate::walk::{Root, Walk};
+use crate::words::{Patterns, Request, Verb, Wish, escaped};
+
+const POLL: Duration = Duration::from_millis(100);
+/// From one attempt to reach the other end to the next.
+const DIAL_AGAIN: Duration = Duration::from_secs(2);
+
+/// What is copied, and how.
+#[derive(Clone, Debug)]
+pub struct CopyOptions {
+    /// What is copied: all on this machine, or all in one share.
+    pub sources: Vec<Endpoint>,
+    /// Where to.
+    pub destination: Endpoint,
+    /// What of it is meant.
+    pub only: Patterns,
+    /// What the taking end is to do.
+    pub wish: Wish,
+    /// Options of the session.
+    pub session: Options,
+    /// How long a lost connection is dialled again.
+    pub retry: Duration,
+}
+
+/// Copies until all is there. What was copied when it fails is kept, and the next copy goes on from there.
+///
+/// # Errors
+/// Why it ended before that. Files that could not be copied do not end it: they are counted, and told to `watch`.
+pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Event)) -> Result<Report, CopyError> {
+    let began = Instant::now();
+    let mut report = Report::default();
+    let mut lost_at: Option<Instant> = None;
+    let plan = Plan::of(options)?;
+    loop {
+        let mut attempt = Attempt::default();
+        let outcome = plan.attempt(options, stop, &mut attempt, watch);
+        add(&mut report, &attempt);
+        report.elapsed = began.elapsed();
+        if attempt.was_admitted {
+            lost_at = None;
+        }
+        match outcome {
+            Ok(()) => return Ok(report),
+            // Only who was there once is waited for.
+            Err(cause) if cause.may_pass() && (attempt.was_admitted || lost_at.is_some()) => {
+                let since = *lost_at.get_or_insert_with(Instant::now);
+                if since.elapsed() >= options.retry {
+                    return Err(cause);
+                }
+                if since.elapsed() < POLL {
+                    let left = options.retry.as_secs();
+                    watch(Event::Notice(format!("the connection is lost ({cause}): dialling again for {left} s")));
+                }
+                let until = Instant::now() + DIAL_AGAIN;
+                while Instant::now() < until {
+                    if stop.load(Ordering::Relaxed) {
+                        return Err(CopyError::Stopped);
+                    }
+                    thread::sleep(POLL);
+                }
+            }
+            Err(cause) => return Err(cause),
+        }
+    }
+}
+
+/// What came of one attempt.
+#[derive(Debug, Default)]
+struct Attempt {
+    was_admitted: bool,
+    tally: Tally,
+    arrived: u64,
+}
+
+/// Adds what an attempt has done; what earlier ones had copied is the same in it.
+fn add(report: &mut Report, attempt: &Attempt) {
+    let (before, now) = (report.tally, attempt.tally);
+    report.arrived += attempt.arrived;
+    if !attempt.was_admitted {
+        return;
+    }
+    report.tally = Tally {
+        files: before.files + now.files,
+        bytes: before.bytes + now.bytes,
+        links: before.links + now.links,
+        folders: before.folders + now.folders,
+        resumed_bytes: if before == Tally::default() { now.resumed_bytes } else { before.resumed_bytes },
+        same_files: now.same_files.saturating_sub(before.files),
+        same_bytes: now.same_bytes.saturating_sub(before.bytes),
+        ..now
+    };
+}
+
+/// Which way things go.
+#[derive(Debug)]
+enum Plan<'a> {
+    /// Into a share.
+    Push { sources: Vec<&'a Path>, to: &'a Remote, into: bool, job: String },
+    /// Out of a share.
+    Pull { url: &'a RippUrl, paths: Vec<String>, to: &'a Path, into: bool, job: String },
+    /// On this machine.
+    Here { sources: Vec<&'a Path>, to: &'a Path, into: bool },
+}
+
+impl<'a> Plan<'a> {
+    fn of(options: &'a CopyOptions) -> Result<Self, CopyError> {
+        let CopyOptions { sources, destination, .. } = options;
+        let mut here = Vec::new();
+        let mut there: Vec<&Remote> = Vec::new();
+        for source in sources {
+            match source {
+                Endpoint::Here(path) => here.push(path.as_path()),
+                Endpoint::There(remote) => there.push(remote),
+            }
+        }
+        let into = sources.len() > 1
+            || destination.is_folder()
+            || here.iter().any(|path| is_content(path))
+            || there.iter().any(|remote| remote.is_content);
+        let job = || Token::fresh().map(|token| token.encoded()).map_err(|cause| CopyError::Here(cause.to_string()));
+        match (destination, there.first()) {
+            (Endpoint::There(to), None) => Ok(Self::Push { sources: here, to, into, job: job()? }),
+            (Endpoint::Here(to), None) => {
+                here.iter().try_for_each(|source| check_is_outside(source, to))?;
+                Ok(Self::Here { sources: here, to, into })
+            }
+            (Endpoint::Here(to), Some(first)) => {
+                if !here.is_empty() || there.iter().any(|remote| remote.url != first.url) {
+                    return Err(CopyError::Here(
+                        "all sources must be on this machine, or all in one share: copy one after the other".to_owned(),
+                    ));
+                }
+                let path = |remote: &&Remote| {
+                    let path = escaped(remote.path.as_os_str().as_encoded_bytes());
+                    if remote.is_content { path + "/." } else { path }
+                };
+                let paths = there.iter().map(path).collect();
+                Ok(Self::Pull { url: &first.url, paths, to, into, job: job()? })
+            }
+            (Endpoint::There(_), Some(_)) => {
+                Err(CopyError::Here("either the sources or the destination must be on this machine".to_owned()))
+            }
+        }
+    }
+
+    fn attempt(
+        &self,
+        options: &CopyOptions,
+        stop: &AtomicBool,
+        attempt: &mut Attempt,
+        watch: &mut dyn FnMut(Event),
+    ) -> Result<(), CopyError> {
+        match self {
+            Self::Push { sources, to, into, job } => {
+                let walk = walk(sources, options)?;
+                let verb =
+                    Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish: options.wish };
+                let session = dial(&to.url, options, &Request::new(job, verb))?;
+                attempt.was_admitted = true;
+                push(&session, walk, stop, attempt, watch)
+            }
+            Self::Pull { url, paths, to, into, job } => {
+                let landing = Landing::here(to, *into, options.wish.dry_run)?;
+                let verb = Verb::Get { paths: paths.clone(), only: options.only.clone() };
+                let session = dial(url, options, &Request::new(job, verb))?;
+                attempt.was_admitted = true;
+                pull(&session, landing, options.wish, stop, attempt, watch)
+            }
+            Self::Here { sources, to, into } => {
+                let walk = walk(sources, options)?;
+                let landing = Landing::here(to, *into, options.wish.dry_run)?;
+                let token = Token::fresh().map_err(|cause| CopyError::Here(cause.to_string()))?;
+                let session = options.session.clone();
+                let listening =
+                    ListenerOptions { identity: None, token: Some(token), clients: Clients::default(), session };
+                let listener = Listener::bind(([127, 0, 0, 1], 0).into(), listening)?;
+                let url = listener.url("127.0.0.1", "here");
+                thread::scope(|scope| {
+                    scope.spawn(|| take_here(&listener, landing, options.wish, stop));
+                    let session = Session::dial(&url, &Trust::InsecureLoopback, None, &options.session)?;
+                    attempt.was_admitted = true;
+                    push(&session, walk, stop, attempt, watch)
+                })
+            }
+        }
+    }
+}
+
+fn push(
+    session: &Session,
+    walk: Walk,
+    stop: &AtomicBool,
+    attempt: &mut Attempt,
+    watch: &mut dyn FnMut(Event),
+) -> Result<(), CopyError> {
+    let mut given = Given::default();
+    let outcome = give(session, walk, stop, &mut given, watch);
+    (attempt.tally, attempt.arrived) = (given.tally, given.arrived);
+    outcome
+}
+
+fn pull(
+    session: &Session,
+    landing: Option<Landing>,
+    wish: Wish,
+    stop: &AtomicBool,
+    attempt: &mut Attempt,
+    watch: &mut dyn FnMut(Event),
+) -> Result<(), CopyError> {
+    let mut taken = Taken::default();
+    let outcome = take(session, landing, wish, stop, &mut taken, watch);
+    (attempt.tally, attempt.arrived) = (taken.tally, taken.arrived);
+    outcome
+}
+
+/// The taking end of a copy on one machine.
+fn take_here(listener: &Listener, landing: Option<Landing>, wish: Wish, stop: &AtomicBool) {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let Ok(Some(session)) = listener.accept(PATIENCE) else { return };
+    // The giving end is told, and tells it.
+    if take(&session, landing, wish, stop, &mut Taken::default(), &mut |_| {}).is_ok() {
+        linger(&session);
+    }
+}
+
+fn walk(sources: &[&Path], options: &CopyOptions) -> Result<Walk, CopyError> {
+    let roots = sources.iter().map(|source| Root::here(source)).collect::<Result<_, _>>()?;
+    Ok(Walk::new(roots, Filter::new(&options.only).map_err(CopyError::Here)?))
+}
+
+fn dial(url: &RippUrl, options: &CopyOptions, request: &Request) -> Result<Session, CopyError> {
+    let trust = if url.fingerprint.is_none() && url.token.is_none() {
+        Trust::InsecureLoopback
+    } else {
+        Trust::for_url(url).map_err(SessionError::from)?
+    };
+    let session = Options { request: request.to_text(), ..options.session.clone() };
+    Ok(Session::dial(url, &trust, None, &session)?)
+}
+
+fn is_content(path: &Path) -> bool {
+    Root::here(path).is_ok_and(|root| root.is_content())
+}
+
+/// A folder cannot be copied into itself: it would never end.
+fn check_is_outside(source: &Path, to: &Path) -> Result<(), CopyError> {
+    let Ok(source_real) = std::fs::canonicalize(source) else { return Ok(()) };
+    let mut existing: PathBuf = std::path::absolute(to).unwrap_or_else(|_| to.to_owned());
+    while !existing.exists() && existing.pop() {}
+    let is_inside = std::fs::canonicalize(&existing).is_ok_and(|to| to.starts_with(&source_real));
+    if source_real.is_dir() && is_inside {
+        return Err(CopyError::Here(format!("{} cannot be copied into itself, {}", shown(source), shown(to))));
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! Where something is: a path on this machine, or one below what `visapult share` prints.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use thiserror::Error;
+use visapult_ripp_net::{RippUrl, UrlError};
+
+use crate::names::inner_path;
+use crate::words::unescaped;
+
+const SCHEME: &str = "ripp://";
+
+/// Where something is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// On this machine.
+    Here(PathBuf),
+    /// In a share.
+    There(Remote),
+}
+
+/// Something in a share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// The share.
+    pub url: RippUrl,
+    /// Below it.
+    pub path: PathBuf,
+    /// It was written as a folder, with a `/` in the end.
+    pub is_folder: bool,
+    /// It was written as what is in a folder, with `/.` in the end.
+    pub is_content: bool,
+}
+
+/// Why it is nowhere. Never says what stood where the token belongs.
+#[derive(Debug, Error)]
+pub enum EndpointError {
+    /// The URL of the share.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// A `%` without two digits.
+    #[error("in the path, a % must be followed by two hexadecimal digits; write %25 for the % itself")]
+    Escape,
+    /// A path out of the share.
+    #[error("the path leads out of the share, or is too long")]
+    Outside,
+}
+
+impl FromStr for Endpoint {
+    type Err = EndpointError;
+
+    /// `ripp://TOKEN@host:port/NAME/path#FINGERPRINT`, or with the path behind the fingerprint, as it comes when a path is appended to a URL;
+    /// anything else is a path on this machine.
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(Self::Here(text.into())) };
+        let (before, behind) = rest.split_once('#').map_or((rest, None), |(before, behind)| (before, Some(behind)));
+        let (fingerprint, appended) = match behind {
+            Some(behind) => behind.split_once('/').map_or((Some(behind), ""), |(print, path)| (Some(print), path)),
+            None => (None, ""),
+        };
+        let is_appended = behind.is_some_and(|behind| behind.contains('/'));
+        let mut parts = before.splitn(3, '/');
+        let (authority, name, inner) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next());
+        let mut url = format!("{SCHEME}{authority}/{name}");
+        if let Some(fingerprint) = fingerprint {
+            url = url + "#" + fingerprint;
+        }
+        let written = format!("{}/{appended}", inner.unwrap_or(""));
+        let path = unescaped(&written).ok_or(EndpointError::Escape)?;
+        let last = if is_appended { appended } else { inner.unwrap_or("") };
+        let is_content = last == "." || last.ends_with("/.");
+        let is_folder = if is_appended {
+            appended.is_empty() || appended.ends_with('/')
+        } else {
+            inner.is_some_and(|inner| inner.is_empty() || inner.ends_with('/'))
+        };
+        let path = inner_path(&path).ok_or(EndpointError::Outside)?;
+        Ok(Self::There(Remote { url: url.parse()?, path, is_folder, is_content }))
+    }
+}
+
+impl Endpoint {
+    /// It was written as a folder, with a `/` in the end.
+    pub(crate) fn is_folder(&self) -> bool {
+        match self {
+            Self::Here(path) => path.as_os_str().as_bytes().ends_with(b"/"),
+            Self::There(remote) => remote.is_folder,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "MDEyMzQ1Njc4OWFiY2RlZg";
+    const FINGERPRINT: &str = "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0";
+
+    #[test]
+    fn paths_stand_before_the_fingerprint_or_behind_it() {
+        let share = format!("ripp://{TOKEN}@host:1/data");
+        let remote = |text: &str| match text.parse::<Endpoint>().unwrap() {
+            Endpoint::There(remote) => (remote.path.display().to_string(), remote.is_folder, remote.url.to_string()),
+            Endpoint::Here(path) => panic!("{path:?}"),
+        };
+        let url = format!("{share}#{FINGERPRINT}");
+        let found = |path: &str, is_folder| (path.to_owned(), is_folder, url.clone());
+        assert_eq!(remote(&url), found("", false));
+        assert_eq!(remote(&format!("{share}/run/a%20b.h5#{FINGERPRINT}")), found("run/a b.h5", false));
+        assert_eq!(remote(&format!("{url}/run/a b.h5")), found("run/a b.h5", false));
+        assert_eq!(remote(&format!("{url}/run/")), found("run", true));
+        assert_eq!(remote(&format!("{url}/")), found("", true));
+        assert_eq!(remote(&format!("{share}/run/#{FINGERPRINT}")), found("run", true));
+        let content = |text: &str| matches!(text.parse().unwrap(), Endpoint::There(Remote { is_content: true, .. }));
+        assert!(content(&format!("{url}/.")) && content(&format!("{share}/run/.#{FINGERPRINT}")) && !content(&url));
+        assert_eq!("a/b#c".parse::<Endpoint>().unwrap(), Endpoint::Here("a/b#c".into()));
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_refused_without_the_token() {
+        for wrong in [format!("ripp://{TOKEN}@host:1/data/../x"), format!("ripp://{TOKEN}@host:1/d#{FINGERPRINT}/%4")] {
+            let told = wrong.parse::<Endpoint>().unwrap_err().to_string();
+            assert!(!told.contains(TOKEN) && told.contains("path"), "{told}");
+        }
+        assert!("ripp://host/x".parse::<Endpoint>().is_err());
+    }
+}

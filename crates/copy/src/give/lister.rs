@@ -1,0 +1,84 @@
+//! Lists a tree while what was listed before is under way already.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+
+use crate::listing::{Kind, MOST_ENTRIES, MOST_LISTING, MOST_WHOLE, Mtime};
+use crate::walk::{Found, Root, Walk};
+
+/// A listing leaves after this time even if there is room for more.
+const SOON: Duration = Duration::from_millis(100);
+
+/// A file as it was listed.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    pub(super) root: Arc<Root>,
+    /// Below the root's folder.
+    pub(super) path: PathBuf,
+    pub(super) size: u64,
+    pub(super) mtime: Mtime,
+    pub(super) is_ranged: bool,
+}
+
+/// What comes of listing.
+#[derive(Debug)]
+pub(super) enum Told {
+    Listing(Listing),
+    Unlisted { path: String, why: String, failed: bool },
+}
+
+/// Some entries of the tree.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// Number of the first entry, and entries.
+    pub(super) first: u64,
+    pub(super) entries: u64,
+    pub(super) bytes: Vec<u8>,
+    /// The files among them, with their numbers.
+    pub(super) files: Vec<(u64, Listed)>,
+}
+
+/// A file that travels in ranges rather than in a bundle.
+pub(crate) const fn is_ranged(size: u64, has_holes: bool) -> bool {
+    size > MOST_WHOLE || has_holes
+}
+
+/// Lists all that `walk` finds, until that was all or nobody listens.
+pub(super) fn run(walk: Walk, told: &SyncSender<Told>) {
+    let mut listing = Listing::default();
+    let mut began = Instant::now();
+    for found in walk {
+        let sent = match found {
+            Found::Unlisted { path, why, failed } => told.send(Told::Unlisted { path, why, failed }),
+            Found::Entry { entry, root, path } => {
+                if let Kind::File { size, has_holes } = entry.kind {
+                    let is_ranged = is_ranged(size, has_holes);
+                    let listed = Listed { root, path, size, mtime: entry.mtime, is_ranged };
+                    listing.files.push((listing.first + listing.entries, listed));
+                }
+                entry.write(&mut listing.bytes);
+                listing.entries += 1;
+                Ok(())
+            }
+        };
+        // The longest entry still fits.
+        let is_full = listing.entries as usize >= MOST_ENTRIES || listing.bytes.len() as u64 + 8192 > MOST_LISTING;
+        let is_late = listing.entries > 0 && began.elapsed() > SOON;
+        let sent = sent.and_then(|()| {
+            if !is_full && !is_late {
+                return Ok(());
+            }
+            let next = Listing { first: listing.first + listing.entries, ..Listing::default() };
+            began = Instant::now();
+            told.send(Told::Listing(std::mem::replace(&mut listing, next)))
+        });
+        if sent.is_err() {
+            return;
+        }
+    }
+    if listing.entries > 0 {
+        let _ = told.send(Told::Listing(listing));
+    }
+}

@@ -1,0 +1,460 @@
+//! The giving end: lists, is told what is wanted, reads it and sends it. Nothing is kept of what was sent.
+
+mod ahead;
+mod lister;
+mod reader;
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session, Verdict};
+
+use self::ahead::Ahead;
+pub(crate) use self::lister::is_ranged;
+use self::lister::{Listed, Listing, Told};
+use self::reader::{Bundle, Job};
+use crate::bundle::{FULL_BYTES, FULL_FILES, cut};
+use crate::error::{CopyError, reason};
+use crate::ranges::{RangeName, range};
+use crate::report::{Event, Limit, Progress, Tally};
+use crate::source::{RangeSource, SourceFile};
+use crate::walk::Walk;
+use crate::words::{MOST_WHY, Word, unescaped};
+
+/// Name of the flow that content travels in, and of that of listings.
+const CONTENT: &str = "content";
+const LISTINGS: &str = "listings";
+/// Listings that the other end has not answered, at most.
+const MOST_LISTINGS: usize = 4;
+/// Threads that read small files: most of their time is spent waiting for a disk.
+const READERS: usize = 4;
+const POLL: Duration = Duration::from_millis(5);
+const IDLE: Duration = Duration::from_millis(50);
+const TELL_EVERY: Duration = Duration::from_millis(200);
+/// Objects under way at most.
+const MOST_OBJECTS: usize = 4096;
+
+/// What came of giving.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) tally: Tally,
+    /// Bytes of content that arrived at the other end.
+    pub(crate) arrived: u64,
+}
+
+/// Something to send.
+#[derive(Debug)]
+enum Task {
+    /// A small file.
+    Whole(u64, Listed),
+    /// Ranges of a file, from the first to before the second.
+    Ranges(u64, u64, u64),
+}
+
+/// An object on its way.
+#[derive(Debug)]
+struct UnderWay {
+    object: Outgoing,
+    bytes: u64,
+    /// The file that it is a range of.
+    range_of: Option<u64>,
+}
+
+/// Gives what `walk` finds to the other end of `session`, until that has all of it that it wants.
+///
+/// # Errors
+/// If it could not go on; what has arrived by then is in `given`.
+pub(crate) fn give(
+    session: &Session,
+    walk: Walk,
+    stop: &AtomicBool,
+    given: &mut Given,
+    watch: &mut dyn FnMut(Event),
+) -> Result<(), CopyError> {
+    let listings = session.open_flow(LISTINGS, Mode::Reliable, 4)?;
+    let content = session.open_flow(CONTENT, Mode::Reliable, 1)?;
+    let (told_in, told) = sync_channel(2);
+    let (jobs, jobs_out) = channel();
+    let (bundles_in, bundles) = channel();
+    let jobs_out = Mutex::new(jobs_out);
+    thread::scope(|scope| {
+        scope.spawn(move || lister::run(walk, &told_in));
+        for _ in 0..READERS {
+            let bundles_in = bundles_in.clone();
+            let jobs_out = &jobs_out;
+            scope.spawn(move || reader::run(jobs_out, &bundles_in));
+        }
+        let mut giving = Giving {
+            session,
+            stop,
+            watch,
+            listings,
+            content,
+            told: Some(told),
+            jobs,
+            bundles,
+            entries: 0,
+            lists: 0,
+            unanswered: VecDeque::new(),
+            listed: BTreeMap::new(),
+            ranged: HashMap::new(),
+            failed: HashSet::new(),
+            tasks: VecDeque::new(),
+            open: None,
+            reading: 0,
+            under_way: Vec::new(),
+            delivered: 0,
+            ahead: Ahead::of(session.rate()),
+            began: Instant::now(),
+            told_at: Instant::now(),
+            limit: None,
+            tally: Tally::default(),
+            is_finished: false,
+        };
+        let outcome = giving.run();
+        *given = Given { tally: giving.tally, arrived: giving.arrived() };
+        outcome
+    })
+}
+
+struct Giving<'a> {
+    session: &'a Session,
+    stop: &'a AtomicBool,
+    watch: &'a mut dyn FnMut(Event),
+    listings: Flow,
+    content: Flow,
+    /// None once all is listed.
+    told: Option<Receiver<Told>>,
+    jobs: Sender<Job>,
+    bundles: Receiver<Bundle>,
+    /// Entries and listings so far.
+    entries: u64,
+    lists: u64,
+    /// Where listings end that have not been answered.
+    unanswered: VecDeque<u64>,
+    /// Files of those.
+    listed: BTreeMap<u64, Listed>,
+    /// Files that are wanted in ranges.
+    ranged: HashMap<u64, Listed>,
+    /// Those of which nothing more is sent, though it may be wanted still.
+    failed: HashSet<u64>,
+    tasks: VecDeque<Task>,
+    /// The file that ranges were sent of last.
+    open: Option<(u64, Arc<SourceFile>)>,
+    /// Bytes of small files that are being read.
+    reading: u64,
+    under_way: Vec<UnderWay>,
+    /// Bytes of content in objects that are over.
+    delivered: u64,
+    ahead: Ahead,
+    began: Instant,
+    told_at: Instant,
+    limit: Option<Limit>,
+    tally: Tally,
+    is_finished: bool,
+}
+
+impl Giving<'_> {
+    fn run(&mut self) -> Result<(), CopyError> {
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(CopyError::Stopped);
+            }
+            self.hear()?;
+            if self.is_finished {
+                self.tell();
+                return Ok(());
+            }
+            self.list()?;
+            self.offer()?;
+            self.settle()?;
+            if self.told_at.elapsed() > TELL_EVERY {
+                self.tell();
+            }
+        }
+    }
+
+    fn say(&self, word: &Word) -> Result<(), CopyError> {
+        Ok(self.session.note(&word.to_text())?)
+    }
+
+    /// Takes what the other end says; waits a little for it.
+    fn hear(&mut self) -> Result<(), CopyError> {
+        let is_busy = !self.under_way.is_empty() || self.reading > 0 || self.told.is_some();
+        let mut patience = if is_busy { POLL } else { IDLE };
+        while let Some(arrival) = self.session.next_arrival(patience)? {
+            patience = Duration::ZERO;
+            match arrival {
+                Arrival::Offer(offer) => offer.refuse("this end gives and takes nothing"),
+                Arrival::Note(note) => {
+                    let word = Word::from_text(&note.text);
+                    let word =
+                        word.ok_or_else(|| CopyError::Protocol("it said something that is no word".to_owned()))?;
+                    self.on_word(word)?;
+                }
+            }
+            if self.is_finished {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_word(&mut self, word: Word) -> Result<(), CopyError> {
+        match word {
+            Word::Wants { upto, files } => self.on_wants(upto, &files)?,
+            Word::Ranges { entry, ranges } => {
+                if self.ranged.contains_key(&entry) {
+                    self.tasks.extend(ranges.into_iter().map(|(first, end)| Task::Ranges(entry, first, end)));
+                }
+            }
+            Word::Done { files } => {
+                files.into_iter().for_each(|entry| self.forget(entry));
+            }
+            Word::Hashes { files } => {
+                for (path, hash) in files {
+                    if let (Some(path), Ok(_)) = (unescaped(&path), blake3::Hash::from_hex(&hash)) {
+                        (self.watch)(Event::Hash { path, hash });
+                    }
+                }
+            }
+            Word::Failed { entry, path, why } => {
+                if let Some(entry) = entry {
+                    self.give_up(entry);
+                    self.forget(entry);
+                }
+                (self.watch)(Event::Failed { path: crate::names::printable(path.as_bytes()), why });
+            }
+            Word::LeftOut { path, why } => (self.watch)(Event::LeftOut { path, why }),
+            Word::Notice { text } => (self.watch)(Event::Notice(text)),
+            Word::Tally(tally) => self.tally = tally,
+            Word::Finished(tally) => {
+                self.tally = tally;
+                self.is_finished = true;
+            }
+            Word::Refused { why } => return Err(CopyError::Refused(crate::names::printable(why.as_bytes()))),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The other end has looked at a listing.
+    fn on_wants(&mut self, upto: u64, files: &[(u64, u64)]) -> Result<(), CopyError> {
+        if self.unanswered.pop_front() != Some(upto) {
+            return Err(CopyError::Protocol("it answered a listing that it was not given".to_owned()));
+        }
+        let later = self.listed.split_off(&upto);
+        let mut answered = std::mem::replace(&mut self.listed, later);
+        for &(first, count) in files {
+            let end = first.saturating_add(count).min(upto);
+            let wanted: Vec<u64> = answered.range(first.min(end)..end).map(|(&entry, _)| entry).collect();
+            for entry in wanted {
+                let Some(listed) = answered.remove(&entry) else { continue };
+                if listed.is_ranged {
+                    self.ranged.insert(entry, listed);
+                } else {
+                    self.tasks.push_back(Task::Whole(entry, listed));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, entry: u64) {
+        self.ranged.remove(&entry);
+        self.failed.remove(&entry);
+        self.open.take_if(|(open, _)| *open == entry);
+    }
+
+    /// Sends nothing more of a file.
+    fn give_up(&mut self, entry: u64) {
+        self.tasks.retain(|task| !matches!(task, Task::Ranges(of, ..) if *of == entry));
+        self.under_way.iter().filter(|one| one.range_of == Some(entry)).for_each(|one| one.object.cancel());
+    }
+
+    /// Offers listings as long as the other end keeps up with them.
+    fn list(&mut self) -> Result<(), CopyError> {
+        while self.unanswered.len() < MOST_LISTINGS {
+            let Some(told) = &self.told else { return Ok(()) };
+            match told.try_recv() {
+                Ok(Told::Listing(listing)) => self.offer_listing(listing)?,
+                Ok(Told::Unlisted { path, why, failed }) => {
+                    let why = if failed { format!("cannot be read: {}", cut(&why, MOST_WHY)) } else { why };
+                    self.say(&Word::Unlisted { path, why, failed })?;
+                }
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => {
+                    self.told = None;
+                    self.say(&Word::Listed { entries: self.entries })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn offer_listing(&mut self, listing: Listing) -> Result<(), CopyError> {
+        let object = self.listings.send(&format!("l {}", self.lists), Arc::new(listing.bytes))?;
+        self.under_way.push(UnderWay { object, bytes: 0, range_of: None });
+        self.lists += 1;
+        self.entries = listing.first + listing.entries;
+        self.unanswered.push_back(self.entries);
+        self.listed.extend(listing.files);
+        Ok(())
+    }
+
+    /// Offers what is wanted, as far ahead of what has arrived as the path needs it.
+    fn offer(&mut self) -> Result<(), CopyError> {
+        while let Ok(bundle) = self.bundles.try_recv() {
+            self.reading -= bundle.listed_bytes.min(self.reading);
+            let bytes = bundle.bytes.len() as u64;
+            let object = self.content.send("b", Arc::new(bundle.bytes))?;
+            self.under_way.push(UnderWay { object, bytes, range_of: None });
+        }
+        let most = self.ahead.bytes(&self.session.statistics());
+        let mut ahead = self.reading
+            + self.under_way.iter().map(|one| one.bytes - one.object.arrived().min(one.bytes)).sum::<u64>();
+        while ahead < most && self.under_way.len() < MOST_OBJECTS {
+            match self.tasks.pop_front() {
+                None => break,
+                Some(Task::Whole(entry, listed)) => ahead += self.read_bundle(entry, listed)?,
+                Some(Task::Ranges(entry, first, end)) => {
+                    if first + 1 < end {
+                        self.tasks.push_front(Task::Ranges(entry, first + 1, end));
+                    }
+                    ahead += self.offer_range(entry, first)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a bundle read that begins with this file; returns its bytes.
+    fn read_bundle(&mut self, entry: u64, listed: Listed) -> Result<u64, CopyError> {
+        let mut bytes = listed.size;
+        let mut job = vec![(entry, listed)];
+        while job.len() < FULL_FILES && bytes < FULL_BYTES {
+            match self.tasks.pop_front() {
+                Some(Task::Whole(entry, listed)) => {
+                    bytes += listed.size;
+                    job.push((entry, listed));
+                }
+                Some(other) => {
+                    self.tasks.push_front(other);
+                    break;
+                }
+                None => break,
+            }
+        }
+        self.reading += bytes;
+        self.jobs.send(job).map_err(|_| CopyError::Here("no thread reads files any more".to_owned()))?;
+        Ok(bytes)
+    }
+
+    /// Offers one range of a file; returns its bytes.
+    fn offer_range(&mut self, entry: u64, index: u64) -> Result<u64, CopyError> {
+        if self.failed.contains(&entry) {
+            return Ok(0);
+        }
+        let Some(listed) = self.ranged.get(&entry) else { return Ok(0) };
+        let file = match &self.open {
+            Some((open, file)) if *open == entry => Arc::clone(file),
+            _ => match open(listed) {
+                Ok(file) => Arc::clone(&self.open.insert((entry, Arc::new(file))).1),
+                Err(why) => return self.miss(entry, why),
+            },
+        };
+        let Some(range) = range(file.size, index) else {
+            return Err(CopyError::Protocol("it wants a range that the file has not".to_owned()));
+        };
+        let extents = file.extents(&range);
+        let name = RangeName::of(entry, index, range.length, &extents).to_text();
+        let bytes = extents.bytes();
+        let object = self.content.send(&name, Arc::new(RangeSource { file, range, extents }))?;
+        self.under_way.push(UnderWay { object, bytes, range_of: Some(entry) });
+        Ok(bytes)
+    }
+
+    /// A file cannot be given.
+    fn miss(&mut self, entry: u64, why: String) -> Result<u64, CopyError> {
+        self.failed.insert(entry);
+        self.give_up(entry);
+        self.say(&Word::Missing { entry, why: cut(&why, MOST_WHY).to_owned() })?;
+        Ok(0)
+    }
+
+    /// Takes note of what is over. Whether a range was delivered or failed, the other end knows as well.
+    fn settle(&mut self) -> Result<(), CopyError> {
+        let mut failed = Vec::new();
+        let mut delivered = 0;
+        self.under_way.retain(|one| {
+            if !one.object.is_over() {
+                return true;
+            }
+            match (one.object.wait(), one.range_of) {
+                (Ok(_), _) => delivered += one.bytes,
+                (Err(_), Some(entry)) => {
+                    failed.push(entry);
+                }
+                (Err(cause), None) => tracing::debug!("an object was not delivered: {cause}"),
+            }
+            false
+        });
+        self.delivered += delivered;
+        for entry in failed {
+            if self.failed.insert(entry) {
+                self.give_up(entry);
+            }
+        }
+        Ok(())
+    }
+
+    fn arrived(&self) -> u64 {
+        self.delivered
+            + self
+                .under_way
+                .iter()
+                .filter(|one| one.bytes > 0)
+                .map(|one| one.object.arrived().min(one.bytes))
+                .sum::<u64>()
+    }
+
+    fn tell(&mut self) {
+        self.told_at = Instant::now();
+        let limit = self.session.verdict().and_then(|verdict| self.limit_of(verdict));
+        if limit != self.limit {
+            self.limit = limit;
+            let by = limit.map(|limit| limit.to_string()).unwrap_or_default();
+            // It is only told for people to see.
+            let _ = self.say(&Word::Limit { by });
+        }
+        let (tally, arrived, elapsed) = (self.tally, self.arrived(), self.began.elapsed());
+        (self.watch)(Event::Progress(Progress { tally, is_listed: self.told.is_none(), arrived, elapsed, limit }));
+    }
+
+    fn limit_of(&self, verdict: Verdict) -> Option<Limit> {
+        match verdict {
+            Verdict::Receiver => Some(Limit::SinkDisk),
+            // With nothing to be read, the other end has not said yet what it wants.
+            Verdict::Source => (self.reading > 0 || self.told.is_some()).then_some(Limit::SourceDisk),
+            Verdict::Sender => Some(Limit::Sender),
+            Verdict::Rate => Some(Limit::Rate),
+            Verdict::Shared | Verdict::ShallowQueue | Verdict::Policer | Verdict::RandomLoss | Verdict::Link => {
+                Some(Limit::Network)
+            }
+        }
+    }
+}
+
+/// Opens a file that is to be as it was listed.
+fn open(listed: &Listed) -> Result<SourceFile, String> {
+    let file =
+        SourceFile::open(&listed.root, &listed.path).map_err(|cause| format!("cannot be read: {}", reason(&cause)))?;
+    if file.size != listed.size || file.mtime != listed.mtime {
+        return Err("it has changed since it was listed; copy it again".to_owned());
+    }
+    Ok(file)
+}

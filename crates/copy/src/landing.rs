@@ -1,0 +1,121 @@
+//! Where a copy goes: into a folder that is there, or under a new name, as `cp` has it.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use crate::error::CopyError;
+use crate::names::{Name, shown};
+
+/// Where the things of a copy go.
+#[derive(Debug)]
+pub(crate) struct Landing {
+    /// The folder that they go into.
+    pub(crate) dir: Dir,
+    /// What the one thing is called there; else they keep their names.
+    pub(crate) rename: Option<Name>,
+}
+
+impl Landing {
+    /// What `path` means on this machine. Folders that are missing are made, unless it is a dry run.
+    ///
+    /// # Errors
+    /// If it cannot be a place for what is copied.
+    pub(crate) fn here(path: &Path, into: bool, dry_run: bool) -> Result<Option<Self>, CopyError> {
+        let into = into || path.as_os_str().as_bytes().ends_with(b"/");
+        let wrong = |at: &Path| {
+            let at = at.to_owned();
+            move |cause: io::Error| CopyError::at(&at, &cause)
+        };
+        let open = |at: &Path| Dir::open_ambient_dir(at, ambient_authority()).map_err(wrong(at));
+        let make = |at: &Path| std::fs::create_dir_all(at).map_err(wrong(at));
+        let is_folder = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir());
+        let (folder, rename) = if into || is_folder { (path, None) } else { parted(path)? };
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        if dry_run && std::fs::metadata(folder).is_err_and(|cause| cause.kind() == io::ErrorKind::NotFound) {
+            return Ok(None);
+        }
+        if folder.exists() && !folder.is_dir() {
+            return Err(CopyError::Here(format!("{} is no folder", shown(folder))));
+        }
+        make(folder)?;
+        Ok(Some(Self { dir: open(folder)?, rename }))
+    }
+
+    /// The same below `share`: nothing outside of it is reached.
+    ///
+    /// # Errors
+    /// If it cannot be a place for what is copied.
+    pub(crate) fn within(share: &Dir, path: &Path, into: bool, dry_run: bool) -> Result<Option<Self>, CopyError> {
+        let wrong = |cause: io::Error| CopyError::at(path, &cause);
+        let is_folder = path.as_os_str().is_empty() || share.metadata(path).is_ok_and(|metadata| metadata.is_dir());
+        let (folder, rename) = if into || is_folder { (path, None) } else { parted(path)? };
+        if folder.as_os_str().is_empty() {
+            return Ok(Some(Self { dir: share.try_clone().map_err(wrong)?, rename }));
+        }
+        match share.metadata(folder) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound && dry_run => return Ok(None),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => share.create_dir_all(folder).map_err(wrong)?,
+            Ok(_) => {}
+            Err(cause) => return Err(wrong(cause)),
+        }
+        Ok(Some(Self { dir: share.open_dir(folder).map_err(wrong)?, rename }))
+    }
+}
+
+/// The folder that `path` is in, and its name.
+fn parted(path: &Path) -> Result<(&Path, Option<Name>), CopyError> {
+    let name = path.file_name().and_then(|name| Name::new(name.as_bytes()));
+    match (path.parent(), name) {
+        (Some(parent), Some(name)) => Ok((parent, Some(name))),
+        _ => Err(CopyError::Here(format!("{} can be no destination", shown(path)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn things_go_into_folders_or_get_new_names() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("there")).unwrap();
+        let share = Dir::open_ambient_dir(dir.path(), ambient_authority()).unwrap();
+        let told = |found: Result<Option<Landing>, CopyError>| {
+            found.unwrap().map(|landing| landing.rename.map(|name| name.to_string()))
+        };
+        let here = |path: &str, into| told(Landing::here(&dir.path().join(path), into, false));
+        let within = |path: &str, into| told(Landing::within(&share, path.as_ref(), into, false));
+        assert_eq!((here("there", false), within("there", false)), (Some(None), Some(None)));
+        assert_eq!((here("new", false), within("new", false)), (Some(Some("new".into())), Some(Some("new".into()))));
+        assert_eq!(here("a/b/new", false), Some(Some("new".to_owned())));
+        assert!(dir.path().join("a/b").is_dir());
+        assert_eq!((here("c/", false), within("d/e", true)), (Some(None), Some(None)));
+        assert!(dir.path().join("c").is_dir() && dir.path().join("d/e").is_dir());
+        assert_eq!(told(Landing::here(&dir.path().join("f/"), false, true)), None);
+        assert_eq!(told(Landing::within(&share, "f".as_ref(), true, true)), None);
+        assert!(!dir.path().join("f").exists());
+        assert_eq!(within("", false), Some(None));
+    }
+
+    #[test]
+    fn a_share_is_not_left() {
+        let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        symlink(outside.path(), dir.path().join("out")).unwrap();
+        let share = Dir::open_ambient_dir(dir.path(), ambient_authority()).unwrap();
+        for path in ["out", "out/new", "out/a/b"] {
+            for into in [false, true] {
+                assert!(
+                    Landing::within(&share, path.as_ref(), into, false).is_err() || path == "out" && !into,
+                    "{path}"
+                );
+            }
+        }
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+}

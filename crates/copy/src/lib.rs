@@ -1,0 +1,39 @@
+//! Moves files and folders between machines over RIPP.
+//!
+//! Two ends of a session: one *gives*, the other *takes*; either may have dialled. The giving end lists its tree, the taking end looks what is
+//! there already and says what it wants; small files travel in bundles, large ones in ranges that are written where they belong, in any order.
+//! [`Share`] is the end that waits, [`copy()`] the one that dials.
+//!
+//! Invariant: nothing outside the folder that is shared, or copied into, is touched, whatever the other end says; a file has its name only once
+//! every byte of it was read back and found right.
+
+mod bundle;
+mod bytes;
+mod copying;
+#[doc(hidden)]
+pub mod decoders;
+mod endpoint;
+mod error;
+mod filter;
+mod give;
+mod landing;
+mod listing;
+mod log;
+mod manifest;
+mod names;
+mod partial;
+mod ranges;
+mod report;
+mod share;
+mod source;
+mod take;
+mod walk;
+mod words;
+
+pub use copying::{CopyOptions, copy};
+pub use endpoint::{Endpoint, EndpointError, Remote};
+pub use error::CopyError;
+pub use manifest::{Verified, manifest_line, verify};
+pub use report::{Event, Limit, Progress, Report, Tally, counted, rate, size};
+pub use share::{Audit, Share, ShareOptions};
+pub use words::{Patterns, Wish};

@@ -1,0 +1,142 @@
+//! Manifests: the hash of every file, a line each, as `b3sum` writes and checks them.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use blake3::{Hash, Hasher};
+
+use crate::error::{CopyError, reason};
+use crate::names::{inner_path, shown};
+
+/// What came of holding files against a manifest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Files that are what they should be.
+    pub right: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Files that are not, or not there.
+    pub wrong: u64,
+}
+
+/// A line of a manifest. A path that holds a line's end or a backslash has these written as `\n` and `\\`, and the line begins with a backslash.
+#[must_use]
+pub fn manifest_line(path: &[u8], hash: &str) -> Vec<u8> {
+    let mut line = Vec::new();
+    if path.iter().any(|byte| b"\n\r\\".contains(byte)) {
+        line.push(b'\\');
+    }
+    line.extend(hash.as_bytes());
+    line.extend(b"  ");
+    for &byte in path {
+        match byte {
+            b'\n' => line.extend(b"\\n"),
+            b'\r' => line.extend(b"\\r"),
+            b'\\' => line.extend(b"\\\\"),
+            other => line.push(other),
+        }
+    }
+    line.push(b'\n');
+    line
+}
+
+/// The path and hash of a line, without its end; none if it is no such line.
+pub(crate) fn read_line(line: &[u8]) -> Option<(Vec<u8>, Hash)> {
+    let (is_escaped, line) = line.strip_prefix(b"\\").map_or((false, line), |rest| (true, rest));
+    let (hash, rest) = line.split_at_checked(64)?;
+    let hash = Hash::from_hex(hash).ok()?;
+    let written = rest.strip_prefix(b"  ")?;
+    if !is_escaped {
+        return Some((written.to_vec(), hash));
+    }
+    let mut path = Vec::new();
+    let mut signs = written.iter();
+    while let Some(&sign) = signs.next() {
+        path.push(match sign {
+            b'\\' => match signs.next()? {
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b'\\' => b'\\',
+                _ => return None,
+            },
+            other => other,
+        });
+    }
+    Some((path, hash))
+}
+
+/// Holds the files below `folder` against a manifest; tells `wrong` of each that is not what it should be, and why.
+///
+/// # Errors
+/// If the manifest cannot be read, or is none.
+pub fn verify(manifest: &Path, folder: &Path, wrong: &mut dyn FnMut(&str, &str)) -> Result<Verified, CopyError> {
+    let here = |cause: io::Error| CopyError::at(manifest, &cause);
+    let mut verified = Verified::default();
+    let lines = BufReader::new(File::open(manifest).map_err(here)?).split(b'\n');
+    for (number, line) in (1..).zip(lines) {
+        let line = line.map_err(here)?;
+        let read = read_line(&line).and_then(|(path, hash)| Some((inner_path(&path)?, hash)));
+        let Some((path, hash)) = read else {
+            let manifest = shown(manifest);
+            return Err(CopyError::Here(format!("{manifest} line {number}: not a hash and a path inside the folder")));
+        };
+        match hash_file(&folder.join(&path)) {
+            Ok((found, bytes)) if found == hash => {
+                verified.right += 1;
+                verified.bytes += bytes;
+            }
+            outcome => {
+                verified.wrong += 1;
+                let why =
+                    outcome.map_or_else(|cause| reason(&cause), |_| "is not what it was when it was copied".to_owned());
+                wrong(&shown(&path), &why);
+            }
+        }
+    }
+    Ok(verified)
+}
+
+fn hash_file(path: &Path) -> io::Result<(Hash, u64)> {
+    let mut hasher = Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok((hasher.finalize(), hasher.count()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_survive_whatever_the_path() {
+        let hash = blake3::hash(b"x");
+        for path in [&b"a/b c"[..], b"a\nb\\c\r", b"\xff", b" "] {
+            let line = manifest_line(path, hash.to_hex().as_str());
+            assert_eq!(read_line(line.strip_suffix(b"\n").unwrap()), Some((path.to_vec(), hash)));
+        }
+        for wrong in ["", "x", &"0".repeat(66), &format!("\\{hash}  a\\x")] {
+            assert_eq!(read_line(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_as_it_was_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = dir.path().join("manifest");
+        let mut lines = Vec::new();
+        for name in ["good", "bad", "gone"] {
+            lines.extend(manifest_line(name.as_bytes(), blake3::hash(name.as_bytes()).to_hex().as_str()));
+            std::fs::write(dir.path().join(name), name).unwrap();
+        }
+        std::fs::write(&manifest, &lines).unwrap();
+        std::fs::write(dir.path().join("bad"), "changed").unwrap();
+        std::fs::remove_file(dir.path().join("gone")).unwrap();
+        let mut told = Vec::new();
+        let verified = verify(&manifest, dir.path(), &mut |path, why| told.push(format!("{path} {why}"))).unwrap();
+        assert_eq!(verified, Verified { right: 1, bytes: 4, wrong: 2 });
+        assert_eq!(told, ["bad is not what it was when it was copied", "gone there is no such file or folder"]);
+        std::fs::write(&manifest, manifest_line(b"../x", blake3::hash(b"").to_hex().as_str())).unwrap();
+        let outside = verify(&manifest, dir.path(), &mut |_, _| {}).unwrap_err().to_string();
+        assert!(outside.contains("line 1"), "{outside}");
+    }
+}

@@ -1,0 +1,406 @@
+//! Files at the taking end: gathered under a name beside their own, which they get only when they are whole and verified.
+
+use std::collections::BTreeMap;
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt};
+use rustix::fs::{FallocateFlags, FlockOperation, RenameFlags};
+use rustix::io::Errno;
+use visapult_ripp_net::{MemorySink, Sink};
+
+use crate::listing::Mtime;
+use crate::log::{Log, Origin};
+use crate::names::Name;
+use crate::ranges::{Extents, Range, RangeHash, count, file_hash, range};
+
+const TAKEN: &str = "another copy is writing it";
+const COLLIDES: &str = "something has taken its name meanwhile: a file whose name differs in upper and lower case only, or another program's";
+/// A partial is opened again if another copy has just finished it.
+const TRIES: usize = 3;
+
+/// Where a file goes, and what it will be like.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) folder: Arc<Dir>,
+    pub(crate) name: Name,
+    pub(crate) mode: u32,
+    /// Something was there when we looked, and is replaced.
+    pub(crate) replaces: bool,
+}
+
+/// A file that is being gathered; nobody else gathers it at the same time.
+#[derive(Debug)]
+struct Partial {
+    place: Place,
+    file: File,
+}
+
+impl Partial {
+    fn open(place: &Place) -> io::Result<Self> {
+        for _ in 0..TRIES {
+            let part = place.name.partial();
+            let file = create(&place.folder, &part)?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => return Err(io::Error::other(TAKEN)),
+                // Some file systems have no locks.
+                Err(_) => {}
+            }
+            let (ours, there) = (file.metadata()?, place.folder.symlink_metadata(part.as_path()));
+            if there.is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev()) {
+                return Ok(Self { place: place.clone(), file });
+            }
+        }
+        Err(io::Error::other(TAKEN))
+    }
+
+    /// Gives the file its times, its mode and its name.
+    fn keep(&self, mtime: Mtime) -> io::Result<()> {
+        let Place { folder, name, mode, replaces } = &self.place;
+        self.file.set_permissions(Permissions::from_mode(*mode))?;
+        self.file.set_times(mtime.times())?;
+        let part = name.partial();
+        if !replaces {
+            let (from, to) = (part.as_path(), name.as_path());
+            match rustix::fs::renameat_with(folder.as_fd(), from, folder.as_fd(), to, RenameFlags::NOREPLACE) {
+                Ok(()) => return Ok(()),
+                Err(Errno::EXIST) => return Err(io::Error::other(COLLIDES)),
+                // Not every file system can do that.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+                Err(cause) => return Err(cause.into()),
+            }
+        }
+        folder.rename(part.as_path(), folder, name.as_path())
+    }
+
+    fn remove(&self) {
+        // Whoever wants it gone finds it by its name.
+        let _ = self.place.folder.remove_file(self.place.name.partial().as_path());
+    }
+}
+
+fn create(folder: &Dir, name: &Name) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).mode(0o600).follow(FollowSymlinks::No);
+    options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    let file = folder.open_with(name.as_path(), &options)?.into_std();
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("something that is no file lies in its place"))
+    }
+}
+
+/// Puts a small file in its place, and reads it back before it gets its name.
+pub(crate) fn place_whole(place: &Place, content: &[u8], hash: &RangeHash, mtime: Mtime) -> io::Result<()> {
+    let partial = Partial::open(place)?;
+    let outcome = write_whole(&partial.file, content, hash).and_then(|()| partial.keep(mtime));
+    if outcome.is_err() {
+        partial.remove();
+    }
+    outcome
+}
+
+fn write_whole(file: &File, content: &[u8], hash: &RangeHash) -> io::Result<()> {
+    if file.metadata()?.len() > 0 {
+        file.set_len(0)?;
+    }
+    file.write_all_at(content, 0)?;
+    let mut written = vec![0; content.len()];
+    file.read_exact_at(&mut written, 0)?;
+    let is_right = blake3::hash(&written) == *hash;
+    if is_right { Ok(()) } else { Err(io::Error::other("what was written is not what was sent; copy it again")) }
+}
+
+/// A file that comes in ranges.
+#[derive(Debug)]
+pub(crate) struct RangedFile {
+    partial: Partial,
+    origin: Origin,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// None where a file is one range: there is nothing to go on from.
+    log: Option<Log>,
+    /// Of the ranges that are there: what is missing takes no memory, whatever size a source claims.
+    hashes: BTreeMap<u64, RangeHash>,
+}
+
+/// What was found of a file that comes in ranges.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) file: RangedFile,
+    /// The partial was of another source, or of this one before it was changed.
+    pub(crate) had_changed: bool,
+}
+
+impl RangedFile {
+    /// Opens the partial and verifies what is there of it; nothing is if it is to be copied `anew`.
+    pub(crate) fn open(place: &Place, origin: Origin, anew: bool) -> io::Result<Found> {
+        let partial = Partial::open(place)?;
+        let ranges = count(origin.size);
+        let mut hashes = BTreeMap::new();
+        let (mut log, mut had_changed) = (None, false);
+        let mut held = None;
+        if ranges > 1 {
+            let (mut read, found) = Log::read(create(&place.folder, &place.name.log())?, &origin)?;
+            let length = partial.file.metadata()?.len();
+            had_changed = found.is_none() && length > 0 && !anew;
+            held = found.filter(|_| length == origin.size && !anew);
+            if held.is_none() {
+                read.reset(&origin)?;
+            }
+            log = Some(read);
+        }
+        match held {
+            None => partial.file.set_len(0).and_then(|()| partial.file.set_len(origin.size))?,
+            Some(held) => {
+                for (index, hash) in held {
+                    if verify(&partial.file, origin.size, index, &hash)? {
+                        hashes.insert(index, hash);
+                    }
+                }
+            }
+        }
+        let file = Self { partial, origin, state: Mutex::new(State { log, hashes }) };
+        Ok(Found { file, had_changed })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ranges that are missing, as first and end.
+    pub(crate) fn missing(&self) -> Vec<(u64, u64)> {
+        let mut missing = Vec::new();
+        let mut next = 0;
+        for &index in self.state().hashes.keys().chain([&count(self.origin.size)]) {
+            if index > next {
+                missing.push((next, index));
+            }
+            next = index + 1;
+        }
+        missing
+    }
+
+    /// Bytes in ranges that are there.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        let state = self.state();
+        state.hashes.keys().filter_map(|&index| range(self.origin.size, index)).map(|range| range.length).sum()
+    }
+
+    /// A range that is still missing.
+    pub(crate) fn wants(&self, index: u64) -> Option<Range> {
+        range(self.origin.size, index).filter(|_| !self.state().hashes.contains_key(&index))
+    }
+
+    /// A range has been verified; true if it was the last.
+    pub(crate) fn hold(&self, index: u64, hash: RangeHash) -> io::Result<bool> {
+        let mut state = self.state();
+        let State { log, hashes } = &mut *state;
+        hashes.insert(index, hash);
+        log.as_mut().map_or(Ok(()), |log| log.add(index, &hash))?;
+        Ok(hashes.len() as u64 == count(self.origin.size))
+    }
+
+    /// All ranges are there: the file gets its name. Returns its hash.
+    pub(crate) fn keep(&self) -> io::Result<RangeHash> {
+        let hashes: Vec<_> = self.state().hashes.values().copied().collect();
+        if hashes.len() as u64 != count(self.origin.size) {
+            return Err(io::Error::other("ranges are missing"));
+        }
+        self.partial.keep(self.origin.mtime)?;
+        if hashes.len() > 1 {
+            // The file is there: what is left of the log misleads nobody.
+            let _ = self.partial.place.folder.remove_file(self.partial.place.name.log().as_path());
+        }
+        Ok(*file_hash(&hashes).as_bytes())
+    }
+}
+
+/// Reads a range back; one that is not what it should be is emptied, for holes are not sent.
+fn verify(file: &File, size: u64, index: u64, hash: &RangeHash) -> io::Result<bool> {
+    let Some(range) = range(size, index) else { return Ok(false) };
+    if range.hash(|at, part| file.read_exact_at(part, at))? == *hash {
+        return Ok(true);
+    }
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let _ = rustix::fs::fallocate(file, flags, range.start, range.length);
+    Ok(false)
+}
+
+/// Where the data of a range goes.
+#[derive(Debug)]
+pub(crate) struct RangeSink {
+    pub(crate) file: Arc<RangedFile>,
+    pub(crate) range: Range,
+    pub(crate) extents: Extents,
+    /// Bytes that have arrived, of all objects.
+    pub(crate) arrived: Arc<AtomicU64>,
+}
+
+impl Sink for RangeSink {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
+        for (start, length) in self.extents.locate(offset, bytes.len() as u64) {
+            let (part, behind) = rest.split_at(length as usize);
+            self.file.partial.file.write_all_at(part, self.range.start + start)?;
+            rest = behind;
+        }
+        self.arrived.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let mut rest = into;
+        for (start, length) in self.extents.locate(offset, rest.len() as u64) {
+            let (part, behind) = rest.split_at_mut(length as usize);
+            self.file.partial.file.read_exact_at(part, self.range.start + start)?;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
+        Some(self.range.hash(|at, part| self.file.partial.file.read_exact_at(part, at)))
+    }
+}
+
+/// Memory that a listing or bundle arrives in.
+#[derive(Debug)]
+pub(crate) struct CountedMemory {
+    memory: MemorySink,
+    arrived: Arc<AtomicU64>,
+}
+
+impl CountedMemory {
+    /// # Errors
+    /// If there is not so much memory.
+    pub(crate) fn new(length: u64, arrived: &Arc<AtomicU64>) -> io::Result<Self> {
+        let length = usize::try_from(length).map_err(io::Error::other)?;
+        let memory = MemorySink::try_new(length).map_err(io::Error::other)?;
+        Ok(Self { memory, arrived: Arc::clone(arrived) })
+    }
+
+    /// All of it, once it has arrived.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.memory.memory_at(0).unwrap_or_default()
+    }
+}
+
+impl Sink for CountedMemory {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.arrived.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.memory.write_at(offset, bytes)
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.memory.read_at(offset, into)
+    }
+
+    fn memory_at(&self, offset: u64) -> Option<&[u8]> {
+        self.memory.memory_at(offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranges::RANGE;
+
+    const MTIME: Mtime = Mtime { s: 1_000_000_000, ns: 5 };
+
+    fn place(dir: &tempfile::TempDir, name: &str) -> Place {
+        let folder = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
+        Place { folder: Arc::new(folder), name: Name::new(name.as_bytes()).unwrap(), mode: 0o640, replaces: false }
+    }
+
+    fn names(dir: &tempfile::TempDir) -> Vec<String> {
+        let entries = std::fs::read_dir(dir.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_small_file_appears_whole_with_its_mode_and_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = place(&dir, "a");
+        place_whole(&place, b"content", blake3::hash(b"content").as_bytes(), MTIME).unwrap();
+        let metadata = std::fs::metadata(dir.path().join("a")).unwrap();
+        assert_eq!((metadata.mode() & 0o777, metadata.mtime(), metadata.mtime_nsec()), (0o640, MTIME.s, 5));
+        // Somebody was quicker.
+        let taken = place_whole(&place, b"other", blake3::hash(b"other").as_bytes(), MTIME).unwrap_err();
+        assert!(taken.to_string().contains("upper and lower case"), "{taken}");
+        assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"content");
+        let replacing = Place { replaces: true, ..place };
+        assert!(place_whole(&replacing, b"x", &[0; 32], MTIME).unwrap_err().to_string().contains("not what was sent"));
+        assert_eq!(names(&dir), ["a"]);
+    }
+
+    #[test]
+    fn only_one_gathers_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = place(&dir, "a");
+        let origin = Origin { size: 3 * RANGE, mtime: MTIME };
+        let first = RangedFile::open(&place, origin, false).unwrap();
+        assert!(RangedFile::open(&place, origin, false).unwrap_err().to_string().contains("another copy"));
+        drop(first);
+        assert!(RangedFile::open(&place, origin, false).is_ok());
+    }
+
+    #[test]
+    fn a_file_goes_on_from_what_is_verified() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = place(&dir, "a");
+        let content: Vec<u8> = (0..2 * RANGE + 77).map(|at| (at >> 10) as u8).collect();
+        let origin = Origin { size: content.len() as u64, mtime: MTIME };
+        let open = |origin| RangedFile::open(&place, origin, false).unwrap();
+        let bring = |file: &Arc<RangedFile>, index: u64| {
+            let range = file.wants(index).unwrap();
+            let (extents, arrived) = (Extents::dense(range.length), Arc::default());
+            let sink = RangeSink { file: Arc::clone(file), range, extents, arrived };
+            let part = &content[range.start as usize..(range.start + range.length) as usize];
+            let (first, second) = part.split_at(part.len() / 3);
+            sink.write_at(first.len() as u64, second).unwrap();
+            sink.write_at(0, first).unwrap();
+            file.hold(index, sink.own_digest().unwrap().unwrap()).unwrap()
+        };
+        let file = Arc::new(open(origin).file);
+        assert_eq!(file.missing(), [(0, 3)]);
+        assert!(!bring(&file, 2) && !bring(&file, 0));
+        drop(file);
+        // Somebody damages a range.
+        let damaged = std::fs::OpenOptions::new().write(true).open(dir.path().join("a.visapult-part")).unwrap();
+        damaged.write_all_at(b"!", 5).unwrap();
+        let found = open(origin);
+        let file = Arc::new(found.file);
+        assert_eq!((file.missing(), file.held_bytes(), found.had_changed), (vec![(0, 2)], 77, false));
+        assert!(file.keep().is_err());
+        assert!(!bring(&file, 0) && bring(&file, 1));
+        assert_eq!(file.keep().unwrap(), *blake3::hash(&content).as_bytes());
+        assert_eq!((names(&dir), std::fs::read(dir.path().join("a")).unwrap()), (vec!["a".to_owned()], content));
+    }
+
+    #[test]
+    fn a_source_that_has_changed_begins_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = place(&dir, "a");
+        let origin = Origin { size: 2 * RANGE, mtime: MTIME };
+        let file = RangedFile::open(&place, origin, false).unwrap().file;
+        file.hold(0, range(origin.size, 0).unwrap().hash(|_, part| Ok(part.fill(0))).unwrap()).unwrap();
+        drop(file);
+        let held = RangedFile::open(&place, origin, false).unwrap();
+        assert_eq!((held.file.missing(), held.had_changed), (vec![(1, 2)], false));
+        drop(held);
+        let later = Origin { mtime: Mtime { s: MTIME.s + 1, ns: 0 }, ..origin };
+        let found = RangedFile::open(&place, later, false).unwrap();
+        assert_eq!((found.file.missing(), found.had_changed), (vec![(0, 2)], true));
+    }
+}

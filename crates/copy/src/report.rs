@@ -1,0 +1,189 @@
+//! What a copy has done, and what it tells while it goes on.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// What the taking end has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tally {
+    /// Files that are to be copied, as far as is known.
+    pub wanted_files: u64,
+    /// Bytes of those that were not there yet.
+    pub wanted_bytes: u64,
+    /// Files copied: whole, verified and in their place.
+    pub files: u64,
+    /// Bytes of the files copied.
+    pub bytes: u64,
+    /// Bytes of them that were there from an earlier attempt.
+    pub resumed_bytes: u64,
+    /// Files that were there already.
+    pub same_files: u64,
+    /// Bytes of those.
+    pub same_bytes: u64,
+    /// Links made.
+    pub links: u64,
+    /// Folders made.
+    pub folders: u64,
+    /// Things that failed.
+    pub failed: u64,
+    /// Things left out because they are neither file, folder nor link.
+    pub left_out: u64,
+}
+
+/// What limits a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// Reading at the giving end.
+    SourceDisk,
+    /// The path between.
+    Network,
+    /// Writing at the taking end.
+    SinkDisk,
+    /// The rate that was asked for, or that a rule allows.
+    Rate,
+    /// The processor of the giving end.
+    Sender,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::SourceDisk => "source disk",
+            Self::Network => "network",
+            Self::SinkDisk => "sink disk",
+            Self::Rate => "rate",
+            Self::Sender => "sender",
+        })
+    }
+}
+
+/// How far a copy is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Files, as the taking end counts them.
+    pub tally: Tally,
+    /// All files are known: the counts of what is wanted are final.
+    pub is_listed: bool,
+    /// Bytes of content that have arrived.
+    pub arrived: u64,
+    /// Since the copy began.
+    pub elapsed: Duration,
+    /// What limits it, if anything can be told.
+    pub limit: Option<Limit>,
+}
+
+/// What is told while a copy goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// How far it is.
+    Progress(Progress),
+    /// One file, folder or link was not copied; others go on.
+    Failed {
+        /// Which.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// Something was left out that no copy has.
+    LeftOut {
+        /// What.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// Something that one may want to know.
+    Notice(String),
+    /// The hash of a file that is whole, where hashes were wished for.
+    Hash {
+        /// Its path below the destination, byte by byte.
+        path: Vec<u8>,
+        /// BLAKE3 in hexadecimal.
+        hash: String,
+    },
+}
+
+/// What came of a copy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// What the taking end has counted.
+    pub tally: Tally,
+    /// Time from the first attempt to the end.
+    pub elapsed: Duration,
+    /// Bytes of content that travelled, over all attempts of this run.
+    pub arrived: u64,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { files, bytes, same_files, failed, resumed_bytes, .. } = self.tally;
+        let seconds = self.elapsed.as_secs_f64();
+        write!(out, "copied {}, {} in {}", counted(files, "file"), size(bytes), time(self.elapsed))?;
+        write!(out, ", {}, verified", rate(self.arrived as f64 * 8.0 / seconds.max(1e-3)))?;
+        if resumed_bytes > 0 {
+            write!(out, "; {} were there from an earlier attempt", size(resumed_bytes))?;
+        }
+        if same_files > 0 {
+            write!(out, "; {} there already", counted(same_files, "file"))?;
+        }
+        if failed > 0 {
+            write!(out, "; {failed} FAILED")?;
+        }
+        Ok(())
+    }
+}
+
+/// `1 file`, `2 files`.
+#[must_use]
+pub fn counted(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Bytes as people read them.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    scaled(bytes as f64, "B", "bytes")
+}
+
+/// Bits per second as people read them.
+#[must_use]
+pub fn rate(bps: f64) -> String {
+    scaled(bps, "bit/s", "bit/s")
+}
+
+fn scaled(value: f64, unit: &str, plain: &str) -> String {
+    match value {
+        v if v >= 1e12 => format!("{:.2} T{unit}", v * 1e-12),
+        v if v >= 1e9 => format!("{:.2} G{unit}", v * 1e-9),
+        v if v >= 1e6 => format!("{:.1} M{unit}", v * 1e-6),
+        v if v >= 1e3 => format!("{:.1} k{unit}", v * 1e-3),
+        v => format!("{v:.0} {plain}"),
+    }
+}
+
+fn time(elapsed: Duration) -> String {
+    match elapsed.as_secs() {
+        0..10 => format!("{:.1} s", elapsed.as_secs_f64()),
+        seconds @ 10..120 => format!("{seconds} s"),
+        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_one_line() {
+        let tally = Tally { files: 12, bytes: 3_400_000_000, ..Tally::default() };
+        let report = Report { tally, elapsed: Duration::from_secs(28), arrived: 3_400_000_000 };
+        assert_eq!(report.to_string(), "copied 12 files, 3.40 GB in 28 s, 971.4 Mbit/s, verified");
+        let tally = Tally { files: 1, bytes: 5, same_files: 2, failed: 1, ..Tally::default() };
+        let report = Report { tally, elapsed: Duration::from_secs(1), arrived: 5 };
+        let told = report.to_string();
+        assert_eq!(told, "copied 1 file, 5 bytes in 1.0 s, 40 bit/s, verified; 2 files there already; 1 FAILED");
+    }
+}

@@ -1,0 +1,281 @@
+//! A folder that others copy from, and into where its user allows it.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use cap_std::fs::Dir;
+use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Session, Token};
+
+use crate::error::CopyError;
+use crate::filter::Filter;
+use crate::give::{Given, give};
+use crate::landing::Landing;
+use crate::names::{Name, inner_path, shown};
+use crate::take::{Taken, take};
+use crate::walk::{Root, Walk};
+use crate::words::{Patterns, Request, VERSION, Verb, Wish, Word, unescaped};
+
+const POLL: Duration = Duration::from_millis(100);
+/// A dialler that has all it wants ends the session within this time.
+const LAST_PATIENCE: Duration = Duration::from_secs(5);
+/// The session of a dialler that is back ends within this time.
+const TURN_PATIENCE: Duration = Duration::from_secs(20);
+/// Copies at one time.
+const MOST_COPIES: usize = 32;
+/// Paths of one request.
+const MOST_PATHS: usize = 1000;
+
+/// What is shared, and how.
+#[derive(Debug)]
+pub struct ShareOptions {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Others may copy into it, too.
+    pub write: bool,
+    /// Where to listen.
+    pub bind: SocketAddr,
+    /// Who we are; none is plaintext, on loopback only.
+    pub identity: Option<Identity>,
+    /// Options of the sessions.
+    pub session: Options,
+}
+
+/// What was copied, by whom.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    /// Who.
+    pub peer: SocketAddr,
+    /// Since when.
+    pub began: SystemTime,
+    /// It was copied into the share, not from it.
+    pub into: bool,
+    /// What, below the share.
+    pub paths: Vec<String>,
+    /// Files copied.
+    pub files: u64,
+    /// Bytes of content that travelled.
+    pub bytes: u64,
+    /// How long.
+    pub elapsed: Duration,
+    /// Why it ended before it was done, or how many things failed.
+    pub fault: Option<String>,
+}
+
+/// A folder that others copy from, and into where its user allows it.
+#[derive(Debug)]
+pub struct Share {
+    listener: Listener,
+    dir: Dir,
+    name: String,
+    write: bool,
+    copies: Mutex<HashMap<String, Arc<Copy>>>,
+}
+
+/// A copy under way.
+#[derive(Debug)]
+struct Copy {
+    session: Session,
+    is_over: AtomicBool,
+}
+
+impl Share {
+    /// Shares a folder: from now on it can be dialled, and is served once [`Share::serve`] runs.
+    ///
+    /// # Errors
+    /// If it is no folder, or the address cannot be had.
+    pub fn open(options: ShareOptions) -> Result<Self, CopyError> {
+        let ShareOptions { folder, write, bind, identity, session } = options;
+        let wrong = |cause: std::io::Error| CopyError::at(&folder, &cause);
+        let real = std::fs::canonicalize(&folder).map_err(wrong)?;
+        let dir = Dir::open_ambient_dir(&real, cap_std::ambient_authority()).map_err(wrong)?;
+        let token = Token::fresh().map_err(|cause| CopyError::Here(cause.to_string()))?;
+        let options = ListenerOptions { identity, token: Some(token), clients: Clients::default(), session };
+        let listener = Listener::bind(bind, options)?;
+        Ok(Self { listener, dir, name: url_name(&real), write, copies: Mutex::default() })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.listener.local_addr()
+    }
+
+    /// What others need to copy from it or into it, if they reach this machine as `host`.
+    #[must_use]
+    pub fn url(&self, host: &str) -> RippUrl {
+        self.listener.url(host, &self.name)
+    }
+
+    /// Serves until `stop` is set; tells `audit` of every copy that has ended.
+    ///
+    /// # Errors
+    /// If nobody can be listened to any more.
+    pub fn serve(&self, stop: &AtomicBool, audit: &(dyn Fn(Audit) + Sync)) -> Result<(), CopyError> {
+        thread::scope(|scope| {
+            while !stop.load(Ordering::Relaxed) {
+                let Some(session) = self.listener.accept(POLL)? else { continue };
+                scope.spawn(move || self.serve_one(session, stop, audit));
+            }
+            Ok(())
+        })
+    }
+
+    fn serve_one(&self, session: Session, stop: &AtomicBool, audit: &(dyn Fn(Audit) + Sync)) {
+        let Some(request) = Request::from_text(session.request()) else {
+            return refuse(&session, "this is a share: dial it with visapult copy");
+        };
+        let copy = match self.admit(session, &request) {
+            Ok(copy) => copy,
+            Err((session, why)) => return refuse(&session, &why),
+        };
+        let mut told = Audit {
+            peer: copy.session.peer(),
+            began: SystemTime::now(),
+            into: matches!(request.verb, Verb::Put { .. }),
+            paths: Vec::new(),
+            files: 0,
+            bytes: 0,
+            elapsed: Duration::ZERO,
+            fault: None,
+        };
+        let began = Instant::now();
+        let outcome = match &request.verb {
+            Verb::Get { paths, only } => self.give(&copy.session, paths, only, stop, &mut told),
+            Verb::Put { to, into, wish } => self.take(&copy.session, to, *into, *wish, stop, &mut told),
+        };
+        told.elapsed = began.elapsed();
+        if let Err(cause) = outcome {
+            refuse(&copy.session, &cause.to_string());
+            told.fault = Some(cause.to_string());
+        }
+        audit(told);
+        copy.is_over.store(true, Ordering::Relaxed);
+        self.copies().retain(|_, other| !Arc::ptr_eq(other, &copy));
+    }
+
+    /// Takes a session in, unless it asks for what is not to be had here. A dialler that is back takes the place of its earlier session.
+    fn admit(&self, session: Session, request: &Request) -> Result<Arc<Copy>, (Session, String)> {
+        if request.version != VERSION {
+            let why = format!(
+                "it speaks version {VERSION} of the copy protocol, you {}: update the older one",
+                request.version
+            );
+            return Err((session, why));
+        }
+        if session.name() != self.name {
+            return Err((session, format!("there is no share of that name here, but {:?}", self.name)));
+        }
+        let before = self.copies().remove(&request.job);
+        if let Some(before) = before {
+            before.session.end_because("its dialler is back");
+            let deadline = Instant::now() + TURN_PATIENCE;
+            while !before.is_over.load(Ordering::Relaxed) && Instant::now() < deadline {
+                thread::sleep(POLL / 10);
+            }
+        }
+        let mut copies = self.copies();
+        if copies.len() >= MOST_COPIES {
+            return Err((session, format!("busy with {MOST_COPIES} copies; try again later")));
+        }
+        let copy = Arc::new(Copy { session, is_over: AtomicBool::new(false) });
+        copies.insert(request.job.clone(), Arc::clone(&copy));
+        Ok(copy)
+    }
+
+    fn copies(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Copy>>> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give(
+        &self,
+        session: &Session,
+        paths: &[String],
+        only: &Patterns,
+        stop: &AtomicBool,
+        told: &mut Audit,
+    ) -> Result<(), CopyError> {
+        if paths.len() > MOST_PATHS {
+            return Err(CopyError::Here(format!("{} paths are too many; {MOST_PATHS} may be asked for", paths.len())));
+        }
+        let name = Name::new(self.name.as_bytes());
+        let mut roots = Vec::new();
+        for path in paths {
+            let is_content = path.ends_with("/.");
+            let path = inner(path)?;
+            told.paths.push(shown(&path));
+            let root = Root::within(&self.dir, name.as_ref(), &path)?;
+            roots.push(if is_content { root.content() } else { root });
+        }
+        let filter = Filter::new(only).map_err(CopyError::Here)?;
+        let mut given = Given::default();
+        let outcome = give(session, Walk::new(roots, filter), stop, &mut given, &mut |_| {});
+        (told.files, told.bytes) = (given.tally.files, given.arrived);
+        told.fault = failures(given.tally.failed);
+        outcome
+    }
+
+    fn take(
+        &self,
+        session: &Session,
+        to: &str,
+        into: bool,
+        wish: Wish,
+        stop: &AtomicBool,
+        told: &mut Audit,
+    ) -> Result<(), CopyError> {
+        let to = inner(to)?;
+        told.paths.push(shown(&to));
+        if !self.write {
+            let why = "the share is read-only; whoever shares it has to say --write";
+            return Err(CopyError::Here(why.to_owned()));
+        }
+        let landing = Landing::within(&self.dir, &to, into, wish.dry_run)?;
+        let mut taken = Taken::default();
+        let outcome = take(session, landing, wish, stop, &mut taken, &mut |_| {});
+        (told.files, told.bytes) = (taken.tally.files, taken.arrived);
+        told.fault = failures(taken.tally.failed);
+        if outcome.is_ok() {
+            linger(session);
+        }
+        outcome
+    }
+}
+
+fn failures(failed: u64) -> Option<String> {
+    (failed > 0).then(|| format!("{failed} failed"))
+}
+
+/// The dialler ends the session, once it has heard the last word.
+pub(crate) fn linger(session: &Session) {
+    let deadline = Instant::now() + LAST_PATIENCE;
+    while session.is_alive() && Instant::now() < deadline {
+        thread::sleep(POLL / 10);
+    }
+}
+
+/// Says why nothing comes of it, in a way that tells the dialler not to try again.
+fn refuse(session: &Session, why: &str) {
+    // Whoever is gone needs not be told.
+    let _ = session.note(&Word::Refused { why: why.to_owned() }.to_text());
+    session.end_because(why);
+}
+
+/// A path below the share.
+fn inner(text: &str) -> Result<PathBuf, CopyError> {
+    let path = unescaped(text).and_then(|bytes| inner_path(&bytes));
+    path.ok_or_else(|| CopyError::Here("the path leads out of the share".to_owned()))
+}
+
+/// What a folder is called in a URL.
+fn url_name(folder: &Path) -> String {
+    let name = folder.file_name().map(|name| name.as_bytes()).unwrap_or(b"share");
+    let sign =
+        |&byte: &u8| if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) { char::from(byte) } else { '-' };
+    name.iter().map(sign).collect()
+}

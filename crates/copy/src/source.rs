@@ -1,0 +1,181 @@
+//! Files at the giving end: read where they lie, again if something was lost, and never mixed with what somebody writes to them meanwhile.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::fs::{OpenOptions, OpenOptionsExt};
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+use visapult_ripp_net::Source;
+
+use crate::listing::Mtime;
+use crate::ranges::{Extents, MOST_EXTENTS, Range};
+use crate::walk::Root;
+
+const CHANGED: &str = "it changes while it is read; copy it when nobody writes to it";
+
+/// A file that is read.
+#[derive(Debug)]
+pub(crate) struct SourceFile {
+    file: File,
+    pub(crate) size: u64,
+    pub(crate) mtime: Mtime,
+}
+
+impl SourceFile {
+    pub(crate) fn open(root: &Root, path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        // A pipe that has taken the file's place must not make us wait.
+        options.read(true).follow(FollowSymlinks::No).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+        let file = root.dir.open_with(path, &options)?.into_std();
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is no longer a file"));
+        }
+        let mtime = mtime(&metadata);
+        Ok(Self { file, size: metadata.len(), mtime })
+    }
+
+    /// # Errors
+    /// If the file is not what it was when it was opened.
+    pub(crate) fn check_unchanged(&self) -> io::Result<()> {
+        let now = self.file.metadata()?;
+        if now.len() < self.size {
+            return Err(io::Error::other(format!(
+                "it was cut from {} to {} bytes while it was read",
+                self.size,
+                now.len()
+            )));
+        }
+        let is_same = now.len() == self.size && mtime(&now) == self.mtime;
+        if is_same { Ok(()) } else { Err(io::Error::other(CHANGED)) }
+    }
+
+    /// All of it; it is small.
+    pub(crate) fn read_whole(&self, into: &mut Vec<u8>) -> io::Result<()> {
+        into.resize(self.size as usize, 0);
+        self.read_at(0, into)?;
+        self.check_unchanged()
+    }
+
+    fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(into, at).map_err(|cause| match cause.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::other("it became shorter while it was read"),
+            _ => cause,
+        })
+    }
+
+    /// Where a range has data. What cannot be told is data all over.
+    pub(crate) fn extents(&self, range: &Range) -> Extents {
+        let end = range.start + range.length;
+        let mut pieces = Vec::new();
+        let mut at = range.start;
+        while at < end {
+            let start = match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
+                Ok(start) if start < end => start,
+                Ok(_) | Err(Errno::NXIO) => break,
+                Err(_) => return Extents::dense(range.length),
+            };
+            let Ok(hole) = rustix::fs::seek(&self.file, SeekFrom::Hole(start)) else {
+                return Extents::dense(range.length);
+            };
+            at = hole.min(end).max(start + 1);
+            pieces.push((start - range.start, at - start));
+            if pieces.len() > MOST_EXTENTS {
+                return Extents::dense(range.length);
+            }
+        }
+        Extents::new(pieces, range.length).unwrap_or_else(|| Extents::dense(range.length))
+    }
+}
+
+fn mtime(metadata: &std::fs::Metadata) -> Mtime {
+    Mtime { s: metadata.mtime(), ns: metadata.mtime_nsec().clamp(0, 999_999_999) as u32 }
+}
+
+/// The data of a range, as an object.
+#[derive(Debug)]
+pub(crate) struct RangeSource {
+    pub(crate) file: Arc<SourceFile>,
+    pub(crate) range: Range,
+    pub(crate) extents: Extents,
+}
+
+impl Source for RangeSource {
+    fn length(&self) -> u64 {
+        self.extents.bytes()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let mut rest = into;
+        for (start, length) in self.extents.locate(offset, rest.len() as u64) {
+            let (part, behind) = rest.split_at_mut(length as usize);
+            self.file.read_at(self.range.start + start, part)?;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    /// The hash of the range is told only if the file is still the same.
+    fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
+        let hash = self.range.hash(|at, part| self.file.read_at(at, part));
+        Some(hash.and_then(|hash| self.file.check_unchanged().map(|()| hash)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+    use crate::ranges::range;
+
+    fn open(path: &Path) -> SourceFile {
+        SourceFile::open(&Root::here(path).unwrap(), path.file_name().unwrap().as_ref()).unwrap()
+    }
+
+    #[test]
+    fn holes_are_found_and_data_is_packed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sparse");
+        let written = fs::File::create(&path).unwrap();
+        written.set_len(1 << 20).unwrap();
+        written.write_all_at(&[7; 4096], 8192).unwrap();
+        written.write_all_at(&[9; 4096], 1 << 19).unwrap();
+        let file = Arc::new(open(&path));
+        let range = range(file.size, 0).unwrap();
+        let extents = file.extents(&range);
+        let packed = extents.bytes();
+        let source = RangeSource { file, range, extents };
+        let mut content = vec![0; packed as usize];
+        source.read_at(0, &mut content).unwrap();
+        let whole = fs::read(&path).unwrap();
+        assert_eq!(source.own_digest().unwrap().unwrap(), *blake3::hash(&whole).as_bytes());
+        // File systems that keep no holes tell of none.
+        if packed == 8192 {
+            assert_eq!(content, [[7; 4096], [9; 4096]].concat());
+        } else {
+            assert_eq!(packed, 1 << 20);
+        }
+    }
+
+    #[test]
+    fn a_file_that_changes_is_not_given() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("live");
+        fs::write(&path, vec![1; 5000]).unwrap();
+        let file = Arc::new(open(&path));
+        let source = RangeSource { range: range(5000, 0).unwrap(), extents: Extents::dense(5000), file };
+        assert!(source.own_digest().unwrap().is_ok());
+        fs::write(&path, vec![2; 100]).unwrap();
+        let told = source.own_digest().unwrap().unwrap_err().to_string();
+        assert!(told.contains("became shorter"), "{told}");
+        fs::write(&path, vec![2; 6000]).unwrap();
+        assert!(source.own_digest().unwrap().unwrap_err().to_string().contains("changes while"));
+    }
+}

@@ -1,0 +1,211 @@
+//! Threads that touch files at the taking end, so that whoever listens to the other end does not wait for a disk.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Scope;
+
+use cap_std::fs::Dir;
+
+use crate::bundle::{self, Item};
+use crate::error::{is_full, reason};
+use crate::log::Origin;
+use crate::names::Name;
+use crate::partial::{CountedMemory, Found, Place, RangedFile, place_whole};
+use crate::ranges::RangeHash;
+
+/// Threads: small files are made by several at once.
+const THREADS: usize = 4;
+
+/// A file that is wanted.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    /// The folder that it goes into, below where the copy goes.
+    pub(super) folder: PathBuf,
+    pub(super) name: Name,
+    pub(super) origin: Origin,
+    pub(super) mode: u32,
+    pub(super) replaces: bool,
+}
+
+impl Pending {
+    /// Below where the copy goes.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.join(self.name.as_path())
+    }
+}
+
+/// Something to do.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// Look what is there of a file that comes in ranges.
+    Open { entry: u64, pending: Pending, anew: bool },
+    /// Put the files of a bundle in their places.
+    Place { bundle: Arc<CountedMemory>, files: Vec<(u64, Pending)> },
+    /// Give a file its name.
+    Keep { entry: u64, file: Arc<RangedFile> },
+    /// Hash a file that is the same already.
+    Hash { entry: u64, pending: Pending },
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Done {
+    Opened {
+        entry: u64,
+        found: Result<Found, Fault>,
+    },
+    /// Files of a bundle of so many bytes.
+    Placed {
+        bytes: u64,
+        files: Vec<(u64, Pending, Result<(u64, RangeHash), Fault>)>,
+    },
+    Kept {
+        entry: u64,
+        hash: Result<RangeHash, Fault>,
+    },
+    Hashed {
+        entry: u64,
+        pending: Pending,
+        hash: Result<RangeHash, Fault>,
+    },
+}
+
+/// Why a file is not there.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) why: String,
+    /// There is room for nothing else either.
+    pub(super) is_full: bool,
+}
+
+impl Fault {
+    pub(super) fn writing(cause: &io::Error) -> Self {
+        Self { why: format!("cannot be written: {}", reason(cause)), is_full: is_full(cause) }
+    }
+}
+
+/// The threads' end of jobs.
+#[derive(Debug)]
+pub(super) struct Pool {
+    jobs: Sender<Job>,
+    done: Receiver<Done>,
+    /// Jobs that are not done.
+    waiting: usize,
+}
+
+impl Pool {
+    /// Starts threads that end when the pool is dropped.
+    pub(super) fn start<'scope>(scope: &'scope Scope<'scope, '_>, base: Option<&Arc<Dir>>) -> Self {
+        let (jobs, jobs_out) = channel();
+        let (done_in, done) = channel();
+        let jobs_out = Arc::new(Mutex::new(jobs_out));
+        for _ in 0..THREADS {
+            let (jobs, done) = (Arc::clone(&jobs_out), done_in.clone());
+            let Some(base) = base.map(Arc::clone) else { continue };
+            scope.spawn(move || work(base, &jobs, &done));
+        }
+        Self { jobs, done, waiting: 0 }
+    }
+
+    pub(super) fn give(&mut self, job: Job) {
+        self.waiting += 1;
+        // Threads end after the pool.
+        let _ = self.jobs.send(job);
+    }
+
+    pub(super) fn take(&mut self) -> Option<Done> {
+        let done = self.done.try_recv().ok()?;
+        self.waiting -= 1;
+        Some(done)
+    }
+
+    pub(super) const fn is_idle(&self) -> bool {
+        self.waiting == 0
+    }
+}
+
+fn work(base: Arc<Dir>, jobs: &Mutex<Receiver<Job>>, done: &Sender<Done>) {
+    let mut folders = Folders { base, latest: None };
+    loop {
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = job else { return };
+        if done.send(folders.do_job(job)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Opens folders; files that follow one another mostly lie in the same.
+struct Folders {
+    base: Arc<Dir>,
+    latest: Option<(PathBuf, Arc<Dir>)>,
+}
+
+impl Folders {
+    fn do_job(&mut self, job: Job) -> Done {
+        match job {
+            Job::Open { entry, pending, anew } => {
+                let place = self.place(&pending);
+                let found = place.and_then(|place| RangedFile::open(&place, pending.origin, anew));
+                Done::Opened { entry, found: found.map_err(|cause| Fault::writing(&cause)) }
+            }
+            Job::Place { bundle, files } => {
+                let bytes = bundle.bytes();
+                let items = bundle::read(bytes).unwrap_or_default();
+                let files = items.iter().zip(files).map(|((_, item), (entry, pending))| {
+                    let outcome = self.place_item(&pending, item);
+                    (entry, pending, outcome)
+                });
+                Done::Placed { bytes: bytes.len() as u64, files: files.collect() }
+            }
+            Job::Keep { entry, file } => {
+                Done::Kept { entry, hash: file.keep().map_err(|cause| Fault::writing(&cause)) }
+            }
+            Job::Hash { entry, pending } => {
+                let hash = self.hash(&pending);
+                let fault = |cause| Fault { why: format!("cannot be read back: {}", reason(&cause)), is_full: false };
+                Done::Hashed { entry, pending, hash: hash.map_err(fault) }
+            }
+        }
+    }
+
+    fn place_item(&mut self, pending: &Pending, item: &Item<'_>) -> Result<(u64, RangeHash), Fault> {
+        match item {
+            Item::Not { why } => Err(Fault { why: why.clone(), is_full: false }),
+            Item::Here { mtime, hash, content } => {
+                let placed = self.place(pending).and_then(|place| place_whole(&place, content, hash, *mtime));
+                placed.map(|()| (content.len() as u64, *hash)).map_err(|cause| Fault::writing(&cause))
+            }
+        }
+    }
+
+    fn hash(&mut self, pending: &Pending) -> io::Result<RangeHash> {
+        let place = self.place(pending)?;
+        let file = place.folder.open(place.name.as_path())?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(file)?;
+        Ok(*hasher.finalize().as_bytes())
+    }
+
+    fn place(&mut self, pending: &Pending) -> io::Result<Place> {
+        let folder = self.open(&pending.folder)?;
+        let Pending { name, mode, replaces, .. } = pending;
+        Ok(Place { folder, name: name.clone(), mode: *mode, replaces: *replaces })
+    }
+
+    fn open(&mut self, path: &Path) -> io::Result<Arc<Dir>> {
+        if path.as_os_str().is_empty() {
+            return Ok(Arc::clone(&self.base));
+        }
+        if let Some((latest, folder)) = &self.latest
+            && latest == path
+        {
+            return Ok(Arc::clone(folder));
+        }
+        let folder = Arc::new(self.base.open_dir(path)?);
+        self.latest = Some((path.to_owned(), Arc::clone(&folder)));
+        Ok(folder)
+    }
+}

@@ -1,0 +1,318 @@
+//! Walks what is to be copied: folders before what is in them, names in order, links as links.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cap_fs_ext::DirExt;
+use cap_std::fs::{Dir, Metadata, MetadataExt};
+
+use crate::error::{CopyError, reason};
+use crate::filter::Filter;
+use crate::listing::{Entry, Kind, MOST_DEPTH, Mtime, is_target};
+use crate::names::{Name, shown};
+
+/// Files smaller than this are read whole, holes or not: small ones may lie in no block of their own.
+const LEAST_WITH_HOLES: u64 = 64 << 10;
+
+/// One of the things that are to be copied.
+#[derive(Debug)]
+pub(crate) struct Root {
+    /// The folder itself, or the one that the file is in.
+    pub(crate) dir: Dir,
+    /// The file, in that folder; none if the folder is meant.
+    file: Option<PathBuf>,
+    /// What it is called at the other end; none if what is in the folder is meant.
+    name: Option<Name>,
+    /// What its user calls it.
+    shown: String,
+}
+
+impl Root {
+    /// What `path` names on this machine. A link that is named itself is followed.
+    pub(crate) fn here(path: &Path) -> Result<Self, CopyError> {
+        let wrong = |cause: io::Error| CopyError::at(path, &cause);
+        let real = std::fs::canonicalize(path).map_err(wrong)?;
+        let open = |dir: &Path| Dir::open_ambient_dir(dir, cap_std::ambient_authority()).map_err(wrong);
+        // `folder/.` is what is in the folder.
+        let is_content = path.as_os_str().as_bytes().ends_with(b"/.");
+        let name = path.file_name().filter(|_| !is_content).and_then(|name| Name::new(name.as_bytes()));
+        if std::fs::metadata(&real).map_err(wrong)?.is_dir() {
+            return Ok(Self { dir: open(&real)?, file: None, name, shown: shown(path) });
+        }
+        let (Some(parent), Some(file)) = (real.parent(), real.file_name()) else {
+            return Err(CopyError::Here(format!("{} is no file", shown(path))));
+        };
+        Ok(Self { dir: open(parent)?, file: Some(file.into()), name, shown: shown(path) })
+    }
+
+    /// What is in the folder is meant, whatever that is called.
+    pub(crate) fn content(self) -> Self {
+        Self { name: None, ..self }
+    }
+
+    /// What `path` names below `share`; the share itself is called `name`. Links that stay in the share are followed.
+    pub(crate) fn within(share: &Dir, name: Option<&Name>, path: &Path) -> Result<Self, CopyError> {
+        let wrong = |cause: io::Error| CopyError::at(path, &cause);
+        let Some(last) = path.file_name() else {
+            let dir = share.try_clone().map_err(wrong)?;
+            return Ok(Self {
+                dir,
+                file: None,
+                name: name.cloned(),
+                shown: name.map(Name::to_string).unwrap_or_default(),
+            });
+        };
+        let name = Name::new(last.as_bytes());
+        if share.metadata(path).map_err(wrong)?.is_dir() {
+            return Ok(Self { dir: share.open_dir(path).map_err(wrong)?, file: None, name, shown: shown(path) });
+        }
+        let real = share.canonicalize(path).map_err(wrong)?;
+        let (parent, file) = (real.parent().unwrap_or(Path::new("")), real.file_name().unwrap_or(last));
+        let dir = if parent.as_os_str().is_empty() { share.try_clone() } else { share.open_dir(parent) };
+        Ok(Self { dir: dir.map_err(wrong)?, file: Some(file.into()), name, shown: shown(path) })
+    }
+
+    /// What is in it is meant, whatever it is called.
+    pub(crate) const fn is_content(&self) -> bool {
+        self.name.is_none()
+    }
+
+    /// As its user would call what is at `path` in it.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        if self.file.is_some() || path.as_os_str().is_empty() {
+            return self.shown.clone();
+        }
+        if self.shown.is_empty() {
+            shown(path)
+        } else {
+            format!("{}/{}", self.shown.trim_end_matches('/'), shown(path))
+        }
+    }
+}
+
+/// What the walk comes upon.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Entry {
+        entry: Entry,
+        root: Arc<Root>,
+        /// Below the root's folder.
+        path: PathBuf,
+    },
+    Unlisted {
+        path: String,
+        why: String,
+        failed: bool,
+    },
+}
+
+/// Walks roots one after the other.
+pub(crate) struct Walk {
+    roots: VecDeque<Arc<Root>>,
+    filter: Filter,
+    root: Option<Arc<Root>>,
+    folders: Vec<Folder>,
+}
+
+struct Folder {
+    dir: Dir,
+    path: PathBuf,
+    names: std::vec::IntoIter<Name>,
+    /// Depth of what is in it.
+    depth: u16,
+}
+
+impl Walk {
+    pub(crate) fn new(roots: Vec<Root>, filter: Filter) -> Self {
+        Self { roots: roots.into_iter().map(Arc::new).collect(), filter, root: None, folders: Vec::new() }
+    }
+
+    fn begin(&mut self, root: Arc<Root>) -> Option<Found> {
+        self.root = Some(Arc::clone(&root));
+        let path = root.file.clone().unwrap_or_default();
+        let metadata = match &root.file {
+            Some(file) => root.dir.symlink_metadata(file),
+            None => root.dir.dir_metadata(),
+        };
+        let outcome = metadata.and_then(|metadata| match (&root.file, &root.name) {
+            (None, None) => {
+                self.enter(root.dir.try_clone()?, PathBuf::new(), 0)?;
+                Ok(None)
+            }
+            (None, Some(name)) => {
+                self.enter(root.dir.try_clone()?, PathBuf::new(), 1)?;
+                Ok(Some(entry(name.clone(), 0, Kind::Folder, &metadata)))
+            }
+            (Some(_), name) if metadata.is_file() => {
+                let name = name.clone().ok_or(io::ErrorKind::InvalidInput)?;
+                Ok(Some(entry(name, 0, file_kind(&metadata), &metadata)))
+            }
+            (Some(_), _) => Err(io::Error::other("is neither file nor folder")),
+        });
+        match outcome {
+            Ok(entry) => entry.map(|entry| Found::Entry { entry, root, path }),
+            Err(cause) => Some(self.unlisted(&path, &cause)),
+        }
+    }
+
+    fn enter(&mut self, dir: Dir, path: PathBuf, depth: u16) -> io::Result<()> {
+        let mut names = Vec::new();
+        for found in dir.entries()? {
+            let name = Name::new(found?.file_name().as_bytes());
+            names.extend(name.filter(|name| !name.is_ours()));
+        }
+        names.sort_unstable();
+        self.folders.push(Folder { dir, path, names: names.into_iter(), depth });
+        Ok(())
+    }
+
+    fn visit(&mut self, name: Name) -> Option<Found> {
+        let folder = self.folders.last()?;
+        let root = Arc::clone(self.root.as_ref()?);
+        let (path, depth) = (folder.path.join(name.as_path()), folder.depth);
+        match self.look(&name, &path, depth) {
+            Ok(entry) => entry.map(|entry| Found::Entry { entry, root, path }),
+            Err(cause) => Some(self.unlisted(&path, &cause)),
+        }
+    }
+
+    /// What is called `name` in the latest folder; a folder is entered.
+    fn look(&mut self, name: &Name, path: &Path, depth: u16) -> io::Result<Option<Entry>> {
+        let Some(folder) = self.folders.last() else { return Ok(None) };
+        let metadata = folder.dir.symlink_metadata(name.as_path())?;
+        if metadata.is_dir() {
+            if !self.filter.enters(path) {
+                return Ok(None);
+            }
+            if depth >= MOST_DEPTH {
+                return Err(io::Error::other(format!("more than {MOST_DEPTH} folders in one another")));
+            }
+            let dir = folder.dir.open_dir_nofollow(name.as_path())?;
+            self.enter(dir, path.to_owned(), depth + 1)?;
+            return Ok(Some(entry(name.clone(), depth, Kind::Folder, &metadata)));
+        }
+        if !self.filter.takes(path) {
+            return Ok(None);
+        }
+        if metadata.is_file() {
+            return Ok(Some(entry(name.clone(), depth, file_kind(&metadata), &metadata)));
+        }
+        if metadata.is_symlink() {
+            let target = folder.dir.read_link_contents(name.as_path())?.into_os_string().as_bytes().to_vec();
+            if !is_target(&target) {
+                return Err(io::Error::other("a link to nowhere"));
+            }
+            return Ok(Some(entry(name.clone(), depth, Kind::Link { target }, &metadata)));
+        }
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn unlisted(&self, path: &Path, cause: &io::Error) -> Found {
+        let path = self.root.as_ref().map_or_else(|| shown(path), |root| root.shown(path));
+        // No error of the system's has this kind without a number.
+        let is_special = cause.kind() == io::ErrorKind::Unsupported && cause.raw_os_error().is_none();
+        let why = if is_special { "neither file, folder nor link".to_owned() } else { reason(cause) };
+        Found::Unlisted { path, why, failed: !is_special }
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        loop {
+            let found = match self.folders.last_mut() {
+                Some(folder) => match folder.names.next() {
+                    Some(name) => self.visit(name),
+                    None => {
+                        self.folders.pop();
+                        None
+                    }
+                },
+                None => {
+                    let root = self.roots.pop_front()?;
+                    self.begin(root)
+                }
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+}
+
+fn entry(name: Name, depth: u16, kind: Kind, metadata: &Metadata) -> Entry {
+    Entry { depth, name, kind, mode: metadata.mode() & 0o777, mtime: mtime(metadata) }
+}
+
+fn file_kind(metadata: &Metadata) -> Kind {
+    let size = metadata.len();
+    Kind::File { size, has_holes: size >= LEAST_WITH_HOLES && metadata.blocks().saturating_mul(512) < size }
+}
+
+pub(crate) fn mtime(metadata: &Metadata) -> Mtime {
+    Mtime { s: metadata.mtime(), ns: metadata.mtime_nsec().clamp(0, 999_999_999) as u32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::words::Patterns;
+
+    fn tree() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("run");
+        fs::create_dir_all(at.join("b/empty")).unwrap();
+        fs::write(at.join("b/z.raw"), b"z").unwrap();
+        fs::write(at.join("a.h5"), b"aa").unwrap();
+        fs::write(at.join("a.h5.visapult-part"), b"a").unwrap();
+        symlink("/nowhere", at.join("l")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, at.join("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        dir
+    }
+
+    fn walked(root: Root, filter: &Filter) -> Vec<String> {
+        let told = |found| match found {
+            Found::Entry { entry, path, .. } => format!("{} {} {}", entry.depth, entry.name, path.display()),
+            Found::Unlisted { path, failed, .. } => format!("{} {failed}", path.rsplit('/').next().unwrap()),
+        };
+        Walk::new(vec![root], filter.clone()).map(told).collect()
+    }
+
+    #[test]
+    fn folders_come_before_what_is_in_them() {
+        let dir = tree();
+        let run = dir.path().join("run");
+        let all = ["1 a.h5 a.h5", "1 b b", "2 empty b/empty", "2 z.raw b/z.raw", "1 l l", "pipe false"];
+        let named = walked(Root::here(&run).unwrap(), &Filter::default());
+        assert_eq!(named, [&["0 run "][..], &all[..]].concat());
+        let content = walked(Root::here(&run.join(".")).unwrap(), &Filter::default());
+        assert_eq!(content[..2], ["0 a.h5 a.h5", "0 b b"]);
+        let file = walked(Root::here(&run.join("a.h5")).unwrap(), &Filter::default());
+        assert_eq!(file, ["0 a.h5 a.h5"]);
+        let only = Patterns { include: vec!["*.raw".to_owned()], exclude: vec!["empty".to_owned()] };
+        let some = walked(Root::here(&run).unwrap(), &Filter::new(&only).unwrap());
+        assert_eq!(some, ["0 run ", "1 b b", "2 z.raw b/z.raw"]);
+    }
+
+    #[test]
+    fn nothing_outside_a_share_is_reached() {
+        let dir = tree();
+        symlink(dir.path(), dir.path().join("run/out")).unwrap();
+        symlink("b/z.raw", dir.path().join("run/in")).unwrap();
+        let share = Dir::open_ambient_dir(dir.path().join("run"), cap_std::ambient_authority()).unwrap();
+        let within = |path: &str| Root::within(&share, None, path.as_ref());
+        for outside in ["out", "out/run", "l"] {
+            let told = within(outside).unwrap_err().to_string();
+            assert!(told.starts_with(outside) && told.contains("leads out"), "{told}");
+        }
+        assert_eq!(walked(within("in").unwrap(), &Filter::default()), ["0 in z.raw"]);
+        assert!(within("none").unwrap_err().to_string().contains("no such file"));
+    }
+}

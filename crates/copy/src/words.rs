@@ -1,0 +1,205 @@
+//! What the two ends of a copy say to each other: the dialler's request, and notes. Content travels in objects, as listings, bundles and ranges.
+
+use serde::{Deserialize, Serialize};
+
+use crate::report::Tally;
+
+/// What this build speaks.
+pub(crate) const VERSION: u32 = 1;
+const KIND: &str = "copy";
+/// Letters of a reason at most: notes are short.
+pub(crate) const MOST_WHY: usize = 1024;
+
+/// What the dialler wants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Request {
+    kind: String,
+    pub(crate) version: u32,
+    /// What the dialler can beside what every build of this version can.
+    #[serde(default)]
+    pub(crate) able: Vec<String>,
+    /// The same for every session of one copy, and for no other copy.
+    pub(crate) job: String,
+    #[serde(flatten)]
+    pub(crate) verb: Verb,
+}
+
+/// Which way things go. Paths are below the share, and [`escaped`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
+pub(crate) enum Verb {
+    /// The listener gives these.
+    Get {
+        /// Files and folders.
+        paths: Vec<String>,
+        /// Which of what is in them.
+        #[serde(default)]
+        only: Patterns,
+    },
+    /// The listener takes what the dialler gives.
+    Put {
+        /// Where to.
+        to: String,
+        /// Into a folder of that name, whether it is there or not.
+        into: bool,
+        #[serde(default)]
+        wish: Wish,
+    },
+}
+
+/// What the taking end is to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wish {
+    /// Only tell what would be copied.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Copy what looks the same, too, and from its beginning.
+    #[serde(default)]
+    pub anew: bool,
+    /// Tell the hash of every file.
+    #[serde(default)]
+    pub hashes: bool,
+}
+
+/// Which things of a tree are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patterns {
+    /// Files that match one of these; all if there is none.
+    #[serde(default)]
+    pub include: Vec<String>,
+    /// But neither files nor folders that match one of these.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+}
+
+impl Request {
+    pub(crate) fn new(job: &str, verb: Verb) -> Self {
+        Self { kind: KIND.to_owned(), version: VERSION, able: Vec::new(), job: job.to_owned(), verb }
+    }
+
+    pub(crate) fn to_text(&self) -> String {
+        #[expect(clippy::expect_used, reason = "plain data")]
+        serde_json::to_string(self).expect("plain data")
+    }
+
+    /// None if the dialler wants something else.
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        serde_json::from_str::<Self>(text).ok().filter(|request| request.kind == KIND)
+    }
+}
+
+/// A note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "word", rename_all = "kebab-case")]
+pub(crate) enum Word {
+    /// Giver: that was all, so many entries.
+    Listed { entries: u64 },
+    /// Giver: a file that was listed cannot be had.
+    Missing { entry: u64, why: String },
+    /// Giver: something was not even listed; it counts as failed, or was left out on purpose.
+    Unlisted { path: String, why: String, failed: bool },
+    /// Giver: what limits it.
+    Limit { by: String },
+    /// Taker: it has looked at all entries before `upto`, and wants these files, as first and count.
+    Wants { upto: u64, files: Vec<(u64, u64)> },
+    /// Taker: of this file that comes in ranges it wants these, as first and end.
+    Ranges { entry: u64, ranges: Vec<(u64, u64)> },
+    /// Taker: something was not copied, for a reason at either end; other things go on. What was listed has a number.
+    Failed { entry: Option<u64>, path: String, why: String },
+    /// Taker: something was left out on purpose.
+    LeftOut { path: String, why: String },
+    /// Taker: something that one may want to know.
+    Notice { text: String },
+    /// Taker: files that came in ranges are in their place.
+    Done { files: Vec<u64> },
+    /// Taker: files as they are in their place, where hashes were wished for: paths below the destination, [`escaped`], and BLAKE3.
+    Hashes { files: Vec<(String, String)> },
+    /// Taker: how far it is.
+    Tally(Tally),
+    /// Taker: all is done that could be.
+    Finished(Tally),
+    /// Either: it will not go on, whatever is tried.
+    Refused { why: String },
+    /// Of a later build: passed over.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Word {
+    pub(crate) fn to_text(&self) -> String {
+        #[expect(clippy::expect_used, reason = "plain data")]
+        serde_json::to_string(self).expect("plain data")
+    }
+
+    /// None if it is no word at all.
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+/// Bytes as text that a URL may hold: all but letters, digits and `-._~/` become `%XX`.
+pub(crate) fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            text.push(byte.into());
+        } else {
+            text += &format!("%{byte:02X}");
+        }
+    }
+    text
+}
+
+/// The bytes that `text` stands for; what is not written as `%XX` stands for itself. None if a `%` is followed by something else.
+pub(crate) fn unescaped(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        rest = behind;
+        if first != b'%' {
+            bytes.push(first);
+            continue;
+        }
+        let digit = |at: usize| char::from(*rest.get(at)?).to_digit(16);
+        bytes.push((digit(0)? * 16 + digit(1)?) as u8);
+        rest = &rest[2..];
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_and_words_survive_the_journey() {
+        let only = Patterns { include: vec!["*.h5".to_owned()], exclude: Vec::new() };
+        for verb in [
+            Verb::Get { paths: vec![escaped(b"a b/\xff")], only },
+            Verb::Put { to: String::new(), into: true, wish: Wish { dry_run: true, ..Wish::default() } },
+        ] {
+            let request = Request::new("1f", verb);
+            assert_eq!(Request::from_text(&request.to_text()), Some(request));
+        }
+        assert_eq!(Request::from_text(r#"{"kind":"perf","version":1,"job":"","verb":"get","paths":[]}"#), None);
+        for word in [
+            Word::Wants { upto: 5, files: vec![(0, 3)] },
+            Word::Ranges { entry: 4, ranges: vec![(0, 9)] },
+            Word::Finished(Tally { files: 3, ..Tally::default() }),
+        ] {
+            assert_eq!(Word::from_text(&word.to_text()), Some(word));
+        }
+        assert_eq!(Word::from_text(r#"{"word":"stripe","hosts":3}"#), Some(Word::Unknown));
+        assert_eq!(Word::from_text("hello"), None);
+    }
+
+    #[test]
+    fn any_bytes_can_be_written_as_text() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(unescaped(&escaped(&all)), Some(all));
+        assert_eq!(unescaped("a b"), Some(b"a b".to_vec()));
+        for wrong in ["%", "%1", "%zz", "%+1"] {
+            assert_eq!(unescaped(wrong), None, "{wrong}");
+        }
+    }
+}

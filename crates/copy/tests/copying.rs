@@ -1,0 +1,274 @@
+//! Trees of all kinds, there and back over loopback.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, FileTimes, Permissions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
+
+use tempfile::TempDir;
+use visapult_copy::{Audit, CopyError, CopyOptions, Event, Patterns, Report, Share, ShareOptions, Wish, copy};
+use visapult_ripp_net::{Identity, Options};
+
+/// A share that is served as long as `work` lasts.
+fn shared<T>(folder: &Path, write: bool, work: impl FnOnce(&str) -> T) -> (T, Vec<Audit>) {
+    let own = tempfile::tempdir().unwrap();
+    let options = ShareOptions {
+        folder: folder.to_owned(),
+        write,
+        bind: ([127, 0, 0, 1], 0).into(),
+        identity: Some(Identity::load_or_create(own.path()).unwrap()),
+        session: Options::default(),
+    };
+    let share = Share::open(options).unwrap();
+    let url = share.url("127.0.0.1").to_string();
+    let (stop, audits) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    let outcome = thread::scope(|scope| {
+        scope.spawn(|| share.serve(&stop, &|audit| audits.lock().unwrap().push(audit)));
+        let _stop = StopAtEnd(&stop);
+        work(&url)
+    });
+    (outcome, audits.into_inner().unwrap())
+}
+
+/// Stops the share, even if what it is for has failed.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn options(sources: &[&str], destination: &str) -> CopyOptions {
+    CopyOptions {
+        sources: sources.iter().map(|source| source.parse().unwrap()).collect(),
+        destination: destination.parse().unwrap(),
+        only: Patterns::default(),
+        wish: Wish::default(),
+        session: Options::default(),
+        retry: Duration::ZERO,
+    }
+}
+
+fn run(options: &CopyOptions) -> (Result<Report, CopyError>, Vec<Event>) {
+    let mut events = Vec::new();
+    let outcome = copy(options, &AtomicBool::new(false), &mut |event| {
+        if !matches!(event, Event::Progress(_)) {
+            events.push(event);
+        }
+    });
+    (outcome, events)
+}
+
+fn done(sources: &[&str], destination: &str) -> Report {
+    let (report, events) = run(&options(sources, destination));
+    assert_eq!(events, []);
+    report.unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A tree with all that trees are awkward with.
+fn awkward() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("tree");
+    let name = |bytes: &[u8]| at.join(OsStr::from_bytes(bytes));
+    fs::create_dir_all(at.join("folder/empty")).unwrap();
+    fs::create_dir_all(at.join("many")).unwrap();
+    fs::write(at.join("folder/nothing"), b"").unwrap();
+    fs::write(name(b"\xff\xfe is no text"), b"bytes").unwrap();
+    fs::write(name(&[b'n'; 255]), vec![7; 3000]).unwrap();
+    fs::write(name("a b\n'\"*ä".as_bytes()), b"odd").unwrap();
+    fs::write(name(b"Case"), b"upper").unwrap();
+    fs::write(name(b"case"), b"lower").unwrap();
+    for number in 0..300 {
+        fs::write(at.join(format!("many/{number}")), vec![number as u8; number * 37]).unwrap();
+    }
+    let content: Vec<u8> = (0..(35 << 20) + 11_u64).map(|at| (at * 2_654_435_761 >> 13) as u8).collect();
+    fs::write(at.join("large"), content).unwrap();
+    fs::write(at.join("middling"), vec![5; (1 << 20) + 1]).unwrap();
+    let sparse = File::create(at.join("sparse")).unwrap();
+    sparse.set_len(50 << 20).unwrap();
+    sparse.write_all_at(b"island", 20 << 20).unwrap();
+    File::create(at.join("hole")).unwrap().set_len(1 << 20).unwrap();
+    symlink("../nowhere", at.join("link")).unwrap();
+    symlink("/etc", at.join("folder/absolute")).unwrap();
+    fs::write(at.join("program"), b"#!/bin/sh").unwrap();
+    fs::set_permissions(at.join("program"), Permissions::from_mode(0o751)).unwrap();
+    fs::set_permissions(at.join("folder/nothing"), Permissions::from_mode(0o400)).unwrap();
+    fs::set_permissions(at.join("many"), Permissions::from_mode(0o555)).unwrap();
+    let time = UNIX_EPOCH + Duration::new(1_000_000_007, 123_456_789);
+    for old in ["program", "large", "folder"] {
+        File::open(at.join(old)).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
+    }
+    dir
+}
+
+/// Everything that is to be the same about a tree.
+fn told(at: &Path) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut folders = vec![at.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let metadata = fs::symlink_metadata(&path).unwrap();
+            let content = match metadata.file_type() {
+                kind if kind.is_dir() => {
+                    folders.push(path.clone());
+                    "folder".to_owned()
+                }
+                kind if kind.is_symlink() => format!("-> {:?}", fs::read_link(&path).unwrap()),
+                _ => blake3::hash(&fs::read(&path).unwrap()).to_string(),
+            };
+            let (mode, s, ns) = (metadata.mode(), metadata.mtime(), metadata.mtime_nsec());
+            all.push(format!("{:?} {mode:o} {s}.{ns} {content}", path.strip_prefix(at).unwrap()));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_tree_arrives_as_it_was_both_ways() {
+    let (source, there, back) = (awkward(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tree = source.path().join("tree");
+    let (reports, audits) = shared(there.path(), true, |url| {
+        let pushed = done(&[text(&tree)], &format!("{url}/in/"));
+        let pulled = done(&[&format!("{url}/in/tree/.")], text(&back.path().join("copy")));
+        let again = done(&[&format!("{url}/in/tree/.")], text(&back.path().join("copy")));
+        [pushed, pulled, again]
+    });
+    assert_eq!(told(&there.path().join("in/tree")), told(&tree));
+    assert_eq!(told(&back.path().join("copy")), told(&tree));
+    let [pushed, pulled, again] = reports;
+    assert_eq!((pushed.tally.files, pushed.tally.failed), (311, 0));
+    assert_eq!((pulled.tally.files, pulled.tally.bytes), (311, pushed.tally.bytes));
+    assert_eq!((again.tally.files, again.tally.same_files, again.arrived), (0, 311, 0));
+    // Holes are not sent, and are kept.
+    assert!(pushed.arrived < 45 << 20, "{}", pushed.arrived);
+    let sparse = fs::metadata(back.path().join("copy/sparse")).unwrap();
+    assert!(sparse.blocks() * 512 <= fs::metadata(tree.join("sparse")).unwrap().blocks() * 512 + (1 << 20));
+    assert_eq!(audits.len(), 3);
+    assert!(audits.iter().all(|audit| audit.fault.is_none()) && audits[0].into && !audits[1].into);
+    assert_eq!((audits[0].files, audits[1].bytes), (311, pulled.arrived));
+}
+
+#[test]
+fn several_things_go_into_a_folder_and_one_may_get_a_name() {
+    let (source, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for name in ["a", "b"] {
+        fs::write(source.path().join(name), name).unwrap();
+    }
+    let (a, b) = (source.path().join("a"), source.path().join("b"));
+    shared(there.path(), true, |url| {
+        done(&[text(&a), text(&b)], &format!("{url}/both"));
+        done(&[text(&a)], &format!("{url}/c"));
+        done(&[&format!("{url}/both/a"), &format!("{url}/both/b")], text(&source.path().join("back")));
+    });
+    // On one machine, and what a folder holds rather than the folder.
+    done(&[text(&there.path().join("both/."))], text(&there.path().join("content")));
+    for path in ["both/a", "c", "content/a"] {
+        assert_eq!(fs::read(there.path().join(path)).unwrap(), b"a", "{path}");
+    }
+    assert_eq!(fs::read(source.path().join("back/b")).unwrap(), b"b");
+    let (itself, _) = run(&options(&[text(there.path())], text(&there.path().join("x/y"))));
+    assert!(itself.unwrap_err().to_string().contains("into itself"));
+}
+
+#[test]
+fn nothing_outside_a_share_is_given_or_touched() {
+    let (outside, there, source) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(outside.path().join("secret"), b"secret").unwrap();
+    symlink(outside.path(), there.path().join("out")).unwrap();
+    symlink(outside.path().join("secret"), there.path().join("file")).unwrap();
+    fs::create_dir(source.path().join("out")).unwrap();
+    fs::write(source.path().join("out/secret"), b"changed").unwrap();
+    fs::write(source.path().join("file"), b"changed").unwrap();
+    let target = tempfile::tempdir().unwrap();
+    shared(there.path(), true, |url| {
+        for path in ["out", "out/secret", "file"] {
+            let (outcome, _) = run(&options(&[&format!("{url}/{path}")], text(target.path())));
+            let why = outcome.unwrap_err().to_string();
+            assert!(why.contains("leads out"), "{why}");
+        }
+        let (outcome, _) = run(&options(&[text(&source.path().join("file"))], &format!("{url}/out/new")));
+        assert!(outcome.unwrap_err().to_string().contains("leads out"));
+        // A folder does not go where a link is; a file takes the place of the link itself.
+        let (report, events) =
+            run(&options(&[text(&source.path().join("out")), text(&source.path().join("file"))], &format!("{url}/")));
+        assert_eq!(report.unwrap().tally.failed, 2);
+        assert!(
+            matches!(&events[0], Event::Failed { path, why } if path == "out" && why.contains("no folder")),
+            "{events:?}"
+        );
+    });
+    assert_eq!(fs::read(outside.path().join("secret")).unwrap(), b"secret");
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+    assert_eq!(fs::read(there.path().join("file")).unwrap(), b"changed");
+    assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_cannot_be_had_is_told_and_the_rest_is_copied() {
+    let (there, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tree = there.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("good"), b"good").unwrap();
+    fs::write(tree.join("x.visapult-part"), b"ours").unwrap();
+    fs::create_dir(target.path().join("taken")).unwrap();
+    fs::write(there.path().join("taken"), b"file").unwrap();
+    let _pipe = std::process::Command::new("mkfifo").arg(tree.join("pipe")).status().unwrap();
+    let (_, audits) = shared(there.path(), false, |url| {
+        let (report, events) = run(&options(&[&format!("{url}/tree"), &format!("{url}/taken")], text(target.path())));
+        let tally = report.unwrap().tally;
+        assert_eq!((tally.files, tally.failed, tally.left_out), (1, 1, 1), "{events:?}");
+        assert!(
+            events.iter().any(|event| matches!(event, Event::LeftOut { path, .. } if path == "tree/pipe")),
+            "{events:?}"
+        );
+        assert!(events.iter().any(|event| matches!(event, Event::Failed { path, why } if path == "taken" && why.contains("a folder has its name"))));
+        let (none, _) = run(&options(&[&format!("{url}/none")], text(target.path())));
+        assert!(none.unwrap_err().to_string().contains("no such file"));
+        let (put, _) = run(&options(&[text(&tree)], url));
+        assert!(put.unwrap_err().to_string().contains("read-only"));
+        let token = url.split('@').next().unwrap();
+        let forged = url.replacen(token, "ripp://AAAAAAAAAAAAAAAAAAAAAA", 1);
+        let (wrong, _) = run(&options(&[&forged], text(target.path())));
+        assert!(wrong.unwrap_err().to_string().contains("token is wrong"));
+    });
+    assert_eq!(audits.len(), 3);
+    assert_eq!(fs::read(target.path().join("tree/good")).unwrap(), b"good");
+}
+
+#[test]
+fn a_dry_run_touches_nothing_and_patterns_choose() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let run_dir = source.path().join("run");
+    fs::create_dir_all(run_dir.join("tmp")).unwrap();
+    for name in ["a.h5", "b.txt", "tmp/c.h5"] {
+        fs::write(run_dir.join(name), b"12345").unwrap();
+    }
+    let only = Patterns { include: vec!["*.h5".to_owned()], exclude: vec!["tmp".to_owned()] };
+    let mut wanted = options(&[text(&run_dir)], text(&target.path().join("new")));
+    wanted.only = only;
+    // A folder goes into the destination, the first time and every other time.
+    wanted.wish.dry_run = true;
+    let dry = run(&wanted).0.unwrap().tally;
+    assert_eq!((dry.wanted_files, dry.wanted_bytes, dry.files), (1, 5, 0));
+    assert!(!target.path().join("new").exists());
+    wanted.wish.dry_run = false;
+    wanted.wish.hashes = true;
+    let (_, events) = run(&wanted);
+    let hash = blake3::hash(b"12345").to_string();
+    assert_eq!(events, [Event::Hash { path: b"run/a.h5".to_vec(), hash }]);
+    assert!(target.path().join("new/run/a.h5").exists() && !target.path().join("new/run/tmp").exists());
+    assert_eq!(run(&wanted).0.unwrap().tally.same_files, 1);
+}

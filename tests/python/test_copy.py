@@ -1,0 +1,238 @@
+"""`visapult copy` and `visapult share` as a user has them: whole trees, one clear line for a bad day, and going on after being killed."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import VISAPULT
+from test_bad_input import assert_one_clear_line
+from wan import ENVIRONMENT, RIGHT, Ended, Link, Process, link, pause, unable
+
+ROOT = Path(__file__).parents[2]
+SOON = 20.0
+MEBI = 1 << 20
+#: How often a copy is killed, and what it may send again each time.
+KILLS = int(os.environ.get("KILLS", "10"))
+MOST_RESENT = 64 * MEBI
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder that others may copy from and into, and its URL."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    share = Process([str(VISAPULT), "share", str(folder), "--write", "--bind", "127.0.0.1:0", "--log", str(tmp_path / "log")])
+    try:
+        yield folder, share.read_line()
+    finally:
+        share.stop()
+
+
+def copy(*arguments: object) -> Ended:
+    return Process([str(VISAPULT), "copy", *map(str, arguments)]).end(SOON)
+
+
+def tree_of(folder: Path) -> dict[bytes, tuple[Any, ...]]:
+    """Everything that is to be the same about a tree."""
+    top = os.fsencode(folder)
+    told = {}
+    for at, folders, files in os.walk(top):
+        for name in folders + files:
+            path = os.path.join(at, name)
+            status = os.lstat(path)
+            content = os.readlink(path) if os.path.islink(path) else name in files and Path(os.fsdecode(path)).read_bytes()
+            told[os.path.relpath(path, top)] = (status.st_mode, status.st_mtime_ns, content)
+    return told
+
+
+def make_tree(folder: Path, seed: int, files: int, large: int) -> None:
+    """Small files in folders, and one large one."""
+    source = random.Random(seed)
+    for number in range(files):
+        path = folder / f"{number % 7}" / f"{number}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(source.randbytes(source.randrange(6000)))
+    (folder / "large.raw").write_bytes(source.randbytes(large))
+    (folder / "empty").mkdir()
+    os.symlink("large.raw", folder / "latest")
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff\xfe")).write_bytes(b"no text")
+
+
+def test_a_tree_goes_into_a_share_and_out_of_it(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    make_tree(tmp_path / "run", 1, 300, 20 * MEBI)
+    pushed = copy(tmp_path / "run", f"{url}/in/", "--json")
+    assert (pushed.code, pushed.stderr) == (0, "")
+    events = [json.loads(line) for line in pushed.stdout.splitlines()]
+    assert events[-1]["event"] == "finished"
+    assert events[-1]["tally"]["files"] == 302
+    assert {"progress", "finished"} == {event["event"] for event in events}
+    assert tree_of(folder / "in" / "run") == tree_of(tmp_path / "run")
+    pulled = copy(f"{url}/in/run", tmp_path / "back/", "--manifest", tmp_path / "manifest")
+    assert pulled.code == 0, pulled
+    assert re.fullmatch(r"copied 302 files, \d+\.\d MB in \d+(\.\d)? s, \d+\.\d+ [kMG]?bit/s, verified\n", pulled.stdout)
+    assert tree_of(tmp_path / "back" / "run") == tree_of(tmp_path / "run")
+    assert len((tmp_path / "manifest").read_bytes().splitlines()) == 302
+    again = copy(f"{url}/in/run", tmp_path / "back")
+    assert "302 files there already" in again.stdout
+    log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [(entry["what"], entry["files"], entry["result"]) for entry in log] == [
+        ("put", 302, "done"), ("get", 302, "done"), ("get", 0, "done"),
+    ]  # fmt: skip
+
+
+def test_a_manifest_tells_what_has_changed(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    make_tree(folder / "run", 2, 20, 3 * MEBI)
+    assert copy(f"{url}/run/.", tmp_path / "here", "--manifest", tmp_path / "manifest").code == 0
+    verify = [VISAPULT, "verify", tmp_path / "manifest", tmp_path / "here"]
+    fine = subprocess.run(verify, capture_output=True, text=True, check=False)
+    assert (fine.returncode, fine.stderr) == (0, "")
+    assert fine.stdout.startswith("verified 22 files")
+    with (tmp_path / "here" / "large.raw").open("r+b") as file:
+        file.seek(MEBI)
+        file.write(b"changed")
+    wrong = subprocess.run(verify, capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1
+    assert_one_clear_line(wrong.stderr, "large.raw", "is not what it was")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "needles"),
+    [
+        ("{url}/none", "{here}", ["none: there is no such file"]),
+        ("{url}/../x", "{here}", ["leads out of the share"]),
+        ("{url}/out", "{here}", ["out: leads out"]),
+        ("{here}/none", "{url}", ["none: there is no such file"]),
+        ("{forged}", "{here}", ["the token is wrong"]),
+        ("ripp://127.0.0.1:1/x", "{here}", ["Connection refused"]),
+        ("{url}", "{url}", ["must be on this machine"]),
+        ("{here}", "{here}/x/y", ["cannot be copied into itself"]),
+        ("{url}", "/dev/null/x", ["/dev/null"]),
+    ],
+)
+def test_a_bad_day_is_one_clear_line(
+    shared: tuple[Path, str], tmp_path: Path, source: str, target: str, needles: list[str]
+) -> None:
+    folder, url = shared
+    os.symlink("/etc", folder / "out")
+    here = tmp_path / "here"
+    here.mkdir()
+    forged = re.sub("//.*@", "//AAAAAAAAAAAAAAAAAAAAAA@", url)
+    words = [word.format(url=url, here=here, forged=forged) for word in (source, target)]
+    ended = copy(*words)
+    assert ended.code in (1, 2), ended
+    assert_one_clear_line(ended.stderr, *needles)
+    assert not list(here.iterdir())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a small file system is mounted")
+def test_a_full_disk_is_told_and_what_was_copied_is_kept(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    make_tree(folder / "run", 3, 50, 40 * MEBI)
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24M", "none", small], capture_output=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        full = copy(f"{url}/run", small)
+        assert full.code == 1, full
+        assert_one_clear_line(full.stderr, "is full", "go" "es on from there")
+        assert (small / "run" / "0").is_dir()
+        subprocess.run(["mount", "-o", "remount,size=80M", small], check=True)
+        assert copy(f"{url}/run", small).code == 0
+        assert tree_of(small / "run") == tree_of(folder / "run")
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+
+
+def test_the_book_is_followed_word_by_word(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "src" / "copying.md").read_text()
+    section = page.split("## On one machine, to try it")[1]
+    commands = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
+    assert commands
+    script = "trap 'kill $(jobs -p)' EXIT\n" + commands[1]
+    environment = {**ENVIRONMENT, "PATH": f"{VISAPULT.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    first, second, verified = done.stdout.splitlines()[-3:]
+    assert first.startswith("copied 501 files")
+    assert "501 files there already" in second
+    assert verified.startswith("verified 501 files")
+
+
+def last_progress(ended: Ended) -> dict[str, Any]:
+    events = [json.loads(line) for line in ended.stdout.splitlines() if line.endswith("}")]
+    return next((event for event in reversed(events) if event["event"] == "progress"), {"bytes_sent": 0})
+
+
+def verified_bytes(folder: Path) -> int:
+    """What need not be sent again: files that have their names, and ranges that a log tells of."""
+    total = 0
+    for path in folder.rglob("*"):
+        if path.name.endswith(".visapult-log"):
+            total += (path.stat().st_size - 40) // 48 * 16 * MEBI
+        elif path.is_file() and not path.is_symlink() and not path.name.endswith(".visapult-part"):
+            total += path.stat().st_size
+    return total
+
+
+@pytest.mark.skipif(bool(unable()), reason=unable() or "")
+@pytest.mark.parametrize("is_push", [True, False], ids=["into a share", "out of a share"])
+def test_killed_at_any_moment_it_goes_on(tmp_path: Path, is_push: bool) -> None:
+    make_tree(tmp_path / "source" / "run", 4, 1500, 192 * MEBI)
+    (tmp_path / "target").mkdir()
+    moments = random.Random(5)
+    with link("--rate", "400M", "--rtt", "20ms", "--loss", "0.1%") as up:
+        share, url = start_share(up, tmp_path / ("target" if is_push else "source"))
+        for attempt in range(KILLS):
+            before = verified_bytes(tmp_path / "target")
+            words = [tmp_path / "source" / "run", url] if is_push else [f"{url}/run", tmp_path / "target"]
+            copying = up.start("left", VISAPULT, "copy", *words, "--json", "--retry", "0s")
+            pause(moments.uniform(0.1, 1.5))
+            victim = copying if attempt % 2 == 0 else share
+            victim.signal(signal.SIGKILL)
+            ended = copying.end(SOON)
+            assert "panicked" not in ended.stderr
+            share.stop()
+            won = verified_bytes(tmp_path / "target") - before
+            assert won >= 0
+            assert last_progress(ended)["bytes_sent"] - won <= MOST_RESENT, (attempt, won)
+            share, url = start_share(up, tmp_path / ("target" if is_push else "source"))
+        words = [tmp_path / "source" / "run", url] if is_push else [f"{url}/run", tmp_path / "target"]
+        ended = up.start("left", VISAPULT, "copy", *words, "--json").end(60)
+        assert ended.code == 0, ended
+    assert tree_of(tmp_path / "target" / "run") == tree_of(tmp_path / "source" / "run")
+
+
+@pytest.mark.skipif(bool(unable()), reason=unable() or "")
+def test_a_cut_of_the_network_is_bridged(tmp_path: Path) -> None:
+    make_tree(tmp_path / "source" / "run", 6, 50, 96 * MEBI)
+    with link("--rate", "100M", "--rtt", "20ms") as up:
+        _, url = start_share(up, tmp_path / "source")
+        copying = up.start("left", VISAPULT, "copy", f"{url}/run", tmp_path / "here")
+        up.wait_for_traffic(20 * MEBI)
+        up.set("--block", "all")
+        pause(11)
+        up.set("--block", "none")
+        ended = copying.end(60)
+        assert ended.code == 0, ended
+        assert "dialling again" in ended.stderr
+        assert re.match("copied 52 files", ended.stdout)
+    assert tree_of(tmp_path / "here" / "run") == tree_of(tmp_path / "source" / "run")
+
+
+def start_share(up: Link, folder: Path) -> tuple[Process, str]:
+    share = up.start("right", VISAPULT, "share", folder, "--write", "--bind", f"{RIGHT}:0")
+    return share, share.read_line()
