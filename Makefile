@@ -20,7 +20,7 @@ PYTHON_ROOMS := bindings/python $(addprefix crates/,comm pipeline render ripp ri
 PYTHON_PACKAGE := $(PYTHON)/package-$(shell find $(PYTHON_ROOMS) -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e test-computing test-waiting test-programs programs python-package web simulate bench-exact bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e test-computing test-waiting test-programs programs python-package web simulate bench-exact bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-copy bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -165,6 +165,11 @@ bench-transport: build
 	cargo build --release --locked --bin wan
 	tools/setup.sh bench
 	python3 bench/transport/run.py $(OPTIONS)
+
+## bench-copy: files beside GridFTP and rsync over the testbed (root); OPTIONS='--bytes 500000000 --losses 0%'
+bench-copy: build
+	cargo build --release --locked --bin wan
+	VISAPULT=$(abspath $(BINARY)) python3 bench/copy.py $(OPTIONS)
 
 ## bench-transport-local: the transport over loopback beside the bare loop, QUIC and TCP, over a pair of virtual interfaces (root), and how exactly it keeps a rate
 bench-transport-local: build

@@ -120,10 +120,10 @@ mod tests {
             let (mut log, held) = open(&cut);
             let whole = length.checked_sub(HEADER as u64).map(|records| records as usize / RECORD);
             assert_eq!(held.as_ref().map(BTreeMap::len), whole);
-            if held.is_some() {
+            if let Some(held) = held {
                 log.add(9, &[9; 32]).unwrap();
                 let (_, again) = open(&cut);
-                assert_eq!(again.unwrap().len(), held.unwrap().len() + 1);
+                assert_eq!(again.unwrap().len(), held.len() + 1);
             }
         }
     }

@@ -394,7 +394,17 @@ mod tests {
         let place = place(&dir, "a");
         let origin = Origin { size: 2 * RANGE, mtime: MTIME };
         let file = RangedFile::open(&place, origin, false).unwrap().file;
-        file.hold(0, range(origin.size, 0).unwrap().hash(|_, part| Ok(part.fill(0))).unwrap()).unwrap();
+        file.hold(
+            0,
+            range(origin.size, 0)
+                .unwrap()
+                .hash(|_, part| {
+                    part.fill(0);
+                    Ok(())
+                })
+                .unwrap(),
+        )
+        .unwrap();
         drop(file);
         let held = RangedFile::open(&place, origin, false).unwrap();
         assert_eq!((held.file.missing(), held.had_changed), (vec![(1, 2)], false));

@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn ranges_give_the_hash_of_the_whole() {
-        let content: Vec<u8> = (0..5 * RANGE + 12_345).map(|at| (at * at >> 7) as u8).collect();
+        let content: Vec<u8> = (0..5 * RANGE + 12_345).map(|at| ((at * at) >> 7) as u8).collect();
         for size in [1, RANGE - 1, RANGE, RANGE + 1, 2 * RANGE, 3 * RANGE + 1024, 5 * RANGE + 12_345] {
             let part = &content[..size as usize];
             assert_eq!(hash_of(part), blake3::hash(part), "{size}");

@@ -130,10 +130,13 @@ impl Share {
         let Some(request) = Request::from_text(session.request()) else {
             return refuse(&session, "this is a share: dial it with visapult copy");
         };
-        let copy = match self.admit(session, &request) {
-            Ok(copy) => copy,
-            Err((session, why)) => return refuse(&session, &why),
-        };
+        if let Err(why) = self.check(&session, &request) {
+            return refuse(&session, &why);
+        }
+        let copy = Arc::new(Copy { session, is_over: AtomicBool::new(false) });
+        if let Err(why) = self.enter(&copy, &request.job) {
+            return refuse(&copy.session, &why);
+        }
         let mut told = Audit {
             peer: copy.session.peer(),
             began: SystemTime::now(),
@@ -159,19 +162,23 @@ impl Share {
         self.copies().retain(|_, other| !Arc::ptr_eq(other, &copy));
     }
 
-    /// Takes a session in, unless it asks for what is not to be had here. A dialler that is back takes the place of its earlier session.
-    fn admit(&self, session: Session, request: &Request) -> Result<Arc<Copy>, (Session, String)> {
+    /// What is asked for is to be had here.
+    fn check(&self, session: &Session, request: &Request) -> Result<(), String> {
         if request.version != VERSION {
-            let why = format!(
-                "it speaks version {VERSION} of the copy protocol, you {}: update the older one",
-                request.version
-            );
-            return Err((session, why));
+            let theirs = request.version;
+            return Err(format!(
+                "it speaks version {VERSION} of the copy protocol, you {theirs}: update the older one"
+            ));
         }
         if session.name() != self.name {
-            return Err((session, format!("there is no share of that name here, but {:?}", self.name)));
+            return Err(format!("there is no share of that name here, but {:?}", self.name));
         }
-        let before = self.copies().remove(&request.job);
+        Ok(())
+    }
+
+    /// Takes a copy in. A dialler that is back takes the place of its earlier session.
+    fn enter(&self, copy: &Arc<Copy>, job: &str) -> Result<(), String> {
+        let before = self.copies().remove(job);
         if let Some(before) = before {
             before.session.end_because("its dialler is back");
             let deadline = Instant::now() + TURN_PATIENCE;
@@ -181,11 +188,10 @@ impl Share {
         }
         let mut copies = self.copies();
         if copies.len() >= MOST_COPIES {
-            return Err((session, format!("busy with {MOST_COPIES} copies; try again later")));
+            return Err(format!("busy with {MOST_COPIES} copies; try again later"));
         }
-        let copy = Arc::new(Copy { session, is_over: AtomicBool::new(false) });
-        copies.insert(request.job.clone(), Arc::clone(&copy));
-        Ok(copy)
+        copies.insert(job.to_owned(), Arc::clone(copy));
+        Ok(())
     }
 
     fn copies(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Copy>>> {

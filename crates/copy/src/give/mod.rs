@@ -207,10 +207,8 @@ impl Giving<'_> {
     fn on_word(&mut self, word: Word) -> Result<(), CopyError> {
         match word {
             Word::Wants { upto, files } => self.on_wants(upto, &files)?,
-            Word::Ranges { entry, ranges } => {
-                if self.ranged.contains_key(&entry) {
-                    self.tasks.extend(ranges.into_iter().map(|(first, end)| Task::Ranges(entry, first, end)));
-                }
+            Word::Ranges { entry, ranges } if self.ranged.contains_key(&entry) => {
+                self.tasks.extend(ranges.into_iter().map(|(first, end)| Task::Ranges(entry, first, end)));
             }
             Word::Done { files } => {
                 files.into_iter().for_each(|entry| self.forget(entry));

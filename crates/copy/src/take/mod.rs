@@ -195,11 +195,8 @@ impl Taking<'_> {
 
     fn on_word(&mut self, word: Word) -> Result<(), CopyError> {
         match word {
-            Word::Listed { entries } => {
-                if entries < self.entries || self.listed.replace(entries).is_some() {
-                    return Err(protocol("it cannot count its entries"));
-                }
-            }
+            Word::Listed { entries } if entries >= self.entries && self.listed.is_none() => self.listed = Some(entries),
+            Word::Listed { .. } => return Err(protocol("it cannot count its entries")),
             Word::Missing { entry, why } => {
                 if let Some(pending) = self.drop_pending(entry) {
                     self.fail(Some(entry), &pending.path(), &printable(why.as_bytes()))?;

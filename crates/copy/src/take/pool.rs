@@ -59,7 +59,7 @@ pub(super) enum Done {
     /// Files of a bundle of so many bytes.
     Placed {
         bytes: u64,
-        files: Vec<(u64, Pending, Result<(u64, RangeHash), Fault>)>,
+        files: Vec<Placed>,
     },
     Kept {
         entry: u64,
@@ -71,6 +71,9 @@ pub(super) enum Done {
         hash: Result<RangeHash, Fault>,
     },
 }
+
+/// A file of a bundle, with its bytes and hash if it is in its place.
+pub(super) type Placed = (u64, Pending, Result<(u64, RangeHash), Fault>);
 
 /// Why a file is not there.
 #[derive(Debug)]

@@ -165,10 +165,8 @@ impl Tree {
         let name = spot.name.as_path();
         match spot.there(dir)? {
             Some(there) if there.is_dir() => return Err(io::Error::other("a folder has its name")),
-            Some(there) if there.is_symlink() => {
-                if dir.read_link_contents(name)?.as_os_str().as_bytes() == target {
-                    return Ok(false);
-                }
+            Some(there) if there.is_symlink() && dir.read_link_contents(name)?.as_os_str().as_bytes() == target => {
+                return Ok(false);
             }
             _ => {}
         }

@@ -91,7 +91,7 @@ fn awkward() -> TempDir {
     for number in 0..300 {
         fs::write(at.join(format!("many/{number}")), vec![number as u8; number * 37]).unwrap();
     }
-    let content: Vec<u8> = (0..(35 << 20) + 11_u64).map(|at| (at * 2_654_435_761 >> 13) as u8).collect();
+    let content: Vec<u8> = (0..(35 << 20) + 11_u64).map(|at| ((at * 2_654_435_761) >> 13) as u8).collect();
     fs::write(at.join("large"), content).unwrap();
     fs::write(at.join("middling"), vec![5; (1 << 20) + 1]).unwrap();
     let sparse = File::create(at.join("sparse")).unwrap();

@@ -1,0 +1,6 @@
+//! Tests of the crate from outside: one program, linked once.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+mod copying;
+mod corpora;
