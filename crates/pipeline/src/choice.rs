@@ -1,7 +1,9 @@
 //! Chooses among proxies by what each would be worth: one rule, for pages and for `render --proxy auto`.
 
 use rayon::ThreadPool;
-use visapult_render::{Camera, Form, Prediction, Pyramid, SegmentKey, Subject, TransferFunction, fitted_key};
+use visapult_render::{
+    Camera, Form, Prediction, Predictor, Pyramid, SegmentKey, Subject, TransferFunction, fitted_key,
+};
 
 use crate::step_store::LoadedStep;
 
@@ -65,23 +67,26 @@ pub(crate) fn predicted(
     pool: &ThreadPool,
 ) -> Vec<Prediction> {
     let subject = Subject { volume: &step.volume, pyramids: &step.pyramids, transfer_function, key, aspect };
+    let predictor = pool.install(|| Predictor::new(subject, views));
+    let predict = |forms: &[Form]| match &step.crew {
+        Some(crew) => crew.predictions(&predictor, &subject, views, forms, pool),
+        None => pool.install(|| predictor.predict(forms)),
+    };
     let levels = step.pyramids.first().map_or(1, Pyramid::level_count);
     let mut forms: Vec<Form> = (0..levels).map(|level| Form::Bricks { level }).collect();
     let fitted = fitted_key(&step.volume, key).slabs;
     forms.extend([fitted, (fitted / 2).max(1)].map(|slabs| Form::ScalarSlabs { slabs }));
     forms.push(SEGMENTS);
-    pool.install(|| {
-        let mut predictions = subject.predict(views, &forms);
-        let suffices = |prediction: &Prediction| {
-            matches!(prediction.form, Form::ScalarSlabs { .. })
-                && !prediction.psnr_db.is_empty()
-                && prediction.psnr_db.iter().all(|db| *db >= colour_below_db)
-        };
-        if !predictions.iter().any(suffices) {
-            predictions.extend(subject.predict(views, &COLOUR_SLABS.map(|slabs| Form::Slabs { slabs })));
-        }
-        predictions
-    })
+    let mut predictions = predict(&forms);
+    let suffices = |prediction: &Prediction| {
+        matches!(prediction.form, Form::ScalarSlabs { .. })
+            && !prediction.psnr_db.is_empty()
+            && prediction.psnr_db.iter().all(|db| *db >= colour_below_db)
+    };
+    if !predictions.iter().any(suffices) {
+        predictions.extend(predict(&COLOUR_SLABS.map(|slabs| Form::Slabs { slabs })));
+    }
+    predictions
 }
 
 /// A proxy in words.

@@ -83,7 +83,7 @@ impl Situation {
         self.level_bytes.get(level as usize).copied().flatten()
     }
 
-    /// What was predicted, corrected by the finest level that can be compared: the first process of several judges by its part.
+    /// What was predicted, corrected by the finest level that can be compared.
     fn predicted_bytes(&self, level: u32) -> Option<u64> {
         let predicted = |level| self.prediction(Form::Bricks { level });
         let told = predicted(level)?.bytes as f64;

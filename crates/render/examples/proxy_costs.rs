@@ -1,7 +1,7 @@
-//! Prints how long keyframes and exact images take on one thread and on several: a line of JSON for each.
+//! Prints how long keyframes, exact images, and predictions of what proxies are worth take on one thread and on several: a line of JSON for each.
 //!
-//! `proxy_costs NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json RUNS`: samples and their distances along x, y and z, little-endian `f32` values with x fastest, the
-//! transfer function, and how many times each is made, in turn. `bench/proxies/keyframes.py` runs this.
+//! `proxy_costs NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json RUNS [WHAT]`: samples and their distances along x, y and z, little-endian `f32` values with x fastest, the
+//! transfer function, and how many times each is made, in turn, or `WHAT` alone. `bench/proxies/keyframes.py` runs this.
 
 mod clocks;
 mod inputs;
@@ -11,28 +11,36 @@ use std::time::Instant;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
-use visapult_render::{Camera, KeyView, TransferFunction, Volume, make_scalar_slabs, make_slabs, render_exact};
+use visapult_render::{
+    Camera, Form, KeyView, Predictor, Pyramid, SegmentKey, TransferFunction, Volume, fitted_key, make_scalar_slabs,
+    make_slabs, render_exact,
+};
 use visapult_volume::ValueRange;
 
 /// Rays along the edges of a keyframe, and pixels of an image.
 const SIZE: u16 = 512;
 const SLABS: u16 = 128;
 const THREADS: [usize; 2] = [1, 2];
-const WORK: [&str; 3] = ["exact", "slabs", "scalar slabs"];
+const WORK: [&str; 5] = ["exact", "slabs", "scalar slabs", "predictions", "predictions with colour"];
+/// Levels of bricks that predictions look at, and turns of the view.
+const LEVELS: u32 = 4;
+const TURNS_DEG: [f64; 4] = [0.0, 16.0, 30.0, 45.0];
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [grid, field, function, runs] = &arguments[..] else {
-        return Err("usage: proxy_costs NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json RUNS".into());
+    let ([grid, field, function, runs] | [grid, field, function, runs, _]) = &arguments[..] else {
+        return Err("usage: proxy_costs NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json RUNS [WHAT]".into());
     };
+    let is_asked = |work: &&&str| arguments.get(4).is_none_or(|asked| asked == **work);
     let volume = inputs::volume(grid, field)?;
     let range = volume.range().ok_or("a field without values")?;
-    let subject = Subject { function: inputs::transfer_function(function)?, volume, range };
+    let pyramids = volume.blocks().iter().map(|block| Pyramid::of(block, LEVELS)).collect();
+    let subject = Subject { function: inputs::transfer_function(function)?, volume, pyramids, range };
     let pools = THREADS.map(|threads| ThreadPoolBuilder::new().num_threads(threads).build());
     let [one, two] = pools;
     let pools = [one?, two?];
     for _ in 0..runs.parse::<usize>()? {
-        for work in WORK {
+        for work in WORK.iter().filter(is_asked) {
             for pool in &pools {
                 println!("{}", subject.timed(work, pool));
             }
@@ -43,6 +51,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
 
 struct Subject {
     volume: Volume,
+    pyramids: Vec<Pyramid>,
     function: TransferFunction,
     range: ValueRange,
 }
@@ -62,7 +71,29 @@ impl Subject {
         match work {
             "slabs" => make_slabs(&self.volume, &key, &self.function, 1.0).wire_bytes(),
             "scalar slabs" => make_scalar_slabs(&self.volume, &key, self.range).wire_bytes(),
+            "predictions" => self.predicted(&[]),
+            "predictions with colour" => self.predicted(&[64, 128].map(|slabs| Form::Slabs { slabs })),
             _ => 4 * render_exact(&self.volume, &key.camera, &self.function, edge, edge, 1.0).image.rgba.len(),
         }
+    }
+
+    /// What a session asks for, and forms `beside`: the bytes of all.
+    fn predicted(&self, beside: &[Form]) -> usize {
+        let (key, slabs) = (Camera::default(), fitted_key(&self.volume, Camera::default()).slabs);
+        let forms: Vec<Form> = (0..LEVELS)
+            .map(|level| Form::Bricks { level })
+            .chain([slabs, slabs / 2].map(|slabs| Form::ScalarSlabs { slabs }))
+            .chain([Form::Segments { segments: SegmentKey::SEGMENTS }])
+            .collect();
+        let subject = visapult_render::Subject {
+            volume: &self.volume,
+            pyramids: &self.pyramids,
+            transfer_function: &self.function,
+            key,
+            aspect: 1.0,
+        };
+        let predictor = Predictor::new(subject, &TURNS_DEG.map(|turn| key.turned(turn)));
+        let predictions = [&forms[..], beside].map(|forms| predictor.predict(forms)).concat();
+        predictions.iter().map(|prediction| prediction.bytes as usize).sum()
     }
 }

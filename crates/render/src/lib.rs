@@ -33,7 +33,7 @@ pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;
 pub use cpu::TileRect;
-pub use estimate::{Form, Prediction, Subject};
+pub use estimate::{Form, Prediction, Predictor, Subject};
 pub use gpu::{Gpu, GpuError, GpuKind, GpuVolume};
 pub use image::{Image, PngError};
 pub use parts::{Patch, composite_places, image_of_patches, is_run, render_runs, runs};

@@ -4,7 +4,9 @@
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
-use visapult_render::{EncodedBrick, FacePart, FaceTile, Patch, SegmentKeyframe, SegmentTile, SlabTile, TileRect};
+use visapult_render::{
+    EncodedBrick, FacePart, FaceTile, Form, Patch, Prediction, SegmentKeyframe, SegmentTile, SlabTile, TileRect,
+};
 use visapult_volume::ValueRange;
 
 use super::parts::Part;
@@ -122,6 +124,16 @@ impl<'a> Reader<'a> {
         Some(FacePart { tile, is_whole: is_whole != 0 })
     }
 
+    /// The share of the samples that a process has, and what `forms` of them would be worth.
+    pub(crate) fn predictions(&mut self, forms: &[Form]) -> Option<(f64, Vec<Prediction>)> {
+        let share = self.f64()?;
+        let prediction = |form: &Form| {
+            let (bytes, seen) = (self.u64()?, self.f64()?);
+            Some(Prediction { form: *form, bytes, seen, psnr_db: self.items(Self::f64)? })
+        };
+        Some((share, forms.iter().map(prediction).collect::<Option<_>>()?))
+    }
+
     /// Tiles of segments, and the samples taken.
     pub(crate) fn segments(&mut self) -> Option<(Vec<SegmentTile>, u64)> {
         let samples = self.u64()?;
@@ -200,6 +212,16 @@ impl Writer {
             out.count(tile.payload.len());
             out.put(&tile.payload);
         });
+    }
+
+    pub(crate) fn predictions(&mut self, share: f64, predictions: &[Prediction]) {
+        self.put(share.to_le_bytes());
+        for Prediction { bytes, seen, psnr_db, .. } in predictions {
+            self.put(bytes.to_le_bytes());
+            self.put(seen.to_le_bytes());
+            self.count(psnr_db.len());
+            psnr_db.iter().for_each(|db| self.put(db.to_le_bytes()));
+        }
     }
 
     pub(crate) fn face_parts(&mut self, parts: &[FacePart]) {
@@ -302,6 +324,10 @@ mod tests {
         vec![FacePart { tile: tile.clone(), is_whole: true }, FacePart { tile, is_whole: false }]
     }
 
+    fn prediction() -> Prediction {
+        Prediction { form: Form::Bricks { level: 2 }, bytes: 1 << 33, psnr_db: vec![40.5, 39.0], seen: 0.5 }
+    }
+
     fn segments() -> SegmentKeyframe {
         let volume = Volume::whole(Grid::of_size([6; 3]), (0..216).map(|i| i as f32).collect()).unwrap();
         let key = SegmentKey { camera: Camera::default(), width: 70, height: 20, segments: 8 };
@@ -320,6 +346,7 @@ mod tests {
         writer.slabs(&slabs());
         writer.segments(&segments());
         writer.face_parts(&face_parts());
+        writer.predictions(0.25, &[prediction()]);
         writer.range(Some(ValueRange { lo: -1.0, hi: 2.0 }));
         writer.range(None);
         writer.depths(Some([1.0, 1.5]));
@@ -333,6 +360,7 @@ mod tests {
         assert_eq!(reader.slabs(), Some(slabs()));
         assert_eq!(reader.segments(), Some((segments().tiles, segments().samples)));
         assert_eq!(reader.face_parts(), Some(face_parts()));
+        assert_eq!(reader.predictions(&[prediction().form]), Some((0.25, vec![prediction()])));
         assert_eq!(reader.range(), Some(Some(ValueRange { lo: -1.0, hi: 2.0 })));
         assert_eq!(reader.range(), Some(None));
         assert_eq!((reader.depths(), reader.depths()), (Some(Some([1.0, 1.5])), Some(None)));
@@ -356,5 +384,6 @@ mod tests {
         assert_eq!(Reader(&[0xff; 64]).slabs(), None);
         assert_eq!(Reader(&[0xff; 64]).segments(), None);
         assert_eq!(Reader(&[0xff; 64]).face_parts(), None);
+        assert_eq!(Reader(&[0xff; 64]).predictions(&[prediction().form]), None);
     }
 }

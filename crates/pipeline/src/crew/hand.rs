@@ -6,7 +6,9 @@ use std::thread;
 
 use rayon::ThreadPool;
 use visapult_comm::CommError;
-use visapult_render::{CodeBits, KeyView, SegmentKey, make_segments, scalar_slab_parts, visible_depths};
+use visapult_render::{
+    Camera, CodeBits, KeyView, SegmentKey, Subject, make_segments, scalar_slab_parts, visible_depths,
+};
 use visapult_volume::ValueRange;
 use visapult_volume_io::Source;
 
@@ -165,6 +167,12 @@ fn answer(step: &LoadedStep, asked: OfStep, out: &mut Writer) -> Option<()> {
             camera.validate().ok()?;
             let key = SegmentKey { camera, width, height, segments };
             out.segments(&make_segments(volume, &key, &transfer_function, ValueRange { lo, hi }));
+        }
+        OfStep::Predictions { camera, aspect, transfer_function, views, forms } => {
+            views.iter().chain([&camera]).try_for_each(Camera::validate).ok()?;
+            let (pyramids, transfer_function) = (&step.pyramids[..], &transfer_function);
+            let subject = Subject { volume, pyramids, transfer_function, key: camera, aspect };
+            out.predictions(subject.share(), &subject.predict(&views, &forms));
         }
         OfStep::ScalarSlabs { camera, rays: [width, height], slabs, range: [lo, hi] } => {
             camera.validate().ok()?;

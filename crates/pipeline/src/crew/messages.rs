@@ -1,7 +1,7 @@
 //! What the processes of a back end say to one another: notes in JSON, questions of the head with answers in bytes.
 
 use serde::{Deserialize, Serialize};
-use visapult_render::{Camera, TransferFunction};
+use visapult_render::{Camera, Form, TransferFunction};
 use visapult_volume::StepIndex;
 
 use super::images::ImagePlan;
@@ -138,6 +138,18 @@ pub(crate) enum OfStep {
         transfer_function: TransferFunction,
         /// Values that codes divide.
         range: [f32; 2],
+    },
+    /// What proxies of it would be worth.
+    Predictions {
+        /// The key view, and the shape of its picture, width over height.
+        camera: Camera,
+        aspect: f64,
+        /// With its range.
+        transfer_function: TransferFunction,
+        /// From where they are looked at.
+        views: Vec<Camera>,
+        /// Which.
+        forms: Vec<Form>,
     },
     /// What it has of scalar slabs.
     ScalarSlabs {

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Rendering, ScalarKeyframe, SegmentKey, SegmentKeyframe, SlabKeyframe,
-    TransferFunction, Volume, image_of_patches, join_scalar_slabs, join_segments, make_segments, runs,
-    scalar_slab_parts, visible_depths,
+    Camera, CodeBits, EncodedBrick, Form, KeyView, Prediction, Predictor, Rendering, ScalarKeyframe, SegmentKey,
+    SegmentKeyframe, SlabKeyframe, Subject, TransferFunction, Volume, image_of_patches, join_scalar_slabs,
+    join_segments, make_segments, runs, scalar_slab_parts, visible_depths,
 };
 use visapult_volume::ValueRange;
 
@@ -175,6 +175,29 @@ impl CrewStep {
             hands.iter().for_each(|hand| self.miss(*hand));
             parts.swap_remove(0)
         })
+    }
+
+    /// What `forms` would be worth: every process judges by its PEs. `own` does for those of this process, the `subject`.
+    pub(crate) fn predictions(
+        &self,
+        own: &Predictor<'_>,
+        subject: &Subject<'_>,
+        views: &[Camera],
+        forms: &[Form],
+        pool: &ThreadPool,
+    ) -> Vec<Prediction> {
+        let asked = self.ask(&What::Of(OfStep::Predictions {
+            camera: subject.key,
+            aspect: subject.aspect,
+            transfer_function: subject.transfer_function.clone(),
+            views: views.to_vec(),
+            forms: forms.to_vec(),
+        }));
+        let own = (subject.share(), pool.install(|| own.predict(forms)));
+        let others = asked.answers(|reader| reader.predictions(forms)).into_iter().map(|(_, answer)| answer);
+        let all: Vec<(f64, Vec<Prediction>)> = [own].into_iter().chain(others).collect();
+        let of_form = |form: usize| all.iter().map(|(share, of)| (*share, of[form].clone())).collect::<Vec<_>>();
+        (0..forms.len()).filter_map(|form| Prediction::of_parts(&of_form(form))).collect()
     }
 
     /// The scalar slabs of all processes: each samples its PEs, needing nobody.

@@ -6,7 +6,7 @@ const SCALAR: Form = Form::ScalarSlabs { slabs: 128 };
 const COLOUR_128: Form = Form::Slabs { slabs: 128 };
 
 fn prediction(form: Form, bytes: u64, psnr_db: [f64; 4]) -> Prediction {
-    Prediction { form, bytes, psnr_db: psnr_db.to_vec() }
+    Prediction { form, bytes, psnr_db: psnr_db.to_vec(), seen: 1.0 }
 }
 
 /// Of 256^3 smooth samples.

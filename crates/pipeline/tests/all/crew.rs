@@ -1,6 +1,6 @@
 //! Several processes as one back end, here as threads: every value arrives where it belongs, and the pictures are those of one process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -177,6 +177,26 @@ fn two_ranks_to_seven_pes_in_two_processes_make_the_picture_of_one() {
 #[test]
 fn more_processes_than_pes_make_the_picture_of_one() {
     assert_same_pictures(1, 2, 3);
+}
+
+#[test]
+fn proxies_are_chosen_by_what_all_processes_predict() {
+    let mut simulation = Ranks::new(2);
+    simulation.put(3);
+    let urls = simulation.urls();
+    let auto = RenderProxy::Auto { key_deg: [120.0, -20.0], budget: 1_000_000 };
+    let candidates = |rendered: Rendered| {
+        let candidates = rendered.statistics.choice.unwrap().candidates.into_iter();
+        candidates.map(|of| (of.proxy, (of.wire_bytes, of.psnr_db.unwrap()))).collect::<BTreeMap<_, _>>()
+    };
+    let alone = candidates(rendered(&urls, 4, None, auto).unwrap());
+    let hand = |crew: &Arc<Crew>| lend_to(crew, &config(&urls, crew.pes(), Some(crew))).unwrap();
+    let shared = candidates(together(2, 4, hand, |crew| rendered(&urls, 4, Some(crew), auto).unwrap()));
+    assert!(shared.keys().eq(alone.keys()), "{shared:?} {alone:?}");
+    for (proxy, (bytes, _)) in &shared {
+        let ratio = *bytes as f64 / alone[proxy].0 as f64;
+        assert!((0.5..2.0).contains(&ratio), "{proxy}: {bytes} bytes of {}", alone[proxy].0);
+    }
 }
 
 /// A flow of which everything that is read is held against what was published.

@@ -128,17 +128,19 @@ impl<'a> Level<'a> {
     #[inline]
     fn corners(&self, part: &Part<'_>, cell: [usize; 3]) -> [f32; 8] {
         if (0..3).any(|axis| cell[axis] + self.next[axis] >= part.stored.hi[axis]) {
-            return part.coded(std::array::from_fn(|corner| self.corner(cell, corner)), cell);
+            return part.coded(std::array::from_fn(|corner| self.corner(part, cell, corner)), cell);
         }
         let [x, y, z] = [self.next[0], self.next[1] * part.strides[0], self.next[2] * part.strides[1]];
         let v = &part.values[part.index(cell)..];
         part.coded([v[0], v[x], v[y], v[x + y], v[z], v[x + z], v[y + z], v[x + y + z]], cell)
     }
 
-    /// One of the values around a place, of whichever part has it.
-    fn corner(&self, cell: [usize; 3], corner: usize) -> f32 {
+    /// One of the values around a place of `part`, of whichever part has it; the nearest of `part` where another process has it.
+    fn corner(&self, part: &Part<'_>, cell: [usize; 3], corner: usize) -> f32 {
         let at = std::array::from_fn(|axis| cell[axis] + (corner >> axis & 1) * self.next[axis]);
-        self.owner(at).map_or(f32::NAN, |owner| self.parts[owner].values[self.parts[owner].index(at)])
+        let held = || (part, std::array::from_fn(|axis| at[axis].min(part.stored.hi[axis] - 1)));
+        let (part, at) = self.owner(at).map_or_else(held, |owner| (&self.parts[owner], at));
+        part.values[part.index(at)]
     }
 }
 

@@ -1,9 +1,9 @@
 //! How close each proxy would come to the exact image, and at how many bytes, before any is made.
 //!
-//! A thousand rays are cast exactly, and as a viewer would see them through each proxy: its samples are taken from the field
-//! where such a ray needs them, and nowhere else. Bytes are those of a few tiles or bricks, encoded, times how many there are. Of a
+//! Some hundred rays are cast exactly, and as a viewer would see them through each proxy, and up to a thousand while it is uncertain how much that
+//! errs: its samples are taken from the field where such a ray needs them, and nowhere else. Bytes are those of a few tiles or bricks, encoded, times how many there are. Of a
 //! volume that several processes have parts of, rays see the part that is here; bytes are those of the whole, if the other parts are
-//! like it. Held to measured figures in `tests.rs`; how well, in `docs/src/proxies.md`.
+//! like it: [`Prediction::of_parts`] joins what is predicted of all. Held to measured figures in `tests.rs`; how well, in `docs/src/proxies.md`.
 
 mod bytes;
 mod levels;
@@ -12,15 +12,22 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
-use rayon::prelude::*;
+use std::sync::OnceLock;
 
-use self::levels::Level;
-use self::models::{Marched, Model};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use self::models::{Base, Met, Model};
 use crate::key_rays::rays_of_box;
 use crate::{Camera, KeyView, Pyramid, TransferFunction, View, Volume};
 
 /// Rays along the edge of a probe image.
-const PROBE_EDGE: usize = 32;
+const PROBE_EDGE: usize = 24;
+/// Rays of a view, at most.
+const RAYS: usize = PROBE_EDGE * PROBE_EDGE;
+/// Parts of them that are cast at a time.
+const BATCHES: usize = 4;
+const BATCH: usize = RAYS / BATCHES;
 /// Where in their cells rays of one row, or column, lie: multiples of these are spread most evenly over a square (Roberts 2018).
 const SPREAD: [f64; 2] = [0.754_877_7, 0.569_840_3];
 /// Distance of samples that stands for the truth.
@@ -31,9 +38,16 @@ const FOREGROUND: f32 = 1.0 / 255.0;
 const LEAST_ERROR: f64 = 1e-3;
 /// Rays of a view that must see something before anything is said about it.
 const FEWEST_RAYS: u32 = 4;
+/// The same before it is said that it is known.
+const MANY_RAYS: u32 = 48;
+/// Standard deviation of a mean squared error that is known, as a share of it: 0.5 dB.
+const KNOWN_TO: f64 = 0.12;
+/// Mean squared error from which down it makes no difference: 50 dB.
+const NO_ERROR: f64 = 0.65;
 
 /// What can be sent, and how finely.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// Bricks of 8 bits.
     Bricks {
@@ -66,6 +80,36 @@ pub struct Prediction {
     pub bytes: u64,
     /// PSNR over the foreground in dB, for each view that was asked for; at most 78. Empty where too few rays see anything to tell.
     pub psnr_db: Vec<f64>,
+    /// Share of the rays that see anything.
+    pub seen: f64,
+}
+
+impl Prediction {
+    fn of_nothing(form: Form) -> Self {
+        Self { form, bytes: 0, psnr_db: Vec::new(), seen: 0.0 }
+    }
+
+    /// What a proxy of a whole would be worth, where this is predicted for parts of it, each with its share of the samples: about that of the
+    /// parts that are seen, by how much of them that is. Parts lie side by side, or one behind another and hidden by it. `None` of no parts.
+    #[must_use]
+    pub fn of_parts(parts: &[(f64, Self)]) -> Option<Self> {
+        let form = parts.first()?.1.form;
+        let weighted = |value: &dyn Fn(&(f64, Self)) -> [f64; 2]| {
+            let [sum, weights] =
+                parts.iter().map(value).fold([0.0; 2], |a, [value, weight]| [a[0] + value * weight, a[1] + weight]);
+            if weights > 0.0 { sum / weights } else { 0.0 }
+        };
+        let views = parts.iter().map(|(_, part)| part.psnr_db.len()).max().unwrap_or(0);
+        let mean_squared = |view: usize| {
+            weighted(&|(_, part)| part.psnr_db.get(view).map_or([0.0; 2], |db| [mean_of_db(*db), part.seen]))
+        };
+        Some(Self {
+            form,
+            bytes: weighted(&|(share, part)| [part.bytes as f64, *share]) as u64,
+            psnr_db: (0..views).map(|view| psnr_db(mean_squared(view))).collect(),
+            seen: parts.iter().map(|(_, part)| part.seen).sum::<f64>().min(1.0),
+        })
+    }
 }
 
 /// What is shown, and from where proxies would be made.
@@ -89,24 +133,11 @@ impl<'a> Subject<'a> {
     /// # Panics
     /// If a form is bricks of a level that the pyramids lack.
     pub fn predict(&self, views: &[Camera], forms: &[Form]) -> Vec<Prediction> {
-        let models: Vec<Model<'a>> = forms.par_iter().with_max_len(1).map(|form| Model::new(self, *form)).collect();
-        let (errors, bytes) = rayon::join(
-            || Probe::new(self, views, &models).map(|probe| probe.errors()).unwrap_or_default(),
-            || forms.par_iter().zip(&models).map(|(form, model)| bytes::of(self, *form, model)).collect::<Vec<_>>(),
-        );
-        let predict = |(number, (form, bytes)): (usize, (&Form, u64))| {
-            if let Form::Segments { segments } = form {
-                return segments::predict(self, *segments, views.len());
-            }
-            let of_view = |view| errors.psnr_db(number, view, &models[number]);
-            let psnr_db = (0..views.len()).map(of_view).collect::<Option<_>>().unwrap_or_default();
-            Prediction { form: *form, bytes, psnr_db }
-        };
-        forms.iter().zip(bytes).enumerate().map(predict).collect()
+        Predictor::new(*self, views).predict(forms)
     }
 
     /// Part of the grid's samples that is here.
-    fn share(&self) -> f64 {
+    pub fn share(&self) -> f64 {
         let owned: usize = self.volume.blocks().iter().map(|block| block.owned.volume()).sum();
         owned.max(1) as f64 / self.volume.grid().sample_count() as f64
     }
@@ -121,78 +152,218 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Predicts what forms would be worth from some views: what is needed for several of them is made once.
+pub struct Predictor<'a> {
+    subject: Subject<'a>,
+    views: usize,
+    /// `None` where the volume has no finite value.
+    probe: Option<Probe<'a>>,
+}
+
+impl<'a> Predictor<'a> {
+    /// For those who look from `views`.
+    pub fn new(subject: Subject<'a>, views: &[Camera]) -> Self {
+        Self { subject, views: views.len(), probe: Probe::new(&subject, views) }
+    }
+
+    /// What each of `forms` would be worth.
+    ///
+    /// # Panics
+    /// If a form is bricks of a level that the pyramids lack.
+    pub fn predict(&self, forms: &[Form]) -> Vec<Prediction> {
+        let Some(probe) = &self.probe else {
+            return forms.iter().map(|form| Prediction::of_nothing(*form)).collect();
+        };
+        let (subject, base) = (&self.subject, &probe.base);
+        let models: Vec<Model<'a>> =
+            forms.par_iter().with_max_len(1).map(|form| Model::new(subject, base, *form)).collect();
+        let (errors, bytes) = rayon::join(
+            || probe.errors(&models),
+            || forms.par_iter().zip(&models).map(|(form, model)| bytes::of(subject, *form, model)).collect::<Vec<_>>(),
+        );
+        let predict = |(number, (form, bytes)): (usize, (&Form, u64))| {
+            if let Form::Segments { segments } = form {
+                return segments::predict(subject, probe, *segments, self.views);
+            }
+            let of_view = |view| errors.psnr_db(number, view, &models[number]);
+            let psnr_db = (0..self.views).map(of_view).collect::<Option<_>>().unwrap_or_default();
+            Prediction { form: *form, bytes, psnr_db, seen: errors.seen(number) }
+        };
+        forms.iter().zip(bytes).enumerate().map(predict).collect()
+    }
+}
+
 /// Rays that are cast exactly, and through models.
 struct Probe<'a> {
-    exact: Marched<'a>,
-    models: &'a [Model<'a>],
+    base: Base<'a>,
     views: Vec<View>,
+    /// Colours of the rays of all views that have been cast exactly; none where nothing is seen.
+    truths: Vec<OnceLock<Option<[u8; 3]>>>,
 }
 
 impl<'a> Probe<'a> {
     /// `None` where the volume has no finite value.
-    fn new(subject: &Subject<'a>, views: &[Camera], models: &'a [Model<'a>]) -> Option<Self> {
-        let (volume, function) = (subject.volume, subject.transfer_function);
-        let range = function.resolved_range(volume.range())?;
-        let exact = Marched::new(volume, function, range, TRUE_STEP, || Level::exact(volume));
-        let edges = volume.placement().edges;
-        let views = views.iter().map(|camera| rays_of_box(camera, edges, subject.aspect, PROBE_EDGE)).collect();
-        Some(Self { exact, models, views })
+    fn new(subject: &Subject<'a>, views: &[Camera]) -> Option<Self> {
+        let edges = subject.volume.placement().edges;
+        let views: Vec<View> = views.iter().map(|view| rays_of_box(view, edges, subject.aspect, PROBE_EDGE)).collect();
+        let truths = std::iter::repeat_with(OnceLock::new).take(views.len() * RAYS).collect();
+        Some(Self { base: Base::new(subject)?, views, truths })
     }
 
-    fn errors(&self) -> Errors {
-        let nothing = || Errors { views: self.views.len(), sums: vec![(0.0, 0); self.views.len() * self.models.len()] };
-        let rays = self.views.len() * PROBE_EDGE * PROBE_EDGE;
-        let add = |mut errors: Errors, ray: usize| {
-            self.cast(ray, &mut errors);
-            errors
+    /// From where a ray of a view goes, and in which direction.
+    fn ray(&self, view: usize, ray: usize) -> ([f64; 3], [f64; 3]) {
+        let [x, y] = probe_place(ray, PROBE_EDGE);
+        (self.views[view].eye, self.views[view].direction(x, y))
+    }
+
+    /// What a ray of a view shows of the field itself; `None` where that is nothing.
+    fn truth(&self, view: usize, ray: usize) -> Option<[u8; 3]> {
+        let cast = || {
+            let (eye, direction) = self.ray(view, ray);
+            foreground(self.base.exact.color(eye, direction))
         };
-        (0..rays).into_par_iter().with_max_len(64).fold(nothing, add).reduce(nothing, Errors::merged)
+        *self.truths[view * RAYS + ray].get_or_init(cast)
     }
 
-    fn cast(&self, ray: usize, errors: &mut Errors) {
-        let number = ray / PROBE_EDGE.pow(2);
-        let [x, y] = probe_place(ray % PROBE_EDGE.pow(2));
-        let (eye, direction) = (self.views[number].eye, self.views[number].direction(x, y));
-        let color = self.exact.color(eye, direction);
-        if color[3] <= FOREGROUND {
+    /// Casts rays until it is known well enough how all models err.
+    fn errors(&self, models: &[Model<'a>]) -> Errors {
+        let mut errors = Errors::none(self.views.len(), models.len());
+        for batch in 0..BATCHES {
+            let open = errors.open(models);
+            if !open.contains(&true) {
+                break;
+            }
+            let nothing = || (Errors::none(self.views.len(), models.len()), Met::default());
+            let add = |(mut errors, mut met): (Errors, Met), number: usize| {
+                let (view, ray) = (number / BATCH, in_batch(batch, number % BATCH));
+                self.cast(view, ray, models, &open, &mut met, &mut errors);
+                (errors, met)
+            };
+            let rays = (0..self.views.len() * BATCH).into_par_iter().with_max_len(32);
+            let more = rays.fold(nothing, add).map(|(errors, _)| errors);
+            errors = errors.merged(more.reduce(|| nothing().0, Errors::merged));
+        }
+        errors
+    }
+
+    /// Casts a ray of a view through the models that are `open`.
+    fn cast(&self, view: usize, ray: usize, models: &[Model<'a>], open: &[bool], met: &mut Met, errors: &mut Errors) {
+        let number = self.views.len();
+        // What errs alike from everywhere is looked at from one view along each ray.
+        let is_cast = |place: usize, model: &Model<'_>| {
+            open[place * number + view]
+                && (!model.is_alike_from_everywhere() || (ray / 2 + ray / PROBE_EDGE / 2) % number == view)
+        };
+        if !models.iter().enumerate().any(|(place, model)| is_cast(place, model)) {
             return;
         }
-        let truth = codes(color);
-        for (place, model) in self.models.iter().enumerate() {
-            let seen = codes(model.color(eye, direction));
-            let (sum, count) = &mut errors.sums[place * self.views.len() + number];
-            (*sum, *count) = (*sum + error_of(seen, truth), *count + 1);
+        let ((eye, direction), truth) = (self.ray(view, ray), self.truth(view, ray));
+        met.clear();
+        for (place, model) in models.iter().enumerate().filter(|(place, model)| is_cast(*place, model)) {
+            let sum = &mut errors.sums[place * number + view];
+            sum.cast += 1;
+            if let Some(truth) = truth {
+                sum.add(error_of(codes(model.color(eye, direction, met)), truth));
+            }
         }
     }
 }
 
-/// Squared errors in squares of 8-bit codes, and how many, of each model and view.
-#[derive(Default)]
+/// Squared errors, in squares of 8-bit codes.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    /// Rays that were cast, and those of them that see anything.
+    cast: u32,
+    count: u32,
+    sum: f64,
+    squares: f64,
+}
+
+impl Sum {
+    fn add(&mut self, error: f64) {
+        *self = self.plus(&Self { cast: 0, count: 1, sum: error, squares: error * error });
+    }
+
+    fn plus(&self, more: &Self) -> Self {
+        let (sum, squares) = (self.sum + more.sum, self.squares + more.squares);
+        Self { cast: self.cast + more.cast, count: self.count + more.count, sum, squares }
+    }
+
+    /// Share of the rays that see anything.
+    fn seen(&self) -> f64 {
+        f64::from(self.count) / f64::from(self.cast.max(1))
+    }
+
+    /// PSNR where models add so much `noise`; `None` where too few rays see anything.
+    fn psnr_db(&self, noise: f64) -> Option<f64> {
+        (self.count >= FEWEST_RAYS).then(|| psnr_db(self.sum / f64::from(self.count) + noise))
+    }
+
+    /// Whether more rays would tell little more.
+    fn is_known(&self) -> bool {
+        if self.count < MANY_RAYS {
+            return false;
+        }
+        let count = f64::from(self.count);
+        let mean = self.sum / count;
+        let deviation = ((self.squares / count - mean * mean).max(0.0) / count).sqrt();
+        deviation <= KNOWN_TO * mean || mean + 2.0 * deviation <= NO_ERROR
+    }
+}
+
+/// How each model errs, seen from each view.
 struct Errors {
     views: usize,
-    sums: Vec<(f64, u32)>,
+    sums: Vec<Sum>,
 }
 
 impl Errors {
-    fn merged(mut self, other: Self) -> Self {
-        for (mine, theirs) in self.sums.iter_mut().zip(other.sums) {
-            *mine = (mine.0 + theirs.0, mine.1 + theirs.1);
-        }
-        self
+    fn none(views: usize, models: usize) -> Self {
+        Self { views, sums: vec![Sum::default(); views * models] }
     }
 
-    /// PSNR of a view; over all views where the model errs alike from everywhere. `None` where too few rays see anything.
-    fn psnr_db(&self, model: usize, view: usize, kind: &Model<'_>) -> Option<f64> {
-        let of_model = self.sums.get(model * self.views..(model + 1) * self.views)?;
+    fn merged(self, other: Self) -> Self {
+        Self { views: self.views, sums: self.sums.iter().zip(&other.sums).map(|(a, b)| a.plus(b)).collect() }
+    }
+
+    /// From where what is seen of a model tells how it errs from a view: from everywhere, where it errs alike.
+    fn of(&self, model: usize, view: usize, kind: &Model<'_>) -> Sum {
+        let of_model = &self.sums[model * self.views..(model + 1) * self.views];
         let taken = if kind.is_alike_from_everywhere() { of_model } else { &of_model[view..=view] };
-        let (sum, count) = taken.iter().fold((0.0, 0), |(sum, count), more| (sum + more.0, count + more.1));
-        (count >= FEWEST_RAYS).then(|| psnr_db(sum / f64::from(count) + kind.noise()))
+        taken.iter().fold(Sum::default(), |sum, more| sum.plus(more))
+    }
+
+    /// Of each model and view, whether more rays are to be cast.
+    fn open(&self, models: &[Model<'_>]) -> Vec<bool> {
+        let of_model = |(number, model): (usize, &Model<'_>)| {
+            let is_open = |view| !matches!(model, Model::Nothing) && !self.of(number, view, model).is_known();
+            (0..self.views).map(is_open).collect::<Vec<_>>()
+        };
+        models.iter().enumerate().flat_map(of_model).collect()
+    }
+
+    fn seen(&self, model: usize) -> f64 {
+        let of_model = &self.sums[model * self.views..(model + 1) * self.views];
+        of_model.iter().fold(Sum::default(), |sum, more| sum.plus(more)).seen()
+    }
+
+    fn psnr_db(&self, model: usize, view: usize, kind: &Model<'_>) -> Option<f64> {
+        self.of(model, view, kind).psnr_db(kind.noise())
     }
 }
 
-/// Where a ray of a probe image lies, in its pixels.
-fn probe_place(ray: usize) -> [f64; 2] {
-    let [column, row] = [ray % PROBE_EDGE, ray / PROBE_EDGE].map(|n| n as f64);
+/// The rays of a batch are spread over the picture: every second of every second row.
+fn in_batch(batch: usize, number: usize) -> usize {
+    let half = PROBE_EDGE / 2;
+    let [column, row] = [number % half, number / half].map(|n| 2 * n);
+    // The second is as far as can be from the first.
+    let [right, below] = [[0, 0], [1, 1], [1, 0], [0, 1]][batch % BATCHES];
+    (row + below) * PROBE_EDGE + column + right
+}
+
+/// Where a ray of an image of so many rays along its `edge` lies, in its pixels.
+fn probe_place(ray: usize, edge: usize) -> [f64; 2] {
+    let [column, row] = [ray % edge, ray / edge].map(|n| n as f64);
     // Rays of a row or column do not lie in line: what is regular itself is met everywhere.
     [column + (row * SPREAD[0]).fract(), row + (column * SPREAD[1]).fract()]
 }
@@ -205,6 +376,16 @@ fn error_of(seen: [u8; 3], truth: [u8; 3]) -> f64 {
 /// PSNR of a mean squared error.
 fn psnr_db(mean: f64) -> f64 {
     10.0 * (255.0 * 255.0 / mean.max(LEAST_ERROR)).log10()
+}
+
+/// The mean squared error of a PSNR.
+fn mean_of_db(db: f64) -> f64 {
+    255.0 * 255.0 / 10.0_f64.powf(db / 10.0)
+}
+
+/// The colours of a ray that belongs to the foreground.
+fn foreground(color: [f32; 4]) -> Option<[u8; 3]> {
+    (color[3] > FOREGROUND).then(|| codes(color))
 }
 
 /// Colours on black in 8 bits.

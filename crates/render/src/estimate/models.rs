@@ -1,14 +1,17 @@
 //! What rays show through proxies that are not made: each takes its samples from the field where the ray needs them.
 
+use std::cell::Cell;
+use std::sync::Arc;
+
 use super::levels::{Level, rounded};
-use super::{Form, Subject};
+use super::{Form, Subject, TRUE_STEP};
 use crate::camera::intersect_box;
 use crate::cpu::table::Table;
 use crate::integrals::Integrals;
 use crate::interpolation::{bilinear, texel_cell};
 use crate::scalar_slabs::{Faces, Quantiser, VALUE_CODES, reached, values_kept};
 use crate::slabs::{Layers, samples_per_slab, visible_depths};
-use crate::{SlabGeometry, TransferFunction, View, Volume};
+use crate::{SlabGeometry, View, Volume};
 
 /// Samples of a ray that are read before any is composited: reading one need not wait for another.
 const AHEAD: usize = 16;
@@ -26,29 +29,48 @@ pub(super) enum Model<'a> {
     Nothing,
 }
 
-impl<'a> Model<'a> {
-    pub(super) fn new(subject: &Subject<'a>, form: Form) -> Self {
+/// What models have in common.
+pub(super) struct Base<'a> {
+    /// The field itself, as finely sampled as stands for the truth.
+    pub(super) exact: Marched<'a>,
+    range: [f32; 2],
+    /// Of samples as far apart as a viewer takes them.
+    table: Arc<Table>,
+}
+
+impl<'a> Base<'a> {
+    /// `None` where the volume has no finite value.
+    pub(super) fn new(subject: &Subject<'a>) -> Option<Self> {
         let (volume, function) = (subject.volume, subject.transfer_function);
-        let Some(range) = function.resolved_range(volume.range()) else { return Self::Nothing };
+        let range = function.resolved_range(volume.range())?;
+        let step = volume.placement().step;
+        let table = |sample_step: f64| Arc::new(Table::new(function, range, sample_step * step));
+        let (finer, table) = rayon::join(|| table(TRUE_STEP), || table(1.0));
+        let exact = Marched::new(volume, finer, TRUE_STEP, Level::exact(volume));
+        Some(Self { exact, range, table })
+    }
+}
+
+impl<'a> Model<'a> {
+    pub(super) fn new(subject: &Subject<'a>, base: &Base<'a>, form: Form) -> Self {
         match form {
             Form::Bricks { level } => {
-                Self::Bricks(Marched::new(volume, function, range, 1.0, || Level::of_bricks(subject, level)))
+                let level = Level::of_bricks(subject, level);
+                Self::Bricks(Marched::new(subject.volume, Arc::clone(&base.table), 1.0, level))
             }
-            Form::Slabs { .. } => LayerModel::new(subject, form, range).map_or(Self::Nothing, Self::Layers),
-            Form::ScalarSlabs { .. } => FaceModel::new(subject, form, range).map_or(Self::Nothing, Self::Faces),
+            Form::Slabs { .. } => LayerModel::new(subject, form, base.range).map_or(Self::Nothing, Self::Layers),
+            Form::ScalarSlabs { .. } => FaceModel::new(subject, form, base.range).map_or(Self::Nothing, Self::Faces),
             // They are predicted by themselves.
             Form::Segments { .. } => Self::Nothing,
         }
     }
 
-    /// Associated colour of a ray.
-    pub(super) fn color(&self, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
+    /// Associated colour of a ray; `met` is what models before have met along it.
+    pub(super) fn color(&self, eye: [f64; 3], direction: [f64; 3], met: &mut Met) -> [f32; 4] {
         match self {
             Self::Bricks(marched) => marched.color(eye, direction),
             Self::Layers(model) => model.layers.composite(eye, direction, |slab, at| model.mixed(slab, at)),
-            Self::Faces(model) => {
-                model.faces.composite(eye, direction, &model.integrals, |face, at| model.value(face, at))
-            }
+            Self::Faces(model) => model.color(eye, direction, met),
             Self::Nothing => [0.0; 4],
         }
     }
@@ -67,23 +89,15 @@ impl<'a> Model<'a> {
 /// Bricks, sampled along the ray.
 pub(super) struct Marched<'a> {
     level: Level<'a>,
-    table: Table,
+    table: Arc<Table>,
     dt: f64,
     edges: [f64; 3],
 }
 
 impl<'a> Marched<'a> {
-    /// Samples lie `sample_step` of the finest level's smallest distances apart.
-    pub(super) fn new(
-        volume: &Volume,
-        function: &TransferFunction,
-        range: [f32; 2],
-        sample_step: f64,
-        level: impl FnOnce() -> Level<'a>,
-    ) -> Self {
+    /// Samples lie `sample_step` of the finest level's smallest distances apart, as `table` is for.
+    fn new(volume: &Volume, table: Arc<Table>, sample_step: f64, level: Level<'a>) -> Self {
         let dt = sample_step * volume.placement().step;
-        let table = Table::new(function, range, dt);
-        let level = level();
         let level = if level.is_finest() { level.shown_by(&table, volume) } else { level };
         Self { level, table, dt, edges: volume.placement().edges }
     }
@@ -195,6 +209,22 @@ fn around(key: &View, [x, y]: [usize; 2]) -> [[usize; 2]; 4] {
     [[x, y], [right, y], [x, below], [right, below]]
 }
 
+/// The values of faces that a ray has met.
+#[derive(Default)]
+pub(super) struct Met {
+    /// Slabs between them.
+    slabs: usize,
+    /// NaN where none is known.
+    values: Vec<f32>,
+}
+
+impl Met {
+    /// Another ray is cast.
+    pub(super) fn clear(&mut self) {
+        self.slabs = 0;
+    }
+}
+
 /// Faces, sampled where they are looked at.
 pub(super) struct FaceModel<'a> {
     pub(super) faces: Faces,
@@ -221,6 +251,26 @@ impl<'a> FaceModel<'a> {
             integrals: Integrals::new(subject.transfer_function, range),
             quantiser: Quantiser::new([kept.lo, kept.hi]),
             kept: [kept.lo, kept.hi, (kept.hi - kept.lo) / f32::from(VALUE_CODES - 1)],
+        })
+    }
+
+    /// Associated colour of a ray. One of half as many slabs as another has every second of its faces.
+    fn color(&self, eye: [f64; 3], direction: [f64; 3], met: &mut Met) -> [f32; 4] {
+        let slabs = usize::from(self.faces.geometry.slabs);
+        let composite =
+            |value: &dyn Fn(usize, [f64; 2]) -> f32| self.faces.composite(eye, direction, &self.integrals, value);
+        if met.slabs == 2 * slabs {
+            let known = |face: usize| Some(met.values[2 * face]).filter(|value| !value.is_nan());
+            return composite(&|face, at| known(face).unwrap_or_else(|| self.value(face, at)));
+        }
+        met.slabs = slabs;
+        met.values.clear();
+        met.values.resize(slabs + 1, f32::NAN);
+        let values = Cell::from_mut(&mut met.values[..]).as_slice_of_cells();
+        composite(&|face, at| {
+            let value = self.value(face, at);
+            values[face].set(value);
+            value
         })
     }
 

@@ -234,3 +234,20 @@ fn what_is_seen_from_afar_is_met_by_rays() {
     let predicted = Subject { key, ..case.subject() }.predict(&[key], &forms());
     assert!(predicted.iter().all(|predicted| predicted.psnr_db.len() == 1));
 }
+
+#[test]
+fn parts_count_by_what_is_seen_of_them_and_their_bytes_by_their_samples() {
+    let part = |bytes, db: &[f64], seen| Prediction { form: forms()[0], bytes, psnr_db: db.to_vec(), seen };
+    let joined = Prediction::of_parts(&[
+        (0.25, part(800, &[30.0, 40.0], 0.5)),
+        (0.75, part(400, &[40.0, 40.0], 0.25)),
+        (0.0, part(9, &[], 0.0)),
+    ]);
+    let joined = joined.unwrap();
+    assert_eq!((joined.form, joined.bytes, joined.seen), (forms()[0], 500, 0.75));
+    let expected = -10.0 * ((2.0 * 1e-3 + 1e-4) / 3.0_f64).log10();
+    assert!((joined.psnr_db[0] - expected).abs() < 1e-9 && (joined.psnr_db[1] - 40.0).abs() < 1e-9, "{joined:?}");
+    let unseen = Prediction::of_parts(&[(1.0, part(7, &[], 0.0))]).unwrap();
+    assert!(unseen.psnr_db.is_empty());
+    assert_eq!(Prediction::of_parts(&[]), None);
+}

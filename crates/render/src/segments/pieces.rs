@@ -34,13 +34,22 @@ pub(super) struct Pieces {
 
 impl Pieces {
     pub(super) fn of(rays: &[&[Knot]]) -> Self {
-        let of_rays: Vec<Vec<Piece>> = rays.par_iter().map(|knots| pieces_of(knots)).collect();
-        let mut starts = vec![0];
-        starts.extend(of_rays.iter().scan(0, |sum, pieces| {
-            *sum += pieces.len() as u32;
-            Some(*sum)
-        }));
-        Self { starts, pieces: of_rays.concat() }
+        let of_some = |rays: &[&[Knot]]| {
+            let (mut pieces, mut ends) = (Vec::new(), Vec::with_capacity(rays.len()));
+            for knots in rays {
+                add_pieces(knots, &mut pieces);
+                ends.push(pieces.len() as u32);
+            }
+            (ends, pieces)
+        };
+        let of_rays: Vec<(Vec<u32>, Vec<Piece>)> = rays.par_chunks(1024).map(of_some).collect();
+        let (mut starts, mut all) = (vec![0], Vec::new());
+        for (ends, pieces) in of_rays {
+            let before = all.len() as u32;
+            starts.extend(ends.iter().map(|end| before + end));
+            all.extend(pieces);
+        }
+        Self { starts, pieces: all }
     }
 
     /// The pieces of ray `ray`; the first reaches from before all planes.
@@ -80,9 +89,9 @@ impl Pieces {
 }
 
 /// Half a plane before a run and behind it, its first and last value hold; between runs at neighbouring planes values are linear.
-fn pieces_of(knots: &[Knot]) -> Vec<Piece> {
+fn add_pieces(knots: &[Knot], pieces: &mut Vec<Piece>) {
     let nothing = |from: f32| Piece::constant(from, f32::NAN);
-    let mut pieces = vec![nothing(f32::NEG_INFINITY)];
+    pieces.push(nothing(f32::NEG_INFINITY));
     for (i, knot) in knots.iter().enumerate() {
         let (plane, code) = (f32::from(knot.plane), f32::from(knot.code));
         let after_gap = knot.starts_run && (i == 0 || knots[i - 1].plane + 1 < knot.plane);
@@ -100,7 +109,6 @@ fn pieces_of(knots: &[Knot]) -> Vec<Piece> {
             _ => pieces.extend([Piece::constant(plane, code), nothing(plane + 0.5)]),
         }
     }
-    pieces
 }
 
 /// The four rays around a place, and where in each one reads.
