@@ -279,7 +279,8 @@ export class Viewer {
       field,
       step,
       moving: this.#moving,
-      proxy,
+      // A keyframe through a transfer function that nobody wants would be made and sent in vain.
+      proxy: transfer ? proxy : "bricks",
       transfer_function: transfer ? transferToMessage(transfer) : neutralTransfer,
     });
   }
