@@ -20,7 +20,7 @@ PYTHON_ROOMS := bindings/python $(addprefix crates/,comm pipeline render ripp ri
 PYTHON_PACKAGE := $(PYTHON)/package-$(shell find $(PYTHON_ROOMS) -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e test-computing test-waiting test-programs programs python-package web simulate bench-exact bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-copy bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e test-computing test-waiting test-programs programs python-package web simulate bench-exact bench-gpu bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-copy bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -129,6 +129,12 @@ simulate:
 ## bench-exact: exact images beside VTK
 bench-exact: build $(PYTHON)/ready
 	VISAPULT=$(abspath $(BINARY)) $(PYTHON)/bin/python bench/exact.py
+
+## bench-gpu: images and keyframes on a graphics processor beside the processor; OPTIONS='--device software --edges 64' tries the kernels without one
+bench-gpu: setup-build
+	tools/setup.sh gpu
+	cargo build --release --locked -p visapult-render --example devices
+	python3 bench/gpu.py $(OPTIONS)
 
 ## bench-quality: how close proxies come to the exact image, by angle and bytes: six fields in ten subjects, each through two transfer functions, and pictures of what goes wrong (Debian: fetches a CT)
 bench-quality: build $(PYTHON)/ready

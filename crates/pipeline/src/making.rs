@@ -63,7 +63,12 @@ pub(crate) fn segments_of(
     let range = values_kept(step.statistics.range, transfer_function.range);
     match &step.crew {
         Some(crew) => crew.segments(&step.volume, key, transfer_function, range, pool),
-        None => pool.install(|| make_segments(&step.volume, key, transfer_function, range)),
+        None => step.device.make(
+            &step.volume,
+            pool,
+            |gpu| gpu.make_segments(&step.volume, key, transfer_function, range),
+            || make_segments(&step.volume, key, transfer_function, range),
+        ),
     }
 }
 
@@ -77,7 +82,12 @@ pub(crate) fn scalar_slabs_of(
     let range = values_kept(step.statistics.range, range);
     match &step.crew {
         Some(crew) => crew.scalar_slabs(&step.volume, key, range, pool),
-        None => pool.install(|| make_scalar_slabs(&step.volume, key, range)),
+        None => step.device.make(
+            &step.volume,
+            pool,
+            |gpu| gpu.make_scalar_slabs(&step.volume, key, range),
+            || make_scalar_slabs(&step.volume, key, range),
+        ),
     }
 }
 

@@ -26,6 +26,18 @@ const SLABS_BEYOND: f64 = 1.5;
 /// Corners nearer to the eye's plane than this, in world units, may be anywhere in the picture.
 const NEAREST: f64 = 1e-3;
 
+/// Planes perpendicular to a view, and the box in which values are read at them.
+pub(crate) struct Planes {
+    /// Distance of the first from the eye.
+    pub(crate) near: f64,
+    /// Distance between them.
+    pub(crate) spacing: f64,
+    /// How many there are.
+    pub(crate) count: usize,
+    /// Edges of the box.
+    pub(crate) edges: [f64; 3],
+}
+
 impl KeyView {
     /// That of slabs of colour for a picture of shape `aspect`, width over height.
     pub fn of_slabs(volume: &Volume, camera: Camera, slabs: u16, aspect: f64) -> Self {

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use visapult_render::{
-    Camera, Gpu, GpuError, GpuKind, GpuVolume, Image, KeyView, Quality, SlabStack, TransferFunction, Volume,
-    make_slabs, render_exact,
+    Camera, Gpu, GpuError, GpuKind, GpuVolume, Image, KeyView, Quality, ScalarStack, SegmentKey, SegmentStack,
+    SlabStack, TransferFunction, Volume, make_scalar_slabs, make_segments, make_slabs, render_exact,
 };
 use visapult_volume::{Block, Box3, Centering, Decomposition, Grid};
 
@@ -22,6 +22,8 @@ const TESTS: &[(&str, Test)] = &[
     ("an_eye_far_away_sees_as_exactly", far),
     ("what_is_empty_is_left_out", empty),
     ("slabs_are_those_of_the_processor", slabs),
+    ("scalar_slabs_are_those_of_the_processor", scalar_slabs),
+    ("segments_are_those_of_the_processor", segments),
     ("a_field_that_does_not_fit_is_refused", too_large),
 ];
 
@@ -223,25 +225,75 @@ fn empty(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-fn slabs(gpu: &Gpu) -> Outcome {
-    let size = [40, 33, 47];
+const SIZE: [usize; 3] = [40, 33, 47];
+
+/// Looks at three fields with holes, whole, in chunks, and over several PEs, from one side each.
+fn keyframes(look: impl Fn(&str, &[f32], usize, u64, Camera) -> Outcome) -> Outcome {
     for (number, field) in FIELDS.into_iter().enumerate() {
-        let mut values = values_of(size, field);
+        let mut values = values_of(SIZE, field);
         values.iter_mut().skip(5000).take(800).for_each(|value| *value = f32::NAN);
-        for (pes, most_bytes) in [(1, 12 * 4 * 40 * 33), (2, 1 << 30), (8, 1 << 30)] {
-            let volume = split(&values, size, pes)?;
-            let device = gpu.upload_in_pieces(&volume, most_bytes)?;
-            for (camera, function) in cameras().into_iter().zip([soft(), shells(), soft(), shells(), soft()]) {
-                let key = KeyView { width: 150, height: 90, slabs: 24, ..KeyView::new(camera) };
-                let made = device.make_slabs(&volume, &key, &function, 1.0)?;
-                let expected = make_slabs(&volume, &key, &function, 1.0);
-                assert_eq!(made.geometry, expected.geometry);
-                let draw = |keyframe| SlabStack::from_keyframe(keyframe).map(|stack| stack.render(&camera, 150, 90));
-                check(&format!("slabs of field {number}, {pes} PEs, {camera:?}"), &draw(&made)?, &draw(&expected)?)?;
-            }
+        let splits = [(1, 1 << 30), (1, 12 * 4 * 40 * 33), (2, 1 << 30), (8, 1 << 30), (1, 1 << 30)];
+        for ((pes, most_bytes), camera) in splits.into_iter().zip(cameras()) {
+            let what = format!("field {number}, {pes} PEs, {most_bytes} bytes, {camera:?}");
+            look(&what, &values, pes, most_bytes, camera)?;
         }
     }
     Ok(())
+}
+
+fn slabs(gpu: &Gpu) -> Outcome {
+    keyframes(|what, values, pes, most_bytes, camera| {
+        let volume = split(values, SIZE, pes)?;
+        let device = gpu.upload_in_pieces(&volume, most_bytes)?;
+        let key = KeyView { width: 150, height: 90, slabs: 24, ..KeyView::new(camera) };
+        for function in [soft(), shells()] {
+            let made = device.make_slabs(&volume, &key, &function, 1.0)?;
+            let expected = make_slabs(&volume, &key, &function, 1.0);
+            assert_eq!(made.geometry, expected.geometry);
+            let draw = |keyframe| SlabStack::from_keyframe(keyframe).map(|stack| stack.render(&camera, 150, 90));
+            check(what, &draw(&made)?, &draw(&expected)?)?;
+        }
+        Ok(())
+    })
+}
+
+fn scalar_slabs(gpu: &Gpu) -> Outcome {
+    keyframes(|what, values, pes, most_bytes, camera| {
+        let volume = split(values, SIZE, pes)?;
+        let device = gpu.upload_in_pieces(&volume, most_bytes)?;
+        let range = volume.range().ok_or("no values")?;
+        let key = KeyView { width: 100, height: 90, slabs: 24, ..KeyView::new(camera) };
+        let [made, expected] =
+            [device.make_scalar_slabs(&volume, &key, range)?, make_scalar_slabs(&volume, &key, range)];
+        assert_eq!(made.geometry, expected.geometry);
+        for function in [soft(), shells()] {
+            let draw = |keyframe| {
+                ScalarStack::from_keyframe(keyframe).map(|stack| stack.render(&camera, &function, PIXELS[0], PIXELS[1]))
+            };
+            check(what, &draw(&made)?, &draw(&expected)?)?;
+        }
+        Ok(())
+    })
+}
+
+fn segments(gpu: &Gpu) -> Outcome {
+    keyframes(|what, values, pes, most_bytes, camera| {
+        let volume = split(values, SIZE, pes)?;
+        let device = gpu.upload_in_pieces(&volume, most_bytes)?;
+        let range = volume.range().ok_or("no values")?;
+        let key = SegmentKey { width: 100, height: 90, ..SegmentKey::new(&volume, camera) };
+        for function in [soft(), shells()] {
+            let made = device.make_segments(&volume, &key, &function, range)?;
+            let expected = make_segments(&volume, &key, &function, range);
+            assert_eq!((made.geometry, made.samples), (expected.geometry, expected.samples));
+            let draw = |keyframe| {
+                SegmentStack::from_keyframe(keyframe)
+                    .map(|stack| stack.render(&camera, PIXELS[0], PIXELS[1], &function))
+            };
+            check(what, &draw(&made)?, &draw(&expected)?)?;
+        }
+        Ok(())
+    })
 }
 
 fn too_large(gpu: &Gpu) -> Outcome {

@@ -90,6 +90,7 @@ pub(super) struct Kernels {
     pub(super) spread: Kernel,
     pub(super) exact: Kernel,
     pub(super) layers: Kernel,
+    pub(super) lines: Kernel,
 }
 
 /// One of them.

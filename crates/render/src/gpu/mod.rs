@@ -8,6 +8,7 @@ mod chunks;
 mod device;
 mod exact;
 mod layers;
+mod lines;
 mod rays;
 mod visible;
 

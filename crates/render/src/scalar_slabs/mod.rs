@@ -23,6 +23,7 @@ pub(crate) use stack::Faces;
 pub use stack::{ScalarStack, ScalarStackError};
 pub use tile::{FacePart, FaceTile, VALUE_CODES};
 
+use crate::key_rays::Planes;
 use crate::slabs::{SlabGeometry, TILE_EDGE, TilePlace};
 use crate::{Camera, KeyView, Volume};
 use sample::FaceSampler;
@@ -56,7 +57,7 @@ impl ScalarKeyframe {
         Self::of_tiles(volume, key, range, Vec::new())
     }
 
-    fn of_tiles(volume: &Volume, key: &KeyView, range: ValueRange, tiles: Vec<FaceTile>) -> Self {
+    pub(crate) fn of_tiles(volume: &Volume, key: &KeyView, range: ValueRange, tiles: Vec<FaceTile>) -> Self {
         Self {
             camera: key.camera,
             geometry: geometry_of(volume, key),
@@ -92,11 +93,47 @@ pub fn make_scalar_slabs(volume: &Volume, key: &KeyView, range: ValueRange) -> S
 
 /// What `volume` has of the faces in `key`. Of parts of a whole, [`join_scalar_slabs`] puts together what all have.
 pub fn scalar_slab_parts(volume: &Volume, key: &KeyView, range: ValueRange) -> Vec<FacePart> {
-    let geometry = geometry_of(volume, key);
-    let sampler = FaceSampler::new(volume, key.view(), geometry);
-    let quantiser = Quantiser::new([range.lo, range.hi]);
-    let places = places_of(&geometry).into_par_iter().with_max_len(1);
-    places.flat_map_iter(|place| parts_at(&sampler, &quantiser, &geometry, &place)).collect()
+    let maker = FaceMaker::new(volume, key, range);
+    let places = maker.places().into_par_iter().with_max_len(1);
+    places.flat_map_iter(|place| maker.parts(&place, |values| maker.sampler.sample(&place, values))).collect()
+}
+
+/// Makes tiles of the values at faces, wherever these are read.
+pub(crate) struct FaceMaker<'a> {
+    sampler: FaceSampler<'a>,
+    quantiser: Quantiser,
+    geometry: SlabGeometry,
+}
+
+impl<'a> FaceMaker<'a> {
+    pub(crate) fn new(volume: &'a Volume, key: &KeyView, range: ValueRange) -> Self {
+        let geometry = geometry_of(volume, key);
+        let sampler = FaceSampler::new(volume, key.view(), geometry);
+        Self { sampler, quantiser: Quantiser::new([range.lo, range.hi]), geometry }
+    }
+
+    pub(crate) fn places(&self) -> Vec<TilePlace> {
+        places_of(&self.geometry)
+    }
+
+    /// The faces, and the box in which texels have values.
+    pub(crate) fn planes(&self) -> Planes {
+        self.sampler.planes()
+    }
+
+    /// The tiles of all faces at `place`, where the values at all faces of its texels, `[face, y, x]`, are `found`.
+    pub(crate) fn tiles(&self, place: &TilePlace, found: &[f32]) -> Vec<FaceTile> {
+        let parts = self.parts(place, |values| self.sampler.take(place, found, values));
+        parts.into_iter().map(|part| part.tile).collect()
+    }
+
+    fn parts(&self, place: &TilePlace, read: impl FnOnce(&mut Vec<f32>)) -> Vec<FacePart> {
+        SCRATCH.with_borrow_mut(|values| {
+            read(values);
+            let faces = values.chunks(place.size[0] * place.size[1]).take(self.geometry.face_count());
+            faces.enumerate().filter_map(|(face, values)| self.quantiser.part(face, place, values)).collect()
+        })
+    }
 }
 
 fn geometry_of(volume: &Volume, key: &KeyView) -> SlabGeometry {
@@ -115,17 +152,4 @@ pub fn values_kept(data: Option<ValueRange>, shown: Option<[f32; 2]>) -> ValueRa
 
 thread_local! {
     static SCRATCH: RefCell<Vec<f32>> = RefCell::default();
-}
-
-fn parts_at(
-    sampler: &FaceSampler<'_>,
-    quantiser: &Quantiser,
-    geometry: &SlabGeometry,
-    place: &TilePlace,
-) -> Vec<FacePart> {
-    SCRATCH.with_borrow_mut(|values| {
-        sampler.sample(place, values);
-        let faces = values.chunks(place.size[0] * place.size[1]).take(geometry.face_count());
-        faces.enumerate().filter_map(|(face, values)| quantiser.part(face, place, values)).collect()
-    })
 }

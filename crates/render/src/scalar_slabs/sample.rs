@@ -4,6 +4,7 @@ use crate::Volume;
 use crate::camera::{View, dot, intersect_box};
 use crate::cpu::rays::{LANES, PACKET_EDGE, RaySetup, Rays};
 use crate::interpolation::interpolate;
+use crate::key_rays::Planes;
 use crate::slabs::{SlabGeometry, TilePlace};
 
 /// Stands for a texel that no ray inside the box is interpolated from.
@@ -66,6 +67,35 @@ impl<'a> FaceSampler<'a> {
                             });
                             out[face * width * height + texel(lane)] = interpolate(block, &bounds, at);
                         }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The faces, and the box in which texels have values.
+    pub(super) fn planes(&self) -> Planes {
+        Planes {
+            near: f64::from(self.geometry.near),
+            spacing: self.geometry.thickness(),
+            count: self.geometry.face_count(),
+            edges: self.reached,
+        }
+    }
+
+    /// As [`FaceSampler::sample`], from what was `found` at all faces, whether needed or not.
+    pub(super) fn take(&self, place: &TilePlace, found: &[f32], out: &mut Vec<f32>) {
+        let [width, height] = place.size;
+        out.clear();
+        out.resize(found.len(), NEEDLESS);
+        let setup = RaySetup::new(&self.view, self.volume.placement());
+        for y in (0..height).step_by(PACKET_EDGE) {
+            for x in (0..width).step_by(PACKET_EDGE) {
+                let rays = self.packet(&setup, place, [x, y]);
+                for lane in 0..LANES {
+                    for face in rays.range.from[lane] as usize..rays.range.to[lane] as usize {
+                        let texel = (face * height + y + lane / PACKET_EDGE) * width + x + lane % PACKET_EDGE;
+                        out[texel] = found[texel];
                     }
                 }
             }

@@ -5,6 +5,7 @@ use visapult_volume::ValueRange;
 use super::tile::SEGMENT_TILE_EDGE;
 use super::tolerance::Tolerance;
 use crate::camera::dot;
+use crate::key_rays::Planes;
 use crate::slabs::TilePlace;
 use crate::transfer_function::widened;
 use crate::{Camera, TransferFunction, View, Volume, intersect_box};
@@ -68,9 +69,9 @@ pub struct SegmentGeometry {
 }
 
 /// Planes of a ray that are looked at: the first, how many, and where in the world they are met.
-pub(super) struct RayPlanes {
-    pub(super) first: usize,
-    pub(super) count: usize,
+pub(crate) struct RayPlanes {
+    pub(crate) first: usize,
+    pub(crate) count: usize,
     pub(super) start: [f64; 3],
     pub(super) step: [f64; 3],
 }
@@ -102,14 +103,21 @@ impl SegmentGeometry {
         Tolerance::new(function, shown, self.range, f64::from(self.spacing))
     }
 
-    /// The planes of the ray through pixel `at` that lie in the box, or so near to it that values in the box are mixed with theirs.
-    pub(super) fn planes_of(&self, view: &View, at: [usize; 2]) -> Option<RayPlanes> {
+    /// All planes, and the box in which rays are looked at.
+    pub(super) fn planes_around(&self, view: &View) -> Planes {
         let (near, spacing) = (f64::from(self.near), f64::from(self.spacing));
         let far = near + spacing * f64::from(self.planes);
         let pixel = (2.0 * view.half_width / view.width as f64).max(2.0 * view.half_height / view.height as f64);
         let margin = 2.0 * (pixel * far + spacing);
+        let edges = self.edges.map(|edge| f64::from(edge) + margin);
+        Planes { near, spacing, count: usize::from(self.planes), edges }
+    }
+
+    /// The planes of the ray through pixel `at` that lie in the box, or so near to it that values in the box are mixed with theirs.
+    pub(super) fn planes_of(&self, view: &View, at: [usize; 2]) -> Option<RayPlanes> {
+        let Planes { near, spacing, edges, .. } = self.planes_around(view);
         let direction = view.direction(at[0] as f64 + 0.5, at[1] as f64 + 0.5);
-        let (t_in, t_out) = intersect_box(view.eye, direction, self.edges.map(|edge| f64::from(edge) + margin))?;
+        let (t_in, t_out) = intersect_box(view.eye, direction, edges)?;
         let cosine = dot(direction, view.forward);
         let plane = |t: f64| (t * cosine - near) / spacing;
         let first = plane(t_in).ceil().max(0.0) as usize;

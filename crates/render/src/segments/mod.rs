@@ -23,6 +23,7 @@ use rayon::prelude::*;
 use visapult_volume::ValueRange;
 
 use fit::{Fit, MAX_KNOTS};
+pub(crate) use geometry::RayPlanes;
 pub use geometry::{SegmentGeometry, SegmentKey};
 pub use join::join_segments;
 pub use line::Knot;
@@ -32,6 +33,7 @@ pub use stack::{SegmentStack, SegmentStackError};
 pub use tile::{SEGMENT_TILE_EDGE, SegmentTile, SegmentTileError};
 use tolerance::Tolerance;
 
+use crate::key_rays::Planes;
 use crate::slabs::TilePlace;
 use crate::{Camera, TransferFunction, Volume};
 
@@ -64,43 +66,74 @@ pub fn make_segments(
     transfer_function: &TransferFunction,
     range: ValueRange,
 ) -> SegmentKeyframe {
-    let geometry = SegmentGeometry::new(volume, key, range);
-    let tolerance = geometry.tolerance(transfer_function);
-    let places = if volume.range().is_some() { geometry.tile_places() } else { Vec::new() };
-    let cast = |place: TilePlace| Rays { volume, key, geometry: &geometry, tolerance: &tolerance }.tile(&place);
-    let parts: Vec<_> = places.into_par_iter().with_max_len(1).map(cast).collect();
-    let samples = parts.iter().map(|(_, samples)| samples).sum();
-    let tiles = parts.into_iter().filter_map(|(tile, _)| tile).collect();
-    SegmentKeyframe { camera: key.camera, geometry, tiles, samples }
+    let maker = SegmentMaker::new(volume, key, transfer_function, range);
+    let sampler = Sampler::new(volume);
+    let cast = |place: TilePlace| maker.tile(&place, |_, on, values| sampler.line(on, values));
+    let parts = maker.places().into_par_iter().with_max_len(1).map(cast).collect();
+    maker.keyframe(parts)
 }
 
-/// What is known about all rays of a keyframe.
-struct Rays<'a> {
-    volume: &'a Volume,
+/// Makes segments of the values along rays, wherever these are read.
+pub(crate) struct SegmentMaker<'a> {
     key: &'a SegmentKey,
-    geometry: &'a SegmentGeometry,
-    tolerance: &'a Tolerance,
+    geometry: SegmentGeometry,
+    tolerance: Tolerance,
+    has_values: bool,
 }
 
-impl Rays<'_> {
-    /// Gives the knots of one ray after another, and the samples taken for each.
-    fn follower(&self) -> impl FnMut([usize; 2]) -> (Vec<Knot>, u64) {
-        let (view, sampler) = (self.key.view(), Sampler::new(self.volume));
-        let (mut fit, mut values) = (Fit::default(), Vec::new());
+impl<'a> SegmentMaker<'a> {
+    pub(crate) fn new(
+        volume: &Volume,
+        key: &'a SegmentKey,
+        transfer_function: &TransferFunction,
+        range: ValueRange,
+    ) -> Self {
+        let geometry = SegmentGeometry::new(volume, key, range);
+        let tolerance = geometry.tolerance(transfer_function);
+        Self { key, geometry, tolerance, has_values: volume.range().is_some() }
+    }
+
+    /// The tiles that rays are cut into, row by row.
+    pub(crate) fn places(&self) -> Vec<TilePlace> {
+        if self.has_values { self.geometry.tile_places() } else { Vec::new() }
+    }
+
+    /// Where rays are looked at.
+    pub(crate) fn planes(&self) -> Planes {
+        self.geometry.planes_around(&self.key.view())
+    }
+
+    /// The keyframe of the tiles at all places.
+    pub(crate) fn keyframe(self, parts: Vec<(Option<SegmentTile>, u64)>) -> SegmentKeyframe {
+        let samples = parts.iter().map(|(_, samples)| samples).sum();
+        let tiles = parts.into_iter().filter_map(|(tile, _)| tile).collect();
+        SegmentKeyframe { camera: self.key.camera, geometry: self.geometry, tiles, samples }
+    }
+
+    /// Gives the knots of one ray after another, and the samples taken for each; `read` appends the values of a ray at its planes.
+    fn follower(
+        &self,
+        mut read: impl FnMut([usize; 2], &RayPlanes, &mut Vec<f32>),
+    ) -> impl FnMut([usize; 2]) -> (Vec<Knot>, u64) {
+        let (view, mut fit, mut values) = (self.key.view(), Fit::default(), Vec::new());
         let segments = usize::from(self.key.segments).clamp(1, MAX_KNOTS - 1);
         move |at| {
             let Some(planes) = self.geometry.planes_of(&view, at) else { return (Vec::new(), 0) };
             values.clear();
-            sampler.line(planes.start, planes.step, planes.count, &mut values);
-            (fit.knots(&values, planes.first, segments, self.tolerance), planes.count as u64)
+            read(at, &planes, &mut values);
+            (fit.knots(&values, planes.first, segments, &self.tolerance), planes.count as u64)
         }
     }
 
     /// The tile of some rays, where they hold anything, and the samples taken.
-    fn tile(&self, place: &TilePlace) -> (Option<SegmentTile>, u64) {
+    pub(crate) fn tile(
+        &self,
+        place: &TilePlace,
+        read: impl FnMut([usize; 2], &RayPlanes, &mut Vec<f32>),
+    ) -> (Option<SegmentTile>, u64) {
         let [width, height] = place.size;
         let at = |i: usize| [place.lo[0] + i % width, place.lo[1] + i / width];
-        let mut follow = self.follower();
+        let mut follow = self.follower(read);
         let (rays, samples): (Vec<Vec<Knot>>, Vec<u64>) = (0..width * height).map(|i| follow(at(i))).unzip();
         let samples = samples.iter().sum();
         let holds = rays.iter().any(|knots| !knots.is_empty());

@@ -2,6 +2,7 @@
 
 use visapult_volume::{Block, Box3};
 
+use super::geometry::RayPlanes;
 use crate::Volume;
 use crate::interpolation::interpolate;
 use crate::volume::Placement;
@@ -19,7 +20,7 @@ impl<'a> Sampler<'a> {
     }
 
     /// Appends the values at `start + i step` in world units, for `i` in `0..count`; beyond the box's faces they hold.
-    pub(super) fn line(&self, start: [f64; 3], step: [f64; 3], count: usize, values: &mut Vec<f32>) {
+    pub(super) fn line(&self, &RayPlanes { start, step, count, .. }: &RayPlanes, values: &mut Vec<f32>) {
         let Placement { scale, offset, .. } = self.placement;
         let start: [f64; 3] = std::array::from_fn(|a| start[a] * scale[a] + offset[a]);
         let step: [f64; 3] = std::array::from_fn(|a| step[a] * scale[a]);

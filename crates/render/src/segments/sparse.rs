@@ -3,9 +3,10 @@
 use rayon::prelude::*;
 use visapult_volume::ValueRange;
 
-use super::geometry::{SegmentGeometry, SegmentKey};
+use super::geometry::SegmentKey;
+use super::sampler::Sampler;
 use super::stack::{Scene, SegmentStack};
-use super::{Knot, Rays};
+use super::{Knot, SegmentMaker};
 use crate::{TransferFunction, Volume};
 
 /// Bytes of a knot in a message: measured 1.1 to 1.3.
@@ -26,16 +27,15 @@ impl SparseSegments {
         range: ValueRange,
         at: &[[f64; 2]],
     ) -> Self {
-        let geometry = SegmentGeometry::new(volume, key, range);
-        let tolerance = geometry.tolerance(function);
-        let rays = Rays { volume, key, geometry: &geometry, tolerance: &tolerance };
+        let maker = SegmentMaker::new(volume, key, function, range);
+        let sampler = Sampler::new(volume);
         let size = [key.width, key.height].map(usize::from);
         let around = |at: &[f64; 2]| {
             let low = [0, 1].map(|axis| (at[axis] - 0.5).max(0.0) as usize);
             [[0, 0], [1, 0], [0, 1], [1, 1]].map(|next| [0, 1].map(|axis| (low[axis] + next[axis]).min(size[axis] - 1)))
         };
         let follow = |places: &[[f64; 2]]| {
-            let mut follow = rays.follower();
+            let mut follow = maker.follower(|_, on, values| sampler.line(on, values));
             places.iter().flat_map(around).map(|at| (at, follow(at).0)).collect::<Vec<_>>()
         };
         let followed: Vec<([usize; 2], Vec<Knot>)> = at.par_chunks(32).flat_map_iter(follow).collect();
@@ -43,7 +43,7 @@ impl SparseSegments {
         followed.iter().for_each(|([x, y], knots)| of_rays[y * size[0] + x] = knots);
         let knots: usize = followed.iter().map(|(_, knots)| knots.len()).sum();
         let knots_per_ray = knots as f64 / followed.len().max(1) as f64;
-        Self { stack: SegmentStack::of_rays(&key.camera, geometry, &of_rays), knots_per_ray }
+        Self { stack: SegmentStack::of_rays(&key.camera, maker.geometry, &of_rays), knots_per_ray }
     }
 
     /// What they show through a transfer function; `None` where it has no range.
