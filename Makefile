@@ -60,8 +60,7 @@ check: setup-build web/dist/index.html
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --locked --workspace --no-deps --document-private-items
 	python3 tools/check_arrows.py
 	python3 tools/check_features.py
-	cargo deny --log-level error --all-features check licenses bans sources
-	cargo machete
+	python3 tools/check_unused.py
 	python3 tools/licences.py check
 	cd web && npm run --silent lint && npm run --silent types
 	web/node_modules/.bin/biome check --config-path=web/biome.json $$(git ls-files 'bench/*.mjs' 'tools/*.mjs' 'tests/*.mjs')

@@ -92,13 +92,6 @@ setup_gpu() {
 
 setup_check() {
   cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
-  have cargo-deny || install_cargo_tool cargo-deny 0.20.2
-  have cargo-machete || install_cargo_tool cargo-machete 0.9.2
-}
-
-install_cargo_tool() {
-  printf 'visapult set-up: building %s in %s\n' "$1" "$cache/cargo"
-  cargo install --quiet --locked --root "$cache/cargo" "$1@$2"
 }
 
 cd "$(dirname "$0")/.."
