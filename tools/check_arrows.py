@@ -7,6 +7,7 @@ import sys
 MAY_IMPORT = {
     "comm": set(),
     "copy": {"ripp-net"},
+    "doctor": {"ripp-net"},
     "volume": set(),
     "volume-io": {"volume"},
     "render": {"volume"},
@@ -19,7 +20,7 @@ MAY_IMPORT = {
     "testkit": {"ripp"},
     "trace": set(),
     "c": {"pipeline"},
-    "cli": {"copy", "pipeline", "portal", "ripp-net", "trace"},
+    "cli": {"copy", "doctor", "pipeline", "portal", "ripp-net", "trace"},
 }
 PREFIX = "visapult-"
 

@@ -2,6 +2,7 @@
 
 mod backend;
 mod copy;
+mod doctor;
 mod perf;
 mod serve;
 mod trace;
@@ -15,6 +16,7 @@ use visapult_pipeline::MOST_EDGE;
 
 pub(crate) use backend::BackendOptions;
 pub(crate) use copy::{CopyOptions, ShareOptions, VerifyOptions};
+pub(crate) use doctor::DoctorOptions;
 pub(crate) use perf::{PerfOptions, PerfSendOptions, PerfServeOptions, PerfSide};
 pub(crate) use serve::ServeOptions;
 pub(crate) use trace::{TraceCommand, TraceMergeOptions, TraceOptions, TracePlotOptions};
@@ -50,6 +52,8 @@ pub(crate) enum Command {
     Render(Box<RenderOptions>),
     /// Tell grid, spacing, fields, steps and range of a source.
     Info(InfoOptions),
+    /// Find what slows this host down, what it costs, and what mends it.
+    Doctor(DoctorOptions),
     /// Measure what a path between two machines carries.
     Perf(PerfOptions),
     /// Share a folder, to be copied from (or into) elsewhere: prints the URL that `copy` needs there.

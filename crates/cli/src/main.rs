@@ -4,6 +4,7 @@ mod arguments;
 mod backend;
 mod commands;
 mod copy;
+mod doctor;
 mod perf;
 mod processes;
 mod serve;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Backend(options) => backend::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Serve(options) => serve::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Trace(options) => trace::run(&options.what).map(|()| ExitCode::SUCCESS),
+        Command::Doctor(options) => Ok(doctor::run(&options)),
         Command::Perf(options) => perf::run(&options.side),
         Command::Share(options) => share::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Copy(options) => copy::run(&options),

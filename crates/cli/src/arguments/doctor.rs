@@ -1,0 +1,43 @@
+//! The command line of `visapult doctor`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use visapult_ripp_net::units::parse_rate;
+
+const HELP: &str = "\
+Each finding says what is seen, what it costs, what it could be and what mends it, the dearest first; its page in
+the book says more. A setting is found only if it matters at the rate asked for. What cannot be seen (in a
+container, or without the right) is listed as that.
+
+Exit codes: 0 nothing found; 1 something found; 2 it could not look.
+
+Examples:
+  visapult doctor                               is this host fit for its network interface?
+  visapult doctor --rate 10Gbit                 and for 10 Gbit/s?
+  visapult doctor --rate 10Gbit --fix           only the commands that mend it
+  visapult doctor --disk /data                  is the disk as fast as the line?";
+
+/// Options of `visapult doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct DoctorOptions {
+    /// The rate that is wanted: 950M, 10Gbit [default: the interface's, or 1 Gbit/s where it does not tell].
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) rate: Option<u64>,
+    /// The network interface that is used [default: the one that packets leave by].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) interface: Option<String>,
+    /// Measure the disk of this folder, too: writes and reads a file of at most 256 MiB there.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) disk: Option<PathBuf>,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print only the commands that mend what is found.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) fix: bool,
+    /// Look at the host that is pictured in this folder (its /proc and /sys), not at this one.
+    #[arg(long, value_name = "FOLDER", hide = true, default_value = "/")]
+    pub(crate) root: PathBuf,
+}

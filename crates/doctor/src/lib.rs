@@ -1,0 +1,23 @@
+//! Finds what slows a host and a path down, says what it costs, and what mends it.
+//!
+//! - [`Host::examine`]: what the host's settings allow, read below a root folder that tests can replace.
+//! - [`disk_speed`], [`judge_disk`]: what a folder takes and gives.
+//! - [`Report`]: all of it, the dearest first.
+//!
+//! Invariant: what could not be seen is told as that, never as fine; and nothing is found that does not matter at the rate asked for.
+
+mod change;
+mod disk;
+mod ethtool;
+mod finding;
+mod host;
+mod report;
+mod roots;
+mod text;
+
+pub use change::Change;
+pub use disk::{DiskSpeed, disk_speed, judge_disk};
+pub use finding::{Finding, Findings, Unseen};
+pub use host::{DEFAULT_BPS, Host};
+pub use report::Report;
+pub use roots::Roots;

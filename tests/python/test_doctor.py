@@ -1,0 +1,168 @@
+"""`visapult doctor` on hosts and paths that something is wrong with: pictures of machines, and namespaces and links made here.
+
+What is wrong is seeded, one thing at a time. The table of what was found is printed at the end (`-rP` shows it); nine in ten must be.
+"""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import doctor_pictures as pictures
+from conftest import VISAPULT
+from doctor_pictures import CLOCK, NIC, RINGS, draw
+from wan import ENVIRONMENT
+
+SOON = 60
+FOUND_SHARE = 0.9
+#: What each seed came to: the ids that were found.
+TABLE: dict[str, tuple[str, list[str]]] = {}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the doctor said, and how it ended."""
+
+    code: int
+    report: dict[str, Any]
+
+    @property
+    def ids(self) -> list[str]:
+        return [finding["id"] for finding in self.report["findings"]]
+
+
+def doctor(*options: object, within: tuple[object, ...] = ()) -> Told:
+    command = [*map(str, within), str(VISAPULT), "doctor", "--json", *map(str, options)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False, env=ENVIRONMENT)
+    assert ended.stderr == "", ended.stderr
+    return Told(ended.returncode, json.loads(ended.stdout))
+
+
+#: What somebody did to the clean host, the rate that is asked for, and the finding that names it.
+SEEDS: dict[str, tuple[dict[str, str], str, str]] = {
+    "receive buffers as Linux has them": ({"proc/sys/net/core/rmem_max": "212992"}, "1Gbit", "receive-buffer"),
+    "small send buffers": ({"proc/sys/net/core/wmem_max": "212992"}, "10Gbit", "send-buffer"),
+    "little memory for UDP": ({"proc/sys/net/ipv4/udp_mem": "768 1024 1536"}, "10Gbit", "udp-memory"),
+    "a short backlog": ({"proc/sys/net/core/netdev_max_backlog": "100"}, "10Gbit", "backlog"),
+    "packets of 576 bytes": ({f"{NIC}/mtu": "576"}, "10Gbit", "interface-mtu"),
+    "checksums by the processor": (pictures.offload_off("tx"), "10Gbit", "segmentation"),
+    "no segmentation offload": (pictures.offload_off("gso"), "10Gbit", "segmentation"),
+    "no receive offload": (pictures.offload_off("gro"), "10Gbit", "coalescing"),
+    "a small ring": ({"ethtool/eth0.json": json.dumps({**RINGS, "rx": 128})}, "10Gbit", "ring-size"),
+    "packets lost by the interface": ({f"{NIC}/statistics/rx_missed_errors": "700000"}, "10Gbit", "interface-loss"),
+    "governor powersave": (pictures.governed_by("powersave"), "10Gbit", "processor-governor"),
+    "clock source acpi_pm": ({f"{CLOCK}/current_clocksource": "acpi_pm"}, "1Gbit", "clock-source"),
+    "clock source hpet": ({f"{CLOCK}/current_clocksource": "hpet"}, "10Gbit", "clock-source"),
+    "interrupts on one core": (pictures.interrupts_at([4, 4, 4, 4]), "10Gbit", "interrupts-on-one-core"),
+    "interrupts on the far node": (pictures.interrupts_at([0, 1, 2, 3]), "10Gbit", "interrupts-far-away"),
+    "half a core": ({"sys/fs/cgroup/user.slice/cpu.max": "50000 100000"}, "10Gbit", "processor-quota"),
+    "64 MB of memory": ({"sys/fs/cgroup/user.slice/session/memory.max": "67108864"}, "10Gbit", "memory-limit"),
+    "64 open files": ({"proc/self/limits": "Max open files            64                   64                   files"}, "1Gbit", "open-files"),
+    "a forgotten tbf": (pictures.queue("tbf", rate=12_500_000), "1Gbit", "queue-shaped"),
+    "a short queue": (pictures.queue("pfifo", limit=10), "1Gbit", "queue-short"),
+    "reno": ({"proc/sys/net/ipv4/tcp_congestion_control": "reno"}, "1Gbit", "congestion-control"),
+}  # fmt: skip
+
+
+def note(seed: str, wanted: str, told: Told) -> None:
+    """For the table."""
+    TABLE[seed] = (wanted, told.ids)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_wrong_with_a_host_is_found_and_nothing_else(tmp_path: Path, seed: str) -> None:
+    change, rate, wanted = SEEDS[seed]
+    told = doctor("--root", draw(tmp_path, change), "--rate", rate)
+    note(seed, wanted, told)
+    assert (told.code, told.ids) == (1, [wanted])
+    finding = told.report["findings"][0]
+    assert finding["seen"]
+    assert finding["cost"]
+    assert finding["better"]
+    assert finding["commands"] or finding["by_hand"]
+
+
+@pytest.mark.parametrize("rate", [(), ("--rate", "1Gbit"), ("--rate", "10Gbit")])
+def test_nothing_is_found_on_a_clean_host(tmp_path: Path, rate: tuple[str, ...]) -> None:
+    told = doctor("--root", draw(tmp_path), *rate)
+    assert (told.code, told.ids, told.report["unseen"]) == (0, [], [])
+    assert told.report["asked_bps"] in (1_000_000_000, 10_000_000_000)
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        {"proc/sys/net/core/rmem_max": "4194304", "proc/sys/net/core/wmem_max": "212992"},
+        {"proc/sys/net/core/netdev_max_backlog": "1000"},
+        {"ethtool/eth0.json": json.dumps({**RINGS, "rx": 256, "offloads": {"tx": True, "gso": True, "gro": False}})},
+        pictures.governed_by("powersave", scaling_driver="intel_pstate"),
+        pictures.interrupts_at([0, 0, 0, 0]),
+        pictures.queue("fq", limit=10000),
+        {f"{NIC}/mtu": "1420"},
+        {f"{NIC}/mtu": "9000"},
+    ],
+)  # fmt: skip
+def test_what_does_not_matter_at_the_rate_is_no_finding(tmp_path: Path, harmless: dict[str, str]) -> None:
+    assert doctor("--root", draw(tmp_path, harmless), "--rate", "1Gbit").ids == []
+
+
+def test_what_cannot_be_seen_is_told_and_not_taken_for_fine(tmp_path: Path) -> None:
+    hidden = [path for path in pictures.CLEAN if path.startswith(("sys/", "ethtool/", "qdisc/"))]
+    told = doctor("--root", draw(tmp_path, dict.fromkeys(hidden, "")))
+    assert (told.code, told.ids) == (0, [])
+    whats = " ".join(unseen["what"] for unseen in told.report["unseen"])
+    assert all(word in whats for word in ["network interface", "governor", "clock", "quota", "memory limit"])
+    assert "could not be seen" in told.report["verdict"]
+
+
+def test_a_busy_person_reads_the_verdict_first(tmp_path: Path) -> None:
+    change, *_ = SEEDS["receive buffers as Linux has them"]
+    command = [str(VISAPULT), "doctor", "--root", str(draw(tmp_path, change)), "--rate", "1Gbit"]
+    text = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False).stdout
+    assert text.startswith("About 1 Gbit/s could be had here; UDP's receive buffer holds it back to 341 Mbit/s.\n")
+    assert "mend    sysctl -w net.core.rmem_max=" in text
+    fix = subprocess.run([*command, "--fix"], capture_output=True, text=True, timeout=SOON, check=False)
+    assert fix.stdout == "sysctl -w net.core.rmem_max=2097152\n"
+
+
+def test_a_disk_that_is_slower_than_the_line_is_found(tmp_path: Path) -> None:
+    host = draw(tmp_path)
+    told = doctor("--root", host, "--rate", "500Tbit", "--disk", tmp_path)
+    disks = [finding for finding in told.report["findings"] if finding["id"] == "disk"]
+    TABLE["a disk that is slower than the line"] = ("disk", ["disk"] if disks else [])
+    assert [finding["what"] for finding in disks] == ["the disk (write)", "the disk (read)"] or len(disks) == 2
+    assert doctor("--root", host, "--rate", "1kbit", "--disk", tmp_path).ids == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ethtool", "proc", "qdisc", "sys"]
+    missing = subprocess.run(
+        [VISAPULT, "doctor", "--disk", tmp_path / "none"], capture_output=True, text=True, timeout=SOON, check=False
+    )
+    assert missing.returncode == 2
+    assert missing.stderr.startswith("visapult: cannot measure the disk of ")
+
+
+def test_every_finding_has_a_section_in_the_book() -> None:
+    page = (Path(__file__).parents[2] / "docs/src/doctor.md").read_text()
+    source = Path(__file__).parents[2] / "crates/doctor/src"
+    named = {
+        name for path in source.rglob("*.rs") for name in re.findall(r'Finding::new\(\s*"([^"]+)"', path.read_text())
+    } - {"id"}
+    assert named
+    assert [name for name in sorted(named) if f"\n### {name}\n" not in page] == []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table() -> Iterator[None]:
+    """Prints what each seed came to; most must be found."""
+    yield
+    if not TABLE:
+        return
+    width = max(map(len, TABLE))
+    print("\n" + "\n".join(f"{seed:{width}}  {wanted:24} {' '.join(ids) or '-'}" for seed, (wanted, ids) in TABLE.items()))
+    found = sum(wanted in ids for wanted, ids in TABLE.values())
+    print(f"found: {found} of {len(TABLE)}")
+    assert found >= FOUND_SHARE * len(TABLE)
