@@ -343,6 +343,32 @@ fn a_page_that_is_gone_is_answered_with_where_the_viewer_is() {
 }
 
 #[test]
+fn what_is_acknowledged_after_a_page_has_left_is_not_held_against_it() {
+    let (mut control, welcome) = open_session();
+    let mut data = open_data(&welcome, 0);
+    control.send(view(|_| {})).unwrap();
+    let received = loop {
+        if let Message::Binary(bytes) = data.read().unwrap() {
+            break bytes.len() as u64;
+        }
+    };
+    control.close(None).unwrap();
+    while control.read().is_ok() {}
+    std::thread::sleep(Duration::from_millis(50));
+    let mut ack = vec![ACK, 0, 0, 0];
+    ack.extend(received.to_le_bytes());
+    data.send(Message::Binary(ack.into())).unwrap();
+    let farewell = loop {
+        match data.read() {
+            Ok(Message::Close(frame)) => break frame,
+            Ok(_) => {}
+            Err(_) => break None,
+        }
+    };
+    assert_eq!(farewell, None);
+}
+
+#[test]
 fn rubbish_is_answered_with_one_reason() {
     let (mut text, _) = open_session();
     text.send(Message::Text("hello".into())).unwrap();

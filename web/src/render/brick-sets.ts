@@ -1,10 +1,11 @@
 import { anyCellRanges, type DecodedBrick, LevelRanges } from "../volume/index";
 import type { BulkHeader } from "../wire/index";
 import type { BricksPart } from "../worker/index";
-import { Arrivals } from "./arrivals";
+import type { Arrivals } from "./arrivals";
 import { type Box, uncovered } from "./boxes";
 import { type Gl, resetUnpacking } from "./gl";
 import { bricksReplace, type Wanted } from "./selection";
+import { SetsUnderWay, type SetUnderWay } from "./sets-under-way";
 import type { StandIns } from "./stand-ins";
 import { scalarTexels, type Texels } from "./texels";
 import { type Sized, TexturePool } from "./texture-pool";
@@ -22,15 +23,13 @@ export interface BrickSet extends Sized {
   readonly ranges: LevelRanges;
 }
 
-interface Assembly extends BrickSet {
-  readonly header: BulkHeader;
+interface Assembly extends BrickSet, SetUnderWay {
   readonly waiting: DecodedBrick[];
   /** Where the bricks lie that have come. */
   readonly covered: Box[];
-  readonly arrivals: Arrivals;
 }
 
-/** Incomplete sets kept at most; the oldest gives way. */
+/** Incomplete sets kept at most. */
 const MOST_ASSEMBLIES = 4;
 /** Textures kept for reuse at most. */
 const MOST_SPARE = 2;
@@ -41,8 +40,7 @@ export class BrickSets {
   readonly #texels: Texels;
   readonly #pool: TexturePool;
   readonly #standIns: StandIns;
-  #assemblies: Assembly[] = [];
-  #groups = 1;
+  readonly #assemblies = new SetsUnderWay<Assembly>(MOST_ASSEMBLIES, (set) => this.#recycle(set));
   #shown: BrickSet | null = null;
   #stale = false;
 
@@ -58,14 +56,12 @@ export class BrickSets {
   }
 
   get isUploading(): boolean {
-    return this.#assemblies.some((set) => set.waiting.length > 0);
+    return this.#assemblies.all.some((set) => set.waiting.length > 0);
   }
 
   /** A new session numbers its sets anew; what is shown stays until its first set is complete. */
   begin(groups: number): void {
-    for (const set of this.#assemblies) this.#recycle(set);
-    this.#assemblies = [];
-    this.#groups = groups;
+    this.#assemblies.begin(groups);
     this.#stale = true;
   }
 
@@ -77,20 +73,12 @@ export class BrickSets {
 
   /** Something has come over connection `group`, of this kind or another. */
   hear(header: BulkHeader, group: number): void {
-    for (const set of this.#assemblies) set.arrivals.note(set.header, header, group);
+    this.#assemblies.hear(header, group);
   }
 
   accept(part: BricksPart): void {
-    const { header } = part;
-    let set: Assembly | null | undefined = this.#assemblies.find((s) => s.id === header.set && s.level === part.level);
-    if (!set) {
-      if (this.#shown && !this.#stale && header.set <= this.#shown.id) return;
-      set = this.#create(part);
-      // A coarser level stays.
-      if (!set) return;
-      this.#assemblies.push(set);
-      if (this.#assemblies.length > MOST_ASSEMBLIES) this.#drop(this.#assemblies[0]);
-    }
+    const set = this.#assemblies.of(part.header, (arrivals) => this.#create(part, arrivals));
+    if (!set) return;
     set.waiting.push(...part.bricks);
     for (const { lo, size, ranges } of part.bricks) {
       set.covered.push({ lo, size });
@@ -101,12 +89,12 @@ export class BrickSets {
   /** Uploads waiting bricks for about `budgetMs`, then shows what is complete. True if what is shown changed. */
   advance(budgetMs: number, wanted: Wanted): boolean {
     const until = performance.now() + budgetMs;
-    for (const set of this.#assemblies) {
+    for (const set of this.#assemblies.all) {
       while (set.waiting.length > 0 && performance.now() < until) this.#upload(set);
     }
     let changed = false;
-    for (const set of this.#assemblies.filter((s) => s.arrivals.areComplete && s.waiting.length === 0)) {
-      this.#assemblies = this.#assemblies.filter((s) => s !== set);
+    for (const set of this.#assemblies.whole.filter(({ waiting }) => waiting.length === 0)) {
+      this.#assemblies.take(set);
       const isBetter = bricksReplace(this.#stale ? null : this.#shown, set, wanted);
       if (isBetter && this.#fillHoles(set)) {
         this.#show(set);
@@ -130,20 +118,14 @@ export class BrickSets {
     if (this.#shown) this.#recycle(this.#shown);
     this.#shown = set;
     this.#stale = false;
-    for (const older of this.#assemblies.filter((s) => s.id < set.id)) this.#drop(older);
   }
 
-  #drop(set: Assembly): void {
-    this.#assemblies = this.#assemblies.filter((s) => s !== set);
-    this.#recycle(set);
-  }
-
-  #create(part: BricksPart): Assembly | null {
+  /** `null` if this browser has no texture so large: a coarser level stays. */
+  #create(part: BricksPart, arrivals: Arrivals): Assembly | null {
     const { type: _, header, bricks: __, ...level } = part;
     const { set: id, field, step, time } = header;
     const sized = this.#pool.take(level.size);
     const ranges = new LevelRanges(level.size);
-    const arrivals = new Arrivals(this.#groups);
     return sized && { ...level, ...sized, header, id, field, step, time, ranges, waiting: [], covered: [], arrivals };
   }
 

@@ -1,5 +1,5 @@
 import { type BulkHeader, missingFrom, type Place, TILE_EDGE, type TileList } from "../wire/index";
-import { Arrivals } from "./arrivals";
+import { SetsUnderWay, type SetUnderWay } from "./sets-under-way";
 
 /** Part of a keyframe, as one message brought it. */
 interface Part<Tile> {
@@ -31,15 +31,24 @@ export interface Assembled<P, Tile, Room> {
   readonly room: Room;
 }
 
+/** One that is being gathered. */
+interface Gathered<Tile, P> extends SetUnderWay {
+  readonly part: P;
+  readonly tiles: Tile[];
+  isSound: boolean;
+}
+
+/** Incomplete keyframes kept at most. */
+const MOST_GATHERED = 2;
+
 /** The newest keyframe on its way to the screen: gathered from all connections, then uploaded in pieces. */
 export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
   readonly #keeper: Keeper<P, Tile, Room>;
-  #next: { part: P; tiles: Tile[]; arrivals: Arrivals; isSound: boolean } | null = null;
+  readonly #gathered = new SetsUnderWay<Gathered<Tile, P>>(MOST_GATHERED, () => {});
   /** Of the newest set that has one. */
   #list: { set: number; list: TileList } | null = null;
   /** A complete one: later ones wait until it is shown, so that something is where they come faster than they are uploaded. */
   #uploading: { part: P; tiles: Tile[]; room: Room; uploaded: number } | null = null;
-  #groups = 1;
   #newest = 0;
 
   constructor(keeper: Keeper<P, Tile, Room>) {
@@ -52,16 +61,12 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
   }
 
   get isUploading(): boolean {
-    return this.#uploading !== null || this.#isComplete;
-  }
-
-  get #isComplete(): boolean {
-    return this.#next?.arrivals.areComplete ?? false;
+    return this.#uploading !== null || this.#gathered.whole.length > 0;
   }
 
   /** A new session numbers its sets anew. */
   begin(groups: number): void {
-    this.#groups = groups;
+    this.#gathered.begin(groups);
     this.#newest = 0;
     this.#list = null;
     this.#drop();
@@ -74,30 +79,22 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
 
   /** Something has come over connection `group`, of this kind or another. */
   hear(header: BulkHeader, group: number): void {
-    this.#next?.arrivals.note(this.#next.part.header, header, group);
+    this.#gathered.hear(header, group);
   }
 
   accept(part: P): void {
-    const { set } = part.header;
-    if (set < this.#newest) return;
-    this.#newest = set;
-    if (this.#next?.part.header.set !== set) {
-      this.#next = { part, tiles: [], arrivals: new Arrivals(this.#groups), isSound: true };
-    }
+    const { header } = part;
+    this.#newest = Math.max(this.#newest, header.set);
+    const set = this.#gathered.of(header, (arrivals) => ({ header, part, tiles: [], arrivals, isSound: true }));
+    if (!set) return;
     // Tiles are placed by what the first part says.
-    this.#next.isSound &&= keyOf(part) === keyOf(this.#next.part);
-    this.#next.tiles.push(...part.tiles);
+    set.isSound &&= keyOf(part) === keyOf(set.part);
+    set.tiles.push(...part.tiles);
   }
 
   /** Uploads a complete keyframe for about `budgetMs`; gives it once all is uploaded. */
   advance(budgetMs: number): Assembled<P, Tile, Room> | null {
-    if (!this.#uploading && this.#next && this.#isComplete) {
-      const { part, isSound } = this.#next;
-      const tiles = [...this.#next.tiles, ...this.#lost(part, this.#next.tiles)];
-      const room = isSound ? this.#keeper.prepare(part, tiles) : null;
-      if (room !== null) this.#uploading = { part, tiles, room, uploaded: 0 };
-      this.#next = null;
-    }
+    if (!this.#uploading) this.#beginUpload();
     const now = this.#uploading;
     if (!now) return null;
     const until = performance.now() + budgetMs;
@@ -109,6 +106,16 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
     }
     this.#uploading = null;
     return { part, tiles, room };
+  }
+
+  #beginUpload(): void {
+    const newest = this.#gathered.whole.at(-1);
+    if (!newest) return;
+    this.#gathered.take(newest);
+    const { part, isSound } = newest;
+    const tiles = [...newest.tiles, ...this.#lost(part, newest.tiles)];
+    const room = isSound ? this.#keeper.prepare(part, tiles) : null;
+    if (room !== null) this.#uploading = { part, tiles, room, uploaded: 0 };
   }
 
   /** What stands for tiles that were sent and have not come. */
@@ -123,7 +130,6 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
 
   #drop(): void {
     const room = this.#uploading?.room;
-    this.#next = null;
     this.#uploading = null;
     if (room !== undefined) this.#keeper.recycle(room);
   }

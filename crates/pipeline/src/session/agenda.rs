@@ -93,6 +93,8 @@ pub(crate) struct Outlook<'a> {
     pub(crate) live: bool,
     /// Whether all that was queued is on its way.
     pub(crate) all_sent: bool,
+    /// Whether what is on its way arrives in time: a page that is behind is sent no further step, but a newer one later.
+    pub(crate) in_time: bool,
     /// What is to be sent.
     pub(crate) plan: &'a Plan,
     /// Whether steps follow each other.
@@ -133,11 +135,11 @@ pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
     let Some(current) = progress.current else { return Work::Begin(wanted) };
     if current != wanted {
         let overtakes = outlook.view.step.is_some() || current.field != wanted.field;
-        if overtakes || outlook.all_sent {
+        if overtakes || (outlook.all_sent && outlook.in_time) {
             return Work::Begin(wanted);
         }
     }
-    if !outlook.all_sent {
+    if !outlook.all_sent || (outlook.follows() && !outlook.in_time) {
         return Work::Wait(None);
     }
     // Something to look at goes first.

@@ -24,6 +24,8 @@ const QUICK: Duration = Duration::from_millis(400);
 const QUICK_BYTES: u64 = 250_000;
 /// Steps of a file that follow each other within this time are being played.
 const PLAYING_WITHIN: Duration = Duration::from_secs(2);
+/// Time that messages may be on the way beyond what they need before steps are left out.
+const MOST_BEHIND: Duration = Duration::from_millis(200);
 /// Time a played step of a file may take to send.
 const PLAYED_STEP_GOAL: Duration = Duration::from_millis(250);
 /// Loss of quality, in dB, that makes a new keyframe worth its bytes while the user still turns, and once the camera rests.
@@ -138,6 +140,7 @@ impl Driver {
             steps: self.back_end.steps(),
             live,
             all_sent: state.lanes.iter().all(|lane| lane.queue.is_empty()),
+            in_time: state.lanes.iter().all(|lane| lane.link.behind(now) <= MOST_BEHIND),
             plan: &plan,
             stepping,
             quick_level: quick_level(&situation),

@@ -31,6 +31,8 @@ pub(crate) struct Link {
     delivered: u64,
     under_way: VecDeque<Sent>,
     rates: VecDeque<(Instant, f64)>,
+    /// How long messages were on the way, the least of late first.
+    times: VecDeque<(Instant, Duration)>,
 }
 
 impl Link {
@@ -66,9 +68,18 @@ impl Link {
         }
         self.delivered = received;
         if let Some(sent) = newest {
-            self.measure(received - sent.delivered_before, now.duration_since(sent.at), now);
+            let took = now.duration_since(sent.at);
+            self.measure(received - sent.delivered_before, took, now);
+            keep_extreme(&mut self.times, took, now, |kept, new| kept >= new);
         }
         true
+    }
+
+    /// How much longer the oldest message has been on the way than one needs at least.
+    pub(crate) fn behind(&self, now: Instant) -> Duration {
+        let oldest = self.under_way.front().map_or(Duration::ZERO, |sent| now.duration_since(sent.at));
+        let least = self.times.front().map_or(Duration::ZERO, |(_, least)| *least);
+        oldest.saturating_sub(least)
     }
 
     /// Delivery rate over the time the newest acknowledged message was on the way; the greatest of late is kept.
@@ -77,19 +88,24 @@ impl Link {
             return;
         }
         let rate = bytes as f64 / took.as_secs_f64();
-        while self.rates.front().is_some_and(|(at, _)| now.duration_since(*at) > MEMORY) {
-            self.rates.pop_front();
-        }
-        while self.rates.back().is_some_and(|(_, smaller)| *smaller <= rate) {
-            self.rates.pop_back();
-        }
-        self.rates.push_back((now, rate));
+        keep_extreme(&mut self.rates, rate, now, |kept, new| kept <= new);
     }
 
     /// Greatest delivery rate of late, in bytes per second.
     pub(crate) fn throughput_bytes_per_s(&self) -> Option<f64> {
         self.rates.front().map(|(_, rate)| *rate)
     }
+}
+
+/// Adds what was measured `now` to what was of late, where the first is the most extreme: `yields` tells what a new one makes pointless.
+fn keep_extreme<T>(of_late: &mut VecDeque<(Instant, T)>, new: T, now: Instant, yields: impl Fn(&T, &T) -> bool) {
+    while of_late.front().is_some_and(|(at, _)| now.duration_since(*at) > MEMORY) {
+        of_late.pop_front();
+    }
+    while of_late.back().is_some_and(|(_, kept)| yields(kept, &new)) {
+        of_late.pop_back();
+    }
+    of_late.push_back((now, new));
 }
 
 #[cfg(test)]
@@ -119,6 +135,23 @@ mod tests {
             sent += 256 * 1024;
         }
         assert!(sent <= LEAST_WINDOW + 256 * 1024);
+    }
+
+    #[test]
+    fn a_link_is_behind_by_what_its_oldest_message_takes_beyond_the_least() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut link = Link::default();
+        assert_eq!(link.behind(at(0)), Duration::ZERO);
+        link.on_sent(1000, at(0));
+        assert!(link.on_ack(1000, at(80)));
+        assert_eq!(link.behind(at(500)), Duration::ZERO);
+        link.on_sent(1000, at(500));
+        link.on_sent(1000, at(600));
+        assert_eq!(link.behind(at(570)), Duration::ZERO);
+        assert_eq!(link.behind(at(700)), Duration::from_millis(120));
+        assert!(link.on_ack(2000, at(700)));
+        assert_eq!(link.behind(at(700)), Duration::from_millis(20));
     }
 
     #[test]

@@ -263,6 +263,9 @@ impl Session {
     /// [`SessionError`] if that cannot be.
     pub fn on_ack(&self, group: usize, ack: Ack) -> Result<(), SessionError> {
         let mut state = lock(&self.shared.state);
+        if state.closed {
+            return Ok(());
+        }
         let groups = state.lanes.len();
         let lane = state.lanes.get_mut(group).ok_or(SessionError::NoGroup { group, groups })?;
         if !lane.link.on_ack(ack.received_bytes, Instant::now()) {

@@ -13,6 +13,7 @@ struct Scene {
     stepping: bool,
     live: bool,
     all_sent: bool,
+    in_time: bool,
     form: Form,
     due_deg: [f64; 2],
     predict: Predict,
@@ -32,6 +33,7 @@ impl Scene {
             stepping: false,
             live: false,
             all_sent: true,
+            in_time: true,
             form: Form::Bricks { level: 0 },
             due_deg: [8.0, 0.5],
             predict: Predict::Never,
@@ -50,6 +52,7 @@ impl Scene {
             steps: StepSpan { first: 0, last: 9 },
             live: self.live,
             all_sent: self.all_sent,
+            in_time: self.in_time,
             plan: &self.plan,
             stepping: self.stepping,
             quick_level: 2,
@@ -92,8 +95,16 @@ fn a_slow_viewer_of_a_running_simulation_skips_steps() {
     let scene = Scene { live: true, stepping: true, all_sent: false, ..Scene::new() };
     let behind = Progress { current: Some(StepKey { field: 0, step: 4 }), finest: Some((0, 8)), ..Progress::default() };
     assert_eq!(scene.next(&behind), Work::Wait(None));
-    let scene = Scene { all_sent: true, ..scene };
+    let scene = Scene { all_sent: true, in_time: false, ..scene };
+    assert_eq!(scene.next(&behind), Work::Wait(None));
+    let scene = Scene { in_time: true, ..scene };
     assert_eq!(scene.next(&behind), Work::Begin(AT_9));
+}
+
+#[test]
+fn what_is_late_keeps_nothing_of_a_file_from_its_viewer() {
+    let scene = Scene { in_time: false, ..Scene::new() };
+    assert_eq!(scene.next(&sent(3, 8)), Work::Bricks { level: 2, bits: 8 });
 }
 
 #[test]
