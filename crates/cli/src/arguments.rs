@@ -3,6 +3,7 @@
 mod backend;
 mod copy;
 mod doctor;
+mod listen;
 mod perf;
 mod serve;
 mod trace;

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -15,24 +14,15 @@ use visapult_copy::{
 use visapult_ripp_net::{Options, Rate};
 
 use crate::arguments::CopyOptions;
+use crate::stop::{self, INTERRUPTED};
 
-/// What a program returns that was interrupted, as shells have it.
-const INTERRUPTED: u8 = 130;
 /// Some things were not copied; all others are there.
 const SOME_FAILED: u8 = 3;
 /// The rate that is shown is that of the latest seconds.
 const RATE_OVER: Duration = Duration::from_secs(3);
 
-/// Set when the user wants to stop.
-static STOP: AtomicBool = AtomicBool::new(false);
-
 pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
-    ctrlc::set_handler(|| {
-        // Asked twice, it does not wait.
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED.into());
-        }
-    })?;
+    let stop = stop::when_asked(None)?;
     let manifest = options.manifest.clone().map(Manifest::create).transpose()?;
     let Some((destination, sources)) = options.places.split_last() else {
         anyhow::bail!("what is to be copied where?")
@@ -57,7 +47,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
     };
     let mut shown =
         Shown { json: options.json, terminal: std::io::stderr().is_terminal(), manifest, rates: Vec::new() };
-    let outcome = copy(&wanted, &STOP, &mut |event| shown.show(event));
+    let outcome = copy(&wanted, stop, &mut |event| shown.show(event));
     shown.clear();
     match outcome {
         Ok(report) => {

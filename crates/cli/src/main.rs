@@ -9,6 +9,7 @@ mod perf;
 mod processes;
 mod serve;
 mod share;
+mod stop;
 mod trace;
 mod verify;
 

@@ -3,9 +3,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -14,19 +11,10 @@ use visapult_pipeline::flow::own_host;
 use visapult_ripp_net::{Identity, Options, user_folder};
 
 use crate::arguments::ShareOptions;
-
-const LOOK: Duration = Duration::from_millis(100);
-
-/// Set when the user wants to stop.
-static STOP: AtomicBool = AtomicBool::new(false);
+use crate::stop;
 
 pub(crate) fn run(options: &ShareOptions) -> Result<()> {
-    ctrlc::set_handler(|| {
-        // Asked twice, it does not wait.
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })?;
+    let stop = stop::when_asked(options.listen.limit)?;
     let log = options.log.as_ref().map(|file| {
         let opened = OpenOptions::new().append(true).create(true).open(file);
         opened.with_context(|| format!("cannot write {}", file.display()))
@@ -37,21 +25,12 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
         write: options.write,
         bind: options.bind,
         identity: Some(Identity::load_or_create(&user_folder()?)?),
-        session: Options { rate: options.rate, ..Options::default() },
+        session: Options { rate: options.listen.rate, ..Options::default() },
     })?;
-    let host = options.host.clone().unwrap_or_else(|| own_host(share.local_addr()));
+    let host = options.listen.host.clone().unwrap_or_else(|| own_host(share.local_addr()));
     let url = share.url(&host).to_string();
     say(&if options.json { json!({ "url": url }).to_string() } else { url });
-    if let Some(limit) = options.limit {
-        thread::spawn(move || {
-            let until = Instant::now() + limit;
-            while Instant::now() < until {
-                thread::sleep(LOOK);
-            }
-            STOP.store(true, Ordering::Relaxed);
-        });
-    }
-    share.serve(&STOP, &|audit| {
+    share.serve(stop, &|audit| {
         let record = record(&audit);
         say(&if options.json { record.to_string() } else { line(&audit) });
         if let Some(log) = &log {

@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{OpenOptions, OpenOptionsExt};
@@ -97,12 +99,23 @@ fn mtime(metadata: &std::fs::Metadata) -> Mtime {
     Mtime { s: metadata.mtime(), ns: metadata.mtime_nsec().clamp(0, 999_999_999) as u32 }
 }
 
+/// How long reads of ranges took, all in all.
+#[derive(Debug, Default)]
+pub(crate) struct ReadTime(AtomicU64);
+
+impl ReadTime {
+    pub(crate) fn total(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
 /// The data of a range, as an object.
 #[derive(Debug)]
 pub(crate) struct RangeSource {
     pub(crate) file: Arc<SourceFile>,
     pub(crate) range: Range,
     pub(crate) extents: Extents,
+    pub(crate) read_time: Arc<ReadTime>,
 }
 
 impl Source for RangeSource {
@@ -111,12 +124,14 @@ impl Source for RangeSource {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let began = Instant::now();
         let mut rest = into;
         for (start, length) in self.extents.locate(offset, rest.len() as u64) {
             let (part, behind) = rest.split_at_mut(length as usize);
             self.file.read_at(self.range.start + start, part)?;
             rest = behind;
         }
+        self.read_time.0.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
         Ok(())
     }
 
@@ -151,7 +166,7 @@ mod tests {
         let range = range(file.size, 0).unwrap();
         let extents = file.extents(&range);
         let packed = extents.bytes();
-        let source = RangeSource { file, range, extents };
+        let source = RangeSource { file, range, extents, read_time: Arc::default() };
         let mut content = vec![0; packed as usize];
         source.read_at(0, &mut content).unwrap();
         let whole = fs::read(&path).unwrap();
@@ -170,7 +185,12 @@ mod tests {
         let path = dir.path().join("live");
         fs::write(&path, vec![1; 5000]).unwrap();
         let file = Arc::new(open(&path));
-        let source = RangeSource { range: range(5000, 0).unwrap(), extents: Extents::dense(5000), file };
+        let source = RangeSource {
+            range: range(5000, 0).unwrap(),
+            extents: Extents::dense(5000),
+            file,
+            read_time: Arc::default(),
+        };
         assert!(source.own_digest().unwrap().is_ok());
         fs::write(&path, vec![2; 100]).unwrap();
         let told = source.own_digest().unwrap().unwrap_err().to_string();

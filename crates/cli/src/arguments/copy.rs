@@ -8,6 +8,7 @@ use clap::Args;
 use visapult_copy::Endpoint;
 use visapult_ripp_net::Rate;
 
+use super::listen::ListenOptions;
 use super::perf::{TransportName, parse_choice};
 
 const COPY_HELP: &str = "\
@@ -43,30 +44,20 @@ Examples:
 pub(crate) struct ShareOptions {
     /// The folder to share.
     pub(crate) folder: PathBuf,
-    /// Others may copy from it only (the default).
-    #[arg(long, conflicts_with = "write")]
-    pub(crate) read_only: bool,
-    /// Others may copy into it, too.
+    /// Others may copy into it, too, and not from it only.
     #[arg(long)]
     pub(crate) write: bool,
     /// Address and port to listen on (0.0.0.0:7440 for all of this machine's); everything is encrypted, and needs the URL's token.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7440")]
     pub(crate) bind: SocketAddr,
-    /// Host name or address to put in the URL [default: the first address of this machine that fits].
-    #[arg(long, value_name = "HOST")]
-    pub(crate) host: Option<String>,
-    /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it.
-    #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
-    pub(crate) rate: Rate,
+    #[command(flatten)]
+    pub(crate) listen: ListenOptions,
     /// Append a line of JSON for every copy to this file: who, when, what, bytes, rate, result.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     /// Print a line of JSON for the URL and for each copy.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Stop by itself after this time (20s, 5m).
-    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(crate) limit: Option<Duration>,
 }
 
 /// Options of `visapult copy`.

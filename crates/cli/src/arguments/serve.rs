@@ -2,12 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
-use visapult_ripp_net::Rate;
 
-use super::perf::parse_choice;
+use super::listen::ListenOptions;
 
 /// Options of `visapult serve`.
 #[derive(Debug, Args)]
@@ -19,16 +17,9 @@ pub(crate) struct ServeOptions {
     /// Address and port to listen on; everything is encrypted and needs the URL's token.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7430")]
     pub(crate) bind: SocketAddr,
-    /// Host name or address to put in the URL [default: the first address of this machine that fits].
-    #[arg(long, value_name = "HOST")]
-    pub(crate) host: Option<String>,
-    /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it.
-    #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
-    pub(crate) rate: Rate,
+    #[command(flatten)]
+    pub(crate) listen: ListenOptions,
     /// Record when each step was put and its pieces sent, for `visapult trace`.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Stop by itself after this time (20s, 5m).
-    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(crate) limit: Option<Duration>,
 }

@@ -21,7 +21,7 @@ use crate::bundle::{FULL_BYTES, FULL_FILES, cut};
 use crate::error::{CopyError, reason};
 use crate::ranges::{RangeName, range};
 use crate::report::{Event, Limit, Progress, Tally};
-use crate::source::{RangeSource, SourceFile};
+use crate::source::{RangeSource, ReadTime, SourceFile};
 use crate::walk::Walk;
 use crate::words::{MOST_WHY, Word, unescaped};
 
@@ -111,6 +111,8 @@ pub(crate) fn give(
             ahead: Ahead::of(session.rate()),
             began: Instant::now(),
             told_at: Instant::now(),
+            read_time: Arc::default(),
+            read_until: Duration::ZERO,
             limit: None,
             tally: Tally::default(),
             is_finished: false,
@@ -153,6 +155,9 @@ struct Giving<'a> {
     ahead: Ahead,
     began: Instant,
     told_at: Instant,
+    /// How long reads took, and how long they had until it was told last.
+    read_time: Arc<ReadTime>,
+    read_until: Duration,
     limit: Option<Limit>,
     tally: Tally,
     is_finished: bool,
@@ -371,7 +376,9 @@ impl Giving<'_> {
         let extents = file.extents(&range);
         let name = RangeName::of(entry, index, range.length, &extents).to_text();
         let bytes = extents.bytes();
-        let object = self.content.send(&name, Arc::new(RangeSource { file, range, extents }))?;
+        let object = self
+            .content
+            .send(&name, Arc::new(RangeSource { file, range, extents, read_time: Arc::clone(&self.read_time) }))?;
         self.under_way.push(UnderWay { object, bytes, range_of: Some(entry) });
         Ok(bytes)
     }
@@ -421,8 +428,10 @@ impl Giving<'_> {
     }
 
     fn tell(&mut self) {
+        let is_reading = self.reading > 0 || self.told.is_some();
+        let is_slow = self.is_source_slow();
         self.told_at = Instant::now();
-        let limit = self.session.verdict().and_then(|verdict| self.limit_of(verdict));
+        let limit = self.session.verdict().and_then(|verdict| limit_of(verdict, is_reading, is_slow));
         if limit != self.limit {
             self.limit = limit;
             let by = limit.map(|limit| limit.to_string()).unwrap_or_default();
@@ -433,16 +442,24 @@ impl Giving<'_> {
         (self.watch)(Event::Progress(Progress { tally, is_listed: self.told.is_none(), arrived, elapsed, limit }));
     }
 
-    fn limit_of(&self, verdict: Verdict) -> Option<Limit> {
-        match verdict {
-            Verdict::Receiver => Some(Limit::SinkDisk),
-            // With nothing to be read, the other end has not said yet what it wants.
-            Verdict::Source => (self.reading > 0 || self.told.is_some()).then_some(Limit::SourceDisk),
-            Verdict::Sender => Some(Limit::Sender),
-            Verdict::Rate => Some(Limit::Rate),
-            Verdict::Shared | Verdict::ShallowQueue | Verdict::Policer | Verdict::RandomLoss | Verdict::Link => {
-                Some(Limit::Network)
-            }
+    /// Most of the time since it was told last went into reading ranges.
+    fn is_source_slow(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.read_until, self.read_time.total());
+        self.read_until.saturating_sub(before) * 2 > self.told_at.elapsed()
+    }
+}
+
+/// What limits the copy where `verdict` is what limits the session: a lane that waits for a disk is late, as one is on a machine that is busy.
+fn limit_of(verdict: Verdict, is_reading: bool, is_source_slow: bool) -> Option<Limit> {
+    match verdict {
+        Verdict::Receiver => Some(Limit::SinkDisk),
+        Verdict::Sender | Verdict::Source if is_source_slow => Some(Limit::SourceDisk),
+        Verdict::Sender => Some(Limit::Sender),
+        // With nothing to be read, the other end has not said yet what it wants.
+        Verdict::Source => is_reading.then_some(Limit::SourceDisk),
+        Verdict::Rate => Some(Limit::Rate),
+        Verdict::Shared | Verdict::ShallowQueue | Verdict::Policer | Verdict::RandomLoss | Verdict::Link => {
+            Some(Limit::Network)
         }
     }
 }
@@ -455,4 +472,17 @@ fn open(listed: &Listed) -> Result<SourceFile, String> {
         return Err("it has changed since it was listed; copy it again".to_owned());
     }
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_disk_is_told_from_a_busy_machine() {
+        assert_eq!(limit_of(Verdict::Sender, false, true), Some(Limit::SourceDisk));
+        assert_eq!(limit_of(Verdict::Sender, false, false), Some(Limit::Sender));
+        assert_eq!(limit_of(Verdict::Source, false, false), None);
+        assert_eq!(limit_of(Verdict::Link, true, true), Some(Limit::Network));
+    }
 }

@@ -1,0 +1,22 @@
+//! What all commands have that print a URL and wait.
+
+use std::time::Duration;
+
+use clap::Args;
+use visapult_ripp_net::Rate;
+
+use super::perf::parse_choice;
+
+/// How others reach what is offered, how fast, and how long.
+#[derive(Debug, Args)]
+pub(crate) struct ListenOptions {
+    /// Host name or address to put in the URL [default: the first address of this machine that fits].
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it.
+    #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
+    pub(crate) rate: Rate,
+    /// Stop by itself after this time (20s, 5m).
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) limit: Option<Duration>,
+}
