@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+/// A decoder and its name.
+pub(crate) type Decoder = (&'static str, fn(&[u8]));
+
 /// Gives each decoder its corpus whole, cut anywhere, and with any byte changed.
-pub(crate) fn replay(decoders: &[(&str, fn(&[u8]))]) {
+pub(crate) fn replay(decoders: &[Decoder]) {
     let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     for (name, decoder) in decoders {
         let files: Vec<_> = fs::read_dir(corpora.join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();

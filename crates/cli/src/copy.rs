@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use visapult_copy::{
-    CopyError, Event, Patterns, Progress, Report, Tally, Wish, copy, counted, manifest_line, rate, size,
+    CopyError, Delete, Event, Patterns, Progress, Report, Tally, Wish, copy, counted, manifest_line, rate, size,
 };
 use visapult_ripp_net::{Options, Rate};
 
 use crate::arguments::CopyOptions;
 use crate::stop::{self, INTERRUPTED};
 
+/// The command line does not fit.
+const WRONG_LINE: u8 = 2;
 /// Some things were not copied; all others are there.
 const SOME_FAILED: u8 = 3;
 /// The rate that is shown is that of the latest seconds.
@@ -23,6 +25,12 @@ const RATE_OVER: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
     let stop = stop::when_asked(None)?;
+    if options.delete && !options.delete_unmatched && !(options.include.is_empty() && options.exclude.is_empty()) {
+        eprintln!(
+            "visapult: --delete would delete what --include and --exclude leave out, too: say --delete-unmatched if that is meant"
+        );
+        return Ok(ExitCode::from(WRONG_LINE));
+    }
     let manifest = options.manifest.clone().map(Manifest::create).transpose()?;
     let Some((destination, sources)) = options.places.split_last() else {
         anyhow::bail!("what is to be copied where?")
@@ -34,7 +42,15 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
         sources: sources.to_vec(),
         destination: destination.clone(),
         only: Patterns { include: options.include.clone(), exclude: options.exclude.clone() },
-        wish: Wish { dry_run: options.dry_run, anew: options.no_resume, hashes: manifest.is_some() },
+        span: options.range,
+        wish: Wish {
+            dry_run: options.dry_run,
+            anew: options.no_resume,
+            hashes: manifest.is_some(),
+            by_content: options.checksum,
+            delete: if options.delete { Delete::InFolders } else { Delete::Nothing },
+            start: None,
+        },
         session: Options {
             rate: options.rate,
             most_receive_bps,
@@ -45,8 +61,13 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
         },
         retry: options.retry,
     };
-    let mut shown =
-        Shown { json: options.json, terminal: std::io::stderr().is_terminal(), manifest, rates: Vec::new() };
+    let mut shown = Shown {
+        json: options.json,
+        dry_run: options.dry_run,
+        terminal: std::io::stderr().is_terminal(),
+        manifest,
+        rates: Vec::new(),
+    };
     let outcome = copy(&wanted, stop, &mut |event| shown.show(event));
     shown.clear();
     match outcome {
@@ -79,7 +100,9 @@ fn say(line: &str) {
 
 fn would(tally: &Tally) -> String {
     let same = counted(tally.same_files, "file");
-    format!("would copy {}, {}; {same} there already", counted(tally.wanted_files, "file"), size(tally.wanted_bytes))
+    let wanted = counted(tally.wanted_files, "file");
+    let deleted = if tally.deleted > 0 { format!("; would delete {}", tally.deleted) } else { String::new() };
+    format!("would copy {wanted}, {}; {same} there already{deleted}", size(tally.wanted_bytes))
 }
 
 fn finished(report: &Report) -> Value {
@@ -90,6 +113,7 @@ fn finished(report: &Report) -> Value {
 /// What is shown while it goes on.
 struct Shown {
     json: bool,
+    dry_run: bool,
     terminal: bool,
     manifest: Option<Manifest>,
     /// Bytes that had arrived, and when.
@@ -107,6 +131,9 @@ impl Shown {
             Event::Progress(progress) => self.progress(&progress),
             Event::Failed { path, why } => self.tell("failed", &path, &why, &format!("{path}: {why}")),
             Event::LeftOut { path, why } => self.tell("left-out", &path, &why, &format!("{path} is left out: {why}")),
+            Event::Deleted(path) if self.json => say(&json!({ "event": "deleted", "path": path }).to_string()),
+            Event::Deleted(path) if self.dry_run => say(&format!("would delete {path}")),
+            Event::Deleted(_) => {}
             Event::Notice(text) => self.tell("notice", "", &text, &text),
         }
     }

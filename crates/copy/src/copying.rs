@@ -11,13 +11,13 @@ use crate::endpoint::{Endpoint, Remote};
 use crate::error::CopyError;
 use crate::filter::Filter;
 use crate::give::{Given, give};
-use crate::landing::Landing;
+use crate::landing::{Landing, PART_NEEDS_NAME};
 use crate::names::shown;
 use crate::report::{Event, Report, Tally};
 use crate::share::linger;
 use crate::take::{Taken, take};
 use crate::walk::{Root, Walk};
-use crate::words::{Patterns, Request, Verb, Wish, escaped};
+use crate::words::{Delete, Patterns, Request, Span, Verb, Wish, escaped};
 
 const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the other end to the next.
@@ -32,12 +32,33 @@ pub struct CopyOptions {
     pub destination: Endpoint,
     /// What of it is meant.
     pub only: Patterns,
+    /// Which bytes of the one file that is copied; then the destination is a new name.
+    pub span: Option<Span>,
     /// What the taking end is to do.
     pub wish: Wish,
     /// Options of the session.
     pub session: Options,
     /// How long a lost connection is dialled again.
     pub retry: Duration,
+}
+
+impl CopyOptions {
+    /// What the taking end is to do, for these sources.
+    fn wish(&self) -> Wish {
+        let is_content = self.sources.iter().any(|source| match source {
+            Endpoint::Here(path) => is_content(path),
+            Endpoint::There(remote) => remote.is_content,
+        });
+        let mut wish = self.wish;
+        if is_content && wish.delete != Delete::Nothing {
+            wish.delete = Delete::InDestination;
+        }
+        if let Some(span) = self.span {
+            // Other bytes of the same file have the same time.
+            (wish.start, wish.by_content) = (Some(span.start), true);
+        }
+        wish
+    }
 }
 
 /// Copies until all is there. What was copied when it fails is kept, and the next copy goes on from there.
@@ -135,6 +156,9 @@ impl<'a> Plan<'a> {
             || destination.is_folder()
             || here.iter().any(|path| is_content(path))
             || there.iter().any(|remote| remote.is_content);
+        if options.span.is_some() && into {
+            return Err(CopyError::Here(PART_NEEDS_NAME.to_owned()));
+        }
         let job = || Token::fresh().map(|token| token.encoded()).map_err(|cause| CopyError::Here(cause.to_string()));
         match (destination, there.first()) {
             (Endpoint::There(to), None) => Ok(Self::Push { sources: here, to, into, job: job()? }),
@@ -168,25 +192,25 @@ impl<'a> Plan<'a> {
         attempt: &mut Attempt,
         watch: &mut dyn FnMut(Event),
     ) -> Result<(), CopyError> {
+        let wish = options.wish();
         match self {
             Self::Push { sources, to, into, job } => {
                 let walk = walk(sources, options)?;
-                let verb =
-                    Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish: options.wish };
+                let verb = Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish };
                 let session = dial(&to.url, options, &Request::new(job, verb))?;
                 attempt.was_admitted = true;
                 push(&session, walk, stop, attempt, watch)
             }
             Self::Pull { url, paths, to, into, job } => {
-                let landing = Landing::here(to, *into, options.wish.dry_run)?;
-                let verb = Verb::Get { paths: paths.clone(), only: options.only.clone() };
+                let landing = landing(to, *into, options)?;
+                let verb = Verb::Get { paths: paths.clone(), only: options.only.clone(), span: options.span };
                 let session = dial(url, options, &Request::new(job, verb))?;
                 attempt.was_admitted = true;
-                pull(&session, landing, options.wish, stop, attempt, watch)
+                pull(&session, landing, wish, stop, attempt, watch)
             }
             Self::Here { sources, to, into } => {
                 let walk = walk(sources, options)?;
-                let landing = Landing::here(to, *into, options.wish.dry_run)?;
+                let landing = landing(to, *into, options)?;
                 let token = Token::fresh().map_err(|cause| CopyError::Here(cause.to_string()))?;
                 let session = options.session.clone();
                 let listening =
@@ -194,7 +218,7 @@ impl<'a> Plan<'a> {
                 let listener = Listener::bind(([127, 0, 0, 1], 0).into(), listening)?;
                 let url = listener.url("127.0.0.1", "here");
                 thread::scope(|scope| {
-                    scope.spawn(|| take_here(&listener, landing, options.wish, stop));
+                    scope.spawn(|| take_here(&listener, landing, wish, stop));
                     let session = Session::dial(&url, &Trust::InsecureLoopback, None, &options.session)?;
                     attempt.was_admitted = true;
                     push(&session, walk, stop, attempt, watch)
@@ -241,8 +265,20 @@ fn take_here(listener: &Listener, landing: Option<Landing>, wish: Wish, stop: &A
     }
 }
 
+fn landing(to: &Path, into: bool, options: &CopyOptions) -> Result<Option<Landing>, CopyError> {
+    let landing = Landing::here(to, into, options.wish.dry_run)?;
+    landing.map(|landing| if options.span.is_some() { landing.of_one_name() } else { Ok(landing) }).transpose()
+}
+
 fn walk(sources: &[&Path], options: &CopyOptions) -> Result<Walk, CopyError> {
-    let roots = sources.iter().map(|source| Root::here(source)).collect::<Result<_, _>>()?;
+    let root = |source: &&Path| {
+        let root = Root::here(source)?;
+        match options.span {
+            None => Ok(root),
+            Some(span) => root.cut(span),
+        }
+    };
+    let roots = sources.iter().map(root).collect::<Result<_, _>>()?;
     Ok(Walk::new(roots, Filter::new(&options.only).map_err(CopyError::Here)?))
 }
 

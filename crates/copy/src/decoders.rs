@@ -67,7 +67,7 @@ pub fn words(bytes: &[u8]) {
 /// # Panics
 /// If it holds more than its bytes can tell.
 pub fn log(bytes: &[u8]) {
-    let origin = Origin { size: 100 * RANGE, mtime: Mtime { s: 1, ns: 2 } };
+    let origin = Origin { size: 100 * RANGE, mtime: Mtime { s: 1, ns: 2 }, start: 0 };
     if let Some((held, end)) = log::held(bytes, &origin) {
         assert!(end <= bytes.len() && held.len() <= bytes.len() / 48);
     }

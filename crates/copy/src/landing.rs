@@ -10,6 +10,10 @@ use cap_std::fs::Dir;
 use crate::error::CopyError;
 use crate::names::{Name, shown};
 
+/// A part of a file must not take the place of the whole, which has its name in the folder.
+pub(crate) const PART_NEEDS_NAME: &str =
+    "a part of a file needs a name of its own: write the destination as the name of a new file";
+
 /// Where the things of a copy go.
 #[derive(Debug)]
 pub(crate) struct Landing {
@@ -43,6 +47,14 @@ impl Landing {
         }
         make(folder)?;
         Ok(Some(Self { dir: open(folder)?, rename }))
+    }
+
+    /// The place of one thing, under a name of its own.
+    ///
+    /// # Errors
+    /// If it is a folder.
+    pub(crate) fn of_one_name(self) -> Result<Self, CopyError> {
+        if self.rename.is_some() { Ok(self) } else { Err(CopyError::Here(PART_NEEDS_NAME.to_owned())) }
     }
 
     /// The same below `share`: nothing outside of it is reached.

@@ -1,8 +1,8 @@
 //! The restart log: which ranges of a partial file have been verified. It lies beside the partial, and is appended to.
 //!
 //! ```text
-//! 0  "VISAPULT COPY 1\n"      16  size (8)   24  mtime, s (8)   32  mtime, ns (4)   36  zero (4)
-//! 40 each range: index (8), BLAKE3 (32), the first 8 bytes of BLAKE3 of these 40
+//! 0  "VISAPULT COPY 2\n"      16  size (8)   24  mtime, s (8)   32  mtime, ns (4)   36  zero (4)   40  start in the source (8)
+//! 48 each range: index (8), BLAKE3 (32), the first 8 bytes of BLAKE3 of these 40
 //! ```
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use crate::bytes::Reader;
 use crate::listing::Mtime;
 use crate::ranges::{RangeHash, count};
 
-const MAGIC: &[u8; 16] = b"VISAPULT COPY 1\n";
-const HEADER: usize = 40;
+const MAGIC: &[u8; 16] = b"VISAPULT COPY 2\n";
+const HEADER: usize = 48;
 const RECORD: usize = 48;
 
 /// What of a source's a partial is.
@@ -23,6 +23,8 @@ const RECORD: usize = 48;
 pub(crate) struct Origin {
     pub(crate) size: u64,
     pub(crate) mtime: Mtime,
+    /// Where in its file the first byte is.
+    pub(crate) start: u64,
 }
 
 impl Origin {
@@ -32,6 +34,7 @@ impl Origin {
         header.extend(self.mtime.s.to_be_bytes());
         header.extend(self.mtime.ns.to_be_bytes());
         header.extend([0; 4]);
+        header.extend(self.start.to_be_bytes());
         header
     }
 }
@@ -104,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_was_added_is_found_again_whenever_the_writer_died() {
-        let origin = Origin { size: 10 * RANGE, mtime: Mtime { s: 1, ns: 2 } };
+        let origin = Origin { size: 10 * RANGE, mtime: Mtime { s: 1, ns: 2 }, start: 0 };
         let open = |file: &tempfile::NamedTempFile| Log::read(file.reopen().unwrap(), &origin).unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
         let (mut log, held) = open(&file);
@@ -130,14 +133,14 @@ mod tests {
 
     #[test]
     fn a_log_of_another_source_or_a_damaged_one_holds_nothing_wrong() {
-        let origin = Origin { size: 3 * RANGE, mtime: Mtime { s: 1, ns: 2 } };
+        let origin = Origin { size: 3 * RANGE, mtime: Mtime { s: 1, ns: 2 }, start: 0 };
         let mut bytes = origin.header();
         bytes.extend(record(1, &[1; 32]));
         assert_eq!(held(&bytes, &origin).unwrap().0.len(), 1);
         assert_eq!(held(&bytes, &Origin { size: 3 * RANGE + 1, ..origin }), None);
         let beyond = [origin.header(), record(3, &[1; 32])].concat();
         assert_eq!(held(&beyond, &origin).unwrap().0.len(), 0);
-        bytes[50] ^= 1;
+        bytes[58] ^= 1;
         assert_eq!(held(&bytes, &origin).unwrap().0.len(), 0);
     }
 }

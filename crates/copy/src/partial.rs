@@ -348,7 +348,7 @@ mod tests {
     fn only_one_gathers_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let place = place(&dir, "a");
-        let origin = Origin { size: 3 * RANGE, mtime: MTIME };
+        let origin = Origin { size: 3 * RANGE, mtime: MTIME, start: 0 };
         let first = RangedFile::open(&place, origin, false).unwrap();
         assert!(RangedFile::open(&place, origin, false).unwrap_err().to_string().contains("another copy"));
         drop(first);
@@ -360,7 +360,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = place(&dir, "a");
         let content: Vec<u8> = (0..2 * RANGE + 77).map(|at| (at >> 10) as u8).collect();
-        let origin = Origin { size: content.len() as u64, mtime: MTIME };
+        let origin = Origin { size: content.len() as u64, mtime: MTIME, start: 0 };
         let open = |origin| RangedFile::open(&place, origin, false).unwrap();
         let bring = |file: &Arc<RangedFile>, index: u64| {
             let range = file.wants(index).unwrap();
@@ -392,7 +392,7 @@ mod tests {
     fn a_source_that_has_changed_begins_again() {
         let dir = tempfile::tempdir().unwrap();
         let place = place(&dir, "a");
-        let origin = Origin { size: 2 * RANGE, mtime: MTIME };
+        let origin = Origin { size: 2 * RANGE, mtime: MTIME, start: 0 };
         let file = RangedFile::open(&place, origin, false).unwrap().file;
         file.hold(
             0,

@@ -31,6 +31,8 @@ pub struct Tally {
     pub failed: u64,
     /// Things left out because they are neither file, folder nor link.
     pub left_out: u64,
+    /// Files, folders and links deleted that the sources do not have; what was in a folder is not counted.
+    pub deleted: u64,
 }
 
 /// What limits a copy.
@@ -95,6 +97,8 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// Something was deleted that the sources do not have, or would be.
+    Deleted(String),
     /// Something that one may want to know.
     Notice(String),
     /// The hash of a file that is whole, where hashes were wished for.
@@ -119,7 +123,7 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { files, bytes, same_files, failed, resumed_bytes, .. } = self.tally;
+        let Tally { files, bytes, same_files, failed, resumed_bytes, deleted, .. } = self.tally;
         let seconds = self.elapsed.as_secs_f64();
         write!(out, "copied {}, {} in {}", counted(files, "file"), size(bytes), time(self.elapsed))?;
         write!(out, ", {}, verified", rate(self.arrived as f64 * 8.0 / seconds.max(1e-3)))?;
@@ -128,6 +132,9 @@ impl fmt::Display for Report {
         }
         if same_files > 0 {
             write!(out, "; {} there already", counted(same_files, "file"))?;
+        }
+        if deleted > 0 {
+            write!(out, "; {deleted} deleted")?;
         }
         if failed > 0 {
             write!(out, "; {failed} FAILED")?;

@@ -19,7 +19,7 @@ use crate::landing::Landing;
 use crate::names::{Name, inner_path, shown};
 use crate::take::{Taken, take};
 use crate::walk::{Root, Walk};
-use crate::words::{Patterns, Request, VERSION, Verb, Wish, Word, unescaped};
+use crate::words::{Patterns, Request, Span, VERSION, Verb, Wish, Word, unescaped};
 
 const POLL: Duration = Duration::from_millis(100);
 /// A dialler that has all it wants ends the session within this time.
@@ -149,7 +149,7 @@ impl Share {
         };
         let began = Instant::now();
         let outcome = match &request.verb {
-            Verb::Get { paths, only } => self.give(&copy.session, paths, only, stop, &mut told),
+            Verb::Get { paths, only, span } => self.give(&copy.session, paths, only, *span, stop, &mut told),
             Verb::Put { to, into, wish } => self.take(&copy.session, to, *into, *wish, stop, &mut told),
         };
         told.elapsed = began.elapsed();
@@ -203,6 +203,7 @@ impl Share {
         session: &Session,
         paths: &[String],
         only: &Patterns,
+        span: Option<Span>,
         stop: &AtomicBool,
         told: &mut Audit,
     ) -> Result<(), CopyError> {
@@ -216,7 +217,11 @@ impl Share {
             let path = inner(path)?;
             told.paths.push(shown(&path));
             let root = Root::within(&self.dir, name.as_ref(), &path)?;
-            roots.push(if is_content { root.content() } else { root });
+            let root = if is_content { root.content() } else { root };
+            roots.push(match span {
+                None => root,
+                Some(span) => root.cut(span)?,
+            });
         }
         let filter = Filter::new(only).map_err(CopyError::Here)?;
         let mut given = Given::default();
@@ -242,6 +247,9 @@ impl Share {
             return Err(CopyError::Here(why.to_owned()));
         }
         let landing = Landing::within(&self.dir, &to, into, wish.dry_run)?;
+        let landing = landing
+            .map(|landing| if wish.start.is_some() { landing.of_one_name() } else { Ok(landing) })
+            .transpose()?;
         let mut taken = Taken::default();
         let outcome = take(session, landing, wish, stop, &mut taken, &mut |_| {});
         (told.files, told.bytes) = (taken.tally.files, taken.arrived);

@@ -5,15 +5,17 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use blake3::Hash;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{OpenOptions, OpenOptionsExt};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use visapult_ripp_net::Source;
 
+use crate::hashing::hash;
 use crate::listing::Mtime;
 use crate::ranges::{Extents, MOST_EXTENTS, Range};
 use crate::walk::Root;
@@ -24,7 +26,10 @@ const CHANGED: &str = "it changes while it is read; copy it when nobody writes t
 #[derive(Debug)]
 pub(crate) struct SourceFile {
     file: File,
+    /// Where the bytes begin that are meant, how many they are, and how long the file is.
+    start: u64,
     pub(crate) size: u64,
+    length: u64,
     pub(crate) mtime: Mtime,
 }
 
@@ -39,21 +44,23 @@ impl SourceFile {
             return Err(io::Error::other("it is no longer a file"));
         }
         let mtime = mtime(&metadata);
-        Ok(Self { file, size: metadata.len(), mtime })
+        let length = metadata.len();
+        let (start, size) = root.span().unwrap_or((0, length));
+        Ok(Self { file, start, size, length, mtime })
     }
 
     /// # Errors
     /// If the file is not what it was when it was opened.
     pub(crate) fn check_unchanged(&self) -> io::Result<()> {
         let now = self.file.metadata()?;
-        if now.len() < self.size {
+        if now.len() < self.length {
             return Err(io::Error::other(format!(
                 "it was cut from {} to {} bytes while it was read",
-                self.size,
+                self.length,
                 now.len()
             )));
         }
-        let is_same = now.len() == self.size && mtime(&now) == self.mtime;
+        let is_same = now.len() == self.length && mtime(&now) == self.mtime;
         if is_same { Ok(()) } else { Err(io::Error::other(CHANGED)) }
     }
 
@@ -64,8 +71,17 @@ impl SourceFile {
         self.check_unchanged()
     }
 
+    /// The hash of all of it.
+    pub(crate) fn hash(&self, over: &AtomicBool) -> io::Result<Hash> {
+        let (hash, _) = hash(over, |at, chunk| {
+            let part = (self.size - at).min(chunk.len() as u64) as usize;
+            self.read_at(at, &mut chunk[..part]).map(|()| part)
+        })?;
+        self.check_unchanged().map(|()| hash)
+    }
+
     fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(into, at).map_err(|cause| match cause.kind() {
+        self.file.read_exact_at(into, self.start + at).map_err(|cause| match cause.kind() {
             io::ErrorKind::UnexpectedEof => io::Error::other("it became shorter while it was read"),
             _ => cause,
         })
@@ -73,9 +89,10 @@ impl SourceFile {
 
     /// Where a range has data. What cannot be told is data all over.
     pub(crate) fn extents(&self, range: &Range) -> Extents {
-        let end = range.start + range.length;
+        let first = self.start + range.start;
+        let end = first + range.length;
         let mut pieces = Vec::new();
-        let mut at = range.start;
+        let mut at = first;
         while at < end {
             let start = match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
                 Ok(start) if start < end => start,
@@ -86,7 +103,7 @@ impl SourceFile {
                 return Extents::dense(range.length);
             };
             at = hole.min(end).max(start + 1);
-            pieces.push((start - range.start, at - start));
+            pieces.push((start - first, at - start));
             if pieces.len() > MOST_EXTENTS {
                 return Extents::dense(range.length);
             }

@@ -13,6 +13,7 @@ use crate::error::{CopyError, reason};
 use crate::filter::Filter;
 use crate::listing::{Entry, Kind, MOST_DEPTH, Mtime, is_target};
 use crate::names::{Name, shown};
+use crate::words::Span;
 
 /// Files smaller than this are read whole, holes or not: small ones may lie in no block of their own.
 const LEAST_WITH_HOLES: u64 = 64 << 10;
@@ -24,6 +25,8 @@ pub(crate) struct Root {
     pub(crate) dir: Dir,
     /// The file, in that folder; none if the folder is meant.
     file: Option<PathBuf>,
+    /// Of the file, where the bytes begin that are meant, and how many they are; none if all are.
+    span: Option<(u64, u64)>,
     /// What it is called at the other end; none if what is in the folder is meant.
     name: Option<Name>,
     /// What its user calls it.
@@ -40,12 +43,12 @@ impl Root {
         let is_content = path.as_os_str().as_bytes().ends_with(b"/.");
         let name = path.file_name().filter(|_| !is_content).and_then(|name| Name::new(name.as_bytes()));
         if std::fs::metadata(&real).map_err(wrong)?.is_dir() {
-            return Ok(Self { dir: open(&real)?, file: None, name, shown: shown(path) });
+            return Ok(Self { dir: open(&real)?, file: None, span: None, name, shown: shown(path) });
         }
         let (Some(parent), Some(file)) = (real.parent(), real.file_name()) else {
             return Err(CopyError::Here(format!("{} is no file", shown(path))));
         };
-        Ok(Self { dir: open(parent)?, file: Some(file.into()), name, shown: shown(path) })
+        Ok(Self { dir: open(parent)?, file: Some(file.into()), span: None, name, shown: shown(path) })
     }
 
     /// What is in the folder is meant, whatever that is called.
@@ -61,18 +64,42 @@ impl Root {
             return Ok(Self {
                 dir,
                 file: None,
+                span: None,
                 name: name.cloned(),
                 shown: name.map(Name::to_string).unwrap_or_default(),
             });
         };
         let name = Name::new(last.as_bytes());
         if share.metadata(path).map_err(wrong)?.is_dir() {
-            return Ok(Self { dir: share.open_dir(path).map_err(wrong)?, file: None, name, shown: shown(path) });
+            let dir = share.open_dir(path).map_err(wrong)?;
+            return Ok(Self { dir, file: None, span: None, name, shown: shown(path) });
         }
         let real = share.canonicalize(path).map_err(wrong)?;
         let (parent, file) = (real.parent().unwrap_or(Path::new("")), real.file_name().unwrap_or(last));
         let dir = if parent.as_os_str().is_empty() { share.try_clone() } else { share.open_dir(parent) };
-        Ok(Self { dir: dir.map_err(wrong)?, file: Some(file.into()), name, shown: shown(path) })
+        Ok(Self { dir: dir.map_err(wrong)?, file: Some(file.into()), span: None, name, shown: shown(path) })
+    }
+
+    /// Only these bytes of the file are meant.
+    ///
+    /// # Errors
+    /// If it is no file, or has not so many.
+    pub(crate) fn cut(self, span: Span) -> Result<Self, CopyError> {
+        let wrong = |why: String| CopyError::Here(format!("{}: {why}", self.shown));
+        let Some(file) = &self.file else {
+            return Err(wrong("is a folder, and a range is of one file".to_owned()));
+        };
+        let metadata = self.dir.symlink_metadata(file).map_err(|cause| wrong(reason(&cause)))?;
+        let length = metadata.len();
+        let end = span.end.unwrap_or(length);
+        if span.start >= end || end > length {
+            return Err(wrong(format!("it has {length} bytes, none or not all of them in the range")));
+        }
+        Ok(Self { span: Some((span.start, end - span.start)), ..self })
+    }
+
+    pub(crate) const fn span(&self) -> Option<(u64, u64)> {
+        self.span
     }
 
     /// What is in it is meant, whatever it is called.
@@ -148,7 +175,11 @@ impl Walk {
             }
             (Some(_), name) if metadata.is_file() => {
                 let name = name.clone().ok_or(io::ErrorKind::InvalidInput)?;
-                Ok(Some(entry(name, 0, file_kind(&metadata), &metadata)))
+                let kind = match (file_kind(&metadata), root.span) {
+                    (Kind::File { has_holes, .. }, Some((_, size))) => Kind::File { size, has_holes },
+                    (kind, _) => kind,
+                };
+                Ok(Some(entry(name, 0, kind, &metadata)))
             }
             (Some(_), _) => Err(io::Error::other("is neither file nor folder")),
         });

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::report::Tally;
 
 /// What this build speaks.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 const KIND: &str = "copy";
 /// Letters of a reason at most: notes are short.
 pub(crate) const MOST_WHY: usize = 1024;
@@ -35,6 +35,9 @@ pub(crate) enum Verb {
         /// Which of what is in them.
         #[serde(default)]
         only: Patterns,
+        /// Which bytes of the one file.
+        #[serde(default)]
+        span: Option<Span>,
     },
     /// The listener takes what the dialler gives.
     Put {
@@ -59,6 +62,37 @@ pub struct Wish {
     /// Tell the hash of every file.
     #[serde(default)]
     pub hashes: bool,
+    /// Copy what has the same size and time, too, if its content differs.
+    #[serde(default)]
+    pub by_content: bool,
+    /// Delete what the sources do not have.
+    #[serde(default)]
+    pub delete: Delete,
+    /// The source is a part of a file, whose first byte is there.
+    #[serde(default)]
+    pub start: Option<u64>,
+}
+
+/// Where the taking end deletes what the sources do not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Delete {
+    /// Nowhere.
+    #[default]
+    Nothing,
+    /// In the folders that are copied.
+    InFolders,
+    /// There and in the destination itself, which stands for a source written `SRC/.`.
+    InDestination,
+}
+
+/// Some bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// The first.
+    pub start: u64,
+    /// After the last; none is the end of the file.
+    pub end: Option<u64>,
 }
 
 /// Which things of a tree are meant.
@@ -102,6 +136,12 @@ pub(crate) enum Word {
     Limit { by: String },
     /// Taker: it has looked at all entries before `upto`, and wants these files, as first and count.
     Wants { upto: u64, files: Vec<(u64, u64)> },
+    /// Taker, before it says so of a listing: these files of it look the same, as first and count; it asks for their hashes.
+    Compare { files: Vec<(u64, u64)> },
+    /// Giver: hashes of files that were asked for.
+    Contents { files: Vec<(u64, String)> },
+    /// Taker: of files that were compared it wants these, and not those.
+    Compared { wanted: Vec<u64>, same: Vec<u64> },
     /// Taker: of this file that comes in ranges it wants these, as first and end.
     Ranges { entry: u64, ranges: Vec<(u64, u64)> },
     /// Taker: something was not copied, for a reason at either end; other things go on. What was listed has a number.
@@ -114,6 +154,8 @@ pub(crate) enum Word {
     Done { files: Vec<u64> },
     /// Taker: files as they are in their place, where hashes were wished for: paths below the destination, [`escaped`], and BLAKE3.
     Hashes { files: Vec<(String, String)> },
+    /// Taker: these were deleted, or would be; as people read them.
+    Deleted { paths: Vec<String> },
     /// Taker: how far it is.
     Tally(Tally),
     /// Taker: all is done that could be.
@@ -175,7 +217,7 @@ mod tests {
     fn requests_and_words_survive_the_journey() {
         let only = Patterns { include: vec!["*.h5".to_owned()], exclude: Vec::new() };
         for verb in [
-            Verb::Get { paths: vec![escaped(b"a b/\xff")], only },
+            Verb::Get { paths: vec![escaped(b"a b/\xff")], only, span: Some(Span { start: 5, end: None }) },
             Verb::Put { to: String::new(), into: true, wish: Wish { dry_run: true, ..Wish::default() } },
         ] {
             let request = Request::new("1f", verb);
@@ -185,6 +227,7 @@ mod tests {
         for word in [
             Word::Wants { upto: 5, files: vec![(0, 3)] },
             Word::Ranges { entry: 4, ranges: vec![(0, 9)] },
+            Word::Compared { wanted: vec![7], same: Vec::new() },
             Word::Finished(Tally { files: 3, ..Tally::default() }),
         ] {
             assert_eq!(Word::from_text(&word.to_text()), Some(word));

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use visapult_copy::Endpoint;
+use visapult_copy::{Endpoint, Span};
 use visapult_ripp_net::Rate;
+use visapult_ripp_net::units::parse_bytes;
 
 use super::listen::ListenOptions;
 use super::perf::{TransportName, parse_choice};
@@ -23,7 +24,8 @@ Where things go, the same every time that the command is given:
   name of the one file. `SRC/.` is what is in the folder SRC. A SRC that is itself a link is followed; links
   in folders are copied as links. Times and modes are kept, holes stay holes.
 
-What is there already, with the same size and time, is not sent. A copy that was interrupted goes on where it
+What is there already, with the same size and time, is not sent (--checksum: with the same content). What is there
+and not in the sources stays, unless --delete says otherwise: look at --dry-run first. A copy that was interrupted goes on where it
 was when the same command is given again; a file has its name only once it is whole and verified, until then
 it is NAME.visapult-part, beside NAME.visapult-log, which says what has been verified.
 
@@ -35,7 +37,9 @@ Examples:
   here:   visapult copy 'ripp://...' .                       (all of it)
           visapult copy 'ripp://.../run-12' here             (one thing)
           visapult copy results/ notes.txt 'ripp://.../in/'  (the other way, where the share has --write)
-          visapult copy 'ripp://...' . --include '*.h5' --exclude tmp --dry-run";
+          visapult copy 'ripp://...' . --include '*.h5' --exclude tmp --dry-run
+          visapult copy 'ripp://.../run-12' mirror --checksum --delete     (mirror/run-12 becomes the same)
+          visapult copy 'ripp://.../big.raw' part.raw --range 1GiB-2GiB";
 
 /// Options of `visapult share`.
 #[derive(Debug, Args)]
@@ -73,7 +77,21 @@ pub(crate) struct CopyOptions {
     /// Leave out files and folders that match this pattern; may be repeated.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Vec<String>,
-    /// Only tell what would be copied.
+    /// Compare by content what is there with the same size and time, and copy it if it differs; both ends read all of it.
+    #[arg(long)]
+    pub(crate) checksum: bool,
+    /// When all is copied, delete in the folders that were copied what the sources do not have; with SRC/. in DST itself. Nothing is deleted
+    /// where not all of the sources could be read, or where they hold no file.
+    #[arg(long)]
+    pub(crate) delete: bool,
+    /// With --delete and patterns: delete what the patterns leave out, too.
+    #[arg(long, requires = "delete")]
+    pub(crate) delete_unmatched: bool,
+    /// Copy these bytes of the one file SRC to the new file DST: from A on, before B, in bytes, kB, MiB and so on; without B to its end
+    /// (0-1MiB, 1GiB-).
+    #[arg(long, value_name = "A-B", value_parser = parse_span, conflicts_with_all = ["include", "exclude", "delete"])]
+    pub(crate) range: Option<Span>,
+    /// Only tell what would be copied, and deleted.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Copy everything from its beginning, whatever is there.
@@ -111,4 +129,30 @@ pub(crate) struct VerifyOptions {
     /// The folder that its paths are in: the DST of the copy.
     #[arg(default_value = ".")]
     pub(crate) folder: PathBuf,
+}
+
+fn parse_span(text: &str) -> Result<Span, String> {
+    let Some((start, end)) = text.split_once('-') else {
+        return Err("expected the first byte and the one after the last, such as 0-1MiB or 1GiB-".to_owned());
+    };
+    let start = if start.trim() == "0" { 0 } else { parse_bytes(start)? };
+    let end = if end.trim().is_empty() { None } else { Some(parse_bytes(end)?) };
+    if end.is_some_and(|end| end <= start) {
+        return Err("the range ends before it begins".to_owned());
+    }
+    Ok(Span { start, end })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_with_units() {
+        assert_eq!(parse_span("0-1MiB"), Ok(Span { start: 0, end: Some(1 << 20) }));
+        assert_eq!(parse_span("1.5kB-"), Ok(Span { start: 1500, end: None }));
+        for wrong in ["", "5", "-5", "7-7", "2k-1k", "a-b"] {
+            assert!(parse_span(wrong).is_err(), "{wrong}");
+        }
+    }
 }

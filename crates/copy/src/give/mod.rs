@@ -16,9 +16,9 @@ use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session, Verdict};
 use self::ahead::Ahead;
 pub(crate) use self::lister::is_ranged;
 use self::lister::{Listed, Listing, Told};
-use self::reader::{Bundle, Job};
+use self::reader::{Job, Read, open};
 use crate::bundle::{FULL_BYTES, FULL_FILES, cut};
-use crate::error::{CopyError, reason};
+use crate::error::CopyError;
 use crate::ranges::{RangeName, range};
 use crate::report::{Event, Limit, Progress, Tally};
 use crate::source::{RangeSource, ReadTime, SourceFile};
@@ -35,6 +35,8 @@ const READERS: usize = 4;
 const POLL: Duration = Duration::from_millis(5);
 const IDLE: Duration = Duration::from_millis(50);
 const TELL_EVERY: Duration = Duration::from_millis(200);
+/// Files that are hashed, and told of, at once.
+const HASHED: usize = 256;
 /// Objects under way at most.
 const MOST_OBJECTS: usize = 4096;
 
@@ -79,14 +81,15 @@ pub(crate) fn give(
     let content = session.open_flow(CONTENT, Mode::Reliable, 1)?;
     let (told_in, told) = sync_channel(2);
     let (jobs, jobs_out) = channel();
-    let (bundles_in, bundles) = channel();
+    let (read_in, read) = channel();
     let jobs_out = Mutex::new(jobs_out);
+    let over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(move || lister::run(walk, &told_in));
         for _ in 0..READERS {
-            let bundles_in = bundles_in.clone();
-            let jobs_out = &jobs_out;
-            scope.spawn(move || reader::run(jobs_out, &bundles_in));
+            let read_in = read_in.clone();
+            let (jobs_out, over) = (&jobs_out, &over);
+            scope.spawn(move || reader::run(jobs_out, &read_in, over));
         }
         let mut giving = Giving {
             session,
@@ -96,11 +99,12 @@ pub(crate) fn give(
             content,
             told: Some(told),
             jobs,
-            bundles,
+            read,
             entries: 0,
             lists: 0,
             unanswered: VecDeque::new(),
             listed: BTreeMap::new(),
+            compared: HashMap::new(),
             ranged: HashMap::new(),
             failed: HashSet::new(),
             tasks: VecDeque::new(),
@@ -119,6 +123,7 @@ pub(crate) fn give(
         };
         let outcome = giving.run();
         *given = Given { tally: giving.tally, arrived: giving.arrived() };
+        over.store(true, Ordering::Relaxed);
         outcome
     })
 }
@@ -132,7 +137,7 @@ struct Giving<'a> {
     /// None once all is listed.
     told: Option<Receiver<Told>>,
     jobs: Sender<Job>,
-    bundles: Receiver<Bundle>,
+    read: Receiver<Read>,
     /// Entries and listings so far.
     entries: u64,
     lists: u64,
@@ -140,6 +145,8 @@ struct Giving<'a> {
     unanswered: VecDeque<u64>,
     /// Files of those.
     listed: BTreeMap<u64, Listed>,
+    /// Those of which the other end wants to know first whether they are the same.
+    compared: HashMap<u64, Listed>,
     /// Files that are wanted in ranges.
     ranged: HashMap<u64, Listed>,
     /// Those of which nothing more is sent, though it may be wanted still.
@@ -189,7 +196,8 @@ impl Giving<'_> {
 
     /// Takes what the other end says; waits a little for it.
     fn hear(&mut self) -> Result<(), CopyError> {
-        let is_busy = !self.under_way.is_empty() || self.reading > 0 || self.told.is_some();
+        let is_busy =
+            !self.under_way.is_empty() || self.reading > 0 || self.told.is_some() || !self.compared.is_empty();
         let mut patience = if is_busy { POLL } else { IDLE };
         while let Some(arrival) = self.session.next_arrival(patience)? {
             patience = Duration::ZERO;
@@ -212,6 +220,14 @@ impl Giving<'_> {
     fn on_word(&mut self, word: Word) -> Result<(), CopyError> {
         match word {
             Word::Wants { upto, files } => self.on_wants(upto, &files)?,
+            Word::Compare { files } => self.on_compare(&files)?,
+            Word::Compared { wanted, same } => {
+                same.iter().for_each(|entry| drop(self.compared.remove(entry)));
+                for entry in wanted {
+                    let listed = self.compared.remove(&entry);
+                    listed.into_iter().for_each(|listed| self.want(entry, listed));
+                }
+            }
             Word::Ranges { entry, ranges } if self.ranged.contains_key(&entry) => {
                 self.tasks.extend(ranges.into_iter().map(|(first, end)| Task::Ranges(entry, first, end)));
             }
@@ -233,6 +249,9 @@ impl Giving<'_> {
                 (self.watch)(Event::Failed { path: crate::names::printable(path.as_bytes()), why });
             }
             Word::LeftOut { path, why } => (self.watch)(Event::LeftOut { path, why }),
+            Word::Deleted { paths } => {
+                paths.iter().for_each(|path| (self.watch)(Event::Deleted(crate::names::printable(path.as_bytes()))));
+            }
             Word::Notice { text } => (self.watch)(Event::Notice(text)),
             Word::Tally(tally) => self.tally = tally,
             Word::Finished(tally) => {
@@ -253,21 +272,50 @@ impl Giving<'_> {
         let later = self.listed.split_off(&upto);
         let mut answered = std::mem::replace(&mut self.listed, later);
         for &(first, count) in files {
-            let end = first.saturating_add(count).min(upto);
-            let wanted: Vec<u64> = answered.range(first.min(end)..end).map(|(&entry, _)| entry).collect();
-            for entry in wanted {
-                let Some(listed) = answered.remove(&entry) else { continue };
-                if listed.is_ranged {
-                    self.ranged.insert(entry, listed);
-                } else {
-                    self.tasks.push_back(Task::Whole(entry, listed));
-                }
+            for (entry, listed) in taken_out(&mut answered, first, first.saturating_add(count).min(upto)) {
+                self.want(entry, listed);
             }
         }
         Ok(())
     }
 
+    fn want(&mut self, entry: u64, listed: Listed) {
+        if listed.is_ranged {
+            self.ranged.insert(entry, listed);
+        } else {
+            self.tasks.push_back(Task::Whole(entry, listed));
+        }
+    }
+
+    /// The other end wants the hashes of files that it has not answered yet.
+    fn on_compare(&mut self, files: &[(u64, u64)]) -> Result<(), CopyError> {
+        for &(first, count) in files {
+            let files = taken_out(&mut self.listed, first, first.saturating_add(count));
+            for some in files.chunks(HASHED) {
+                self.compared.extend(some.iter().cloned());
+                self.give_job(Job::Hash(some.to_vec()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells hashes of files, or why there are none.
+    fn tell_contents(&mut self, hashes: Vec<(u64, Result<blake3::Hash, String>)>) -> Result<(), CopyError> {
+        let mut files = Vec::new();
+        for (entry, outcome) in hashes {
+            match outcome {
+                Ok(hash) => files.push((entry, hash.to_hex().to_string())),
+                Err(why) => {
+                    self.compared.remove(&entry);
+                    self.say(&Word::Missing { entry, why: cut(&why, MOST_WHY).to_owned() })?;
+                }
+            }
+        }
+        self.say(&Word::Contents { files })
+    }
+
     fn forget(&mut self, entry: u64) {
+        self.compared.remove(&entry);
         self.ranged.remove(&entry);
         self.failed.remove(&entry);
         self.open.take_if(|(open, _)| *open == entry);
@@ -311,7 +359,14 @@ impl Giving<'_> {
 
     /// Offers what is wanted, as far ahead of what has arrived as the path needs it.
     fn offer(&mut self) -> Result<(), CopyError> {
-        while let Ok(bundle) = self.bundles.try_recv() {
+        while let Ok(read) = self.read.try_recv() {
+            let bundle = match read {
+                Read::Bundle(bundle) => bundle,
+                Read::Hashes(hashes) => {
+                    self.tell_contents(hashes)?;
+                    continue;
+                }
+            };
             self.reading -= bundle.listed_bytes.min(self.reading);
             let bytes = bundle.bytes.len() as u64;
             let object = self.content.send("b", Arc::new(bundle.bytes))?;
@@ -353,8 +408,12 @@ impl Giving<'_> {
             }
         }
         self.reading += bytes;
-        self.jobs.send(job).map_err(|_| CopyError::Here("no thread reads files any more".to_owned()))?;
+        self.give_job(Job::Bundle(job))?;
         Ok(bytes)
+    }
+
+    fn give_job(&self, job: Job) -> Result<(), CopyError> {
+        self.jobs.send(job).map_err(|_| CopyError::Here("no thread reads files any more".to_owned()))
     }
 
     /// Offers one range of a file; returns its bytes.
@@ -449,6 +508,12 @@ impl Giving<'_> {
     }
 }
 
+/// Takes those out whose numbers are from `first` on, before `end`.
+fn taken_out(files: &mut BTreeMap<u64, Listed>, first: u64, end: u64) -> Vec<(u64, Listed)> {
+    let entries: Vec<u64> = files.range(first.min(end)..end).map(|(&entry, _)| entry).collect();
+    entries.into_iter().filter_map(|entry| Some((entry, files.remove(&entry)?))).collect()
+}
+
 /// What limits the copy where `verdict` is what limits the session: a lane that waits for a disk is late, as one is on a machine that is busy.
 fn limit_of(verdict: Verdict, is_reading: bool, is_source_slow: bool) -> Option<Limit> {
     match verdict {
@@ -462,16 +527,6 @@ fn limit_of(verdict: Verdict, is_reading: bool, is_source_slow: bool) -> Option<
             Some(Limit::Network)
         }
     }
-}
-
-/// Opens a file that is to be as it was listed.
-fn open(listed: &Listed) -> Result<SourceFile, String> {
-    let file =
-        SourceFile::open(&listed.root, &listed.path).map_err(|cause| format!("cannot be read: {}", reason(&cause)))?;
-    if file.size != listed.size || file.mtime != listed.mtime {
-        return Err("it has changed since it was listed; copy it again".to_owned());
-    }
-    Ok(file)
 }
 
 #[cfg(test)]

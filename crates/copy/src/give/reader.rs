@@ -1,8 +1,11 @@
-//! Reads small files into bundles.
+//! Reads small files into bundles, and files of any size for their hashes.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
+
+use blake3::Hash;
 
 use super::lister::Listed;
 use crate::bundle::{Builder, Item};
@@ -14,7 +17,21 @@ use crate::source::SourceFile;
 const TRIES: usize = 3;
 
 /// Files to be read, with their numbers.
-pub(super) type Job = Vec<(u64, Listed)>;
+#[derive(Debug)]
+pub(super) enum Job {
+    /// Into a bundle.
+    Bundle(Vec<(u64, Listed)>),
+    /// For their hashes alone.
+    Hash(Vec<(u64, Listed)>),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Read {
+    Bundle(Bundle),
+    /// Hashes, or why there are none.
+    Hashes(Vec<(u64, Result<Hash, String>)>),
+}
 
 /// A bundle that was read, of files that were said to have so many bytes.
 #[derive(Debug)]
@@ -23,21 +40,44 @@ pub(super) struct Bundle {
     pub(super) listed_bytes: u64,
 }
 
-/// Reads what it is given until there is no more, or nobody wants it.
-pub(super) fn run(jobs: &Mutex<Receiver<Job>>, bundles: &Sender<Bundle>) {
+/// Reads what it is given until there is no more, or it is over.
+pub(super) fn run(jobs: &Mutex<Receiver<Job>>, done: &Sender<Read>, over: &AtomicBool) {
     let mut content = Vec::new();
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = job else { return };
-        let listed_bytes = job.iter().map(|(_, listed)| listed.size).sum();
-        let mut builder = Builder::default();
-        for (entry, listed) in job {
-            builder.add(entry, &read(&listed, &mut content));
-        }
-        if bundles.send(Bundle { bytes: builder.finish(), listed_bytes }).is_err() {
+        let read = match job {
+            Err(_) => return,
+            Ok(Job::Bundle(files)) => Read::Bundle(bundle(&files, &mut content)),
+            Ok(Job::Hash(files)) => {
+                Read::Hashes(files.into_iter().map(|(entry, listed)| (entry, hash(&listed, over))).collect())
+            }
+        };
+        if done.send(read).is_err() {
             return;
         }
     }
+}
+
+fn bundle(files: &[(u64, Listed)], content: &mut Vec<u8>) -> Bundle {
+    let mut builder = Builder::default();
+    for (entry, listed) in files {
+        builder.add(*entry, &read(listed, content));
+    }
+    Bundle { bytes: builder.finish(), listed_bytes: files.iter().map(|(_, listed)| listed.size).sum() }
+}
+
+fn hash(listed: &Listed, over: &AtomicBool) -> Result<Hash, String> {
+    open(listed)?.hash(over).map_err(|cause| format!("cannot be read: {}", reason(&cause)))
+}
+
+/// Opens a file that is to be as it was listed.
+pub(super) fn open(listed: &Listed) -> Result<SourceFile, String> {
+    let file =
+        SourceFile::open(&listed.root, &listed.path).map_err(|cause| format!("cannot be read: {}", reason(&cause)))?;
+    if file.size != listed.size || file.mtime != listed.mtime {
+        return Err("it has changed since it was listed; copy it again".to_owned());
+    }
+    Ok(file)
 }
 
 fn read<'a>(listed: &Listed, content: &'a mut Vec<u8>) -> Item<'a> {

@@ -15,9 +15,9 @@ use cap_std::fs::Dir;
 use visapult_ripp_net::{Arrival, Incoming, Offer, Session, SessionError};
 
 use self::pool::{Done, Fault, Job, Pending, Pool};
-use self::tree::{Tree, Verdict};
+use self::tree::{Tree, Unplaced, Verdict};
 use crate::bundle::{self, MOST_BUNDLE, cut};
-use crate::error::CopyError;
+use crate::error::{CopyError, reason};
 use crate::give::is_ranged;
 use crate::landing::Landing;
 use crate::listing::{self, MOST_LISTING};
@@ -25,7 +25,7 @@ use crate::names::{printable, shown};
 use crate::partial::{CountedMemory, Found, RangeSink, RangedFile};
 use crate::ranges::{RangeHash, RangeName};
 use crate::report::{Event, Limit, Progress, Tally};
-use crate::words::{MOST_WHY, Wish, Word, escaped};
+use crate::words::{Delete, MOST_WHY, Wish, Word, escaped};
 
 /// Listings that are received at one time, at most.
 const MOST_LISTINGS: usize = 8;
@@ -36,6 +36,8 @@ const MOST_BUNDLES: u64 = 64 << 20;
 /// Files in one note; and bytes of hashes and paths, after which a note is full enough.
 const DONE: usize = 2000;
 const HASHES_LEN: usize = 40_000;
+/// Paths that were deleted, in one note.
+const DELETED: usize = 10;
 const POLL: Duration = Duration::from_millis(5);
 const TELL_EVERY: Duration = Duration::from_millis(200);
 
@@ -59,7 +61,6 @@ pub(crate) fn take(
     taken: &mut Taken,
     watch: &mut dyn FnMut(Event),
 ) -> Result<(), CopyError> {
-    let tree = |base: Option<&Arc<Dir>>, landing: Option<&Landing>| Tree::new(base, landing, wish.dry_run, wish.anew);
     let base = landing.as_ref().map(|landing| landing.dir.try_clone().map(Arc::new)).transpose();
     let base = base.map_err(|cause| CopyError::Here(format!("the destination cannot be opened: {cause}")))?;
     thread::scope(|scope| {
@@ -68,7 +69,7 @@ pub(crate) fn take(
             stop,
             watch,
             wish,
-            tree: tree(base.as_ref(), landing.as_ref()),
+            tree: Tree::new(base.as_ref(), landing.as_ref(), wish),
             pool: Pool::start(scope, base.as_ref()),
             base: base.clone(),
             lists: BTreeMap::new(),
@@ -77,6 +78,9 @@ pub(crate) fn take(
             listed: None,
             offers: VecDeque::new(),
             pending: HashMap::new(),
+            comparing: HashMap::new(),
+            compared: Compared::default(),
+            is_partial: false,
             ranged: HashMap::new(),
             bundles: Vec::new(),
             bundle_bytes: 0,
@@ -118,6 +122,11 @@ struct Taking<'a> {
     offers: VecDeque<Offer>,
     /// Files that are wanted and not in their place.
     pending: HashMap<u64, Pending>,
+    /// Those that may be the same; and of which the other end has not been told whether they are.
+    comparing: HashMap<u64, Comparing>,
+    compared: Compared,
+    /// Not all of the sources could be listed.
+    is_partial: bool,
     /// Those that come in ranges.
     ranged: HashMap<u64, Arc<RangedFile>>,
     bundles: Vec<(Incoming, Arc<CountedMemory>)>,
@@ -136,6 +145,28 @@ struct Taking<'a> {
     told_at: Instant,
 }
 
+/// A file that may be the same: hashes, as far as they are known.
+#[derive(Debug, Default)]
+struct Comparing {
+    has_holes: bool,
+    here: Option<RangeHash>,
+    there: Option<RangeHash>,
+}
+
+#[derive(Debug, Default)]
+struct Compared {
+    wanted: Vec<u64>,
+    same: Vec<u64>,
+}
+
+/// What is said of a file that is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Nothing,
+    Wanted,
+    Compare,
+}
+
 impl Taking<'_> {
     fn run(&mut self) -> Result<(), CopyError> {
         loop {
@@ -149,6 +180,7 @@ impl Taking<'_> {
             while let Some(done) = self.pool.take() {
                 self.on_done(done)?;
             }
+            self.tell_compared()?;
             if self.is_over() {
                 self.finish()?;
                 return Ok(());
@@ -165,12 +197,46 @@ impl Taking<'_> {
 
     fn finish(&mut self) -> Result<(), CopyError> {
         if let Some(base) = self.base.clone() {
+            self.delete(&base)?;
             for unplaced in self.tree.finish(&base) {
                 self.fail(None, &unplaced.path, &unplaced.why)?;
             }
         }
         self.tell()?;
         self.say(&Word::Finished(self.tally))
+    }
+
+    /// Deletes what the sources do not have, if it is sure that they do not.
+    fn delete(&mut self, base: &Dir) -> Result<(), CopyError> {
+        let surplus = self.tree.take_surplus();
+        if self.wish.delete == Delete::Nothing || surplus.is_empty() {
+            return Ok(());
+        }
+        let Tally { wanted_files, same_files, failed, .. } = self.tally;
+        if self.is_partial || (wanted_files + same_files + failed == 0) {
+            let why = if self.is_partial { "not all of the sources could be read" } else { "the sources hold no file" };
+            return self.notice(format!("nothing is deleted, for {why}"));
+        }
+        let mut deleted = Vec::new();
+        for found in surplus {
+            let outcome = found.and_then(|path| {
+                let gone = if self.wish.dry_run { Ok(()) } else { tree::delete(base, &path) };
+                match gone {
+                    Ok(()) => Ok(path),
+                    Err(cause) => Err(Unplaced { path, why: format!("cannot be deleted: {}", reason(&cause)) }),
+                }
+            });
+            match outcome {
+                Ok(path) => deleted.push(shown(&path)),
+                Err(unplaced) => self.fail(None, &unplaced.path, &unplaced.why)?,
+            }
+        }
+        self.tally.deleted += deleted.len() as u64;
+        for paths in deleted.chunks(DELETED) {
+            self.say(&Word::Deleted { paths: paths.to_vec() })?;
+        }
+        deleted.into_iter().for_each(|path| (self.watch)(Event::Deleted(path)));
+        Ok(())
     }
 
     fn say(&self, word: &Word) -> Result<(), CopyError> {
@@ -205,11 +271,21 @@ impl Taking<'_> {
             Word::Unlisted { path, why, failed } => {
                 let (path, why) = (printable(path.as_bytes()), printable(why.as_bytes()));
                 if failed {
+                    self.is_partial = true;
                     self.fail(None, Path::new(&path), &why)?;
                 } else {
                     self.tally.left_out += 1;
                     self.say(&Word::LeftOut { path: path.clone(), why: why.clone() })?;
                     (self.watch)(Event::LeftOut { path, why });
+                }
+            }
+            Word::Contents { files } => {
+                for (entry, hash) in files {
+                    let hash = blake3::Hash::from_hex(&hash).map_err(|_| protocol("it told a hash that is none"))?;
+                    if let Some(comparing) = self.comparing.get_mut(&entry) {
+                        comparing.there = Some(*hash.as_bytes());
+                        self.compare(entry)?;
+                    }
                 }
             }
             Word::Limit { by } => {
@@ -289,55 +365,101 @@ impl Taking<'_> {
             let Some((incoming, memory)) = self.lists.remove(&self.next_list) else { return Ok(()) };
             incoming.wait().map_err(|cause| SessionError::Ended(cause.to_string()))?;
             self.next_list += 1;
-            let mut files = Vec::new();
+            let (mut wanted, mut alike) = (Vec::new(), Vec::new());
             for entry in listing::read(memory.bytes()).map_err(|cause| CopyError::Protocol(cause.to_string()))? {
                 let number = self.entries;
                 self.entries += 1;
                 let verdict = self.tree.take(entry).ok_or_else(|| protocol("its entries do not follow one another"))?;
                 match verdict {
                     Ok(verdict) => {
-                        if self.on_verdict(number, verdict) {
-                            match files.last_mut() {
-                                Some((first, count)) if *first + *count == number => *count += 1,
-                                _ => files.push((number, 1)),
-                            }
+                        let files = match self.on_verdict(number, verdict) {
+                            Answer::Nothing => continue,
+                            Answer::Wanted => &mut wanted,
+                            Answer::Compare => &mut alike,
+                        };
+                        match files.last_mut() {
+                            Some((first, count)) if *first + *count == number => *count += 1,
+                            _ => files.push((number, 1)),
                         }
                     }
                     Err(unplaced) => self.fail(None, &unplaced.path, &unplaced.why)?,
                 }
             }
-            self.say(&Word::Wants { upto: self.entries, files })?;
+            if !alike.is_empty() {
+                self.say(&Word::Compare { files: alike })?;
+            }
+            self.say(&Word::Wants { upto: self.entries, files: wanted })?;
         }
         Ok(())
     }
 
-    /// True if the entry is a file that is wanted.
-    fn on_verdict(&mut self, entry: u64, verdict: Verdict) -> bool {
+    fn on_verdict(&mut self, entry: u64, verdict: Verdict) -> Answer {
         match verdict {
             Verdict::Folder { is_new } => self.tally.folders += u64::from(is_new),
             Verdict::Link { is_new } => self.tally.links += u64::from(is_new),
-            Verdict::Same(pending) => {
-                self.tally.same_files += 1;
-                self.tally.same_bytes += pending.origin.size;
+            Verdict::Same { pending, has_holes } if self.wish.by_content => {
+                self.comparing.insert(entry, Comparing { has_holes, ..Comparing::default() });
+                self.pending.insert(entry, pending.clone());
+                self.pool.give(Job::Hash { entry, pending });
+                return Answer::Compare;
+            }
+            Verdict::Same { pending, .. } => {
+                self.count_same(&pending);
                 if self.wish.hashes {
                     self.pool.give(Job::Hash { entry, pending });
                 }
             }
-            Verdict::Wanted { pending, has_holes } => {
-                self.tally.wanted_files += 1;
-                self.tally.wanted_bytes += pending.origin.size;
-                if self.wish.dry_run {
-                    return false;
-                }
-                if is_ranged(pending.origin.size, has_holes) {
-                    let job = Job::Open { entry, pending: pending.clone(), anew: self.wish.anew };
-                    self.pool.give(job);
-                }
-                self.pending.insert(entry, pending);
-                return true;
-            }
+            Verdict::Wanted { pending, has_holes } => return self.want(entry, pending, has_holes),
         }
-        false
+        Answer::Nothing
+    }
+
+    fn count_same(&mut self, pending: &Pending) {
+        self.tally.same_files += 1;
+        self.tally.same_bytes += pending.origin.size;
+    }
+
+    fn want(&mut self, entry: u64, pending: Pending, has_holes: bool) -> Answer {
+        self.tally.wanted_files += 1;
+        self.tally.wanted_bytes += pending.origin.size;
+        if self.wish.dry_run {
+            return Answer::Nothing;
+        }
+        if is_ranged(pending.origin.size, has_holes) {
+            let job = Job::Open { entry, pending: pending.clone(), anew: self.wish.anew };
+            self.pool.give(job);
+        }
+        self.pending.insert(entry, pending);
+        Answer::Wanted
+    }
+
+    /// Decides whether a file that looks the same is, once that can be known.
+    fn compare(&mut self, entry: u64) -> Result<(), CopyError> {
+        let Some(Comparing { has_holes, here: Some(here), there: Some(there) }) = self.comparing.get(&entry) else {
+            return Ok(());
+        };
+        let (is_same, hash, has_holes) = (here == there, *here, *has_holes);
+        self.comparing.remove(&entry);
+        let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
+        if is_same {
+            self.count_same(&pending);
+            self.compared.same.push(entry);
+            return if self.wish.hashes { self.tell_hash(&pending, &hash) } else { Ok(()) };
+        }
+        match self.want(entry, pending, has_holes) {
+            Answer::Wanted => self.compared.wanted.push(entry),
+            _ => self.compared.same.push(entry),
+        }
+        Ok(())
+    }
+
+    fn tell_compared(&mut self) -> Result<(), CopyError> {
+        let Compared { wanted, same } = std::mem::take(&mut self.compared);
+        let none: &[u64] = &[];
+        for some in wanted.chunks(DONE).map(|some| (some, none)).chain(same.chunks(DONE).map(|some| (none, some))) {
+            self.say(&Word::Compared { wanted: some.0.to_vec(), same: some.1.to_vec() })?;
+        }
+        Ok(())
     }
 
     /// Takes what has arrived.
@@ -390,6 +512,7 @@ impl Taking<'_> {
     /// Nothing more of a file is wanted; what there is of it stays under its partial name.
     fn drop_pending(&mut self, entry: u64) -> Option<Pending> {
         self.ranged.remove(&entry);
+        self.comparing.remove(&entry);
         self.pending.remove(&entry)
     }
 
@@ -417,8 +540,19 @@ impl Taking<'_> {
                 }
             }
             Done::Hashed { entry, pending, hash } => match hash {
-                Ok(hash) => self.tell_hash(&pending, &hash),
-                Err(fault) => self.on_fault(entry, &pending, &fault),
+                Ok(hash) => match self.comparing.get_mut(&entry) {
+                    Some(comparing) => {
+                        comparing.here = Some(hash);
+                        self.compare(entry)
+                    }
+                    // It was to be compared, and the other end has lost it.
+                    None if self.wish.by_content => Ok(()),
+                    None => self.tell_hash(&pending, &hash),
+                },
+                Err(fault) => {
+                    self.drop_pending(entry);
+                    self.on_fault(entry, &pending, &fault)
+                }
             },
         }
     }

@@ -1,7 +1,8 @@
 //! Threads that touch files at the taking end, so that whoever listens to the other end does not wait for a disk.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Scope;
@@ -10,6 +11,7 @@ use cap_std::fs::Dir;
 
 use crate::bundle::{self, Item};
 use crate::error::{is_full, reason};
+use crate::hashing::hash;
 use crate::log::Origin;
 use crate::names::Name;
 use crate::partial::{CountedMemory, Found, Place, RangedFile, place_whole};
@@ -45,7 +47,7 @@ pub(super) enum Job {
     Place { bundle: Arc<CountedMemory>, files: Vec<(u64, Pending)> },
     /// Give a file its name.
     Keep { entry: u64, file: Arc<RangedFile> },
-    /// Hash a file that is the same already.
+    /// Hash a file that looks the same.
     Hash { entry: u64, pending: Pending },
 }
 
@@ -96,6 +98,14 @@ pub(super) struct Pool {
     done: Receiver<Done>,
     /// Jobs that are not done.
     waiting: usize,
+    /// Nobody wants to know any more.
+    over: Arc<AtomicBool>,
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Pool {
@@ -104,12 +114,14 @@ impl Pool {
         let (jobs, jobs_out) = channel();
         let (done_in, done) = channel();
         let jobs_out = Arc::new(Mutex::new(jobs_out));
+        let over = Arc::new(AtomicBool::new(false));
         for _ in 0..THREADS {
             let (jobs, done) = (Arc::clone(&jobs_out), done_in.clone());
             let Some(base) = base.map(Arc::clone) else { continue };
-            scope.spawn(move || work(base, &jobs, &done));
+            let folders = Folders { base, latest: None, over: Arc::clone(&over) };
+            scope.spawn(move || work(folders, &jobs, &done));
         }
-        Self { jobs, done, waiting: 0 }
+        Self { jobs, done, waiting: 0, over }
     }
 
     pub(super) fn give(&mut self, job: Job) {
@@ -129,8 +141,7 @@ impl Pool {
     }
 }
 
-fn work(base: Arc<Dir>, jobs: &Mutex<Receiver<Job>>, done: &Sender<Done>) {
-    let mut folders = Folders { base, latest: None };
+fn work(mut folders: Folders, jobs: &Mutex<Receiver<Job>>, done: &Sender<Done>) {
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
@@ -144,6 +155,7 @@ fn work(base: Arc<Dir>, jobs: &Mutex<Receiver<Job>>, done: &Sender<Done>) {
 struct Folders {
     base: Arc<Dir>,
     latest: Option<(PathBuf, Arc<Dir>)>,
+    over: Arc<AtomicBool>,
 }
 
 impl Folders {
@@ -186,10 +198,9 @@ impl Folders {
 
     fn hash(&mut self, pending: &Pending) -> io::Result<RangeHash> {
         let place = self.place(pending)?;
-        let file = place.folder.open(place.name.as_path())?;
-        let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(file)?;
-        Ok(*hasher.finalize().as_bytes())
+        let mut file = place.folder.open(place.name.as_path())?;
+        let (hash, _) = hash(&self.over, |_, chunk| file.read(chunk))?;
+        Ok(*hash.as_bytes())
     }
 
     fn place(&mut self, pending: &Pending) -> io::Result<Place> {

@@ -1,5 +1,6 @@
 //! The tree at the taking end: folders and links are made as they are listed, files are held against what is there.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -19,6 +20,7 @@ use crate::listing::{Entry, Kind, Mtime};
 use crate::log::Origin;
 use crate::names::Name;
 use crate::walk::mtime;
+use crate::words::{Delete, Wish};
 
 /// What is to become of an entry.
 #[derive(Debug)]
@@ -28,7 +30,7 @@ pub(super) enum Verdict {
     /// A link that was there, or is there now.
     Link { is_new: bool },
     /// A file that looks the same.
-    Same(Pending),
+    Same { pending: Pending, has_holes: bool },
     /// A file that is wanted.
     Wanted { pending: Pending, has_holes: bool },
 }
@@ -43,8 +45,7 @@ pub(super) struct Unplaced {
 /// The folders that entries go into.
 #[derive(Debug)]
 pub(super) struct Tree {
-    dry_run: bool,
-    anew: bool,
+    wish: Wish,
     rename: Option<Name>,
     /// The name is given away.
     is_named: bool,
@@ -52,12 +53,16 @@ pub(super) struct Tree {
     levels: Vec<Level>,
     /// Folders that get their modes and times in the end.
     folders: Vec<(PathBuf, u32, Mtime)>,
+    /// What is there and was not listed, in folders that are over; or why that cannot be told.
+    surplus: Vec<Result<PathBuf, Unplaced>>,
 }
 
 #[derive(Debug)]
 struct Level {
     path: PathBuf,
     dir: LevelDir,
+    /// Names that were listed, where what was not is to be deleted.
+    listed: Option<HashSet<Name>>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,23 +76,22 @@ enum LevelDir {
 
 impl Tree {
     /// Without a landing it is one that a dry run does not make.
-    pub(super) fn new(base: Option<&Arc<Dir>>, landing: Option<&Landing>, dry_run: bool, anew: bool) -> Self {
+    pub(super) fn new(base: Option<&Arc<Dir>>, landing: Option<&Landing>, wish: Wish) -> Self {
         let dir = base.map_or(LevelDir::Absent, |base| LevelDir::Open(Arc::clone(base)));
         let rename = landing.and_then(|landing| landing.rename.clone());
-        let levels = vec![Level { path: PathBuf::new(), dir }];
-        Self { dry_run, anew, rename, is_named: false, levels, folders: Vec::new() }
+        let listed = (wish.delete == Delete::InDestination).then(HashSet::new);
+        let levels = vec![Level { path: PathBuf::new(), dir, listed }];
+        Self { wish, rename, is_named: false, levels, folders: Vec::new(), surplus: Vec::new() }
     }
 
     /// Deals with the next entry, as far as it is no file to be copied. None if entries do not follow one another as they should.
     pub(super) fn take(&mut self, entry: Entry) -> Option<Result<Verdict, Unplaced>> {
         let depth = usize::from(entry.depth);
-        self.levels.truncate(depth + 1);
+        self.leave(depth + 1);
         let is_top = depth == 0;
         if is_top && entry.kind == Kind::Folder {
             self.make_top();
         }
-        let level = self.levels.get(depth)?;
-        let (folder, dir) = (level.path.clone(), level.dir.clone());
         let mut name = entry.name;
         if is_top && let Some(rename) = &self.rename {
             name = rename.clone();
@@ -95,6 +99,11 @@ impl Tree {
             if std::mem::replace(&mut self.is_named, true) {
                 return None;
             }
+        }
+        let level = self.levels.get_mut(depth)?;
+        let (folder, dir) = (level.path.clone(), level.dir.clone());
+        if let Some(listed) = &mut level.listed {
+            listed.insert(name.clone());
         }
         let path = folder.join(name.as_path());
         let spot = Spot { folder, dir, name, mode: entry.mode, mtime: entry.mtime };
@@ -110,14 +119,14 @@ impl Tree {
         let Some(top) = self.levels.first() else { return };
         let path = top.path.join(name.as_path());
         let made = match &top.dir {
-            LevelDir::Open(_) if self.dry_run => Ok(LevelDir::Absent),
+            LevelDir::Open(_) if self.wish.dry_run => Ok(LevelDir::Absent),
             LevelDir::Open(dir) => {
                 let made = dir.create_dir(name.as_path()).and_then(|()| dir.open_dir_nofollow(name.as_path()));
                 made.map(|dir| LevelDir::Open(Arc::new(dir)))
             }
             other => Ok(other.clone()),
         };
-        self.levels = vec![Level { path, dir: made.unwrap_or(LevelDir::Failed) }];
+        self.levels = vec![Level { path, dir: made.unwrap_or(LevelDir::Failed), listed: None }];
     }
 
     /// `path` as it is below the destination.
@@ -133,7 +142,8 @@ impl Tree {
             Kind::Folder => {
                 let made = self.folder(spot);
                 let dir = made.as_ref().map_or(LevelDir::Failed, |(dir, _)| dir.clone());
-                self.levels.push(Level { path: spot.path(), dir });
+                let listed = (self.wish.delete != Delete::Nothing).then(HashSet::new);
+                self.levels.push(Level { path: spot.path(), dir, listed });
                 made.map(|(_, is_new)| Verdict::Folder { is_new })
             }
             Kind::Link { target } => self.link(spot, &target).map(|is_new| Verdict::Link { is_new }),
@@ -145,7 +155,7 @@ impl Tree {
         let Some(dir) = spot.dir()? else { return Ok((LevelDir::Absent, true)) };
         let name = spot.name.as_path();
         let is_new = match spot.there(dir)? {
-            None if self.dry_run => return Ok((LevelDir::Absent, true)),
+            None if self.wish.dry_run => return Ok((LevelDir::Absent, true)),
             None => {
                 dir.create_dir(name)?;
                 true
@@ -153,7 +163,7 @@ impl Tree {
             Some(there) if there.is_dir() => false,
             Some(_) => return Err(io::Error::other("something that is no folder has its name")),
         };
-        if !self.dry_run {
+        if !self.wish.dry_run {
             self.folders.push((spot.path(), spot.mode, spot.mtime));
         }
         Ok((LevelDir::Open(Arc::new(dir.open_dir_nofollow(name)?)), is_new))
@@ -170,7 +180,7 @@ impl Tree {
             }
             _ => {}
         }
-        if self.dry_run {
+        if self.wish.dry_run {
             return Ok(true);
         }
         let part = spot.name.partial();
@@ -195,7 +205,7 @@ impl Tree {
         let pending = Pending {
             folder: spot.folder.clone(),
             name: spot.name.clone(),
-            origin: Origin { size, mtime: spot.mtime },
+            origin: Origin { size, mtime: spot.mtime, start: self.wish.start.unwrap_or(0) },
             mode: spot.mode,
             replaces: there.is_some(),
         };
@@ -205,9 +215,31 @@ impl Tree {
             Some(there) if !there.is_file() && !there.is_symlink() => {
                 Err(io::Error::other("something that is no file has its name"))
             }
-            Some(there) if there.is_file() && is_same(&there) && !self.anew => Ok(Verdict::Same(pending)),
+            Some(there) if there.is_file() && is_same(&there) && !self.wish.anew => {
+                Ok(Verdict::Same { pending, has_holes })
+            }
             _ => Ok(Verdict::Wanted { pending, has_holes }),
         }
+    }
+
+    /// Nothing more goes into folders at this depth, or deeper.
+    fn leave(&mut self, depth: usize) {
+        for level in self.levels.drain(depth.min(self.levels.len())..).rev() {
+            let (Some(listed), LevelDir::Open(dir)) = (&level.listed, &level.dir) else { continue };
+            match surplus(dir, listed) {
+                Ok(names) => self.surplus.extend(names.iter().map(|name| Ok(level.path.join(name.as_path())))),
+                Err(cause) => self.surplus.push(Err(Unplaced {
+                    path: level.path,
+                    why: format!("what is to be deleted cannot be told: {}", reason(&cause)),
+                })),
+            }
+        }
+    }
+
+    /// All is listed: what is in the folders that were copied, and was not listed.
+    pub(super) fn take_surplus(&mut self) -> Vec<Result<PathBuf, Unplaced>> {
+        self.leave(0);
+        std::mem::take(&mut self.surplus)
     }
 
     /// Gives folders their modes and times, the innermost first. Returns those that did not take them.
@@ -220,6 +252,42 @@ impl Tree {
         }
         unplaced
     }
+}
+
+/// What is in a folder and was not listed. What is neither file, folder nor link stays, and what copies keep for themselves.
+fn surplus(dir: &Dir, listed: &HashSet<Name>) -> io::Result<Vec<Name>> {
+    let mut surplus = Vec::new();
+    for entry in dir.entries()? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let name = Name::new(entry.file_name().as_bytes()).filter(|name| !name.is_ours() && !listed.contains(name));
+        let is_ordinary = kind.is_file() || kind.is_dir() || kind.is_symlink();
+        surplus.extend(name.filter(|_| is_ordinary));
+    }
+    if !surplus.is_empty() {
+        keep_namesakes(dir, listed, &mut surplus);
+    }
+    surplus.sort_unstable();
+    Ok(surplus)
+}
+
+/// Some file systems take names for one that differ in upper and lower case only: what was listed under another is no surplus.
+fn keep_namesakes(dir: &Dir, listed: &HashSet<Name>, surplus: &mut Vec<Name>) {
+    let lower = |name: &Name| name.to_string().to_lowercase();
+    let of = |name: &Name| dir.symlink_metadata(name.as_path()).map(|there| (there.dev(), there.ino())).ok();
+    let by_lower: HashMap<String, &Name> = listed.iter().map(|name| (lower(name), name)).collect();
+    surplus.retain(|name| {
+        let listed = by_lower.get(&lower(name)).and_then(|other| of(other));
+        listed.is_none() || listed != of(name)
+    });
+}
+
+/// Deletes a file, a link, or a folder with all that is in it, at `path` below `base`.
+pub(super) fn delete(base: &Dir, path: &Path) -> io::Result<()> {
+    let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else { return Ok(()) };
+    let dir = if parent.as_os_str().is_empty() { base.try_clone()? } else { base.open_dir(parent)? };
+    let is_folder = dir.symlink_metadata(name)?.is_dir();
+    if is_folder { dir.remove_dir_all(name) } else { dir.remove_file(name) }
 }
 
 fn dress(base: &Dir, path: &Path, mode: u32, mtime: Mtime) -> io::Result<()> {

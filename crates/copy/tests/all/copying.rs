@@ -11,7 +11,9 @@ use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 
 use tempfile::TempDir;
-use visapult_copy::{Audit, CopyError, CopyOptions, Event, Patterns, Report, Share, ShareOptions, Wish, copy};
+use visapult_copy::{
+    Audit, CopyError, CopyOptions, Delete, Event, Patterns, Report, Share, ShareOptions, Span, Wish, copy,
+};
 use visapult_ripp_net::{Identity, Options};
 
 /// A share that is served as long as `work` lasts.
@@ -49,6 +51,7 @@ fn options(sources: &[&str], destination: &str) -> CopyOptions {
         sources: sources.iter().map(|source| source.parse().unwrap()).collect(),
         destination: destination.parse().unwrap(),
         only: Patterns::default(),
+        span: None,
         wish: Wish::default(),
         session: Options::default(),
         retry: Duration::ZERO,
@@ -271,4 +274,123 @@ fn a_dry_run_touches_nothing_and_patterns_choose() {
     assert_eq!(events, [Event::Hash { path: b"run/a.h5".to_vec(), hash }]);
     assert!(target.path().join("new/run/a.h5").exists() && !target.path().join("new/run/tmp").exists());
     assert_eq!(run(&wanted).0.unwrap().tally.same_files, 1);
+}
+
+#[test]
+fn what_looks_the_same_is_compared_by_content_where_that_is_wished() {
+    let (source, there) = (awkward(), tempfile::tempdir().unwrap());
+    let tree = source.path().join("tree");
+    let changed = ["middling", "large", "program", "many/7"];
+    shared(there.path(), true, |url| {
+        done(&[text(&tree)], url);
+        for name in changed {
+            let path = there.path().join("tree").join(name);
+            let time = fs::metadata(&path).unwrap().modified().unwrap();
+            let file = File::options().write(true).open(&path).unwrap();
+            file.write_all_at(b"\x01", 3).unwrap();
+            file.set_times(FileTimes::new().set_modified(time)).unwrap();
+        }
+        assert_eq!(done(&[text(&tree)], url).tally.files, 0);
+        let mut by_content = options(&[text(&tree)], url);
+        by_content.wish.by_content = true;
+        by_content.wish.dry_run = true;
+        let dry = run(&by_content).0.unwrap().tally;
+        assert_eq!((dry.wanted_files, dry.files, dry.same_files), (4, 0, 307));
+        by_content.wish.dry_run = false;
+        let report = run(&by_content).0.unwrap();
+        assert_eq!((report.tally.files, report.tally.same_files, report.tally.failed), (4, 307, 0));
+        // And the other way.
+        let back = source.path().join("back");
+        done(&[&format!("{url}/tree/.")], text(&back));
+        let mut pull = options(&[&format!("{url}/tree/.")], text(&back));
+        (pull.wish.by_content, pull.wish.hashes) = (true, true);
+        let (report, events) = run(&pull);
+        assert_eq!((report.unwrap().tally.same_files, events.len()), (311, 311));
+    });
+    assert_eq!(told(&there.path().join("tree")), told(&tree));
+}
+
+#[test]
+fn what_the_sources_do_not_have_is_deleted_where_that_is_wished_and_sure() {
+    let (source, there, outside) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = |path: &str| there.path().join(path);
+    fs::create_dir_all(source.path().join("run/sub")).unwrap();
+    fs::write(source.path().join("run/sub/kept"), b"kept").unwrap();
+    fs::write(outside.path().join("far"), b"far").unwrap();
+    let fill = || {
+        fs::create_dir_all(at("run/sub/old")).unwrap();
+        fs::create_dir_all(at("beside")).unwrap();
+        for path in ["run/gone", "run/sub/old/gone", "beside/stays", "run/half.visapult-part"] {
+            fs::write(at(path), path).unwrap();
+        }
+        let _ = symlink(outside.path(), at("run/link"));
+    };
+    fill();
+    shared(there.path(), true, |url| {
+        let mut mirror = options(&[text(&source.path().join("run"))], url);
+        mirror.wish.delete = Delete::InFolders;
+        mirror.wish.dry_run = true;
+        let (dry, events) = run(&mirror);
+        let all = ["run/sub/old", "run/gone", "run/link"].map(|path| Event::Deleted(path.to_owned()));
+        assert_eq!((dry.unwrap().tally.deleted, &events[..]), (3, &all[..]));
+        assert!(at("run/gone").exists());
+        mirror.wish.dry_run = false;
+        let (report, events) = run(&mirror);
+        assert_eq!((report.unwrap().tally.deleted, &events[..]), (3, &all[..]));
+        // Not what is beside, not where a link leads to, not what another copy is gathering.
+        assert!(
+            at("beside/stays").exists() && outside.path().join("far").exists() && at("run/half.visapult-part").exists()
+        );
+        assert!(!at("run/gone").exists() && !at("run/sub/old").exists() && at("run/sub/kept").exists());
+        // Not where the sources hold nothing, or cannot all be read.
+        fs::create_dir(source.path().join("empty")).unwrap();
+        let mut empty = options(&[text(&source.path().join("empty/."))], &format!("{url}/run"));
+        empty.wish.delete = Delete::InFolders;
+        let (report, events) = run(&empty);
+        assert_eq!(report.unwrap().tally.deleted, 0);
+        assert!(matches!(&events[..], [Event::Notice(why)] if why.contains("hold no file")), "{events:?}");
+        // What is in a folder stands for the destination.
+        let mut content = options(&[text(&source.path().join("run/."))], url);
+        content.wish.delete = Delete::InFolders;
+        assert_eq!(run(&content).0.unwrap().tally.deleted, 2);
+        assert!(!at("beside").exists() && at("sub/kept").exists());
+    });
+}
+
+#[test]
+fn a_part_of_a_file_can_be_copied() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let content: Vec<u8> = (0..40_u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 11) as u8).collect();
+    fs::write(source.path().join("large"), &content).unwrap();
+    let part = target.path().join("part");
+    let span = |start: u64, end| Some(Span { start, end });
+    shared(source.path(), true, |url| {
+        let mut wanted = options(&[&format!("{url}/large")], text(&part));
+        // The second is as long as the first, and has the same time.
+        for (start, end) in [(5, 20_000_005), (20_000_000, 40_000_000), (7, 9)] {
+            wanted.span = span(start, Some(end));
+            let tally = run(&wanted).0.unwrap().tally;
+            assert_eq!((tally.files, tally.bytes), (1, end - start));
+            assert!(fs::read(&part).unwrap() == content[start as usize..end as usize], "{start}");
+        }
+        assert_eq!(run(&wanted).0.unwrap().tally.same_files, 1);
+        wanted.span = span(content.len() as u64, None);
+        assert!(run(&wanted).0.unwrap_err().to_string().contains("none or not all"));
+        wanted.span = span(0, Some(5));
+        wanted.sources = vec![url.parse().unwrap()];
+        assert!(run(&wanted).0.unwrap_err().to_string().contains("is a folder"));
+        for destination in [text(target.path()), &format!("{}/", text(target.path()))] {
+            let mut into = options(&[&format!("{url}/large")], destination);
+            into.span = span(0, Some(5));
+            assert!(run(&into).0.unwrap_err().to_string().contains("a name of its own"), "{destination}");
+        }
+        // The other way, and where the folder there has the name.
+        let mut put = options(&[text(&source.path().join("large"))], &format!("{url}/tail"));
+        put.span = span(30 << 20, None);
+        assert_eq!(run(&put).0.unwrap().tally.bytes, 10 << 20);
+        put.destination = url.parse().unwrap();
+        assert!(run(&put).0.unwrap_err().to_string().contains("a name of its own"));
+    });
+    assert!(fs::read(source.path().join("tail")).unwrap() == content[30 << 20..]);
 }
