@@ -6,6 +6,7 @@ import random
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,35 @@ def test_a_mirror_becomes_the_same_and_says_before_what_would_go(shared: tuple[P
     assert tree_of(tmp_path / "run") == tree_of(folder / "run")
     assert copy(f"{url}/run/large.raw", tmp_path / "part", "--range", "1kB-3kB").code == 0
     assert (tmp_path / "part").read_bytes() == (folder / "run" / "large.raw").read_bytes()[1000:3000]
+
+
+def test_each_person_has_a_url_and_what_a_policy_grants(tmp_path: Path) -> None:
+    (tmp_path / "shared" / "runs").mkdir(parents=True)
+    (tmp_path / "shared" / "runs" / "a").write_bytes(b"a")
+    policy = tmp_path / "people.toml"
+    week = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+    today = time.localtime().tm_wday
+    today, other = week[today], week[(today + 3) % 7]
+    persons = [f'[[person]]\nname = "{name}"\nread = ["runs"]\nhours = ["{day}"]\n' for name, day in (("grace", today), ("eve", other))]
+    policy.write_text('ask = "Ada, room 5"\n' + "".join(persons))
+    command = [str(VISAPULT), "share", str(tmp_path / "shared"), "--bind", "127.0.0.1:0", "--policy", str(policy)]
+    share = Process([*command, "--log", str(tmp_path / "log")])
+    try:
+        lines = [share.read_line(), share.process.stdout.readline()]
+        urls = dict(line.split() for line in lines)
+        assert copy(f"{urls['grace']}/runs", tmp_path).code == 0
+        late = copy(f"{urls['eve']}/runs", tmp_path)
+        assert_one_clear_line(late.stderr, f"eve may copy here at {other} only", "ask Ada, room 5")
+    finally:
+        share.stop()
+    log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [(entry["who"], entry["from"], entry["result"] == "done") for entry in log] == [
+        ("grace", "127.0.0.1", True), ("eve", "127.0.0.1", False),
+    ]  # fmt: skip
+    policy.write_text(policy.read_text().replace("hours", "huors", 1))
+    wrong = Process(command).end(SOON)
+    assert wrong.code == 1
+    assert_one_clear_line(wrong.stderr, "people.toml line 5", "huors")
 
 
 def test_a_manifest_tells_what_has_changed(shared: tuple[Path, str], tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ fn listen(options: &PerfServeOptions) -> Result<Listener> {
         ..Options::default()
     };
     let authorities = options.ca.as_deref().map(Authorities::from_file).transpose()?;
-    let clients = Clients { known: options.trust.clone(), authorities };
+    let clients = Clients { known: options.trust.clone(), authorities, ..Clients::default() };
     let (identity, token) = if options.insecure {
         (None, None)
     } else {

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use visapult_copy::{Audit, Share, counted, rate, size};
+use visapult_copy::{Access, Audit, Share, counted, rate, size};
 use visapult_pipeline::flow::own_host;
 use visapult_ripp_net::{Identity, Options, user_folder};
 
@@ -20,16 +20,27 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
         opened.with_context(|| format!("cannot write {}", file.display()))
     });
     let log = log.transpose()?.map(Mutex::new);
+    let access = match &options.policy {
+        Some(file) => Access::Policy(file.clone()),
+        None => Access::Url { write: options.write },
+    };
     let share = Share::open(visapult_copy::ShareOptions {
         folder: options.folder.clone(),
-        write: options.write,
+        access,
         bind: options.bind,
         identity: Some(Identity::load_or_create(&user_folder()?)?),
         session: Options { rate: options.listen.rate, ..Options::default() },
     })?;
     let host = options.listen.host.clone().unwrap_or_else(|| own_host(share.local_addr()));
-    let url = share.url(&host).to_string();
-    say(&if options.json { json!({ "url": url }).to_string() } else { url });
+    for (who, url) in share.urls(&host) {
+        let url = url.to_string();
+        say(&match who {
+            Some(who) if options.json => json!({ "url": url, "who": who }).to_string(),
+            None if options.json => json!({ "url": url }).to_string(),
+            Some(who) => format!("{who} {url}"),
+            None => url,
+        });
+    }
     share.serve(stop, &|audit| {
         let record = record(&audit);
         say(&if options.json { record.to_string() } else { line(&audit) });
@@ -57,7 +68,8 @@ fn record(audit: &Audit) -> Value {
     let seconds = audit.elapsed.as_secs_f64();
     json!({
         "when": humantime::format_rfc3339_millis(audit.began).to_string(),
-        "who": audit.peer.ip().to_canonical().to_string(),
+        "who": who(audit),
+        "from": audit.peer.ip().to_canonical().to_string(),
         "what": if audit.into { "put" } else { "get" },
         "paths": audit.paths,
         "files": audit.files,
@@ -68,13 +80,18 @@ fn record(audit: &Audit) -> Value {
     })
 }
 
+/// The name that the policy has for them, else where they are.
+fn who(audit: &Audit) -> String {
+    audit.who.clone().unwrap_or_else(|| audit.peer.ip().to_canonical().to_string())
+}
+
 fn line(audit: &Audit) -> String {
     let speed = rate(audit.bytes as f64 * 8.0 / audit.elapsed.as_secs_f64().max(1e-3));
     let paths = audit.paths.iter().map(|path| if path.is_empty() { "." } else { path }).collect::<Vec<_>>().join(" ");
     format!(
         "{} {} {} {paths}: {}, {}, {speed}, {}",
         humantime::format_rfc3339_seconds(audit.began),
-        audit.peer.ip().to_canonical(),
+        who(audit),
         if audit.into { "put" } else { "got" },
         counted(audit.files, "file"),
         size(audit.bytes),

@@ -10,13 +10,15 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use cap_std::fs::Dir;
-use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Session, Token};
+use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Session, Token};
 
 use crate::error::CopyError;
 use crate::filter::Filter;
 use crate::give::{Given, give};
+use crate::hours::Moment;
 use crate::landing::Landing;
 use crate::names::{Name, inner_path, shown};
+use crate::people::{People, Right, last_name};
 use crate::take::{Taken, take};
 use crate::walk::{Root, Walk};
 use crate::words::{Patterns, Request, Span, VERSION, Verb, Wish, Word, unescaped};
@@ -36,8 +38,8 @@ const MOST_PATHS: usize = 1000;
 pub struct ShareOptions {
     /// The folder.
     pub folder: PathBuf,
-    /// Others may copy into it, too.
-    pub write: bool,
+    /// Who may copy what.
+    pub access: Access,
     /// Where to listen.
     pub bind: SocketAddr,
     /// Who we are; none is plaintext, on loopback only.
@@ -46,10 +48,24 @@ pub struct ShareOptions {
     pub session: Options,
 }
 
+/// Who may copy what.
+#[derive(Debug)]
+pub enum Access {
+    /// Whoever has the URL may copy from the share; and into it, where that is said.
+    Url {
+        /// Others may copy into it, too.
+        write: bool,
+    },
+    /// Those that this file names, each what it says of them.
+    Policy(PathBuf),
+}
+
 /// What was copied, by whom.
 #[derive(Clone, Debug)]
 pub struct Audit {
-    /// Who.
+    /// The name that the policy has for them.
+    pub who: Option<String>,
+    /// From where.
     pub peer: SocketAddr,
     /// Since when.
     pub began: SystemTime,
@@ -73,8 +89,14 @@ pub struct Share {
     listener: Listener,
     dir: Dir,
     name: String,
-    write: bool,
+    rights: Rights,
     copies: Mutex<HashMap<String, Arc<Copy>>>,
+}
+
+#[derive(Debug)]
+enum Rights {
+    Url { write: bool },
+    People(People),
 }
 
 /// A copy under way.
@@ -90,14 +112,24 @@ impl Share {
     /// # Errors
     /// If it is no folder, or the address cannot be had.
     pub fn open(options: ShareOptions) -> Result<Self, CopyError> {
-        let ShareOptions { folder, write, bind, identity, session } = options;
+        let ShareOptions { folder, access, bind, identity, session } = options;
         let wrong = |cause: std::io::Error| CopyError::at(&folder, &cause);
         let real = std::fs::canonicalize(&folder).map_err(wrong)?;
         let dir = Dir::open_ambient_dir(&real, cap_std::ambient_authority()).map_err(wrong)?;
-        let token = Token::fresh().map_err(|cause| CopyError::Here(cause.to_string()))?;
-        let options = ListenerOptions { identity, token: Some(token), clients: Clients::default(), session };
-        let listener = Listener::bind(bind, options)?;
-        Ok(Self { listener, dir, name: url_name(&real), write, copies: Mutex::default() })
+        let mut clients = Clients::default();
+        let (token, rights) = match access {
+            Access::Url { write } => {
+                let token = Token::fresh().map_err(|cause| CopyError::Here(cause.to_string()))?;
+                (Some(token), Rights::Url { write })
+            }
+            Access::Policy(file) => {
+                let people = People::read(&file, &dir)?;
+                clients.members = people.members();
+                (None, Rights::People(people))
+            }
+        };
+        let listener = Listener::bind(bind, ListenerOptions { identity, token, clients, session })?;
+        Ok(Self { listener, dir, name: url_name(&real), rights, copies: Mutex::default() })
     }
 
     /// Where it listens.
@@ -106,10 +138,17 @@ impl Share {
         self.listener.local_addr()
     }
 
-    /// What others need to copy from it or into it, if they reach this machine as `host`.
+    /// What others need to copy from it or into it, if they reach this machine as `host`: where there is a policy, each under their name.
     #[must_use]
-    pub fn url(&self, host: &str) -> RippUrl {
-        self.listener.url(host, &self.name)
+    pub fn urls(&self, host: &str) -> Vec<(Option<String>, RippUrl)> {
+        let url = self.listener.url(host, &self.name);
+        match &self.rights {
+            Rights::Url { .. } => vec![(None, url)],
+            Rights::People(people) => {
+                let of = |member: Member| (Some(member.name), RippUrl { token: Some(member.token), ..url.clone() });
+                people.members().into_iter().map(of).collect()
+            }
+        }
     }
 
     /// Serves until `stop` is set; tells `audit` of every copy that has ended.
@@ -119,6 +158,7 @@ impl Share {
     pub fn serve(&self, stop: &AtomicBool, audit: &(dyn Fn(Audit) + Sync)) -> Result<(), CopyError> {
         thread::scope(|scope| {
             while !stop.load(Ordering::Relaxed) {
+                self.end_out_of_hours();
                 let Some(session) = self.listener.accept(POLL)? else { continue };
                 scope.spawn(move || self.serve_one(session, stop, audit));
             }
@@ -138,6 +178,7 @@ impl Share {
             return refuse(&copy.session, &why);
         }
         let mut told = Audit {
+            who: copy.session.member().map(ToOwned::to_owned),
             peer: copy.session.peer(),
             began: SystemTime::now(),
             into: matches!(request.verb, Verb::Put { .. }),
@@ -148,9 +189,10 @@ impl Share {
             fault: None,
         };
         let began = Instant::now();
-        let outcome = match &request.verb {
-            Verb::Get { paths, only, span } => self.give(&copy.session, paths, only, *span, stop, &mut told),
-            Verb::Put { to, into, wish } => self.take(&copy.session, to, *into, *wish, stop, &mut told),
+        let outcome = match (self.out_of_hours(&copy.session), &request.verb) {
+            (Some(why), _) => Err(CopyError::Here(why)),
+            (None, Verb::Get { paths, only, span }) => self.give(&copy.session, paths, only, *span, stop, &mut told),
+            (None, Verb::Put { to, into, wish }) => self.take(&copy.session, to, *into, *wish, stop, &mut told),
         };
         told.elapsed = began.elapsed();
         if let Err(cause) = outcome {
@@ -176,6 +218,44 @@ impl Share {
         Ok(())
     }
 
+    /// Why whoever dialled may not copy now, if so.
+    fn out_of_hours(&self, session: &Session) -> Option<String> {
+        match (&self.rights, session.member()) {
+            (Rights::People(people), Some(name)) => people.out_of_hours(name, Moment::now()),
+            _ => None,
+        }
+    }
+
+    /// Ends copies whose hours are over: their diallers come back, and are told.
+    fn end_out_of_hours(&self) {
+        for copy in self.copies().values() {
+            if let Some(why) = self.out_of_hours(&copy.session) {
+                copy.session.end_because(&why);
+            }
+        }
+    }
+
+    /// The folder that whoever dialled may do this in and that holds `path`, what that is called, and the rest of the path.
+    fn place<'a>(
+        &self,
+        session: &Session,
+        right: Right,
+        path: &'a Path,
+    ) -> Result<(&Dir, Option<Name>, &'a Path), CopyError> {
+        let own_name = || Name::new(self.name.as_bytes());
+        match (&self.rights, session.member()) {
+            (Rights::Url { write: false }, _) if right == Right::Write => {
+                Err(CopyError::Here("the share is read-only; whoever shares it has to say --write".to_owned()))
+            }
+            (Rights::Url { .. }, _) => Ok((&self.dir, own_name(), path)),
+            (Rights::People(people), Some(name)) => {
+                let (dir, at, rest) = people.granted(name, right, path)?;
+                Ok((dir, last_name(at).or_else(own_name), rest))
+            }
+            (Rights::People(_), None) => Err(CopyError::Here("nobody knows who you are here".to_owned())),
+        }
+    }
+
     /// Takes a copy in. A dialler that is back takes the place of its earlier session.
     fn enter(&self, copy: &Arc<Copy>, job: &str) -> Result<(), String> {
         let before = self.copies().remove(job);
@@ -186,11 +266,28 @@ impl Share {
                 thread::sleep(POLL / 10);
             }
         }
+        if let (Rights::People(people), Some(name)) = (&self.rights, copy.session.member())
+            && people.is_limited(name)
+        {
+            self.wait_for_turn(name)?;
+        }
         let mut copies = self.copies();
         if copies.len() >= MOST_COPIES {
             return Err(format!("busy with {MOST_COPIES} copies; try again later"));
         }
         copies.insert(job.to_owned(), Arc::clone(copy));
+        Ok(())
+    }
+
+    /// Whose rate has a bound copies one thing at a time; what they have just done may not be quite over.
+    fn wait_for_turn(&self, name: &str) -> Result<(), String> {
+        let deadline = Instant::now() + LAST_PATIENCE;
+        while self.copies().values().any(|other| other.session.member() == Some(name)) {
+            if Instant::now() > deadline {
+                return Err(format!("another copy of {name}'s has all of the rate that is allowed; wait for its end"));
+            }
+            thread::sleep(POLL / 10);
+        }
         Ok(())
     }
 
@@ -210,13 +307,13 @@ impl Share {
         if paths.len() > MOST_PATHS {
             return Err(CopyError::Here(format!("{} paths are too many; {MOST_PATHS} may be asked for", paths.len())));
         }
-        let name = Name::new(self.name.as_bytes());
         let mut roots = Vec::new();
         for path in paths {
             let is_content = path.ends_with("/.");
             let path = inner(path)?;
             told.paths.push(shown(&path));
-            let root = Root::within(&self.dir, name.as_ref(), &path)?;
+            let (dir, name, path) = self.place(session, Right::Read, &path)?;
+            let root = Root::within(dir, name.as_ref(), path)?;
             let root = if is_content { root.content() } else { root };
             roots.push(match span {
                 None => root,
@@ -242,11 +339,8 @@ impl Share {
     ) -> Result<(), CopyError> {
         let to = inner(to)?;
         told.paths.push(shown(&to));
-        if !self.write {
-            let why = "the share is read-only; whoever shares it has to say --write";
-            return Err(CopyError::Here(why.to_owned()));
-        }
-        let landing = Landing::within(&self.dir, &to, into, wish.dry_run)?;
+        let (dir, _, to) = self.place(session, Right::Write, &to)?;
+        let landing = Landing::within(dir, to, into, wish.dry_run)?;
         let landing = landing
             .map(|landing| if wish.start.is_some() { landing.of_one_name() } else { Ok(landing) })
             .transpose()?;

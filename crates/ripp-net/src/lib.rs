@@ -39,7 +39,7 @@ pub use socket::{
     Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,
 };
 pub use token::{Token, TokenError};
-pub use trust::{Authorities, Clients, Trust, TrustError};
+pub use trust::{Authorities, Clients, Member, Trust, TrustError};
 pub use url::{RippUrl, UrlError};
 pub use visapult_ripp::control::Transport;
 pub use visapult_ripp::outbox::Mode;

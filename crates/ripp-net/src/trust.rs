@@ -12,6 +12,7 @@ use rustls::pki_types::pem::PemObject;
 use thiserror::Error;
 
 use crate::fingerprint::Fingerprint;
+use crate::token::Token;
 use crate::url::RippUrl;
 
 /// How the one who dials recognises the listener.
@@ -29,9 +30,11 @@ pub enum Trust {
 #[derive(Clone)]
 pub struct Authorities(pub(crate) Arc<RootCertStore>);
 
-/// Whom a listener knows by certificate: they need no token.
+/// Whom a listener knows: by certificate, and then they need no token, or by a token of their own.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
+    /// Those with tokens of their own.
+    pub members: Vec<Member>,
     /// Certificates of single clients; names and dates do not matter.
     pub known: Vec<Fingerprint>,
     /// Whoever these vouch for; dates are checked.
@@ -42,8 +45,19 @@ impl Clients {
     /// Nobody is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.known.is_empty() && self.authorities.is_none()
+        self.members.is_empty() && self.known.is_empty() && self.authorities.is_none()
     }
+}
+
+/// Somebody whom a listener knows by a token.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Who.
+    pub name: String,
+    /// Their secret.
+    pub token: Token,
+    /// Greatest rate of one of their sessions in either direction, in bits of IP packets per second.
+    pub most_bps: Option<u64>,
 }
 
 /// Why there is nobody to believe.

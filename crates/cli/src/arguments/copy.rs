@@ -41,16 +41,34 @@ Examples:
           visapult copy 'ripp://.../run-12' mirror --checksum --delete     (mirror/run-12 becomes the same)
           visapult copy 'ripp://.../big.raw' part.raw --range 1GiB-2GiB";
 
+const SHARE_HELP: &str = "\
+Examples:
+  there:  visapult share /data/runs --bind 0.0.0.0:7440
+  here:   visapult copy 'ripp://...' .
+
+Whoever has the URL may copy, until the share ends. With --policy each person has a URL of their own, which
+stays the same as long as their token file is there, and may do what the file says (TOML):
+  ask = \"Ada, ada@example.org\"          # told with every refusal
+  [[person]]
+  name = \"grace\"
+  read = [\"runs\", \"notes/2026\"]        # folders in the share, \".\" for all of it
+  write = [\"incoming/grace\"]
+  most_rate = \"200M\"                    # and then one copy at a time
+  hours = [\"mon-fri 18:00-07:30\", \"sat,sun\"]   # as the clock of this machine has it
+  token_file = \"grace.token\"            # beside the policy (the default); made where it is not there";
+
 /// Options of `visapult share`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  there:  visapult share /data/runs --bind 0.0.0.0:7440\n  \
-                        here:   visapult copy 'ripp://...' .\n\nWhoever has the URL may copy, until the share ends.")]
+#[command(after_help = SHARE_HELP)]
 pub(crate) struct ShareOptions {
     /// The folder to share.
     pub(crate) folder: PathBuf,
     /// Others may copy into it, too, and not from it only.
     #[arg(long)]
     pub(crate) write: bool,
+    /// Who may read and write what, how fast and when, is in this file; each has a URL of their own.
+    #[arg(long, value_name = "FILE", conflicts_with = "write")]
+    pub(crate) policy: Option<PathBuf>,
     /// Address and port to listen on (0.0.0.0:7440 for all of this machine's); everything is encrypted, and needs the URL's token.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7440")]
     pub(crate) bind: SocketAddr,

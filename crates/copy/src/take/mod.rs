@@ -38,6 +38,8 @@ const DONE: usize = 2000;
 const HASHES_LEN: usize = 40_000;
 /// Paths that were deleted, in one note.
 const DELETED: usize = 10;
+/// Why a range did not come that its file's failure made needless.
+const CANCELLED: &str = "cancelled by the sender";
 const POLL: Duration = Duration::from_millis(5);
 const TELL_EVERY: Duration = Duration::from_millis(200);
 
@@ -472,9 +474,14 @@ impl Taking<'_> {
             let files = files.ok_or_else(|| protocol("a bundle holds a file that is not wanted"))?;
             self.pool.give(Job::Place { bundle: memory, files });
         }
-        for (incoming, entry, range) in take_over(&mut self.ranges, |(incoming, ..)| incoming) {
+        let over = take_over(&mut self.ranges, |(incoming, ..)| incoming).into_iter();
+        let mut over: Vec<_> =
+            over.map(|(incoming, entry, range)| (incoming.wait().map_err(|cause| cause.why), entry, range)).collect();
+        // When a range has failed the other end cancels the rest of its file: the cause comes first.
+        over.sort_by_key(|(outcome, ..)| outcome.as_ref().is_err_and(|why| why.contains(CANCELLED)));
+        for (outcome, entry, range) in over {
             let Some(file) = self.ranged.get(&entry).cloned() else { continue };
-            let held = incoming.wait().map_err(|cause| cause.why).and_then(|delivery| {
+            let held = outcome.and_then(|delivery| {
                 let hash = delivery.blake3.and_then(|hash| blake3::Hash::from_hex(hash).ok());
                 let hash = hash.ok_or_else(|| "it came without a hash".to_owned())?;
                 file.hold(range, *hash.as_bytes()).map_err(|cause| Fault::writing(&cause).why)

@@ -12,27 +12,31 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use tempfile::TempDir;
 use visapult_copy::{
-    Audit, CopyError, CopyOptions, Delete, Event, Patterns, Report, Share, ShareOptions, Span, Wish, copy,
+    Access, Audit, CopyError, CopyOptions, Delete, Event, Patterns, Report, Share, ShareOptions, Span, Wish, copy,
 };
 use visapult_ripp_net::{Identity, Options};
 
 /// A share that is served as long as `work` lasts.
 fn shared<T>(folder: &Path, write: bool, work: impl FnOnce(&str) -> T) -> (T, Vec<Audit>) {
+    served(folder, Access::Url { write }, |urls| work(&urls[0]))
+}
+
+fn served<T>(folder: &Path, access: Access, work: impl FnOnce(&[String]) -> T) -> (T, Vec<Audit>) {
     let own = tempfile::tempdir().unwrap();
     let options = ShareOptions {
         folder: folder.to_owned(),
-        write,
+        access,
         bind: ([127, 0, 0, 1], 0).into(),
         identity: Some(Identity::load_or_create(own.path()).unwrap()),
         session: Options::default(),
     };
     let share = Share::open(options).unwrap();
-    let url = share.url("127.0.0.1").to_string();
+    let urls: Vec<_> = share.urls("127.0.0.1").into_iter().map(|(_, url)| url.to_string()).collect();
     let (stop, audits) = (AtomicBool::new(false), Mutex::new(Vec::new()));
     let outcome = thread::scope(|scope| {
         scope.spawn(|| share.serve(&stop, &|audit| audits.lock().unwrap().push(audit)));
         let _stop = StopAtEnd(&stop);
-        work(&url)
+        work(&urls)
     });
     (outcome, audits.into_inner().unwrap())
 }
@@ -393,4 +397,51 @@ fn a_part_of_a_file_can_be_copied() {
         assert!(run(&put).0.unwrap_err().to_string().contains("a name of its own"));
     });
     assert!(fs::read(source.path().join("tail")).unwrap() == content[30 << 20..]);
+}
+
+#[test]
+fn each_person_may_do_what_the_policy_says() {
+    let (dir, target, source) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let share = dir.path().join("share");
+    for folder in ["runs/12", "secret", "in"] {
+        fs::create_dir_all(share.join(folder)).unwrap();
+        fs::write(share.join(folder).join("file"), folder).unwrap();
+    }
+    // Links that stay in the share lead out of what is granted.
+    symlink("../secret", share.join("runs/link")).unwrap();
+    symlink("../secret/file", share.join("runs/stolen")).unwrap();
+    symlink("../secret", share.join("in/link")).unwrap();
+    fs::write(source.path().join("new"), b"new").unwrap();
+    let policy = dir.path().join("people.toml");
+    let people = "ask = \"Ada\"\n[[person]]\nname = \"grace\"\nread = [\"runs\"]\nwrite = [\"in\"]\nmost_rate = \"500M\"\n\
+                [[person]]\nname = \"ada\"\nread = [\".\"]\nwrite = [\".\"]\n";
+    fs::write(&policy, people).unwrap();
+    let new = source.path().join("new");
+    let (_, audits) = served(&share, Access::Policy(policy), |urls| {
+        let [grace, ada] = urls else { panic!("{urls:?}") };
+        let refused = |from: &str, to: &str| run(&options(&[from], to)).0.unwrap_err().to_string();
+        assert_eq!(done(&[&format!("{grace}/runs")], text(target.path())).tally.files, 1);
+        assert_eq!(done(&[&format!("{grace}/runs/12/file")], text(&target.path().join("one"))).tally.files, 1);
+        assert_eq!(done(&[text(&new)], &format!("{grace}/in/sub/")).tally.files, 1);
+        for path in ["", "/secret", "/secret/file", "/in", "/runs2"] {
+            let why = refused(&format!("{grace}{path}"), text(target.path()));
+            assert!(why.contains("grace may not read") && why.ends_with("only runs; ask Ada"), "{path}: {why}");
+        }
+        for path in ["/runs/link", "/runs/stolen", "/runs/link/file"] {
+            let why = refused(&format!("{grace}{path}"), text(target.path()));
+            assert!(why.contains("leads out"), "{path}: {why}");
+        }
+        for path in ["", "/runs", "/secret/x", "/new"] {
+            let why = refused(text(&new), &format!("{grace}{path}"));
+            assert!(why.contains("grace may not write") && why.ends_with("only in; ask Ada"), "{path}: {why}");
+        }
+        assert!(refused(text(&new), &format!("{grace}/in/link/new")).contains("leads out"));
+        assert_eq!(done(&[&format!("{ada}/secret/file")], text(&target.path().join("two"))).tally.files, 1);
+    });
+    assert_eq!(fs::read_link(target.path().join("runs/link")).unwrap(), Path::new("../secret"));
+    assert_eq!(fs::read(share.join("in/sub/new")).unwrap(), b"new");
+    assert_eq!(fs::read_dir(share.join("secret")).unwrap().count(), 1);
+    assert_eq!((audits[0].who.as_deref(), audits.last().unwrap().who.as_deref()), (Some("grace"), Some("ada")));
+    assert!(audits[3].fault.as_deref().is_some_and(|fault| fault.contains("may not read")));
 }

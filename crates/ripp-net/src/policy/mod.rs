@@ -15,7 +15,7 @@ pub use file::PolicyError;
 pub(crate) use file::parse;
 
 use crate::identity::user_folder;
-use crate::session::{Options, Rate};
+use crate::session::Options;
 use network::Network;
 
 /// Name of the policy file in the user's configuration folder.
@@ -103,13 +103,7 @@ impl Ruling {
         let mut allowed = asked.clone();
         allowed.dedicated |= self.dedicated;
         allowed.mtu = least(asked.mtu, self.mtu);
-        allowed.rate = match asked.rate {
-            Rate::Fixed(bps) => Rate::Fixed(bps.min(self.most_send_bps.unwrap_or(bps))),
-            Rate::Auto { most_bps } => Rate::Auto { most_bps: least(most_bps, self.most_send_bps) },
-        };
-        // 0 sets no limit.
-        let most_receive = Some(asked.most_receive_bps).filter(|&bps| bps > 0);
-        allowed.most_receive_bps = least(most_receive, self.most_receive_bps).unwrap_or(0);
+        allowed.limit(self.most_send_bps, self.most_receive_bps);
         allowed.transport = match (asked.transport, self.transport) {
             (Some(asked), Some(allowed)) if asked != allowed => {
                 return Err(PolicyError::Transport { place: self.place.clone(), allowed, asked });
@@ -131,6 +125,7 @@ pub(crate) fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::Rate;
 
     fn ruling() -> Ruling {
         Ruling {

@@ -21,9 +21,10 @@ use crate::identity::Identity;
 use crate::policy::{Policy, Ruling, least};
 use crate::socket::Waker;
 use crate::token::Token;
-use crate::trust::Clients;
+use crate::trust::{Clients, Member};
 use crate::url::RippUrl;
 
+const WRONG_TOKEN: &str = "the token is wrong; copy the whole URL that the listener printed";
 /// Sessions that wait to be taken.
 const MOST_WAITING: usize = 16;
 
@@ -165,7 +166,7 @@ impl Door {
         }
         let (control, receiver) = link.split()?;
         let ruling = self.policy.ruling(None, peer.ip()).cloned();
-        let Agreed { version, cipher, transport, options } = match self.judge(&hello, shown, ruling.as_ref()) {
+        let Agreed { version, cipher, transport, options, member } = match self.judge(&hello, shown, ruling.as_ref()) {
             Ok(agreed) => agreed,
             Err(why) => {
                 control.send(&Message::Rejected { why: why.clone() }.to_bytes())?;
@@ -187,7 +188,8 @@ impl Door {
         let begun = setup::begin(control.clone(), &options)?;
         let shared = Arc::clone(&begun.shared);
         // From here on the session sees to the end of what was started.
-        let made = Session::new(begun, peer, hello.name, &options, ruling);
+        let mut made = Session::new(begun, peer, hello.name, &options, ruling);
+        made.member = member;
         setup::start_lanes(&shared, links, &options)?;
         self.enter(session, &shared);
         control.send(&Message::Welcome(welcome).to_bytes())?;
@@ -202,31 +204,36 @@ impl Door {
         let version = choose_version(&VERSIONS, &hello.versions).ok_or_else(|| {
             format!("it speaks versions {VERSIONS:?} of the protocol, you {:?}: update the older one", hello.versions)
         })?;
-        self.check_admission(hello, shown)?;
+        let member = self.check_admission(hello, shown)?;
         let own = &self.options.session;
         let mtu = least(own.mtu, hello.mtu);
         let asked = Options { request: hello.request.clone(), mtu, ..own.clone() };
         let options = ruling.map_or_else(|| Ok(asked.clone()), |ruling| ruling.apply(&asked));
-        let options = options.map_err(|cause| cause.to_string())?;
+        let mut options = options.map_err(|cause| cause.to_string())?;
+        let most = member.and_then(|member| member.most_bps);
+        options.limit(most, most);
         let transport = transport(hello.transport.as_ref(), options.transport)?;
         let cipher = hello.ciphers.iter().find(|cipher| options.ciphers.contains(cipher));
         let cipher = cipher.copied().ok_or_else(|| "no cipher that both ends know".to_owned())?;
-        Ok(Agreed { version, cipher, transport, options })
+        Ok(Agreed { version, cipher, transport, options, member: member.map(|member| member.name.clone()) })
     }
 
-    /// A known certificate or the token lets in, and either is needed unless there is neither here.
-    fn check_admission(&self, hello: &Hello, shown: Option<Shown>) -> Result<(), String> {
+    /// A known certificate or a token lets in, and one is needed unless there is none here. Returns whose token it is, if that is known.
+    fn check_admission(&self, hello: &Hello, shown: Option<Shown>) -> Result<Option<&Member>, String> {
         if shown.is_some_and(|shown| shown.known) {
-            return Ok(());
+            return Ok(None);
         }
-        match (&self.options.token, shown) {
-            (Some(token), _) => {
-                let told = hello.token.as_deref().and_then(|told| Token::parse(told).ok());
-                let is_right = told.is_some_and(|told| token.matches(told.as_bytes()));
-                let why = "the token is wrong; copy the whole URL that the listener printed";
-                is_right.then_some(()).ok_or_else(|| why.to_owned())
-            }
-            (None, _) if self.options.clients.is_empty() => Ok(()),
+        let ListenerOptions { token, clients, .. } = self.options.as_ref();
+        let told = hello.token.as_deref().and_then(|told| Token::parse(told).ok());
+        let is_told = |token: &Token| told.as_ref().is_some_and(|told| token.matches(told.as_bytes()));
+        if let Some(member) = clients.members.iter().find(|member| is_told(&member.token)) {
+            return Ok(Some(member));
+        }
+        match (token, shown) {
+            (Some(token), _) if is_told(token) => Ok(None),
+            (Some(_), _) => Err(WRONG_TOKEN.to_owned()),
+            (None, _) if !clients.members.is_empty() => Err(WRONG_TOKEN.to_owned()),
+            (None, _) if clients.is_empty() => Ok(None),
             (None, Some(Shown { fingerprint, .. })) => {
                 Err(format!("your certificate is not known there; it is to be started with --trust {fingerprint}"))
             }
@@ -248,7 +255,7 @@ impl Door {
     /// Adds a stream to the session that it knows the number of.
     fn join(&self, mut link: ControlLink, number: &str, hello: &Hello) -> Result<(), SessionError> {
         let found = lock(&self.sessions).get(number).and_then(Weak::upgrade).filter(|session| !session.is_over());
-        let session = self.check_admission(hello, link.shown()).and_then(|()| {
+        let session = self.check_admission(hello, link.shown()).and_then(|_| {
             found.ok_or_else(|| "there is no such session (any more) to join; dial a new one".to_owned())
         });
         match session {
@@ -273,6 +280,7 @@ struct Agreed {
     /// The transport that the dialler insists on.
     transport: Option<Transport>,
     options: Options,
+    member: Option<String>,
 }
 
 /// The transport that is insisted on, if it is to be had here.

@@ -56,6 +56,7 @@ pub struct Session {
     peer: SocketAddr,
     request: String,
     name: String,
+    member: Option<String>,
     /// Gives why the listener did not admit us, or ends.
     refusal: Mutex<Option<Receiver<SessionError>>>,
     rate: Rate,
@@ -74,7 +75,7 @@ impl Session {
     fn new(begun: Begun, peer: SocketAddr, name: String, options: &Options, ruling: Option<Ruling>) -> Self {
         let Begun { shared, arrivals } = begun;
         let (arrivals, request, rate) = (Mutex::new(arrivals), options.request.clone(), options.rate);
-        Self { shared, arrivals, peer, request, name, refusal: Mutex::new(None), rate, ruling }
+        Self { shared, arrivals, peer, request, name, member: None, refusal: Mutex::new(None), rate, ruling }
     }
 
     /// Waits until the listener has admitted a session that was [begun](Self::begin).
@@ -176,6 +177,12 @@ impl Session {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whose token was shown, where the listener knows whose it is.
+    #[must_use]
+    pub fn member(&self) -> Option<&str> {
+        self.member.as_deref()
     }
 
     /// How long it took from the first packet to the last answer of the handshake.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use visapult_ripp::control::Transport;
 use visapult_ripp::record::Cipher;
 
-use crate::policy::PolicyFile;
+use crate::policy::{PolicyFile, least};
 
 /// How fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,19 @@ pub struct Options {
     pub policy: PolicyFile,
     /// What the dialler wants, for the program at the other end.
     pub request: String,
+}
+
+impl Options {
+    /// Allows no more than this, in bits of IP packets per second, where there is a limit.
+    pub(crate) fn limit(&mut self, most_send_bps: Option<u64>, most_receive_bps: Option<u64>) {
+        self.rate = match self.rate {
+            Rate::Fixed(bps) => Rate::Fixed(bps.min(most_send_bps.unwrap_or(bps))),
+            Rate::Auto { most_bps } => Rate::Auto { most_bps: least(most_bps, most_send_bps) },
+        };
+        // 0 sets no limit.
+        let most_receive = Some(self.most_receive_bps).filter(|&bps| bps > 0);
+        self.most_receive_bps = least(most_receive, most_receive_bps).unwrap_or(0);
+    }
 }
 
 impl Default for Options {

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use visapult_ripp_net::{
-    Authorities, Clients, Identity, Listener, ListenerOptions, MemorySink, Mode, Options, RippUrl, Session,
-    SessionError, Token, Transport, Trust,
+    Authorities, Clients, Identity, Listener, ListenerOptions, Member, MemorySink, Mode, Options, Rate, RippUrl,
+    Session, SessionError, Token, Transport, Trust,
 };
 
 use crate::common::{PATIENCE, content, eventually, next_offer, self_signed};
 
 /// A listener that knows `client`, and its URL.
 fn listener(client: &Identity, token: Option<Token>, session: Options) -> (Listener, RippUrl) {
-    let clients = Clients { known: vec![client.fingerprint()], authorities: None };
+    let clients = Clients { known: vec![client.fingerprint()], ..Clients::default() };
     let options = ListenerOptions { identity: Some(self_signed()), token, clients, session };
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
     let url = listener.url("127.0.0.1", "test");
@@ -60,12 +60,30 @@ fn whom_an_authority_vouches_for_needs_no_token() {
     let vouched = CertificateParams::new(vec!["client".to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
     let client = Identity::from_pem(vouched.pem().as_bytes(), key.serialize_pem().as_bytes()).unwrap();
     let authorities = Some(Authorities::from_pem(authority.pem().as_bytes()).unwrap());
-    let clients = Clients { known: Vec::new(), authorities };
+    let clients = Clients { authorities, ..Clients::default() };
     let options = ListenerOptions { identity: Some(self_signed()), token: None, clients, session: Options::default() };
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
     let url = listener.url("127.0.0.1", "test");
     assert!(dial(&url, Some(&client), &Options::default()).is_ok());
     assert!(refusal(&url, Some(&self_signed())).contains("not known"));
+}
+
+#[test]
+fn tokens_of_their_own_tell_members_apart_and_limit_them() {
+    let member = |name: &str, most_bps| Member { name: name.to_owned(), token: Token::fresh().unwrap(), most_bps };
+    let members = vec![member("ada", None), member("grace", Some(5_000_000))];
+    let clients = Clients { members: members.clone(), ..Clients::default() };
+    let options = ListenerOptions { identity: Some(self_signed()), token: None, clients, session: Options::default() };
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
+    let url = |token| RippUrl { token, ..listener.url("127.0.0.1", "test") };
+    for one in members {
+        let _dialled = dial(&url(Some(one.token)), None, &Options::default()).unwrap();
+        let taken = listener.accept(PATIENCE).unwrap().unwrap();
+        assert_eq!((taken.member(), taken.rate()), (Some(&one.name[..]), Rate::Auto { most_bps: one.most_bps }));
+    }
+    for wrong in [None, Some(Token::fresh().unwrap())] {
+        assert!(refusal(&url(wrong), None).contains("the token is wrong"));
+    }
 }
 
 #[test]

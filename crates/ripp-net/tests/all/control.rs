@@ -170,8 +170,10 @@ fn a_client_is_known_by_a_certificate_that_an_authority_signed() {
     let authority = Authority::new("ours");
     let identity = self_signed();
     let trust = Trust::Pinned(identity.fingerprint());
-    let security =
-        Security::Tls { identity, clients: Clients { authorities: Some(authority.authorities()), known: Vec::new() } };
+    let security = Security::Tls {
+        identity,
+        clients: Clients { authorities: Some(authority.authorities()), ..Clients::default() },
+    };
     let listener = ControlListener::bind(any_port(), &security).unwrap();
     let url = url_of("127.0.0.1", &listener);
     let vouched = authority.vouch_for("client", 2999);

@@ -1,0 +1,354 @@
+//! The policy file of a share: who may read and write what of it, how fast and when; every fault with its line.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::Dir;
+use serde::Deserialize;
+use toml::Spanned;
+use visapult_ripp_net::units::parse_rate;
+use visapult_ripp_net::{Member, Token};
+
+use crate::error::{CopyError, reason};
+use crate::hours::{Hours, Moment};
+use crate::names::{inner_path, shown};
+
+const MOST_BYTES: u64 = 1 << 20;
+const KEYS: &str = "allowed are ask, and in a [[person]] name, token_file, read, write, most_rate and hours";
+
+/// Who may do what.
+#[derive(Debug)]
+pub(crate) struct People {
+    people: Vec<Person>,
+    /// Whom to ask for more.
+    ask: String,
+}
+
+#[derive(Debug)]
+struct Person {
+    member: Member,
+    read: Vec<Granted>,
+    write: Vec<Granted>,
+    /// None: always.
+    hours: Vec<Hours>,
+}
+
+/// A folder that somebody may read or write, held open: whatever takes its name later is another.
+#[derive(Debug)]
+struct Granted {
+    path: PathBuf,
+    dir: Dir,
+}
+
+/// What somebody wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Right {
+    Read,
+    Write,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    ask: Spanned<String>,
+    #[serde(default)]
+    person: Vec<Spanned<WrittenPerson>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenPerson {
+    name: Spanned<String>,
+    token_file: Option<Spanned<String>>,
+    #[serde(default)]
+    read: Vec<Spanned<String>>,
+    #[serde(default)]
+    write: Vec<Spanned<String>>,
+    most_rate: Option<Spanned<String>>,
+    #[serde(default)]
+    hours: Vec<Spanned<String>>,
+}
+
+impl People {
+    /// Reads the file, and tokens from files beside it; those that are not there are made.
+    ///
+    /// # Errors
+    /// What is wrong, in which line, and what is allowed.
+    pub(crate) fn read(file: &Path, share: &Dir) -> Result<Self, CopyError> {
+        let length = fs::metadata(file).map_err(|cause| CopyError::at(file, &cause))?.len();
+        if length > MOST_BYTES {
+            return Err(CopyError::Here(format!("{}: is larger than 1 MiB", shown(file))));
+        }
+        let text = fs::read_to_string(file).map_err(|cause| CopyError::at(file, &cause))?;
+        Reader { file, text: &text, share }.people()
+    }
+
+    /// Who has tokens.
+    pub(crate) fn members(&self) -> Vec<Member> {
+        self.people.iter().map(|person| person.member.clone()).collect()
+    }
+
+    /// The rate of this person has a bound.
+    pub(crate) fn is_limited(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|person| person.member.most_bps.is_some())
+    }
+
+    /// Why this person may not copy now, if so.
+    pub(crate) fn out_of_hours(&self, name: &str, now: Moment) -> Option<String> {
+        let person = self.find(name)?;
+        if person.hours.is_empty() || person.hours.iter().any(|hours| hours.hold(now)) {
+            return None;
+        }
+        let hours = listed(person.hours.iter().map(ToString::to_string));
+        Some(format!("{name} may copy here at {hours} only, and it is {now} there; {}", self.whom_to_ask()))
+    }
+
+    /// The folder that is granted to this person and holds `path`, its own path, and the rest of the path.
+    ///
+    /// # Errors
+    /// What is not allowed, and whom to ask.
+    pub(crate) fn granted<'a>(
+        &self,
+        name: &str,
+        right: Right,
+        path: &'a Path,
+    ) -> Result<(&Dir, &Path, &'a Path), CopyError> {
+        let granted = self.find(name).map_or(&[][..], |person| match right {
+            Right::Read => &person.read,
+            Right::Write => &person.write,
+        });
+        let held = granted.iter().filter_map(|one| Some((one, path.strip_prefix(&one.path).ok()?)));
+        let innermost = held.max_by_key(|(one, _)| one.path.components().count());
+        innermost.map(|(one, rest)| (&one.dir, one.path.as_path(), rest)).ok_or_else(|| {
+            let verb = if right == Right::Read { "read" } else { "write" };
+            let what = listed(granted.iter().map(|one| place(&one.path)));
+            let only = if what.is_empty() { "nothing".to_owned() } else { format!("only {what}") };
+            CopyError::Here(format!("{name} may not {verb} {} here, {only}; {}", place(path), self.whom_to_ask()))
+        })
+    }
+
+    fn find(&self, name: &str) -> Option<&Person> {
+        self.people.iter().find(|person| person.member.name == name)
+    }
+
+    fn whom_to_ask(&self) -> String {
+        format!("ask {}", self.ask)
+    }
+}
+
+/// A path in the share, as people read it.
+fn place(path: &Path) -> String {
+    if path.as_os_str().is_empty() { "all of it".to_owned() } else { shown(path) }
+}
+
+fn listed(words: impl Iterator<Item = String>) -> String {
+    words.collect::<Vec<_>>().join(" and ")
+}
+
+struct Reader<'a> {
+    file: &'a Path,
+    text: &'a str,
+    share: &'a Dir,
+}
+
+impl Reader<'_> {
+    fn people(&self) -> Result<People, CopyError> {
+        let written: Written = toml::from_str(self.text).map_err(|cause| {
+            let at = cause.span().map_or(0, |span| span.start);
+            self.fault(at, &format!("{}; {KEYS}", cause.message().replace('\n', " ")))
+        })?;
+        let mut people: Vec<Person> = Vec::new();
+        for one in &written.person {
+            let person = self.person(one.get_ref())?;
+            let has = |other: &Person| other.member.name == person.member.name;
+            if people.iter().any(has) {
+                let at = one.get_ref().name.span().start;
+                return Err(self.fault(at, &format!("name: there is a {:?} already", person.member.name)));
+            }
+            if people.iter().any(|other| other.member.token == person.member.token) {
+                let why = format!("{:?} has the token of another", person.member.name);
+                return Err(self.fault(one.span().start, &why));
+            }
+            people.push(person);
+        }
+        if people.is_empty() {
+            return Err(self.fault(0, "there is no [[person]] in it, so nobody could copy anything"));
+        }
+        Ok(People { people, ask: written.ask.into_inner() })
+    }
+
+    fn person(&self, person: &WrittenPerson) -> Result<Person, CopyError> {
+        let name = person.name.get_ref();
+        let is_sign = |sign: char| sign.is_ascii_alphanumeric() || "-_.".contains(sign);
+        if name.is_empty() || name.len() > 64 || !name.chars().all(is_sign) || name.starts_with('.') {
+            let why = format!("name: {name:?} is to be of letters, digits and - _ . (64 at most)");
+            return Err(self.fault(person.name.span().start, &why));
+        }
+        if person.read.is_empty() && person.write.is_empty() {
+            let why = format!("{name} may neither read nor write anything: give read = [\".\"], or write");
+            return Err(self.fault(person.name.span().start, &why));
+        }
+        let most = |text: &Spanned<String>| {
+            parse_rate(text.get_ref()).map_err(|why| self.fault(text.span().start, &format!("most_rate: {why}")))
+        };
+        let hours = |text: &Spanned<String>| {
+            Hours::parse(text.get_ref()).map_err(|why| self.fault(text.span().start, &format!("hours: {why}")))
+        };
+        let member = Member {
+            name: name.clone(),
+            token: self.token(person)?,
+            most_bps: person.most_rate.as_ref().map(most).transpose()?,
+        };
+        Ok(Person {
+            member,
+            read: person.read.iter().map(|path| self.grant("read", path)).collect::<Result<_, _>>()?,
+            write: person.write.iter().map(|path| self.grant("write", path)).collect::<Result<_, _>>()?,
+            hours: person.hours.iter().map(hours).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn grant(&self, key: &str, text: &Spanned<String>) -> Result<Granted, CopyError> {
+        let wrong = |why: &str| self.fault(text.span().start, &format!("{key}: {:?} {why}", text.get_ref()));
+        let path = inner_path(text.get_ref().as_bytes()).filter(|_| !text.get_ref().starts_with('/'));
+        let path = path.ok_or_else(|| wrong("leads out of the share: write a path in it, \".\" for all of it"))?;
+        let opened = if path.as_os_str().is_empty() { self.share.try_clone() } else { self.share.open_dir(&path) };
+        let dir = opened.map_err(|cause| wrong(&format!("is to be a folder in the share: {}", reason(&cause))))?;
+        Ok(Granted { path, dir })
+    }
+
+    fn token(&self, person: &WrittenPerson) -> Result<Token, CopyError> {
+        let name = person.name.get_ref();
+        let (written, at) = match &person.token_file {
+            Some(file) => (file.get_ref().clone(), file.span().start),
+            None => (format!("{name}.token"), person.name.span().start),
+        };
+        let path = self.file.parent().unwrap_or(Path::new("")).join(written);
+        read_or_make_token(&path).map_err(|why| self.fault(at, &format!("token_file: {}: {why}", shown(&path))))
+    }
+
+    fn fault(&self, at: usize, why: &str) -> CopyError {
+        let line = 1 + self.text.bytes().take(at).filter(|&byte| byte == b'\n').count();
+        CopyError::Here(format!("{} line {line}: {why}", shown(self.file)))
+    }
+}
+
+/// The token in a file that nobody else may read; where there is none, a fresh one is put there.
+fn read_or_make_token(path: &Path) -> Result<Token, String> {
+    let told = |cause: io::Error| reason(&cause);
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(mut file) => {
+            let token = Token::fresh().map_err(|cause| cause.to_string())?;
+            writeln!(file, "{}", token.encoded()).map_err(told)?;
+            return Ok(token);
+        }
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(cause) => return Err(told(cause)),
+    }
+    let metadata = fs::metadata(path).map_err(told)?;
+    if metadata.mode() & 0o077 != 0 {
+        return Err("may be read or changed by others: run chmod 600 on it, or remove it to have a new one".to_owned());
+    }
+    if metadata.len() > 1024 {
+        return Err("is no token: remove it to have a new one".to_owned());
+    }
+    let text = fs::read_to_string(path).map_err(told)?;
+    Token::parse(text.trim()).map_err(|_| "is no token: remove it to have a new one".to_owned())
+}
+
+/// What the last part of a path is called.
+pub(crate) fn last_name(path: &Path) -> Option<crate::names::Name> {
+    path.file_name().and_then(|name| crate::names::Name::new(name.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn share() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("share/runs/old")).unwrap();
+        fs::create_dir(dir.path().join("share/in")).unwrap();
+        fs::create_dir(dir.path().join("outside")).unwrap();
+        symlink("../outside", dir.path().join("share/out")).unwrap();
+        dir
+    }
+
+    fn read(dir: &tempfile::TempDir, text: &str) -> Result<People, CopyError> {
+        let file = dir.path().join("people.toml");
+        fs::write(&file, text).unwrap();
+        let share = Dir::open_ambient_dir(dir.path().join("share"), cap_std::ambient_authority()).unwrap();
+        People::read(&file, &share)
+    }
+
+    #[test]
+    fn each_may_do_what_is_granted_and_is_told_what_is_not() {
+        let dir = share();
+        let text = "ask = \"Ada\"\n[[person]]\nname = \"grace\"\nread = [\"runs\", \"runs/old\"]\nwrite = [\"in\"]\nmost_rate = \"10M\"\n\
+                    [[person]]\nname = \"ada\"\nread = [\".\"]\n";
+        let people = read(&dir, text).unwrap();
+        let told = |name, right, path: &str| match people.granted(name, right, path.as_ref()) {
+            Ok((_, at, rest)) => format!("{} {}", at.display(), rest.display()),
+            Err(cause) => cause.to_string(),
+        };
+        assert_eq!(told("grace", Right::Read, "runs/12/a"), "runs 12/a");
+        assert_eq!(told("grace", Right::Read, "runs/old/a"), "runs/old a");
+        assert_eq!(told("ada", Right::Read, "x"), " x");
+        let refused = told("grace", Right::Read, "runs-not");
+        assert_eq!(refused, "grace may not read runs-not here, only runs and runs/old; ask Ada");
+        assert_eq!(
+            told("grace", Right::Read, ""),
+            "grace may not read all of it here, only runs and runs/old; ask Ada"
+        );
+        assert_eq!(told("ada", Right::Write, "in"), "ada may not write in here, nothing; ask Ada");
+        assert!(told("eve", Right::Read, "runs").contains("nothing"));
+        assert!(people.is_limited("grace") && !people.is_limited("ada"));
+        // Tokens are made once, for their owner alone.
+        let tokens: Vec<_> = people.members().into_iter().map(|member| member.token).collect();
+        let again: Vec<_> = read(&dir, text).unwrap().members().into_iter().map(|member| member.token).collect();
+        assert!(tokens == again && tokens[0] != tokens[1]);
+        assert_eq!(fs::metadata(dir.path().join("grace.token")).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_lines() {
+        let dir = share();
+        fs::write(dir.path().join("open.token"), "x").unwrap();
+        fs::set_permissions(dir.path().join("open.token"), fs::Permissions::from_mode(0o644)).unwrap();
+        for (text, line, needle) in [
+            ("", "line 1", "ask"),
+            ("ask = \"A\"\n", "line 1", "no [[person]]"),
+            ("ask = \"A\"\n[[person]]\nname = \"g\"\nraed = []\n", "line 4", "raed"),
+            ("ask = \"A\"\n[[person]]\nname = \"g/h\"\nread = [\".\"]\n", "line 3", "letters"),
+            ("ask = \"A\"\n[[person]]\nname = \"g\"\n", "line 3", "neither read nor write"),
+            (
+                "ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\"runs\",\n\"../x\"]\n",
+                "line 5",
+                "leads out of the share",
+            ),
+            ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\"/etc\"]\n", "line 4", "leads out of the share"),
+            ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\"out\"]\n", "line 4", "leads out of the folder"),
+            ("ask = \"A\"\n[[person]]\nname = \"g\"\nwrite = [\"none\"]\n", "line 4", "no such file or folder"),
+            ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\".\"]\nmost_rate = \"fast\"\n", "line 5", "950M"),
+            ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\".\"]\nhours = [\"noon\"]\n", "line 5", "mon-fri"),
+            ("ask = \"A\"\n[[person]]\nname = \"open\"\nread = [\".\"]\n", "line 3", "chmod 600"),
+            (
+                "ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\".\"]\n[[person]]\nname = \"g\"\nread = [\".\"]\n",
+                "line 6",
+                "already",
+            ),
+            (
+                "ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\".\"]\n[[person]]\nname = \"h\"\ntoken_file = \"g.token\"\nread = [\".\"]\n",
+                "line 5",
+                "token of another",
+            ),
+        ] {
+            let told = read(&dir, text).unwrap_err().to_string();
+            assert!(told.contains(line) && told.contains(needle) && !told.contains('\n'), "{text}: {told}");
+        }
+    }
+}
