@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blake3 import blake3
 
 from conftest import VISAPULT
 from test_bad_input import assert_one_clear_line
@@ -111,6 +112,33 @@ def test_a_mirror_becomes_the_same_and_says_before_what_would_go(shared: tuple[P
     assert tree_of(tmp_path / "run") == tree_of(folder / "run")
     assert copy(f"{url}/run/large.raw", tmp_path / "part", "--range", "1kB-3kB").code == 0
     assert (tmp_path / "part").read_bytes() == (folder / "run" / "large.raw").read_bytes()[1000:3000]
+
+
+def test_only_hashes_travel_to_verify(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    make_tree(folder / "run", 8, 20, 20 * MEBI)
+    (folder / "run" / "a\n\\b").write_bytes(b"escaped")
+    verify = [VISAPULT, "verify"]
+    listed = subprocess.run([*verify, f"{url}/run/."], capture_output=True, check=False)
+    assert (listed.returncode, listed.stderr) == (0, b"")
+    told = set(listed.stdout.splitlines())
+    for path in (path for path in (folder / "run").rglob("*") if path.is_file() and not path.is_symlink()):
+        name = os.fsencode(path.relative_to(folder / "run"))
+        escaped = name.replace(b"\\", b"\\\\").replace(b"\n", b"\\n")
+        line = blake3(path.read_bytes()).hexdigest().encode() + b"  " + escaped
+        told.remove(b"\\" * (escaped != name) + line)
+    assert not told
+    assert copy(f"{url}/run", tmp_path).code == 0
+    os.utime(tmp_path / "run" / "large.raw")
+    same = subprocess.run([*verify, tmp_path / "run", f"{url}/run"], capture_output=True, text=True, check=False)
+    assert (same.returncode, same.stderr) == (0, "")
+    assert same.stdout.startswith("verified 23 files")
+    (tmp_path / "run" / "0" / "0.txt").write_bytes(b"other")
+    (tmp_path / "run" / "more").write_bytes(b"")
+    wrong = subprocess.run([*verify, tmp_path / "run", f"{url}/run"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1
+    assert sorted(wrong.stderr.splitlines()) == ["visapult: 0/0.txt: differs", "visapult: more: is not in the share"]
+    assert "; 2 WRONG" in wrong.stdout
 
 
 def test_each_person_has_a_url_and_what_a_policy_grants(tmp_path: Path) -> None:

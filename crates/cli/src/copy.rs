@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use visapult_copy::{
-    CopyError, Delete, Event, Patterns, Progress, Report, Tally, Wish, copy, counted, manifest_line, rate, size,
+    Alike, CopyError, Delete, Event, Patterns, Progress, Report, Tally, Wish, copy, counted, manifest_line, rate, size,
 };
 use visapult_ripp_net::{Options, Rate};
 
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
             dry_run: options.dry_run,
             anew: options.no_resume,
             hashes: manifest.is_some(),
-            by_content: options.checksum,
+            alike: if options.checksum { Alike::All } else { Alike::SizeAndTime },
             delete: if options.delete { Delete::InFolders } else { Delete::Nothing },
             start: None,
         },
@@ -133,7 +133,7 @@ impl Shown {
             Event::LeftOut { path, why } => self.tell("left-out", &path, &why, &format!("{path} is left out: {why}")),
             Event::Deleted(path) if self.json => say(&json!({ "event": "deleted", "path": path }).to_string()),
             Event::Deleted(path) if self.dry_run => say(&format!("would delete {path}")),
-            Event::Deleted(_) => {}
+            Event::Deleted(_) | Event::Differs { .. } => {}
             Event::Notice(text) => self.tell("notice", "", &text, &text),
         }
     }

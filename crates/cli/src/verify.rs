@@ -1,19 +1,92 @@
-//! `visapult verify`: holds files against the manifest of a copy.
+//! `visapult verify`: holds files against the manifest of a copy, or against a share; only hashes travel.
 
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
-use visapult_copy::{counted, size, verify};
+use visapult_copy::{
+    Alike, CopyOptions, Delete, Endpoint, Event, Patterns, Remote, Verified, Wish, copy, counted, manifest_line, size,
+    verify,
+};
+use visapult_ripp_net::Options;
 
 use crate::arguments::VerifyOptions;
+use crate::stop;
+
+/// How long a connection that is lost is dialled again.
+const RETRY: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
-    let verified = verify(&options.manifest, &options.folder, &mut |path, why| eprintln!("visapult: {path}: {why}"))?;
+    match (&options.what, &options.with) {
+        (Endpoint::There(remote), None) => list(remote),
+        (Endpoint::There(remote), Some(Endpoint::Here(path)))
+        | (Endpoint::Here(path), Some(Endpoint::There(remote))) => Ok(told(&compare(path, remote)?)),
+        (Endpoint::Here(manifest), None) => check(manifest, Path::new(".")),
+        (Endpoint::Here(manifest), Some(Endpoint::Here(folder))) => check(manifest, folder),
+        (Endpoint::There(_), Some(Endpoint::There(_))) => {
+            anyhow::bail!("one of the two must be on this machine")
+        }
+    }
+}
+
+fn check(manifest: &Path, folder: &Path) -> Result<ExitCode> {
+    Ok(told(&verify(manifest, folder, &mut |path, why| eprintln!("visapult: {path}: {why}"))?))
+}
+
+fn told(verified: &Verified) -> ExitCode {
     let right = counted(verified.right, "file");
     if verified.wrong == 0 {
         println!("verified {right}, {}", size(verified.bytes));
-        return Ok(ExitCode::SUCCESS);
+        return ExitCode::SUCCESS;
     }
     println!("verified {right}, {}; {} WRONG", size(verified.bytes), verified.wrong);
-    Ok(ExitCode::FAILURE)
+    ExitCode::FAILURE
+}
+
+/// Holds what is at `path` against what is shared.
+fn compare(path: &Path, remote: &Remote) -> Result<Verified> {
+    let is_content = std::fs::metadata(path)?.is_dir();
+    let wish = Wish { dry_run: true, alike: Alike::Content, delete: Delete::InFolders, ..Wish::default() };
+    let source = Remote { is_content, ..remote.clone() };
+    let mut wrong = 0;
+    let report = dry_run(source, path.to_owned(), wish, &mut |event| {
+        let (path, why) = match event {
+            Event::Differs { path, how } => (path, how),
+            Event::Deleted(path) => (path, "is not in the share".to_owned()),
+            Event::Failed { path, why } => (path, why),
+            _ => return,
+        };
+        wrong += 1;
+        eprintln!("visapult: {path}: {why}");
+    })?;
+    Ok(Verified { right: report.same_files, bytes: report.same_bytes, wrong })
+}
+
+/// Prints the hashes of what is shared, as `b3sum --check` and `visapult verify` read them.
+fn list(remote: &Remote) -> Result<ExitCode> {
+    let wish = Wish { dry_run: true, hashes: true, ..Wish::default() };
+    let mut out = std::io::stdout().lock();
+    let mut outcome = Ok(());
+    let report = dry_run(remote.clone(), PathBuf::from("."), wish, &mut |event| match event {
+        Event::Hash { path, hash } if outcome.is_ok() => outcome = out.write_all(&manifest_line(&path, &hash)),
+        Event::Failed { path, why } => eprintln!("visapult: {path}: {why}"),
+        _ => {}
+    })?;
+    outcome.and_then(|()| out.flush())?;
+    Ok(if report.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn dry_run(source: Remote, to: PathBuf, wish: Wish, watch: &mut dyn FnMut(Event)) -> Result<visapult_copy::Tally> {
+    let options = CopyOptions {
+        sources: vec![Endpoint::There(source)],
+        destination: Endpoint::Here(to),
+        only: Patterns::default(),
+        span: None,
+        wish,
+        session: Options::default(),
+        retry: RETRY,
+    };
+    Ok(copy(&options, stop::when_asked(None)?, watch)?.tally)
 }

@@ -17,7 +17,7 @@ use crate::report::{Event, Report, Tally};
 use crate::share::linger;
 use crate::take::{Taken, take};
 use crate::walk::{Root, Walk};
-use crate::words::{Delete, Patterns, Request, Span, Verb, Wish, escaped};
+use crate::words::{Alike, Delete, Patterns, Request, Span, Verb, Wish, escaped};
 
 const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the other end to the next.
@@ -55,7 +55,10 @@ impl CopyOptions {
         }
         if let Some(span) = self.span {
             // Other bytes of the same file have the same time.
-            (wish.start, wish.by_content) = (Some(span.start), true);
+            wish.start = Some(span.start);
+            if wish.alike == Alike::SizeAndTime {
+                wish.alike = Alike::All;
+            }
         }
         wish
     }

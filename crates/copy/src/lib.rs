@@ -39,4 +39,4 @@ pub use error::CopyError;
 pub use manifest::{Verified, manifest_line, verify};
 pub use report::{Event, Limit, Progress, Report, Tally, counted, rate, size};
 pub use share::{Access, Audit, Share, ShareOptions};
-pub use words::{Delete, Patterns, Span, Wish};
+pub use words::{Alike, Delete, Patterns, Span, Wish};

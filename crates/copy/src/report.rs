@@ -97,6 +97,13 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// In a dry run: this is here otherwise than at the source, or not at all.
+    Differs {
+        /// What.
+        path: String,
+        /// How.
+        how: String,
+    },
     /// Something was deleted that the sources do not have, or would be.
     Deleted(String),
     /// Something that one may want to know.

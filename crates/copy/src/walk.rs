@@ -174,7 +174,7 @@ impl Walk {
                 Ok(Some(entry(name.clone(), 0, Kind::Folder, &metadata)))
             }
             (Some(_), name) if metadata.is_file() => {
-                let name = name.clone().ok_or(io::ErrorKind::InvalidInput)?;
+                let name = name.clone().ok_or_else(|| io::Error::other("is a file, and has nothing in it"))?;
                 let kind = match (file_kind(&metadata), root.span) {
                     (Kind::File { has_holes, .. }, Some((_, size))) => Kind::File { size, has_holes },
                     (kind, _) => kind,

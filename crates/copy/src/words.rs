@@ -59,18 +59,31 @@ pub struct Wish {
     /// Copy what looks the same, too, and from its beginning.
     #[serde(default)]
     pub anew: bool,
-    /// Tell the hash of every file.
+    /// Tell the hash of every file; in a dry run that of the source's, whatever is here.
     #[serde(default)]
     pub hashes: bool,
-    /// Copy what has the same size and time, too, if its content differs.
+    /// What is taken for the same.
     #[serde(default)]
-    pub by_content: bool,
+    pub alike: Alike,
     /// Delete what the sources do not have.
     #[serde(default)]
     pub delete: Delete,
     /// The source is a part of a file, whose first byte is there.
     #[serde(default)]
     pub start: Option<u64>,
+}
+
+/// Which files are taken for the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Alike {
+    /// Those with the same size and time.
+    #[default]
+    SizeAndTime,
+    /// Those with the same size, time and content.
+    All,
+    /// Those with the same content.
+    Content,
 }
 
 /// Where the taking end deletes what the sources do not have.

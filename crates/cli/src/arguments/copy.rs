@@ -57,6 +57,14 @@ stays the same as long as their token file is there, and may do what the file sa
   hours = [\"mon-fri 18:00-07:30\", \"sat,sun\"]   # as the clock of this machine has it
   token_file = \"grace.token\"            # beside the policy (the default); made where it is not there";
 
+const VERIFY_HELP: &str = "\
+Examples:
+  visapult verify copied.b3 copied             files against the hashes that `copy --manifest copied.b3` wrote
+  visapult verify run-12 'ripp://.../run-12'   files here against those of a share: only hashes travel
+  visapult verify 'ripp://.../run-12' > b3     the hashes of those in the share, for `b3sum --check`
+
+Each file that differs, or is on one side only, is named; the exit code is 0 if there is none.";
+
 /// Options of `visapult share`.
 #[derive(Debug, Args)]
 #[command(after_help = SHARE_HELP)]
@@ -141,12 +149,14 @@ pub(crate) struct CopyOptions {
 
 /// Options of `visapult verify`.
 #[derive(Debug, Args)]
+#[command(after_help = VERIFY_HELP)]
 pub(crate) struct VerifyOptions {
-    /// What `visapult copy --manifest` or `b3sum` wrote.
-    pub(crate) manifest: PathBuf,
-    /// The folder that its paths are in: the DST of the copy.
-    #[arg(default_value = ".")]
-    pub(crate) folder: PathBuf,
+    /// What `visapult copy --manifest` or `b3sum` wrote; or a file or folder; or what `visapult share` printed.
+    #[arg(value_name = "MANIFEST | PATH | URL")]
+    pub(crate) what: Endpoint,
+    /// With a manifest, the folder that its paths are in (the DST of the copy) [default: .]; with a path the URL of what it is held against.
+    #[arg(value_name = "PATH | URL")]
+    pub(crate) with: Option<Endpoint>,
 }
 
 fn parse_span(text: &str) -> Result<Span, String> {

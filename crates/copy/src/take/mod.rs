@@ -25,7 +25,7 @@ use crate::names::{printable, shown};
 use crate::partial::{CountedMemory, Found, RangeSink, RangedFile};
 use crate::ranges::{RangeHash, RangeName};
 use crate::report::{Event, Limit, Progress, Tally};
-use crate::words::{Delete, MOST_WHY, Wish, Word, escaped};
+use crate::words::{Alike, Delete, MOST_WHY, Wish, Word, escaped};
 
 /// Listings that are received at one time, at most.
 const MOST_LISTINGS: usize = 8;
@@ -397,9 +397,20 @@ impl Taking<'_> {
 
     fn on_verdict(&mut self, entry: u64, verdict: Verdict) -> Answer {
         match verdict {
-            Verdict::Folder { is_new } => self.tally.folders += u64::from(is_new),
-            Verdict::Link { is_new } => self.tally.links += u64::from(is_new),
-            Verdict::Same { pending, has_holes } if self.wish.by_content => {
+            Verdict::Folder { path, is_new } => {
+                self.tally.folders += u64::from(is_new);
+                self.tell_differs(is_new, &path, "is not there");
+            }
+            Verdict::Link { path, is_new } => {
+                self.tally.links += u64::from(is_new);
+                self.tell_differs(is_new, &path, "is another link, or not there");
+            }
+            Verdict::Same { pending, .. } | Verdict::Wanted { pending, .. } if self.is_told_hashes() => {
+                self.comparing.insert(entry, Comparing::default());
+                self.pending.insert(entry, pending);
+                return Answer::Compare;
+            }
+            Verdict::Same { pending, has_holes } if self.wish.alike != Alike::SizeAndTime => {
                 self.comparing.insert(entry, Comparing { has_holes, ..Comparing::default() });
                 self.pending.insert(entry, pending.clone());
                 self.pool.give(Job::Hash { entry, pending });
@@ -416,6 +427,17 @@ impl Taking<'_> {
         Answer::Nothing
     }
 
+    /// Only the hashes of the sources are asked for.
+    const fn is_told_hashes(&self) -> bool {
+        self.wish.dry_run && self.wish.hashes
+    }
+
+    fn tell_differs(&mut self, differs: bool, path: &Path, how: &str) {
+        if differs && self.wish.dry_run {
+            (self.watch)(Event::Differs { path: shown(path), how: how.to_owned() });
+        }
+    }
+
     fn count_same(&mut self, pending: &Pending) {
         self.tally.same_files += 1;
         self.tally.same_bytes += pending.origin.size;
@@ -425,6 +447,8 @@ impl Taking<'_> {
         self.tally.wanted_files += 1;
         self.tally.wanted_bytes += pending.origin.size;
         if self.wish.dry_run {
+            let how = if pending.replaces { "differs" } else { "is not there" };
+            self.tell_differs(true, &pending.path(), how);
             return Answer::Nothing;
         }
         if is_ranged(pending.origin.size, has_holes) {
@@ -437,10 +461,15 @@ impl Taking<'_> {
 
     /// Decides whether a file that looks the same is, once that can be known.
     fn compare(&mut self, entry: u64) -> Result<(), CopyError> {
-        let Some(Comparing { has_holes, here: Some(here), there: Some(there) }) = self.comparing.get(&entry) else {
+        let Some(Comparing { has_holes, here, there: Some(hash) }) = self.comparing.get(&entry) else {
             return Ok(());
         };
-        let (is_same, hash, has_holes) = (here == there, *here, *has_holes);
+        let (hash, has_holes) = (*hash, *has_holes);
+        let is_same = match here {
+            Some(here) => *here == hash,
+            None if self.is_told_hashes() => true,
+            None => return Ok(()),
+        };
         self.comparing.remove(&entry);
         let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
         if is_same {
@@ -553,7 +582,7 @@ impl Taking<'_> {
                         self.compare(entry)
                     }
                     // It was to be compared, and the other end has lost it.
-                    None if self.wish.by_content => Ok(()),
+                    None if self.wish.alike != Alike::SizeAndTime => Ok(()),
                     None => self.tell_hash(&pending, &hash),
                 },
                 Err(fault) => {

@@ -20,15 +20,15 @@ use crate::listing::{Entry, Kind, Mtime};
 use crate::log::Origin;
 use crate::names::Name;
 use crate::walk::mtime;
-use crate::words::{Delete, Wish};
+use crate::words::{Alike, Delete, Wish};
 
 /// What is to become of an entry.
 #[derive(Debug)]
 pub(super) enum Verdict {
     /// A folder that was there, or is there now.
-    Folder { is_new: bool },
+    Folder { path: PathBuf, is_new: bool },
     /// A link that was there, or is there now.
-    Link { is_new: bool },
+    Link { path: PathBuf, is_new: bool },
     /// A file that looks the same.
     Same { pending: Pending, has_holes: bool },
     /// A file that is wanted.
@@ -144,9 +144,9 @@ impl Tree {
                 let dir = made.as_ref().map_or(LevelDir::Failed, |(dir, _)| dir.clone());
                 let listed = (self.wish.delete != Delete::Nothing).then(HashSet::new);
                 self.levels.push(Level { path: spot.path(), dir, listed });
-                made.map(|(_, is_new)| Verdict::Folder { is_new })
+                made.map(|(_, is_new)| Verdict::Folder { path: spot.path(), is_new })
             }
-            Kind::Link { target } => self.link(spot, &target).map(|is_new| Verdict::Link { is_new }),
+            Kind::Link { target } => self.link(spot, &target).map(|is_new| Verdict::Link { path: spot.path(), is_new }),
             Kind::File { size, has_holes } => self.file(spot, size, has_holes),
         }
     }
@@ -209,7 +209,8 @@ impl Tree {
             mode: spot.mode,
             replaces: there.is_some(),
         };
-        let is_same = |there: &Metadata| there.len() == size && spot.mtime.is_kept_as(mtime(there));
+        let any_time = self.wish.alike == Alike::Content;
+        let is_same = |there: &Metadata| there.len() == size && (any_time || spot.mtime.is_kept_as(mtime(there)));
         match there {
             Some(there) if there.is_dir() => Err(io::Error::other("a folder has its name")),
             Some(there) if !there.is_file() && !there.is_symlink() => {

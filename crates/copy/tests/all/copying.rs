@@ -12,7 +12,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use tempfile::TempDir;
 use visapult_copy::{
-    Access, Audit, CopyError, CopyOptions, Delete, Event, Patterns, Report, Share, ShareOptions, Span, Wish, copy,
+    Access, Alike, Audit, CopyError, CopyOptions, Delete, Event, Patterns, Report, Share, ShareOptions, Span, Wish,
+    copy,
 };
 use visapult_ripp_net::{Identity, Options};
 
@@ -296,10 +297,29 @@ fn what_looks_the_same_is_compared_by_content_where_that_is_wished() {
         }
         assert_eq!(done(&[text(&tree)], url).tally.files, 0);
         let mut by_content = options(&[text(&tree)], url);
-        by_content.wish.by_content = true;
+        by_content.wish.alike = Alike::All;
         by_content.wish.dry_run = true;
         let dry = run(&by_content).0.unwrap().tally;
         assert_eq!((dry.wanted_files, dry.files, dry.same_files), (4, 0, 307));
+        // Of any time, and the other way.
+        let mut verify = options(&[&format!("{url}/tree/.")], text(&tree));
+        (verify.wish.alike, verify.wish.dry_run, verify.wish.delete) = (Alike::Content, true, Delete::InFolders);
+        File::open(tree.join("case")).unwrap().set_times(FileTimes::new().set_modified(UNIX_EPOCH)).unwrap();
+        fs::write(there.path().join("tree/Case"), b"other").unwrap();
+        fs::remove_file(there.path().join("tree/folder/nothing")).unwrap();
+        let differing: Vec<_> = run(&verify)
+            .1
+            .into_iter()
+            .map(|event| match event {
+                Event::Differs { path, .. } | Event::Deleted(path) => path,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(differing.len(), 6, "{differing:?}");
+        for name in changed.into_iter().chain(["Case", "folder/nothing"]) {
+            assert!(differing.iter().any(|path| path == name), "{name}");
+        }
+        done(&[text(&tree)], url);
         by_content.wish.dry_run = false;
         let report = run(&by_content).0.unwrap();
         assert_eq!((report.tally.files, report.tally.same_files, report.tally.failed), (4, 307, 0));
@@ -307,7 +327,7 @@ fn what_looks_the_same_is_compared_by_content_where_that_is_wished() {
         let back = source.path().join("back");
         done(&[&format!("{url}/tree/.")], text(&back));
         let mut pull = options(&[&format!("{url}/tree/.")], text(&back));
-        (pull.wish.by_content, pull.wish.hashes) = (true, true);
+        (pull.wish.alike, pull.wish.hashes) = (Alike::All, true);
         let (report, events) = run(&pull);
         assert_eq!((report.unwrap().tally.same_files, events.len()), (311, 311));
     });
