@@ -20,7 +20,7 @@ PYTHON_ROOMS := bindings/python $(addprefix crates/,comm pipeline render ripp ri
 PYTHON_PACKAGE := $(PYTHON)/package-$(shell find $(PYTHON_ROOMS) -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
 
-.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e test-computing test-waiting test-programs programs python-package web simulate bench-exact bench-gpu bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-copy bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e test-computing test-ready test-run programs python-package web simulate bench-exact bench-gpu bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-copy bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build setup-browser setup-gpu setup-mpi
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -38,19 +38,19 @@ demo-wan: build
 	$(if $(JSON),tools/setup.sh browser && $(MAKE) -s web/node_modules/.package-lock.json)
 	exec python3 tools/demo_wan.py $(if $(FOR),--for $(FOR)) $(if $(JSON),--json $(JSON)) $(if $(TRACE),--trace $(TRACE))
 
-## test: every test. Those that wait, for networks and for browsers, go first; those that compute take what they leave of the processors, and are told of last
+## test: every test. Those that wait, for networks and for browsers, go side by side; what computes takes what they leave of the processors. Each tells when it is over
 test:
-	$(MAKE) --jobs=2 test-programs python-package
-	log="$$(mktemp)"; status=0; \
-	nice -n 10 $(MAKE) --jobs=1 test-computing >"$$log" 2>&1 & computing=$$!; \
-	trap 'kill $$computing 2>/dev/null || true; rm -f "$$log"' EXIT; \
-	$(MAKE) --jobs=1 test-waiting || status=1; \
-	wait $$computing || status=1; \
-	cat "$$log"; \
-	exit $$status
+	$(MAKE) --jobs=3 test-ready
+	$(MAKE) --jobs=3 --output-sync=recurse test-run
 
-test-computing: test-rust test-web
-test-waiting: test-python test-e2e
+# What the tests that wait start from.
+test-ready: programs python-package setup-gpu setup-mpi setup-browser
+
+test-run: test-python test-e2e test-computing
+
+# The tests in Rust are compiled here, too. THEN=check: checks follow. Cargo works for one at a time, and has no other calls by now.
+test-computing: programs python-package
+	nice -n 10 $(MAKE) --jobs=1 test-rust test-web $(THEN)
 
 ## check: format, lints, documentation, arrows, features, licences of what is shipped, unused dependencies
 check: setup-build web/dist/index.html
@@ -65,8 +65,8 @@ check: setup-build web/dist/index.html
 	cd web && npm run --silent lint && npm run --silent types
 	web/node_modules/.bin/biome check --config-path=web/biome.json $$(git ls-files 'bench/*.mjs' 'tools/*.mjs' 'tests/*.mjs')
 
-setup-build:
-	@tools/setup.sh build
+setup-build setup-browser setup-gpu setup-mpi:
+	@tools/setup.sh $(@:setup-%=%)
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	cd web && npm install --no-save --no-fund --no-audit --loglevel=error
@@ -87,13 +87,7 @@ PROGRAMS := cargo build --release --locked --lib --bin visapult --bin wan --exam
 programs: setup-build web/dist/index.html
 	$(PROGRAMS)
 
-# Compiles what `test` would, and runs nothing.
-test-programs: setup-build web/dist/index.html
-	$(TEST_RUST) --no-run
-	$(PROGRAMS)
-
-test-rust: build
-	tools/setup.sh gpu
+test-rust: build setup-gpu
 	$(TEST_RUST) --no-fail-fast
 
 test-web: web/node_modules/.package-lock.json
@@ -111,13 +105,10 @@ $(PYTHON_PACKAGE): $(PYTHON)/ready | setup-build
 	$(PYTHON)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall target/wheels/visapult-*.whl
 	touch $@
 
-test-python: programs python-package
-	tools/setup.sh mpi
-	tools/setup.sh gpu
+test-python: programs python-package setup-mpi setup-gpu
 	VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) EXERCISE=$(abspath target/release/examples/exercise) $(PYTHON)/bin/python -m pytest -q -rs --durations=20 tests/python
 
-test-e2e: programs web/node_modules/.package-lock.json
-	tools/setup.sh browser
+test-e2e: programs web/node_modules/.package-lock.json setup-browser
 	mkdir -p out/e2e
 	VISAPULT=$(abspath $(BINARY)) STEERED=$(abspath target/release/examples/steered) node --test --test-concurrency=1 tests/e2e/*.test.mjs
 
