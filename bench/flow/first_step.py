@@ -1,6 +1,6 @@
 """From all ranks of a simulation being there to its first step on screen, in a page that was open before, over a link: 256^3 from 4 ranks to 4 PEs.
 
-usage: python3 bench/flow/first_step.py [--runs 3] [--steps-per-s 0.2] [--json bench/results/first-step.json]    (root; see `make bench-flow`)
+usage: python3 bench/flow/first_step.py [--runs 3] [--steps-per-s 0.2] [--json bench/results/first-step.json] [--trace FOLDER]    (root; see `make bench-flow`)
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ sys.path.append(str(ROOT / "tools"))
 from demo_wan import HOLDER, PAGE_PORT, forward_page
 
 
-def first_picture(bed: Testbed, wave: Path, browser: subprocess.Popen[str], mode: str, steps_per_s: float) -> float:
-    options = ["--mode", mode, "--pes", PES, "--port", PAGE_PORT, "--no-open"]
+def first_picture(bed: Testbed, wave: Path, browser: subprocess.Popen[str], mode: str, steps_per_s: float, trace: Path | None) -> float:
+    options = ["--mode", mode, "--pes", PES, "--port", PAGE_PORT, "--no-open", *(["--trace", trace] if trace else [])]
     back_end = start(bed, "right", [VISAPULT, "backend", "--listen", f"{RIGHT}:{PORT}", *options])
     holder = start(bed, "right", HOLDER)
     started = [back_end, holder]
@@ -42,7 +42,10 @@ def first_picture(bed: Testbed, wave: Path, browser: subprocess.Popen[str], mode
         line_of(browser)
         solver = ["mpiexec.mpich", "-n", RANKS, wave, "--n", N, "--every", 1, "--rate", steps_per_s]
         started.append(start(bed, "left", solver, VISAPULT_URL=url, VISAPULT_RATE=str(RATE_BPS // RANKS)))
-        return float(line_of(browser))
+        seconds = float(line_of(browser))
+        if trace:
+            time.sleep(1)
+        return seconds
     finally:
         for process in reversed(started):
             end(process)
@@ -54,6 +57,7 @@ def main() -> None:
     # Later steps take the machine's cores from the page.
     arguments.add_argument("--steps-per-s", type=float, default=0.2, help="what the simulation publishes")
     arguments.add_argument("--json", type=Path, default=ROOT / "bench/results/first-step.json")
+    arguments.add_argument("--trace", type=Path, help="a folder for what the back end and the page did, a file for each run")
     chosen = arguments.parse_args()
     results: dict[str, list[float]] = {}
     script = ["node", str(ROOT / "bench/flow/first_step.mjs")]
@@ -66,7 +70,8 @@ def main() -> None:
             line_of(browser)
             for run in range(chosen.runs):
                 for mode in ("lossy", "reliable"):
-                    measure = partial(first_picture, wave=wave, browser=browser, mode=mode, steps_per_s=chosen.steps_per_s)
+                    trace = chosen.trace and chosen.trace / f"{mode}-{run + 1}.json"
+                    measure = partial(first_picture, wave=wave, browser=browser, mode=mode, steps_per_s=chosen.steps_per_s, trace=trace)
                     seconds = undisturbed(LINK, run + 1, measure)
                     results.setdefault(mode, []).append(seconds)
                     print(f"{mode}: {seconds:.2f} s", file=sys.stderr, flush=True)

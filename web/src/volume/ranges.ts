@@ -1,6 +1,9 @@
 /** Samples per edge of a macrocell: the unit in which empty space is skipped. */
 export const CELL_EDGE = 8;
 
+/** Greater than any code, and a mask of its bits. */
+const NO_CODE = 0xffff;
+
 type Size3 = readonly [number, number, number];
 
 /** Smallest and largest value per macrocell over a box of them, `[z, y, x]`; `min > max` where there is no data. */
@@ -28,25 +31,41 @@ export function brickCellRanges(
   const last = lo.map((n, axis) => Math.floor((n + size[axis]) / CELL_EDGE));
   const cells: Size3 = [last[0] - first[0] + 1, last[1] - first[1] + 1, last[2] - first[2] + 1];
   const count = cells[0] * cells[1] * cells[2];
-  const least = new Uint16Array(count).fill(0xffff);
+  const least = new Uint16Array(count).fill(NO_CODE);
   const most = new Uint16Array(count);
+  const perPlane = cells[0] * cells[1];
+  // Of one plane of samples.
+  const leastOfPlane = new Uint16Array(perPlane);
+  const mostOfPlane = new Uint16Array(perPlane);
   for (let z = 0; z < size[2]; z++) {
+    leastOfPlane.fill(NO_CODE);
+    mostOfPlane.fill(0);
     for (let y = 0; y < size[1]; y++) {
       const row = (z * size[1] + y) * size[0];
+      const offset = lo[1] + y - first[1] * CELL_EDGE;
+      const [from, to] = [lowestTouching(offset), highestTouching(offset, cells[1])];
       for (let cx = 0; cx < cells[0]; cx++) {
         const origin = (first[0] + cx) * CELL_EDGE - lo[0];
-        const start = Math.max(0, origin - 1);
-        const end = Math.min(size[0] - 1, origin + CELL_EDGE);
-        let a = 0xffff;
+        const start = row + Math.max(0, origin - 1);
+        const end = row + Math.min(size[0] - 1, origin + CELL_EDGE);
+        // Without branches, which noise would mispredict; code 0 becomes the largest.
+        let a = NO_CODE;
         let b = 0;
-        for (let i = row + start; i <= row + end; i++) {
+        for (let i = start; i <= end; i++) {
           const code = codes[i];
-          if (code > b) b = code;
-          if (code < a && code !== 0) a = code;
+          const less = ((code - 1) & NO_CODE) - a;
+          a += less & (less >> 31);
+          const more = b - code;
+          b -= more & (more >> 31);
         }
         if (b === 0) continue;
-        spread(least, most, cells, [cx, lo[1] + y - first[1] * CELL_EDGE, lo[2] + z - first[2] * CELL_EDGE], a, b);
+        widen(leastOfPlane, mostOfPlane, cx, cells[0], from, to, a + 1, b);
       }
+    }
+    const offset = lo[2] + z - first[2] * CELL_EDGE;
+    const [from, to] = [lowestTouching(offset), highestTouching(offset, cells[2])];
+    for (let i = 0; i < perPlane; i++) {
+      if (mostOfPlane[i] > 0) widen(least, most, i, perPlane, from, to, leastOfPlane[i], mostOfPlane[i]);
     }
   }
   return { lo: first, size: cells, ...toValues(least, most, codeValue) };
@@ -107,23 +126,31 @@ function cellCount(samples: number): number {
   return Math.ceil(samples / CELL_EDGE);
 }
 
-/** Widens the ranges of every macrocell whose interpolation reads the row at sample offset (y, z) from the first macrocell. */
-function spread(least: Uint16Array, most: Uint16Array, cells: Size3, at: Size3, a: number, b: number): void {
-  const [cx, y, z] = at;
-  const [y0, y1] = touching(y, cells[1]);
-  const [z0, z1] = touching(z, cells[2]);
-  for (let cz = z0; cz <= z1; cz++) {
-    for (let cy = y0; cy <= y1; cy++) {
-      const i = (cz * cells[1] + cy) * cells[0] + cx;
-      if (a < least[i]) least[i] = a;
-      if (b > most[i]) most[i] = b;
-    }
+/** Widens the ranges number `from` to `to`, `apart` from each other and the first of them at `at`, to codes `a` to `b`. */
+function widen(
+  least: Uint16Array,
+  most: Uint16Array,
+  at: number,
+  apart: number,
+  from: number,
+  to: number,
+  a: number,
+  b: number,
+): void {
+  for (let i = at + from * apart; i <= at + to * apart; i += apart) {
+    if (a < least[i]) least[i] = a;
+    if (b > most[i]) most[i] = b;
   }
 }
 
-function touching(sample: number, cells: number): readonly [number, number] {
-  const lowest = Math.max(0, Math.ceil((sample - CELL_EDGE) / CELL_EDGE));
-  return [lowest, Math.min(cells - 1, Math.floor((sample + 1) / CELL_EDGE))];
+/** First macrocell whose interpolation reads a sample at this offset from the first macrocell. */
+function lowestTouching(sample: number): number {
+  return Math.max(0, Math.ceil((sample - CELL_EDGE) / CELL_EDGE));
+}
+
+/** Last one of so many. */
+function highestTouching(sample: number, cells: number): number {
+  return Math.min(cells - 1, Math.floor((sample + 1) / CELL_EDGE));
 }
 
 function toValues(least: Uint16Array, most: Uint16Array, codeValue: (code: number) => number) {

@@ -32,3 +32,4 @@ export { encodeSteer, type LoggedAction, type Parameter, type SteerAction, type 
 export * from "./still";
 export { missingFrom, type Place, parseTileList, type TileList } from "./tile-list";
 export * from "./view";
+export { readyZstd } from "./zstd";

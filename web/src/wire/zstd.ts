@@ -1,7 +1,16 @@
-import { decompress } from "fzstd";
+import { ZSTDDecoder } from "zstddec";
 import { WireError } from "./errors";
 
 const MAGIC = 0xfd2fb528;
+
+let decoder: ZSTDDecoder | null = null;
+
+/** Readies what decompresses: to be waited for before anything is. */
+export async function readyZstd(): Promise<void> {
+  const made = new ZSTDDecoder();
+  await made.init();
+  decoder = made;
+}
 
 /**
  * Decompresses one frame of exactly `size` bytes.
@@ -13,15 +22,11 @@ export function unzstd(frame: Uint8Array, size: number, what: string): Uint8Arra
   if (stated !== size) {
     throw new WireError(`${what}: the zstd frame holds ${stated} bytes where ${size} are due`);
   }
-  const out = new Uint8Array(size);
-  let result: Uint8Array;
-  try {
-    result = decompress(frame, out);
-  } catch (cause) {
-    throw new WireError(`${what}: damaged zstd frame (${cause instanceof Error ? cause.message : String(cause)})`);
-  }
+  if (decoder === null) throw new Error("readyZstd was not waited for");
+  // A damaged frame gives none.
+  const result = decoder.decode(frame, size);
   if (result.byteLength !== size) {
-    throw new WireError(`${what}: the zstd frame gave ${result.byteLength} bytes where ${size} are due`);
+    throw new WireError(`${what}: damaged zstd frame, ${size} bytes are due`);
   }
   return result;
 }

@@ -1,6 +1,6 @@
 /** One data connection: receives bulk messages, acknowledges them, decodes them and hands them to the page. */
 import { decodeBrick, decodeFaceTile, decodeSegments, decodeTile } from "../volume/index";
-import { encodeAck, parseBulk, unpackStillTile, WireError } from "../wire/index";
+import { encodeAck, parseBulk, readyZstd, unpackStillTile, WireError } from "../wire/index";
 import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
 
 interface WorkerScope {
@@ -10,10 +10,22 @@ interface WorkerScope {
 const scope = self as unknown as WorkerScope;
 
 let socket: WebSocket | null = null;
+let asked: ToWorker | null = null;
+const ready = readyZstd();
+// Whoever opens a connection is told.
+ready.catch(() => {});
 
-scope.onmessage = ({ data }) => {
+scope.onmessage = async ({ data }) => {
   socket?.close();
-  socket = data.type === "open" ? open(data.url, data.epoch) : null;
+  socket = null;
+  asked = data;
+  if (data.type !== "open") return;
+  try {
+    await ready;
+  } catch (error) {
+    return send({ epoch: data.epoch, type: "closed", reason: `this browser does not run WebAssembly: ${error}` });
+  }
+  if (asked === data) socket = open(data.url, data.epoch);
 };
 
 function open(url: string, epoch: number): WebSocket {

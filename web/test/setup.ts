@@ -1,0 +1,4 @@
+import { beforeAll } from "vitest";
+import { readyZstd } from "../src/wire/index";
+
+beforeAll(readyZstd);
