@@ -81,7 +81,7 @@ pub(crate) fn take(
             offers: VecDeque::new(),
             pending: HashMap::new(),
             comparing: HashMap::new(),
-            compared: Compared::default(),
+            compared_same: Vec::new(),
             is_partial: false,
             ranged: HashMap::new(),
             bundles: Vec::new(),
@@ -124,9 +124,9 @@ struct Taking<'a> {
     offers: VecDeque<Offer>,
     /// Files that are wanted and not in their place.
     pending: HashMap<u64, Pending>,
-    /// Those that may be the same; and of which the other end has not been told whether they are.
+    /// Those that may be the same; and those that are, of which the other end has not been told.
     comparing: HashMap<u64, Comparing>,
-    compared: Compared,
+    compared_same: Vec<u64>,
     /// Not all of the sources could be listed.
     is_partial: bool,
     /// Those that come in ranges.
@@ -153,12 +153,6 @@ struct Comparing {
     has_holes: bool,
     here: Option<RangeHash>,
     there: Option<RangeHash>,
-}
-
-#[derive(Debug, Default)]
-struct Compared {
-    wanted: Vec<u64>,
-    same: Vec<u64>,
 }
 
 /// What is said of a file that is listed.
@@ -474,21 +468,22 @@ impl Taking<'_> {
         let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
         if is_same {
             self.count_same(&pending);
-            self.compared.same.push(entry);
+            self.compared_same.push(entry);
             return if self.wish.hashes { self.tell_hash(&pending, &hash) } else { Ok(()) };
         }
-        match self.want(entry, pending, has_holes) {
-            Answer::Wanted => self.compared.wanted.push(entry),
-            _ => self.compared.same.push(entry),
+        if self.wish.dry_run {
+            self.compared_same.push(entry);
+        } else {
+            // Before it is said which ranges of it are.
+            self.say(&Word::Compared { wanted: vec![entry], same: Vec::new() })?;
         }
+        self.want(entry, pending, has_holes);
         Ok(())
     }
 
     fn tell_compared(&mut self) -> Result<(), CopyError> {
-        let Compared { wanted, same } = std::mem::take(&mut self.compared);
-        let none: &[u64] = &[];
-        for some in wanted.chunks(DONE).map(|some| (some, none)).chain(same.chunks(DONE).map(|some| (none, some))) {
-            self.say(&Word::Compared { wanted: some.0.to_vec(), same: some.1.to_vec() })?;
+        for same in std::mem::take(&mut self.compared_same).chunks(DONE) {
+            self.say(&Word::Compared { wanted: Vec::new(), same: same.to_vec() })?;
         }
         Ok(())
     }
