@@ -114,6 +114,34 @@ def test_a_mirror_becomes_the_same_and_says_before_what_would_go(shared: tuple[P
     assert (tmp_path / "part").read_bytes() == (folder / "run" / "large.raw").read_bytes()[1000:3000]
 
 
+def test_data_go_straight_from_one_share_to_another(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    make_tree(folder / "run", 9, 50, 3 * MEBI)
+    (tmp_path / "b").mkdir()
+    command = [str(VISAPULT), "share", str(tmp_path / "b"), "--write", "--bind", "127.0.0.1:0", "--log", str(tmp_path / "b.log")]
+    for fetch in ([], ["--fetch", "127.0.0.1"]):
+        share = Process([*command, *fetch])
+        try:
+            to = share.read_line()
+            done = copy(f"{url}/run", to)
+            if not fetch:
+                assert_one_clear_line(done.stderr, "does not fetch from 127.0.0.1", "--fetch 127.0.0.1")
+                continue
+            assert (done.code, done.stderr) == (0, "")
+            assert done.stdout.startswith("copied 52 files")
+            assert tree_of(tmp_path / "b" / "run") == tree_of(folder / "run")
+            left = copy(f"{url}/run/large.raw", f"{to}/more", "--detach")
+            assert left.stdout.startswith("the share goes on alone with copy 2")
+            told = subprocess.run([VISAPULT, "fetches", to], capture_output=True, text=True, check=True)
+            assert re.match(r"1 ripp://127.0.0.1:\d+/shared to : 52 files of 52, ", told.stdout)
+        finally:
+            share.stop()
+    log = (tmp_path / "b.log").read_text()
+    entry = json.loads(log.splitlines()[1])
+    assert (entry["what"], entry["files"], entry["result"]) == ("fetch", 52, "done")
+    assert "@" not in log
+
+
 def test_only_hashes_travel_to_verify(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     make_tree(folder / "run", 8, 20, 20 * MEBI)
@@ -195,7 +223,7 @@ def test_a_manifest_tells_what_has_changed(shared: tuple[Path, str], tmp_path: P
         ("{here}/none", "{url}", ["none: there is no such file"]),
         ("{forged}", "{here}", ["the token is wrong"]),
         ("ripp://127.0.0.1:1/x", "{here}", ["Connection refused"]),
-        ("{url}", "{url}", ["must be on this machine"]),
+        ("{url}", "{url}", ["--fetch 127.0.0.1"]),
         ("{here}", "{here}/x/y", ["cannot be copied into itself"]),
         ("{url}", "/dev/null/x", ["/dev/null"]),
     ],

@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use visapult_pipeline::MOST_EDGE;
 
 pub(crate) use backend::BackendOptions;
-pub(crate) use copy::{CopyOptions, ShareOptions, VerifyOptions};
+pub(crate) use copy::{CopyOptions, FetchesOptions, ShareOptions, VerifyOptions};
 pub(crate) use doctor::DoctorOptions;
 pub(crate) use perf::{PerfOptions, PerfSendOptions, PerfServeOptions, PerfSide};
 pub(crate) use serve::ServeOptions;
@@ -61,7 +61,9 @@ pub(crate) enum Command {
     Share(ShareOptions),
     /// Copy files and folders to or from a share, and go on where an earlier copy was interrupted.
     Copy(Box<CopyOptions>),
-    /// Hold files against the manifest of a copy.
+    /// Tell what a share fetches from other shares, or stop it.
+    Fetches(FetchesOptions),
+    /// Hold files against the manifest of a copy, or against a share.
     Verify(VerifyOptions),
     /// Show where the time of a run went, from the events that --trace has recorded.
     Trace(TraceOptions),

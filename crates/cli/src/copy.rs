@@ -59,11 +59,13 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
             transport: options.transport.transport(),
             ..Options::default()
         },
+        detach: options.detach,
         retry: options.retry,
     };
     let mut shown = Shown {
         json: options.json,
         dry_run: options.dry_run,
+        is_detached: false,
         terminal: std::io::stderr().is_terminal(),
         manifest,
         rates: Vec::new(),
@@ -71,6 +73,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
     let outcome = copy(&wanted, stop, &mut |event| shown.show(event));
     shown.clear();
     match outcome {
+        Ok(_) if shown.is_detached => Ok(ExitCode::SUCCESS),
         Ok(report) => {
             if let Some(manifest) = shown.manifest {
                 manifest.finish()?;
@@ -114,6 +117,8 @@ fn finished(report: &Report) -> Value {
 struct Shown {
     json: bool,
     dry_run: bool,
+    /// Another goes on with it.
+    is_detached: bool,
     terminal: bool,
     manifest: Option<Manifest>,
     /// Bytes that had arrived, and when.
@@ -131,6 +136,14 @@ impl Shown {
             Event::Progress(progress) => self.progress(&progress),
             Event::Failed { path, why } => self.tell("failed", &path, &why, &format!("{path}: {why}")),
             Event::LeftOut { path, why } => self.tell("left-out", &path, &why, &format!("{path} is left out: {why}")),
+            Event::Detached(number) if self.json => {
+                self.is_detached = true;
+                say(&json!({ "event": "detached", "number": number }).to_string());
+            }
+            Event::Detached(number) => {
+                self.is_detached = true;
+                say(&format!("the share goes on alone with copy {number}; ask it with visapult fetches"));
+            }
             Event::Deleted(path) if self.json => say(&json!({ "event": "deleted", "path": path }).to_string()),
             Event::Deleted(path) if self.dry_run => say(&format!("would delete {path}")),
             Event::Deleted(_) | Event::Differs { .. } => {}

@@ -5,6 +5,7 @@ mod backend;
 mod commands;
 mod copy;
 mod doctor;
+mod fetches;
 mod perf;
 mod processes;
 mod serve;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Perf(options) => perf::run(&options.side),
         Command::Share(options) => share::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Copy(options) => copy::run(&options),
+        Command::Fetches(options) => fetches::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Verify(options) => verify::run(&options),
     };
     match outcome {

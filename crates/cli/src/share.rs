@@ -27,6 +27,7 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
     let share = Share::open(visapult_copy::ShareOptions {
         folder: options.folder.clone(),
         access,
+        fetch: options.fetch.clone(),
         bind: options.bind,
         identity: Some(Identity::load_or_create(&user_folder()?)?),
         session: Options { rate: options.listen.rate, ..Options::default() },
@@ -70,7 +71,8 @@ fn record(audit: &Audit) -> Value {
         "when": humantime::format_rfc3339_millis(audit.began).to_string(),
         "who": who(audit),
         "from": audit.peer.ip().to_canonical().to_string(),
-        "what": if audit.into { "put" } else { "get" },
+        "what": what(audit),
+        "source": audit.fetched_from,
         "paths": audit.paths,
         "files": audit.files,
         "bytes": audit.bytes,
@@ -78,6 +80,14 @@ fn record(audit: &Audit) -> Value {
         "bits_per_second": audit.bytes as f64 * 8.0 / seconds.max(1e-3),
         "result": audit.fault.as_deref().unwrap_or("done"),
     })
+}
+
+fn what(audit: &Audit) -> &'static str {
+    match (&audit.fetched_from, audit.into) {
+        (Some(_), _) => "fetch",
+        (None, true) => "put",
+        (None, false) => "get",
+    }
 }
 
 /// The name that the policy has for them, else where they are.
@@ -92,7 +102,7 @@ fn line(audit: &Audit) -> String {
         "{} {} {} {paths}: {}, {}, {speed}, {}",
         humantime::format_rfc3339_seconds(audit.began),
         who(audit),
-        if audit.into { "put" } else { "got" },
+        what(audit),
         counted(audit.files, "file"),
         size(audit.bytes),
         audit.fault.as_deref().unwrap_or("done"),

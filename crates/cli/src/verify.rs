@@ -86,6 +86,7 @@ fn dry_run(source: Remote, to: PathBuf, wish: Wish, watch: &mut dyn FnMut(Event)
         span: None,
         wish,
         session: Options::default(),
+        detach: false,
         retry: RETRY,
     };
     Ok(copy(&options, stop::when_asked(None)?, watch)?.tally)

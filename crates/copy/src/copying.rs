@@ -10,6 +10,7 @@ use visapult_ripp_net::{Clients, Listener, ListenerOptions, Options, RippUrl, Se
 use crate::endpoint::{Endpoint, Remote};
 use crate::error::CopyError;
 use crate::filter::Filter;
+use crate::following::{Followed, follow};
 use crate::give::{Given, give};
 use crate::landing::{Landing, PART_NEEDS_NAME};
 use crate::names::shown;
@@ -38,6 +39,8 @@ pub struct CopyOptions {
     pub wish: Wish,
     /// Options of the session.
     pub session: Options,
+    /// From one share into another: it goes on without us.
+    pub detach: bool,
     /// How long a lost connection is dialled again.
     pub retry: Duration,
 }
@@ -69,13 +72,23 @@ impl CopyOptions {
 /// # Errors
 /// Why it ended before that. Files that could not be copied do not end it: they are counted, and told to `watch`.
 pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Event)) -> Result<Report, CopyError> {
+    let plan = Plan::of(options)?;
+    redialled(options.retry, stop, watch, |attempt, watch| plan.attempt(options, stop, attempt, watch))
+}
+
+/// Makes attempts until one brings it about, or for so long as a lost connection may be dialled again.
+pub(crate) fn redialled(
+    retry: Duration,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Event),
+    mut make: impl FnMut(&mut Attempt, &mut dyn FnMut(Event)) -> Result<(), CopyError>,
+) -> Result<Report, CopyError> {
     let began = Instant::now();
     let mut report = Report::default();
     let mut lost_at: Option<Instant> = None;
-    let plan = Plan::of(options)?;
     loop {
         let mut attempt = Attempt::default();
-        let outcome = plan.attempt(options, stop, &mut attempt, watch);
+        let outcome = make(&mut attempt, watch);
         add(&mut report, &attempt);
         report.elapsed = began.elapsed();
         if attempt.was_admitted {
@@ -86,11 +99,11 @@ pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Even
             // Only who was there once is waited for.
             Err(cause) if cause.may_pass() && (attempt.was_admitted || lost_at.is_some()) => {
                 let since = *lost_at.get_or_insert_with(Instant::now);
-                if since.elapsed() >= options.retry {
+                if since.elapsed() >= retry {
                     return Err(cause);
                 }
                 if since.elapsed() < POLL {
-                    let left = options.retry.as_secs();
+                    let left = retry.as_secs();
                     watch(Event::Notice(format!("the connection is lost ({cause}): dialling again for {left} s")));
                 }
                 let until = Instant::now() + DIAL_AGAIN;
@@ -108,10 +121,10 @@ pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Even
 
 /// What came of one attempt.
 #[derive(Debug, Default)]
-struct Attempt {
-    was_admitted: bool,
-    tally: Tally,
-    arrived: u64,
+pub(crate) struct Attempt {
+    pub(crate) was_admitted: bool,
+    pub(crate) tally: Tally,
+    pub(crate) arrived: u64,
 }
 
 /// Adds what an attempt has done; what earlier ones had copied is the same in it.
@@ -140,6 +153,8 @@ enum Plan<'a> {
     Push { sources: Vec<&'a Path>, to: &'a Remote, into: bool, job: String },
     /// Out of a share.
     Pull { url: &'a RippUrl, paths: Vec<String>, to: &'a Path, into: bool, job: String },
+    /// From one share into another.
+    Between { from: &'a RippUrl, paths: Vec<String>, to: &'a Remote, into: bool, job: String },
     /// On this machine.
     Here { sources: Vec<&'a Path>, to: &'a Path, into: bool },
 }
@@ -162,28 +177,30 @@ impl<'a> Plan<'a> {
         if options.span.is_some() && into {
             return Err(CopyError::Here(PART_NEEDS_NAME.to_owned()));
         }
-        let job = || Token::fresh().map(|token| token.encoded()).map_err(|cause| CopyError::Here(cause.to_string()));
+        if let Some(first) = there.first()
+            && (!here.is_empty() || there.iter().any(|remote| remote.url != first.url))
+        {
+            return Err(CopyError::Here(
+                "all sources must be on this machine, or all in one share: copy one after the other".to_owned(),
+            ));
+        }
+        let path = |remote: &&Remote| {
+            let path = escaped(remote.path.as_os_str().as_encoded_bytes());
+            if remote.is_content { path + "/." } else { path }
+        };
+        let paths = there.iter().map(path).collect();
+        if options.detach && !matches!((destination, there.first()), (Endpoint::There(_), Some(_))) {
+            return Err(CopyError::Here("only a copy from one share into another can go on alone".to_owned()));
+        }
         match (destination, there.first()) {
-            (Endpoint::There(to), None) => Ok(Self::Push { sources: here, to, into, job: job()? }),
+            (Endpoint::There(to), None) => Ok(Self::Push { sources: here, to, into, job: fresh_job()? }),
             (Endpoint::Here(to), None) => {
                 here.iter().try_for_each(|source| check_is_outside(source, to))?;
                 Ok(Self::Here { sources: here, to, into })
             }
-            (Endpoint::Here(to), Some(first)) => {
-                if !here.is_empty() || there.iter().any(|remote| remote.url != first.url) {
-                    return Err(CopyError::Here(
-                        "all sources must be on this machine, or all in one share: copy one after the other".to_owned(),
-                    ));
-                }
-                let path = |remote: &&Remote| {
-                    let path = escaped(remote.path.as_os_str().as_encoded_bytes());
-                    if remote.is_content { path + "/." } else { path }
-                };
-                let paths = there.iter().map(path).collect();
-                Ok(Self::Pull { url: &first.url, paths, to, into, job: job()? })
-            }
-            (Endpoint::There(_), Some(_)) => {
-                Err(CopyError::Here("either the sources or the destination must be on this machine".to_owned()))
+            (Endpoint::Here(to), Some(first)) => Ok(Self::Pull { url: &first.url, paths, to, into, job: fresh_job()? }),
+            (Endpoint::There(to), Some(first)) => {
+                Ok(Self::Between { from: &first.url, paths, to, into, job: fresh_job()? })
             }
         }
     }
@@ -200,16 +217,35 @@ impl<'a> Plan<'a> {
             Self::Push { sources, to, into, job } => {
                 let walk = walk(sources, options)?;
                 let verb = Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish };
-                let session = dial(&to.url, options, &Request::new(job, verb))?;
+                let session = dial(&to.url, &options.session, &Request::new(job, verb))?;
                 attempt.was_admitted = true;
                 push(&session, walk, stop, attempt, watch)
             }
             Self::Pull { url, paths, to, into, job } => {
                 let landing = landing(to, *into, options)?;
                 let verb = Verb::Get { paths: paths.clone(), only: options.only.clone(), span: options.span };
-                let session = dial(url, options, &Request::new(job, verb))?;
+                let session = dial(url, &options.session, &Request::new(job, verb))?;
                 attempt.was_admitted = true;
                 pull(&session, landing, wish, stop, attempt, watch)
+            }
+            Self::Between { from, paths, to, into, job } => {
+                let verb = Verb::Fetch {
+                    from: (*from).clone(),
+                    paths: paths.clone(),
+                    only: options.only.clone(),
+                    span: options.span,
+                    to: escaped(to.path.as_os_str().as_encoded_bytes()),
+                    into: *into,
+                    wish,
+                    most_bps: options.session.most_receive_bps,
+                    detach: options.detach,
+                };
+                let session = dial(&to.url, &options.session, &Request::new(job, verb))?;
+                attempt.was_admitted = true;
+                let mut followed = Followed::default();
+                let outcome = follow(&session, stop, &mut followed, watch);
+                (attempt.tally, attempt.arrived) = (followed.tally, followed.arrived);
+                outcome
             }
             Self::Here { sources, to, into } => {
                 let walk = walk(sources, options)?;
@@ -244,7 +280,7 @@ fn push(
     outcome
 }
 
-fn pull(
+pub(crate) fn pull(
     session: &Session,
     landing: Option<Landing>,
     wish: Wish,
@@ -285,13 +321,18 @@ fn walk(sources: &[&Path], options: &CopyOptions) -> Result<Walk, CopyError> {
     Ok(Walk::new(roots, Filter::new(&options.only).map_err(CopyError::Here)?))
 }
 
-fn dial(url: &RippUrl, options: &CopyOptions, request: &Request) -> Result<Session, CopyError> {
+/// A name for a copy that no other has.
+pub(crate) fn fresh_job() -> Result<String, CopyError> {
+    Token::fresh().map(|token| token.encoded()).map_err(|cause| CopyError::Here(cause.to_string()))
+}
+
+pub(crate) fn dial(url: &RippUrl, options: &Options, request: &Request) -> Result<Session, CopyError> {
     let trust = if url.fingerprint.is_none() && url.token.is_none() {
         Trust::InsecureLoopback
     } else {
         Trust::for_url(url).map_err(SessionError::from)?
     };
-    let session = Options { request: request.to_text(), ..options.session.clone() };
+    let session = Options { request: request.to_text(), ..options.clone() };
     Ok(Session::dial(url, &trust, None, &session)?)
 }
 

@@ -91,9 +91,9 @@ impl People {
         self.people.iter().map(|person| person.member.clone()).collect()
     }
 
-    /// The rate of this person has a bound.
-    pub(crate) fn is_limited(&self, name: &str) -> bool {
-        self.find(name).is_some_and(|person| person.member.most_bps.is_some())
+    /// The bound of this person's rate, if there is one.
+    pub(crate) fn most_bps(&self, name: &str) -> Option<u64> {
+        self.find(name)?.member.most_bps
     }
 
     /// Why this person may not copy now, if so.
@@ -306,7 +306,7 @@ mod tests {
         );
         assert_eq!(told("ada", Right::Write, "in"), "ada may not write in here, nothing; ask Ada");
         assert!(told("eve", Right::Read, "runs").contains("nothing"));
-        assert!(people.is_limited("grace") && !people.is_limited("ada"));
+        assert!(people.most_bps("grace") == Some(10_000_000) && people.most_bps("ada").is_none());
         // Tokens are made once, for their owner alone.
         let tokens: Vec<_> = people.members().into_iter().map(|member| member.token).collect();
         let again: Vec<_> = read(&dir, text).unwrap().members().into_iter().map(|member| member.token).collect();

@@ -106,6 +106,8 @@ pub enum Event {
     },
     /// Something was deleted that the sources do not have, or would be.
     Deleted(String),
+    /// The share that fetches it goes on alone, and knows it by this number.
+    Detached(u64),
     /// Something that one may want to know.
     Notice(String),
     /// The hash of a file that is whole, where hashes were wished for.

@@ -1,5 +1,7 @@
 //! A folder that others copy from, and into where its user allows it.
 
+mod fetch;
+
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,6 +15,7 @@ use cap_std::fs::Dir;
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Session, Token};
 
 use crate::error::CopyError;
+use crate::fetching::Fetches;
 use crate::filter::Filter;
 use crate::give::{Given, give};
 use crate::hours::Moment;
@@ -40,6 +43,8 @@ pub struct ShareOptions {
     pub folder: PathBuf,
     /// Who may copy what.
     pub access: Access,
+    /// Hosts that it fetches from, as URLs name them, where somebody wants it who may write; none to fetch nothing.
+    pub fetch: Vec<String>,
     /// Where to listen.
     pub bind: SocketAddr,
     /// Who we are; none is plaintext, on loopback only.
@@ -71,6 +76,8 @@ pub struct Audit {
     pub began: SystemTime,
     /// It was copied into the share, not from it.
     pub into: bool,
+    /// The share that it was fetched from, for whoever asked for that.
+    pub fetched_from: Option<String>,
     /// What, below the share.
     pub paths: Vec<String>,
     /// Files copied.
@@ -90,6 +97,8 @@ pub struct Share {
     dir: Dir,
     name: String,
     rights: Rights,
+    fetches: Fetches,
+    session: Options,
     copies: Mutex<HashMap<String, Arc<Copy>>>,
 }
 
@@ -112,7 +121,7 @@ impl Share {
     /// # Errors
     /// If it is no folder, or the address cannot be had.
     pub fn open(options: ShareOptions) -> Result<Self, CopyError> {
-        let ShareOptions { folder, access, bind, identity, session } = options;
+        let ShareOptions { folder, access, fetch, bind, identity, session } = options;
         let wrong = |cause: std::io::Error| CopyError::at(&folder, &cause);
         let real = std::fs::canonicalize(&folder).map_err(wrong)?;
         let dir = Dir::open_ambient_dir(&real, cap_std::ambient_authority()).map_err(wrong)?;
@@ -128,8 +137,9 @@ impl Share {
                 (None, Rights::People(people))
             }
         };
-        let listener = Listener::bind(bind, ListenerOptions { identity, token, clients, session })?;
-        Ok(Self { listener, dir, name: url_name(&real), rights, copies: Mutex::default() })
+        let fetches = Fetches::new(&fetch)?;
+        let listener = Listener::bind(bind, ListenerOptions { identity, token, clients, session: session.clone() })?;
+        Ok(Self { listener, dir, name: url_name(&real), rights, fetches, session, copies: Mutex::default() })
     }
 
     /// Where it listens.
@@ -173,6 +183,9 @@ impl Share {
         if let Err(why) = self.check(&session, &request) {
             return refuse(&session, &why);
         }
+        if let Verb::Fetches { stop } = request.verb {
+            return self.tell_fetches(&session, stop);
+        }
         let copy = Arc::new(Copy { session, is_over: AtomicBool::new(false) });
         if let Err(why) = self.enter(&copy, &request.job) {
             return refuse(&copy.session, &why);
@@ -181,7 +194,8 @@ impl Share {
             who: copy.session.member().map(ToOwned::to_owned),
             peer: copy.session.peer(),
             began: SystemTime::now(),
-            into: matches!(request.verb, Verb::Put { .. }),
+            into: !matches!(request.verb, Verb::Get { .. }),
+            fetched_from: None,
             paths: Vec::new(),
             files: 0,
             bytes: 0,
@@ -192,6 +206,8 @@ impl Share {
         let outcome = match (self.out_of_hours(&copy.session), &request.verb) {
             (Some(why), _) => Err(CopyError::Here(why)),
             (None, Verb::Get { paths, only, span }) => self.give(&copy.session, paths, only, *span, stop, &mut told),
+            (None, Verb::Fetch { .. }) => self.fetch(&copy.session, &request, stop, &mut told),
+            (None, Verb::Fetches { .. }) => Ok(()),
             (None, Verb::Put { to, into, wish }) => self.take(&copy.session, to, *into, *wish, stop, &mut told),
         };
         told.elapsed = began.elapsed();
@@ -266,28 +282,27 @@ impl Share {
                 thread::sleep(POLL / 10);
             }
         }
-        if let (Rights::People(people), Some(name)) = (&self.rights, copy.session.member())
-            && people.is_limited(name)
-        {
-            self.wait_for_turn(name)?;
-        }
-        let mut copies = self.copies();
-        if copies.len() >= MOST_COPIES {
-            return Err(format!("busy with {MOST_COPIES} copies; try again later"));
-        }
-        copies.insert(job.to_owned(), Arc::clone(copy));
-        Ok(())
-    }
-
-    /// Whose rate has a bound copies one thing at a time; what they have just done may not be quite over.
-    fn wait_for_turn(&self, name: &str) -> Result<(), String> {
+        let limited = match &self.rights {
+            Rights::People(people) => copy.session.member().filter(|name| people.most_bps(name).is_some()),
+            Rights::Url { .. } => None,
+        };
         let deadline = Instant::now() + LAST_PATIENCE;
-        while self.copies().values().any(|other| other.session.member() == Some(name)) {
+        let mut copies = self.copies();
+        // Whose rate has a bound copies one thing at a time; what they have just done may not be quite over.
+        while let Some(name) = limited
+            && copies.values().any(|other| other.session.member() == Some(name))
+        {
+            drop(copies);
             if Instant::now() > deadline {
                 return Err(format!("another copy of {name}'s has all of the rate that is allowed; wait for its end"));
             }
             thread::sleep(POLL / 10);
+            copies = self.copies();
         }
+        if copies.len() >= MOST_COPIES {
+            return Err(format!("busy with {MOST_COPIES} copies; try again later"));
+        }
+        copies.insert(job.to_owned(), Arc::clone(copy));
         Ok(())
     }
 

@@ -1,8 +1,9 @@
 //! What the two ends of a copy say to each other: the dialler's request, and notes. Content travels in objects, as listings, bundles and ranges.
 
 use serde::{Deserialize, Serialize};
+use visapult_ripp_net::RippUrl;
 
-use crate::report::Tally;
+use crate::report::{Limit, Tally};
 
 /// What this build speaks.
 pub(crate) const VERSION: u32 = 2;
@@ -48,6 +49,49 @@ pub(crate) enum Verb {
         #[serde(default)]
         wish: Wish,
     },
+    /// The listener takes these from another share.
+    Fetch {
+        /// The other share, with its token.
+        #[serde(with = "url_text")]
+        from: RippUrl,
+        /// Files and folders there.
+        paths: Vec<String>,
+        #[serde(default)]
+        only: Patterns,
+        #[serde(default)]
+        span: Option<Span>,
+        /// Where to, here.
+        to: String,
+        into: bool,
+        #[serde(default)]
+        wish: Wish,
+        /// Bits per second at most; 0 sets no limit.
+        #[serde(default)]
+        most_bps: u64,
+        /// It goes on when the dialler leaves.
+        #[serde(default)]
+        detach: bool,
+    },
+    /// The listener tells what it fetches.
+    Fetches {
+        /// And stops this one.
+        #[serde(default)]
+        stop: Option<u64>,
+    },
+}
+
+/// A URL as text.
+mod url_text {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+    use visapult_ripp_net::RippUrl;
+
+    pub(super) fn serialize<S: Serializer>(url: &RippUrl, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(url)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RippUrl, D::Error> {
+        String::deserialize(from)?.parse().map_err(de::Error::custom)
+    }
 }
 
 /// What the taking end is to do.
@@ -97,6 +141,23 @@ pub enum Delete {
     InFolders,
     /// There and in the destination itself, which stands for a source written `SRC/.`.
     InDestination,
+}
+
+/// How a copy stands that a share fetches from another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FetchState {
+    /// What the share calls it.
+    pub number: u64,
+    /// Where from, without the secret.
+    pub from: String,
+    /// Where to, below the share.
+    pub to: String,
+    /// How far it is.
+    pub tally: Tally,
+    /// Bytes of content that have arrived.
+    pub arrived: u64,
+    /// What came of it: `done`, or why not; none while it goes on.
+    pub result: Option<String>,
 }
 
 /// Some bytes of a file.
@@ -169,6 +230,12 @@ pub(crate) enum Word {
     Hashes { files: Vec<(String, String)> },
     /// Taker: these were deleted, or would be; as people read them.
     Deleted { paths: Vec<String> },
+    /// A share that fetches: how far it is.
+    Fetched { tally: Tally, arrived: u64, is_listed: bool, limit: Option<Limit> },
+    /// A share that fetches: it goes on alone, and knows the copy by this number.
+    Detached { number: u64 },
+    /// A share that is asked what it fetches: this.
+    Fetch(FetchState),
     /// Taker: how far it is.
     Tally(Tally),
     /// Taker: all is done that could be.

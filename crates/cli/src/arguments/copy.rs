@@ -39,6 +39,7 @@ Examples:
           visapult copy results/ notes.txt 'ripp://.../in/'  (the other way, where the share has --write)
           visapult copy 'ripp://...' . --include '*.h5' --exclude tmp --dry-run
           visapult copy 'ripp://.../run-12' mirror --checksum --delete     (mirror/run-12 becomes the same)
+          visapult copy 'ripp://A...' 'ripp://B.../in/'   (straight from A to B, where B was started with --fetch)
           visapult copy 'ripp://.../big.raw' part.raw --range 1GiB-2GiB";
 
 const SHARE_HELP: &str = "\
@@ -77,6 +78,10 @@ pub(crate) struct ShareOptions {
     /// Who may read and write what, how fast and when, is in this file; each has a URL of their own.
     #[arg(long, value_name = "FILE", conflicts_with = "write")]
     pub(crate) policy: Option<PathBuf>,
+    /// Fetch from shares at this host, as their URLs name it, when somebody asks for that who may write (`visapult copy ripp://A ripp://HERE`);
+    /// may be repeated, and `*` stands for any part of it. This machine then dials any port there that they name.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) fetch: Vec<String>,
     /// Address and port to listen on (0.0.0.0:7440 for all of this machine's); everything is encrypted, and needs the URL's token.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7440")]
     pub(crate) bind: SocketAddr,
@@ -139,10 +144,30 @@ pub(crate) struct CopyOptions {
     /// How data moves; `auto` tries datagrams, then streams.
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) transport: TransportName,
+    /// From one share into another: leave when it has begun; `visapult fetches` tells how it stands.
+    #[arg(long)]
+    pub(crate) detach: bool,
     /// How long a connection that is lost is dialled again.
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = humantime::parse_duration)]
     pub(crate) retry: Duration,
     /// Print events as lines of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `visapult fetches`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  visapult copy 'ripp://A...' 'ripp://B.../in/' --detach\n  visapult fetches 'ripp://B...'\n  \
+                        visapult fetches 'ripp://B...' --stop 1\n\nWhat has been copied by a copy that is stopped is kept."
+)]
+pub(crate) struct FetchesOptions {
+    /// The share that fetches: what `visapult share` printed there.
+    pub(crate) share: Endpoint,
+    /// Stop the copy of this number.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) stop: Option<u64>,
+    /// Print a line of JSON for each.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use tempfile::TempDir;
 use visapult_copy::{
-    Access, Alike, Audit, CopyError, CopyOptions, Delete, Event, Patterns, Report, Share, ShareOptions, Span, Wish,
-    copy,
+    Access, Alike, Audit, CopyError, CopyOptions, Delete, Endpoint, Event, Patterns, Report, Share, ShareOptions, Span,
+    Wish, copy, fetches,
 };
 use visapult_ripp_net::{Identity, Options};
 
@@ -27,6 +27,7 @@ fn served<T>(folder: &Path, access: Access, work: impl FnOnce(&[String]) -> T) -
     let options = ShareOptions {
         folder: folder.to_owned(),
         access,
+        fetch: vec!["127.0.0.*".to_owned()],
         bind: ([127, 0, 0, 1], 0).into(),
         identity: Some(Identity::load_or_create(own.path()).unwrap()),
         session: Options::default(),
@@ -59,6 +60,7 @@ fn options(sources: &[&str], destination: &str) -> CopyOptions {
         span: None,
         wish: Wish::default(),
         session: Options::default(),
+        detach: false,
         retry: Duration::ZERO,
     }
 }
@@ -464,4 +466,86 @@ fn each_person_may_do_what_the_policy_says() {
     assert_eq!(fs::read_dir(share.join("secret")).unwrap().count(), 1);
     assert_eq!((audits[0].who.as_deref(), audits.last().unwrap().who.as_deref()), (Some("grace"), Some("ada")));
     assert!(audits[3].fault.as_deref().is_some_and(|fault| fault.contains("may not read")));
+}
+
+#[test]
+fn one_share_fetches_from_another() {
+    let (source, there) = (awkward(), tempfile::tempdir().unwrap());
+    let ((), audits) = shared(source.path(), false, |from| {
+        let (outcome, audits) = shared(there.path(), true, |to| {
+            let report = done(&[&format!("{from}/tree")], &format!("{to}/in/"));
+            assert_eq!((report.tally.files, report.tally.failed), (311, 0));
+            let again = done(&[&format!("{from}/tree")], &format!("{to}/in/"));
+            assert_eq!((again.tally.same_files, again.arrived), (311, 0));
+            let refused = |from: &str, to: &str| run(&options(&[from], to)).0.unwrap_err().to_string();
+            // Either has to consent, and B dials only where its owner said.
+            assert!(refused(to, &format!("{from}/x")).contains("read-only"));
+            let token = from.split('@').next().unwrap();
+            let forged = from.replacen(token, "ripp://AAAAAAAAAAAAAAAAAAAAAA", 1);
+            let why = refused(&forged, to);
+            assert!(why.contains("the token is wrong") && !why.contains("AAAAAAAAAA"), "{why}");
+            assert!(refused(&from.replacen("127.0.0.1", "localhost", 1), to).contains("--fetch localhost"));
+            assert!(refused(from.split('#').next().unwrap(), to).contains("whole URL"));
+            assert!(refused(&format!("{from}/none"), to).contains("no such file"));
+            // It goes on alone, and tells how it stands.
+            let mut alone = options(&[&format!("{from}/tree/large")], &format!("{to}/alone"));
+            alone.detach = true;
+            let (report, events) = run(&alone);
+            let [Event::Detached(number)] = events[..] else { panic!("{events:?}") };
+            report.unwrap();
+            let Endpoint::There(share) = to.parse().unwrap() else { panic!() };
+            let state = loop {
+                let states = fetches(&share, None).unwrap();
+                let state = states.into_iter().find(|state| state.number == number).unwrap();
+                if state.result.is_some() {
+                    break state;
+                }
+                thread::sleep(Duration::from_millis(20));
+            };
+            assert_eq!((state.result.as_deref(), state.tally.files), (Some("done"), 1));
+            assert!(!state.from.contains('@') && state.to == "alone");
+        });
+        assert!(audits[0].fetched_from.as_deref().is_some_and(|from| from.starts_with("ripp://127.0.0.1:")));
+        outcome
+    });
+    assert_eq!(told(&there.path().join("in/tree")), told(&source.path().join("tree")));
+    assert!(fs::read(there.path().join("alone")).unwrap() == fs::read(source.path().join("tree/large")).unwrap());
+    assert_eq!((audits[0].into, audits[0].files), (false, 311));
+}
+
+#[test]
+fn a_fetch_ends_when_it_is_stopped_or_whoever_asked_leaves() {
+    let (source, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(source.path().join("large"), vec![7; 64 << 20]).unwrap();
+    shared(source.path(), false, |from| {
+        shared(there.path(), true, |to| {
+            let Endpoint::There(share) = to.parse().unwrap() else { panic!() };
+            let result = |number| loop {
+                let states = fetches(&share, None).unwrap();
+                let result = states.into_iter().find(|state| state.number == number).and_then(|state| state.result);
+                match result {
+                    Some(result) => break result,
+                    None => thread::sleep(Duration::from_millis(20)),
+                }
+            };
+            let mut slow = options(&[&format!("{from}/large")], &format!("{to}/a"));
+            slow.session.most_receive_bps = 20_000_000;
+            slow.detach = true;
+            run(&slow).0.unwrap();
+            fetches(&share, Some(1)).unwrap();
+            assert!(result(1).contains("stopped"));
+            // Whoever does not stay, and did not say that it goes on.
+            slow.detach = false;
+            slow.destination = format!("{to}/b").parse().unwrap();
+            let stop = AtomicBool::new(false);
+            let outcome = copy(&slow, &stop, &mut |event| {
+                if let Event::Progress(progress) = event {
+                    stop.fetch_or(progress.arrived > 0, Ordering::Relaxed);
+                }
+            });
+            assert!(matches!(outcome, Err(CopyError::Stopped)));
+            assert!(result(2).contains("stopped"));
+        });
+    });
+    assert!(!there.path().join("a").exists() && !there.path().join("b").exists());
 }

@@ -1,0 +1,112 @@
+//! What whoever asked a share to fetch something hears of it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use visapult_ripp_net::{Arrival, Options, Session};
+
+use crate::copying::{dial, fresh_job};
+use crate::endpoint::Remote;
+use crate::error::CopyError;
+use crate::names::printable;
+use crate::report::{Event, Progress, Tally};
+use crate::words::{FetchState, Request, Verb, Word, unescaped};
+
+const IDLE: Duration = Duration::from_millis(50);
+/// Fetches that one share tells of.
+const MOST_STATES: usize = 1000;
+
+/// What came of following, or was known when it was left alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Followed {
+    pub(crate) tally: Tally,
+    pub(crate) arrived: u64,
+}
+
+/// Follows what the other end of `session` fetches until that is done, or goes on without us.
+///
+/// # Errors
+/// Why it ended before that.
+pub(crate) fn follow(
+    session: &Session,
+    stop: &AtomicBool,
+    followed: &mut Followed,
+    watch: &mut dyn FnMut(Event),
+) -> Result<(), CopyError> {
+    let began = Instant::now();
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(CopyError::Stopped);
+        }
+        let Some(word) = next_word(session)? else { continue };
+        match word {
+            Word::Fetched { tally, arrived, is_listed, limit } => {
+                *followed = Followed { tally, arrived };
+                watch(Event::Progress(Progress { tally, is_listed, arrived, elapsed: began.elapsed(), limit }));
+            }
+            Word::Failed { path, why, .. } => {
+                watch(Event::Failed { path: printable(path.as_bytes()), why: printable(why.as_bytes()) });
+            }
+            Word::LeftOut { path, why } => {
+                watch(Event::LeftOut { path: printable(path.as_bytes()), why: printable(why.as_bytes()) });
+            }
+            Word::Deleted { paths } => {
+                paths.iter().for_each(|path| watch(Event::Deleted(printable(path.as_bytes()))));
+            }
+            Word::Notice { text } => watch(Event::Notice(printable(text.as_bytes()))),
+            Word::Hashes { files } => {
+                for (path, hash) in files {
+                    if let (Some(path), Ok(_)) = (unescaped(&path), blake3::Hash::from_hex(&hash)) {
+                        watch(Event::Hash { path, hash });
+                    }
+                }
+            }
+            Word::Detached { number } => {
+                watch(Event::Detached(number));
+                return Ok(());
+            }
+            Word::Finished(tally) => {
+                followed.tally = tally;
+                return Ok(());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a share fetches for whoever has this URL, and what came of it; stops one.
+///
+/// # Errors
+/// If the share cannot be asked.
+pub fn fetches(share: &Remote, stop: Option<u64>) -> Result<Vec<FetchState>, CopyError> {
+    let request = Request::new(&fresh_job()?, Verb::Fetches { stop });
+    let session = dial(&share.url, &Options::default(), &request)?;
+    let mut states = Vec::new();
+    loop {
+        match next_word(&session)? {
+            Some(Word::Fetch(state)) if states.len() < MOST_STATES => states.push(FetchState {
+                from: printable(state.from.as_bytes()),
+                to: printable(state.to.as_bytes()),
+                result: state.result.map(|result| printable(result.as_bytes())),
+                ..state
+            }),
+            Some(Word::Finished(_)) => return Ok(states),
+            _ => {}
+        }
+    }
+}
+
+fn next_word(session: &Session) -> Result<Option<Word>, CopyError> {
+    match session.next_arrival(IDLE)? {
+        None => Ok(None),
+        Some(Arrival::Offer(offer)) => {
+            offer.refuse("this end only listens");
+            Ok(None)
+        }
+        Some(Arrival::Note(note)) => match Word::from_text(&note.text) {
+            Some(Word::Refused { why }) => Err(CopyError::Refused(printable(why.as_bytes()))),
+            Some(word) => Ok(Some(word)),
+            None => Err(CopyError::Protocol("it said something that is no word".to_owned())),
+        },
+    }
+}

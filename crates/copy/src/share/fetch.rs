@@ -1,0 +1,118 @@
+//! A share that takes from another, for somebody who may write there: for as long as they stay, or on without them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use visapult_ripp_net::{Options, Rate, Session};
+
+use super::{Audit, POLL, Rights, Share, failures, inner, linger};
+use crate::copying::{dial, pull, redialled};
+use crate::error::CopyError;
+use crate::landing::Landing;
+use crate::names::shown;
+use crate::people::Right;
+use crate::report::{Report, Tally};
+use crate::words::{Request, Verb, Word};
+
+/// How long a lost connection to the other share is dialled again.
+const RETRY: Duration = Duration::from_secs(300);
+
+impl Share {
+    /// Tells whoever dialled what is fetched for them, and stops one of these.
+    pub(super) fn tell_fetches(&self, session: &Session, stop: Option<u64>) {
+        let states = self.fetches.of(session.member(), stop).into_iter().map(Word::Fetch);
+        for word in states.chain([Word::Finished(Tally::default())]) {
+            // Whoever is gone does not want to know.
+            let _ = session.note(&word.to_text());
+        }
+        linger(session);
+    }
+
+    /// Takes from another share what whoever dialled wants.
+    pub(super) fn fetch(
+        &self,
+        session: &Session,
+        request: &Request,
+        stop: &AtomicBool,
+        told: &mut Audit,
+    ) -> Result<(), CopyError> {
+        let Verb::Fetch { from, paths, only, span, to, into, wish, most_bps, detach } = &request.verb else {
+            return Ok(());
+        };
+        let to = inner(to)?;
+        told.paths.push(shown(&to));
+        told.fetched_from = Some(from.without_secret());
+        let (dir, _, to) = self.place(session, Right::Write, &to)?;
+        if !self.fetches.may_dial(&from.host) {
+            let host = &from.host;
+            let why = format!("this share does not fetch from {host}; whoever shares it has to say --fetch {host}");
+            return Err(CopyError::Here(why));
+        }
+        if from.fingerprint.is_none() || from.token.is_none() {
+            return Err(CopyError::Here(
+                "a share is fetched from only by its whole URL, token and fingerprint".to_owned(),
+            ));
+        }
+        let fetch = self.fetches.begin(session.member(), &from.without_secret(), &told.paths.join(" "))?;
+        if *detach {
+            // Whoever is gone already finds it among those that are fetched.
+            let _ = session.note(&Word::Detached { number: fetch.number() }.to_text());
+        }
+        let options = Options { most_receive_bps: self.most_receive_bps(session, *most_bps), ..self.session.clone() };
+        let verb = Verb::Get { paths: paths.clone(), only: only.clone(), span: *span };
+        let request = Request::new(&request.job, verb);
+        let is_over = AtomicBool::new(false);
+        let outcome = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let is_left = !*detach && !session.is_alive();
+                    if is_left || stop.load(Ordering::Relaxed) || self.out_of_hours(session).is_some() {
+                        fetch.stop.store(true, Ordering::Relaxed);
+                    }
+                    thread::sleep(POLL);
+                }
+            });
+            let mut tell = |event| {
+                if let Some(word) = fetch.note(event) {
+                    // Whoever is gone asks again, or does not want to know.
+                    let _ = session.note(&word.to_text());
+                }
+            };
+            let outcome = redialled(RETRY, &fetch.stop, &mut tell, |attempt, watch| {
+                let landing = Landing::within(dir, to, *into, wish.dry_run)?;
+                let landing = landing.map(|landing| if span.is_some() { landing.of_one_name() } else { Ok(landing) });
+                let session = dial(from, &options, &request)?;
+                attempt.was_admitted = true;
+                pull(&session, landing.transpose()?, *wish, &fetch.stop, attempt, watch)
+            });
+            is_over.store(true, Ordering::Relaxed);
+            outcome
+        });
+        let fault = outcome.as_ref().err().map(|cause| format!("from {}: {cause}", from.without_secret()));
+        let failed = outcome.as_ref().ok().and_then(|report| failures(report.tally.failed));
+        fetch.end(fault.as_deref().or(failed.as_deref()));
+        if let Some(fault) = fault {
+            return Err(CopyError::Here(fault));
+        }
+        let Report { tally, arrived, .. } = outcome?;
+        (told.files, told.bytes, told.fault) = (tally.files, arrived, failed);
+        if session.note(&Word::Finished(tally).to_text()).is_ok() {
+            linger(session);
+        }
+        Ok(())
+    }
+
+    /// The least of what the share, a person's policy and whoever asks allow; 0 sets no limit.
+    fn most_receive_bps(&self, session: &Session, asked: u64) -> u64 {
+        let own = match self.session.rate {
+            Rate::Fixed(bps) => bps,
+            Rate::Auto { most_bps } => most_bps.unwrap_or(0),
+        };
+        let person = match (&self.rights, session.member()) {
+            (Rights::People(people), Some(name)) => people.most_bps(name).unwrap_or(0),
+            _ => 0,
+        };
+        [own, person, asked, self.session.most_receive_bps].into_iter().filter(|&bps| bps > 0).min().unwrap_or(0)
+    }
+}
