@@ -10,6 +10,7 @@ console.log("ready");
 let last = null;
 try {
   for await (const url of createInterface({ input: process.stdin })) {
+    await last?.close();
     const page = await browser.newPage({ viewport: { width: 1024, height: 768 } });
     let waits;
     const waiting = new Promise((resolve) => {
@@ -30,7 +31,6 @@ try {
     const shown = performance.now();
     console.log((shown - (await heard)) / 1000);
     // What it did reaches the server's trace a little later.
-    await last?.close();
     last = page;
   }
 } finally {

@@ -1,6 +1,7 @@
 import {
   type BricksMessage,
   halfFromNumber,
+  MOST_OPACITY_CODE,
   MOST_VALUE_CODE,
   opacityOfCode,
   type PackedBrick,
@@ -77,15 +78,28 @@ export function decodeTile(tile: PackedTile): DecodedTile {
   const { colours, opacityCodes } = unpackSlabTile(tile);
   const count = tile.width * tile.height;
   const texels = new Uint16Array(4 * count);
+  halves ??= associatedHalves();
+  const table = halves;
   for (let i = 0; i < count; i++) {
-    if (opacityCodes[i] === 0) continue;
-    const opacity = opacityOfCode(opacityCodes[i]);
-    for (let channel = 0; channel < 3; channel++) {
-      texels[4 * i + channel] = halfFromNumber((colours[channel * count + i] / 255) * opacity);
-    }
-    texels[4 * i + 3] = halfFromNumber(opacity);
+    const row = Math.min(opacityCodes[i], MOST_OPACITY_CODE) * COLOURS;
+    if (row === 0) continue;
+    texels[4 * i] = table[row + colours[i]];
+    texels[4 * i + 1] = table[row + colours[count + i]];
+    texels[4 * i + 2] = table[row + colours[2 * count + i]];
+    texels[4 * i + 3] = table[row + COLOURS - 1];
   }
   return { slab: tile.slab, x: tile.x, y: tile.y, width: tile.width, height: tile.height, texels };
+}
+
+const COLOURS = 256;
+
+/** Half floats of each colour, associated with each opacity: made when the first slab comes. */
+let halves: Uint16Array | null = null;
+
+function associatedHalves(): Uint16Array {
+  return Uint16Array.from({ length: (MOST_OPACITY_CODE + 1) * COLOURS }, (_, at) =>
+    halfFromNumber(((at % COLOURS) / (COLOURS - 1)) * opacityOfCode(Math.floor(at / COLOURS))),
+  );
 }
 
 /** A tile of a face ready to upload. */

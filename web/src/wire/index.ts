@@ -20,6 +20,7 @@ export * from "./segments";
 export {
   type KeyCamera,
   type KeyView,
+  MOST_OPACITY_CODE,
   opacityOfCode,
   type PackedTile,
   parseSlabs,

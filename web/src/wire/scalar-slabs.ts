@@ -41,5 +41,7 @@ export function parseScalarSlabs(bytes: Uint8Array): ScalarSlabsMessage {
 export function unpackFaceTile(tile: PackedTile): Uint16Array {
   const texels = tile.width * tile.height;
   const bytes = unzstd(tile.frame, 2 * texels, `tile at ${tile.x},${tile.y} of face ${tile.slab}`);
-  return undoImageDifferences16(bytes, texels, tile.width).map((code) => Math.min(code, MOST_VALUE_CODE));
+  const codes = undoImageDifferences16(bytes, texels, tile.width);
+  for (let i = 0; i < texels; i++) codes[i] = Math.min(codes[i], MOST_VALUE_CODE);
+  return codes;
 }

@@ -106,7 +106,7 @@ export interface TileTexels {
   readonly opacityCodes: Uint16Array;
 }
 
-const MOST_OPACITY_CODE = 1023;
+export const MOST_OPACITY_CODE = 1023;
 
 /** Opacity of a code: finer where it is faint, for many faint layers lie behind each other. */
 export function opacityOfCode(code: number): number {
