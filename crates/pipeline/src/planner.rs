@@ -1,7 +1,7 @@
 //! Decides what a session is sent, from what its link has been measured to carry and what each proxy is predicted to be worth.
 //!
 //! Owns no clock and no session. The rule: all bricks give full quality from every angle and through every transfer function, so
-//! they are sent where the link carries them within the goal. Else that is sent which comes closest to the exact image, turned by
+//! they are sent where the link carries them within the goal, and where the user asks for them and the picture is at rest. Else that is sent which comes closest to the exact image, turned by
 //! [`GOAL`], among what fits. A keyframe for each of many steps costs more than it shows (`docs/src/proxies.md`): there,
 //! bricks of half the resolution are preferred. Before anything is predicted, bricks are sent.
 
@@ -111,6 +111,12 @@ impl Situation {
         (0..=self.coarsest()).find(fits).unwrap_or(self.coarsest())
     }
 
+    /// The level that bricks are sent up to where nothing else is: at rest, who asked for bricks gets the finest there is, in whatever time it takes.
+    fn finest_level(&self, budget: u64) -> u32 {
+        let takes_its_time = self.choice == ProxyChoice::Bricks && self.step_interval.is_none();
+        self.finest_level_within(if takes_its_time { u64::MAX } else { budget })
+    }
+
     fn can_be_held(&self, level: u32) -> bool {
         self.level_samples.get(level as usize).is_some_and(|samples| *samples <= MOST_SAMPLES_IN_PAGE)
     }
@@ -137,7 +143,7 @@ impl Situation {
 /// Chooses proxy, level and precision.
 pub(crate) fn plan(situation: &Situation) -> Decision {
     let budget = situation.budget();
-    let finest = situation.finest_level_within(budget);
+    let finest = situation.finest_level(budget);
     let worths = situation.worths();
     let form = form(situation, &worths, budget, finest);
     let proxy = match form {
@@ -220,7 +226,11 @@ fn reason(situation: &Situation, worths: &[Worth], form: Form, bytes: u64) -> St
         _ => format!("{} {}{quality}", described(form), why(situation, worths, form)),
     };
     let goal_s = situation.goal().as_secs_f64();
-    format!("{what}: {:.1} MB for a goal of {goal_s:.1} s; {link}", bytes as f64 * 1e-6)
+    let late = match situation.throughput_bytes_per_s {
+        Some(rate) if bytes > situation.budget() => format!(", which take {:.0} s", bytes as f64 / rate),
+        _ => String::new(),
+    };
+    format!("{what}: {:.1} MB for a goal of {goal_s:.1} s{late}; {link}", bytes as f64 * 1e-6)
 }
 
 /// What is predicted to be seen, by how far the view turns.

@@ -159,6 +159,18 @@ fn the_user_has_the_last_word() {
 }
 
 #[test]
+fn who_asks_for_bricks_gets_the_finest_that_can_be_held_in_time_whatever_the_link() {
+    let chosen = |edge| Situation { choice: ProxyChoice::Bricks, throughput_bytes_per_s: Some(1e3), ..cube(edge) };
+    let decision = plan(&chosen(256));
+    assert_eq!((decision.form, decision.plan.level, decision.plan.bits), (Form::Bricks { level: 0 }, 0, 8));
+    assert!(decision.plan.reason.contains("which take 10066 s"), "{}", decision.plan.reason);
+    assert_eq!(plan(&chosen(1024)).form, Form::Bricks { level: 1 });
+    // While steps follow one another there is no time.
+    let live = Situation { step_interval: Some(Duration::from_secs(1)), ..chosen(256) };
+    assert_eq!(plan(&live).form, Form::Bricks { level: 3 });
+}
+
+#[test]
 fn a_keyframe_is_good_for_as_far_as_its_quality_holds() {
     let tearing = prediction(COLOUR_128, 1, [45.0, 37.0, 33.0, 28.0]);
     assert!((turn_that_costs(&tearing, 4.0) - 8.0).abs() < 1e-9);
