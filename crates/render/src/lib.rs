@@ -15,6 +15,8 @@ mod integrals;
 mod interpolation;
 mod key_rays;
 mod macrocells;
+#[cfg(test)]
+mod optical_depth;
 mod paraview;
 mod parts;
 mod quality;

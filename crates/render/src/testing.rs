@@ -1,6 +1,10 @@
 //! What tests of this crate share.
 
-use visapult_volume::{Block, Box3, Decomposition, Grid};
+pub(crate) mod scenes;
+
+use visapult_volume::{Decomposition, Grid};
+
+pub(crate) use scenes::blocks_of;
 
 use crate::reference::render_reference;
 use crate::{Camera, Image, TransferFunction, Volume};
@@ -25,20 +29,6 @@ impl Random {
     pub(crate) fn unit(&mut self) -> f32 {
         (self.next_u32() >> 8) as f32 / (1 << 24) as f32
     }
-}
-
-/// Cuts `values` (`[z, y, x]` of `size`) into `count` blocks with ghosts, at multiples of `alignment`.
-pub(crate) fn blocks_of(values: &[f32], size: [usize; 3], count: usize, alignment: usize) -> Vec<Block> {
-    let whole = Block { owned: Box3::of_size(size), stored: Box3::of_size(size), values: values.to_vec() };
-    let boxes = Decomposition::new(size, count, alignment).expect("the boxes fit").boxes();
-    let cut = |owned: Box3| {
-        let stored = Block::stored_for(&owned, &whole.stored);
-        let [nx, ny, nz] = stored.size();
-        let at = |i: usize| [i % nx, i / nx % ny, i / (nx * ny)];
-        let value = |i: usize| whole.values[whole.index_of(std::array::from_fn(|a| stored.lo[a] + at(i)[a]))];
-        Block { owned, stored, values: (0..nx * ny * nz).map(value).collect() }
-    };
-    boxes.into_iter().map(cut).collect()
 }
 
 /// A smooth wave in a cube of `edge` samples, `[z, y, x]`.

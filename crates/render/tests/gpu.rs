@@ -7,7 +7,12 @@ use visapult_render::{
     Camera, Gpu, GpuError, GpuKind, GpuVolume, Image, KeyView, Quality, ScalarStack, SegmentKey, SegmentStack,
     SlabStack, TransferFunction, Volume, make_scalar_slabs, make_segments, make_slabs, render_exact,
 };
-use visapult_volume::{Block, Box3, Centering, Decomposition, Grid};
+use visapult_volume::{Centering, Grid};
+
+#[path = "../src/testing/scenes.rs"]
+mod scenes;
+
+use scenes::{FIELDS, blobs, cameras, ripples, shells, soft, split, values_of};
 
 type Outcome = Result<(), Failed>;
 type Test = fn(&Gpu) -> Outcome;
@@ -61,72 +66,11 @@ fn compare(what: &str, device: &GpuVolume, volume: &Volume, camera: &Camera, fun
     Ok(())
 }
 
-fn values_of(size: [usize; 3], f: impl Fn([f32; 3]) -> f32) -> Vec<f32> {
-    let unit = |i: usize, n: usize| if n > 1 { i as f32 / (n - 1) as f32 - 0.5 } else { 0.0 };
-    let [nx, ny, nz] = size;
-    let at = |i: usize| [unit(i % nx, nx), unit(i / nx % ny, ny), unit(i / (nx * ny), nz)];
-    (0..nx * ny * nz).map(|i| f(at(i))).collect()
-}
-
-fn ripples([x, y, z]: [f32; 3]) -> f32 {
-    ((x * x + 1.3 * y * y + 0.8 * (z - 0.1).powi(2)).sqrt() * 25.0).sin() + 0.3 * (9.0 * x - 4.0 * z).cos()
-}
-
-fn blobs([x, y, z]: [f32; 3]) -> f32 {
-    let blob = |a: f32, b: f32, c: f32| (-60.0 * ((x - a).powi(2) + (y - b).powi(2) + (z - c).powi(2))).exp();
-    blob(0.2, 0.1, -0.2) + blob(-0.25, 0.0, 0.1) - blob(0.0, -0.3, 0.3)
-}
-
-fn noise([x, y, z]: [f32; 3]) -> f32 {
-    (ripples([x, y, z]) * 917.3).sin().fract() * 0.5 + blobs([x, y, z])
-}
-
-const FIELDS: [fn([f32; 3]) -> f32; 3] = [ripples, blobs, noise];
-
-fn soft() -> TransferFunction {
-    let points = vec![[0.0, 0.1, 0.2, 0.9, 0.1], [0.4, 0.9, 0.9, 0.8, 0.0], [1.0, 0.9, 0.1, 0.0, 0.3]];
-    TransferFunction { range: None, points }
-}
-
-fn shells() -> TransferFunction {
-    let shell =
-        |s: f32, r: f32, b: f32, a: f32| [[s - 0.01, r, 0.4, b, 0.0], [s, r, 0.4, b, a], [s + 0.01, r, 0.4, b, 0.0]];
-    let points = [shell(0.3, 0.1, 0.9, 0.5), shell(0.7, 1.0, 0.2, 0.9)].concat();
-    TransferFunction { range: None, points }
-}
-
-fn cameras() -> [Camera; 5] {
-    let camera = Camera::default();
-    [
-        camera,
-        Camera { azimuth_deg: 0.0, elevation_deg: 0.0, ..camera },
-        Camera { azimuth_deg: -140.0, elevation_deg: 90.0, fov_deg: 50.0, ..camera },
-        // From inside.
-        Camera { azimuth_deg: 200.0, elevation_deg: -35.0, distance: 0.35, fov_deg: 70.0, ..camera },
-        Camera { distance: 1.4, target: [0.3, -0.2, 0.1], ..camera },
-    ]
-}
-
-/// The field as `pes` PEs have it.
-fn split(values: &[f32], size: [usize; 3], pes: usize) -> Result<Volume, Failed> {
-    let whole = Block { owned: Box3::of_size(size), stored: Box3::of_size(size), values: values.to_vec() };
-    let decomposition = Decomposition::new(size, pes, 4)?;
-    let cut = |owned: Box3| {
-        let stored = Block::stored_for(&owned, &whole.stored);
-        let [nx, ny, nz] = stored.size();
-        let at = |i: usize| [i % nx, i / nx % ny, i / (nx * ny)];
-        let value = |i: usize| whole.values[whole.index_of(std::array::from_fn(|a| stored.lo[a] + at(i)[a]))];
-        Block { owned, stored, values: (0..nx * ny * nz).map(value).collect() }
-    };
-    let blocks = decomposition.boxes().into_iter().map(cut).collect();
-    Ok(Volume::new(Grid::of_size(size), decomposition, blocks)?)
-}
-
 fn fields_over_pes(gpu: &Gpu) -> Outcome {
     let size = [40, 33, 47];
     for (number, field) in FIELDS.into_iter().enumerate() {
         for pes in [1, 2, 8] {
-            let volume = split(&values_of(size, field), size, pes)?;
+            let volume = split(&values_of(size, field), size, pes);
             let device = gpu.upload(&volume)?;
             for (name, function) in [("soft", soft()), ("shells", shells())] {
                 let what = format!("field {number}, {pes} PEs, {name}");
@@ -140,7 +84,7 @@ fn fields_over_pes(gpu: &Gpu) -> Outcome {
 fn sides(gpu: &Gpu) -> Outcome {
     let size = [40, 33, 47];
     for pes in [1, 8] {
-        let volume = split(&values_of(size, ripples), size, pes)?;
+        let volume = split(&values_of(size, ripples), size, pes);
         let device = gpu.upload(&volume)?;
         cameras().iter().try_for_each(|camera| compare("ripples", &device, &volume, camera, &soft()))?;
     }
@@ -162,7 +106,7 @@ fn shapes(gpu: &Gpu) -> Outcome {
 fn chunks(gpu: &Gpu) -> Outcome {
     let size = [20, 18, 41];
     for pes in [1, 2] {
-        let volume = split(&values_of(size, ripples), size, pes)?;
+        let volume = split(&values_of(size, ripples), size, pes);
         let device = gpu.upload_in_pieces(&volume, 12 * 4 * 20 * 18)?;
         for camera in cameras() {
             compare("chunks", &device, &volume, &camera, &soft())?;
@@ -178,7 +122,7 @@ fn missing(gpu: &Gpu) -> Outcome {
     values.iter_mut().step_by(97).for_each(|value| *value = f32::NAN);
     values.iter_mut().skip(5000).take(800).for_each(|value| *value = f32::INFINITY);
     for pes in [1, 2] {
-        let volume = split(&values, size, pes)?;
+        let volume = split(&values, size, pes);
         let device = gpu.upload(&volume)?;
         cameras().iter().try_for_each(|camera| compare("missing", &device, &volume, camera, &soft()))?;
     }
@@ -192,7 +136,7 @@ fn plain(gpu: &Gpu) -> Outcome {
         compare("plain", &device, &volume, &Camera::default(), &soft())?;
     }
     let clear = TransferFunction { range: None, points: vec![[0.0, 1.0, 1.0, 1.0, 0.0]] };
-    let volume = split(&values_of([12; 3], ripples), [12; 3], 1)?;
+    let volume = split(&values_of([12; 3], ripples), [12; 3], 1);
     let made = gpu.upload(&volume)?.render_exact(&Camera::default(), &clear, 20, 10, 1.0)?;
     assert_eq!((made.image, made.samples), (Image::transparent(20, 10), 0));
     Ok(())
@@ -200,7 +144,7 @@ fn plain(gpu: &Gpu) -> Outcome {
 
 fn far(gpu: &Gpu) -> Outcome {
     let size = [40, 33, 47];
-    let volume = split(&values_of(size, ripples), size, 2)?;
+    let volume = split(&values_of(size, ripples), size, 2);
     let device = gpu.upload(&volume)?;
     for distance in [100.0, 1e4, 1e6] {
         let fov_deg = (2.0 * (0.5_f64 / distance).atan().to_degrees()).max(Camera::LEAST_FOV_DEG);
@@ -211,7 +155,7 @@ fn far(gpu: &Gpu) -> Outcome {
 
 fn empty(gpu: &Gpu) -> Outcome {
     let size = [70, 64, 90];
-    let volume = split(&values_of(size, |p| f32::from(u8::from(blobs(p) > 0.8))), size, 1)?;
+    let volume = split(&values_of(size, |p| f32::from(u8::from(blobs(p) > 0.8))), size, 1);
     let device = gpu.upload(&volume)?;
     let points = vec![[0.05, 1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0, 0.8]];
     let [sparse, all] =
@@ -243,7 +187,7 @@ fn keyframes(look: impl Fn(&str, &[f32], usize, u64, Camera) -> Outcome) -> Outc
 
 fn slabs(gpu: &Gpu) -> Outcome {
     keyframes(|what, values, pes, most_bytes, camera| {
-        let volume = split(values, SIZE, pes)?;
+        let volume = split(values, SIZE, pes);
         let device = gpu.upload_in_pieces(&volume, most_bytes)?;
         let key = KeyView { width: 150, height: 90, slabs: 24, ..KeyView::new(camera) };
         for function in [soft(), shells()] {
@@ -259,7 +203,7 @@ fn slabs(gpu: &Gpu) -> Outcome {
 
 fn scalar_slabs(gpu: &Gpu) -> Outcome {
     keyframes(|what, values, pes, most_bytes, camera| {
-        let volume = split(values, SIZE, pes)?;
+        let volume = split(values, SIZE, pes);
         let device = gpu.upload_in_pieces(&volume, most_bytes)?;
         let range = volume.range().ok_or("no values")?;
         let key = KeyView { width: 100, height: 90, slabs: 24, ..KeyView::new(camera) };
@@ -278,7 +222,7 @@ fn scalar_slabs(gpu: &Gpu) -> Outcome {
 
 fn segments(gpu: &Gpu) -> Outcome {
     keyframes(|what, values, pes, most_bytes, camera| {
-        let volume = split(values, SIZE, pes)?;
+        let volume = split(values, SIZE, pes);
         let device = gpu.upload_in_pieces(&volume, most_bytes)?;
         let range = volume.range().ok_or("no values")?;
         let key = SegmentKey { width: 100, height: 90, ..SegmentKey::new(&volume, camera) };
@@ -297,7 +241,7 @@ fn segments(gpu: &Gpu) -> Outcome {
 }
 
 fn too_large(gpu: &Gpu) -> Outcome {
-    let volume = split(&values_of([16; 3], ripples), [16; 3], 1)?;
+    let volume = split(&values_of([16; 3], ripples), [16; 3], 1);
     let Err(refusal) = gpu.upload_in_pieces(&volume, 4 * 4 * 16 * 16) else { return Err("it fits".into()) };
     assert!(refusal.to_string().contains("larger than a buffer"), "{refusal}");
     assert!(!gpu.is_lost());

@@ -1,6 +1,6 @@
 //! The fast path against the reference, over fields, cameras, blocks and instruction sets.
 
-use visapult_volume::{Centering, Decomposition, Grid};
+use visapult_volume::{Centering, Grid};
 
 use super::Caster;
 use super::dispatch::InstructionSet;
@@ -8,47 +8,14 @@ use super::front_to_back;
 use super::layers::{LayerCaster, LayerPlanes, LayerTile, TileRect};
 use crate::camera::dot;
 use crate::reference::render_reference;
-use crate::testing::{Random, blocks_of};
+use crate::testing::Random;
+use crate::testing::scenes::{cameras, ripples, shells, soft, split, values_of};
 use crate::{Camera, Image, TransferFunction, View, Volume};
 
 /// PSNR in dB over all four channels, values in 0..=1.
 fn psnr(a: &Image, b: &Image) -> f64 {
     let errors = a.rgba.as_flattened().iter().zip(b.rgba.as_flattened()).map(|(a, b)| f64::from(a - b).powi(2));
     -10.0 * (errors.sum::<f64>() / (4 * a.rgba.len()) as f64).max(1e-30).log10()
-}
-
-fn values_of(size: [usize; 3], f: impl Fn([f32; 3]) -> f32) -> Vec<f32> {
-    let unit = |i: usize, n: usize| if n > 1 { i as f32 / (n - 1) as f32 - 0.5 } else { 0.0 };
-    let [nx, ny, nz] = size;
-    let at = |i: usize| [unit(i % nx, nx), unit(i / nx % ny, ny), unit(i / (nx * ny), nz)];
-    (0..nx * ny * nz).map(|i| f(at(i))).collect()
-}
-
-fn ripples([x, y, z]: [f32; 3]) -> f32 {
-    ((x * x + 1.3 * y * y + 0.8 * (z - 0.1).powi(2)).sqrt() * 25.0).sin() + 0.3 * (9.0 * x - 4.0 * z).cos()
-}
-
-fn soft() -> TransferFunction {
-    let points = vec![[0.0, 0.1, 0.2, 0.9, 0.1], [0.4, 0.9, 0.9, 0.8, 0.0], [1.0, 0.9, 0.1, 0.0, 0.3]];
-    TransferFunction { range: None, points }
-}
-
-fn shells() -> TransferFunction {
-    let shell =
-        |s: f32, r: f32, b: f32, a: f32| [[s - 0.01, r, 0.4, b, 0.0], [s, r, 0.4, b, a], [s + 0.01, r, 0.4, b, 0.0]];
-    let points = [shell(0.3, 0.1, 0.9, 0.5), shell(0.7, 1.0, 0.2, 0.9)].concat();
-    TransferFunction { range: None, points }
-}
-
-fn cameras() -> [Camera; 5] {
-    let camera = Camera::default();
-    [
-        camera,
-        Camera { azimuth_deg: 0.0, elevation_deg: 0.0, ..camera },
-        Camera { azimuth_deg: -140.0, elevation_deg: 90.0, fov_deg: 50.0, ..camera },
-        Camera { azimuth_deg: 200.0, elevation_deg: -35.0, distance: 0.35, fov_deg: 70.0, ..camera },
-        Camera { distance: 1.4, target: [0.3, -0.2, 0.1], ..camera },
-    ]
 }
 
 fn assert_like_reference(volume: &Volume, camera: &Camera, function: &TransferFunction, step: f64, floor: f64) {
@@ -147,22 +114,16 @@ fn a_constant_field_shows_the_middle_of_the_transfer_function() {
     }
 }
 
-fn split(values: &[f32], grid: &Grid, count: usize) -> Volume {
-    let decomposition = Decomposition::new(grid.size, count, 1).unwrap();
-    Volume::new(grid.clone(), decomposition, blocks_of(values, grid.size, count, 1)).unwrap()
-}
-
 #[test]
 fn any_number_of_blocks_gives_the_image_of_one() {
     let size = [45, 38, 51];
-    let grid = Grid::of_size(size);
     let values = values_of(size, ripples);
-    let whole = split(&values, &grid, 1);
+    let whole = split(&values, size, 1);
     for camera in cameras() {
         for function in [soft(), shells()] {
             let expected = Caster::new(&whole, &function, 1.0).render(&camera, 90, 70);
             for count in [2, 8, 27] {
-                let parts = split(&values, &grid, count);
+                let parts = split(&values, size, count);
                 let rendering = Caster::new(&parts, &function, 1.0).render(&camera, 90, 70);
                 let psnr = psnr(&rendering.image, &expected.image);
                 assert!(psnr >= 60.0, "{psnr:.1} dB with {count} blocks, {camera:?}");
@@ -204,12 +165,12 @@ fn layers_composite_to_the_image_however_the_volume_is_split() {
     let function = soft();
     let camera = Camera::default();
     let view = camera.view(80, 60);
-    let expected = render_reference(&split(&values, &Grid::of_size(size), 1), &camera, &function, 80, 60, 0.25);
+    let expected = render_reference(&split(&values, size, 1), &camera, &function, 80, 60, 0.25);
     for normal in [view.forward, [0.0, 0.0, -1.0]] {
         let planes = LayerPlanes { normal, near: 1.5, far: 4.0, count: 50, samples: 10 };
         for instruction_set in InstructionSet::available() {
             let images = [1, 8].map(|count| {
-                let volume = split(&values, &Grid::of_size(size), count);
+                let volume = split(&values, size, count);
                 let caster = LayerCaster::new(&volume, &function, view, planes).on(instruction_set);
                 flatten(&caster, &front_to_back(&volume, &view), &view, &planes)
             });

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::models::{FaceModel, LayerModel, Model};
 use super::{Form, Subject};
 use crate::scalar_slabs::FaceTile;
-use crate::slabs::{SlabTile, TILE_EDGE, TexelPlanes, TilePlace, tile_of};
+use crate::slabs::{LayerCoder, SlabTile, TILE_EDGE, TilePlace};
 use crate::{CodeBits, bricks};
 
 /// Bricks of a level that are encoded.
@@ -37,7 +37,7 @@ fn layers(model: &LayerModel<'_>) -> u64 {
     let geometry = &model.layers.geometry;
     sampled(usize::from(geometry.slabs), &geometry.tile_places(), |slab, place| {
         let colors: Vec<[f32; 4]> = texels(place).map(|at| model.texel(slab, at)).collect();
-        tile_of(slab, place, &colors, &mut TexelPlanes::default()).map_or(0, |tile: SlabTile| tile.wire_bytes())
+        LayerCoder::default().tile(slab, place, &colors).map_or(0, |tile: SlabTile| tile.wire_bytes())
     })
 }
 

@@ -9,13 +9,13 @@ use super::device::GpuError;
 use super::rays::RaysTold;
 use super::visible::Shown;
 use crate::cpu::{LayerPlanes, LayerTile};
-use crate::slabs::{TilePlace, planes_of, tile_of};
-use crate::{KeyView, SlabKeyframe, SlabTile, TexelPlanes, TransferFunction, View, Volume, visible_depths};
+use crate::slabs::{LayerCoder, TilePlace, planes_of};
+use crate::{KeyView, SlabKeyframe, SlabTile, TransferFunction, View, Volume, visible_depths};
 
 const SOURCE: &str = concat!(include_str!("scene.wgsl"), include_str!("table.wgsl"), include_str!("layers.wgsl"));
 
 thread_local! {
-    static SCRATCH: RefCell<(LayerTile, TexelPlanes)> = RefCell::default();
+    static SCRATCH: RefCell<(LayerTile, LayerCoder)> = RefCell::default();
 }
 
 /// What is known about all tiles of a keyframe.
@@ -56,10 +56,9 @@ impl GpuVolume {
 impl Layers<'_> {
     /// The tiles of all slabs at a place, and the samples taken.
     fn tiles(&self, place: &TilePlace) -> Result<(Vec<SlabTile>, u64), GpuError> {
-        SCRATCH.with_borrow_mut(|(layers, planes)| {
+        SCRATCH.with_borrow_mut(|(layers, coder)| {
             let samples = self.volume.gpu.attempt(|| self.march(place, layers))?;
-            let tile = |slab| tile_of(slab, place, layers.layer(slab)?, planes);
-            Ok(((0..self.planes.count).filter_map(tile).collect(), samples))
+            Ok((coder.tiles(place, self.planes.count, |slab| layers.layer(slab)), samples))
         })
     }
 

@@ -79,12 +79,6 @@ fn the_transfer_function_is_the_viewers() {
 }
 
 #[test]
-fn the_optical_depth_along_key_rays_is_kept() {
-    let [largest, mean] = errors_of_depth(&drawn_at_key(&made(&volume(), &key(), &soft())), &volume());
-    assert!(mean < 1e-3 && largest < 1e-2, "{mean}, at most {largest}");
-}
-
-#[test]
 fn any_number_of_pes_makes_the_same_segments() {
     let one = made(&volume(), &key(), &soft());
     for pes in [2, 7, 27] {

@@ -6,8 +6,9 @@ use rayon::prelude::*;
 use visapult_volume::Box3;
 
 use super::geometry::{KeyView, SlabGeometry, TilePlace};
-use super::tile::{SlabTile, TexelPlanes};
-use super::{SlabKeyframe, layers, narrowed};
+use super::layers::LayerCoder;
+use super::tile::SlabTile;
+use super::{SlabKeyframe, narrowed};
 use crate::cpu::{LayerCaster, LayerPlanes, LayerTile, TileRect};
 use crate::{Patch, TransferFunction, Volume};
 
@@ -46,7 +47,7 @@ pub(crate) fn planes_of(
 }
 
 thread_local! {
-    static SCRATCH: RefCell<(LayerTile, TexelPlanes)> = RefCell::default();
+    static SCRATCH: RefCell<(LayerTile, LayerCoder)> = RefCell::default();
 }
 
 impl<'a> SlabCaster<'a> {
@@ -70,9 +71,7 @@ impl<'a> SlabCaster<'a> {
 
     /// The tiles of what the PEs of `run`, from front to back, show at `places` alone, and the samples taken.
     pub fn tiles(&self, run: &[usize], places: &[usize]) -> (Vec<SlabTile>, u64) {
-        self.at_places(run, places, |_, place, layers, planes| {
-            (0..self.slabs).filter_map(|slab| layers::tile_of(slab, place, layers.layer(slab)?, planes)).collect()
-        })
+        self.at_places(run, places, |_, place, layers, coder| coder.tiles(place, self.slabs, |slab| layers.layer(slab)))
     }
 
     /// What the PEs of `run` show at `places`, to be put behind or before what others show there, and the samples taken.
@@ -89,13 +88,13 @@ impl<'a> SlabCaster<'a> {
         &self,
         run: &[usize],
         places: &[usize],
-        make: impl Fn(usize, &TilePlace, &LayerTile, &mut TexelPlanes) -> Vec<T> + Sync,
+        make: impl Fn(usize, &TilePlace, &LayerTile, &mut LayerCoder) -> Vec<T> + Sync,
     ) -> (Vec<T>, u64) {
         let cast = |number: &usize| {
             let place = self.places.get(*number)?;
-            SCRATCH.with_borrow_mut(|(layers, planes)| {
+            SCRATCH.with_borrow_mut(|(layers, coder)| {
                 let samples = self.caster.march(run, &place.rect(), layers);
-                Some((make(*number, place, layers, planes), samples))
+                Some((make(*number, place, layers, coder), samples))
             })
         };
         let parts: Vec<_> = places.par_iter().with_max_len(1).filter_map(cast).collect();
@@ -124,7 +123,7 @@ fn composite_at(place: &TilePlace, patches: &[&Patch], slabs: usize) -> Vec<Slab
     if patches.is_empty() {
         return Vec::new();
     }
-    SCRATCH.with_borrow_mut(|(layers, planes)| {
+    SCRATCH.with_borrow_mut(|(layers, coder)| {
         layers.clear(&place.rect(), slabs);
         for patch in patches {
             for (i, color) in patch.rgba.iter().enumerate() {
@@ -132,7 +131,7 @@ fn composite_at(place: &TilePlace, patches: &[&Patch], slabs: usize) -> Vec<Slab
                 layers.composite(usize::from(patch.slab), [x + i % width, y + i / width], *color);
             }
         }
-        (0..slabs).filter_map(|slab| layers::tile_of(slab, place, layers.layer(slab)?, planes)).collect()
+        coder.tiles(place, slabs, |slab| layers.layer(slab))
     })
 }
 

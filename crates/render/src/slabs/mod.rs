@@ -20,7 +20,7 @@ pub use caster::{SlabCaster, composite_slabs, owners_by_place};
 pub(crate) use caster::{planes_of, samples_per_slab};
 pub(crate) use geometry::TilePlace;
 pub use geometry::{KeyView, SlabGeometry};
-pub(crate) use layers::tile_of;
+pub(crate) use layers::LayerCoder;
 pub(crate) use stack::Layers;
 pub use stack::{SlabStack, SlabStackError};
 pub use tile::{ALPHA_CODES, SlabTile, TILE_EDGE, TexelPlanes, TileError};
