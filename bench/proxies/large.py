@@ -35,8 +35,8 @@ HEAD = f"""## Large fields
 
 Turbulence of 400 modes in soft colours, the same at both sizes; {SIZE} x {SIZE} pixels. Foreground PSNR of 8-bit pictures against the exact one at step 1/2. Asked of 512^3: {ASKED};
 of 1024^3: no more bytes. *Load* is reading and finding ranges, *make* making and decoding the proxy, by the clock; *memory* the most that the process held. A
-step is held in memory while it is rendered, as 32-bit numbers (4.3 GB at 1024^3), by one process or shared out among several: a file that is larger than the memory of all of them cannot be
-rendered at its full resolution today. That would take a renderer that passes through blocks of a level as the rays meet them.
+step is held in memory while it is rendered, as 32-bit numbers (4.3 GB at 1024^3), by one process or shared out among several; `visapult render --memory` passes through files
+that are larger than that, [block by block](rendering.md#a-step-larger-than-memory).
 
 | n | proxy | MB | 16 | 30 | 45 | load, s | make, s | memory, GB |
 |--:|---|--:|--:|--:|--:|--:|--:|--:|

@@ -211,6 +211,9 @@ pub(crate) struct RenderOptions {
     /// Level of detail of the bricks; 0 is the full resolution.
     #[arg(long, value_name = "L", default_value_t = 0)]
     pub(crate) bricks_level: u32,
+    /// Most bytes of the field that are held: a step of a file that takes more is read block by block [default: what is free, which a step must fit].
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) memory: Option<u64>,
     /// Write what the image cost to this JSON file.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

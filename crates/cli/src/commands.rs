@@ -184,6 +184,7 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
         transfer_function: options.tf.as_deref().map(read_transfer_function).transpose()?,
         sample_step: options.sample_step,
         proxy,
+        memory: options.memory,
     })
 }
 

@@ -84,4 +84,14 @@ pub struct RenderConfig {
     pub sample_step: f64,
     /// Exact, or through which proxy.
     pub proxy: RenderProxy,
+    /// Most bytes of the field that are held: a step that takes more is read block by block. As many as there are where none is given.
+    pub memory: Option<u64>,
+}
+
+impl RenderConfig {
+    /// Width over height of the image.
+    pub(crate) fn aspect(&self) -> f64 {
+        let [width, height] = self.size;
+        width as f64 / height as f64
+    }
 }

@@ -27,7 +27,7 @@ pub enum PipelineError {
     /// A step does not fit in memory.
     #[error(
         "{source_name} needs {needed} for a step, this machine has {free} free{each}: \
-         choose {coarser}a smaller dataset, or processes on more machines",
+         choose {coarser}a smaller dataset, or processes on more machines; `visapult render --memory` passes through files of any size",
         each = if *processes > 1 { format!(" for each of {processes} processes") } else { String::new() },
         coarser = if *has_coarser { "a coarser level (?level=N), " } else { "" }
     )]

@@ -1,24 +1,27 @@
 //! One image of one step, exact or through a proxy, with what it cost.
 
 mod choice;
+mod passing;
 mod proxy;
 
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use visapult_render::{Image, TransferFunction};
-use visapult_volume::StepIndex;
+use visapult_render::{Image, Rendering, TransferFunction};
+use visapult_volume::{StepIndex, StepSpan, ValueRange};
+use visapult_volume_io::{Source, SourceInfo};
 
 pub use choice::{Candidate, Choice};
-use proxy::Maker;
+use passing::Passing;
+use proxy::{Made, Maker};
 
-use crate::back_end::BackEnd;
+use crate::back_end::{BackEnd, open_local, rendering_threads};
 use crate::config::{RenderConfig, RenderProxy};
 use crate::crew::CrewStep;
 use crate::error::PipelineError;
 use crate::flow::Watch;
 use crate::making::resolved;
-use crate::memory::peak_bytes;
+use crate::memory::{peak_bytes, step_bytes};
 use crate::step_store::StepKey;
 
 /// An image and what it cost.
@@ -52,6 +55,9 @@ pub struct RenderStatistics {
     /// Why it was that one, where it was left to choose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
+    /// Blocks that were read one after another, where the step takes more memory than it may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<usize>,
     /// Field shown.
     pub field: String,
     /// Step shown.
@@ -88,6 +94,12 @@ const LOOK: Duration = Duration::from_secs(1);
 /// [`PipelineError`] if the source cannot be had, an option does not fit it, or another process has not given its part.
 pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let started = Instant::now();
+    if let Some(memory) = config.memory {
+        let source = open_local(&config.back_end.source)?;
+        if step_bytes(source.info().grid().sample_count()) > memory {
+            return pass_through(source.as_ref(), config, memory, started);
+        }
+    }
     let watch = config.field.clone().map_or(Watch::First, Watch::Named);
     let back_end = BackEnd::open_for(watch, &config.back_end)?;
     let step = back_end.load(key_of(&back_end, config)?)?;
@@ -100,46 +112,98 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
         if matches!(config.proxy, RenderProxy::Bricks { .. }) { 0.0 } else { step.device.upload_s(&step.volume) };
     let made = maker.make(config.proxy)?;
     let drawing = Instant::now();
-    let drawn = maker.draw(&made, config.size);
+    let drawn = maker.draw(&made);
     step.crew.iter().try_for_each(CrewStep::whole)?;
+    let seconds = Seconds { load, upload, render: drawing.elapsed().as_secs_f64(), ..Seconds::default() };
+    let device = step.device.name().unwrap_or("cpu").to_owned();
+    let info = back_end.store().source().info();
+    let shown = Shown { info, key: step.key, transfer_function, device, threads: pool.current_num_threads() };
+    Ok(rendered(config, made, drawn, shown, Seconds { total: started.elapsed().as_secs_f64(), ..seconds }))
+}
+
+/// Renders a step that takes more than `memory`, block by block.
+fn pass_through(
+    source: &dyn Source,
+    config: &RenderConfig,
+    memory: u64,
+    started: Instant,
+) -> Result<Rendered, PipelineError> {
+    let info = source.info();
+    let steps = source.steps();
+    let key = StepKey { field: field_of(info, config)?, step: step_of(info, steps, config)? };
+    let pool = rendering_threads(config.back_end.threads)?;
+    let passing = Passing::new(source, key, config, memory, &pool)?;
+    let load = started.elapsed().as_secs_f64();
+    let range = info.fields[key.field].declared_range.or(passing.range()).unwrap_or(ValueRange { lo: 0.0, hi: 1.0 });
+    let asked = config.transfer_function.clone().unwrap_or_else(|| TransferFunction::default_for(range));
+    let transfer_function = TransferFunction { range: asked.range.or(Some([range.lo, range.hi])), ..asked };
+    let making = Instant::now();
+    let (wire_bytes, samples, picture) = passing.make(&transfer_function)?;
+    let made = Made {
+        proxy: config.proxy,
+        wire_bytes,
+        samples,
+        seconds: making.elapsed().as_secs_f64(),
+        choice: None,
+        picture,
+    };
+    let drawing = Instant::now();
+    let drawn = match made.picture.seen(config, &transfer_function, &pool) {
+        Some(drawn) => drawn,
+        None => passing.exact(&transfer_function)?,
+    };
+    let seconds = Seconds { load, render: drawing.elapsed().as_secs_f64(), ..Seconds::default() };
+    let shown = Shown { info, key, transfer_function, device: "cpu".to_owned(), threads: pool.current_num_threads() };
+    let mut rendered =
+        rendered(config, made, drawn, shown, Seconds { total: started.elapsed().as_secs_f64(), ..seconds });
+    rendered.statistics.blocks = Some(passing.blocks());
+    Ok(rendered)
+}
+
+/// What is shown, and with what.
+struct Shown<'a> {
+    info: &'a SourceInfo,
+    key: StepKey,
+    transfer_function: TransferFunction,
+    device: String,
+    threads: usize,
+}
+
+fn rendered(config: &RenderConfig, made: Made, drawn: Rendering, shown: Shown<'_>, seconds: Seconds) -> Rendered {
     let statistics = RenderStatistics {
-        seconds: Seconds {
-            load,
-            upload,
-            proxy: made.seconds,
-            render: drawing.elapsed().as_secs_f64(),
-            encode: 0.0,
-            total: started.elapsed().as_secs_f64(),
-        },
+        seconds: Seconds { proxy: made.seconds, ..seconds },
         samples: made.samples + drawn.samples,
         wire_bytes: made.wire_bytes,
-        threads: pool.current_num_threads(),
-        device: step.device.name().unwrap_or("cpu").to_owned(),
+        threads: shown.threads,
+        device: shown.device,
         peak_bytes: peak_bytes().unwrap_or(0),
         size: config.size,
         proxy: proxy_name(made.proxy).to_owned(),
         choice: made.choice,
-        field: back_end.store().source().info().fields[step.key.field].name.clone(),
-        step: step.key.step,
-        transfer_function,
+        blocks: None,
+        field: shown.info.fields[shown.key.field].name.clone(),
+        step: shown.key.step,
+        transfer_function: shown.transfer_function,
     };
-    Ok(Rendered { image: drawn.image, statistics })
+    Rendered { image: drawn.image, statistics }
 }
 
 fn key_of(back_end: &BackEnd, config: &RenderConfig) -> Result<StepKey, PipelineError> {
     let info = back_end.store().source().info();
-    let field = match &config.field {
-        None => 0,
-        Some(wanted) => info.fields.iter().position(|f| f.name == *wanted).ok_or_else(|| {
-            let names: Vec<&str> = info.fields.iter().map(|f| f.name.as_str()).collect();
-            PipelineError::NoField {
-                source_name: info.name.clone(),
-                wanted: wanted.clone(),
-                available: names.join(", "),
-            }
-        })?,
-    };
-    let steps = back_end.steps();
+    let key = StepKey { field: field_of(info, config)?, step: step_of(info, back_end.steps(), config)? };
+    wait_for(back_end, key.step)?;
+    Ok(key)
+}
+
+fn field_of(info: &SourceInfo, config: &RenderConfig) -> Result<usize, PipelineError> {
+    let Some(wanted) = &config.field else { return Ok(0) };
+    info.fields.iter().position(|f| f.name == *wanted).ok_or_else(|| {
+        let names: Vec<&str> = info.fields.iter().map(|f| f.name.as_str()).collect();
+        PipelineError::NoField { source_name: info.name.clone(), wanted: wanted.clone(), available: names.join(", ") }
+    })
+}
+
+fn step_of(info: &SourceInfo, steps: StepSpan, config: &RenderConfig) -> Result<StepIndex, PipelineError> {
     let step = config.step.unwrap_or(steps.first);
     if step < steps.first || (step > steps.last && !info.live) {
         return Err(PipelineError::Option(format!(
@@ -147,8 +211,7 @@ fn key_of(back_end: &BackEnd, config: &RenderConfig) -> Result<StepKey, Pipeline
             info.name, steps.first, steps.last
         )));
     }
-    wait_for(back_end, step)?;
-    Ok(StepKey { field, step })
+    Ok(step)
 }
 
 /// Waits until a running simulation has come to `step`.

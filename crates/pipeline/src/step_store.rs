@@ -297,7 +297,7 @@ impl StepStore {
 }
 
 /// Cuts where every PE can coarsen its own box by itself.
-fn split(size: [usize; 3], pes: usize) -> Result<Decomposition, DecompositionError> {
+pub(crate) fn split(size: [usize; 3], pes: usize) -> Result<Decomposition, DecompositionError> {
     let alignment = if pes == 1 { 1 } else { 1 << (level_count(size, COARSEST_EDGE) - 1) };
     Decomposition::new(size, pes, alignment)
 }

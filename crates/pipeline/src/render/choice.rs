@@ -3,7 +3,7 @@
 use serde::Serialize;
 use visapult_render::{Form, Prediction};
 
-use super::proxy::{Made, Maker};
+use super::proxy::{Made, Maker, key_camera};
 use crate::choice::{ALIKE_DB, Worth, best, described, predicted};
 use crate::config::RenderProxy;
 use crate::error::PipelineError;
@@ -35,7 +35,7 @@ pub struct Candidate {
 /// # Errors
 /// [`PipelineError::Option`] if none fits.
 pub(super) fn choose(maker: &Maker<'_>, key_deg: [f64; 2], budget: u64) -> Result<Made, PipelineError> {
-    let (key, views, aspect) = (maker.key_camera(key_deg), [maker.config.camera], maker.aspect());
+    let (key, views, aspect) = (key_camera(maker.config, key_deg), [maker.config.camera], maker.config.aspect());
     let predictions = predicted(maker.step, key, aspect, maker.transfer_function, &views, f64::INFINITY, maker.pool);
     let worth = |of: &Prediction| Worth { form: of.form, bytes: of.bytes, psnr_db: of.psnr_db.first().copied() };
     let mut worths: Vec<Worth> = predictions.iter().map(worth).collect();

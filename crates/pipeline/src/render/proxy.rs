@@ -45,14 +45,44 @@ pub(super) enum Picture {
 }
 
 /// Bytes of a proxy, samples taken for it, and what is drawn.
-type Parts = (u64, u64, Picture);
+pub(super) type Parts = (u64, u64, Picture);
+
+impl Picture {
+    /// The step itself, and the bytes of an image's 8-bit pixels.
+    pub(super) fn exact(config: &RenderConfig) -> Parts {
+        (4 * config.size.iter().product::<usize>() as u64, 0, Self::Step)
+    }
+
+    /// What the configured camera sees of it; of a step itself that is found elsewhere.
+    pub(super) fn seen(
+        &self,
+        config: &RenderConfig,
+        function: &TransferFunction,
+        pool: &ThreadPool,
+    ) -> Option<Rendering> {
+        let (camera, [width, height]) = (&config.camera, config.size);
+        let plain = |image| Some(Rendering { image, samples: 0 });
+        pool.install(|| match self {
+            Self::Step => None,
+            Self::Bricks(volume) => Some(render_exact(volume, camera, function, width, height, config.sample_step)),
+            Self::Slabs(stack) => plain(stack.render(camera, width, height)),
+            Self::ScalarSlabs(stack) => plain(stack.render(camera, function, width, height)),
+            Self::Segments(stack) => plain(stack.render(camera, width, height, function)),
+        })
+    }
+}
+
+/// The configured view, from elsewhere.
+pub(super) fn key_camera(config: &RenderConfig, [azimuth_deg, elevation_deg]: [f64; 2]) -> Camera {
+    Camera { azimuth_deg, elevation_deg, ..config.camera }
+}
 
 impl Maker<'_> {
     /// Makes and decodes `proxy`.
     pub(super) fn make(&self, proxy: RenderProxy) -> Result<Made, PipelineError> {
         let started = Instant::now();
         let (wire_bytes, samples, picture) = match proxy {
-            RenderProxy::Exact => (4 * self.config.size.iter().product::<usize>() as u64, 0, Picture::Step),
+            RenderProxy::Exact => Picture::exact(self.config),
             RenderProxy::Bricks { level } => self.bricks(level)?,
             RenderProxy::Slabs { key_deg, slabs } => self.slabs(key_deg, slabs)?,
             RenderProxy::ScalarSlabs { key_deg, slabs } => self.scalar_slabs(key_deg, slabs)?,
@@ -65,34 +95,13 @@ impl Maker<'_> {
         Ok(Made { proxy, wire_bytes, samples, seconds: started.elapsed().as_secs_f64(), choice: None, picture })
     }
 
-    /// The image of `size` that the configured camera sees of what was made.
-    pub(super) fn draw(&self, made: &Made, size: [usize; 2]) -> Rendering {
-        let (camera, function, [width, height]) = (&self.config.camera, self.transfer_function, size);
-        let plain = |image| Rendering { image, samples: 0 };
-        match &made.picture {
-            Picture::Step => self.exact(size, self.config.sample_step),
-            Picture::Bricks(volume) => {
-                self.pool.install(|| render_exact(volume, camera, function, width, height, self.config.sample_step))
-            }
-            Picture::Slabs(stack) => plain(self.pool.install(|| stack.render(camera, width, height))),
-            Picture::ScalarSlabs(stack) => plain(self.pool.install(|| stack.render(camera, function, width, height))),
-            Picture::Segments(stack) => plain(self.pool.install(|| stack.render(camera, width, height, function))),
-        }
-    }
-
-    /// The exact image.
-    pub(super) fn exact(&self, size: [usize; 2], sample_step: f64) -> Rendering {
-        image_of(self.step, &self.config.camera, self.transfer_function, size, sample_step, self.pool)
-    }
-
-    pub(super) fn key_camera(&self, [azimuth_deg, elevation_deg]: [f64; 2]) -> Camera {
-        Camera { azimuth_deg, elevation_deg, ..self.config.camera }
-    }
-
-    /// Width over height of the image.
-    pub(super) fn aspect(&self) -> f64 {
-        let [width, height] = self.config.size;
-        width as f64 / height as f64
+    /// The image that the configured camera sees of what was made.
+    pub(super) fn draw(&self, made: &Made) -> Rendering {
+        let exact = || {
+            let RenderConfig { camera, size, sample_step, .. } = self.config;
+            image_of(self.step, camera, self.transfer_function, *size, *sample_step, self.pool)
+        };
+        made.picture.seen(self.config, self.transfer_function, self.pool).unwrap_or_else(exact)
     }
 
     fn bricks(&self, level: u32) -> Result<Parts, PipelineError> {
@@ -110,7 +119,7 @@ impl Maker<'_> {
     }
 
     fn slabs(&self, key_deg: [f64; 2], slabs: u16) -> Result<Parts, PipelineError> {
-        let key = KeyView::of_slabs(&self.step.volume, self.key_camera(key_deg), slabs, self.aspect());
+        let key = KeyView::of_slabs(&self.step.volume, key_camera(self.config, key_deg), slabs, self.config.aspect());
         let keyframe = slabs_of(self.step, &key, self.transfer_function, self.config.sample_step, self.pool);
         let stack = self.pool.install(|| SlabStack::from_keyframe(&keyframe));
         let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
@@ -118,9 +127,9 @@ impl Maker<'_> {
     }
 
     fn scalar_slabs(&self, key_deg: [f64; 2], slabs: Option<u16>) -> Result<Parts, PipelineError> {
-        let (volume, camera) = (&self.step.volume, self.key_camera(key_deg));
+        let (volume, camera) = (&self.step.volume, key_camera(self.config, key_deg));
         let slabs = slabs.unwrap_or_else(|| fitted_key(volume, camera).slabs);
-        let key = KeyView::of_scalar_slabs(volume, camera, slabs, self.aspect());
+        let key = KeyView::of_scalar_slabs(volume, camera, slabs, self.config.aspect());
         let keyframe = scalar_slabs_of(self.step, &key, self.transfer_function.range, self.pool);
         let stack = self.pool.install(|| ScalarStack::from_keyframe(&keyframe));
         let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;
@@ -129,7 +138,7 @@ impl Maker<'_> {
 
     fn segments(&self, key_deg: [f64; 2], segments: u16) -> Result<Parts, PipelineError> {
         let volume = &self.step.volume;
-        let key = SegmentKey::of_picture(volume, self.key_camera(key_deg), segments, self.aspect());
+        let key = SegmentKey::of_picture(volume, key_camera(self.config, key_deg), segments, self.config.aspect());
         let keyframe = segments_of(self.step, &key, self.transfer_function, self.pool);
         let stack = self.pool.install(|| SegmentStack::from_keyframe(&keyframe));
         let stack = stack.map_err(|e| PipelineError::Option(e.to_string()))?;

@@ -16,6 +16,7 @@ fn rendered(step: u64, turned_deg: f64, proxy: RenderProxy, sample_step: f64) ->
         transfer_function: None,
         sample_step,
         proxy,
+        memory: None,
     })
     .expect("the wave can be rendered")
 }
@@ -73,6 +74,7 @@ fn a_budget_that_nothing_fits_is_refused_with_what_would() {
         transfer_function: None,
         sample_step: 1.0,
         proxy: RenderProxy::Auto { key_deg: KEY_DEG, budget: 10 },
+        memory: None,
     };
     let refusal = render(&config).unwrap_err().to_string();
     assert!(refusal.contains("budget of 10 bytes") && refusal.contains("smallest"), "{refusal}");

@@ -139,6 +139,7 @@ fn rendered(source: &str, pes: usize, crew: Option<&Arc<Crew>>, proxy: RenderPro
         transfer_function: Some(TransferFunction { range: None, points }),
         sample_step: 1.0,
         proxy,
+        memory: None,
     })
 }
 

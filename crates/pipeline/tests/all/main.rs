@@ -8,4 +8,5 @@ mod back_end;
 mod choice;
 mod crew;
 mod flow;
+mod passing;
 mod wire_vectors;
