@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 import doctor_pictures as pictures
 from conftest import VISAPULT
 from doctor_pictures import CLOCK, NIC, RINGS, draw
-from wan import ENVIRONMENT
+from wan import ENVIRONMENT, RIGHT, Link, link, unable
 
 SOON = 60
 FOUND_SHARE = 0.9
@@ -39,7 +40,8 @@ class Told:
 def doctor(*options: object, within: tuple[object, ...] = ()) -> Told:
     command = [*map(str, within), str(VISAPULT), "doctor", "--json", *map(str, options)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False, env=ENVIRONMENT)
-    assert ended.stderr == "", ended.stderr
+    # That data moves over streams is said when it comes to that.
+    assert "UDP is blocked?" in ended.stderr or ended.stderr == "", ended.stderr
     return Told(ended.returncode, json.loads(ended.stdout))
 
 
@@ -64,6 +66,9 @@ SEEDS: dict[str, tuple[dict[str, str], str, str]] = {
     "64 MB of memory": ({"sys/fs/cgroup/user.slice/session/memory.max": "67108864"}, "10Gbit", "memory-limit"),
     "64 open files": ({"proc/self/limits": "Max open files            64                   64                   files"}, "1Gbit", "open-files"),
     "a forgotten tbf": (pictures.queue("tbf", rate=12_500_000), "1Gbit", "queue-shaped"),
+    "a forgotten netem": (
+        pictures.queue("netem", **{"limit": 1000, "delay": {"delay": 0.04}, "loss-random": {"loss": 0.01}}), "1Gbit", "queue-emulated",
+    ),
     "a short queue": (pictures.queue("pfifo", limit=10), "1Gbit", "queue-short"),
     "reno": ({"proc/sys/net/ipv4/tcp_congestion_control": "reno"}, "1Gbit", "congestion-control"),
 }  # fmt: skip
@@ -153,6 +158,93 @@ def test_every_finding_has_a_section_in_the_book() -> None:
     } - {"id"}
     assert named
     assert [name for name in sorted(named) if f"\n### {name}\n" not in page] == []
+
+
+WHY_NOT = unable()
+needs_links = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
+PATH = "--rate 40M --rtt 20ms"
+AT_ONCE = 3
+
+#: Links with something wrong, and the finding that names it; none for a good one.
+PATHS: dict[str, tuple[str, str | None]] = {
+    "UDP is blocked": (f"{PATH} --block udp", "udp-blocked"),
+    "a hole for packets above 1280 bytes": (f"{PATH} --mtu-hole 1280", "mtu-hole"),
+    "a policer": (f"{PATH} --policer 15M/60kB", "policed"),
+    "loss to there": (f"{PATH} --to-right loss=2%", "loss-out"),
+    "loss from there": (f"{PATH} --to-left loss=2%", "loss-back"),
+    "a good path": (PATH, None),
+}
+#: Whether an end keeps up is a matter of what else the machine does that runs the tests.
+PATH_IDS = {"no-session", "udp-blocked", "mtu-hole", "path-mtu", "loss-out", "loss-back", "policed", "path-rate"}
+
+
+def on_the_left(up: Link) -> tuple[str, ...]:
+    """With /sys as the namespace has it."""
+    return ("ip", "netns", "exec", f"{up.name}-left")
+
+
+def look_along(options: str, folder: Path) -> Told:
+    """What the doctor says of a link with a share at its other end."""
+    folder.mkdir()
+    with link(*options.split()) as up:
+        share = up.start("right", VISAPULT, "share", folder, "--bind", f"{RIGHT}:7440")
+        return doctor(share.read_line(), within=on_the_left(up))
+
+
+@pytest.fixture(scope="module")
+def looked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Told]]]:
+    """The paths that were asked for, being looked at: several at a time, for most of it is waiting."""
+    asked = [item.callspec.params["seed"] for item in request.session.items if item.name.startswith("test_a_path[")]
+    folder = tmp_path_factory.mktemp("paths")
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {seed: pool.submit(look_along, PATHS[seed][0], folder / str(at)) for at, seed in enumerate(asked)}
+        pool.shutdown(cancel_futures=True)
+
+
+@needs_links
+@pytest.mark.parametrize("seed", PATHS)
+def test_a_path(looked: dict[str, Future[Told]], seed: str) -> None:
+    told, wanted = looked[seed].result(), PATHS[seed][1]
+    if wanted:
+        note(seed, wanted, told)
+    assert PATH_IDS & set(told.ids) == ({wanted} if wanted else set()), told.report
+    assert told.report["verdict"].startswith("The path carries about ")
+    assert len(told.report["path"]) == 3
+
+
+@needs_links
+def test_what_is_wrong_in_a_namespace_is_found_where_it_is() -> None:
+    device = "dev wan0"
+    seeds = {
+        "a tbf in a namespace": (f"tc qdisc replace {device} root tbf rate 20mbit burst 32k latency 50ms", "queue-shaped"),
+        "a short queue in a namespace": (f"tc qdisc replace {device} root pfifo limit 5", "queue-short"),
+        "packets of 1280 bytes in a namespace": (f"ip link set {device} mtu 1280", "interface-mtu"),
+        "reno in a namespace": ("sysctl -q -w net.ipv4.tcp_congestion_control=reno", "congestion-control"),
+    }
+    with link(*PATH.split()) as up:
+        inside = on_the_left(up)
+        look = lambda: doctor("--rate", "1Gbit", "--interface", "wan0", within=inside)
+        before = look().ids
+        assert not {wanted for _, wanted in seeds.values()} & set(before)
+        for seed, (command, wanted) in seeds.items():
+            subprocess.run([*inside, *command.split()], check=True, timeout=SOON)
+            told = look()
+            note(seed, wanted, told)
+            assert told.ids.count(wanted) == 1, told.report
+            if command.startswith("tc"):
+                subprocess.run([*inside, *f"tc qdisc del {device} root".split()], check=True, timeout=SOON)
+
+
+def test_nobody_at_the_other_end_is_a_finding() -> None:
+    told = doctor("ripp://127.0.0.1:1/x")
+    assert (told.code, told.ids[0]) == (1, "no-session")
+    assert "Connection refused" in told.report["findings"][0]["seen"]
+
+
+def test_the_host_that_runs_the_tests_is_looked_at() -> None:
+    told = doctor("--rate", "1Mbit")
+    assert told.code in (0, 1)
+    assert told.report["fine"] > 3
 
 
 @pytest.fixture(scope="module", autouse=True)

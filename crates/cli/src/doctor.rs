@@ -1,8 +1,11 @@
-//! `visapult doctor`: what slows this host down, and what mends it.
+//! `visapult doctor`: what slows this host and a path down, and what mends it.
 
+use std::net::{IpAddr, ToSocketAddrs};
 use std::process::ExitCode;
 
-use visapult_doctor::{Findings, Host, Report, Roots, disk_speed, judge_disk};
+use anyhow::{Context, Result};
+use visapult_doctor::{Findings, Host, Path, Report, Roots, disk_speed, judge_disk, judge_no_path, judge_path};
+use visapult_ripp_net::{Identity, RippUrl, Trust, user_folder};
 
 use crate::arguments::DoctorOptions;
 
@@ -10,22 +13,13 @@ const FOUND: u8 = 1;
 const CANNOT_LOOK: u8 = 2;
 
 pub(crate) fn run(options: &DoctorOptions) -> ExitCode {
-    let host = Host::new(Roots::at(&options.root), options.interface.clone(), None, options.rate);
-    let mut findings = host.examine();
-    if let Some(folder) = &options.disk {
-        match disk_speed(folder) {
-            Ok(speed) => judge_disk(folder, speed, host.asked_bps(), &mut findings),
-            Err(cause) => {
-                eprintln!("visapult: cannot measure the disk of {}: {cause}", folder.display());
-                return CANNOT_LOOK.into();
-            }
+    let report = match examine(options) {
+        Ok(report) => report,
+        Err(problem) => {
+            eprintln!("visapult: {problem:#}");
+            return CANNOT_LOOK.into();
         }
-    }
-    tell(options, &host, findings)
-}
-
-fn tell(options: &DoctorOptions, host: &Host, findings: Findings) -> ExitCode {
-    let report = Report::new(host.asked_bps(), host.interface(), Vec::new(), findings);
+    };
     if options.fix {
         report.commands().iter().for_each(|command| println!("{command}"));
     } else if options.json {
@@ -34,4 +28,40 @@ fn tell(options: &DoctorOptions, host: &Host, findings: Findings) -> ExitCode {
         print!("{report}");
     }
     if report.findings.is_empty() { ExitCode::SUCCESS } else { FOUND.into() }
+}
+
+fn examine(options: &DoctorOptions) -> Result<Report> {
+    let mut findings = Findings::default();
+    let path = options.url.as_ref().map(|url| measure(url, options.rate, &mut findings)).transpose()?.flatten();
+    let peer = path.as_ref().map(|path| path.peer.ip()).or_else(|| options.url.as_ref().and_then(address));
+    // A host is good enough for a path if it can do what that carries.
+    let asked_bps = options.rate.or(path.as_ref().and_then(Path::carries_bps));
+    let host = Host::new(Roots::at(&options.root), options.interface.clone(), peer, asked_bps);
+    findings.merge(host.examine());
+    if let Some(folder) = &options.disk {
+        let speed = disk_speed(folder).with_context(|| format!("cannot measure the disk of {}", folder.display()))?;
+        judge_disk(folder, speed, host.asked_bps(), &mut findings);
+    }
+    Ok(Report::new(host.asked_bps(), host.interface(), path.as_ref(), findings))
+}
+
+fn measure(url: &RippUrl, asked_bps: Option<u64>, findings: &mut Findings) -> Result<Option<Path>> {
+    let is_plain = url.token.is_none() && url.fingerprint.is_none();
+    let trust = if is_plain { Trust::InsecureLoopback } else { Trust::for_url(url)? };
+    let shows = url.token.is_none() && !is_plain;
+    let identity = shows.then(|| Identity::load_or_create(&user_folder()?)).transpose()?;
+    Ok(match Path::measure(url, &trust, identity.as_ref()) {
+        Ok(path) => {
+            judge_path(&path, asked_bps, findings);
+            Some(path)
+        }
+        Err(no_path) => {
+            judge_no_path(&no_path, url, findings);
+            None
+        }
+    })
+}
+
+fn address(url: &RippUrl) -> Option<IpAddr> {
+    (url.host.as_str(), url.port).to_socket_addrs().ok()?.next().map(|at| at.ip())
 }

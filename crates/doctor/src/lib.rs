@@ -1,6 +1,7 @@
 //! Finds what slows a host and a path down, says what it costs, and what mends it.
 //!
 //! - [`Host::examine`]: what the host's settings allow, read below a root folder that tests can replace.
+//! - [`Path::measure`], [`judge_path`]: what a path to a listener carries, and what is wrong with it.
 //! - [`disk_speed`], [`judge_disk`]: what a folder takes and gives.
 //! - [`Report`]: all of it, the dearest first.
 //!
@@ -11,6 +12,7 @@ mod disk;
 mod ethtool;
 mod finding;
 mod host;
+mod path;
 mod report;
 mod roots;
 mod text;
@@ -19,5 +21,6 @@ pub use change::Change;
 pub use disk::{DiskSpeed, disk_speed, judge_disk};
 pub use finding::{Finding, Findings, Unseen};
 pub use host::{DEFAULT_BPS, Host};
+pub use path::{NoPath, Path, Way, judge_no_path, judge_path};
 pub use report::Report;
 pub use roots::Roots;

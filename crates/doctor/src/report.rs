@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::finding::{Finding, Findings, Unseen};
+use crate::path::Path;
 use crate::text::rate;
 
 /// Where the book explains a finding.
@@ -32,10 +33,12 @@ pub struct Report {
 impl Report {
     /// Puts together what was found at the rate of `asked_bps`.
     #[must_use]
-    pub fn new(asked_bps: u64, interface: Option<&str>, path: Vec<String>, findings: Findings) -> Self {
+    pub fn new(asked_bps: u64, interface: Option<&str>, path: Option<&Path>, findings: Findings) -> Self {
         let Findings { mut found, unseen, fine } = findings;
         found.sort_by_key(|finding| finding.limit_bps.unwrap_or(u64::MAX));
         let verdict = verdict(asked_bps, &found, &unseen, fine);
+        let verdict = path.map_or(verdict.clone(), |path| format!("{} {verdict}", path.summary()));
+        let path = path.map(Path::lines).unwrap_or_default();
         Self { verdict, asked_bps, interface: interface.map(str::to_owned), path, findings: found, unseen, fine }
     }
 
@@ -150,7 +153,7 @@ mod tests {
     }
 
     fn report(found: Vec<Finding>) -> Report {
-        Report::new(1_000_000_000, None, Vec::new(), Findings { found, ..Findings::default() })
+        Report::new(1_000_000_000, None, None, Findings { found, ..Findings::default() })
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) fn time(seconds: f64) -> String {
 
 /// A share.
 pub(crate) fn share(part: f64) -> String {
-    format!("{} %", short(part * 100.0))
+    if part > 0.0 { format!("{} %", short(part * 100.0)) } else { "0 %".to_owned() }
 }
 
 fn scaled<'a>(value: f64, step: f64, units: &[&'a str]) -> (String, &'a str) {
@@ -59,6 +59,6 @@ mod tests {
         );
         assert_eq!((size(212_992.0), size(4_194_304.0)), ("208 KiB".into(), "4 MiB".into()));
         assert_eq!((time(0.0017), time(2.5e-5), time(12.0)), ("1.7 ms".into(), "25 us".into(), "12 s".into()));
-        assert_eq!((share(0.011), share(0.25)), ("1.1 %".into(), "25 %".into()));
+        assert_eq!((share(0.011), share(0.25), share(0.0)), ("1.1 %".into(), "25 %".into(), "0 %".into()));
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use visapult_ripp_net::RippUrl;
 use visapult_ripp_net::units::parse_rate;
 
 const HELP: &str = "\
@@ -16,13 +17,19 @@ Examples:
   visapult doctor                               is this host fit for its network interface?
   visapult doctor --rate 10Gbit                 and for 10 Gbit/s?
   visapult doctor --rate 10Gbit --fix           only the commands that mend it
+  visapult doctor 'ripp://...'                  and the path to there? what holds it back?
   visapult doctor --disk /data                  is the disk as fast as the line?";
 
 /// Options of `visapult doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct DoctorOptions {
-    /// The rate that is wanted: 950M, 10Gbit [default: the interface's, or 1 Gbit/s where it does not tell].
+    /// A path to look at, too: the URL that `visapult share`, `serve`, `backend` or `perf serve` printed at its other end, in quotes. Data is sent
+    /// both ways for some seconds, as fast as the path takes it.
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<RippUrl>,
+    /// The rate that is wanted: 950M, 10Gbit [default: what the path to URL carries; without one the
+    /// interface's, or 1 Gbit/s where it does not tell].
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) rate: Option<u64>,
     /// The network interface that is used [default: the one that packets leave by].

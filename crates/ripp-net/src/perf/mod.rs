@@ -3,6 +3,7 @@
 //! The sending side offers objects of known content as long as it is told to; the receiving side checks every byte, and tells what arrived when.
 //! Either end of a session may be the sending one.
 
+mod check;
 mod content;
 mod cpu;
 mod notes;
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use visapult_ripp::outbox::Mode;
 
+pub(crate) use check::serve as serve_check;
+pub use check::{Checked, check};
 pub use receiving::receive;
 pub use report::{Report, RttMicros, Rulings};
 pub use sending::{Progress, send};
@@ -26,6 +29,8 @@ use crate::session::{Session, SessionError};
 
 /// Name of the flow that is measured.
 const FLOW: &str = "perf";
+/// Kind of a request that the listener itself answers.
+const CHECK: &str = "check";
 /// Why an object was taken back that nobody needs any more.
 const NOT_NEEDED: &str = "the time was up before it began";
 /// Why a session ended that its user stopped.
@@ -48,7 +53,7 @@ pub enum Amount {
 /// What the dialler asks the listener for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Always `perf`: a listener of another kind refuses.
+    /// `perf`, which a listener of another kind refuses; `check`, which every listener answers.
     pub kind: String,
     /// How much.
     pub amount: Amount,
@@ -75,7 +80,11 @@ impl Request {
     /// From the request of a session; `None` if it asks for something else.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
-        serde_json::from_str::<Self>(text).ok().filter(|request| request.kind == FLOW)
+        Self::of_kind(text, FLOW)
+    }
+
+    fn of_kind(text: &str, kind: &str) -> Option<Self> {
+        serde_json::from_str::<Self>(text).ok().filter(|request| request.kind == kind)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
@@ -18,6 +19,7 @@ use super::strangers::{Stranger, Strangers};
 use super::{Options, Session, SessionError};
 use crate::control::{ControlLink, ControlListener, Security, Shown};
 use crate::identity::Identity;
+use crate::perf;
 use crate::policy::{Policy, Ruling, least};
 use crate::socket::Waker;
 use crate::token::Token;
@@ -72,7 +74,8 @@ impl Listener {
         let (queue, sessions) = sync_channel(MOST_WAITING);
         let (token, identity) = (options.token.clone(), options.identity.as_ref().map(Identity::fingerprint));
         let options = Arc::new(options);
-        let door = Door { options, policy, queue, strangers: Strangers::default(), sessions: Arc::default() };
+        let (strangers, sessions_by_number, checking) = (Strangers::default(), Arc::default(), Arc::default());
+        let door = Door { options, policy, queue, strangers, sessions: sessions_by_number, checking };
         let thread = thread::Builder::new()
             .name("ripp-door".to_owned())
             .spawn(move || door.run(&control))
@@ -128,6 +131,8 @@ struct Door {
     strangers: Strangers,
     /// Sessions that further streams may join, by their secret numbers.
     sessions: Arc<Mutex<HashMap<String, Weak<Shared>>>>,
+    /// A check of the path is under way.
+    checking: Arc<AtomicBool>,
 }
 
 impl Door {
@@ -150,6 +155,7 @@ impl Door {
     }
 
     fn hand_over(&self, session: Session) {
+        let Some(session) = perf::serve_check(session, &self.checking) else { return };
         if let Err(TrySendError::Full(session) | TrySendError::Disconnected(session)) = self.queue.try_send(session) {
             session.end_because("busy: the listening program takes no more sessions at present; try again later");
         }

@@ -1,0 +1,123 @@
+//! A short measurement that every listener answers by itself, whatever it serves: what the path carries, both ways.
+//!
+//! Invariant: it is authenticated and obeys the rules for paths as every session does; one at a time, for a few seconds, into memory alone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use visapult_ripp::outbox::Mode;
+
+use super::{Amount, CHECK, Report, Request, receive, send};
+use crate::identity::Identity;
+use crate::session::{Options, Session, SessionError};
+use crate::trust::Trust;
+use crate::url::RippUrl;
+
+/// What a dialler may ask for.
+const MOST_TIME: Duration = Duration::from_secs(3);
+/// After this it is over, however far it has come.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a check that comes while another ends is kept waiting.
+const TURN_PATIENCE: Duration = Duration::from_secs(1);
+const BUSY: &str = "busy with another check; try again in some seconds";
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What came of one direction.
+#[derive(Debug)]
+pub struct Checked {
+    /// What was measured.
+    pub report: Report,
+    /// The other end, as it was reached.
+    pub peer: std::net::SocketAddr,
+}
+
+/// Has the listener of `url` measure with us for `time`; it sends if `reverse`. Where a rate is set, the sending end keeps below it.
+///
+/// # Errors
+/// If there is no session, or it ends before that: of a listener that knows nothing of checks, with what it serves.
+pub fn check(
+    url: &RippUrl,
+    trust: &Trust,
+    identity: Option<&Identity>,
+    options: &Options,
+    time: Duration,
+    reverse: bool,
+) -> Result<Checked, SessionError> {
+    let amount = Amount::Time(time.min(MOST_TIME));
+    let request = Request { kind: CHECK.to_owned(), ..Request::new(amount, Mode::Reliable, reverse) };
+    let options = Options { request: request.to_text(), ..options.clone() };
+    let session = Session::begin(url, trust, identity, &options)?;
+    let outcome = bounded(&session, || exchange(&session, amount, !reverse));
+    // If it failed because there was no session, that is the reason to be told.
+    session.admitted()?;
+    Ok(Checked { report: outcome?, peer: session.peer() })
+}
+
+/// Serves a session that asks for a check; gives back any other.
+pub(crate) fn serve(session: Session, busy: &Arc<AtomicBool>) -> Option<Session> {
+    let Some(request) = Request::of_kind(session.request(), CHECK) else { return Some(session) };
+    if !takes_its_turn(busy) {
+        session.end_because(BUSY);
+        return None;
+    }
+    let amount = match request.amount {
+        Amount::Time(time) => Amount::Time(time.min(MOST_TIME)),
+        Amount::Bytes(_) => Amount::Time(Duration::ZERO),
+    };
+    bounded(&session, || {
+        let outcome = exchange(&session, amount, request.reverse);
+        busy.store(false, Ordering::Release);
+        match outcome {
+            // The dialler ends the session.
+            Ok(_) => while_alive(&session),
+            Err(cause) => tracing::info!("a check of the path by {} failed: {cause}", session.peer()),
+        }
+    });
+    None
+}
+
+/// Waits for the end of a check that is nearly over.
+fn takes_its_turn(busy: &AtomicBool) -> bool {
+    let until = Instant::now() + TURN_PATIENCE;
+    while busy.swap(true, Ordering::AcqRel) {
+        if Instant::now() >= until {
+            return false;
+        }
+        thread::sleep(LOOK);
+    }
+    true
+}
+
+fn exchange(session: &Session, amount: Amount, sends: bool) -> Result<Report, SessionError> {
+    let stop = AtomicBool::new(false);
+    if sends { send(session, amount, Mode::Reliable, &stop, |_| {}) } else { receive(session, &stop) }
+}
+
+fn while_alive(session: &Session) {
+    while session.is_alive() {
+        thread::sleep(LOOK);
+    }
+}
+
+/// Does `work`, and ends the session if that takes too long.
+fn bounded<T>(session: &Session, work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let until = Instant::now() + PATIENCE;
+            while !done.load(Ordering::Acquire) {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return session.end_because("a check takes some seconds, and this one did not end");
+                }
+                thread::park_timeout(left);
+            }
+        });
+        let outcome = work();
+        done.store(true, Ordering::Release);
+        watch.thread().unpark();
+        outcome
+    })
+}

@@ -1,0 +1,41 @@
+//! Checks of a path, which a listener answers by itself.
+
+use std::thread;
+use std::time::Duration;
+
+use visapult_ripp_net::perf::check;
+use visapult_ripp_net::{Clients, Listener, ListenerOptions, Options, RippUrl, Trust};
+
+const LONG: Duration = Duration::from_millis(1_500);
+const SHORT: Duration = Duration::from_millis(200);
+
+fn listener() -> (Listener, RippUrl) {
+    let options =
+        ListenerOptions { identity: None, token: None, clients: Clients::default(), session: Options::default() };
+    let listener = Listener::bind(([127, 0, 0, 1], 0).into(), options).unwrap();
+    let url = listener.url("127.0.0.1", "anything");
+    (listener, url)
+}
+
+#[test]
+fn a_listener_answers_checks_both_ways_and_its_program_hears_nothing_of_them() {
+    let (listener, url) = listener();
+    for reverse in [false, true] {
+        let checked = check(&url, &Trust::InsecureLoopback, None, &Options::default(), SHORT, reverse).unwrap();
+        assert!(checked.report.verified && checked.report.bytes > 0, "{:?}", checked.report);
+    }
+    assert!(listener.accept(Duration::ZERO).unwrap().is_none());
+}
+
+#[test]
+fn of_two_checks_at_a_time_one_is_told_to_come_again() {
+    let (_listener, url) = listener();
+    let one = || {
+        let options = Options { most_receive_bps: 1_000_000, ..Options::default() };
+        check(&url, &Trust::InsecureLoopback, None, &options, LONG, true).map(drop)
+    };
+    let both = thread::scope(|scope| [scope.spawn(one), scope.spawn(one)].map(|one| one.join().unwrap()));
+    let refused: Vec<_> = both.into_iter().filter_map(Result::err).collect();
+    assert_eq!(refused.len(), 1);
+    assert!(refused[0].to_string().contains("busy with another check"), "{}", refused[0]);
+}
