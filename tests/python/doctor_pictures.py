@@ -85,3 +85,8 @@ def draw(folder: Path, *changes: dict[str, str]) -> Path:
 def seen(folder: Path) -> dict[str, bytes]:
     """All that a picture says, to compare."""
     return {str(path.relative_to(folder)): path.read_bytes().strip() for path in folder.rglob("*") if path.is_file()}
+
+
+def meant(told: dict[str, bytes]) -> dict[str, object]:
+    """The same without what makes no difference: blanks, and how JSON is written."""
+    return {path: json.loads(text) if path.endswith(".json") else text.split() for path, text in told.items()}

@@ -235,6 +235,84 @@ def test_what_is_wrong_in_a_namespace_is_found_where_it_is() -> None:
                 subprocess.run([*inside, *f"tc qdisc del {device} root".split()], check=True, timeout=SOON)
 
 
+MISTUNED = [SEEDS[seed][0] for seed in (
+    "receive buffers as Linux has them", "little memory for UDP", "a small ring", "governor powersave", "clock source acpi_pm", "reno",
+)]  # fmt: skip
+
+
+@pytest.fixture
+def mistuned(tmp_path: Path) -> Path:
+    """A picture of a host with much to mend."""
+    return draw(tmp_path / "host", *MISTUNED)
+
+
+def mend(host: Path, *options: object) -> subprocess.CompletedProcess[str]:
+    environment = {**ENVIRONMENT, "XDG_STATE_HOME": str(host.parent / "state")}
+    command = [str(VISAPULT), "doctor", "--root", str(host), *map(str, options)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=SOON, check=False, env=environment, stdin=subprocess.DEVNULL
+    )
+
+
+def test_what_is_found_is_mended_and_put_back_exactly(mistuned: Path) -> None:
+    before = pictures.seen(mistuned)
+    applied = mend(mistuned, "--apply", "--yes")
+    assert applied.returncode == 0, applied
+    assert applied.stdout.count("done: ") == 5 + 8
+    after = pictures.seen(mistuned)
+    assert after != before
+    assert doctor("--root", mistuned).ids == []
+    assert mend(mistuned, "--apply", "--yes").returncode == 0
+    undone = mend(mistuned, "--undo")
+    assert (undone.returncode, undone.stderr) == (0, "")
+    assert pictures.meant(pictures.seen(mistuned)) == pictures.meant(before)
+    again = mend(mistuned, "--undo")
+    assert (again.returncode, again.stdout) == (0, "Nothing was changed since this machine was started.\n")
+    assert pictures.meant(pictures.seen(mistuned)) == pictures.meant(before)
+
+
+def test_a_doctor_that_is_killed_at_any_moment_leaves_what_can_be_put_back(mistuned: Path) -> None:
+    before = pictures.meant(pictures.seen(mistuned))
+    environment = {**ENVIRONMENT, "XDG_STATE_HOME": str(mistuned.parent / "state")}
+    for part in range(10):
+        command = [str(VISAPULT), "doctor", "--root", str(mistuned), "--apply", "--yes"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        # It says what is done as it does it: killed after so many.
+        for _ in range(part):
+            while (line := process.stdout.readline()) and not line.startswith("done: "):
+                pass
+        process.kill()
+        process.communicate()
+        undone = mend(mistuned, "--undo")
+        assert (undone.returncode, undone.stderr) == (0, "")
+        assert pictures.meant(pictures.seen(mistuned)) == before
+
+
+def test_nothing_is_changed_without_being_asked_for(mistuned: Path) -> None:
+    before = pictures.seen(mistuned)
+    asked = mend(mistuned, "--apply")
+    assert (asked.returncode, asked.stderr.count("\n")) == (2, 1)
+    assert "add --yes" in asked.stderr
+    assert mend(mistuned, "--fix").returncode == 1
+    assert pictures.seen(mistuned) == before
+
+
+@needs_links
+def test_a_namespace_is_mended_and_put_back() -> None:
+    with link(*PATH.split()) as up:
+        inside = on_the_left(up)
+        control = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+        read = lambda: subprocess.run([*inside, "cat", control], capture_output=True, text=True, check=True).stdout
+        subprocess.run([*inside, *"sysctl -q -w net.ipv4.tcp_congestion_control=reno".split()], check=True, timeout=SOON)
+        state = Path(ENVIRONMENT["XDG_CONFIG_HOME"]) / f"state-{up.name}"
+        command = [*inside, "env", f"XDG_STATE_HOME={state}", str(VISAPULT), "doctor"]
+        rate = ["--rate", "1Mbit", "--interface", "wan0"]
+        subprocess.run([*command, *rate, "--apply", "--yes"], capture_output=True, check=False, timeout=SOON)
+        assert read() in ("bbr\n", "cubic\n")
+        subprocess.run([*command, "--undo"], capture_output=True, check=True, timeout=SOON)
+        assert read() == "reno\n"
+
+
 def test_nobody_at_the_other_end_is_a_finding() -> None:
     told = doctor("ripp://127.0.0.1:1/x")
     assert (told.code, told.ids[0]) == (1, "no-session")

@@ -1,5 +1,7 @@
 //! `visapult doctor`: what slows this host and a path down, and what mends it.
 
+mod mend;
+
 use std::net::{IpAddr, ToSocketAddrs};
 use std::process::ExitCode;
 
@@ -13,13 +15,17 @@ const FOUND: u8 = 1;
 const CANNOT_LOOK: u8 = 2;
 
 pub(crate) fn run(options: &DoctorOptions) -> ExitCode {
-    let report = match examine(options) {
-        Ok(report) => report,
-        Err(problem) => {
-            eprintln!("visapult: {problem:#}");
-            return CANNOT_LOOK.into();
-        }
-    };
+    look(options).unwrap_or_else(|problem| {
+        eprintln!("visapult: {problem:#}");
+        CANNOT_LOOK.into()
+    })
+}
+
+fn look(options: &DoctorOptions) -> Result<ExitCode> {
+    if options.undo {
+        return mend::undo(options).map(|()| ExitCode::SUCCESS);
+    }
+    let report = examine(options)?;
     if options.fix {
         report.commands().iter().for_each(|command| println!("{command}"));
     } else if options.json {
@@ -27,7 +33,8 @@ pub(crate) fn run(options: &DoctorOptions) -> ExitCode {
     } else {
         print!("{report}");
     }
-    if report.findings.is_empty() { ExitCode::SUCCESS } else { FOUND.into() }
+    let is_fine = if options.apply { mend::apply(options, &report)? } else { report.findings.is_empty() };
+    Ok(if is_fine { ExitCode::SUCCESS } else { FOUND.into() })
 }
 
 fn examine(options: &DoctorOptions) -> Result<Report> {

@@ -11,12 +11,13 @@ Each finding says what is seen, what it costs, what it could be and what mends i
 the book says more. A setting is found only if it matters at the rate asked for. What cannot be seen (in a
 container, or without the right) is listed as that.
 
-Exit codes: 0 nothing found; 1 something found; 2 it could not look.
+Exit codes: 0 nothing found (with --apply: all of it mended); 1 something found (not mended); 2 it could not look.
 
 Examples:
   visapult doctor                               is this host fit for its network interface?
   visapult doctor --rate 10Gbit                 and for 10 Gbit/s?
   visapult doctor --rate 10Gbit --fix           only the commands that mend it
+  sudo visapult doctor --rate 10Gbit --apply    run them, after a question; --undo puts all back
   visapult doctor 'ripp://...'                  and the path to there? what holds it back?
   visapult doctor --disk /data                  is the disk as fast as the line?";
 
@@ -44,6 +45,15 @@ pub(crate) struct DoctorOptions {
     /// Print only the commands that mend what is found.
     #[arg(long, conflicts_with = "json")]
     pub(crate) fix: bool,
+    /// Run those commands, when asked whether to (as root); what was there before is remembered in /var/lib/visapult (or $XDG_STATE_HOME/visapult).
+    #[arg(long, conflicts_with_all = ["json", "fix"])]
+    pub(crate) apply: bool,
+    /// With --apply: do not ask.
+    #[arg(long, requires = "apply")]
+    pub(crate) yes: bool,
+    /// Put everything back as it was before --apply.
+    #[arg(long, conflicts_with_all = ["url", "rate", "interface", "disk", "json", "fix", "apply"])]
+    pub(crate) undo: bool,
     /// Look at the host that is pictured in this folder (its /proc and /sys), not at this one.
     #[arg(long, value_name = "FOLDER", hide = true, default_value = "/")]
     pub(crate) root: PathBuf,

@@ -1,0 +1,81 @@
+//! `visapult doctor --apply` and `--undo`: what is found is mended when asked for, and put back exactly.
+
+use std::fs;
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use visapult_doctor::{Change, Journal, Report, Roots};
+
+use crate::arguments::DoctorOptions;
+
+const FILE: &str = "visapult/doctor.json";
+
+/// Makes the changes that mend what was found; true if nothing is left to be done by hand.
+pub(super) fn apply(options: &DoctorOptions, report: &Report) -> Result<bool> {
+    let changes: Vec<&Change> = report.findings.iter().flat_map(|finding| &finding.changes).collect();
+    let rest = report.findings.iter().filter(|finding| finding.changes.is_empty()).count();
+    if changes.is_empty() {
+        println!("Nothing that is found can be mended by a command{}.", if rest > 0 { "; see above" } else { "" });
+        return Ok(rest == 0);
+    }
+    if !options.yes && !is_wanted(&changes)? {
+        println!("Nothing was changed.");
+        return Ok(false);
+    }
+    let mut journal = Journal::open(&state_file()?, Roots::at(&options.root))?;
+    let mut failed = 0;
+    for change in changes {
+        match journal.make(change) {
+            Ok(true) => println!("done: {}", change.command()),
+            Ok(false) => println!("so already: {}", change.command()),
+            Err(cause) => {
+                failed += 1;
+                eprintln!("visapult: {cause}");
+            }
+        }
+    }
+    println!(
+        "Until the machine is restarted; visapult doctor --undo puts back what was there before ({} changes).",
+        journal.len()
+    );
+    Ok(failed == 0 && rest == 0)
+}
+
+/// Puts back what was changed.
+pub(super) fn undo(options: &DoctorOptions) -> Result<()> {
+    let mut journal = Journal::open(&state_file()?, Roots::at(&options.root))?;
+    if journal.is_empty() {
+        println!("Nothing was changed since this machine was started.");
+        return Ok(());
+    }
+    Ok(journal.undo(|back| println!("put back: {}", back.command()))?)
+}
+
+fn is_wanted(changes: &[&Change]) -> Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        bail!("nobody can be asked here whether to change the settings: add --yes");
+    }
+    println!("\nThese commands change settings of this machine:");
+    changes.iter().for_each(|change| println!("  {}", change.command()));
+    print!("Run them? [y/N] ");
+    std::io::stdout().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+}
+
+/// Of the machine for root, who alone may change it; of the user else.
+fn state_file() -> Result<PathBuf> {
+    if let Some(folder) = std::env::var_os("XDG_STATE_HOME").filter(|folder| !folder.is_empty()) {
+        return Ok(PathBuf::from(folder).join(FILE));
+    }
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    if is_root {
+        return Ok(PathBuf::from("/var/lib").join(FILE));
+    }
+    let home =
+        std::env::var_os("HOME").context("neither XDG_STATE_HOME nor HOME says where changes can be remembered")?;
+    Ok(PathBuf::from(home).join(".local/state").join(FILE))
+}
