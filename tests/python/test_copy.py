@@ -146,7 +146,7 @@ def test_only_hashes_travel_to_verify(shared: tuple[Path, str], tmp_path: Path) 
     folder, url = shared
     make_tree(folder / "run", 8, 20, 20 * MEBI)
     (folder / "run" / "a\n\\b").write_bytes(b"escaped")
-    verify = [VISAPULT, "verify"]
+    verify = [str(VISAPULT), "verify"]
     listed = subprocess.run([*verify, f"{url}/run/."], capture_output=True, check=False)
     assert (listed.returncode, listed.stderr) == (0, b"")
     told = set(listed.stdout.splitlines())
@@ -158,12 +158,12 @@ def test_only_hashes_travel_to_verify(shared: tuple[Path, str], tmp_path: Path) 
     assert not told
     assert copy(f"{url}/run", tmp_path).code == 0
     os.utime(tmp_path / "run" / "large.raw")
-    same = subprocess.run([*verify, tmp_path / "run", f"{url}/run"], capture_output=True, text=True, check=False)
+    same = subprocess.run([*verify, str(tmp_path / "run"), f"{url}/run"], capture_output=True, text=True, check=False)
     assert (same.returncode, same.stderr) == (0, "")
     assert same.stdout.startswith("verified 23 files")
     (tmp_path / "run" / "0" / "0.txt").write_bytes(b"other")
     (tmp_path / "run" / "more").write_bytes(b"")
-    wrong = subprocess.run([*verify, tmp_path / "run", f"{url}/run"], capture_output=True, text=True, check=False)
+    wrong = subprocess.run([*verify, str(tmp_path / "run"), f"{url}/run"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 1
     assert sorted(wrong.stderr.splitlines()) == ["visapult: 0/0.txt: differs", "visapult: more: is not in the share"]
     assert "; 2 WRONG" in wrong.stdout

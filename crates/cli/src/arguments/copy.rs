@@ -24,10 +24,12 @@ Where things go, the same every time that the command is given:
   name of the one file. `SRC/.` is what is in the folder SRC. A SRC that is itself a link is followed; links
   in folders are copied as links. Times and modes are kept, holes stay holes.
 
-What is there already, with the same size and time, is not sent (--checksum: with the same content). What is there
-and not in the sources stays, unless --delete says otherwise: look at --dry-run first. A copy that was interrupted goes on where it
-was when the same command is given again; a file has its name only once it is whole and verified, until then
-it is NAME.visapult-part, beside NAME.visapult-log, which says what has been verified.
+What is there already, with the same size and time, is not sent (--checksum: with the same content, too). What
+is there and not in the sources stays, unless --delete is said: look at --dry-run first.
+
+A copy that was interrupted goes on where it was when the same command is given again; a file has its name only
+once it is whole and verified, until then it is NAME.visapult-part, beside NAME.visapult-log, which says what has
+been verified.
 
 Exit codes: 0 all is there; 1 it ended before that, and an error says why; 2 a command line that does not fit;
 3 some things were not copied, each is named, all others are there; 130 interrupted.
@@ -47,16 +49,16 @@ Examples:
   there:  visapult share /data/runs --bind 0.0.0.0:7440
   here:   visapult copy 'ripp://...' .
 
-Whoever has the URL may copy, until the share ends. With --policy each person has a URL of their own, which
-stays the same as long as their token file is there, and may do what the file says (TOML):
-  ask = \"Ada, ada@example.org\"          # told with every refusal
+Whoever has the URL may copy, until the share ends. With --policy each person has a URL of their
+own, which stays the same as long as their token file is there, and may do what the file says:
+  ask = \"Ada, ada@example.org\"         # told with every refusal
   [[person]]
   name = \"grace\"
   read = [\"runs\", \"notes/2026\"]        # folders in the share, \".\" for all of it
   write = [\"incoming/grace\"]
   most_rate = \"200M\"                    # and then one copy at a time
-  hours = [\"mon-fri 18:00-07:30\", \"sat,sun\"]   # as the clock of this machine has it
-  token_file = \"grace.token\"            # beside the policy (the default); made where it is not there";
+  hours = [\"mon-fri 18:00-07:30\", \"sat,sun\"]    # by the clock of this machine
+  token_file = \"grace.token\"            # the default, beside the policy; made if missing";
 
 const VERIFY_HELP: &str = "\
 Examples:
