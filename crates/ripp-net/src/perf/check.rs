@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// How long a check that comes while another ends is kept waiting.
 const TURN_PATIENCE: Duration = Duration::from_secs(1);
 const BUSY: &str = "busy with another check; try again in some seconds";
+/// Hours are the program's to know, and a rate is for all that a member does.
+const NOT_FOR_MEMBERS: &str = "checks of the path are not for those who are let in by a policy";
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What came of one direction.
@@ -58,6 +60,10 @@ pub fn check(
 /// Serves a session that asks for a check; gives back any other.
 pub(crate) fn serve(session: Session, busy: &Arc<AtomicBool>) -> Option<Session> {
     let Some(request) = Request::of_kind(session.request(), CHECK) else { return Some(session) };
+    if session.member().is_some() {
+        session.end_because(NOT_FOR_MEMBERS);
+        return None;
+    }
     if !takes_its_turn(busy) {
         session.end_because(BUSY);
         return None;

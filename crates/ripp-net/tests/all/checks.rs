@@ -4,14 +4,17 @@ use std::thread;
 use std::time::Duration;
 
 use visapult_ripp_net::perf::check;
-use visapult_ripp_net::{Clients, Listener, ListenerOptions, Options, RippUrl, Trust};
+use visapult_ripp_net::{Clients, Listener, ListenerOptions, Member, Options, RippUrl, Token, Trust};
 
 const LONG: Duration = Duration::from_millis(1_500);
 const SHORT: Duration = Duration::from_millis(200);
 
 fn listener() -> (Listener, RippUrl) {
-    let options =
-        ListenerOptions { identity: None, token: None, clients: Clients::default(), session: Options::default() };
+    listener_for(Clients::default())
+}
+
+fn listener_for(clients: Clients) -> (Listener, RippUrl) {
+    let options = ListenerOptions { identity: None, token: None, clients, session: Options::default() };
     let listener = Listener::bind(([127, 0, 0, 1], 0).into(), options).unwrap();
     let url = listener.url("127.0.0.1", "anything");
     (listener, url)
@@ -38,4 +41,14 @@ fn of_two_checks_at_a_time_one_is_told_to_come_again() {
     let refused: Vec<_> = both.into_iter().filter_map(Result::err).collect();
     assert_eq!(refused.len(), 1);
     assert!(refused[0].to_string().contains("busy with another check"), "{}", refused[0]);
+}
+
+#[test]
+fn who_is_let_in_by_a_policy_is_not_measured_with() {
+    let token = Token::fresh().unwrap();
+    let ana = Member { name: "ana".to_owned(), token: token.clone(), most_bps: None };
+    let (_listener, url) = listener_for(Clients { members: vec![ana], ..Clients::default() });
+    let url = RippUrl { token: Some(token), ..url };
+    let refused = check(&url, &Trust::InsecureLoopback, None, &Options::default(), SHORT, false).unwrap_err();
+    assert!(refused.to_string().contains("let in by a policy"), "{refused}");
 }
