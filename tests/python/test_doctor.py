@@ -207,7 +207,11 @@ def test_a_path(looked: dict[str, Future[Told]], seed: str) -> None:
     told, wanted = looked[seed].result(), PATHS[seed][1]
     if wanted:
         note(seed, wanted, told)
-    assert PATH_IDS & set(told.ids) == ({wanted} if wanted else set()), told.report
+    found = PATH_IDS & set(told.ids)
+    if wanted == "policed":
+        # Its bucket also loses some of what a machine with other work to do sends late and at once.
+        found -= {"loss-out", "loss-back"}
+    assert found == ({wanted} if wanted else set()), told.report
     assert told.report["verdict"].startswith("The path carries about ")
     assert len(told.report["path"]) == 3
 

@@ -11,8 +11,10 @@ use crate::guard::check_host;
 #[allow_missing = true]
 struct Pages;
 
-const POLICY: &str = "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' blob: data:; \
-                      style-src 'self' 'unsafe-inline'; worker-src 'self' blob:; frame-ancestors 'none'; base-uri 'none'";
+/// What decompresses data is WebAssembly, which brings itself along as data.
+const POLICY: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' ws: wss: data:; \
+                      img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'; worker-src 'self' blob:; \
+                      frame-ancestors 'none'; base-uri 'none'";
 
 /// Serves an embedded file; `/` is the viewer.
 pub(crate) async fn serve(headers: HeaderMap, uri: Uri) -> Response {

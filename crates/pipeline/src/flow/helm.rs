@@ -67,18 +67,20 @@ impl Helm {
             return answer(true, next, Some(why));
         }
         match steer.action {
-            // Whoever waits does not come to a later step by itself.
+            // Whoever waits does not come to a later step by itself; steps that it may do, and has not begun, come first.
             Action::Resume => {
+                let at = next.saturating_add(std::mem::take(&mut self.allowance));
                 self.paused = false;
                 // Who was to pause later is to go on, too.
                 let pauses = self.waiting.iter_mut().filter(|waiting| waiting.action == Action::Pause);
                 pauses.for_each(|waiting| waiting.action = Action::Resume);
-                answer(false, next, None)
+                answer(false, at, None)
             }
             Action::Step => {
+                let at = next.saturating_add(self.allowance);
                 self.allowance += u64::from(self.paused);
                 self.paused = true;
-                answer(false, next, None)
+                answer(false, at, None)
             }
             _ if self.waiting.len() >= MOST_WAITING => {
                 answer(true, next, Some("too much is asked for at once".to_owned()))
@@ -252,6 +254,26 @@ mod tests {
         settle(&mut helm, 4, 5);
         helm.apply(5, &mut own);
         assert!(helm.is_stopped() && helm.may_begin(5));
+    }
+
+    #[test]
+    fn a_rank_that_is_late_to_do_a_single_step_is_resumed_after_it_as_the_others() {
+        let (mut helm, mut own) = (Helm::default(), parameters());
+        let steer = |sequence, action| Steer { desk: 0, sequence, at: 3, action };
+        helm.apply(3, &mut own);
+        helm.take(0, steer(0, Action::Pause), &own);
+        helm.commit(0, Commit { sequence: 0, at: Some(3) });
+        helm.apply(3, &mut own);
+        assert!(!helm.may_begin(3));
+        assert_eq!(helm.take(0, steer(1, Action::Step), &own), answer(1, false, 3));
+        assert_eq!(helm.take(0, steer(2, Action::Step), &own), answer(2, false, 4));
+        assert_eq!(helm.take(0, steer(3, Action::Resume), &own), answer(3, false, 5));
+        assert!((3..6).all(|step| helm.may_begin(step)));
+        // What it was allowed then does not count for another pause.
+        helm.take(0, steer(4, Action::Pause), &own);
+        helm.commit(0, Commit { sequence: 4, at: Some(6) });
+        helm.apply(6, &mut own);
+        assert!(!helm.may_begin(6));
     }
 
     #[test]
