@@ -85,7 +85,11 @@ def test_a_tree_goes_into_a_share_and_out_of_it(shared: tuple[Path, str], tmp_pa
     assert len((tmp_path / "manifest").read_bytes().splitlines()) == 302
     again = copy(f"{url}/in/run", tmp_path / "back")
     assert "302 files there already" in again.stdout
-    log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    # The share writes a line when it has seen the session end.
+    until = time.monotonic() + 10
+    while (text := (tmp_path / "log").read_text()).count("\n") < 3 and time.monotonic() < until:
+        time.sleep(0.02)
+    log = [json.loads(line) for line in text.splitlines()]
     assert [(entry["what"], entry["files"], entry["result"]) for entry in log] == [
         ("put", 302, "done"), ("get", 302, "done"), ("get", 0, "done"),
     ]  # fmt: skip
