@@ -49,9 +49,9 @@ test-ready: programs python-package setup-gpu setup-mpi setup-browser
 # Two at a time: browsers come when the first has ended, for a drawing browser leaves little to those that wait.
 test-run: test-python test-computing test-e2e
 
-# The tests in Rust are compiled here, too. THEN=check: checks follow. Cargo works for one at a time, and has no other calls by now.
+# The tests in Rust are compiled here, too. Cargo works for one at a time, and has no other calls by now.
 test-computing: programs python-package
-	nice -n 10 $(MAKE) --jobs=1 test-rust test-web $(THEN)
+	nice -n 19 $(MAKE) --jobs=1 test-rust test-web
 
 ## check: format, lints, documentation, arrows, features, licences of what is shipped, unused dependencies
 check: setup-build web/dist/index.html

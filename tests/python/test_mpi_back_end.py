@@ -127,7 +127,8 @@ def test_a_run_that_is_started_anew_is_shown_from_its_beginning(wave, together, 
     page = Page(back_end.line())
     late = page.newest_beyond(100)
     ranks.stop()
-    wave(VISAPULT_URL=url)
+    # Slowly: a busy machine takes its time until the first of its steps is there.
+    wave("--rate", 4, VISAPULT_URL=url)
     page.until(lambda: page.steps["last"] < late, f"a step before {late}")
     page.close()
     assert back_end.process.poll() is None
