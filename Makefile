@@ -51,7 +51,7 @@ test-run: test-python test-computing test-e2e
 
 # The tests in Rust are compiled here, too. Cargo works for one at a time, and has no other calls by now.
 test-computing: programs python-package
-	nice -n 19 $(MAKE) --jobs=1 test-rust test-web
+	nice -n 10 $(MAKE) --jobs=1 test-rust test-web
 
 ## check: format, lints, documentation, arrows, features, licences of what is shipped, unused dependencies
 check: setup-build web/dist/index.html
