@@ -1,6 +1,7 @@
 //! What a process may have: files and memory.
 
 use super::Host;
+use super::cgroup::least_limit;
 use crate::finding::{Finding, Findings};
 use crate::text::{rate, size};
 
@@ -57,41 +58,10 @@ fn memory(host: &Host, findings: &mut Findings) {
 
 /// The least limit of all control groups of this process.
 fn memory_of_cgroup(host: &Host) -> Result<Option<f64>, String> {
-    let groups = host.roots.read("/proc/self/cgroup").map_err(|cause| format!("/proc/self/cgroup: {cause}"))?;
-    let mut least: Option<f64> = None;
-    let mut looked = false;
-    for line in groups.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
-        let (base, file, sign) = match controllers {
-            "" => ("/sys/fs/cgroup", "memory.max", "cgroup.controllers"),
-            "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.limit_in_bytes"),
-            _ => continue,
-        };
-        looked |= host.roots.path(&format!("{base}/{sign}")).exists();
-        for group in ancestors(path) {
-            // Version 1 writes a huge number where there is no limit.
-            let limit = host.roots.number(&format!("{base}{group}/{file}")).filter(|bytes| *bytes < 1 << 60);
-            least = [least, limit.map(|bytes| bytes as f64)].into_iter().flatten().reduce(f64::min);
-        }
-    }
-    if looked { Ok(least) } else { Err("no memory controller is mounted below /sys/fs/cgroup".to_owned()) }
-}
-
-/// A path and all above it; the top is empty.
-pub(super) fn ancestors(path: &str) -> Vec<&str> {
-    let path = path.trim_end_matches('/');
-    let cuts = path.match_indices('/').map(|(at, _)| &path[..at]);
-    cuts.chain([path]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_group_and_all_above_it_count() {
-        assert_eq!(ancestors("/a/b"), ["", "/a", "/a/b"]);
-        assert_eq!(ancestors("/"), [""]);
-    }
+    least_limit(host, "memory", "memory.limit_in_bytes", |group, is_v2| {
+        let file = if is_v2 { "memory.max" } else { "memory.limit_in_bytes" };
+        // Version 1 writes a huge number where there is no limit.
+        let limit = host.roots.number(&format!("{group}/{file}")).filter(|bytes| *bytes < 1 << 60);
+        limit.map(|bytes| bytes as f64)
+    })
 }

@@ -4,6 +4,7 @@
 //! asked for is found.
 
 mod buffers;
+mod cgroup;
 mod clock;
 mod costs;
 mod interface;

@@ -1,6 +1,7 @@
 //! How much of the processor there is: cores that may be used, quotas, and how fast they run.
 
 use super::Host;
+use super::cgroup::least_limit;
 use super::costs::CORE_BPS;
 use crate::change::Change;
 use crate::finding::{Finding, Findings};
@@ -64,29 +65,14 @@ fn quota(host: &Host, cores: f64, findings: &mut Findings) {
 
 /// Cores' worth of time that all control groups of this process leave; `None` if they set no limit.
 fn quota_of_cgroup(host: &Host) -> Result<Option<f64>, String> {
-    let groups = host.roots.read("/proc/self/cgroup").map_err(|cause| format!("/proc/self/cgroup: {cause}"))?;
-    let mut least: Option<f64> = None;
-    let mut looked = false;
-    for line in groups.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
-        let is_v2 = controllers.is_empty();
-        if !is_v2 && !controllers.split(',').any(|one| one == "cpu") {
-            continue;
-        }
-        let base = if is_v2 { "/sys/fs/cgroup".to_owned() } else { format!("/sys/fs/cgroup/{controllers}") };
-        let is_there = if is_v2 { "cgroup.controllers" } else { "cpu.cfs_period_us" };
-        looked |= host.roots.path(&format!("{base}/{is_there}")).exists();
-        for group in super::limits::ancestors(path) {
-            let quota = if is_v2 {
-                quota_v2(host, &format!("{base}{group}"))
-            } else {
-                quota_v1(host, &format!("{base}{group}"))
-            };
-            least = [least, quota].into_iter().flatten().reduce(f64::min);
-        }
-    }
-    if looked { Ok(least) } else { Err("no cpu controller is mounted below /sys/fs/cgroup".to_owned()) }
+    least_limit(
+        host,
+        "cpu",
+        "cpu.cfs_period_us",
+        |group, is_v2| {
+            if is_v2 { quota_v2(host, group) } else { quota_v1(host, group) }
+        },
+    )
 }
 
 fn quota_v2(host: &Host, group: &str) -> Option<f64> {
