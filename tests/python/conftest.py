@@ -2,11 +2,15 @@
 
 import os
 import resource
+import signal
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+# A shell that starts us in the background has us ignore interrupts, and with us all that we start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 VISAPULT = Path(os.environ.get("VISAPULT", "target/release/visapult")).resolve()
 

@@ -25,7 +25,7 @@ const WAIT_SLICE: Duration = Duration::from_secs(1);
 /// Which steps of a running simulation back ends get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// The newest: what cannot be sent in time is skipped, and the program never waits.
+    /// The newest: what cannot be sent in time is skipped, and the program never waits, but two seconds at most in the end for its last step.
     #[default]
     Newest,
     /// Every step from the one on at which they attach: ending a step waits until it is under way to all of them, and dropping the publisher
@@ -311,7 +311,7 @@ impl Publisher {
         lock(&self.shared.subscribers).iter().for_each(|subscriber| subscriber.refuse(step, why));
     }
 
-    /// Waits until all that was put has arrived, where every step is to: nothing more comes.
+    /// Nothing more comes: waits until all that was put has arrived, where every step is to; else a moment for the last.
     pub fn settle(&self) {
         self.shared.wait_until_arrived();
     }

@@ -21,6 +21,8 @@ const PAUSED_POLL: Duration = Duration::from_millis(200);
 
 /// How often it is looked whether a step is taken.
 const TAKEN_POLL: Duration = Duration::from_millis(1);
+/// How long a program that ends waits for its last step to arrive, where it need not arrive.
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What the publisher's threads share.
 pub(super) struct Shared {
@@ -138,10 +140,16 @@ impl Shared {
         })
     }
 
-    /// Where every step is to be taken: waits until all that is under way has arrived.
+    /// Nothing more comes. Where every step is to be taken, waits until all that is under way has arrived; where only the newest of a running
+    /// simulation is, for a moment, so that its last step is seen.
     pub(super) fn wait_until_arrived(&self) {
         if self.options.delivery != Delivery::Newest {
             self.wait_while(None, |attached| attached.iter().any(|one| one.is_busy()));
+        } else if self.options.live {
+            let latest = lock(&self.latest).as_ref().map(|latest| latest.step);
+            let lacks =
+                |one: &Arc<Subscriber>| one.is_busy() || latest.is_some_and(|latest| one.is_about_to_take(latest));
+            self.wait_while(Some(Instant::now() + LAST_PATIENCE), |attached| attached.iter().any(lacks));
         }
     }
 

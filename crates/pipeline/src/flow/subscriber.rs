@@ -32,6 +32,8 @@ const MOST_UNDER_WAY: usize = 64;
 const MOST_HELD: usize = 4;
 /// The newest step is told this often at most.
 const TELL_EVERY: Duration = Duration::from_millis(20);
+/// A back end that was sent nothing for so long wants no step.
+const STILL_TAKES: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(20);
 
 /// A back end that is attached.
@@ -53,6 +55,7 @@ struct State {
     sent_below: StepIndex,
     under_way: VecDeque<Vec<Outgoing>>,
     told: Option<(StepIndex, Instant)>,
+    sent_at: Option<Instant>,
 }
 
 /// How a back end is split.
@@ -209,6 +212,13 @@ impl Subscriber {
         state.wants.front().is_none_or(|want| want.step <= step)
     }
 
+    /// It has taken steps until now, and not step `step` yet, the latest.
+    pub(super) fn is_about_to_take(&self, step: StepIndex) -> bool {
+        let state = lock(&self.state);
+        let is_taking = state.sent_at.is_some_and(|at| at.elapsed() < STILL_TAKES);
+        self.session.is_alive() && is_taking && state.sent_below <= step
+    }
+
     /// Something is under way to it.
     pub(super) fn is_busy(&self) -> bool {
         let mut state = lock(&self.state);
@@ -276,6 +286,7 @@ impl Subscriber {
                 state.sent_below = state.sent_below.max(latest.step + 1);
                 let pieces = send(&shared.options, &subscribed, &latest, &want.fields);
                 state.under_way.push_back(pieces);
+                state.sent_at = Some(Instant::now());
                 shared.sent.fetch_add(1, Ordering::Relaxed);
                 return false;
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use visapult_pipeline::flow::{
     Action, Delivery, FlowOptions, FlowSource, Parameter, ParameterKind, Publisher, PublisherOptions, RunState, Watch,
 };
-use visapult_ripp_net::{Mode, Options};
+use visapult_ripp_net::{Mode, Options, Rate};
 use visapult_volume::{Box3, FieldInfo, Grid, ScalarType, StepIndex};
 use visapult_volume_io::{ReadRequest, Source};
 
@@ -315,6 +315,39 @@ fn ranks_that_do_not_tile_the_grid_are_refused() {
 }
 
 #[test]
+fn the_last_step_of_a_run_that_ends_arrives() {
+    let whole = Box3::of_size(SIZE);
+    let blocks = [whole];
+    // A step of a field takes some 100 ms.
+    let session = Options { rate: Rate::Fixed(10_000_000), ..Options::default() };
+    let mut publisher = listen(PublisherOptions { session, ..declared(0, &blocks) });
+    let url = publisher.url().unwrap().to_string();
+    let publish = thread::spawn(move || {
+        let mut step = 0;
+        while publisher.statistics().sent < 2 {
+            put(&mut publisher, step, &whole);
+            step += 1;
+            thread::park_timeout(Duration::from_millis(3));
+        }
+        // What is under way now is not the last.
+        (0..5).for_each(|more| put(&mut publisher, step + more, &whole));
+        drop(publisher);
+        step + 4
+    });
+    let source = FlowSource::dial(&url, FlowOptions::default()).unwrap();
+    let mut newest = 0;
+    while !publish.is_finished() {
+        newest = source.wait_beyond(source.steps().last, Duration::from_millis(20));
+    }
+    let last = publish.join().unwrap();
+    if newest < last {
+        newest = source.wait_beyond(last - 1, Duration::from_secs(2));
+    }
+    assert_eq!(newest, last);
+    assert_right(&source, last, 0, whole);
+}
+
+#[test]
 fn calls_out_of_turn_are_refused() {
     let mut publisher = listen(declared(0, &[Box3::of_size(SIZE)]));
     assert!(publisher.end().is_err());
@@ -331,7 +364,7 @@ fn ranks_may_dial_and_a_run_that_is_started_anew_is_shown_from_its_beginning() {
     let mut door = FlowSource::listen(at, "127.0.0.1", None, FlowOptions { pes: 2, ..FlowOptions::default() }).unwrap();
     let url = door.url().clone();
     let stop = std::sync::Arc::new(AtomicBool::new(false));
-    let run = |rank: usize, block: Box3, options: PublisherOptions| {
+    let run = |rank: usize, block: Box3, options: PublisherOptions, pace: Duration| {
         let (url, stop) = (url.clone(), std::sync::Arc::clone(&stop));
         thread::spawn(move || {
             let mut publisher = Publisher::dial(&url, options).unwrap();
@@ -339,12 +372,12 @@ fn ranks_may_dial_and_a_run_that_is_started_anew_is_shown_from_its_beginning() {
             while !stop.load(Ordering::Relaxed) {
                 put(&mut publisher, step, &block);
                 step += 1;
-                thread::park_timeout(Duration::from_millis(3 + rank as u64));
+                thread::park_timeout(pace + Duration::from_millis(rank as u64));
             }
         })
     };
-    let start = || (0..3).map(|rank| run(rank, blocks[rank], declared(rank, &blocks))).collect::<Vec<_>>();
-    let ranks = start();
+    let start = |pace| (0..3).map(|rank| run(rank, blocks[rank], declared(rank, &blocks), pace)).collect::<Vec<_>>();
+    let ranks = start(Duration::from_millis(3));
     let source = loop {
         match door.wait(PATIENCE).unwrap() {
             Ok(source) => break source,
@@ -359,7 +392,8 @@ fn ranks_may_dial_and_a_run_that_is_started_anew_is_shown_from_its_beginning() {
     stop.store(true, Ordering::Relaxed);
     ranks.into_iter().for_each(|rank| rank.join().unwrap());
     stop.store(false, Ordering::Relaxed);
-    let again = start();
+    // Slow enough that it is seen long before it gets as far as the first.
+    let again = start(Duration::from_millis(50));
     let deadline = Instant::now() + PATIENCE;
     while source.steps().last >= late {
         assert!(Instant::now() < deadline, "the second run is not shown");

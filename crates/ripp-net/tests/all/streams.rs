@@ -12,7 +12,7 @@ use visapult_ripp_net::{
     Session, SessionError, Sink, Token, Transport, Trust,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn listener(session: Options) -> Listener {
     let identity = Some(Identity::load_or_create(tempfile::tempdir().unwrap().path()).unwrap());
