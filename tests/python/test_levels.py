@@ -62,11 +62,33 @@ def test_a_named_level_is_described_alone(image: Path) -> None:
     assert told["fields"][0]["range"] == [0, 2]
 
 
-@pytest.mark.parametrize(("level", "needle"), [("2", "levels 0 to 1"), ("fine", "number")])
+@pytest.mark.parametrize(("level", "needle"), [("9", "0 to 7"), ("fine", "number")])
 def test_a_level_that_is_not_there_is_answered_with_those_there_are(image: Path, level: str, needle: str) -> None:
     finished = run("info", f"{image}?level={level}", check=False)
     assert finished.returncode == 1
     assert_one_clear_line(finished.stderr, "image.zarr", needle)
+
+
+def test_a_file_of_one_level_is_shown_through_means_where_it_does_not_fit(tmp_path: Path) -> None:
+    size = 256
+    values = np.random.default_rng(7).normal(size=(size,) * 3).astype(np.float32)
+    means = values.reshape(size // 2, 2, size // 2, 2, size // 2, 2).mean(axis=(1, 3, 5), dtype=np.float64)
+    np.save(tmp_path / "fine.npy", values)
+    np.save(tmp_path / "means.npy", means.astype(np.float32))
+    told = json.loads(run("info", "--json", f"{tmp_path / 'fine.npy'}?level=1").stdout)
+    assert (told["levels"][0]["size"], told["levels"][0]["spacing"]) == ([size // 2] * 3, [2] * 3)
+    assert told["fields"][0]["range"] == pytest.approx([means.min(), means.max()], rel=1e-6)
+    sparse = tmp_path / "large.npy"
+    # 4.3 GB, of which the disk holds little.
+    np.lib.format.open_memmap(sparse, mode="w+", dtype=np.float32, shape=(1024,) * 3)[:64, :64, :64] = 1
+    view = ["--size", "32x32", "--sample-step", "8", "--out"]
+    fitted = run("render", sparse, *view, tmp_path / "fitted.png", memory=MEMORY)
+    [line] = fitted.stderr.splitlines()
+    for needle in ("large.npy is shown at level 1", "512 x 512 x 512", "means", "4.9 GB"):
+        assert needle in line
+    named = run("render", f"{sparse}?level=1", *view, tmp_path / "named.png", memory=MEMORY)
+    assert named.stderr == ""
+    assert (tmp_path / "fitted.png").read_bytes() == (tmp_path / "named.png").read_bytes()
 
 
 def test_a_named_level_that_does_not_fit_is_refused(image: Path, tmp_path: Path) -> None:

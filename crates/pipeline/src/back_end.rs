@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use visapult_volume::{StepIndex, StepSpan};
-use visapult_volume_io::Source;
+use visapult_volume_io::{Source, names_level};
 
 use crate::config::BackEndConfig;
 use crate::crew::{self, Crew};
@@ -348,6 +348,9 @@ fn open_source(watch: Watch, config: &BackEndConfig) -> Result<Opened, PipelineE
 }
 
 fn open_fitting(source: &str) -> Result<(Box<dyn Source>, Option<ShownCoarser>), PipelineError> {
+    if names_level(source) {
+        return Ok((open_local(source)?, None));
+    }
     let (source, coarser) = memory::fitting_level(open_local(source)?)?;
     coarser.iter().for_each(|coarser| tracing::warn!("{coarser}"));
     Ok((source, coarser))

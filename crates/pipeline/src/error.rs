@@ -27,9 +27,9 @@ pub enum PipelineError {
     /// A step does not fit in memory.
     #[error(
         "{source_name} needs {needed} for a step, this machine has {free} free{each}: \
-         choose {coarser}a smaller dataset, or processes on more machines; `visapult render --memory` passes through files of any size",
-        each = if *processes > 1 { format!(" for each of {processes} processes") } else { String::new() },
-        coarser = if *has_coarser { "a coarser level (?level=N), " } else { "" }
+         choose a coarser level (?level={level}), a smaller dataset, or processes on more machines; `visapult render --memory` passes through files of \
+         any size",
+        each = if *processes > 1 { format!(" for each of {processes} processes") } else { String::new() }
     )]
     TooLarge {
         /// The source.
@@ -40,8 +40,8 @@ pub enum PipelineError {
         free: String,
         /// Processes of the back end that share the machine.
         processes: usize,
-        /// Whether the source stores coarser levels.
-        has_coarser: bool,
+        /// The finest level that would fit.
+        level: String,
     },
     /// A field that the source does not have.
     #[error("{source_name} has no field {wanted}: it has {available}")]

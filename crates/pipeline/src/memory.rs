@@ -6,9 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use visapult_volume_io::{Source, SourceInfo, at_level};
+use visapult_volume_io::{Source, SourceInfo, at_level, levels_of, names_level};
 
 use crate::error::PipelineError;
+
+/// Bytes of samples that are read at most to make a coarser level of them that nobody has asked for: some half a minute of it.
+const MOST_READ: u64 = 16_000_000_000;
 
 /// Bytes of a step of so many samples: 32-bit values, and a seventh of that for the coarser levels.
 pub(crate) fn step_bytes(samples: usize) -> u64 {
@@ -33,28 +36,36 @@ pub(crate) fn values(info: &SourceInfo, samples: usize) -> Result<Vec<f32>, Pipe
     bytemuck::allocation::try_zeroed_vec(samples).map_err(refused)
 }
 
-/// The source at the finest of its levels of which a step fits in memory, and, where that is not the finest it stores, which it is. Unchanged
-/// where none fits.
+/// The source at the finest of its levels of which a step fits in memory, and, where that is not the finest, which it is. Where none fits that
+/// it stores, a coarser one is made as it is read; unchanged where that would take too long to be done unasked.
 ///
 /// # Errors
 /// [`PipelineError::Source`] if the level cannot be had.
 pub(crate) fn fitting_level(source: Box<dyn Source>) -> Result<(Box<dyn Source>, Option<ShownCoarser>), PipelineError> {
     let free = free_bytes(1);
     let info = source.info();
-    let fits = info.levels.iter().position(|grid| step_bytes(grid.sample_count()) <= free);
+    let levels = levels_of(info);
+    let fits = levels.iter().position(|grid| step_bytes(grid.sample_count()) <= free);
     let Some(level) = fits.filter(|level| *level > 0) else { return Ok((source, None)) };
-    let sizes = [level, 0].map(|level| info.levels[level].size);
-    let needed = step_bytes(info.levels[0].sample_count());
-    let notice = ShownCoarser { source_name: info.name.clone(), level, sizes, needed, free };
+    let sizes = [level, 0].map(|level| levels[level].size);
+    let needed = step_bytes(levels[0].sample_count());
+    let is_stored = level < info.levels.len();
+    let read = info.levels.last().map_or(0, |coarsest| coarsest.sample_count() as u64 * 4);
+    if !is_stored && read > MOST_READ {
+        return Ok((source, None));
+    }
+    let notice = ShownCoarser { source_name: info.name.clone(), level, is_stored, sizes, needed, free };
     let coarser = at_level(source, level).map_err(PipelineError::source)?;
     Ok((coarser, Some(notice)))
 }
 
-/// A source is shown at a coarser level than the finest it stores, which does not fit in memory.
+/// A source is shown at a coarser level than its finest, which does not fit in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ShownCoarser {
     source_name: String,
     level: usize,
+    /// Otherwise its samples are means.
+    is_stored: bool,
     /// Samples of the level that is shown, and of the finest.
     sizes: [[usize; 3]; 2],
     /// Bytes that a step of the finest takes.
@@ -65,12 +76,13 @@ pub(crate) struct ShownCoarser {
 
 impl fmt::Display for ShownCoarser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { source_name, level, .. } = self;
+        let Self { source_name, level, is_stored, .. } = self;
+        let means = if *is_stored { "" } else { ", means of the finer samples" };
         let [shown, finest] = self.sizes.map(|size| size.map(|edge| edge.to_string()).join(" x "));
         let [needed, free] = [self.needed, self.free].map(for_people);
         write!(
             f,
-            "{source_name} is shown at level {level} ({shown}): a step of level 0 ({finest}) needs {needed}, this machine has {free} free"
+            "{source_name} is shown at level {level} ({shown}{means}): a step of level 0 ({finest}) needs {needed}, this machine has {free} free"
         )
     }
 }
@@ -97,8 +109,12 @@ pub(crate) fn peak_bytes() -> Option<u64> {
 }
 
 fn too_large(info: &SourceInfo, needed: u64, free: u64, processes: usize) -> PipelineError {
+    let levels = levels_of(info);
+    let fits = levels.iter().position(|grid| step_bytes(grid.sample_count()) <= free);
+    // One of a level that was named is counted from there.
+    let level = fits.filter(|_| !names_level(&info.name)).map_or_else(|| "N".to_owned(), |level| level.to_string());
     let (source_name, needed, free) = (info.name.clone(), for_people(needed), for_people(free));
-    PipelineError::TooLarge { source_name, needed, free, processes, has_coarser: info.levels.len() > 1 }
+    PipelineError::TooLarge { source_name, needed, free, processes, level }
 }
 
 /// Bytes with two or three significant digits.
@@ -219,14 +235,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_told_with_what_to_do() {
-        let told = |processes, has_coarser| {
+        let told = |processes| {
             let (source_name, needed, free) = ("a.h5".to_owned(), "9 GB".to_owned(), "2 GB".to_owned());
-            PipelineError::TooLarge { source_name, needed, free, processes, has_coarser }.to_string()
+            PipelineError::TooLarge { source_name, needed, free, processes, level: "2".to_owned() }.to_string()
         };
-        let coarser = "this machine has 2 GB free: choose a coarser level (?level=N), a smaller dataset";
-        assert!(told(1, true).contains(coarser), "{}", told(1, true));
-        let shared = "this machine has 2 GB free for each of 3 processes: choose a smaller dataset";
-        assert!(told(3, false).contains(shared), "{}", told(3, false));
+        assert!(told(1).contains("this machine has 2 GB free: choose a coarser level (?level=2)"), "{}", told(1));
+        assert!(told(3).contains("this machine has 2 GB free for each of 3 processes: choose"), "{}", told(3));
     }
 
     #[test]

@@ -1,33 +1,60 @@
-//! A source as if it stored one of its levels alone.
+//! A source as if it stored one of its levels alone, or one that is coarser than all it stores.
 
+use std::path::Path;
 use std::time::Duration;
 
-use visapult_volume::{StepIndex, StepSpan};
+use visapult_volume::{Box3, Grid, StepIndex, StepSpan, coarsened_size, halve};
 
 use crate::{ReadRequest, Source, SourceError, SourceInfo};
 
 /// What stands between a source's URL and the number of the level.
 const OPTION: &str = "?level=";
+/// A level that is made may be so short; below, no more of it is to be seen.
+const LEAST_EDGE: usize = 8;
+/// Samples of a stored level that are held while a coarser one is made from them.
+const HELD: usize = 8 << 20;
 
 struct OneLevel {
     source: Box<dyn Source>,
     info: SourceInfo,
-    level: usize,
+    /// The level that is read.
+    stored: usize,
+    /// How often that is halved.
+    halvings: u32,
 }
 
-/// `source` with its level `level` alone, 0 being the finest; its name says which.
+/// The grids that [`at_level`] can give: those that are stored, finest first, and then those that are made.
+pub fn levels_of(info: &SourceInfo) -> Vec<Grid> {
+    let mut levels = info.levels.clone();
+    while let Some(coarsest) = levels.last()
+        && coarsest.size.into_iter().max() > Some(LEAST_EDGE)
+    {
+        levels.push(halved(coarsest));
+    }
+    levels
+}
+
+/// `source` with its level `level` alone, 0 being the finest; its name says which. Beyond the coarsest that it stores, each level has half the
+/// samples of the one before along every axis: the means of cubes of 2 x 2 x 2, made whenever they are read.
 ///
 /// # Errors
-/// [`SourceError::Request`] if it does not store so many.
+/// [`SourceError::Request`] if there is no such level.
 pub fn at_level(source: Box<dyn Source>, level: usize) -> Result<Box<dyn Source>, SourceError> {
     let mut info = source.info().clone();
-    let Some(grid) = info.levels.get(level).cloned() else {
-        let problem = format!("it has no level {level}: it stores levels 0 to {}", info.levels.len() - 1);
+    let levels = levels_of(&info);
+    let Some(grid) = levels.get(level).cloned() else {
+        let problem = format!("it has no level {level}: 0 to {} are possible", levels.len() - 1);
         return Err(SourceError::Request { name: info.name, problem });
     };
+    let stored = level.min(info.levels.len() - 1);
     info.levels = vec![grid];
     info.name += &format!("{OPTION}{level}");
-    Ok(Box::new(OneLevel { source, info, level }))
+    Ok(Box::new(OneLevel { source, info, stored, halvings: (level - stored) as u32 }))
+}
+
+/// Whether `url` names one level of a source, and so no other.
+pub fn names_level(url: &str) -> bool {
+    !Path::new(url).exists() && url.contains(OPTION)
 }
 
 /// A URL without `?level=N` at its end, and N where it is there.
@@ -36,6 +63,16 @@ pub(crate) fn split_level(url: &str) -> Result<(&str, Option<usize>), SourceErro
     let wrong =
         |_| SourceError::Option { url: url.to_owned(), problem: "a level is a number, 0 being the finest".to_owned() };
     Ok((source, Some(level.parse().map_err(wrong)?)))
+}
+
+/// The grid of the means of 2 x 2 x 2 samples each. An axis of one sample stays as it is.
+fn halved(grid: &Grid) -> Grid {
+    let mut coarse = Grid { size: coarsened_size(grid.size, 1), ..grid.clone() };
+    for axis in (0..3).filter(|&axis| grid.size[axis] > 1) {
+        coarse.spacing[axis] *= 2.0;
+        coarse.origin[axis] += grid.spacing[axis] / 2.0;
+    }
+    coarse
 }
 
 impl Source for OneLevel {
@@ -57,6 +94,131 @@ impl Source for OneLevel {
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps(), out.len())?;
-        self.source.read(&ReadRequest { level: self.level, ..*request }, out)
+        if self.halvings == 0 {
+            return self.source.read(&ReadRequest { level: self.stored, ..*request }, out);
+        }
+        let bounds = request.bounds;
+        for tile in tiles(&bounds, self.halvings) {
+            let values = self.means(request, &tile)?;
+            place(&values, &tile, out, &bounds);
+        }
+        Ok(())
+    }
+}
+
+impl OneLevel {
+    /// The samples of `coarse`, made from the level that is read.
+    fn means(&self, request: &ReadRequest, coarse: &Box3) -> Result<Vec<f32>, SourceError> {
+        let whole = self.source.info().levels[self.stored].size;
+        let fine = Box3 {
+            lo: coarse.lo.map(|lo| lo << self.halvings),
+            hi: std::array::from_fn(|axis| (coarse.hi[axis] << self.halvings).min(whole[axis])),
+        };
+        let mut size = fine.size();
+        let mut values = vec![0.0; fine.volume()];
+        self.source.read(&ReadRequest { level: self.stored, bounds: fine, ..*request }, &mut values)?;
+        for _ in 0..self.halvings {
+            (values, size) = halve(&values, size);
+        }
+        Ok(values)
+    }
+}
+
+/// Cuts `bounds` into boxes of whole rows and a square section, each of which is made from not many more than [`HELD`] samples: chunked files are
+/// read chunk by chunk, plain ones in long pieces.
+fn tiles(bounds: &Box3, halvings: u32) -> Vec<Box3> {
+    let row = (bounds.size()[0] << halvings).max(1);
+    let edge = (((HELD / row) as f64).sqrt() as usize >> halvings).max(1);
+    let cuts = |axis: usize| (bounds.lo[axis]..bounds.hi[axis]).step_by(edge);
+    let tile = |z: usize, y: usize| Box3 {
+        lo: [bounds.lo[0], y, z],
+        hi: [bounds.hi[0], (y + edge).min(bounds.hi[1]), (z + edge).min(bounds.hi[2])],
+    };
+    cuts(2).flat_map(|z| cuts(1).map(move |y| tile(z, y))).collect()
+}
+
+/// Copies the rows of `tile` to where they belong in `out`.
+fn place(values: &[f32], tile: &Box3, out: &mut [f32], bounds: &Box3) {
+    let ([nx, ny, _], [_, rows, _]) = (tile.size(), bounds.size());
+    for (i, row) in values.chunks_exact(nx.max(1)).enumerate() {
+        let (y, z) = (tile.lo[1] + i % ny - bounds.lo[1], tile.lo[2] + i / ny - bounds.lo[2]);
+        out[(z * rows + y) * nx..][..nx].copy_from_slice(row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use visapult_volume::{FieldInfo, ScalarType};
+
+    use super::*;
+
+    /// Samples that tell where they are.
+    struct Ramp(SourceInfo);
+
+    fn value([x, y, z]: [usize; 3]) -> f32 {
+        (x + 100 * y + 10_000 * z) as f32
+    }
+
+    impl Source for Ramp {
+        fn info(&self) -> &SourceInfo {
+            &self.0
+        }
+
+        fn steps(&self) -> StepSpan {
+            StepSpan { first: 0, last: 0 }
+        }
+
+        fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
+            request.check(&self.0, self.steps(), out.len())?;
+            assert!(out.len() <= 2 * HELD, "{} samples at once", out.len());
+            let Box3 { lo, .. } = request.bounds;
+            let [nx, ny, _] = request.bounds.size();
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = value([lo[0] + i % nx, lo[1] + i / nx % ny, lo[2] + i / (nx * ny)]);
+            }
+            Ok(())
+        }
+    }
+
+    fn ramp(size: [usize; 3]) -> Box<dyn Source> {
+        let field =
+            FieldInfo { name: "f".to_owned(), unit: String::new(), scalar_type: ScalarType::F32, declared_range: None };
+        Box::new(Ramp(SourceInfo {
+            name: "ramp".to_owned(),
+            format: String::new(),
+            levels: vec![Grid { spacing: [1.0, 2.0, 4.0], ..Grid::of_size(size) }],
+            fields: vec![field],
+            times: Vec::new(),
+            time_unit: String::new(),
+            live: false,
+        }))
+    }
+
+    #[test]
+    fn a_level_that_is_not_stored_has_the_means_at_their_places() {
+        let source = at_level(ramp([401, 300, 290]), 2).unwrap();
+        let grid = source.info().grid().clone();
+        assert_eq!((source.info().name.as_str(), grid.size), ("ramp?level=2", [101, 75, 73]));
+        assert_eq!((grid.spacing, grid.origin), ([4.0, 8.0, 16.0], [1.5, 3.0, 6.0]));
+        let bounds = Box3 { lo: [3, 0, 1], hi: [101, 75, 73] };
+        let mut out = vec![0.0; bounds.volume()];
+        source.read(&ReadRequest { field: 0, step: 0, level: 0, bounds }, &mut out).unwrap();
+        // Of a ramp the mean is what is at the middle; the last is of one column, and of two planes.
+        assert_eq!(out[0], 13.5 + 150.0 + 55_000.0);
+        let [nx, ny, _] = bounds.size();
+        assert_eq!(out[(nx * ny) * 4 + nx * 7 + 20], value([92, 28, 20]) + 1.5 + 150.0 + 15_000.0);
+        assert_eq!(out[out.len() - 1], 400.0 + 29_750.0 + 2_885_000.0);
+    }
+
+    #[test]
+    fn levels_end_where_there_is_nothing_more_to_see() {
+        let levels = levels_of(ramp([64, 1, 20]).info());
+        assert_eq!(
+            levels.iter().map(|grid| grid.size).collect::<Vec<_>>(),
+            [[64, 1, 20], [32, 1, 10], [16, 1, 5], [8, 1, 3]]
+        );
+        assert_eq!((levels[3].spacing[1], levels[3].origin[1]), (2.0, 0.0));
+        let refused = at_level(ramp([64, 1, 20]), 4).err().unwrap().to_string();
+        assert!(refused.contains("no level 4: 0 to 3"), "{refused}");
     }
 }

@@ -22,11 +22,11 @@ mod zarr;
 
 use std::path::Path;
 
-pub use level::at_level;
+pub use level::{at_level, levels_of, names_level};
 pub use source::{ReadRequest, Source, SourceError, SourceInfo};
 
-/// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), or `demo:...`. Of the levels that a file stores,
-/// `?level=N` at the end takes one alone.
+/// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), or `demo:...`. Of its levels,
+/// `?level=N` at the end takes [one alone](at_level).
 ///
 /// # Errors
 /// [`SourceError`] says what could not be opened, where in it, and what to do.
@@ -35,7 +35,7 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
         return Ok(Box::new(demo::Demo::open(url)?));
     }
     let url = url.strip_prefix("file://").unwrap_or(url);
-    if !Path::new(url).exists()
+    if names_level(url)
         && let (file, Some(level)) = level::split_level(url)?
     {
         return at_level(open_path(file)?, level);
