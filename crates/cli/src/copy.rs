@@ -50,6 +50,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
             alike: if options.checksum { Alike::All } else { Alike::SizeAndTime },
             delete: if options.delete { Delete::InFolders } else { Delete::Nothing },
             start: None,
+            part: None,
         },
         session: Options {
             rate: options.rate,
@@ -60,6 +61,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
             ..Options::default()
         },
         detach: options.detach,
+        weight: options.weight,
         retry: options.retry,
     };
     let mut shown = Shown {

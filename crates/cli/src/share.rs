@@ -24,7 +24,7 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
         Some(file) => Access::Policy(file.clone()),
         None => Access::Url { write: options.write },
     };
-    let share = Share::open(visapult_copy::ShareOptions {
+    let mut share = Share::open(visapult_copy::ShareOptions {
         folder: options.folder.clone(),
         access,
         fetch: options.fetch.clone(),
@@ -33,6 +33,9 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
         session: Options { rate: options.listen.rate, ..Options::default() },
     })?;
     let host = options.listen.host.clone().unwrap_or_else(|| own_host(share.local_addr()));
+    if let Some(stripe) = &options.stripe {
+        share.join(stripe, &host)?;
+    }
     for (who, url) in share.urls(&host) {
         let url = url.to_string();
         say(&match who {

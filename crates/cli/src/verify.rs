@@ -87,6 +87,7 @@ fn dry_run(source: Remote, to: PathBuf, wish: Wish, watch: &mut dyn FnMut(Event)
         wish,
         session: Options::default(),
         detach: false,
+        weight: 1,
         retry: RETRY,
     };
     Ok(copy(&options, stop::when_asked(None)?, watch)?.tally)

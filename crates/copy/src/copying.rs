@@ -16,6 +16,8 @@ use crate::landing::{Landing, PART_NEEDS_NAME};
 use crate::names::shown;
 use crate::report::{Event, Report, Tally};
 use crate::share::linger;
+use crate::spread::{Into, into_share};
+use crate::stripes::Striped;
 use crate::take::{Taken, take};
 use crate::walk::{Root, Walk};
 use crate::words::{Alike, Delete, Patterns, Request, Span, Verb, Wish, escaped};
@@ -41,13 +43,19 @@ pub struct CopyOptions {
     pub session: Options,
     /// From one share into another: it goes on without us.
     pub detach: bool,
+    /// Where copies share the other end's link: as many times as much as one of weight 1.
+    pub weight: u32,
     /// How long a lost connection is dialled again.
     pub retry: Duration,
 }
 
 impl CopyOptions {
+    fn request(&self, job: &str, verb: Verb) -> Request {
+        Request::new(job, verb).weighing(self.weight)
+    }
+
     /// What the taking end is to do, for these sources.
-    fn wish(&self) -> Wish {
+    pub(crate) fn wish(&self) -> Wish {
         let is_content = self.sources.iter().any(|source| match source {
             Endpoint::Here(path) => is_content(path),
             Endpoint::There(remote) => remote.is_content,
@@ -129,30 +137,19 @@ pub(crate) struct Attempt {
 
 /// Adds what an attempt has done; what earlier ones had copied is the same in it.
 fn add(report: &mut Report, attempt: &Attempt) {
-    let (before, now) = (report.tally, attempt.tally);
     report.arrived += attempt.arrived;
     if !attempt.was_admitted {
         return;
     }
-    report.tally = Tally {
-        files: before.files + now.files,
-        bytes: before.bytes + now.bytes,
-        links: before.links + now.links,
-        folders: before.folders + now.folders,
-        resumed_bytes: if before == Tally::default() { now.resumed_bytes } else { before.resumed_bytes },
-        same_files: now.same_files.saturating_sub(before.files),
-        same_bytes: now.same_bytes.saturating_sub(before.bytes),
-        ..now
-    };
+    report.tally = report.tally.then(&attempt.tally);
 }
 
 /// Which way things go.
-#[derive(Debug)]
 enum Plan<'a> {
     /// Into a share.
     Push { sources: Vec<&'a Path>, to: &'a Remote, into: bool, job: String },
     /// Out of a share.
-    Pull { url: &'a RippUrl, paths: Vec<String>, to: &'a Path, into: bool, job: String },
+    Pull { striped: Box<Striped<'a>>, to: &'a Path, into: bool },
     /// From one share into another.
     Between { from: &'a RippUrl, paths: Vec<String>, to: &'a Remote, into: bool, job: String },
     /// On this machine.
@@ -198,7 +195,12 @@ impl<'a> Plan<'a> {
                 here.iter().try_for_each(|source| check_is_outside(source, to))?;
                 Ok(Self::Here { sources: here, to, into })
             }
-            (Endpoint::Here(to), Some(first)) => Ok(Self::Pull { url: &first.url, paths, to, into, job: fresh_job()? }),
+            (Endpoint::Here(to), Some(first)) => {
+                let verb = Verb::Get { paths, only: options.only.clone(), span: options.span };
+                let request = options.request(&fresh_job()?, verb);
+                let striped = Striped::new(&first.url, request, options.session.clone(), &|_| true);
+                Ok(Self::Pull { striped: Box::new(striped), to, into })
+            }
             (Endpoint::There(to), Some(first)) => {
                 Ok(Self::Between { from: &first.url, paths, to, into, job: fresh_job()? })
             }
@@ -215,37 +217,43 @@ impl<'a> Plan<'a> {
         let wish = options.wish();
         match self {
             Self::Push { sources, to, into, job } => {
-                let walk = walk(sources, options)?;
-                let verb = Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish };
-                let session = dial(&to.url, &options.session, &Request::new(job, verb))?;
-                attempt.was_admitted = true;
-                push(&session, walk, stop, attempt, watch)
+                let put = |one: &Into, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
+                    let walk = walk(sources, options)?;
+                    let verb =
+                        Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish: one.wish };
+                    let session = dial(one.url, &one.session(options), &one.request(options, job, verb))?;
+                    attempt.was_admitted = true;
+                    push(&session, walk, stop, attempt, watch)
+                };
+                into_share(&to.url, options, stop, attempt, watch, put)
             }
-            Self::Pull { url, paths, to, into, job } => {
+            Self::Pull { striped, to, into } => {
                 let landing = landing(to, *into, options)?;
-                let verb = Verb::Get { paths: paths.clone(), only: options.only.clone(), span: options.span };
-                let session = dial(url, &options.session, &Request::new(job, verb))?;
+                let session = striped.dial()?;
                 attempt.was_admitted = true;
-                pull(&session, landing, wish, stop, attempt, watch)
+                pull(&session, Some(striped), landing, wish, stop, attempt, watch)
             }
             Self::Between { from, paths, to, into, job } => {
-                let verb = Verb::Fetch {
+                let verb = |one: &Into| Verb::Fetch {
                     from: (*from).clone(),
                     paths: paths.clone(),
                     only: options.only.clone(),
                     span: options.span,
                     to: escaped(to.path.as_os_str().as_encoded_bytes()),
                     into: *into,
-                    wish,
-                    most_bps: options.session.most_receive_bps,
+                    wish: one.wish,
+                    most_bps: options.session.most_receive_bps / one.of(),
                     detach: options.detach,
                 };
-                let session = dial(&to.url, &options.session, &Request::new(job, verb))?;
-                attempt.was_admitted = true;
-                let mut followed = Followed::default();
-                let outcome = follow(&session, stop, &mut followed, watch);
-                (attempt.tally, attempt.arrived) = (followed.tally, followed.arrived);
-                outcome
+                let fetch = |one: &Into, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
+                    let session = dial(one.url, &options.session, &one.request(options, job, verb(one)))?;
+                    attempt.was_admitted = true;
+                    let mut followed = Followed::default();
+                    let outcome = follow(&session, stop, &mut followed, watch);
+                    (attempt.tally, attempt.arrived) = (followed.tally, followed.arrived);
+                    outcome.map(|()| followed.nodes)
+                };
+                into_share(&to.url, options, stop, attempt, watch, fetch)
             }
             Self::Here { sources, to, into } => {
                 let walk = walk(sources, options)?;
@@ -260,28 +268,30 @@ impl<'a> Plan<'a> {
                     scope.spawn(|| take_here(&listener, landing, wish, stop));
                     let session = Session::dial(&url, &Trust::InsecureLoopback, None, &options.session)?;
                     attempt.was_admitted = true;
-                    push(&session, walk, stop, attempt, watch)
+                    push(&session, walk, stop, attempt, watch).map(drop)
                 })
             }
         }
     }
 }
 
+/// Gives all; returns the nodes that the other end would have take it, if it took nothing for that reason.
 fn push(
     session: &Session,
     walk: Walk,
     stop: &AtomicBool,
     attempt: &mut Attempt,
     watch: &mut dyn FnMut(Event),
-) -> Result<(), CopyError> {
+) -> Result<Vec<String>, CopyError> {
     let mut given = Given::default();
     let outcome = give(session, walk, stop, &mut given, watch);
     (attempt.tally, attempt.arrived) = (given.tally, given.arrived);
-    outcome
+    outcome.map(|()| given.nodes)
 }
 
 pub(crate) fn pull(
     session: &Session,
+    striped: Option<&Striped<'_>>,
     landing: Option<Landing>,
     wish: Wish,
     stop: &AtomicBool,
@@ -289,7 +299,7 @@ pub(crate) fn pull(
     watch: &mut dyn FnMut(Event),
 ) -> Result<(), CopyError> {
     let mut taken = Taken::default();
-    let outcome = take(session, landing, wish, stop, &mut taken, watch);
+    let outcome = take(session, striped, landing, wish, stop, &mut taken, watch);
     (attempt.tally, attempt.arrived) = (taken.tally, taken.arrived);
     outcome
 }
@@ -299,7 +309,7 @@ fn take_here(listener: &Listener, landing: Option<Landing>, wish: Wish, stop: &A
     const PATIENCE: Duration = Duration::from_secs(10);
     let Ok(Some(session)) = listener.accept(PATIENCE) else { return };
     // The giving end is told, and tells it.
-    if take(&session, landing, wish, stop, &mut Taken::default(), &mut |_| {}).is_ok() {
+    if take(&session, None, landing, wish, stop, &mut Taken::default(), &mut |_| {}).is_ok() {
         linger(&session);
     }
 }

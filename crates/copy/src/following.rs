@@ -17,10 +17,12 @@ const IDLE: Duration = Duration::from_millis(50);
 const MOST_STATES: usize = 1000;
 
 /// What came of following, or was known when it was left alone.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Followed {
     pub(crate) tally: Tally,
     pub(crate) arrived: u64,
+    /// The other end fetches nothing before it is asked again, for these take with it.
+    pub(crate) nodes: Vec<String>,
 }
 
 /// Follows what the other end of `session` fetches until that is done, or goes on without us.
@@ -41,7 +43,7 @@ pub(crate) fn follow(
         let Some(word) = next_word(session)? else { continue };
         match word {
             Word::Fetched { tally, arrived, is_listed, limit } => {
-                *followed = Followed { tally, arrived };
+                (followed.tally, followed.arrived) = (tally, arrived);
                 watch(Event::Progress(Progress { tally, is_listed, arrived, elapsed: began.elapsed(), limit }));
             }
             Word::Failed { path, why, .. } => {
@@ -63,6 +65,10 @@ pub(crate) fn follow(
             }
             Word::Detached { number } => {
                 watch(Event::Detached(number));
+                return Ok(());
+            }
+            Word::Nodes { urls } => {
+                followed.nodes = urls;
                 return Ok(());
             }
             Word::Finished(tally) => {

@@ -31,8 +31,11 @@ mod ranges;
 mod report;
 mod share;
 mod source;
+mod spread;
+mod stripes;
 mod take;
 mod walk;
+mod weights;
 mod words;
 
 pub use copying::{CopyOptions, copy};
@@ -42,4 +45,4 @@ pub use following::fetches;
 pub use manifest::{Verified, manifest_line, verify};
 pub use report::{Event, Limit, Progress, Report, Tally, counted, rate, size};
 pub use share::{Access, Audit, Share, ShareOptions};
-pub use words::{Alike, Delete, FetchState, Patterns, Span, Wish};
+pub use words::{Alike, Delete, FetchState, Part, Patterns, Span, Wish};

@@ -15,9 +15,10 @@ use visapult_ripp_net::{Member, Token};
 use crate::error::{CopyError, reason};
 use crate::hours::{Hours, Moment};
 use crate::names::{inner_path, shown};
+use crate::weights::MOST_WEIGHT;
 
 const MOST_BYTES: u64 = 1 << 20;
-const KEYS: &str = "allowed are ask, and in a [[person]] name, token_file, read, write, most_rate and hours";
+const KEYS: &str = "allowed are ask, and in a [[person]] name, token_file, read, write, most_rate, weight and hours";
 
 /// Who may do what.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ pub(crate) struct People {
 #[derive(Debug)]
 struct Person {
     member: Member,
+    weight: u32,
     read: Vec<Granted>,
     write: Vec<Granted>,
     /// None: always.
@@ -68,6 +70,7 @@ struct WrittenPerson {
     #[serde(default)]
     write: Vec<Spanned<String>>,
     most_rate: Option<Spanned<String>>,
+    weight: Option<Spanned<u32>>,
     #[serde(default)]
     hours: Vec<Spanned<String>>,
 }
@@ -94,6 +97,11 @@ impl People {
     /// The bound of this person's rate, if there is one.
     pub(crate) fn most_bps(&self, name: &str) -> Option<u64> {
         self.find(name)?.member.most_bps
+    }
+
+    /// This person's weight where copies share a link.
+    pub(crate) fn weight(&self, name: &str) -> u32 {
+        self.find(name).map_or(1, |person| person.weight)
     }
 
     /// Why this person may not copy now, if so.
@@ -197,6 +205,10 @@ impl Reader<'_> {
         let hours = |text: &Spanned<String>| {
             Hours::parse(text.get_ref()).map_err(|why| self.fault(text.span().start, &format!("hours: {why}")))
         };
+        let weight = person.weight.as_ref().map_or(Ok(1), |weight| match *weight.get_ref() {
+            weight @ 1..=MOST_WEIGHT => Ok(weight),
+            other => Err(self.fault(weight.span().start, &format!("weight: {other} is to be 1 to {MOST_WEIGHT}"))),
+        })?;
         let member = Member {
             name: name.clone(),
             token: self.token(person)?,
@@ -204,6 +216,7 @@ impl Reader<'_> {
         };
         Ok(Person {
             member,
+            weight,
             read: person.read.iter().map(|path| self.grant("read", path)).collect::<Result<_, _>>()?,
             write: person.write.iter().map(|path| self.grant("write", path)).collect::<Result<_, _>>()?,
             hours: person.hours.iter().map(hours).collect::<Result<_, _>>()?,
@@ -288,7 +301,7 @@ mod tests {
     #[test]
     fn each_may_do_what_is_granted_and_is_told_what_is_not() {
         let dir = share();
-        let text = "ask = \"Ada\"\n[[person]]\nname = \"grace\"\nread = [\"runs\", \"runs/old\"]\nwrite = [\"in\"]\nmost_rate = \"10M\"\n\
+        let text = "ask = \"Ada\"\n[[person]]\nname = \"grace\"\nread = [\"runs\", \"runs/old\"]\nwrite = [\"in\"]\nmost_rate = \"10M\"\nweight = 3\n\
                     [[person]]\nname = \"ada\"\nread = [\".\"]\n";
         let people = read(&dir, text).unwrap();
         let told = |name, right, path: &str| match people.granted(name, right, path.as_ref()) {
@@ -306,6 +319,7 @@ mod tests {
         );
         assert_eq!(told("ada", Right::Write, "in"), "ada may not write in here, nothing; ask Ada");
         assert!(told("eve", Right::Read, "runs").contains("nothing"));
+        assert_eq!((people.weight("grace"), people.weight("ada")), (3, 1));
         assert!(people.most_bps("grace") == Some(10_000_000) && people.most_bps("ada").is_none());
         // Tokens are made once, for their owner alone.
         let tokens: Vec<_> = people.members().into_iter().map(|member| member.token).collect();
@@ -334,6 +348,7 @@ mod tests {
             ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\"out\"]\n", "line 4", "leads out of the folder"),
             ("ask = \"A\"\n[[person]]\nname = \"g\"\nwrite = [\"none\"]\n", "line 4", "no such file or folder"),
             ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\".\"]\nmost_rate = \"fast\"\n", "line 5", "950M"),
+            ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\".\"]\nweight = 0\n", "line 5", "1 to 1000"),
             ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\".\"]\nhours = [\"noon\"]\n", "line 5", "mon-fri"),
             ("ask = \"A\"\n[[person]]\nname = \"open\"\nread = [\".\"]\n", "line 3", "chmod 600"),
             (

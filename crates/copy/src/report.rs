@@ -35,6 +35,40 @@ pub struct Tally {
     pub deleted: u64,
 }
 
+impl Tally {
+    /// Both together.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self {
+            wanted_files: self.wanted_files + other.wanted_files,
+            wanted_bytes: self.wanted_bytes + other.wanted_bytes,
+            files: self.files + other.files,
+            bytes: self.bytes + other.bytes,
+            resumed_bytes: self.resumed_bytes + other.resumed_bytes,
+            same_files: self.same_files + other.same_files,
+            same_bytes: self.same_bytes + other.same_bytes,
+            links: self.links + other.links,
+            folders: self.folders + other.folders,
+            failed: self.failed + other.failed,
+            left_out: self.left_out + other.left_out,
+            deleted: self.deleted + other.deleted,
+        }
+    }
+
+    /// This, after which came `now`, for which what was copied before was there already.
+    pub(crate) fn then(&self, now: &Self) -> Self {
+        Self {
+            files: self.files + now.files,
+            bytes: self.bytes + now.bytes,
+            links: self.links + now.links,
+            folders: self.folders + now.folders,
+            resumed_bytes: if *self == Self::default() { now.resumed_bytes } else { self.resumed_bytes },
+            same_files: now.same_files.saturating_sub(self.files),
+            same_bytes: now.same_bytes.saturating_sub(self.bytes),
+            ..*now
+        }
+    }
+}
+
 /// What limits a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,6 +1,8 @@
 //! A folder that others copy from, and into where its user allows it.
 
 mod fetch;
+mod link;
+mod stripe;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -14,6 +16,8 @@ use std::time::{Duration, Instant, SystemTime};
 use cap_std::fs::Dir;
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Session, Token};
 
+use self::link::Part;
+use self::stripe::Stripe;
 use crate::error::CopyError;
 use crate::fetching::Fetches;
 use crate::filter::Filter;
@@ -24,7 +28,8 @@ use crate::names::{Name, inner_path, shown};
 use crate::people::{People, Right, last_name};
 use crate::take::{Taken, take};
 use crate::walk::{Root, Walk};
-use crate::words::{Patterns, Request, Span, VERSION, Verb, Wish, Word, unescaped};
+use crate::weights;
+use crate::words::{Patterns, Request, STRIPES, Span, VERSION, Verb, Wish, Word, unescaped};
 
 const POLL: Duration = Duration::from_millis(100);
 /// A dialler that has all it wants ends the session within this time.
@@ -94,12 +99,15 @@ pub struct Audit {
 #[derive(Debug)]
 pub struct Share {
     listener: Listener,
+    /// Where it lies.
+    path: PathBuf,
     dir: Dir,
     name: String,
     rights: Rights,
     fetches: Fetches,
     session: Options,
     copies: Mutex<HashMap<String, Arc<Copy>>>,
+    stripe: Option<Stripe>,
 }
 
 #[derive(Debug)]
@@ -112,6 +120,7 @@ enum Rights {
 #[derive(Debug)]
 struct Copy {
     session: Session,
+    part: Part,
     is_over: AtomicBool,
 }
 
@@ -139,7 +148,18 @@ impl Share {
         };
         let fetches = Fetches::new(&fetch)?;
         let listener = Listener::bind(bind, ListenerOptions { identity, token, clients, session: session.clone() })?;
-        Ok(Self { listener, dir, name: url_name(&real), rights, fetches, session, copies: Mutex::default() })
+        let (name, copies) = (url_name(&real), Mutex::default());
+        Ok(Self { listener, path: real, dir, name, rights, fetches, session, copies, stripe: None })
+    }
+
+    /// Gives as one with the shares of the same file system that name the same folder `stripe`, each of which leaves its URL there. Others reach
+    /// this machine as `host`.
+    ///
+    /// # Errors
+    /// If the folder is not for us alone, or cannot be written.
+    pub fn join(&mut self, stripe: &Path, host: &str) -> Result<(), CopyError> {
+        self.stripe = Some(Stripe::join(stripe, &self.path, &self.listener.url(host, &self.name))?);
+        Ok(())
     }
 
     /// Where it listens.
@@ -166,9 +186,14 @@ impl Share {
     /// # Errors
     /// If nobody can be listened to any more.
     pub fn serve(&self, stop: &AtomicBool, audit: &(dyn Fn(Audit) + Sync)) -> Result<(), CopyError> {
+        let mut divided = Instant::now();
         thread::scope(|scope| {
             while !stop.load(Ordering::Relaxed) {
                 self.end_out_of_hours();
+                if divided.elapsed() >= weights::EVERY {
+                    self.divide_link();
+                    divided = Instant::now();
+                }
                 let Some(session) = self.listener.accept(POLL)? else { continue };
                 scope.spawn(move || self.serve_one(session, stop, audit));
             }
@@ -186,7 +211,11 @@ impl Share {
         if let Verb::Fetches { stop } = request.verb {
             return self.tell_fetches(&session, stop);
         }
-        let copy = Arc::new(Copy { session, is_over: AtomicBool::new(false) });
+        if self.may_spread(&session, &request) && self.tell_nodes(&session) {
+            return linger(&session);
+        }
+        let part = Part::of(&request.verb, request.weight);
+        let copy = Arc::new(Copy { session, part, is_over: AtomicBool::new(false) });
         if let Err(why) = self.enter(&copy, &request.job) {
             return refuse(&copy.session, &why);
         }
@@ -194,7 +223,7 @@ impl Share {
             who: copy.session.member().map(ToOwned::to_owned),
             peer: copy.session.peer(),
             began: SystemTime::now(),
-            into: !matches!(request.verb, Verb::Get { .. }),
+            into: !matches!(request.verb, Verb::Get { .. } | Verb::Stripe { .. }),
             fetched_from: None,
             paths: Vec::new(),
             files: 0,
@@ -205,7 +234,13 @@ impl Share {
         let began = Instant::now();
         let outcome = match (self.out_of_hours(&copy.session), &request.verb) {
             (Some(why), _) => Err(CopyError::Here(why)),
-            (None, Verb::Get { paths, only, span }) => self.give(&copy.session, paths, only, *span, stop, &mut told),
+            (None, Verb::Get { paths, only, span }) => {
+                if request.is_able(STRIPES) {
+                    self.tell_nodes(&copy.session);
+                }
+                self.give(&copy.session, paths, only, *span, stop, &mut told)
+            }
+            (None, Verb::Stripe { paths, only, span }) => self.give(&copy.session, paths, only, *span, stop, &mut told),
             (None, Verb::Fetch { .. }) => self.fetch(&copy.session, &request, stop, &mut told),
             (None, Verb::Fetches { .. }) => Ok(()),
             (None, Verb::Put { to, into, wish }) => self.take(&copy.session, to, *into, *wish, stop, &mut told),
@@ -218,6 +253,24 @@ impl Share {
         audit(told);
         copy.is_over.store(true, Ordering::Relaxed);
         self.copies().retain(|_, other| !Arc::ptr_eq(other, &copy));
+    }
+
+    /// Tells of the other nodes of the stripe; true if there are any. Whoever may have so much a second and no more has it from one.
+    fn tell_nodes(&self, session: &Session) -> bool {
+        let is_bounded = match (&self.rights, session.member()) {
+            (Rights::People(people), Some(name)) => people.most_bps(name).is_some(),
+            _ => false,
+        };
+        let urls = self.stripe.as_ref().filter(|_| !is_bounded).map(Stripe::others).unwrap_or_default();
+        // Whoever is gone needs not be told.
+        !urls.is_empty() && session.note(&Word::Nodes { urls }.to_text()).is_ok()
+    }
+
+    /// Whoever dialled wants to copy into this share, may do that, and can copy into several at once.
+    fn may_spread(&self, session: &Session, request: &Request) -> bool {
+        let (Verb::Put { to, .. } | Verb::Fetch { to, .. }) = &request.verb else { return false };
+        let may_write = |to: &Path| self.place(session, Right::Write, to).is_ok();
+        request.is_able(STRIPES) && inner(to).is_ok_and(|to| may_write(&to))
     }
 
     /// What is asked for is to be had here.
@@ -303,6 +356,9 @@ impl Share {
             return Err(format!("busy with {MOST_COPIES} copies; try again later"));
         }
         copies.insert(job.to_owned(), Arc::clone(copy));
+        drop(copies);
+        // It may have no more than its part from the beginning.
+        self.divide_link();
         Ok(())
     }
 
@@ -360,7 +416,7 @@ impl Share {
             .map(|landing| if wish.start.is_some() { landing.of_one_name() } else { Ok(landing) })
             .transpose()?;
         let mut taken = Taken::default();
-        let outcome = take(session, landing, wish, stop, &mut taken, &mut |_| {});
+        let outcome = take(session, None, landing, wish, stop, &mut taken, &mut |_| {});
         (told.files, told.bytes) = (taken.tally.files, taken.arrived);
         told.fault = failures(taken.tally.failed);
         if outcome.is_ok() {

@@ -7,6 +7,10 @@ use crate::report::{Limit, Tally};
 
 /// What this build speaks.
 pub(crate) const VERSION: u32 = 2;
+/// What a dialler is able of that takes from, or gives to, several nodes of a striped share at once.
+pub(crate) const STRIPES: &str = "stripes";
+/// Nodes of a striped share beside the one that was dialled, at most.
+pub(crate) const MOST_NODES: usize = 63;
 const KIND: &str = "copy";
 /// Letters of a reason at most: notes are short.
 pub(crate) const MOST_WHY: usize = 1024;
@@ -21,6 +25,9 @@ pub(crate) struct Request {
     pub(crate) able: Vec<String>,
     /// The same for every session of one copy, and for no other copy.
     pub(crate) job: String,
+    /// Of those that share a link with it: this many times as much as one of weight 1.
+    #[serde(default = "one")]
+    pub(crate) weight: u32,
     #[serde(flatten)]
     pub(crate) verb: Verb,
 }
@@ -31,6 +38,17 @@ pub(crate) struct Request {
 pub(crate) enum Verb {
     /// The listener gives these.
     Get {
+        /// Files and folders.
+        paths: Vec<String>,
+        /// Which of what is in them.
+        #[serde(default)]
+        only: Patterns,
+        /// Which bytes of the one file.
+        #[serde(default)]
+        span: Option<Span>,
+    },
+    /// The listener gives what the dialler wants of these, as one node of a striped share, of which another lists and counts.
+    Stripe {
         /// Files and folders.
         paths: Vec<String>,
         /// Which of what is in them.
@@ -80,6 +98,10 @@ pub(crate) enum Verb {
     },
 }
 
+const fn one() -> u32 {
+    1
+}
+
 /// A URL as text.
 mod url_text {
     use serde::{Deserialize, Deserializer, Serializer, de};
@@ -115,6 +137,27 @@ pub struct Wish {
     /// The source is a part of a file, whose first byte is there.
     #[serde(default)]
     pub start: Option<u64>,
+    /// Others take the other files at the same time.
+    #[serde(default)]
+    pub part: Option<Part>,
+}
+
+/// A part of the files: those whose paths below the destination fall to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Which, from 0 on.
+    pub index: u32,
+    /// Of so many.
+    pub of: u32,
+}
+
+impl Part {
+    /// What is at this path is of the part.
+    pub(crate) fn holds(self, path: &[u8]) -> bool {
+        let mut number = [0; 8];
+        blake3::Hasher::new().update(path).finalize_xof().fill(&mut number);
+        u64::from_be_bytes(number) % u64::from(self.of.max(1)) == u64::from(self.index)
+    }
 }
 
 /// Which files are taken for the same.
@@ -182,7 +225,17 @@ pub struct Patterns {
 
 impl Request {
     pub(crate) fn new(job: &str, verb: Verb) -> Self {
-        Self { kind: KIND.to_owned(), version: VERSION, able: Vec::new(), job: job.to_owned(), verb }
+        Self { kind: KIND.to_owned(), version: VERSION, able: Vec::new(), job: job.to_owned(), weight: 1, verb }
+    }
+
+    /// Whoever dialled can do this.
+    pub(crate) fn is_able(&self, what: &str) -> bool {
+        self.able.iter().any(|able| able == what)
+    }
+
+    /// The same with this weight.
+    pub(crate) fn weighing(self, weight: u32) -> Self {
+        Self { weight, ..self }
     }
 
     pub(crate) fn to_text(&self) -> String {
@@ -200,6 +253,8 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "word", rename_all = "kebab-case")]
 pub(crate) enum Word {
+    /// A share that was dialled: these give the same, too, or take into the same; where a URL has no token it is that of this one.
+    Nodes { urls: Vec<String> },
     /// Giver: that was all, so many entries.
     Listed { entries: u64 },
     /// Giver: a file that was listed cannot be had.
@@ -208,13 +263,18 @@ pub(crate) enum Word {
     Unlisted { path: String, why: String, failed: bool },
     /// Giver: what limits it.
     Limit { by: String },
-    /// Taker: it has looked at all entries before `upto`, and wants these files, as first and count.
-    Wants { upto: u64, files: Vec<(u64, u64)> },
+    /// Taker: it has looked at all entries before `upto`, and wants these files, as first and count; of those for later it says so file by file.
+    Wants {
+        upto: u64,
+        files: Vec<(u64, u64)>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        later: Vec<(u64, u64)>,
+    },
     /// Taker, before it says so of a listing: these files of it look the same, as first and count; it asks for their hashes.
     Compare { files: Vec<(u64, u64)> },
     /// Giver: hashes of files that were asked for.
     Contents { files: Vec<(u64, String)> },
-    /// Taker: of files that were compared it wants these, and not those.
+    /// Taker: of files that were compared, or were for later, it wants these, and not those.
     Compared { wanted: Vec<u64>, same: Vec<u64> },
     /// Taker: of this file that comes in ranges it wants these, as first and end.
     Ranges { entry: u64, ranges: Vec<(u64, u64)> },
@@ -224,7 +284,7 @@ pub(crate) enum Word {
     LeftOut { path: String, why: String },
     /// Taker: something that one may want to know.
     Notice { text: String },
-    /// Taker: files that came in ranges are in their place.
+    /// Taker: of these files it wants nothing more: they are in their place.
     Done { files: Vec<u64> },
     /// Taker: files as they are in their place, where hashes were wished for: paths below the destination, [`escaped`], and BLAKE3.
     Hashes { files: Vec<(String, String)> },
@@ -305,7 +365,9 @@ mod tests {
         }
         assert_eq!(Request::from_text(r#"{"kind":"perf","version":1,"job":"","verb":"get","paths":[]}"#), None);
         for word in [
-            Word::Wants { upto: 5, files: vec![(0, 3)] },
+            Word::Wants { upto: 5, files: vec![(0, 3)], later: Vec::new() },
+            Word::Wants { upto: 9, files: Vec::new(), later: vec![(5, 2)] },
+            Word::Nodes { urls: vec!["ripp://b:1/x".to_owned()] },
             Word::Ranges { entry: 4, ranges: vec![(0, 9)] },
             Word::Compared { wanted: vec![7], same: Vec::new() },
             Word::Finished(Tally { files: 3, ..Tally::default() }),
@@ -314,6 +376,15 @@ mod tests {
         }
         assert_eq!(Word::from_text(r#"{"word":"stripe","hosts":3}"#), Some(Word::Unknown));
         assert_eq!(Word::from_text("hello"), None);
+    }
+
+    #[test]
+    fn everything_falls_to_one_part() {
+        let all = |path: &str| (0..3).filter(|&index| Part { index, of: 3 }.holds(path.as_bytes())).count();
+        let falls = |index| (0..3000).filter(|at| Part { index, of: 3 }.holds(format!("run/{at}").as_bytes())).count();
+        assert!((0..100).all(|at| all(&at.to_string()) == 1));
+        assert!((0..3).all(|index| (900..1100).contains(&falls(index))));
+        assert!(!Part { index: 1, of: 0 }.holds(b"a"));
     }
 
     #[test]

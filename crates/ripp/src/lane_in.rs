@@ -124,6 +124,11 @@ impl LaneIn {
         }
     }
 
+    /// Allows no more than this from here on, in bits per second; 0 sets no limit.
+    pub const fn set_most_rate(&mut self, most_rate_bps: u64) {
+        self.credit.most_rate_bps = most_rate_bps;
+    }
+
     /// What stands in the clear header of this lane's datagrams.
     #[must_use]
     pub const fn key_id(&self) -> u32 {

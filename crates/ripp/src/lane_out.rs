@@ -75,6 +75,8 @@ pub struct LaneOut {
     meter: RoundMeter,
     evidence: Evidence,
     credit: CreditLine,
+    /// What the program allows, beside the controller and the receiver.
+    most_bps: u64,
     rtt: RoundTrip,
     counts: SentCounts,
     train: Train,
@@ -111,6 +113,7 @@ impl LaneOut {
             meter: RoundMeter::default(),
             evidence: Evidence::default(),
             credit: CreditLine::first(now),
+            most_bps: u64::MAX,
             rtt: round_trip,
             counts: SentCounts::default(),
             last_ping: now,
@@ -201,6 +204,11 @@ impl LaneOut {
         }
     }
 
+    /// Sends no faster than `most_bps` from here on, in bits of IP packets per second, whatever the path and the receiver allow.
+    pub const fn set_most(&mut self, most_bps: u64) {
+        self.most_bps = if most_bps == 0 { 1 } else { most_bps };
+    }
+
     /// Decides what to do now; fills `burst` if that is to send one.
     pub fn turn(&mut self, now: Time, outbox: &mut Outbox, burst: &mut Burst) -> Turn {
         if let Some(ping) = self.due_ping(now, outbox) {
@@ -262,13 +270,14 @@ impl LaneOut {
         (bytes / self.sizes.wire(self.sizes.payload())).clamp(1, u64::from(self.sizes.burst))
     }
 
-    /// The rate the controller, the receiver's limit and the age of its credit allow.
+    /// The rate the controller, the program, the receiver's limit and the age of its credit allow.
     fn allowed_bps(&self, now: Time) -> u64 {
-        self.credit.limit(now, self.controller.rate_bps())
+        self.credit.limit(now, self.controller.rate_bps().min(self.most_bps))
     }
 
     fn is_capped(&self) -> bool {
-        self.controller.is_capped() || self.credit.is_below(self.controller.rate_bps())
+        let rate_bps = self.controller.rate_bps();
+        self.controller.is_capped() || self.most_bps < rate_bps || self.credit.is_below(rate_bps)
     }
 
     fn fill(&mut self, now: Time, outbox: &mut Outbox, burst: &mut Burst, most: u64) {

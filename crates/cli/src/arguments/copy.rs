@@ -49,6 +49,14 @@ Examples:
   there:  visapult share /data/runs --bind 0.0.0.0:7440
   here:   visapult copy 'ripp://...' .
 
+All copies together have --rate, each way: they divide it by weight (`visapult copy --weight 3`), and what one
+leaves the others have. Without --rate each finds what the network carries.
+
+Several machines that mount the same file system give as one: on each of them
+  visapult share /data/runs --bind 0.0.0.0:7440 --stripe ~/runs.stripe
+Any one of their URLs is enough: a copy from it takes from all of them at once, one into it goes to all, and to those
+that are left when one of them dies. What --rate, --policy and --log say they say of one machine.
+
 Whoever has the URL may copy, until the share ends. With --policy each person has a URL of their
 own, which stays the same as long as their token file is there, and may do what the file says:
   ask = \"Ada, ada@example.org\"         # told with every refusal
@@ -57,6 +65,7 @@ own, which stays the same as long as their token file is there, and may do what 
   read = [\"runs\", \"notes/2026\"]        # folders in the share, \".\" for all of it
   write = [\"incoming/grace\"]
   most_rate = \"200M\"                    # and then one copy at a time
+  weight = 3                            # three times as much of --rate as a person of weight 1
   hours = [\"mon-fri 18:00-07:30\", \"sat,sun\"]    # by the clock of this machine
   token_file = \"grace.token\"            # the default, beside the policy; made if missing";
 
@@ -84,6 +93,10 @@ pub(crate) struct ShareOptions {
     /// may be repeated, and `*` stands for any part of it. This machine then dials any port there that they name.
     #[arg(long, value_name = "HOST")]
     pub(crate) fetch: Vec<String>,
+    /// Give, and take, as one with the shares of the same folder on other machines that name the same FOLDER here: each leaves its URL there, and any one of these
+    /// serves for all. It has to be outside of what is shared, and yours alone (made so if it is not there).
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) stripe: Option<PathBuf>,
     /// Address and port to listen on (0.0.0.0:7440 for all of this machine's); everything is encrypted, and needs the URL's token.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7440")]
     pub(crate) bind: SocketAddr,
@@ -137,6 +150,9 @@ pub(crate) struct CopyOptions {
     /// most that it may.
     #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
     pub(crate) rate: Rate,
+    /// Where a share that was started with --rate has several copies: as many times as much of it as a copy of weight 1.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) weight: u32,
     /// Lanes: UDP sockets, each with threads of its own [default: one for each address of --local, or one].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) lanes: Option<u16>,

@@ -41,11 +41,13 @@ const HASHED: usize = 256;
 const MOST_OBJECTS: usize = 4096;
 
 /// What came of giving.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Given {
     pub(crate) tally: Tally,
     /// Bytes of content that arrived at the other end.
     pub(crate) arrived: u64,
+    /// The other end takes nothing before it is asked again, for these take with it.
+    pub(crate) nodes: Vec<String>,
 }
 
 /// Something to send.
@@ -104,7 +106,7 @@ pub(crate) fn give(
             lists: 0,
             unanswered: VecDeque::new(),
             listed: BTreeMap::new(),
-            compared: HashMap::new(),
+            held: HashMap::new(),
             ranged: HashMap::new(),
             failed: HashSet::new(),
             tasks: VecDeque::new(),
@@ -120,9 +122,10 @@ pub(crate) fn give(
             limit: None,
             tally: Tally::default(),
             is_finished: false,
+            nodes: Vec::new(),
         };
         let outcome = giving.run();
-        *given = Given { tally: giving.tally, arrived: giving.arrived() };
+        *given = Given { tally: giving.tally, arrived: giving.arrived(), nodes: std::mem::take(&mut giving.nodes) };
         over.store(true, Ordering::Relaxed);
         outcome
     })
@@ -145,8 +148,8 @@ struct Giving<'a> {
     unanswered: VecDeque<u64>,
     /// Files of those.
     listed: BTreeMap<u64, Listed>,
-    /// Those of which the other end wants to know first whether they are the same.
-    compared: HashMap<u64, Listed>,
+    /// Those of which the other end says later whether it wants them.
+    held: HashMap<u64, Listed>,
     /// Files that are wanted in ranges.
     ranged: HashMap<u64, Listed>,
     /// Those of which nothing more is sent, though it may be wanted still.
@@ -168,6 +171,7 @@ struct Giving<'a> {
     limit: Option<Limit>,
     tally: Tally,
     is_finished: bool,
+    nodes: Vec<String>,
 }
 
 impl Giving<'_> {
@@ -196,8 +200,7 @@ impl Giving<'_> {
 
     /// Takes what the other end says; waits a little for it.
     fn hear(&mut self) -> Result<(), CopyError> {
-        let is_busy =
-            !self.under_way.is_empty() || self.reading > 0 || self.told.is_some() || !self.compared.is_empty();
+        let is_busy = !self.under_way.is_empty() || self.reading > 0 || self.told.is_some() || !self.held.is_empty();
         let mut patience = if is_busy { POLL } else { IDLE };
         while let Some(arrival) = self.session.next_arrival(patience)? {
             patience = Duration::ZERO;
@@ -219,12 +222,12 @@ impl Giving<'_> {
 
     fn on_word(&mut self, word: Word) -> Result<(), CopyError> {
         match word {
-            Word::Wants { upto, files } => self.on_wants(upto, &files)?,
+            Word::Wants { upto, files, later } => self.on_wants(upto, &files, &later)?,
             Word::Compare { files } => self.on_compare(&files)?,
             Word::Compared { wanted, same } => {
-                same.iter().for_each(|entry| drop(self.compared.remove(entry)));
+                same.iter().for_each(|entry| drop(self.held.remove(entry)));
                 for entry in wanted {
-                    let listed = self.compared.remove(&entry);
+                    let listed = self.held.remove(&entry);
                     listed.into_iter().for_each(|listed| self.want(entry, listed));
                 }
             }
@@ -253,6 +256,7 @@ impl Giving<'_> {
                 paths.iter().for_each(|path| (self.watch)(Event::Deleted(crate::names::printable(path.as_bytes()))));
             }
             Word::Notice { text } => (self.watch)(Event::Notice(text)),
+            Word::Nodes { urls } => (self.nodes, self.is_finished) = (urls, true),
             Word::Tally(tally) => self.tally = tally,
             Word::Finished(tally) => {
                 self.tally = tally;
@@ -265,16 +269,19 @@ impl Giving<'_> {
     }
 
     /// The other end has looked at a listing.
-    fn on_wants(&mut self, upto: u64, files: &[(u64, u64)]) -> Result<(), CopyError> {
+    fn on_wants(&mut self, upto: u64, files: &[(u64, u64)], later: &[(u64, u64)]) -> Result<(), CopyError> {
         if self.unanswered.pop_front() != Some(upto) {
             return Err(CopyError::Protocol("it answered a listing that it was not given".to_owned()));
         }
-        let later = self.listed.split_off(&upto);
-        let mut answered = std::mem::replace(&mut self.listed, later);
+        let unanswered = self.listed.split_off(&upto);
+        let mut answered = std::mem::replace(&mut self.listed, unanswered);
         for &(first, count) in files {
             for (entry, listed) in taken_out(&mut answered, first, first.saturating_add(count).min(upto)) {
                 self.want(entry, listed);
             }
+        }
+        for &(first, count) in later {
+            self.held.extend(taken_out(&mut answered, first, first.saturating_add(count).min(upto)));
         }
         Ok(())
     }
@@ -292,7 +299,7 @@ impl Giving<'_> {
         for &(first, count) in files {
             let files = taken_out(&mut self.listed, first, first.saturating_add(count));
             for some in files.chunks(HASHED) {
-                self.compared.extend(some.iter().cloned());
+                self.held.extend(some.iter().cloned());
                 self.give_job(Job::Hash(some.to_vec()))?;
             }
         }
@@ -306,7 +313,7 @@ impl Giving<'_> {
             match outcome {
                 Ok(hash) => files.push((entry, hash.to_hex().to_string())),
                 Err(why) => {
-                    self.compared.remove(&entry);
+                    self.held.remove(&entry);
                     self.say(&Word::Missing { entry, why: cut(&why, MOST_WHY).to_owned() })?;
                 }
             }
@@ -315,7 +322,7 @@ impl Giving<'_> {
     }
 
     fn forget(&mut self, entry: u64) {
-        self.compared.remove(&entry);
+        self.held.remove(&entry);
         self.ranged.remove(&entry);
         self.failed.remove(&entry);
         self.open.take_if(|(open, _)| *open == entry);

@@ -7,12 +7,13 @@ use std::time::Duration;
 use visapult_ripp_net::{Options, Rate, Session};
 
 use super::{Audit, POLL, Rights, Share, failures, inner, linger};
-use crate::copying::{dial, pull, redialled};
+use crate::copying::{pull, redialled};
 use crate::error::CopyError;
 use crate::landing::Landing;
 use crate::names::shown;
 use crate::people::Right;
 use crate::report::{Report, Tally};
+use crate::stripes::Striped;
 use crate::words::{Request, Verb, Word};
 
 /// How long a lost connection to the other share is dialled again.
@@ -61,7 +62,7 @@ impl Share {
         }
         let options = Options { most_receive_bps: self.most_receive_bps(session, *most_bps), ..self.session.clone() };
         let verb = Verb::Get { paths: paths.clone(), only: only.clone(), span: *span };
-        let request = Request::new(&request.job, verb);
+        let request = Request::new(&request.job, verb).weighing(request.weight);
         let is_over = AtomicBool::new(false);
         let outcome = thread::scope(|scope| {
             scope.spawn(|| {
@@ -79,12 +80,14 @@ impl Share {
                     let _ = session.note(&word.to_text());
                 }
             };
+            let may_dial = |host: &str| self.fetches.may_dial(host);
+            let striped = Striped::new(from, request, options, &may_dial);
             let outcome = redialled(RETRY, &fetch.stop, &mut tell, |attempt, watch| {
                 let landing = Landing::within(dir, to, *into, wish.dry_run)?;
                 let landing = landing.map(|landing| if span.is_some() { landing.of_one_name() } else { Ok(landing) });
-                let session = dial(from, &options, &request)?;
+                let session = striped.dial()?;
                 attempt.was_admitted = true;
-                pull(&session, landing.transpose()?, *wish, &fetch.stop, attempt, watch)
+                pull(&session, Some(&striped), landing.transpose()?, *wish, &fetch.stop, attempt, watch)
             });
             is_over.store(true, Ordering::Relaxed);
             outcome

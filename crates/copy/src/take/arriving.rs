@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use visapult_ripp_net::{Incoming, Offer, SessionError};
 
+use super::dealing::NodeId;
 use super::protocol;
 use crate::bundle::MOST_BUNDLE;
 use crate::error::CopyError;
@@ -25,19 +26,56 @@ pub(super) struct RangeOver {
     pub(super) entry: u64,
     pub(super) range: u64,
     pub(super) outcome: Result<RangeHash, String>,
+    pub(super) from: NodeId,
+}
+
+/// What came of a bundle: its bytes, or why it did not come.
+pub(super) struct BundleOver {
+    pub(super) outcome: Result<Arc<CountedMemory>, String>,
+    pub(super) from: NodeId,
+}
+
+/// Listings of one that gives, by their numbers.
+#[derive(Default)]
+pub(super) struct Listings {
+    arriving: BTreeMap<u64, (Incoming, Arc<CountedMemory>)>,
+    next: u64,
+}
+
+impl Listings {
+    /// The listing that is called `number`.
+    pub(super) fn accept(&mut self, offer: Offer, number: &str) -> Result<(), CopyError> {
+        let number = number.parse().ok().filter(|&number| number >= self.next && !self.arriving.contains_key(&number));
+        let number = number.filter(|_| self.arriving.len() < MOST_LISTINGS && offer.length <= MOST_LISTING);
+        let number = number.ok_or_else(|| protocol("it offers listings out of turn"))?;
+        // Listings are no content.
+        let memory = CountedMemory::new(offer.length, &Arc::default());
+        let memory = Arc::new(memory.map_err(|cause| CopyError::Here(cause.to_string()))?);
+        self.arriving.insert(number, (offer.accept(Arc::clone(&memory) as _), memory));
+        Ok(())
+    }
+
+    /// The next listing, if it is whole.
+    pub(super) fn take(&mut self) -> Result<Option<Arc<CountedMemory>>, CopyError> {
+        if !self.arriving.get(&self.next).is_some_and(|(incoming, _)| incoming.is_over()) {
+            return Ok(None);
+        }
+        let Some((incoming, memory)) = self.arriving.remove(&self.next) else { return Ok(None) };
+        incoming.wait().map_err(|cause| SessionError::Ended(cause.to_string()))?;
+        self.next += 1;
+        Ok(Some(memory))
+    }
 }
 
 #[derive(Default)]
 pub(super) struct Arriving {
-    /// Listings, by their numbers.
-    lists: BTreeMap<u64, (Incoming, Arc<CountedMemory>)>,
-    next_list: u64,
+    pub(super) listings: Listings,
     /// Bundles that there is no room for yet.
-    offers: VecDeque<Offer>,
-    bundles: Vec<(Incoming, Arc<CountedMemory>)>,
+    offers: VecDeque<(Offer, NodeId)>,
+    bundles: Vec<(Incoming, Arc<CountedMemory>, NodeId)>,
     /// Bytes of bundles that arrive or are being placed.
     bundle_bytes: u64,
-    ranges: Vec<(Incoming, u64, u64)>,
+    ranges: Vec<(Incoming, u64, u64, NodeId)>,
     /// Bytes of content so far.
     bytes: Arc<AtomicU64>,
 }
@@ -48,50 +86,26 @@ impl Arriving {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The listing that is called `number`.
-    pub(super) fn accept_listing(&mut self, offer: Offer, number: &str) -> Result<(), CopyError> {
-        let number =
-            number.parse().ok().filter(|&number| number >= self.next_list && !self.lists.contains_key(&number));
-        let number = number.filter(|_| self.lists.len() < MOST_LISTINGS && offer.length <= MOST_LISTING);
-        let number = number.ok_or_else(|| protocol("it offers listings out of turn"))?;
-        // Listings are no content.
-        let memory = CountedMemory::new(offer.length, &Arc::default());
-        let memory = Arc::new(memory.map_err(|cause| CopyError::Here(cause.to_string()))?);
-        self.lists.insert(number, (offer.accept(Arc::clone(&memory) as _), memory));
-        Ok(())
-    }
-
-    /// The next listing, if it is whole.
-    pub(super) fn take_listing(&mut self) -> Result<Option<Arc<CountedMemory>>, CopyError> {
-        if !self.lists.get(&self.next_list).is_some_and(|(incoming, _)| incoming.is_over()) {
-            return Ok(None);
-        }
-        let Some((incoming, memory)) = self.lists.remove(&self.next_list) else { return Ok(None) };
-        incoming.wait().map_err(|cause| SessionError::Ended(cause.to_string()))?;
-        self.next_list += 1;
-        Ok(Some(memory))
-    }
-
-    pub(super) fn accept_bundle(&mut self, offer: Offer) -> Result<(), CopyError> {
+    pub(super) fn accept_bundle(&mut self, offer: Offer, from: NodeId) -> Result<(), CopyError> {
         if offer.length > MOST_BUNDLE {
             return Err(protocol("it offers a bundle that is too large"));
         }
-        self.offers.push_back(offer);
+        self.offers.push_back((offer, from));
         Ok(())
     }
 
     /// Accepts bundles as long as there is memory for them.
     pub(super) fn make_room(&mut self) {
-        while let Some(offer) = self.offers.front() {
+        while let Some((offer, _)) = self.offers.front() {
             if self.bundle_bytes > 0 && self.bundle_bytes + offer.length > MOST_BUNDLES {
                 return;
             }
-            let Some(offer) = self.offers.pop_front() else { return };
+            let Some((offer, from)) = self.offers.pop_front() else { return };
             match CountedMemory::new(offer.length, &self.bytes) {
                 Ok(memory) => {
                     let memory = Arc::new(memory);
                     self.bundle_bytes += offer.length;
-                    self.bundles.push((offer.accept(Arc::clone(&memory) as _), memory));
+                    self.bundles.push((offer.accept(Arc::clone(&memory) as _), memory, from));
                 }
                 Err(cause) => offer.refuse(&cause.to_string()),
             }
@@ -103,25 +117,37 @@ impl Arriving {
         self.bundle_bytes -= bytes;
     }
 
-    /// Bundles that are whole.
-    pub(super) fn take_bundles(&mut self) -> Result<Vec<Arc<CountedMemory>>, CopyError> {
-        let over = self.bundles.extract_if(.., |(incoming, _)| incoming.is_over());
-        let whole = over.map(|(incoming, memory)| incoming.wait().map(|_| memory));
-        whole.collect::<Result<_, _>>().map_err(|cause| SessionError::Ended(cause.to_string()).into())
+    /// Bundles that have come, or will not.
+    pub(super) fn take_bundles(&mut self) -> Vec<BundleOver> {
+        let over: Vec<_> = self.bundles.extract_if(.., |(incoming, ..)| incoming.is_over()).collect();
+        let outcome = |(incoming, memory, from): (Incoming, Arc<CountedMemory>, NodeId)| {
+            let outcome = incoming.wait().map_err(|cause| cause.why);
+            if outcome.is_err() {
+                self.bundle_bytes -= memory.bytes().len() as u64;
+            }
+            BundleOver { outcome: outcome.map(|_| memory), from }
+        };
+        over.into_iter().map(outcome).collect()
     }
 
     /// A range of a file that we want it of, with as many bytes as its name says.
-    pub(super) fn accept_range(&mut self, offer: Offer, name: &RangeName, file: Option<&Arc<RangedFile>>) {
+    pub(super) fn accept_range(
+        &mut self,
+        offer: Offer,
+        name: &RangeName,
+        file: Option<&Arc<RangedFile>>,
+        from: NodeId,
+    ) {
         let Some(file) = file else {
             return offer.refuse("the file is not wanted (any more)");
         };
-        let is_coming = self.ranges.iter().any(|(_, entry, range)| (*entry, *range) == (name.entry, name.range));
+        let is_coming = self.ranges.iter().any(|(_, entry, range, _)| (*entry, *range) == (name.entry, name.range));
         let range = file.wants(name.range).filter(|_| !is_coming);
         let extents = range.and_then(|range| name.extents(range.length));
         match (range, extents) {
             (Some(range), Some(extents)) if extents.bytes() == offer.length => {
                 let sink = RangeSink { file: Arc::clone(file), range, extents, arrived: Arc::clone(&self.bytes) };
-                self.ranges.push((offer.accept(Arc::new(sink)), name.entry, name.range));
+                self.ranges.push((offer.accept(Arc::new(sink)), name.entry, name.range, from));
             }
             _ => offer.refuse("the range is not wanted, or is not what its name says"),
         }
@@ -131,12 +157,12 @@ impl Arriving {
     pub(super) fn take_ranges(&mut self) -> Vec<RangeOver> {
         let over = self.ranges.extract_if(.., |(incoming, ..)| incoming.is_over());
         let mut over: Vec<_> = over
-            .map(|(incoming, entry, range)| {
+            .map(|(incoming, entry, range, from)| {
                 let outcome = incoming.wait().map_err(|cause| cause.why).and_then(|delivery| {
                     let hash = delivery.blake3.and_then(|hash| blake3::Hash::from_hex(hash).ok());
                     hash.map(|hash| *hash.as_bytes()).ok_or_else(|| "it came without a hash".to_owned())
                 });
-                RangeOver { entry, range, outcome }
+                RangeOver { entry, range, outcome, from }
             })
             .collect();
         // When a range has failed the other end cancels the rest of its file: the cause comes first.

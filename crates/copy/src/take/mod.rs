@@ -2,6 +2,8 @@
 
 mod arriving;
 mod comparing;
+mod dealing;
+mod nodes;
 mod pool;
 mod telling;
 mod tree;
@@ -11,15 +13,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
 use visapult_ripp_net::{Arrival, Offer, Session, SessionError};
 
-use self::arriving::{Arriving, RangeOver};
+use self::arriving::{Arriving, BundleOver, RangeOver};
 use self::comparing::{Compared, Comparing};
+use self::dealing::{Dealing, FIRST, NodeId, Piece};
+use self::nodes::{Heard, Nodes};
 use self::pool::{Done, Fault, Job, Pending, Pool};
-use self::telling::Telling;
+use self::telling::{FILES, Telling};
 use self::tree::{Tree, Unplaced, Verdict};
 use crate::bundle::{self, cut};
 use crate::error::{CopyError, reason};
@@ -27,9 +31,10 @@ use crate::give::is_ranged;
 use crate::landing::Landing;
 use crate::listing;
 use crate::names::{printable, shown};
-use crate::partial::{Found, RangedFile};
+use crate::partial::{CountedMemory, Found, RangedFile};
 use crate::ranges::{RangeHash, RangeName};
 use crate::report::{Event, Limit, Tally};
+use crate::stripes::Striped;
 use crate::words::{Alike, Delete, MOST_WHY, Wish, Word};
 
 /// No further listing is looked at while so many files are wanted.
@@ -44,12 +49,13 @@ pub(crate) struct Taken {
     pub(crate) arrived: u64,
 }
 
-/// Takes what the other end of `session` gives, until it is all there.
+/// Takes what the other end of `session` gives, until it is all there; of a share that is `striped` from its other nodes, too.
 ///
 /// # Errors
 /// If it could not go on; what has arrived by then is in `taken`, and kept.
 pub(crate) fn take(
     session: &Session,
+    striped: Option<&Striped<'_>>,
     landing: Option<Landing>,
     wish: Wish,
     stop: &AtomicBool,
@@ -74,6 +80,8 @@ pub(crate) fn take(
             pending: HashMap::new(),
             comparing: Comparing::default(),
             ranged: HashMap::new(),
+            nodes: Nodes::new(striped.filter(|_| !wish.dry_run)),
+            dealing: None,
         };
         let outcome = taking.run();
         *taken = Taken { tally: taking.telling.tally, arrived: taking.arriving.bytes() };
@@ -105,6 +113,9 @@ struct Taking<'a> {
     comparing: Comparing,
     /// Those that come in ranges.
     ranged: HashMap<u64, Arc<RangedFile>>,
+    /// The further nodes of a striped share; and who gives what, if it is one.
+    nodes: Nodes<'a>,
+    dealing: Option<Dealing>,
 }
 
 /// What is said of a file that is listed.
@@ -112,6 +123,8 @@ struct Taking<'a> {
 enum Answer {
     Nothing,
     Wanted,
+    /// Wanted of whoever has the least to do.
+    Later,
     Compare,
 }
 
@@ -123,6 +136,8 @@ impl Taking<'_> {
             }
             self.hear()?;
             self.look()?;
+            self.hear_nodes()?;
+            self.deal()?;
             self.arriving.make_room();
             self.settle()?;
             while let Some(done) = self.pool.take() {
@@ -151,6 +166,7 @@ impl Taking<'_> {
             }
         }
         self.tell()?;
+        self.nodes.finish();
         self.telling.say(&Word::Finished(self.telling.tally))
     }
 
@@ -188,7 +204,7 @@ impl Taking<'_> {
         while let Some(arrival) = self.session.next_arrival(patience)? {
             patience = Duration::ZERO;
             match arrival {
-                Arrival::Offer(offer) => self.on_offer(offer)?,
+                Arrival::Offer(offer) => self.on_offer(offer, FIRST)?,
                 Arrival::Note(note) => {
                     let word = Word::from_text(&note.text);
                     self.on_word(word.ok_or_else(|| protocol("it said something that is no word"))?)?;
@@ -200,7 +216,13 @@ impl Taking<'_> {
 
     fn on_word(&mut self, word: Word) -> Result<(), CopyError> {
         match word {
-            Word::Listed { entries } if entries >= self.entries && self.listed.is_none() => self.listed = Some(entries),
+            Word::Nodes { urls } if self.entries == 0 && self.nodes.dial(&urls) => {
+                self.dealing = Some(Dealing::new(Instant::now()));
+            }
+            Word::Listed { entries } if entries >= self.entries && self.listed.is_none() => {
+                self.listed = Some(entries);
+                self.nodes.know_all(entries);
+            }
             Word::Listed { .. } => return Err(protocol("it cannot count its entries")),
             Word::Missing { entry, why } => {
                 if let Some(pending) = self.drop_pending(entry) {
@@ -234,14 +256,14 @@ impl Taking<'_> {
         Ok(())
     }
 
-    fn on_offer(&mut self, offer: Offer) -> Result<(), CopyError> {
+    fn on_offer(&mut self, offer: Offer, from: NodeId) -> Result<(), CopyError> {
         let name = offer.name.clone();
         if let Some(number) = name.strip_prefix("l ") {
-            self.arriving.accept_listing(offer, number)
+            self.arriving.listings.accept(offer, number)
         } else if name == "b" {
-            self.arriving.accept_bundle(offer)
+            self.arriving.accept_bundle(offer, from)
         } else if let Some(name) = RangeName::from_text(&name) {
-            self.arriving.accept_range(offer, &name, self.ranged.get(&name.entry));
+            self.arriving.accept_range(offer, &name, self.ranged.get(&name.entry), from);
             Ok(())
         } else {
             Err(protocol("it offers something unknown"))
@@ -251,11 +273,14 @@ impl Taking<'_> {
     /// Looks at the next listings that are whole.
     fn look(&mut self) -> Result<(), CopyError> {
         while self.pending.len() < MOST_PENDING
-            && let Some(memory) = self.arriving.take_listing()?
+            && let Some(memory) = self.arriving.listings.take()?
         {
-            let (mut wanted, mut alike) = (Vec::new(), Vec::new());
+            let (mut wanted, mut later, mut alike) = (Vec::new(), Vec::new(), Vec::new());
             for entry in listing::read(memory.bytes()).map_err(|cause| CopyError::Protocol(cause.to_string()))? {
                 let number = self.entries;
+                if self.dealing.is_some() {
+                    self.nodes.know(&entry);
+                }
                 self.entries += 1;
                 let verdict = self.tree.take(entry).ok_or_else(|| protocol("its entries do not follow one another"))?;
                 match verdict {
@@ -263,12 +288,10 @@ impl Taking<'_> {
                         let files = match self.on_verdict(number, verdict) {
                             Answer::Nothing => continue,
                             Answer::Wanted => &mut wanted,
+                            Answer::Later => &mut later,
                             Answer::Compare => &mut alike,
                         };
-                        match files.last_mut() {
-                            Some((first, count)) if *first + *count == number => *count += 1,
-                            _ => files.push((number, 1)),
-                        }
+                        add(files, number);
                     }
                     Err(unplaced) => self.telling.fail(None, &unplaced.path, &unplaced.why)?,
                 }
@@ -276,9 +299,77 @@ impl Taking<'_> {
             if !alike.is_empty() {
                 self.telling.say(&Word::Compare { files: alike })?;
             }
-            self.telling.say(&Word::Wants { upto: self.entries, files: wanted })?;
+            self.telling.say(&Word::Wants { upto: self.entries, files: wanted, later })?;
         }
         Ok(())
+    }
+
+    /// Takes what the further nodes say and offer.
+    fn hear_nodes(&mut self) -> Result<(), CopyError> {
+        if self.dealing.is_none() {
+            return Ok(());
+        }
+        while let Some(dialled) = self.nodes.dialled() {
+            match (dialled, &mut self.dealing) {
+                (Ok((node, name)), Some(dealing)) => {
+                    dealing.enter(node, Instant::now());
+                    self.telling.notice(format!("{name} gives, too"))?;
+                }
+                (Err((name, cause)), _) => self.telling.notice(format!("{name} is left out: {cause}"))?,
+                (Ok(_), None) => {}
+            }
+        }
+        for heard in self.nodes.hear() {
+            match heard {
+                Heard::Left(node, why) => self.leave_out(node, &why)?,
+                Heard::Offer(node, offer) => {
+                    if let Err(cause) = self.on_offer(offer, node) {
+                        self.leave_out(node, &cause.to_string())?;
+                    }
+                }
+            }
+        }
+        let pending = &self.pending;
+        for (node, why) in self.nodes.look(|entry| pending.contains_key(&entry)) {
+            self.leave_out(node, &why)?;
+        }
+        Ok(())
+    }
+
+    /// A node can give nothing more, or is not to: the others give what it was to.
+    fn leave_out(&mut self, node: NodeId, why: &str) -> Result<(), CopyError> {
+        let Some(name) = self.nodes.drop(node, why) else { return Ok(()) };
+        if let Some(dealing) = &mut self.dealing {
+            dealing.leave(node);
+        }
+        self.telling.notice(format!("{name} is left out: {why}; the others go on with what it was to give"))
+    }
+
+    /// Asks each that gives for what it is to give next.
+    fn deal(&mut self) -> Result<(), CopyError> {
+        let Some(dealing) = &mut self.dealing else { return Ok(()) };
+        let (now, nodes) = (Instant::now(), &self.nodes);
+        let known = |node| if node == FIRST { u64::MAX } else { nodes.entries(node).unwrap_or(0) };
+        let asked = dealing.deal(now, known);
+        let straggler = dealing.straggler(now).filter(|_| self.listed == Some(self.entries));
+        for (node, pieces) in asked {
+            for word in words(&pieces) {
+                if node == FIRST {
+                    self.telling.say(&word)?;
+                } else {
+                    self.nodes.say(node, &word);
+                }
+            }
+        }
+        straggler.map_or(Ok(()), |node| self.leave_out(node, "the others are done, and it is far behind"))
+    }
+
+    /// Nothing more of a file is wanted of those that give.
+    fn no_more_of(&mut self, entry: u64) {
+        if self.dealing.is_some() {
+            self.telling.done(entry);
+            self.nodes.done(entry);
+        }
     }
 
     fn on_verdict(&mut self, entry: u64, verdict: Verdict) -> Answer {
@@ -309,6 +400,7 @@ impl Taking<'_> {
                 }
             }
             Verdict::Wanted { pending, has_holes } => return self.want(entry, pending, has_holes),
+            Verdict::Elsewhere => {}
         }
         Answer::Nothing
     }
@@ -331,12 +423,16 @@ impl Taking<'_> {
             self.tell_differs(true, &pending.path(), how);
             return Answer::Nothing;
         }
+        let mut answer = Answer::Wanted;
         if is_ranged(pending.origin.size, has_holes) {
             let job = Job::Open { entry, pending: pending.clone(), anew: self.wish.anew };
             self.pool.give(job);
+        } else if let Some(dealing) = &mut self.dealing {
+            dealing.want_file(entry, pending.origin.size);
+            answer = Answer::Later;
         }
         self.pending.insert(entry, pending);
-        Answer::Wanted
+        answer
     }
 
     fn on_compared(&mut self, entry: u64, compared: Compared) -> Result<(), CopyError> {
@@ -344,28 +440,40 @@ impl Taking<'_> {
         if compared.is_same {
             self.telling.count_same(&pending);
             self.telling.same(entry);
+            self.nodes.done(entry);
             return if self.wish.hashes { self.tell_hash(&pending, &compared.hash) } else { Ok(()) };
         }
         if self.wish.dry_run {
             self.telling.same(entry);
-        } else {
+        }
+        let answer = self.want(entry, pending, compared.has_holes);
+        if answer == Answer::Wanted {
             // Before it is said which ranges of it are.
             self.telling.say(&Word::Compared { wanted: vec![entry], same: Vec::new() })?;
         }
-        self.want(entry, pending, compared.has_holes);
         Ok(())
     }
 
     /// Takes what has arrived.
     fn settle(&mut self) -> Result<(), CopyError> {
-        for memory in self.arriving.take_bundles()? {
-            let items = bundle::read(memory.bytes()).ok_or_else(|| protocol("a bundle is damaged"))?;
-            let files: Option<Vec<_>> =
-                items.iter().map(|(entry, _)| Some((*entry, self.pending.remove(entry)?))).collect();
-            let files = files.ok_or_else(|| protocol("a bundle holds a file that is not wanted"))?;
-            self.pool.give(Job::Place { bundle: memory, files });
+        for BundleOver { outcome, from } in self.arriving.take_bundles() {
+            match outcome {
+                Ok(memory) => self.on_bundle(memory)?,
+                Err(why) if from == FIRST => return Err(SessionError::Ended(why).into()),
+                Err(why) => self.leave_out(from, &why)?,
+            }
         }
-        for RangeOver { entry, range, outcome } in self.arriving.take_ranges() {
+        for RangeOver { entry, range, outcome, from } in self.arriving.take_ranges() {
+            if let Err(why) = &outcome
+                && from != FIRST
+                && (!self.nodes.is_alive(from) || !is_full(why))
+            {
+                self.leave_out(from, why)?;
+                continue;
+            }
+            if let Some(dealing) = &mut self.dealing {
+                dealing.given(Piece::Range(entry, range), Instant::now());
+            }
             let Some(file) = self.ranged.get(&entry).cloned() else { continue };
             let held = outcome.and_then(|hash| file.hold(range, hash).map_err(|cause| Fault::writing(&cause).why));
             match held {
@@ -380,12 +488,29 @@ impl Taking<'_> {
         Ok(())
     }
 
+    fn on_bundle(&mut self, bundle: Arc<CountedMemory>) -> Result<(), CopyError> {
+        let items = bundle::read(bundle.bytes()).ok_or_else(|| protocol("a bundle is damaged"))?;
+        let mut files = Vec::new();
+        for (entry, _) in &items {
+            let pending = self.pending.remove(entry);
+            match &mut self.dealing {
+                Some(dealing) => dealing.given(Piece::File(*entry), Instant::now()),
+                None if pending.is_none() => return Err(protocol("a bundle holds a file that is not wanted")),
+                None => {}
+            }
+            // Another node may have given it meanwhile.
+            files.push(pending.map(|pending| (*entry, pending)));
+        }
+        self.pool.give(Job::Place { bundle, files });
+        Ok(())
+    }
+
     fn on_bad_range(&mut self, entry: u64, why: &str) -> Result<(), CopyError> {
         if !self.session.is_alive() {
             return Err(SessionError::Ended(self.session.why_ended().unwrap_or_default()).into());
         }
         let Some(pending) = self.drop_pending(entry) else { return Ok(()) };
-        if why.contains("os error 28") || why.contains("os error 122") {
+        if is_full(why) {
             return Err(self.full(&pending));
         }
         self.telling.fail(Some(entry), &pending.path(), why)
@@ -402,6 +527,10 @@ impl Taking<'_> {
     fn drop_pending(&mut self, entry: u64) -> Option<Pending> {
         self.ranged.remove(&entry);
         self.comparing.drop(entry);
+        self.no_more_of(entry);
+        if let Some(dealing) = &mut self.dealing {
+            dealing.forget(entry, Instant::now());
+        }
         self.pending.remove(&entry)
     }
 
@@ -411,6 +540,7 @@ impl Taking<'_> {
             Done::Placed { bytes, files } => {
                 self.arriving.placed(bytes);
                 for (entry, pending, outcome) in files {
+                    self.no_more_of(entry);
                     match outcome {
                         Ok((bytes, hash)) => self.on_kept(&pending, bytes, &hash)?,
                         Err(fault) => self.on_fault(entry, &pending, &fault)?,
@@ -420,6 +550,7 @@ impl Taking<'_> {
             }
             Done::Kept { entry, hash } => {
                 let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
+                self.nodes.done(entry);
                 match hash {
                     Ok(hash) => {
                         self.telling.done(entry);
@@ -470,6 +601,10 @@ impl Taking<'_> {
             return Ok(());
         }
         self.ranged.insert(entry, file);
+        if let Some(dealing) = &mut self.dealing {
+            dealing.want_ranges(entry, &missing);
+            return Ok(());
+        }
         for ranges in missing.chunks(1000) {
             self.telling.say(&Word::Ranges { entry, ranges: ranges.to_vec() })?;
         }
@@ -494,7 +629,39 @@ impl Taking<'_> {
     }
 
     fn tell(&mut self) -> Result<(), CopyError> {
+        self.nodes.tell_done();
+        self.nodes.divide(self.session, Instant::now());
         self.telling.tell(self.listed == Some(self.entries), self.arriving.bytes())
+    }
+}
+
+/// What is said to have these.
+fn words(pieces: &[Piece]) -> Vec<Word> {
+    let (mut wanted, mut ranges) = (Vec::new(), Vec::<(u64, Vec<(u64, u64)>)>::new());
+    for &piece in pieces {
+        match (piece, ranges.last_mut()) {
+            (Piece::File(entry), _) => wanted.push(entry),
+            (Piece::Range(entry, range), Some((of, ranges))) if *of == entry => match ranges.last_mut() {
+                Some((_, end)) if *end == range => *end += 1,
+                _ => ranges.push((range, range + 1)),
+            },
+            (Piece::Range(entry, range), _) => ranges.push((entry, vec![(range, range + 1)])),
+        }
+    }
+    let files = wanted.chunks(FILES).map(|wanted| Word::Compared { wanted: wanted.to_vec(), same: Vec::new() });
+    files.chain(ranges.into_iter().map(|(entry, ranges)| Word::Ranges { entry, ranges })).collect()
+}
+
+/// What went wrong with a range is that there is no room for it.
+fn is_full(why: &str) -> bool {
+    why.contains("os error 28") || why.contains("os error 122")
+}
+
+/// Adds a number to some that are told as first and count.
+fn add(files: &mut Vec<(u64, u64)>, number: u64) {
+    match files.last_mut() {
+        Some((first, count)) if *first + *count == number => *count += 1,
+        _ => files.push((number, 1)),
     }
 }
 

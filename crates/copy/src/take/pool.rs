@@ -43,8 +43,8 @@ impl Pending {
 pub(super) enum Job {
     /// Look what is there of a file that comes in ranges.
     Open { entry: u64, pending: Pending, anew: bool },
-    /// Put the files of a bundle in their places.
-    Place { bundle: Arc<CountedMemory>, files: Vec<(u64, Pending)> },
+    /// Put the files of a bundle in their places, those that are wanted.
+    Place { bundle: Arc<CountedMemory>, files: Vec<Option<(u64, Pending)>> },
     /// Give a file its name.
     Keep { entry: u64, file: Arc<RangedFile> },
     /// Hash a file that looks the same.
@@ -169,9 +169,10 @@ impl Folders {
             Job::Place { bundle, files } => {
                 let bytes = bundle.bytes();
                 let items = bundle::read(bytes).unwrap_or_default();
-                let files = items.iter().zip(files).map(|((_, item), (entry, pending))| {
+                let files = items.iter().zip(files).filter_map(|((_, item), file)| {
+                    let (entry, pending) = file?;
                     let outcome = self.place_item(&pending, item);
-                    (entry, pending, outcome)
+                    Some((entry, pending, outcome))
                 });
                 Done::Placed { bytes: bytes.len() as u64, files: files.collect() }
             }

@@ -15,7 +15,7 @@ use crate::report::{Event, Limit, Progress, Tally};
 use crate::words::{MOST_WHY, Word, escaped};
 
 /// Files in one note; and bytes of hashes and paths, after which a note is full enough.
-const FILES: usize = 2000;
+pub(super) const FILES: usize = 2000;
 const HASHES_LEN: usize = 40_000;
 /// Paths that were deleted, in one note.
 const DELETED: usize = 10;

@@ -1,6 +1,7 @@
 //! The tree at the taking end: folders and links are made as they are listed, files are held against what is there.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -33,6 +34,8 @@ pub(super) enum Verdict {
     Same { pending: Pending, has_holes: bool },
     /// A file that is wanted.
     Wanted { pending: Pending, has_holes: bool },
+    /// A file or link that others take.
+    Elsewhere,
 }
 
 /// Why an entry has no place.
@@ -121,7 +124,7 @@ impl Tree {
         let made = match &top.dir {
             LevelDir::Open(_) if self.wish.dry_run => Ok(LevelDir::Absent),
             LevelDir::Open(dir) => {
-                let made = dir.create_dir(name.as_path()).and_then(|()| dir.open_dir_nofollow(name.as_path()));
+                let made = make_dir(dir, name.as_path()).and_then(|_| dir.open_dir_nofollow(name.as_path()));
                 made.map(|dir| LevelDir::Open(Arc::new(dir)))
             }
             other => Ok(other.clone()),
@@ -138,6 +141,9 @@ impl Tree {
         if spot.name.is_ours() {
             return Err(io::Error::other("names with this ending are kept for files that are being copied"));
         }
+        if kind != Kind::Folder && self.wish.part.is_some_and(|part| !part.holds(self.place_of(spot).as_bytes())) {
+            return Ok(Verdict::Elsewhere);
+        }
         match kind {
             Kind::Folder => {
                 let made = self.folder(spot);
@@ -151,19 +157,21 @@ impl Tree {
         }
     }
 
+    fn place_of(&self, spot: &Spot) -> OsString {
+        self.below_destination(&spot.path()).as_os_str().to_owned()
+    }
+
     fn folder(&mut self, spot: &Spot) -> io::Result<(LevelDir, bool)> {
         let Some(dir) = spot.dir()? else { return Ok((LevelDir::Absent, true)) };
         let name = spot.name.as_path();
         let is_new = match spot.there(dir)? {
             None if self.wish.dry_run => return Ok((LevelDir::Absent, true)),
-            None => {
-                dir.create_dir(name)?;
-                true
-            }
+            None => make_dir(dir, name)?,
             Some(there) if there.is_dir() => false,
             Some(_) => return Err(io::Error::other("something that is no folder has its name")),
         };
-        if !self.wish.dry_run {
+        // Where others take parts, theirs may not be in it yet.
+        if !self.wish.dry_run && self.wish.part.is_none() {
             self.folders.push((spot.path(), spot.mode, spot.mtime));
         }
         Ok((LevelDir::Open(Arc::new(dir.open_dir_nofollow(name)?)), is_new))
@@ -252,6 +260,14 @@ impl Tree {
             }
         }
         unplaced
+    }
+}
+
+/// Makes a folder; true unless somebody else has just made it.
+fn make_dir(dir: &Dir, name: &Path) -> io::Result<bool> {
+    match dir.create_dir(name) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        made => made.map(|()| true),
     }
 }
 

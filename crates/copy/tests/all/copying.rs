@@ -61,6 +61,7 @@ fn options(sources: &[&str], destination: &str) -> CopyOptions {
         wish: Wish::default(),
         session: Options::default(),
         detach: false,
+        weight: 1,
         retry: Duration::ZERO,
     }
 }

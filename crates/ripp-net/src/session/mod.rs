@@ -215,6 +215,12 @@ impl Session {
         statistics::gather(&self.shared)
     }
 
+    /// Sends, and has the other end send, no faster than so many bits of IP packets per second from here on; 0 sets no limit beside those that the
+    /// session began with.
+    pub fn limit(&self, send_bps: u64, receive_bps: u64) {
+        self.shared.limit(send_bps, receive_bps);
+    }
+
     /// Ends the session and tells the other end why; what is under way fails with that.
     pub fn end_because(&self, why: &str) {
         self.shared.end(Some(why));

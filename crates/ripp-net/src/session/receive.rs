@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use visapult_ripp::inbox::Refusal;
@@ -30,9 +31,7 @@ const SWALLOWED_REPORTS: u32 = 20;
 /// Receives on lane `index` until the session ends.
 pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
     let link = Arc::clone(&shared.links()[index]);
-    // The lanes share what is allowed; none is given nothing, which would be no limit.
-    let share = options.most_receive_bps.div_ceil(shared.links().len() as u64);
-    let credit = Credit { most_rate_bps: share, ..Credit::default() };
+    let credit = Credit { most_rate_bps: share_bps(shared), ..Credit::default() };
     let now = shared.now();
     let mut thread = Thread {
         shared,
@@ -69,6 +68,11 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
             }
         }
     }
+}
+
+/// The lanes share what is allowed; none is given nothing, which would be no limit.
+fn share_bps(shared: &Shared) -> u64 {
+    shared.most_receive_bps().div_ceil(shared.links().len() as u64)
 }
 
 /// The others go on with what a lane had under way that is of no more use; without any the session ends.
@@ -148,6 +152,7 @@ impl Thread<'_> {
             let controller = controller(self.options, lanes, validated.rtt, sizes);
             let numbers = Arc::clone(&self.link.numbers);
             out.lanes[self.index] = Some(LaneOut::new(numbers, sizes, controller, validated.rtt, now));
+            out.limit_lanes();
         }
         drop(out);
         self.shared.wake_senders();
@@ -162,6 +167,7 @@ impl Thread<'_> {
             self.lane_in.report(now, |_| {});
             return;
         };
+        self.lane_in.set_most_rate(share_bps(self.shared));
         let (link, sealer) = (self.link, &mut self.sealer);
         self.lane_in.report(now, |report| {
             let mut datagram = vec![0; CLEAR_HEADER + Report::MOST + TAG];
@@ -196,6 +202,8 @@ impl Thread<'_> {
             }
             any = true;
             self.place(&mut data);
+            let bytes: u64 = data.iter().map(|datagram| datagram.wire_bytes).sum();
+            self.shared.received_bytes.fetch_add(bytes, Ordering::Relaxed);
             for datagram in data.drain(..).filter(|datagram| datagram.welcome) {
                 let sent_us = Some(datagram.piece.header.sent_us);
                 let Data { waited, number, wire_bytes, marked, .. } = datagram;

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SendError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -40,10 +40,19 @@ pub(super) struct Out {
     /// One per stream that was ever opened.
     pub(super) streams: Vec<StreamOut>,
     pub(super) pace: Pace,
+    /// What the program allows all lanes together at present; 0 sets no limit.
+    pub(super) most_send_bps: u64,
     pub(super) sources: HashMap<u32, Outbound>,
 }
 
 impl Out {
+    /// Tells the lanes what the program allows.
+    pub(super) fn limit_lanes(&mut self) {
+        let lanes = self.lanes.len().max(1) as u64;
+        let most_bps = if self.most_send_bps == 0 { u64::MAX } else { self.most_send_bps / lanes };
+        self.lanes.iter_mut().flatten().for_each(|lane| lane.set_most(most_bps));
+    }
+
     /// What a lane had under way goes back to the outbox; the lane is no more.
     pub(super) fn retire_lane(&mut self, index: usize, now: Time) {
         if let Some(mut lane) = self.lanes[index].take() {
@@ -87,8 +96,10 @@ pub(super) struct Shared {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// How long it took to begin.
     pub(super) setup: OnceLock<Duration>,
-    /// Greatest rate to receive at; 0 sets no limit.
-    pub(super) most_receive_bps: u64,
+    /// Greatest rate to receive at, by the options and as the program wants it at present; 0 sets no limit.
+    most_receive_bps: [AtomicU64; 2],
+    /// Bytes of IP packets that came with data.
+    pub(super) received_bytes: AtomicU64,
     arrivals: Mutex<Sender<Arrival>>,
     jobs: Mutex<Sender<Job>>,
     /// Lanes whose path has been valid.
@@ -122,6 +133,7 @@ impl Shared {
             retired: SentCounts::default(),
             streams: Vec::new(),
             pace: Pace::new(options),
+            most_send_bps: 0,
             sources: HashMap::new(),
         };
         Self {
@@ -135,7 +147,8 @@ impl Shared {
             streams: Streams::default(),
             threads: Mutex::default(),
             setup: OnceLock::new(),
-            most_receive_bps: options.most_receive_bps,
+            most_receive_bps: [AtomicU64::new(options.most_receive_bps), AtomicU64::new(0)],
+            received_bytes: AtomicU64::new(0),
             arrivals: Mutex::new(arrivals),
             jobs: Mutex::new(jobs),
             opened: Mutex::new(0),
@@ -202,6 +215,26 @@ impl Shared {
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
         self.streams.join();
+    }
+
+    /// Greatest rate to receive at; 0 sets no limit.
+    pub(super) fn most_receive_bps(&self) -> u64 {
+        let known = self.most_receive_bps.each_ref().map(|bps| bps.load(Ordering::Relaxed));
+        known.into_iter().filter(|&bps| bps > 0).min().unwrap_or(0)
+    }
+
+    /// Sends and receives no faster from here on; 0 sets no limit beside the options'.
+    pub(super) fn limit(&self, send_bps: u64, receive_bps: u64) {
+        self.most_receive_bps[1].store(receive_bps, Ordering::Relaxed);
+        let mut out = self.out();
+        if out.most_send_bps == send_bps {
+            return;
+        }
+        out.most_send_bps = send_bps;
+        out.pace.set_share(self.now(), send_bps);
+        out.limit_lanes();
+        drop(out);
+        self.wake_senders();
     }
 
     /// A lane's path has been validated.

@@ -33,6 +33,8 @@ pub struct Statistics {
     pub lanes: Vec<LaneStatistics>,
     /// Counts of lanes that were given up.
     pub retired: SentCounts,
+    /// Bytes of IP packets that came with data.
+    pub received_bytes: u64,
     /// Objects being sent.
     pub outgoing: usize,
     /// Objects on offer or being received.
@@ -78,7 +80,8 @@ pub(super) fn gather(shared: &Shared) -> Statistics {
     let lanes = lanes.chain(streams).collect();
     let (outgoing, retired) = (out.sending.live(), out.retired);
     drop(out);
-    Statistics { lanes, retired, outgoing, incoming: shared.incoming().receiving.live() }
+    let received_bytes = shared.received_bytes.load(std::sync::atomic::Ordering::Relaxed);
+    Statistics { lanes, retired, received_bytes, outgoing, incoming: shared.incoming().receiving.live() }
 }
 
 /// What limits the lanes, each counted by what has arrived over it; or the streams, where they are used.

@@ -19,6 +19,8 @@ const MOST_DEBT: Duration = Duration::from_millis(25);
 #[derive(Debug, Default)]
 pub(in crate::session) struct Pace {
     own_bps: Option<u64>,
+    /// What the program allows of that at present.
+    share_bps: Option<u64>,
     peer_bps: Option<u64>,
     pacer: Option<Pacer>,
 }
@@ -30,7 +32,7 @@ impl Pace {
             Rate::Fixed(bps) => Some(bps),
             Rate::Auto { most_bps } => most_bps,
         };
-        let mut pace = Self { own_bps, peer_bps: None, pacer: None };
+        let mut pace = Self { own_bps, ..Self::default() };
         pace.apply(Time::ZERO);
         pace
     }
@@ -44,8 +46,14 @@ impl Pace {
         }
     }
 
+    /// The program wants at most `bps`; 0 sets no limit.
+    pub(in crate::session) fn set_share(&mut self, now: Time, bps: u64) {
+        self.share_bps = Some(bps).filter(|&bps| bps > 0);
+        self.apply(now);
+    }
+
     fn apply(&mut self, now: Time) {
-        let least = [self.own_bps, self.peer_bps].into_iter().flatten().min();
+        let least = [self.own_bps, self.share_bps, self.peer_bps].into_iter().flatten().min();
         match (least, &mut self.pacer) {
             (Some(bps), Some(pacer)) => pacer.set_rate(bps),
             (Some(bps), none) => *none = Some(Pacer::new(bps.max(1), MOST_DEBT, now)),
@@ -101,6 +109,9 @@ mod tests {
         }
         assert!((1_000_000..1_004_000).contains(&sent), "{sent}");
         pace.set_peer(now, 0);
+        pace.set_share(now, 40_000_000);
+        assert_eq!(pace.allowance(now.after(Duration::from_secs(1))), Ok(10_000), "2 ms of 40 Mbit/s");
+        pace.set_share(now, 0);
         let before = pace.allowance(now.after(Duration::from_secs(1))).unwrap();
         assert_eq!(before, 20_000, "2 ms of 80 Mbit/s");
     }

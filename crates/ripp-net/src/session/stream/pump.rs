@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use visapult_ripp::flight::Region;
@@ -106,7 +107,7 @@ impl Thread<'_> {
             frames: self.placed,
             echo_us: self.latest.0,
             hold_us: now.since(self.latest.1).as_micros() as u32,
-            most_rate_bps: self.shared.most_receive_bps,
+            most_rate_bps: self.shared.most_receive_bps(),
         };
         if !self.link.unsent() {
             self.link.put(&ack.to_bytes())?;
@@ -194,6 +195,7 @@ impl Thread<'_> {
                 ack = Some(found);
             } else if let Ok(Frame::Data(header, payload)) = Frame::read(frame) {
                 self.latest = (header.sent_us, now);
+                self.shared.received_bytes.fetch_add(frame.len() as u64, Ordering::Relaxed);
                 pieces.push(Piece { header, payload });
             } else {
                 return Err(End::Session("the peer sent a frame over a stream that is none".to_owned()));

@@ -1,0 +1,104 @@
+//! The link of a share: where its rate is bounded, its copies divide that among them, each way for itself.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use visapult_ripp_net::Rate;
+
+use super::{Copy, Rights, Share};
+use crate::weights::{Claim, MOST_WEIGHT, Meter, divide};
+use crate::words::Verb;
+
+/// Which way a copy's content goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Out,
+    In,
+    /// In, from another share.
+    Fetched,
+}
+
+/// What a copy has of the link.
+#[derive(Debug)]
+pub(super) struct Part {
+    way: Way,
+    weight: u32,
+    /// Of a copy that is fetched: bytes that have arrived, and what it may; others are asked, and told.
+    pub(super) arrived: AtomicU64,
+    pub(super) most_bps: AtomicU64,
+    state: Mutex<(Meter, f64)>,
+}
+
+impl Part {
+    pub(super) fn of(verb: &Verb, weight: u32) -> Self {
+        let way = match verb {
+            Verb::Put { .. } => Way::In,
+            Verb::Fetch { .. } => Way::Fetched,
+            Verb::Get { .. } | Verb::Stripe { .. } | Verb::Fetches { .. } => Way::Out,
+        };
+        let state = Mutex::new((Meter::new(Instant::now(), 0), 0.0));
+        Self {
+            way,
+            weight: weight.clamp(1, MOST_WEIGHT),
+            arrived: AtomicU64::new(0),
+            most_bps: AtomicU64::new(0),
+            state,
+        }
+    }
+}
+
+impl Share {
+    /// Divides the link anew, by what each copy has made use of since it was divided last.
+    pub(super) fn divide_link(&self) {
+        let total_bps = match self.session.rate {
+            Rate::Fixed(bps) => bps,
+            Rate::Auto { most_bps } => most_bps.unwrap_or(0),
+        };
+        if total_bps == 0 {
+            return;
+        }
+        let copies = self.copies();
+        for is_out in [true, false] {
+            let some: Vec<&Copy> =
+                copies.values().map(AsRef::as_ref).filter(|copy| (copy.part.way == Way::Out) == is_out).collect();
+            let claims: Vec<Claim> = some.iter().map(|copy| self.claim(copy)).collect();
+            for (copy, may_bps) in some.iter().zip(divide(total_bps as f64, &claims)) {
+                copy.allow(may_bps);
+            }
+        }
+    }
+
+    fn claim(&self, copy: &Copy) -> Claim {
+        let person_weight = match (&self.rights, copy.session.member()) {
+            (Rights::People(people), Some(name)) => people.weight(name),
+            _ => 1,
+        };
+        let bytes = copy.carried();
+        let mut state = copy.part.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let used_bps = state.0.rate_bps(Instant::now(), bytes);
+        let who = copy.session.member().map(ToOwned::to_owned);
+        Claim { who, person_weight, weight: copy.part.weight, used_bps, may_bps: state.1 }
+    }
+}
+
+impl Copy {
+    /// Bytes that it has carried.
+    fn carried(&self) -> u64 {
+        match self.part.way {
+            Way::Out => self.session.statistics().sent().wire_bytes,
+            Way::In => self.session.statistics().received_bytes,
+            Way::Fetched => self.part.arrived.load(Ordering::Relaxed),
+        }
+    }
+
+    fn allow(&self, may_bps: f64) {
+        self.part.state.lock().unwrap_or_else(PoisonError::into_inner).1 = may_bps;
+        let bps = (may_bps as u64).max(1);
+        match self.part.way {
+            Way::Out => self.session.limit(bps, 0),
+            Way::In => self.session.limit(0, bps),
+            Way::Fetched => self.part.most_bps.store(bps, Ordering::Relaxed),
+        }
+    }
+}

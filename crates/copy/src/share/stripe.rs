@@ -1,0 +1,110 @@
+//! Shares of one file system that give as one: each leaves its URL in a folder that all of them see, and nobody else.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use visapult_ripp_net::RippUrl;
+
+use crate::error::CopyError;
+use crate::names::shown;
+use crate::words::MOST_NODES;
+
+const ENDING: &str = ".node";
+const MOST_BYTES: u64 = 4096;
+
+/// The folder, and what this share has left there. It takes that away when it ends.
+#[derive(Debug)]
+pub(super) struct Stripe {
+    folder: PathBuf,
+    own: String,
+}
+
+impl Stripe {
+    /// Leaves `url` in `folder`, which is made if it is not there; it holds tokens, and so may not lie in what is `shared`.
+    pub(super) fn join(folder: &Path, shared: &Path, url: &RippUrl) -> Result<Self, CopyError> {
+        let wrong = |cause: io::Error| CopyError::at(folder, &cause);
+        match DirBuilder::new().mode(0o700).create(folder) {
+            Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => return Err(wrong(cause)),
+            _ => {}
+        }
+        let folder = fs::canonicalize(folder).map_err(wrong)?;
+        if folder.starts_with(shared) {
+            let why =
+                format!("{} holds tokens, and lies in the folder that is shared: put it elsewhere", shown(&folder));
+            return Err(CopyError::Here(why));
+        }
+        if fs::metadata(&folder).map_err(wrong)?.mode() & 0o077 != 0 {
+            let why = format!("{} holds tokens, and others may read or change it: run chmod 700 on it", shown(&folder));
+            return Err(CopyError::Here(why));
+        }
+        let own = format!("{}{ENDING}", url.authority());
+        let stripe = Self { folder, own };
+        // Whoever reads finds all of it, or what was there before.
+        let (new, path) = (stripe.folder.join(format!("{}.new", stripe.own)), stripe.folder.join(&stripe.own));
+        let written = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
+        let written = written.and_then(|mut file| writeln!(file, "{url}")).and_then(|()| fs::rename(&new, &path));
+        written.map_err(|cause| CopyError::at(&path, &cause))?;
+        Ok(stripe)
+    }
+
+    /// The URLs of the others; those that are gone without taking theirs away are among them.
+    pub(super) fn others(&self) -> Vec<String> {
+        let names = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let mut names: Vec<_> = names.filter_map(|name| name.into_string().ok()).collect();
+        names.retain(|name| name.ends_with(ENDING) && *name != self.own);
+        names.sort_unstable();
+        names.iter().filter_map(|name| url_in(&self.folder.join(name))).take(MOST_NODES).collect()
+    }
+}
+
+impl Drop for Stripe {
+    fn drop(&mut self) {
+        // Whoever dials it meanwhile is told that it does not answer.
+        let _ = fs::remove_file(self.folder.join(&self.own));
+    }
+}
+
+fn url_in(file: &Path) -> Option<String> {
+    let length = fs::metadata(file).ok()?.len();
+    let text = fs::read_to_string(file).ok().filter(|_| length <= MOST_BYTES)?;
+    text.trim().parse::<RippUrl>().ok().map(|url| url.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn url(port: u16) -> RippUrl {
+        format!("ripp://MDEyMzQ1Njc4OWFiY2RlZg@dtn:{port}/run#ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0")
+            .parse()
+            .unwrap()
+    }
+
+    #[test]
+    fn each_finds_the_others_for_as_long_as_they_are_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let (shared, folder) = (dir.path().join("shared"), dir.path().join("stripe"));
+        let [first, second, third] = [1, 2, 3].map(|port| Stripe::join(&folder, &shared, &url(port)).unwrap());
+        assert_eq!(first.others(), [url(2).to_string(), url(3).to_string()]);
+        let file = folder.join("dtn:2.node");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        drop(second);
+        fs::write(folder.join("x.node"), "no URL").unwrap();
+        assert_eq!((third.others(), file.exists()), (vec![url(1).to_string()], false));
+    }
+
+    #[test]
+    fn a_folder_that_others_may_see_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let join = |folder: &str| Stripe::join(&dir.path().join(folder), dir.path(), &url(1)).unwrap_err().to_string();
+        assert!(join("stripe").contains("put it elsewhere"));
+        let open = tempfile::tempdir().unwrap();
+        fs::set_permissions(open.path(), fs::Permissions::from_mode(0o750)).unwrap();
+        let told = Stripe::join(open.path(), dir.path(), &url(1)).unwrap_err().to_string();
+        assert!(told.contains("chmod 700"), "{told}");
+    }
+}

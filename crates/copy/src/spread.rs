@@ -1,0 +1,245 @@
+//! Copies into striped shares: each of the machines that share one file system takes a part of the files, all at once; what is left then, times
+//! and modes of folders, and what is to be deleted, is for an ordinary copy into one of them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use visapult_ripp_net::{Options, Rate, RippUrl};
+
+use crate::copying::{Attempt, CopyOptions};
+use crate::error::CopyError;
+use crate::report::{Event, Progress, Tally};
+use crate::words::{Alike, Delete, MOST_NODES, Part, Request, STRIPES, Verb, Wish};
+
+const POLL: Duration = Duration::from_millis(100);
+
+/// One copy into a share, or into a node of one.
+pub(crate) struct Into<'a> {
+    pub(crate) url: &'a RippUrl,
+    pub(crate) wish: Wish,
+    /// It is to tell of its nodes rather than take all by itself.
+    may_spread: bool,
+}
+
+impl Into<'_> {
+    /// Copies that go on at the same time.
+    pub(crate) fn of(&self) -> u64 {
+        self.wish.part.map_or(1, |part| u64::from(part.of))
+    }
+
+    /// Each sends at its part of the rate.
+    pub(crate) fn session(&self, options: &CopyOptions) -> Options {
+        let rate = match options.session.rate {
+            Rate::Fixed(bps) => Rate::Fixed((bps / self.of()).max(1)),
+            Rate::Auto { most_bps } => Rate::Auto { most_bps: most_bps.map(|bps| (bps / self.of()).max(1)) },
+        };
+        Options { rate, ..options.session.clone() }
+    }
+
+    /// Each part is a copy of its own to those whom it is fetched from.
+    pub(crate) fn request(&self, options: &CopyOptions, job: &str, verb: Verb) -> Request {
+        let job = self.wish.part.map_or_else(|| job.to_owned(), |part| format!("{job}-{}", part.index));
+        let mut request = Request::new(&job, verb).weighing(options.weight);
+        request.able.extend(self.may_spread.then(|| STRIPES.to_owned()));
+        request
+    }
+}
+
+/// Copies into the share at `url` by `copy`, which returns the nodes that it is to go to instead: then into all of them at once, and what that has
+/// left into one.
+///
+/// # Errors
+/// Why it ended before all was there.
+pub(crate) fn into_share(
+    url: &RippUrl,
+    options: &CopyOptions,
+    stop: &AtomicBool,
+    attempt: &mut Attempt,
+    watch: &mut dyn FnMut(Event),
+    copy: impl Fn(&Into<'_>, &mut Attempt, &mut dyn FnMut(Event)) -> Result<Vec<String>, CopyError> + Sync,
+) -> Result<(), CopyError> {
+    let wish = options.wish();
+    // Hashes are of all files, and a part of a file is one file.
+    let may_spread = !(wish.dry_run || wish.hashes || options.span.is_some() || options.detach);
+    let told = copy(&Into { url, wish, may_spread }, attempt, watch)?;
+    if told.is_empty() {
+        return Ok(());
+    }
+    if !may_spread {
+        return Err(CopyError::Protocol("it tells of nodes that it was not asked for".to_owned()));
+    }
+    let copy_part = |url: &RippUrl, part, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
+        let wish = Wish { part: Some(part), delete: Delete::Nothing, ..wish };
+        copy(&Into { url, wish, may_spread: false }, attempt, watch).map(drop)
+    };
+    let spread = spread(&nodes_of(url, &told), stop, watch, copy_part)?;
+    let wish = spread.wish_after(wish);
+    let mut outcome = Ok(());
+    for url in &spread.nodes {
+        let mut last = Attempt::default();
+        outcome = copy(&Into { url, wish, may_spread: false }, &mut last, watch).map(drop);
+        (attempt.tally, attempt.arrived) = (spread.tally.then(&last.tally), spread.arrived + last.arrived);
+        // Another may be there still.
+        if last.was_admitted || !outcome.as_ref().is_err_and(CopyError::may_pass) {
+            break;
+        }
+    }
+    outcome
+}
+
+/// What came of all parts.
+#[derive(Debug, Default)]
+struct Spread {
+    tally: Tally,
+    arrived: u64,
+    /// The nodes, those first that took all of their parts.
+    nodes: Vec<RippUrl>,
+    /// All of them did.
+    is_whole: bool,
+}
+
+impl Spread {
+    /// What the copy that follows is to do.
+    fn wish_after(&self, wish: Wish) -> Wish {
+        if self.is_whole {
+            // What was there has been compared, or copied anew.
+            Wish { anew: false, alike: Alike::default(), ..wish }
+        } else {
+            wish
+        }
+    }
+}
+
+/// The nodes of a striped share that others are copied into: the one that was dialled, and those it has told of.
+fn nodes_of(url: &RippUrl, told: &[String]) -> Vec<RippUrl> {
+    let node = |told: &String| {
+        let node: RippUrl = told.parse().ok()?;
+        let token = node.token.clone().or_else(|| url.token.clone());
+        (node.fingerprint.is_some() && token.is_some()).then_some(RippUrl { token, ..node })
+    };
+    [url.clone()].into_iter().chain(told.iter().take(MOST_NODES).filter_map(node)).collect()
+}
+
+/// Has each of `nodes` take its part by `copy_part`. Those that fail are told of: their parts are for the copy that follows.
+///
+/// # Errors
+/// If it is to stop.
+fn spread(
+    nodes: &[RippUrl],
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Event),
+    copy_part: impl Fn(&RippUrl, Part, &mut Attempt, &mut dyn FnMut(Event)) -> Result<(), CopyError> + Sync,
+) -> Result<Spread, CopyError> {
+    let names: Vec<String> = nodes.iter().map(RippUrl::authority).collect();
+    watch(Event::Notice(format!("{} take it together", names.join(", "))));
+    let (happened, happens) = channel();
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (index, node) in nodes.iter().enumerate() {
+            let part = Part { index: index as u32, of: nodes.len() as u32 };
+            let (happened, copy_part, name) = (happened.clone(), &copy_part, &names[index]);
+            let work = move || {
+                let tell = |event| drop(happened.send((index, event)));
+                let mut attempt = Attempt::default();
+                let outcome = copy_part(node, part, &mut attempt, &mut |event| tell(event));
+                let (tally, arrived) = (attempt.tally, attempt.arrived);
+                tell(Event::Progress(Progress { tally, arrived, is_listed: true, ..Progress::default() }));
+                if let Err(cause) = &outcome {
+                    tell(Event::Notice(format!(
+                        "{name} is left out: {cause}; another goes on with what it was to take"
+                    )));
+                }
+                outcome.is_ok()
+            };
+            threads.push(scope.spawn(work));
+        }
+        drop(happened);
+        let spread = follow(&happens, nodes.len(), stop, watch)?;
+        let went_well: Vec<bool> = threads.into_iter().map(|thread| thread.join().unwrap_or(false)).collect();
+        let all = || nodes.iter().zip(&went_well);
+        let some = |well: bool| all().filter(move |(_, went)| **went == well).map(|(node, _)| node.clone());
+        let is_whole = went_well.iter().all(|went| *went);
+        Ok(Spread { nodes: some(true).chain(some(false)).collect(), is_whole, ..spread })
+    })
+}
+
+/// Tells what happens of all parts together, until all are over. What fails is tried again by the copy that follows, and told by that.
+fn follow(
+    happens: &Receiver<(usize, Event)>,
+    parts: usize,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Event),
+) -> Result<Spread, CopyError> {
+    let began = Instant::now();
+    let mut latest = vec![Progress::default(); parts];
+    loop {
+        match happens.recv_timeout(POLL) {
+            Ok((part, Event::Progress(progress))) => {
+                latest[part] = progress;
+                let sum = sum(&latest);
+                watch(Event::Progress(Progress { elapsed: began.elapsed(), ..sum }));
+            }
+            Ok((_, Event::Notice(text))) => watch(Event::Notice(text)),
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Err(CopyError::Stopped);
+    }
+    let Progress { tally, arrived, .. } = sum(&latest);
+    Ok(Spread { tally: Tally { failed: 0, left_out: 0, ..tally }, arrived, ..Spread::default() })
+}
+
+fn sum(parts: &[Progress]) -> Progress {
+    let add = |sum: Progress, part: &Progress| Progress {
+        tally: sum.tally.plus(&part.tally),
+        is_listed: sum.is_listed && part.is_listed,
+        arrived: sum.arrived + part.arrived,
+        elapsed: sum.elapsed,
+        limit: sum.limit.or(part.limit),
+    };
+    parts.iter().fold(Progress { is_listed: true, ..Progress::default() }, add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes() -> Vec<RippUrl> {
+        let first: RippUrl =
+            "ripp://MDEyMzQ1Njc4OWFiY2RlZg@a:1/x#ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0".parse().unwrap();
+        let told = ["ripp://b:1/x#ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0", "ripp://c:1/no-certificate", "no URL"];
+        nodes_of(&first, &told.map(ToOwned::to_owned))
+    }
+
+    fn spread_where(fails: u32) -> (Spread, Vec<Event>) {
+        let mut told = Vec::new();
+        let copy_part = |node: &RippUrl, part: Part, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
+            assert!(node.token.is_some());
+            attempt.tally = Tally { files: 10, failed: 1, ..Tally::default() };
+            watch(Event::Failed { path: "a".to_owned(), why: "told later".to_owned() });
+            if part.index == fails { Err(CopyError::Here("is gone".to_owned())) } else { Ok(()) }
+        };
+        let spread = spread(&nodes(), &AtomicBool::new(false), &mut |event| told.push(event), copy_part).unwrap();
+        (spread, told)
+    }
+
+    #[test]
+    fn each_node_takes_a_part_and_what_one_leaves_is_for_the_copy_that_follows() {
+        let wish = Wish { anew: true, alike: Alike::All, ..Wish::default() };
+        let (whole, _) = spread_where(7);
+        assert_eq!((whole.tally.files, whole.tally.failed), (20, 0));
+        assert_eq!(whole.wish_after(wish), Wish::default());
+        assert_eq!(whole.nodes, nodes());
+        let (partly, told) = spread_where(0);
+        assert_eq!(partly.nodes[0].host, "b");
+        assert_eq!(partly.wish_after(wish), wish);
+        assert!(
+            told.iter().any(|event| matches!(event, Event::Notice(text) if text.contains("a:1 is left out: is gone")))
+        );
+        assert!(!told.iter().any(|event| matches!(event, Event::Failed { .. })));
+    }
+}
