@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "ripp-net": {"ripp"},
     "pipeline": {"volume", "volume-io", "render", "comm", "ripp-net", "trace"},
     "portal": {"pipeline"},
-    "python": {"pipeline"},
+    "python": {"copy", "pipeline", "ripp-net"},
     "testbed": set(),
     "testkit": {"ripp"},
     "trace": set(),

@@ -14,6 +14,8 @@ create_exception!(
     "An address that cannot be listened on, or a URL that cannot be believed."
 );
 
+create_exception!(visapult, CopyError, Error, "Why a copy ended before it was done.");
+
 /// The exception for what the publisher says.
 pub(crate) fn raised(cause: &FlowError) -> PyErr {
     match cause {

@@ -4,13 +4,11 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use visapult_copy::{
-    Alike, CopyError, Delete, Event, Patterns, Progress, Report, Tally, Wish, copy, counted, manifest_line, rate, size,
-};
+use visapult_copy::{Alike, CopyError, Delete, Event, Pace, Patterns, Progress, Report, Wish, copy, manifest_line};
 use visapult_ripp_net::{Options, Rate};
 
 use crate::arguments::CopyOptions;
@@ -20,8 +18,6 @@ use crate::stop::{self, INTERRUPTED};
 const WRONG_LINE: u8 = 2;
 /// Some things were not copied; all others are there.
 const SOME_FAILED: u8 = 3;
-/// The rate that is shown is that of the latest seconds.
-const RATE_OVER: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
     let stop = stop::when_asked(None)?;
@@ -39,8 +35,6 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
     // Where the other end sends, a fixed rate is the most that we let it send.
     let most_receive_bps = if let Rate::Fixed(bps) = options.rate { bps } else { 0 };
     let wanted = visapult_copy::CopyOptions {
-        sources: sources.to_vec(),
-        destination: destination.clone(),
         only: Patterns { include: options.include.clone(), exclude: options.exclude.clone() },
         span: options.range,
         wish: Wish {
@@ -63,6 +57,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
         detach: options.detach,
         weight: options.weight,
         retry: options.retry,
+        ..visapult_copy::CopyOptions::new(sources.to_vec(), destination.clone())
     };
     let mut shown = Shown {
         json: options.json,
@@ -70,7 +65,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
         is_detached: false,
         terminal: std::io::stderr().is_terminal(),
         manifest,
-        rates: Vec::new(),
+        pace: Pace::default(),
     };
     let outcome = copy(&wanted, stop, &mut |event| shown.show(event));
     shown.clear();
@@ -83,7 +78,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
             say(&if options.json {
                 finished(&report).to_string()
             } else if options.dry_run {
-                would(&report.tally)
+                report.tally.foreseen()
             } else {
                 report.to_string()
             });
@@ -103,13 +98,6 @@ fn say(line: &str) {
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-fn would(tally: &Tally) -> String {
-    let same = counted(tally.same_files, "file");
-    let wanted = counted(tally.wanted_files, "file");
-    let deleted = if tally.deleted > 0 { format!("; would delete {}", tally.deleted) } else { String::new() };
-    format!("would copy {wanted}, {}; {same} there already{deleted}", size(tally.wanted_bytes))
-}
-
 fn finished(report: &Report) -> Value {
     let seconds = report.elapsed.as_secs_f64();
     json!({ "event": "finished", "seconds": seconds, "bytes_sent": report.arrived, "tally": report.tally })
@@ -123,8 +111,7 @@ struct Shown {
     is_detached: bool,
     terminal: bool,
     manifest: Option<Manifest>,
-    /// Bytes that had arrived, and when.
-    rates: Vec<(Instant, u64)>,
+    pace: Pace,
 }
 
 impl Shown {
@@ -163,23 +150,15 @@ impl Shown {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        let now = Instant::now();
-        self.rates.retain(|(at, _)| now.duration_since(*at) < RATE_OVER);
-        if self.rates.first().is_some_and(|(_, bytes)| *bytes > progress.arrived) {
-            self.rates.clear();
-        }
-        self.rates.push((now, progress.arrived));
-        let bps = self.rates.first().map_or(0.0, |(at, bytes)| {
-            (progress.arrived - bytes) as f64 * 8.0 / now.duration_since(*at).as_secs_f64().max(1e-3)
-        });
+        let headway = self.pace.note(Instant::now(), progress);
         if self.json {
             say(&json!({
-                "event": "progress", "seconds": progress.elapsed.as_secs_f64(), "bytes_sent": progress.arrived, "bits_per_second": bps,
+                "event": "progress", "seconds": progress.elapsed.as_secs_f64(), "bytes_sent": progress.arrived, "bits_per_second": headway.bps,
                 "limited_by": progress.limit, "all_listed": progress.is_listed, "tally": progress.tally,
             })
             .to_string());
         } else if self.terminal {
-            eprint!("\r{}\x1b[K", progress_line(progress, bps));
+            eprint!("\r{headway}\x1b[K");
         }
     }
 
@@ -187,31 +166,6 @@ impl Shown {
         if self.terminal && !self.json {
             eprint!("\r\x1b[K");
         }
-    }
-}
-
-fn progress_line(progress: &Progress, bps: f64) -> String {
-    let Tally { files, wanted_files, wanted_bytes, resumed_bytes, .. } = progress.tally;
-    let done = progress.arrived + resumed_bytes;
-    let more = if progress.is_listed { "" } else { "+" };
-    let left = wanted_bytes.saturating_sub(done) as f64 * 8.0 / bps.max(1.0);
-    let eta =
-        if progress.is_listed && bps > 0.0 && left < 1e6 { format!(", {} left", time(left)) } else { String::new() };
-    let limit = progress.limit.map(|limit| format!(", limited by {limit}")).unwrap_or_default();
-    format!(
-        "{} of {}{more}, {files} of {wanted_files}{more} files, {}{eta}{limit}",
-        size(done.min(wanted_bytes)),
-        size(wanted_bytes),
-        rate(bps)
-    )
-}
-
-fn time(seconds: f64) -> String {
-    let seconds = seconds.ceil() as u64;
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, s) => format!("{s} s"),
-        (0, m, s) => format!("{m}:{s:02} min"),
-        (h, m, s) => format!("{h}:{m:02}:{s:02} h"),
     }
 }
 
@@ -236,18 +190,5 @@ impl Manifest {
     fn finish(mut self) -> Result<()> {
         let outcome = self.fault.take().map_or_else(|| self.out.flush(), Err);
         outcome.with_context(|| format!("cannot write {}", self.path.display()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn progress_tells_what_is_left() {
-        let tally = Tally { files: 1, wanted_files: 4, wanted_bytes: 2_000_000_000, ..Tally::default() };
-        let progress = Progress { tally, is_listed: true, arrived: 1_000_000_000, ..Progress::default() };
-        let told = progress_line(&progress, 80_000_000.0);
-        assert_eq!(told, "1.00 GB of 2.00 GB, 1 of 4 files, 80.0 Mbit/s, 1:40 min left");
     }
 }

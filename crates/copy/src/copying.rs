@@ -26,6 +26,9 @@ const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the other end to the next.
 const DIAL_AGAIN: Duration = Duration::from_secs(2);
 
+/// How long a lost connection is dialled again, unless something else is said.
+const RETRY: Duration = Duration::from_secs(300);
+
 /// What is copied, and how.
 #[derive(Clone, Debug)]
 pub struct CopyOptions {
@@ -50,6 +53,22 @@ pub struct CopyOptions {
 }
 
 impl CopyOptions {
+    /// All of these, to there, at whatever rate the path carries.
+    #[must_use]
+    pub fn new(sources: Vec<Endpoint>, destination: Endpoint) -> Self {
+        Self {
+            sources,
+            destination,
+            only: Patterns::default(),
+            span: None,
+            wish: Wish::default(),
+            session: Options::default(),
+            detach: false,
+            weight: 1,
+            retry: RETRY,
+        }
+    }
+
     fn request(&self, job: &str, verb: Verb) -> Request {
         Request::new(job, verb).weighing(self.weight)
     }

@@ -67,6 +67,14 @@ impl Tally {
             ..*now
         }
     }
+
+    /// What a dry run has found, in one line.
+    #[must_use]
+    pub fn foreseen(&self) -> String {
+        let (wanted, same) = (counted(self.wanted_files, "file"), counted(self.same_files, "file"));
+        let deleted = if self.deleted > 0 { format!("; would delete {}", self.deleted) } else { String::new() };
+        format!("would copy {wanted}, {}; {same} there already{deleted}", size(self.wanted_bytes))
+    }
 }
 
 /// What limits a copy.

@@ -1,4 +1,4 @@
-"""Publishes the fields of a running simulation, to be looked at while they are computed.
+"""Publishes the fields of a running simulation, to be looked at while they are computed; copies files and folders between machines.
 
 Arrays are ``[z, y, x]``; sizes, boxes, spacings and origins are given ``x, y, z``. Everything here may be called from any thread.
 """
@@ -6,12 +6,17 @@ Arrays are ``[z, y, x]``; sizes, boxes, spacings and origins are given ``x, y, z
 from dataclasses import dataclass
 from typing import Literal
 
+from visapult._copying import copy
 from visapult._visapult import (
     ArrayError,
     CallError,
+    CopyError,
+    CopyProgress,
+    CopyResult,
     Error,
     LinkError,
     Publisher,
+    Share,
     Statistics,
     __version__,
 )
@@ -19,13 +24,18 @@ from visapult._visapult import (
 __all__ = [
     "ArrayError",
     "CallError",
+    "CopyError",
+    "CopyProgress",
+    "CopyResult",
     "Error",
     "Field",
     "LinkError",
     "Parameter",
     "Publisher",
+    "Share",
     "Statistics",
     "__version__",
+    "copy",
 ]
 
 

@@ -1,6 +1,7 @@
 """The part of the package that is compiled."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
 from types import TracebackType
 from typing import Literal, Self, final
 
@@ -8,7 +9,20 @@ from typing_extensions import Buffer
 
 from visapult import Field, Parameter
 
-__all__ = ["ArrayError", "CallError", "Error", "LinkError", "Publisher", "Statistics", "__version__"]
+__all__ = [
+    "ArrayError",
+    "CallError",
+    "CopyError",
+    "CopyProgress",
+    "CopyResult",
+    "Error",
+    "LinkError",
+    "Publisher",
+    "Share",
+    "Statistics",
+    "__version__",
+    "copy",
+]
 
 __version__: str
 
@@ -23,6 +37,147 @@ class ArrayError(Error):
 
 class LinkError(Error):
     """An address that cannot be listened on, or a URL that cannot be believed."""
+
+class CopyError(Error):
+    """Why a copy ended before all was there. What was copied is kept, and the same call goes on from there."""
+
+@final
+class CopyProgress:
+    """How far a copy is; as text, one line that says so."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that are there, of those that are to be copied."""
+    @property
+    def total_bytes(self) -> int:
+        """Bytes that are to be copied, as far as is known."""
+    @property
+    def files(self) -> int:
+        """Files that are whole, verified and in their place."""
+    @property
+    def total_files(self) -> int:
+        """Files that are to be copied, as far as is known."""
+    @property
+    def is_total(self) -> bool:
+        """All is known of what is to be copied."""
+    @property
+    def rate(self) -> float:
+        """Bits per second, over the latest seconds."""
+    @property
+    def eta(self) -> float | None:
+        """Seconds that it will take from now on, if that can be told."""
+    @property
+    def limited_by(self) -> str | None:
+        """"network", "source disk", "sink disk", "rate", "sender", or None if that cannot be told."""
+    @property
+    def seconds(self) -> float:
+        """Seconds since the copy began."""
+    @property
+    def notice(self) -> str | None:
+        """Something that one may want to know, if that is what is told: a lost connection, a file that could not be copied."""
+
+@final
+class CopyResult:
+    """What came of a copy; as text, one line that says so."""
+
+    @property
+    def files(self) -> int:
+        """Files copied: whole, verified and in their place."""
+    @property
+    def bytes(self) -> int:
+        """Bytes of those."""
+    @property
+    def wanted_files(self) -> int:
+        """Files that were to be copied, or would be."""
+    @property
+    def wanted_bytes(self) -> int:
+        """Bytes of those."""
+    @property
+    def same_files(self) -> int:
+        """Files that were there already."""
+    @property
+    def same_bytes(self) -> int:
+        """Bytes of those."""
+    @property
+    def resumed_bytes(self) -> int:
+        """Bytes of what was copied that were there from an earlier attempt."""
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes of content that travelled."""
+    @property
+    def seconds(self) -> float:
+        """Seconds that it took."""
+    @property
+    def rate(self) -> float:
+        """Bits of content per second that travelled."""
+    @property
+    def deleted(self) -> list[str]:
+        """What was deleted, or would be."""
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """What no copy has, such as sockets, and why."""
+    @property
+    def failed(self) -> list[tuple[str, str]]:
+        """What could not be copied, and why."""
+
+def copy(
+    sources: list[str | PathLike[str]],
+    destination: str | PathLike[str],
+    *,
+    include: list[str],
+    exclude: list[str],
+    checksum: bool,
+    delete: bool,
+    range: tuple[int, int | None] | None,
+    dry_run: bool,
+    resume: bool,
+    rate: float | str | None,
+    lanes: int | None,
+    local: list[str],
+    transport: str,
+    retry: float,
+    progress: Callable[[CopyProgress], object] | None,
+) -> CopyResult:
+    """What ``visapult.copy`` comes down to."""
+
+@final
+class Share:
+    """A folder that others may copy from, and into where that is said; a context manager that closes itself."""
+
+    def __new__(
+        cls,
+        folder: str | PathLike[str],
+        *,
+        write: bool = False,
+        policy: str | PathLike[str] | None = None,
+        fetch: Sequence[str] = (),
+        rate: float | str | None = None,
+        listen: str = "127.0.0.1:0",
+        host: str | None = None,
+    ) -> Self:
+        """Shares a folder until it is closed; whoever has the URL may copy from it, and into it with ``write``.
+
+        ``policy`` is a file that says who may read and write what; each then has a URL of their own. ``fetch`` names hosts whose shares it
+        may be asked to copy from. ``listen`` is the address and port to wait on ("0.0.0.0:0" takes any port), ``host`` what others call this machine.
+
+        Raises CallError for a folder or a policy that will not do, LinkError if the address cannot be had.
+        """
+    @property
+    def url(self) -> str | None:
+        """What others need to copy; it holds a secret. None where a policy gives each their own."""
+    @property
+    def urls(self) -> dict[str, str]:
+        """The URL of each person whom the policy names."""
+    def close(self) -> None:
+        """Ends it, and what is being copied; a second time does nothing."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
 
 @final
 class Statistics:

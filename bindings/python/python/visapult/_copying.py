@@ -1,0 +1,180 @@
+"""Copying, and what is shown of it."""
+
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, Protocol, TypeVar
+
+from visapult import _visapult
+from visapult._visapult import CallError, CopyProgress, CopyResult
+
+Place = str | os.PathLike[str]
+One = TypeVar("One", bound=Place)
+
+
+def copy(
+    sources: Place | Iterable[Place],
+    destination: Place,
+    *,
+    include: str | Iterable[str] = (),
+    exclude: str | Iterable[str] = (),
+    checksum: bool = False,
+    delete: bool | Literal["unmatched"] = False,
+    range: tuple[int, int | None] | None = None,
+    dry_run: bool = False,
+    resume: bool = True,
+    rate: float | str | None = None,
+    lanes: int | None = None,
+    local: str | Iterable[str] = (),
+    transport: Literal["auto", "udp", "tcp"] = "auto",
+    retry: float = 300.0,
+    progress: Callable[[CopyProgress], object] | bool | None = None,
+) -> CopyResult:
+    """Copies files and folders from or to a share, or between two, until all is there, and returns what came of it.
+
+    Places are paths on this machine, or text that begins with ``ripp://``: what ``visapult share`` or a ``Share`` says, with a path appended to it.
+    Where things go is as ``visapult copy`` has it: a destination that is a folder, ends with ``/``, or is that of several sources or of a folder, takes them
+    under their own names; any other is the new name of the one file. ``SRC/.`` is what is in the folder.
+
+    ``include`` and ``exclude`` are patterns of names, or with a ``/`` of paths below the source. ``checksum`` compares what is there with the same size and
+    time by its content. ``delete`` deletes in the folders that were copied what the sources do not have; with patterns only as "unmatched", for it deletes
+    what they leave out, too. ``range`` is the first byte and the one after the last (None: to the end) of the one file. ``dry_run`` copies nothing.
+    Without ``resume`` all is copied from its beginning.
+
+    ``rate`` is in bits of IP packets per second, or text such as "950M", on a path of your own; left out, it is found and shared. Lanes are spread over the
+    addresses ``local`` of this machine. A connection that is lost is dialled again for ``retry`` seconds.
+
+    ``progress`` is called about five times a second, in this thread; True shows a line that is written over, in a terminal or a notebook. What it raises
+    stops the copy, as Ctrl-C does, and is raised. What has been copied by then is kept, and the same call goes on from there.
+
+    Raises CopyError if it ended before all was there, and CallError for what makes no sense. Things that could not be copied do not end it: they are in
+    ``failed``, and warned of.
+    """
+    if delete is True and (include or exclude):
+        raise CallError('delete would delete what include and exclude leave out, too: say delete="unmatched" if that is meant')
+    line = Line() if progress is True else None
+    try:
+        result = _visapult.copy(
+            several(sources),
+            destination,
+            include=several(include),
+            exclude=several(exclude),
+            checksum=checksum,
+            delete=bool(delete),
+            range=range,
+            dry_run=dry_run,
+            resume=resume,
+            rate=rate,
+            lanes=lanes,
+            local=several(local),
+            transport=transport,
+            retry=retry,
+            progress=line.show if line else progress if callable(progress) else None,
+        )
+    except BaseException:
+        if line:
+            line.end("")
+        raise
+    if line:
+        line.end(str(result))
+    if result.failed:
+        path, why = result.failed[0]
+        warnings.warn(f"{len(result.failed)} not copied, the first is {path}: {why}", stacklevel=2)
+    return result
+
+
+def several(given: One | Iterable[One]) -> list[One]:
+    """One or several, as a list."""
+    return [given] if isinstance(given, str | os.PathLike) else list(given)
+
+
+class Screen(Protocol):
+    """Where there is a line that can be written over."""
+
+    def write(self, line: str) -> None:
+        """Puts the line in the place of the one before."""
+
+    def keep(self, line: str) -> None:
+        """Leaves a line where it is; the next goes below."""
+
+
+class Line:
+    """How far a copy is, in one line."""
+
+    def __init__(self) -> None:
+        self.screen = screen()
+
+    def show(self, progress: CopyProgress) -> None:
+        """Shows it, with a bar once the total is known."""
+        if progress.notice:
+            self.screen.keep(progress.notice)
+        else:
+            self.screen.write(bar(progress) + str(progress))
+
+    def end(self, line: str) -> None:
+        """Shows the last line instead."""
+        if line:
+            self.screen.keep(line)
+        else:
+            self.screen.write("")
+
+
+def bar(progress: CopyProgress) -> str:
+    """What part is there, if that is known."""
+    if not progress.is_total or progress.total_bytes == 0:
+        return ""
+    part = progress.bytes / progress.total_bytes
+    full = int(20 * part)
+    return f"[{'#' * full}{'.' * (20 - full)}] {int(100 * part):3} %  "
+
+
+class Terminal:
+    """A terminal."""
+
+    def write(self, line: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        print(f"\r{line[:width]}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def keep(self, line: str) -> None:
+        print(f"\r{line}\x1b[K", file=sys.stderr, flush=True)
+
+
+class Notebook:
+    """A cell of a notebook."""
+
+    def __init__(self, display: Callable[..., Any]) -> None:
+        self.display = display
+        self.shown: Any = None
+
+    def write(self, line: str) -> None:
+        content = {"text/plain": line}
+        if self.shown is None:
+            self.shown = self.display(content, raw=True, display_id=True)
+        else:
+            self.shown.update(content, raw=True)
+
+    def keep(self, line: str) -> None:
+        self.write(line)
+        self.shown = None
+
+
+class Log:
+    """A file or a pipe: nothing can be written over."""
+
+    def write(self, line: str) -> None:
+        pass
+
+    def keep(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+
+def screen() -> Screen:
+    """Where this program shows something."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    # Only shells that show something elsewhere than in this terminal have a kernel.
+    if ipython and getattr(shell, "kernel", None):
+        return Notebook(ipython.display.display)
+    return Terminal() if sys.stderr.isatty() else Log()

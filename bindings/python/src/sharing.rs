@@ -1,0 +1,124 @@
+//! A share in the hands of a Python program.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use pyo3::prelude::*;
+use visapult_copy::{Access, CopyError as Ended, ShareOptions};
+use visapult_pipeline::flow::own_host;
+use visapult_ripp_net::{Identity, Options, Rate, user_folder};
+
+use crate::copying::Speed;
+use crate::failure::{CallError, LinkError};
+
+/// A folder that others may copy from.
+#[pyclass(module = "visapult", frozen)]
+pub(crate) struct Share {
+    folder: PathBuf,
+    /// Of each person where there is a policy, else of nobody in particular.
+    urls: BTreeMap<String, String>,
+    url: Option<String>,
+    stop: Arc<AtomicBool>,
+    /// Locked by threads that have let go of Python only.
+    serving: Mutex<Option<JoinHandle<Result<(), Ended>>>>,
+}
+
+#[pymethods]
+impl Share {
+    #[new]
+    #[pyo3(signature = (folder, *, write=false, policy=None, fetch=Vec::new(), rate=None, listen="127.0.0.1:0", host=None))]
+    #[pyo3(
+        text_signature = "(folder, *, write=False, policy=None, fetch=(), rate=None, listen='127.0.0.1:0', host=None)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
+    fn new(
+        py: Python<'_>,
+        folder: PathBuf,
+        write: bool,
+        policy: Option<PathBuf>,
+        fetch: Vec<String>,
+        rate: Option<Speed>,
+        listen: &str,
+        host: Option<String>,
+    ) -> PyResult<Self> {
+        let access = match policy {
+            Some(_) if write => return Err(CallError::new_err("write: a policy says who may write: leave it out")),
+            Some(file) => Access::Policy(file),
+            None => Access::Url { write },
+        };
+        let bind = listen.parse().map_err(|_| {
+            CallError::new_err(format!("listen: {listen:?} is no ADDRESS:PORT: write \"0.0.0.0:0\" for any port"))
+        })?;
+        let mut session = Options::default();
+        if let Some(bps) = rate.map(Speed::bps).transpose()? {
+            session.rate = Rate::Fixed(bps);
+        }
+        let opened = folder.clone();
+        let open = move || -> PyResult<_> {
+            let identity = user_folder().and_then(|folder| Identity::load_or_create(&folder));
+            let identity = Some(identity.map_err(|cause| LinkError::new_err(cause.to_string()))?);
+            let options = ShareOptions { folder: opened, access, fetch, bind, identity, session };
+            visapult_copy::Share::open(options).map_err(|cause| match cause {
+                Ended::Session(_) => LinkError::new_err(cause.to_string()),
+                _ => CallError::new_err(cause.to_string()),
+            })
+        };
+        let share = py.detach(open)?;
+        let host = host.unwrap_or_else(|| own_host(share.local_addr()));
+        let (mut urls, mut only) = (BTreeMap::new(), None);
+        for (who, url) in share.urls(&host) {
+            match who {
+                Some(who) => drop(urls.insert(who, url.to_string())),
+                None => only = Some(url.to_string()),
+            }
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let its_stop = Arc::clone(&stop);
+        let serving = thread::spawn(move || share.serve(&its_stop, &|_| {}));
+        Ok(Self { folder, urls, url: only, stop, serving: Mutex::new(Some(serving)) })
+    }
+
+    #[getter]
+    fn url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
+    #[getter]
+    fn urls(&self) -> BTreeMap<String, String> {
+        self.urls.clone()
+    }
+
+    fn close(&self, py: Python<'_>) {
+        self.stop.store(true, Ordering::Relaxed);
+        py.detach(|| {
+            let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
+            // Nobody can be told how it ended.
+            let _ = serving.map(JoinHandle::join);
+        });
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (kind, error, trace, /))]
+    fn __exit__(&self, py: Python<'_>, kind: &Bound<'_, PyAny>, error: &Bound<'_, PyAny>, trace: &Bound<'_, PyAny>) {
+        let _ = (kind, error, trace);
+        self.close(py);
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if self.stop.load(Ordering::Relaxed) { "closed" } else { "open" };
+        format!("<visapult.Share {}, {state}>", self.folder.display())
+    }
+}
+
+impl Drop for Share {
+    /// It ends soon; nobody waits for it.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
