@@ -64,6 +64,7 @@ setup_python() {
   "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/python/requirements.txt
   "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/python/requirements-solvers.txt \
     || printf 'visapult set-up: the tests with the codes of others will be skipped\n' >&2
+  (need_packages b3sum) || printf 'visapult set-up: manifests are not held against b3sum\n' >&2
   # VTK renders off screen through EGL.
   need_packages libegl1 libgl1 libxrender1
   touch "$folder/ready"

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use visapult_copy::{Alike, CopyError, Delete, Event, Pace, Patterns, Progress, Report, Wish, copy, manifest_line};
+use visapult_copy::{Alike, CopyError, Delete, Event, ManifestWriter, Pace, Patterns, Progress, Report, Wish, copy};
 use visapult_ripp_net::{Options, Rate};
 
 use crate::arguments::CopyOptions;
@@ -172,23 +172,23 @@ impl Shown {
 /// A file of hashes as `b3sum` writes it.
 struct Manifest {
     path: PathBuf,
-    out: BufWriter<File>,
+    out: ManifestWriter<BufWriter<File>>,
     fault: Option<std::io::Error>,
 }
 
 impl Manifest {
     fn create(path: PathBuf) -> Result<Self> {
         let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { path, out: BufWriter::new(file), fault: None })
+        Ok(Self { path, out: ManifestWriter::new(BufWriter::new(file)), fault: None })
     }
 
     fn add(&mut self, path: &[u8], hash: &str) {
-        let outcome = self.out.write_all(&manifest_line(path, hash));
+        let outcome = self.out.add(path, hash);
         self.fault = self.fault.take().or(outcome.err());
     }
 
-    fn finish(mut self) -> Result<()> {
-        let outcome = self.fault.take().map_or_else(|| self.out.flush(), Err);
+    fn finish(self) -> Result<()> {
+        let outcome = self.fault.map_or_else(|| self.out.finish(), Err);
         outcome.with_context(|| format!("cannot write {}", self.path.display()))
     }
 }

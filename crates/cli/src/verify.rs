@@ -1,16 +1,13 @@
 //! `visapult verify`: holds files against the manifest of a copy, or against a share; only hashes travel.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
 use visapult_copy::{
-    Alike, CopyOptions, Delete, Endpoint, Event, Patterns, Remote, Verified, Wish, copy, counted, manifest_line, size,
-    verify,
+    Alike, CopyOptions, Delete, Endpoint, Event, ManifestWriter, Remote, Verified, Wish, copy, counted, size, verify,
 };
-use visapult_ripp_net::Options;
 
 use crate::arguments::VerifyOptions;
 use crate::stop;
@@ -67,28 +64,19 @@ fn compare(path: &Path, remote: &Remote) -> Result<Verified> {
 /// Prints the hashes of what is shared, as `b3sum --check` and `visapult verify` read them.
 fn list(remote: &Remote) -> Result<ExitCode> {
     let wish = Wish { dry_run: true, hashes: true, ..Wish::default() };
-    let mut out = std::io::stdout().lock();
+    let mut out = ManifestWriter::new(std::io::stdout().lock());
     let mut outcome = Ok(());
     let report = dry_run(remote.clone(), PathBuf::from("."), wish, &mut |event| match event {
-        Event::Hash { path, hash } if outcome.is_ok() => outcome = out.write_all(&manifest_line(&path, &hash)),
+        Event::Hash { path, hash } if outcome.is_ok() => outcome = out.add(&path, &hash),
         Event::Failed { path, why } => eprintln!("visapult: {path}: {why}"),
         _ => {}
     })?;
-    outcome.and_then(|()| out.flush())?;
+    outcome.and_then(|()| out.finish())?;
     Ok(if report.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn dry_run(source: Remote, to: PathBuf, wish: Wish, watch: &mut dyn FnMut(Event)) -> Result<visapult_copy::Tally> {
-    let options = CopyOptions {
-        sources: vec![Endpoint::There(source)],
-        destination: Endpoint::Here(to),
-        only: Patterns::default(),
-        span: None,
-        wish,
-        session: Options::default(),
-        detach: false,
-        weight: 1,
-        retry: RETRY,
-    };
+    let options =
+        CopyOptions { wish, retry: RETRY, ..CopyOptions::new(vec![Endpoint::There(source)], Endpoint::Here(to)) };
     Ok(copy(&options, stop::when_asked(None)?, watch)?.tally)
 }

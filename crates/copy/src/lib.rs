@@ -43,7 +43,7 @@ pub use copying::{CopyOptions, copy};
 pub use endpoint::{Endpoint, EndpointError, Remote};
 pub use error::CopyError;
 pub use following::fetches;
-pub use manifest::{Verified, manifest_line, verify};
+pub use manifest::{ManifestWriter, Verified, verify};
 pub use pace::{Headway, Pace};
 pub use report::{Event, Limit, Progress, Report, Tally, counted, rate, size};
 pub use share::{Access, Audit, Share, ShareOptions};

@@ -1,7 +1,7 @@
 //! Manifests: the hash of every file, a line each, as `b3sum` writes and checks them.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
 use blake3::{Hash, Hasher};
@@ -20,9 +20,44 @@ pub struct Verified {
     pub wrong: u64,
 }
 
+/// Writes a manifest. Names that are no text in UTF-8 come last, for `b3sum --check` ends at the first of them.
+#[derive(Debug)]
+pub struct ManifestWriter<W> {
+    out: W,
+    last: Vec<u8>,
+}
+
+impl<W: Write> ManifestWriter<W> {
+    /// To there.
+    pub const fn new(out: W) -> Self {
+        Self { out, last: Vec::new() }
+    }
+
+    /// Adds a file.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&mut self, path: &[u8], hash: &str) -> io::Result<()> {
+        let line = manifest_line(path, hash);
+        if std::str::from_utf8(path).is_ok() {
+            return self.out.write_all(&line);
+        }
+        self.last.extend(line);
+        Ok(())
+    }
+
+    /// That was all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.out.write_all(&self.last)?;
+        self.out.flush()
+    }
+}
+
 /// A line of a manifest. A path that holds a line's end or a backslash has these written as `\n` and `\\`, and the line begins with a backslash.
-#[must_use]
-pub fn manifest_line(path: &[u8], hash: &str) -> Vec<u8> {
+pub(crate) fn manifest_line(path: &[u8], hash: &str) -> Vec<u8> {
     let mut line = Vec::new();
     if path.iter().any(|byte| b"\n\r\\".contains(byte)) {
         line.push(b'\\');
@@ -117,6 +152,17 @@ mod tests {
         for wrong in ["", "x", &"0".repeat(66), &format!("\\{hash}  a\\x")] {
             assert_eq!(read_line(wrong.as_bytes()), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn names_that_are_no_text_come_last() {
+        let mut written = Vec::new();
+        let mut manifest = ManifestWriter::new(&mut written);
+        for path in [&b"a"[..], b"\xff", b"\xc3\xbc"] {
+            manifest.add(path, "0").unwrap();
+        }
+        manifest.finish().unwrap();
+        assert_eq!(written, b"0  a\n0  \xc3\xbc\n0  \xff\n");
     }
 
     #[test]
