@@ -141,7 +141,7 @@ impl CopyResult {
 
 /// Copies until all is there, and calls `progress` while it goes on.
 #[pyfunction]
-#[pyo3(signature = (sources, destination, *, include, exclude, checksum, delete, range, dry_run, resume, rate, lanes, local, transport, retry, progress))]
+#[pyo3(signature = (sources, destination, *, include, exclude, checksum, delete, range, dry_run, resume, sync, rate, lanes, local, transport, retry, progress))]
 #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
 pub(crate) fn copy(
     py: Python<'_>,
@@ -154,6 +154,7 @@ pub(crate) fn copy(
     range: Option<(u64, Option<u64>)>,
     dry_run: bool,
     resume: bool,
+    sync: bool,
     rate: Option<Speed>,
     lanes: Option<u16>,
     local: Vec<String>,
@@ -171,6 +172,7 @@ pub(crate) fn copy(
         wish: Wish {
             dry_run,
             anew: !resume,
+            unsynced: !sync,
             alike: if checksum { Alike::All } else { Alike::SizeAndTime },
             delete: if delete { Delete::InFolders } else { Delete::Nothing },
             ..Wish::default()

@@ -45,6 +45,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
             delete: if options.delete { Delete::InFolders } else { Delete::Nothing },
             start: None,
             part: None,
+            unsynced: options.no_sync,
         },
         session: Options {
             rate: options.rate,

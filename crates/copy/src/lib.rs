@@ -5,7 +5,7 @@
 //! [`Share`] is the end that waits, [`copy()`] the one that dials.
 //!
 //! Invariant: nothing outside the folder that is shared, or copied into, is touched, whatever the other end says; a file has its name only once
-//! every byte of it was read back and found right.
+//! every byte of it was read back and found right, and the disk has it.
 
 mod bundle;
 mod bytes;

@@ -66,6 +66,11 @@ impl Log {
         Ok(())
     }
 
+    /// The file, for one who waits until the disk has it while others add to it.
+    pub(crate) fn handle(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
     /// A range has been verified.
     pub(crate) fn add(&mut self, index: u64, hash: &RangeHash) -> io::Result<()> {
         // What an earlier attempt did not finish writing is written over.

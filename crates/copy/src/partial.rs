@@ -21,6 +21,8 @@ use crate::ranges::{Extents, Range, RangeHash, count, file_hash, range};
 
 const TAKEN: &str = "another copy is writing it";
 const COLLIDES: &str = "something has taken its name meanwhile: a file whose name differs in upper and lower case only, or another program's";
+/// Ranges that are written before the disk is made to have them: 64 MiB.
+const SYNC_EVERY: u64 = 4;
 /// A partial is opened again if another copy has just finished it.
 const TRIES: usize = 3;
 
@@ -32,6 +34,8 @@ pub(crate) struct Place {
     pub(crate) mode: u32,
     /// Something was there when we looked, and is replaced.
     pub(crate) replaces: bool,
+    /// It has its name only once the disk has its content.
+    pub(crate) is_synced: bool,
 }
 
 /// A file that is being gathered; nobody else gathers it at the same time.
@@ -60,9 +64,14 @@ impl Partial {
         Err(io::Error::other(TAKEN))
     }
 
+    /// Waits until the disk has what is in the file, if that is wished for.
+    fn sync(&self) -> io::Result<()> {
+        if self.place.is_synced { self.file.sync_data() } else { Ok(()) }
+    }
+
     /// Gives the file its times, its mode and its name.
     fn keep(&self, mtime: Mtime) -> io::Result<()> {
-        let Place { folder, name, mode, replaces } = &self.place;
+        let Place { folder, name, mode, replaces, .. } = &self.place;
         self.file.set_permissions(Permissions::from_mode(*mode))?;
         self.file.set_times(mtime.times())?;
         let part = name.partial();
@@ -100,7 +109,8 @@ fn create(folder: &Dir, name: &Name) -> io::Result<File> {
 /// Puts a small file in its place, and reads it back before it gets its name.
 pub(crate) fn place_whole(place: &Place, content: &[u8], hash: &RangeHash, mtime: Mtime) -> io::Result<()> {
     let partial = Partial::open(place)?;
-    let outcome = write_whole(&partial.file, content, hash).and_then(|()| partial.keep(mtime));
+    let written = write_whole(&partial.file, content, hash);
+    let outcome = written.and_then(|()| partial.sync()).and_then(|()| partial.keep(mtime));
     if outcome.is_err() {
         partial.remove();
     }
@@ -124,6 +134,10 @@ pub(crate) struct RangedFile {
     partial: Partial,
     origin: Origin,
     state: Mutex<State>,
+    /// Ranges since the disk was last made to have them; none counts while it is.
+    unsynced: AtomicU64,
+    /// The error of the disk, if it has lost some.
+    lost: Mutex<Option<i32>>,
 }
 
 #[derive(Debug)]
@@ -170,7 +184,13 @@ impl RangedFile {
                 }
             }
         }
-        let file = Self { partial, origin, state: Mutex::new(State { log, hashes }) };
+        let file = Self {
+            partial,
+            origin,
+            state: Mutex::new(State { log, hashes }),
+            unsynced: AtomicU64::new(0),
+            lost: Mutex::new(None),
+        };
         Ok(Found { file, had_changed })
     }
 
@@ -211,12 +231,36 @@ impl RangedFile {
         Ok(hashes.len() as u64 == count(self.origin.size))
     }
 
+    /// Whether it is time for [`RangedFile::sync`]: once in a few ranges, so that the disk works while others come.
+    pub(crate) fn wants_sync(&self) -> bool {
+        self.partial.place.is_synced && self.unsynced.fetch_add(1, Ordering::Relaxed) + 1 == SYNC_EVERY
+    }
+
+    /// Waits until the disk has the ranges that are there, and after them the log that tells of them.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.sync_content()?;
+        let log = self.state().log.as_ref().map(Log::handle).transpose()?;
+        let outcome = log.map_or(Ok(()), |log| log.sync_data());
+        self.unsynced.store(0, Ordering::Relaxed);
+        outcome
+    }
+
+    /// A system tells only once that the disk has lost something: whoever asks after that is told here.
+    fn sync_content(&self) -> io::Result<()> {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cause) = *lost {
+            return Err(io::Error::from_raw_os_error(cause));
+        }
+        self.partial.sync().inspect_err(|cause| *lost = Some(cause.raw_os_error().unwrap_or(Errno::IO.raw_os_error())))
+    }
+
     /// All ranges are there: the file gets its name. Returns its hash.
     pub(crate) fn keep(&self) -> io::Result<RangeHash> {
         let hashes: Vec<_> = self.state().hashes.values().copied().collect();
         if hashes.len() as u64 != count(self.origin.size) {
             return Err(io::Error::other("ranges are missing"));
         }
+        self.sync_content()?;
         self.partial.keep(self.origin.mtime)?;
         if hashes.len() > 1 {
             // The file is there: what is left of the log misleads nobody.
@@ -320,7 +364,13 @@ mod tests {
 
     fn place(dir: &tempfile::TempDir, name: &str) -> Place {
         let folder = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
-        Place { folder: Arc::new(folder), name: Name::new(name.as_bytes()).unwrap(), mode: 0o640, replaces: false }
+        Place {
+            folder: Arc::new(folder),
+            name: Name::new(name.as_bytes()).unwrap(),
+            mode: 0o640,
+            replaces: false,
+            is_synced: true,
+        }
     }
 
     fn names(dir: &tempfile::TempDir) -> Vec<String> {
@@ -342,6 +392,19 @@ mod tests {
         let replacing = Place { replaces: true, ..place };
         assert!(place_whole(&replacing, b"x", &[0; 32], MTIME).unwrap_err().to_string().contains("not what was sent"));
         assert_eq!(names(&dir), ["a"]);
+    }
+
+    #[test]
+    fn what_the_disk_has_lost_gets_no_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let origin = Origin { size: 5, mtime: MTIME, start: 0 };
+        let file = RangedFile::open(&place(&dir, "a"), origin, false).unwrap().file;
+        file.hold(0, [1; 32]).unwrap();
+        // The system has told it to another thread.
+        *file.lost.lock().unwrap() = Some(Errno::IO.raw_os_error());
+        assert_eq!(file.keep().unwrap_err().raw_os_error(), Some(Errno::IO.raw_os_error()));
+        assert!(file.sync().is_err());
+        assert_eq!(names(&dir), ["a.visapult-part"]);
     }
 
     #[test]

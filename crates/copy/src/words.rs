@@ -137,6 +137,9 @@ pub struct Wish {
     /// The source is a part of a file, whose first byte is there.
     #[serde(default)]
     pub start: Option<u64>,
+    /// Files get their names before the disk has them.
+    #[serde(default)]
+    pub unsynced: bool,
     /// Others take the other files at the same time.
     #[serde(default)]
     pub part: Option<Part>,

@@ -25,6 +25,7 @@ def copy(
     range: tuple[int, int | None] | None = None,
     dry_run: bool = False,
     resume: bool = True,
+    sync: bool = True,
     rate: float | str | None = None,
     lanes: int | None = None,
     local: str | Iterable[str] = (),
@@ -41,7 +42,7 @@ def copy(
     ``include`` and ``exclude`` are patterns of names, or with a ``/`` of paths below the source. ``checksum`` compares what is there with the same size and
     time by its content. ``delete`` deletes in the folders that were copied what the sources do not have; with patterns only as "unmatched", for it deletes
     what they leave out, too. ``range`` is the first byte and the one after the last (None: to the end) of the one file. ``dry_run`` copies nothing.
-    Without ``resume`` all is copied from its beginning.
+    Without ``resume`` all is copied from its beginning; without ``sync`` files get their names before the disk has them.
 
     ``rate`` is in bits of IP packets per second, or text such as "950M", on a path of your own; left out, it is found and shared. Lanes are spread over the
     addresses ``local`` of this machine. A connection that is lost is dialled again for ``retry`` seconds.
@@ -66,6 +67,7 @@ def copy(
             range=range,
             dry_run=dry_run,
             resume=resume,
+            sync=sync,
             rate=rate,
             lanes=lanes,
             local=several(local),

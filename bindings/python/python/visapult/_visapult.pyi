@@ -131,6 +131,7 @@ def copy(
     range: tuple[int, int | None] | None,
     dry_run: bool,
     resume: bool,
+    sync: bool,
     rate: float | str | None,
     lanes: int | None,
     local: list[str],

@@ -143,6 +143,9 @@ pub(crate) struct CopyOptions {
     /// Copy everything from its beginning, whatever is there.
     #[arg(long)]
     pub(crate) no_resume: bool,
+    /// Give files their names before the disk has them: many small files come faster on a slow disk, and may be empty after a loss of power.
+    #[arg(long)]
+    pub(crate) no_sync: bool,
     /// Write the hash of every file there, as `b3sum --check` and `visapult verify` read it.
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pub(crate) manifest: Option<PathBuf>,

@@ -71,7 +71,7 @@ pub(crate) fn take(
             wish,
             telling: Telling::new(session, watch),
             tree: Tree::new(base.as_ref(), landing.as_ref(), wish),
-            pool: Pool::start(scope, base.as_ref()),
+            pool: Pool::start(scope, base.as_ref(), !wish.unsynced),
             base: base.clone(),
             entries: 0,
             listed: None,
@@ -481,6 +481,7 @@ impl Taking<'_> {
                     self.ranged.remove(&entry);
                     self.pool.give(Job::Keep { entry, file });
                 }
+                Ok(false) if file.wants_sync() => self.pool.give(Job::Sync { entry, file }),
                 Ok(false) => {}
                 Err(why) => self.on_bad_range(entry, &why)?,
             }
@@ -548,6 +549,13 @@ impl Taking<'_> {
                 }
                 Ok(())
             }
+            Done::Synced { entry, outcome } => match (outcome, self.pending.get(&entry).cloned()) {
+                (Err(fault), Some(pending)) => {
+                    self.drop_pending(entry);
+                    self.on_fault(entry, &pending, &fault)
+                }
+                _ => Ok(()),
+            },
             Done::Kept { entry, hash } => {
                 let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
                 self.nodes.done(entry);

@@ -45,6 +45,8 @@ pub(super) enum Job {
     Open { entry: u64, pending: Pending, anew: bool },
     /// Put the files of a bundle in their places, those that are wanted.
     Place { bundle: Arc<CountedMemory>, files: Vec<Option<(u64, Pending)>> },
+    /// Make the disk have what is there of a file.
+    Sync { entry: u64, file: Arc<RangedFile> },
     /// Give a file its name.
     Keep { entry: u64, file: Arc<RangedFile> },
     /// Hash a file that looks the same.
@@ -62,6 +64,11 @@ pub(super) enum Done {
     Placed {
         bytes: u64,
         files: Vec<Placed>,
+    },
+    /// Nothing has to follow, unless the disk has failed.
+    Synced {
+        entry: u64,
+        outcome: Result<(), Fault>,
     },
     Kept {
         entry: u64,
@@ -110,7 +117,7 @@ impl Drop for Pool {
 
 impl Pool {
     /// Starts threads that end when the pool is dropped.
-    pub(super) fn start<'scope>(scope: &'scope Scope<'scope, '_>, base: Option<&Arc<Dir>>) -> Self {
+    pub(super) fn start<'scope>(scope: &'scope Scope<'scope, '_>, base: Option<&Arc<Dir>>, is_synced: bool) -> Self {
         let (jobs, jobs_out) = channel();
         let (done_in, done) = channel();
         let jobs_out = Arc::new(Mutex::new(jobs_out));
@@ -118,7 +125,7 @@ impl Pool {
         for _ in 0..THREADS {
             let (jobs, done) = (Arc::clone(&jobs_out), done_in.clone());
             let Some(base) = base.map(Arc::clone) else { continue };
-            let folders = Folders { base, latest: None, over: Arc::clone(&over) };
+            let folders = Folders { base, latest: None, is_synced, over: Arc::clone(&over) };
             scope.spawn(move || work(folders, &jobs, &done));
         }
         Self { jobs, done, waiting: 0, over }
@@ -155,6 +162,7 @@ fn work(mut folders: Folders, jobs: &Mutex<Receiver<Job>>, done: &Sender<Done>) 
 struct Folders {
     base: Arc<Dir>,
     latest: Option<(PathBuf, Arc<Dir>)>,
+    is_synced: bool,
     over: Arc<AtomicBool>,
 }
 
@@ -175,6 +183,9 @@ impl Folders {
                     Some((entry, pending, outcome))
                 });
                 Done::Placed { bytes: bytes.len() as u64, files: files.collect() }
+            }
+            Job::Sync { entry, file } => {
+                Done::Synced { entry, outcome: file.sync().map_err(|cause| Fault::writing(&cause)) }
             }
             Job::Keep { entry, file } => {
                 Done::Kept { entry, hash: file.keep().map_err(|cause| Fault::writing(&cause)) }
@@ -207,7 +218,7 @@ impl Folders {
     fn place(&mut self, pending: &Pending) -> io::Result<Place> {
         let folder = self.open(&pending.folder)?;
         let Pending { name, mode, replaces, .. } = pending;
-        Ok(Place { folder, name: name.clone(), mode: *mode, replaces: *replaces })
+        Ok(Place { folder, name: name.clone(), mode: *mode, replaces: *replaces, is_synced: self.is_synced })
     }
 
     fn open(&mut self, path: &Path) -> io::Result<Arc<Dir>> {

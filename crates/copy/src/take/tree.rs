@@ -13,6 +13,7 @@ use std::sync::Arc;
 use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
+use rustix::io::Errno;
 
 use super::pool::Pending;
 use crate::error::reason;
@@ -52,6 +53,8 @@ pub(super) struct Tree {
     rename: Option<Name>,
     /// The name is given away.
     is_named: bool,
+    /// The folder that things go into, where it was made for them.
+    top: PathBuf,
     /// Where entries of each depth go.
     levels: Vec<Level>,
     /// Folders that get their modes and times in the end.
@@ -84,7 +87,7 @@ impl Tree {
         let rename = landing.and_then(|landing| landing.rename.clone());
         let listed = (wish.delete == Delete::InDestination).then(HashSet::new);
         let levels = vec![Level { path: PathBuf::new(), dir, listed }];
-        Self { wish, rename, is_named: false, levels, folders: Vec::new(), surplus: Vec::new() }
+        Self { wish, rename, is_named: false, top: PathBuf::new(), levels, folders: Vec::new(), surplus: Vec::new() }
     }
 
     /// Deals with the next entry, as far as it is no file to be copied. None if entries do not follow one another as they should.
@@ -129,6 +132,7 @@ impl Tree {
             }
             other => Ok(other.clone()),
         };
+        self.top.clone_from(&path);
         self.levels = vec![Level { path, dir: made.unwrap_or(LevelDir::Failed), listed: None }];
     }
 
@@ -251,13 +255,23 @@ impl Tree {
         std::mem::take(&mut self.surplus)
     }
 
-    /// Gives folders their modes and times, the innermost first. Returns those that did not take them.
+    /// Gives folders their modes and times, the innermost first, and waits until the disk has all names. Returns those that did not take them.
     pub(super) fn finish(&mut self, base: &Dir) -> Vec<Unplaced> {
         let mut unplaced = Vec::new();
-        while let Some((path, mode, mtime)) = self.folders.pop() {
-            if let Err(cause) = dress(base, &path, mode, mtime) {
-                unplaced.push(Unplaced { path, why: format!("its mode and time cannot be set: {}", reason(&cause)) });
+        let folders = std::mem::take(&mut self.folders);
+        for (path, mode, mtime) in folders.iter().rev() {
+            if let Err(cause) = dress(base, path, *mode, *mtime) {
+                let why = format!("its mode and time cannot be set: {}", reason(&cause));
+                unplaced.push(Unplaced { path: path.clone(), why });
             }
+        }
+        if !self.wish.unsynced && !self.wish.dry_run {
+            // What the first one waits for is most often all there is to wait for.
+            let paths = folders.iter().map(|(path, ..)| path.as_path()).chain([self.top.as_path(), Path::new("")]);
+            unplaced.extend(paths.filter_map(|path| {
+                let cause = sync_names(base, path).err()?;
+                Some(Unplaced { path: path.to_owned(), why: format!("cannot be written: {}", reason(&cause)) })
+            }));
         }
         unplaced
     }
@@ -310,13 +324,30 @@ pub(super) fn delete(base: &Dir, path: &Path) -> io::Result<()> {
 fn dress(base: &Dir, path: &Path, mode: u32, mtime: Mtime) -> io::Result<()> {
     let dir = base.open_dir(path)?;
     let now = dir.dir_metadata()?;
-    // What a capability holds open may be a path alone.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::openat(dir.as_fd(), ".", flags, Mode::empty())?);
+    let file = as_file(&dir)?;
     if now.mode() & 0o777 != mode {
         file.set_permissions(std::fs::Permissions::from_mode(mode))?;
     }
     file.set_times(mtime.times())
+}
+
+/// Waits until the disk has the names in a folder.
+fn sync_names(base: &Dir, path: &Path) -> io::Result<()> {
+    let file =
+        if path.as_os_str().is_empty() { as_file(base) } else { base.open_dir(path).and_then(|dir| as_file(&dir)) };
+    match file.and_then(|file| file.sync_all()) {
+        // Its mode is one that does not let us read it.
+        Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        // Not every file system can do that for folders.
+        Err(cause) if cause.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// What a capability holds open may be a path alone.
+fn as_file(dir: &Dir) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::openat(dir.as_fd(), ".", flags, Mode::empty())?))
 }
 
 /// Where an entry goes.
