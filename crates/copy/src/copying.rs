@@ -1,7 +1,7 @@
 //! Copies: dials the other end, and again when the connection is lost.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -217,7 +217,8 @@ impl<'a> Plan<'a> {
             (Endpoint::Here(to), Some(first)) => {
                 let verb = Verb::Get { paths, only: options.only.clone(), span: options.span };
                 let request = options.request(&fresh_job()?, verb);
-                let striped = Striped::new(&first.url, request, options.session.clone(), &|_| true);
+                static NO_LIMIT: AtomicU64 = AtomicU64::new(0);
+                let striped = Striped::new(&first.url, request, options.session.clone(), &|_| true, &NO_LIMIT);
                 Ok(Self::Pull { striped: Box::new(striped), to, into })
             }
             (Endpoint::There(to), Some(first)) => {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use cap_std::fs::Dir;
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Session, Token};
 
-use self::link::Part;
+use self::link::Portion;
 use self::stripe::Stripe;
 use crate::error::CopyError;
 use crate::fetching::Fetches;
@@ -120,7 +120,7 @@ enum Rights {
 #[derive(Debug)]
 struct Copy {
     session: Session,
-    part: Part,
+    portion: Portion,
     is_over: AtomicBool,
 }
 
@@ -214,8 +214,8 @@ impl Share {
         if self.may_spread(&session, &request) && self.tell_nodes(&session) {
             return linger(&session);
         }
-        let part = Part::of(&request.verb, request.weight);
-        let copy = Arc::new(Copy { session, part, is_over: AtomicBool::new(false) });
+        let portion = Portion::of(&request.verb, request.weight);
+        let copy = Arc::new(Copy { session, portion, is_over: AtomicBool::new(false) });
         if let Err(why) = self.enter(&copy, &request.job) {
             return refuse(&copy.session, &why);
         }
@@ -241,7 +241,7 @@ impl Share {
                 self.give(&copy.session, paths, only, *span, stop, &mut told)
             }
             (None, Verb::Stripe { paths, only, span }) => self.give(&copy.session, paths, only, *span, stop, &mut told),
-            (None, Verb::Fetch { .. }) => self.fetch(&copy.session, &request, stop, &mut told),
+            (None, Verb::Fetch { .. }) => self.fetch(&copy, &request, stop, &mut told),
             (None, Verb::Fetches { .. }) => Ok(()),
             (None, Verb::Put { to, into, wish }) => self.take(&copy.session, to, *into, *wish, stop, &mut told),
         };
@@ -357,7 +357,7 @@ impl Share {
         }
         copies.insert(job.to_owned(), Arc::clone(copy));
         drop(copies);
-        // It may have no more than its part from the beginning.
+        // It may have no more than its portion from the beginning.
         self.divide_link();
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Striped shares, as who dials has them: several machines that share one file system, one of which was named and tells of the others.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
@@ -16,6 +17,8 @@ pub(crate) struct Striped<'a> {
     request: Request,
     options: Options,
     may_dial: &'a dyn Fn(&str) -> bool,
+    /// What may be received at present beside that; 0 sets no limit.
+    most_bps: &'a AtomicU64,
     /// Those that are known.
     nodes: RefCell<Vec<RippUrl>>,
 }
@@ -28,20 +31,22 @@ pub(crate) struct Dialled {
 }
 
 impl<'a> Striped<'a> {
-    /// What `request`, a [`Verb::Get`], asks for, from `url` and others of its stripe whose host `may_dial` allows.
+    /// What `request`, a [`Verb::Get`], asks for, from `url` and others of its stripe whose host `may_dial` allows, no faster than `most_bps` says.
     pub(crate) fn new(
         url: &'a RippUrl,
         mut request: Request,
         options: Options,
         may_dial: &'a dyn Fn(&str) -> bool,
+        most_bps: &'a AtomicU64,
     ) -> Self {
         request.able.push(STRIPES.to_owned());
-        Self { url, request, options, may_dial, nodes: RefCell::default() }
+        Self { url, request, options, may_dial, most_bps, nodes: RefCell::default() }
     }
 
-    /// Greatest rate of all its sessions together; 0 sets no limit.
-    pub(crate) const fn most_receive_bps(&self) -> u64 {
-        self.options.most_receive_bps
+    /// Greatest rate of all its sessions together at present; 0 sets no limit.
+    pub(crate) fn most_receive_bps(&self) -> u64 {
+        let known = [self.options.most_receive_bps, self.most_bps.load(Ordering::Relaxed)];
+        known.into_iter().filter(|&bps| bps > 0).min().unwrap_or(0)
     }
 
     /// Dials the share; where that does not answer any more, another node of it.

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 /// How often a rate is divided anew.
 pub(crate) const EVERY: Duration = Duration::from_millis(100);
+/// Without a byte for so long it makes no use of anything.
+const IDLE: Duration = Duration::from_millis(500);
 /// Share of what it may that a copy has to make use of, to be taken for one that would make use of more.
 const HUNGRY: f64 = 0.8;
 /// What a copy that is not is left beyond what it made use of, that it may grow; and of the whole rate all of them together, that they may begin.
@@ -90,10 +92,10 @@ impl Meter {
         Self { at: now, bytes, bps: 0.0 }
     }
 
-    /// Bits per second since it was last asked; what it was then, if that is hardly over.
+    /// Bits per second since bytes were last counted; as it was then, if that is not long ago.
     pub(crate) fn rate_bps(&mut self, now: Instant, bytes: u64) -> f64 {
         let elapsed = now.duration_since(self.at);
-        if elapsed >= EVERY / 2 {
+        if elapsed >= IDLE || elapsed >= EVERY / 2 && bytes != self.bytes {
             let bps = bytes.saturating_sub(self.bytes) as f64 * 8.0 / elapsed.as_secs_f64();
             *self = Self { at: now, bytes, bps };
         }
@@ -161,6 +163,7 @@ mod tests {
         let mut meter = Meter::new(began, 500);
         assert_eq!(meter.rate_bps(began + Duration::from_secs(2), 1500), 4000.0);
         assert_eq!(meter.rate_bps(began + Duration::from_millis(2001), 9000), 4000.0);
+        assert_eq!(meter.rate_bps(began + Duration::from_millis(2200), 1500), 4000.0);
         assert_eq!(meter.rate_bps(began + Duration::from_secs(3), 1500), 0.0);
     }
 }

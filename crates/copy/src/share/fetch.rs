@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use visapult_ripp_net::{Options, Rate, Session};
 
-use super::{Audit, POLL, Rights, Share, failures, inner, linger};
+use super::{Audit, Copy, POLL, Rights, Share, failures, inner, linger};
 use crate::copying::{pull, redialled};
 use crate::error::CopyError;
 use crate::landing::Landing;
 use crate::names::shown;
 use crate::people::Right;
-use crate::report::{Report, Tally};
+use crate::report::{Event, Report, Tally};
 use crate::stripes::Striped;
 use crate::words::{Request, Verb, Word};
 
@@ -33,7 +33,7 @@ impl Share {
     /// Takes from another share what whoever dialled wants.
     pub(super) fn fetch(
         &self,
-        session: &Session,
+        copy: &Copy,
         request: &Request,
         stop: &AtomicBool,
         told: &mut Audit,
@@ -41,6 +41,7 @@ impl Share {
         let Verb::Fetch { from, paths, only, span, to, into, wish, most_bps, detach } = &request.verb else {
             return Ok(());
         };
+        let Copy { session, portion, .. } = copy;
         let to = inner(to)?;
         told.paths.push(shown(&to));
         told.fetched_from = Some(from.without_secret());
@@ -75,13 +76,16 @@ impl Share {
                 }
             });
             let mut tell = |event| {
+                if let Event::Progress(progress) = &event {
+                    portion.arrived.store(progress.arrived, Ordering::Relaxed);
+                }
                 if let Some(word) = fetch.note(event) {
                     // Whoever is gone asks again, or does not want to know.
                     let _ = session.note(&word.to_text());
                 }
             };
             let may_dial = |host: &str| self.fetches.may_dial(host);
-            let striped = Striped::new(from, request, options, &may_dial);
+            let striped = Striped::new(from, request, options, &may_dial, &portion.most_bps);
             let outcome = redialled(RETRY, &fetch.stop, &mut tell, |attempt, watch| {
                 let landing = Landing::within(dir, to, *into, wish.dry_run)?;
                 let landing = landing.map(|landing| if span.is_some() { landing.of_one_name() } else { Ok(landing) });

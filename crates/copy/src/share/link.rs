@@ -21,7 +21,7 @@ enum Way {
 
 /// What a copy has of the link.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct Portion {
     way: Way,
     weight: u32,
     /// Of a copy that is fetched: bytes that have arrived, and what it may; others are asked, and told.
@@ -30,7 +30,7 @@ pub(super) struct Part {
     state: Mutex<(Meter, f64)>,
 }
 
-impl Part {
+impl Portion {
     pub(super) fn of(verb: &Verb, weight: u32) -> Self {
         let way = match verb {
             Verb::Put { .. } => Way::In,
@@ -61,7 +61,7 @@ impl Share {
         let copies = self.copies();
         for is_out in [true, false] {
             let some: Vec<&Copy> =
-                copies.values().map(AsRef::as_ref).filter(|copy| (copy.part.way == Way::Out) == is_out).collect();
+                copies.values().map(AsRef::as_ref).filter(|copy| (copy.portion.way == Way::Out) == is_out).collect();
             let claims: Vec<Claim> = some.iter().map(|copy| self.claim(copy)).collect();
             for (copy, may_bps) in some.iter().zip(divide(total_bps as f64, &claims)) {
                 copy.allow(may_bps);
@@ -75,30 +75,30 @@ impl Share {
             _ => 1,
         };
         let bytes = copy.carried();
-        let mut state = copy.part.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = copy.portion.state.lock().unwrap_or_else(PoisonError::into_inner);
         let used_bps = state.0.rate_bps(Instant::now(), bytes);
         let who = copy.session.member().map(ToOwned::to_owned);
-        Claim { who, person_weight, weight: copy.part.weight, used_bps, may_bps: state.1 }
+        Claim { who, person_weight, weight: copy.portion.weight, used_bps, may_bps: state.1 }
     }
 }
 
 impl Copy {
     /// Bytes that it has carried.
     fn carried(&self) -> u64 {
-        match self.part.way {
+        match self.portion.way {
             Way::Out => self.session.statistics().sent().wire_bytes,
             Way::In => self.session.statistics().received_bytes,
-            Way::Fetched => self.part.arrived.load(Ordering::Relaxed),
+            Way::Fetched => self.portion.arrived.load(Ordering::Relaxed),
         }
     }
 
     fn allow(&self, may_bps: f64) {
-        self.part.state.lock().unwrap_or_else(PoisonError::into_inner).1 = may_bps;
+        self.portion.state.lock().unwrap_or_else(PoisonError::into_inner).1 = may_bps;
         let bps = (may_bps as u64).max(1);
-        match self.part.way {
+        match self.portion.way {
             Way::Out => self.session.limit(bps, 0),
             Way::In => self.session.limit(0, bps),
-            Way::Fetched => self.part.most_bps.store(bps, Ordering::Relaxed),
+            Way::Fetched => self.portion.most_bps.store(bps, Ordering::Relaxed),
         }
     }
 }

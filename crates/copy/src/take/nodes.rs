@@ -171,7 +171,7 @@ impl<'a> Nodes<'a> {
     /// Divides what may be received among the sessions, of which `first` is that with the share that was dialled.
     pub(super) fn divide(&mut self, first: &Session, now: Instant) {
         let total_bps = self.striped.map_or(0, Striped::most_receive_bps);
-        if total_bps == 0 || self.dialled.is_none() {
+        if total_bps == 0 {
             return;
         }
         let of_all = self.all.iter().map(|node| (node.id, &node.session));

@@ -174,8 +174,7 @@ impl Tree {
             Some(there) if there.is_dir() => false,
             Some(_) => return Err(io::Error::other("something that is no folder has its name")),
         };
-        // Where others take parts, theirs may not be in it yet.
-        if !self.wish.dry_run && self.wish.part.is_none() {
+        if !self.wish.dry_run {
             self.folders.push((spot.path(), spot.mode, spot.mtime));
         }
         Ok((LevelDir::Open(Arc::new(dir.open_dir_nofollow(name)?)), is_new))
@@ -259,7 +258,9 @@ impl Tree {
     pub(super) fn finish(&mut self, base: &Dir) -> Vec<Unplaced> {
         let mut unplaced = Vec::new();
         let folders = std::mem::take(&mut self.folders);
-        for (path, mode, mtime) in folders.iter().rev() {
+        // Where others take parts, theirs may not be in them yet.
+        let dressed = folders.iter().rev().filter(|_| self.wish.part.is_none());
+        for (path, mode, mtime) in dressed {
             if let Err(cause) = dress(base, path, *mode, *mtime) {
                 let why = format!("its mode and time cannot be set: {}", reason(&cause));
                 unplaced.push(Unplaced { path: path.clone(), why });

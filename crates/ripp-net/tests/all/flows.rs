@@ -53,3 +53,29 @@ fn an_object_that_fails_is_told_by_its_flow() {
     assert!(flow.wait().unwrap_err().why.contains("not this one"));
     assert!(rest[0].wait().is_ok());
 }
+
+#[test]
+fn a_program_bounds_what_is_sent_and_received_while_it_goes_on() {
+    const BPS: u64 = 80_000_000;
+    const LENGTH: usize = 8 << 20;
+    let (left, right) = sessions();
+    let carry = |from: &Session, to: &Session| {
+        let before = to.statistics().received_bytes;
+        let flow = from.open_flow("bytes", Mode::Reliable, 1).unwrap();
+        let outgoing = flow.send("object", Arc::new(content(LENGTH))).unwrap();
+        let incoming = next_offer(to).accept(Arc::new(MemorySink::new(LENGTH)));
+        incoming.wait().unwrap();
+        outgoing.wait().unwrap();
+        assert!(to.statistics().received_bytes - before > LENGTH as u64);
+        from.statistics().lanes[0].kept_bps / BPS as f64
+    };
+    left.limit(BPS, 0);
+    let sent = carry(&left, &right);
+    assert!(sent < 1.3, "{sent}");
+    // The other end hears of it with the first report.
+    left.limit(0, BPS);
+    let received = carry(&right, &left);
+    assert!(received < 3.0, "{received}");
+    left.limit(0, 0);
+    carry(&left, &right);
+}
