@@ -18,6 +18,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use tracing::{Level, Metadata};
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::arguments::{Arguments, Command};
 
@@ -27,7 +31,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     quiet_driver();
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).without_time().init();
+    tell_of_events();
     let arguments = Arguments::try_parse().unwrap_or_else(|fault| refuse(fault));
     let outcome = match arguments.command {
         Command::View(options) => commands::view(&options).map(|()| ExitCode::SUCCESS),
@@ -50,6 +54,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What libraries try again is told only once nothing comes of it.
+fn tell_of_events() {
+    let own = |metadata: &Metadata<'_>| *metadata.level() <= Level::WARN || metadata.target().starts_with("visapult");
+    let events = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false).without_time();
+    let filter = filter_fn(own).with_max_level_hint(LevelFilter::INFO);
+    tracing_subscriber::registry().with(events).with(filter).init();
 }
 
 /// Keeps Mesa's drivers from looking for a display, and from complaining where there is none: nothing is shown on one.

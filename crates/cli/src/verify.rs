@@ -25,6 +25,11 @@ pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
         (Endpoint::There(_), Some(Endpoint::There(_))) => {
             anyhow::bail!("one of the two must be on this machine")
         }
+        (Endpoint::Stored(_), _) | (_, Some(Endpoint::Stored(_))) => {
+            anyhow::bail!(
+                "objects are not verified where they are: copy them with --manifest, or compare with `visapult copy --checksum --dry-run`"
+            )
+        }
     }
 }
 

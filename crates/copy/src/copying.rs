@@ -14,6 +14,7 @@ use crate::following::{Followed, follow};
 use crate::give::{Given, give};
 use crate::landing::{Landing, PART_NEEDS_NAME};
 use crate::names::shown;
+use crate::objects::{ObjectUrl, Store};
 use crate::report::{Event, Report, Tally};
 use crate::share::linger;
 use crate::spread::{Into, into_share};
@@ -78,6 +79,7 @@ impl CopyOptions {
         let is_content = self.sources.iter().any(|source| match source {
             Endpoint::Here(path) => is_content(path),
             Endpoint::There(remote) => remote.is_content,
+            Endpoint::Stored(url) => url.is_content,
         });
         let mut wish = self.wish;
         if is_content && wish.delete != Delete::Nothing {
@@ -166,13 +168,36 @@ fn add(report: &mut Report, attempt: &Attempt) {
 /// Which way things go.
 enum Plan<'a> {
     /// Into a share.
-    Push { sources: Vec<&'a Path>, to: &'a Remote, into: bool, job: String },
+    Push { sources: Vec<Near<'a>>, to: &'a Remote, into: bool, job: String },
     /// Out of a share.
     Pull { striped: Box<Striped<'a>>, to: &'a Path, into: bool },
     /// From one share into another.
     Between { from: &'a RippUrl, paths: Vec<String>, to: &'a Remote, into: bool, job: String },
     /// On this machine.
-    Here { sources: Vec<&'a Path>, to: &'a Path, into: bool },
+    Here { sources: Vec<Near<'a>>, to: &'a Path, into: bool },
+}
+
+/// What this machine gives by itself.
+#[derive(Clone, Copy, Debug)]
+enum Near<'a> {
+    Path(&'a Path),
+    Stored(&'a ObjectUrl),
+}
+
+impl Near<'_> {
+    fn is_content(self) -> bool {
+        match self {
+            Self::Path(path) => is_content(path),
+            Self::Stored(url) => url.is_content,
+        }
+    }
+
+    fn root(self, stop: &AtomicBool) -> Result<Root, CopyError> {
+        match self {
+            Self::Path(path) => Root::here(path),
+            Self::Stored(url) => Store::open(url, stop).map(Root::stored),
+        }
+    }
 }
 
 impl<'a> Plan<'a> {
@@ -182,13 +207,14 @@ impl<'a> Plan<'a> {
         let mut there: Vec<&Remote> = Vec::new();
         for source in sources {
             match source {
-                Endpoint::Here(path) => here.push(path.as_path()),
+                Endpoint::Here(path) => here.push(Near::Path(path)),
+                Endpoint::Stored(url) => here.push(Near::Stored(url)),
                 Endpoint::There(remote) => there.push(remote),
             }
         }
         let into = sources.len() > 1
             || destination.is_folder()
-            || here.iter().any(|path| is_content(path))
+            || here.iter().any(|near| near.is_content())
             || there.iter().any(|remote| remote.is_content);
         if options.span.is_some() && into {
             return Err(CopyError::Here(PART_NEEDS_NAME.to_owned()));
@@ -197,7 +223,7 @@ impl<'a> Plan<'a> {
             && (!here.is_empty() || there.iter().any(|remote| remote.url != first.url))
         {
             return Err(CopyError::Here(
-                "all sources must be on this machine, or all in one share: copy one after the other".to_owned(),
+                "all sources must be in one share, or none in any: copy one after the other".to_owned(),
             ));
         }
         let path = |remote: &&Remote| {
@@ -211,7 +237,8 @@ impl<'a> Plan<'a> {
         match (destination, there.first()) {
             (Endpoint::There(to), None) => Ok(Self::Push { sources: here, to, into, job: fresh_job()? }),
             (Endpoint::Here(to), None) => {
-                here.iter().try_for_each(|source| check_is_outside(source, to))?;
+                let paths = here.iter().filter_map(|near| if let Near::Path(path) = near { Some(path) } else { None });
+                paths.into_iter().try_for_each(|source| check_is_outside(source, to))?;
                 Ok(Self::Here { sources: here, to, into })
             }
             (Endpoint::Here(to), Some(first)) => {
@@ -221,6 +248,7 @@ impl<'a> Plan<'a> {
                 let striped = Striped::new(&first.url, request, options.session.clone(), &|_| true, &NO_LIMIT);
                 Ok(Self::Pull { striped: Box::new(striped), to, into })
             }
+            (Endpoint::Stored(to), _) => Err(CopyError::Here(format!("{to}: object stores are copied from, not into"))),
             (Endpoint::There(to), Some(first)) => {
                 Ok(Self::Between { from: &first.url, paths, to, into, job: fresh_job()? })
             }
@@ -238,7 +266,7 @@ impl<'a> Plan<'a> {
         match self {
             Self::Push { sources, to, into, job } => {
                 let put = |one: &Into, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
-                    let walk = walk(sources, options)?;
+                    let walk = walk(sources, options, stop)?;
                     let verb =
                         Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish: one.wish };
                     let session = dial(one.url, &one.session(options), &one.request(options, job, verb))?;
@@ -276,7 +304,7 @@ impl<'a> Plan<'a> {
                 into_share(&to.url, options, stop, attempt, watch, fetch)
             }
             Self::Here { sources, to, into } => {
-                let walk = walk(sources, options)?;
+                let walk = walk(sources, options, stop)?;
                 let landing = landing(to, *into, options)?;
                 let token = Token::fresh().map_err(|cause| CopyError::Here(cause.to_string()))?;
                 let session = options.session.clone();
@@ -339,9 +367,9 @@ fn landing(to: &Path, into: bool, options: &CopyOptions) -> Result<Option<Landin
     landing.map(|landing| if options.span.is_some() { landing.of_one_name() } else { Ok(landing) }).transpose()
 }
 
-fn walk(sources: &[&Path], options: &CopyOptions) -> Result<Walk, CopyError> {
-    let root = |source: &&Path| {
-        let root = Root::here(source)?;
+fn walk(sources: &[Near<'_>], options: &CopyOptions, stop: &AtomicBool) -> Result<Walk, CopyError> {
+    let root = |source: &Near<'_>| {
+        let root = source.root(stop)?;
         match options.span {
             None => Ok(root),
             Some(span) => root.cut(span),

@@ -1,4 +1,4 @@
-//! Where something is: a path on this machine, or one below what `visapult share` prints.
+//! Where something is: a path on this machine, one below what `visapult share` prints, or something in an object store.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -8,6 +8,7 @@ use thiserror::Error;
 use visapult_ripp_net::{RippUrl, UrlError};
 
 use crate::names::inner_path;
+use crate::objects::ObjectUrl;
 use crate::words::unescaped;
 
 const SCHEME: &str = "ripp://";
@@ -19,6 +20,8 @@ pub enum Endpoint {
     Here(PathBuf),
     /// In a share.
     There(Remote),
+    /// In an object store, which this machine talks to.
+    Stored(ObjectUrl),
 }
 
 /// Something in a share.
@@ -46,14 +49,20 @@ pub enum EndpointError {
     /// A path out of the share.
     #[error("the path leads out of the share, or is too long")]
     Outside,
+    /// Of an object store.
+    #[error("{0}")]
+    Objects(&'static str),
 }
 
 impl FromStr for Endpoint {
     type Err = EndpointError;
 
     /// `ripp://TOKEN@host:port/NAME/path#FINGERPRINT`, or with the path behind the fingerprint, as it comes when a path is appended to a URL;
-    /// anything else is a path on this machine.
+    /// `s3://bucket/key` and `https://host/path` are in object stores; anything else is a path on this machine.
     fn from_str(text: &str) -> Result<Self, EndpointError> {
+        if let Some(url) = ObjectUrl::parse(text) {
+            return url.map(Self::Stored);
+        }
         let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(Self::Here(text.into())) };
         let (before, behind) = rest.split_once('#').map_or((rest, None), |(before, behind)| (before, Some(behind)));
         let (fingerprint, appended) = match behind {
@@ -87,6 +96,7 @@ impl Endpoint {
         match self {
             Self::Here(path) => path.as_os_str().as_bytes().ends_with(b"/"),
             Self::There(remote) => remote.is_folder,
+            Self::Stored(url) => url.is_folder,
         }
     }
 }
@@ -103,7 +113,7 @@ mod tests {
         let share = format!("ripp://{TOKEN}@host:1/data");
         let remote = |text: &str| match text.parse::<Endpoint>().unwrap() {
             Endpoint::There(remote) => (remote.path.display().to_string(), remote.is_folder, remote.url.to_string()),
-            Endpoint::Here(path) => panic!("{path:?}"),
+            other => panic!("{other:?}"),
         };
         let url = format!("{share}#{FINGERPRINT}");
         let found = |path: &str, is_folder| (path.to_owned(), is_folder, url.clone());

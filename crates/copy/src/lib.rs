@@ -1,4 +1,4 @@
-//! Moves files and folders between machines over RIPP.
+//! Moves files and folders between machines over RIPP, and into and out of object stores.
 //!
 //! Two ends of a session: one *gives*, the other *takes*; either may have dialled. The giving end lists its tree, the taking end looks what is
 //! there already and says what it wants; small files travel in bundles, large ones in ranges that are written where they belong, in any order.
@@ -25,6 +25,7 @@ mod listing;
 mod log;
 mod manifest;
 mod names;
+mod objects;
 mod pace;
 mod partial;
 mod people;
@@ -44,6 +45,7 @@ pub use endpoint::{Endpoint, EndpointError, Remote};
 pub use error::CopyError;
 pub use following::fetches;
 pub use manifest::{ManifestWriter, Verified, verify};
+pub use objects::ObjectUrl;
 pub use pace::{Headway, Pace};
 pub use report::{Event, Limit, Progress, Report, Tally, counted, rate, size};
 pub use share::{Access, Audit, Share, ShareOptions};

@@ -53,6 +53,14 @@ impl Range {
         }
         Ok(if self.is_file { *hasher.finalize().as_bytes() } else { hasher.finalize_non_root() })
     }
+
+    /// The hash of the range with this content.
+    pub(crate) fn hash_of(&self, content: &[u8]) -> RangeHash {
+        let mut hasher = Hasher::new();
+        hasher.set_input_offset(self.start);
+        hasher.update(content);
+        if self.is_file { *hasher.finalize().as_bytes() } else { hasher.finalize_non_root() }
+    }
 }
 
 /// The hash of a file from those of all its ranges, one at least.

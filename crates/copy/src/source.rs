@@ -18,7 +18,7 @@ use visapult_ripp_net::Source;
 use crate::hashing::hash;
 use crate::listing::Mtime;
 use crate::ranges::{Extents, MOST_EXTENTS, Range};
-use crate::walk::Root;
+use crate::walk::{Base, Root};
 
 const CHANGED: &str = "it changes while it is read; copy it when nobody writes to it";
 
@@ -38,7 +38,8 @@ impl SourceFile {
         let mut options = OpenOptions::new();
         // A pipe that has taken the file's place must not make us wait.
         options.read(true).follow(FollowSymlinks::No).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
-        let file = root.dir.open_with(path, &options)?.into_std();
+        let Base::Folder(dir) = &root.base else { return Err(io::ErrorKind::Unsupported.into()) };
+        let file = dir.open_with(path, &options)?.into_std();
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::other("it is no longer a file"));
@@ -156,6 +157,31 @@ impl Source for RangeSource {
     fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
         let hash = self.range.hash(|at, part| self.file.read_at(at, part));
         Some(hash.and_then(|hash| self.file.check_unchanged().map(|()| hash)))
+    }
+}
+
+/// A range in memory, as an object.
+#[derive(Debug)]
+pub(crate) struct RangeMemory {
+    pub(crate) content: Vec<u8>,
+    pub(crate) range: Range,
+}
+
+impl Source for RangeMemory {
+    fn length(&self) -> u64 {
+        self.content.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.content.read_at(offset, into)
+    }
+
+    fn memory_at(&self, offset: u64) -> Option<&[u8]> {
+        self.content.memory_at(offset)
+    }
+
+    fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
+        Some(Ok(self.range.hash_of(&self.content)))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::error::{CopyError, reason};
 use crate::filter::Filter;
 use crate::listing::{Entry, Kind, MOST_DEPTH, Mtime, is_target};
 use crate::names::{Name, shown};
+use crate::objects::{Keys, Step, Store};
 use crate::words::Span;
 
 /// Files smaller than this are read whole, holes or not: small ones may lie in no block of their own.
@@ -21,8 +22,7 @@ const LEAST_WITH_HOLES: u64 = 64 << 10;
 /// One of the things that are to be copied.
 #[derive(Debug)]
 pub(crate) struct Root {
-    /// The folder itself, or the one that the file is in.
-    pub(crate) dir: Dir,
+    pub(crate) base: Base,
     /// The file, in that folder; none if the folder is meant.
     file: Option<PathBuf>,
     /// Of the file, where the bytes begin that are meant, and how many they are; none if all are.
@@ -33,7 +33,32 @@ pub(crate) struct Root {
     shown: String,
 }
 
+/// Where what is copied lies.
+#[derive(Debug)]
+pub(crate) enum Base {
+    /// The folder itself, or the one that the file is in.
+    Folder(Dir),
+    /// A place in an object store.
+    Store(Arc<Store>),
+}
+
 impl Root {
+    /// What an object store has there.
+    pub(crate) fn stored(store: Store) -> Self {
+        let url = store.url();
+        let (name, shown) = (url.name(), url.to_string());
+        let file = store.one().and(name.as_ref()).map(|name| name.as_path().to_owned());
+        Self { base: Base::Store(Arc::new(store)), file, span: None, name, shown }
+    }
+
+    /// The store that it is in, if it is in one.
+    pub(crate) const fn store(&self) -> Option<&Arc<Store>> {
+        match &self.base {
+            Base::Folder(_) => None,
+            Base::Store(store) => Some(store),
+        }
+    }
+
     /// What `path` names on this machine. A link that is named itself is followed.
     pub(crate) fn here(path: &Path) -> Result<Self, CopyError> {
         let wrong = |cause: io::Error| CopyError::at(path, &cause);
@@ -43,12 +68,12 @@ impl Root {
         let is_content = path.as_os_str().as_bytes().ends_with(b"/.");
         let name = path.file_name().filter(|_| !is_content).and_then(|name| Name::new(name.as_bytes()));
         if std::fs::metadata(&real).map_err(wrong)?.is_dir() {
-            return Ok(Self { dir: open(&real)?, file: None, span: None, name, shown: shown(path) });
+            return Ok(Self { base: Base::Folder(open(&real)?), file: None, span: None, name, shown: shown(path) });
         }
         let (Some(parent), Some(file)) = (real.parent(), real.file_name()) else {
             return Err(CopyError::Here(format!("{} is no file", shown(path))));
         };
-        Ok(Self { dir: open(parent)?, file: Some(file.into()), span: None, name, shown: shown(path) })
+        Ok(Self { base: Base::Folder(open(parent)?), file: Some(file.into()), span: None, name, shown: shown(path) })
     }
 
     /// What is in the folder is meant, whatever that is called.
@@ -62,7 +87,7 @@ impl Root {
         let Some(last) = path.file_name() else {
             let dir = share.try_clone().map_err(wrong)?;
             return Ok(Self {
-                dir,
+                base: Base::Folder(dir),
                 file: None,
                 span: None,
                 name: name.cloned(),
@@ -72,12 +97,13 @@ impl Root {
         let name = Name::new(last.as_bytes());
         if share.metadata(path).map_err(wrong)?.is_dir() {
             let dir = share.open_dir(path).map_err(wrong)?;
-            return Ok(Self { dir, file: None, span: None, name, shown: shown(path) });
+            return Ok(Self { base: Base::Folder(dir), file: None, span: None, name, shown: shown(path) });
         }
         let real = share.canonicalize(path).map_err(wrong)?;
         let (parent, file) = (real.parent().unwrap_or(Path::new("")), real.file_name().unwrap_or(last));
         let dir = if parent.as_os_str().is_empty() { share.try_clone() } else { share.open_dir(parent) };
-        Ok(Self { dir: dir.map_err(wrong)?, file: Some(file.into()), span: None, name, shown: shown(path) })
+        let base = Base::Folder(dir.map_err(wrong)?);
+        Ok(Self { base, file: Some(file.into()), span: None, name, shown: shown(path) })
     }
 
     /// Only these bytes of the file are meant.
@@ -89,8 +115,10 @@ impl Root {
         let Some(file) = &self.file else {
             return Err(wrong("is a folder, and a range is of one file".to_owned()));
         };
-        let metadata = self.dir.symlink_metadata(file).map_err(|cause| wrong(reason(&cause)))?;
-        let length = metadata.len();
+        let length = match &self.base {
+            Base::Folder(dir) => dir.symlink_metadata(file).map_err(|cause| wrong(reason(&cause)))?.len(),
+            Base::Store(store) => store.one().map_or(0, |told| told.size),
+        };
         let end = span.end.unwrap_or(length);
         if span.start >= end || end > length {
             return Err(wrong(format!("it has {length} bytes, none or not all of them in the range")));
@@ -142,6 +170,8 @@ pub(crate) struct Walk {
     filter: Filter,
     root: Option<Arc<Root>>,
     folders: Vec<Folder>,
+    /// Of a store, what is listed of it.
+    keys: Option<Keys>,
 }
 
 struct Folder {
@@ -154,23 +184,32 @@ struct Folder {
 
 impl Walk {
     pub(crate) fn new(roots: Vec<Root>, filter: Filter) -> Self {
-        Self { roots: roots.into_iter().map(Arc::new).collect(), filter, root: None, folders: Vec::new() }
+        Self { roots: roots.into_iter().map(Arc::new).collect(), filter, root: None, folders: Vec::new(), keys: None }
+    }
+
+    /// The stores that are walked.
+    pub(crate) fn stores(&self) -> Vec<Arc<Store>> {
+        self.roots.iter().filter_map(|root| root.store()).map(Arc::clone).collect()
     }
 
     fn begin(&mut self, root: Arc<Root>) -> Option<Found> {
         self.root = Some(Arc::clone(&root));
         let path = root.file.clone().unwrap_or_default();
+        let dir = match &root.base {
+            Base::Folder(dir) => dir,
+            Base::Store(store) => return self.begin_store(&root, store, path),
+        };
         let metadata = match &root.file {
-            Some(file) => root.dir.symlink_metadata(file),
-            None => root.dir.dir_metadata(),
+            Some(file) => dir.symlink_metadata(file),
+            None => dir.dir_metadata(),
         };
         let outcome = metadata.and_then(|metadata| match (&root.file, &root.name) {
             (None, None) => {
-                self.enter(root.dir.try_clone()?, PathBuf::new(), 0)?;
+                self.enter(dir.try_clone()?, PathBuf::new(), 0)?;
                 Ok(None)
             }
             (None, Some(name)) => {
-                self.enter(root.dir.try_clone()?, PathBuf::new(), 1)?;
+                self.enter(dir.try_clone()?, PathBuf::new(), 1)?;
                 Ok(Some(entry(name.clone(), 0, Kind::Folder, &metadata)))
             }
             (Some(_), name) if metadata.is_file() => {
@@ -186,6 +225,41 @@ impl Walk {
         match outcome {
             Ok(entry) => entry.map(|entry| Found::Entry { entry, root, path }),
             Err(cause) => Some(self.unlisted(&path, &cause)),
+        }
+    }
+
+    fn begin_store(&mut self, root: &Arc<Root>, store: &Arc<Store>, path: PathBuf) -> Option<Found> {
+        let (name, root) = (root.name.clone(), Arc::clone(root));
+        if let Some(told) = store.one() {
+            let size = root.span.map_or(told.size, |(_, size)| size);
+            let entry = stored(name?, 0, Kind::File { size, has_holes: false }, told.mtime);
+            return Some(Found::Entry { entry, root, path });
+        }
+        let keys = self.keys.insert(Keys::new(store, self.filter.clone()));
+        let entry = stored(name?, 0, Kind::Folder, keys.now());
+        Some(Found::Entry { entry, root, path })
+    }
+
+    /// The next that a store has.
+    fn next_key(&mut self) -> Option<Found> {
+        let (keys, root) = (self.keys.as_mut()?, Arc::clone(self.root.as_ref()?));
+        let above = u16::from(root.name.is_some());
+        let now = keys.now();
+        match keys.next() {
+            None => {
+                self.keys = None;
+                None
+            }
+            Some(Step::Folder { path, name, depth }) => {
+                Some(Found::Entry { entry: stored(name, above + depth, Kind::Folder, now), root, path })
+            }
+            Some(Step::File { path, name, depth, told }) => {
+                let kind = Kind::File { size: told.size, has_holes: false };
+                Some(Found::Entry { entry: stored(name, above + depth, kind, told.mtime), root, path })
+            }
+            Some(Step::Odd { key, why }) => {
+                Some(Found::Unlisted { path: root.shown(Path::new(&key)), why, failed: true })
+            }
         }
     }
 
@@ -255,6 +329,9 @@ impl Iterator for Walk {
 
     fn next(&mut self) -> Option<Found> {
         loop {
+            if let Some(found) = self.next_key() {
+                return Some(found);
+            }
             let found = match self.folders.last_mut() {
                 Some(folder) => match folder.names.next() {
                     Some(name) => self.visit(name),
@@ -277,6 +354,12 @@ impl Iterator for Walk {
 
 fn entry(name: Name, depth: u16, kind: Kind, metadata: &Metadata) -> Entry {
     Entry { depth, name, kind, mode: metadata.mode() & 0o777, mtime: mtime(metadata) }
+}
+
+/// Something of a store, which keeps no modes.
+fn stored(name: Name, depth: u16, kind: Kind, mtime: Mtime) -> Entry {
+    let mode = if kind == Kind::Folder { 0o755 } else { 0o644 };
+    Entry { depth, name, kind, mode, mtime }
 }
 
 fn file_kind(metadata: &Metadata) -> Kind {

@@ -17,6 +17,10 @@ Places:
   path                              on this machine
   ripp://TOKEN@host:port/NAME#PRINT what `visapult share` printed there, in quotes; a path may be appended:
                                     'ripp://...#PRINT/run/a.h5', or stand before the #, with %20 for a blank
+  s3://BUCKET/KEY                   an object, or what is below it, in a store that AWS_ENDPOINT_URL names (else Amazon's);
+                                    AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION tell the rest, and never
+                                    the command line; without them nothing is signed, as public buckets have it
+  https://HOST/PATH                 one file; only as a source
 
 Where things go, the same every time that the command is given:
   a DST that is a folder takes the sources under their own names; so does one that is written with a / in the
@@ -42,7 +46,8 @@ Examples:
           visapult copy 'ripp://...' . --include '*.h5' --exclude tmp --dry-run
           visapult copy 'ripp://.../run-12' mirror --checksum --delete     (mirror/run-12 becomes the same)
           visapult copy 'ripp://A...' 'ripp://B.../in/'   (straight from A to B, where B was started with --fetch)
-          visapult copy 'ripp://.../big.raw' part.raw --range 1GiB-2GiB";
+          visapult copy 'ripp://.../big.raw' part.raw --range 1GiB-2GiB
+          visapult copy s3://bucket/run-12 .              (or on into a share: 'ripp://.../in/')";
 
 const SHARE_HELP: &str = "\
 Examples:

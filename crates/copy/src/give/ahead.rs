@@ -6,6 +6,7 @@ use visapult_ripp_net::{Rate, Statistics};
 const AHEAD_S: f64 = 0.25;
 /// On offer before it is known how fast the path is, and at most.
 const LEAST: u64 = 16 << 20;
+const LEAST_STORED: u64 = 128 << 20;
 const MOST: u64 = 256 << 20;
 
 #[derive(Debug)]
@@ -14,12 +15,14 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    pub(super) fn of(rate: Rate) -> Self {
+    /// A store gives the more the more it is asked for at one time.
+    pub(super) fn of(rate: Rate, is_stored: bool) -> Self {
+        let least = if is_stored { LEAST_STORED } else { LEAST };
         let bytes = match rate {
             Rate::Fixed(bps) => (bps as f64 / 8.0 * 2.0 * AHEAD_S) as u64,
-            Rate::Auto { .. } => LEAST,
+            Rate::Auto { .. } => least,
         };
-        Self { bytes: bytes.clamp(LEAST, MOST) }
+        Self { bytes: bytes.clamp(least, MOST) }
     }
 
     /// Bytes on offer at most, now that this is known of the path: it never becomes less.

@@ -22,6 +22,17 @@ pub(super) struct Listed {
     pub(super) is_ranged: bool,
 }
 
+impl Listed {
+    /// It is in the same store, or both are in folders.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        match (self.root.store(), other.root.store()) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
 /// What comes of listing.
 #[derive(Debug)]
 pub(super) enum Told {

@@ -3,6 +3,7 @@
 mod ahead;
 mod lister;
 mod reader;
+mod stored;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,9 +20,9 @@ use self::lister::{Listed, Listing, Told};
 use self::reader::{Job, Read, open};
 use crate::bundle::{FULL_BYTES, FULL_FILES, cut};
 use crate::error::CopyError;
-use crate::ranges::{RangeName, range};
+use crate::ranges::{Extents, Range, RangeName, range};
 use crate::report::{Event, Limit, Progress, Tally};
-use crate::source::{RangeSource, ReadTime, SourceFile};
+use crate::source::{RangeMemory, RangeSource, ReadTime, SourceFile};
 use crate::walk::Walk;
 use crate::words::{MOST_WHY, Word, unescaped};
 
@@ -32,6 +33,8 @@ const LISTINGS: &str = "listings";
 const MOST_LISTINGS: usize = 4;
 /// Threads that read small files: most of their time is spent waiting for a disk.
 const READERS: usize = 4;
+/// And where a store is read, which takes its time for each request.
+const STORED_READERS: usize = 12;
 const POLL: Duration = Duration::from_millis(5);
 const IDLE: Duration = Duration::from_millis(50);
 const TELL_EVERY: Duration = Duration::from_millis(200);
@@ -86,9 +89,11 @@ pub(crate) fn give(
     let (read_in, read) = channel();
     let jobs_out = Mutex::new(jobs_out);
     let over = AtomicBool::new(false);
+    let stores = walk.stores();
+    let readers = if stores.is_empty() { READERS } else { STORED_READERS };
     thread::scope(|scope| {
         scope.spawn(move || lister::run(walk, &told_in));
-        for _ in 0..READERS {
+        for _ in 0..readers {
             let read_in = read_in.clone();
             let (jobs_out, over) = (&jobs_out, &over);
             scope.spawn(move || reader::run(jobs_out, &read_in, over));
@@ -112,9 +117,10 @@ pub(crate) fn give(
             tasks: VecDeque::new(),
             open: None,
             reading: 0,
+            reading_ranges: 0,
             under_way: Vec::new(),
             delivered: 0,
-            ahead: Ahead::of(session.rate()),
+            ahead: Ahead::of(session.rate(), !stores.is_empty()),
             began: Instant::now(),
             told_at: Instant::now(),
             read_time: Arc::default(),
@@ -127,6 +133,7 @@ pub(crate) fn give(
         let outcome = giving.run();
         *given = Given { tally: giving.tally, arrived: giving.arrived(), nodes: std::mem::take(&mut giving.nodes) };
         over.store(true, Ordering::Relaxed);
+        stores.iter().for_each(|store| store.close());
         outcome
     })
 }
@@ -157,8 +164,10 @@ struct Giving<'a> {
     tasks: VecDeque<Task>,
     /// The file that ranges were sent of last.
     open: Option<(u64, Arc<SourceFile>)>,
-    /// Bytes of small files that are being read.
+    /// Bytes that are being read.
     reading: u64,
+    /// Ranges of a store among them.
+    reading_ranges: usize,
     under_way: Vec<UnderWay>,
     /// Bytes of content in objects that are over.
     delivered: u64,
@@ -373,6 +382,10 @@ impl Giving<'_> {
                     self.tell_contents(hashes)?;
                     continue;
                 }
+                Read::Range { name, range, content } => {
+                    self.on_read_range(&name, range, content)?;
+                    continue;
+                }
             };
             self.reading -= bundle.listed_bytes.min(self.reading);
             let bytes = bundle.bytes.len() as u64;
@@ -386,6 +399,10 @@ impl Giving<'_> {
             match self.tasks.pop_front() {
                 None => break,
                 Some(Task::Whole(entry, listed)) => ahead += self.read_bundle(entry, listed)?,
+                Some(Task::Ranges(entry, first, end)) if self.must_wait(entry) => {
+                    self.tasks.push_front(Task::Ranges(entry, first, end));
+                    break;
+                }
                 Some(Task::Ranges(entry, first, end)) => {
                     if first + 1 < end {
                         self.tasks.push_front(Task::Ranges(entry, first + 1, end));
@@ -403,7 +420,7 @@ impl Giving<'_> {
         let mut job = vec![(entry, listed)];
         while job.len() < FULL_FILES && bytes < FULL_BYTES {
             match self.tasks.pop_front() {
-                Some(Task::Whole(entry, listed)) => {
+                Some(Task::Whole(entry, listed)) if listed.is_beside(&job[0].1) => {
                     bytes += listed.size;
                     job.push((entry, listed));
                 }
@@ -429,6 +446,9 @@ impl Giving<'_> {
             return Ok(0);
         }
         let Some(listed) = self.ranged.get(&entry) else { return Ok(0) };
+        if listed.root.store().is_some() {
+            return self.read_range(entry, index, listed.clone());
+        }
         let file = match &self.open {
             Some((open, file)) if *open == entry => Arc::clone(file),
             _ => match open(listed) {
@@ -447,6 +467,46 @@ impl Giving<'_> {
             .send(&name, Arc::new(RangeSource { file, range, extents, read_time: Arc::clone(&self.read_time) }))?;
         self.under_way.push(UnderWay { object, bytes, range_of: Some(entry) });
         Ok(bytes)
+    }
+
+    /// Has a range of a store read; returns its bytes.
+    fn read_range(&mut self, entry: u64, index: u64, listed: Listed) -> Result<u64, CopyError> {
+        let Some(range) = range(listed.size, index) else {
+            return Err(CopyError::Protocol("it wants a range that the file has not".to_owned()));
+        };
+        self.reading += range.length;
+        self.reading_ranges += 1;
+        let name = RangeName::of(entry, index, range.length, &Extents::dense(range.length));
+        self.give_job(Job::Range { name, range, listed })?;
+        Ok(range.length)
+    }
+
+    /// A store that gives no parts is read from its beginning to its end, by one.
+    fn must_wait(&self, entry: u64) -> bool {
+        let store = self.ranged.get(&entry).and_then(|listed| listed.root.store());
+        self.reading_ranges > 0 && store.is_some_and(|store| !store.gives_parts())
+    }
+
+    /// Offers a range of a store that was read.
+    fn on_read_range(
+        &mut self,
+        name: &RangeName,
+        range: Range,
+        content: Result<Vec<u8>, String>,
+    ) -> Result<(), CopyError> {
+        self.reading -= range.length.min(self.reading);
+        self.reading_ranges -= 1;
+        if self.failed.contains(&name.entry) || !self.ranged.contains_key(&name.entry) {
+            return Ok(());
+        }
+        match content {
+            Ok(content) => {
+                let object = self.content.send(&name.to_text(), Arc::new(RangeMemory { content, range }))?;
+                self.under_way.push(UnderWay { object, bytes: range.length, range_of: Some(name.entry) });
+                Ok(())
+            }
+            Err(why) => self.miss(name.entry, why).map(|_| ()),
+        }
     }
 
     /// A file cannot be given.

@@ -8,9 +8,11 @@ use std::sync::mpsc::{Receiver, Sender};
 use blake3::Hash;
 
 use super::lister::Listed;
+use super::stored;
 use crate::bundle::{Builder, Item};
 use crate::error::reason;
 use crate::listing::MOST_WHOLE;
+use crate::ranges::{Range, RangeName};
 use crate::source::SourceFile;
 
 /// A file that somebody writes to is read again so many times.
@@ -23,6 +25,8 @@ pub(super) enum Job {
     Bundle(Vec<(u64, Listed)>),
     /// For their hashes alone.
     Hash(Vec<(u64, Listed)>),
+    /// A range of what is in a store.
+    Range { name: RangeName, range: Range, listed: Listed },
 }
 
 /// What came of it.
@@ -31,6 +35,12 @@ pub(super) enum Read {
     Bundle(Bundle),
     /// Hashes, or why there are none.
     Hashes(Vec<(u64, Result<Hash, String>)>),
+    /// A range of what is in a store, or why there is none.
+    Range {
+        name: RangeName,
+        range: Range,
+        content: Result<Vec<u8>, String>,
+    },
 }
 
 /// A bundle that was read, of files that were said to have so many bytes.
@@ -47,7 +57,11 @@ pub(super) fn run(jobs: &Mutex<Receiver<Job>>, done: &Sender<Read>, over: &Atomi
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let read = match job {
             Err(_) => return,
-            Ok(Job::Bundle(files)) => Read::Bundle(bundle(&files, &mut content)),
+            Ok(Job::Bundle(files)) => Read::Bundle(bundle(&files, &mut content, over)),
+            Ok(Job::Range { name, range, listed }) => {
+                let content = stored::range(&listed, &range, over);
+                Read::Range { name, range, content }
+            }
             Ok(Job::Hash(files)) => {
                 Read::Hashes(files.into_iter().map(|(entry, listed)| (entry, hash(&listed, over))).collect())
             }
@@ -58,15 +72,19 @@ pub(super) fn run(jobs: &Mutex<Receiver<Job>>, done: &Sender<Read>, over: &Atomi
     }
 }
 
-fn bundle(files: &[(u64, Listed)], content: &mut Vec<u8>) -> Bundle {
+fn bundle(files: &[(u64, Listed)], content: &mut Vec<u8>, over: &AtomicBool) -> Bundle {
     let mut builder = Builder::default();
-    for (entry, listed) in files {
-        builder.add(*entry, &read(listed, content));
+    match files.first().and_then(|(_, first)| first.root.store()) {
+        Some(store) => stored::add_all(store, files, over, &mut builder),
+        None => files.iter().for_each(|(entry, listed)| builder.add(*entry, &read(listed, content))),
     }
     Bundle { bytes: builder.finish(), listed_bytes: files.iter().map(|(_, listed)| listed.size).sum() }
 }
 
 fn hash(listed: &Listed, over: &AtomicBool) -> Result<Hash, String> {
+    if listed.root.store().is_some() {
+        return stored::hash(listed, over);
+    }
     open(listed)?.hash(over).map_err(|cause| format!("cannot be read: {}", reason(&cause)))
 }
 

@@ -1,0 +1,220 @@
+"""`visapult copy` with object stores: rclone's S3 server as a real one, and a server of the test's own for what goes wrong."""
+
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import VISAPULT, run
+from stores import KEY, SECRET, Store, certified, faulty, rclone
+from test_bad_input import assert_one_clear_line
+from wan import Process, pause
+
+MEBI = 1 << 20
+MOST_RESENT = 64 * MEBI
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with rclone(tmp_path / "store") as store:
+        (store.folder / "bucket").mkdir()
+        yield store
+
+
+@pytest.fixture
+def share(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    share = Process([VISAPULT, "share", folder, "--write", "--bind", "127.0.0.1:0"])
+    try:
+        yield folder, share.read_line()
+    finally:
+        share.stop()
+
+
+def noise(source: random.Random, length: int) -> bytes:
+    return b"".join(source.randbytes(min(MEBI, length - at)) for at in range(0, length, MEBI))
+
+
+def make_run(folder: Path, files: int, large: int) -> None:
+    """Small files in folders, an empty one, and a large one."""
+    source = random.Random(files)
+    for number in range(files):
+        path = folder / f"{number % 7}" / f"step {number}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(source.randbytes(source.randrange(6000)))
+    (folder / "empty.txt").touch()
+    (folder / "density.raw").write_bytes(noise(source, large))
+    for path in folder.rglob("*"):
+        if path.is_file():
+            os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def plain(endpoint: str) -> Store:
+    """A store that is asked as nobody."""
+    return Store(endpoint, environment={})
+
+
+def test_what_is_below_a_key_becomes_a_folder(store: Store, tmp_path: Path) -> None:
+    make_run(store.folder / "bucket" / "run-12", 300, 40 * MEBI)
+    copied = store.copy("s3://bucket/run-12", tmp_path / "here", "--manifest", tmp_path / "b3", "--json")
+    assert (copied.code, copied.stderr) == (0, "")
+    tally = json.loads(copied.stdout.splitlines()[-1])["tally"]
+    assert (tally["files"], tally["failed"]) == (302, 0)
+    assert contents(tmp_path / "here" / "run-12") == contents(store.folder / "bucket" / "run-12")
+    assert (tmp_path / "here/run-12/0/step 0.txt").stat().st_mtime == 1_700_000_000
+    assert "verified 302 files" in run("verify", tmp_path / "b3", tmp_path / "here").stdout
+    again = store.copy("s3://bucket/run-12", tmp_path / "here")
+    assert "copied 0 files" in again.stdout and "302 files there already" in again.stdout
+
+
+def test_what_is_meant_of_a_bucket(store: Store, tmp_path: Path) -> None:
+    make_run(store.folder / "bucket" / "run", 20, 3 * MEBI)
+    told = store.copy("s3://bucket", tmp_path / "dry/", "--dry-run").stdout
+    assert told.startswith("would copy 22 files, 3.") and not (tmp_path / "dry").exists()
+    assert store.copy("s3://bucket/run/3/step 3.txt", tmp_path / "one.txt").code == 0
+    assert (tmp_path / "one.txt").read_bytes() == (store.folder / "bucket/run/3/step 3.txt").read_bytes()
+    assert store.copy("s3://bucket/run/.", tmp_path / "some", "--include", "*.txt", "--exclude", "[1-6]").code == 0
+    expected = {name: content for name, content in contents(store.folder / "bucket/run").items() if name[0] in "0e"}
+    assert contents(tmp_path / "some") == expected
+    assert store.copy("s3://bucket/run/density.raw", tmp_path / "part", "--range", "1MiB-2500kB").code == 0
+    whole = (store.folder / "bucket/run/density.raw").read_bytes()
+    assert (tmp_path / "part").read_bytes() == whole[MEBI:2_500_000]
+    mirror = tmp_path / "mirror"
+    assert store.copy("s3://bucket/run", mirror).code == 0
+    (mirror / "run" / "old").touch()
+    (store.folder / "bucket/run/empty.txt").write_text("new")
+    both = store.copy("s3://bucket/run", mirror, "--delete", "--checksum").stdout
+    assert "copied 1 file" in both and "1 deleted" in both
+    assert contents(mirror / "run") == contents(store.folder / "bucket/run")
+
+
+def test_out_of_a_bucket_into_a_share(store: Store, share: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = share
+    make_run(store.folder / "bucket" / "run", 100, 20 * MEBI)
+    copied = store.copy("s3://bucket/run", f"{url}/in/")
+    assert (copied.code, copied.stderr) == (0, "")
+    assert contents(folder / "in/run") == contents(store.folder / "bucket/run")
+
+
+def test_a_large_object_goes_on_from_what_is_verified(store: Store, tmp_path: Path) -> None:
+    large = 300 * MEBI
+    (store.folder / "bucket" / "large.raw").write_bytes(noise(random.Random(1), large))
+    sent = 0
+    for after in (0.3, 0.6):
+        running = store.start("copy", "s3://bucket/large.raw", tmp_path, "--json", "--rate", "800M")
+        while running.is_running():
+            event = json.loads(running.process.stdout.readline() or "{}")
+            if event.get("bytes_sent", 0) + sent > after * large:
+                break
+        sent += event["bytes_sent"]
+        running.signal(signal.SIGKILL)
+        running.end()
+    assert (tmp_path / "large.raw.visapult-part").exists()
+    last = store.copy("s3://bucket/large.raw", tmp_path, "--json")
+    assert last.code == 0
+    sent += json.loads(last.stdout.splitlines()[-1])["bytes_sent"]
+    assert (tmp_path / "large.raw").read_bytes() == (store.folder / "bucket/large.raw").read_bytes()
+    assert sent <= large + 2 * MOST_RESENT
+
+
+def test_keys_that_no_folder_can_hold(tmp_path: Path) -> None:
+    odd = ["run/../x", "run//y", "run/a/b", "run/" + "z" * 256]
+    good = ["run/a", "run/b/c d", "run/ü&<>", "run/empty/"]
+    objects = {key: key.encode() for key in odd + good if not key.endswith("/")} | {"run/empty/": b"", "run/": b""}
+    with faulty(objects) as server:
+        copied = plain(server.url).copy("s3://bucket/run/.", tmp_path / "here")
+        assert copied.code == 3
+        lines = copied.stderr.splitlines()
+        assert len(lines) == 4 and all(line.startswith("visapult: s3://bucket/run/") for line in lines), lines
+        for line, needle in zip(lines, ("../x: ", "//y: ", "a/: ", "zz: "), strict=True):
+            assert needle in line
+        assert contents(tmp_path / "here") == {key.removeprefix("run/"): key.encode() for key in good[:3]}
+        assert (tmp_path / "here/empty").is_dir()
+        whole = plain(server.url).copy("s3://bucket", tmp_path / "whole", "--dry-run")
+        assert "4 FAILED" in whole.stdout or whole.code == 3
+
+
+@pytest.mark.parametrize(
+    ("how", "needles"),
+    [
+        ({"AWS_SECRET_ACCESS_KEY": "wrong-" + SECRET[::-1]}, ["s3://bucket/run: ", "AWS_SECRET_ACCESS_KEY"]),
+        ({"AWS_ACCESS_KEY_ID": "nobody"}, ["s3://bucket/run: ", "AWS_ACCESS_KEY_ID"]),
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, ["cannot be reached", "refused"]),
+        ({"AWS_ENDPOINT_URL": "http://192.0.2.1"}, ["https"]),
+    ],
+)
+def test_who_may_not_and_what_is_not_there(how: dict[str, str], needles: list[str], store: Store, tmp_path: Path) -> None:
+    store.environment |= how
+    assert_one_clear_line(store.copy("s3://bucket/run", tmp_path).stderr, *needles)
+
+
+def test_nothing_is_where_nothing_is(store: Store, tmp_path: Path) -> None:
+    assert_one_clear_line(store.copy("s3://bucket/none", tmp_path).stderr, "s3://bucket/none: there is no such object")
+    assert_one_clear_line(store.copy("s3://nowhere/none", tmp_path).stderr, "there is no such bucket", "AWS_ENDPOINT_URL")
+    for wrong in (f"s3://{KEY}:{SECRET}@bucket/x", "s3://bucket/a//b", "https://user:pw@host/x", "http://192.0.2.1/x"):
+        refused = store.copy(wrong, tmp_path)
+        assert refused.code == 2 and "pw" not in refused.stderr.replace(wrong, ""), refused.stderr
+
+
+def test_another_region_is_told(tmp_path: Path) -> None:
+    with faulty({}) as server:
+        server.failures, server.status = 9, 400
+        server.error = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>"
+        assert_one_clear_line(plain(server.url).copy("s3://bucket/x", tmp_path).stderr, "eu-west-1", "AWS_REGION")
+        server.status, server.error = 403, "<Error><Code>AccessDenied</Code></Error>"
+        assert_one_clear_line(plain(server.url).copy("s3://bucket/x", tmp_path).stderr, "denied", "no credentials")
+
+
+def test_a_store_that_stumbles(tmp_path: Path) -> None:
+    objects = {f"run/{number}": random.Random(number).randbytes(5000) for number in range(20)}
+    objects["run/large"] = noise(random.Random(99), 20 * MEBI)
+    with faulty(objects) as server:
+        server.failures, server.status, server.cuts = 2, 503, 5
+        copied = plain(server.url).copy("s3://bucket/run/.", tmp_path / "here")
+        assert (copied.code, copied.stderr) == (0, "")
+        assert contents(tmp_path / "here") == {key.removeprefix("run/"): content for key, content in objects.items()}
+        assert server.cuts == 0
+
+
+def test_a_store_that_says_nothing(tmp_path: Path) -> None:
+    with faulty({"x": b"x"}) as server:
+        server.socket.listen(0)
+        quiet = plain(server.url)
+        server.shutdown()
+        running = quiet.start("copy", "s3://bucket/x", tmp_path)
+        time.sleep(0.5)
+        running.signal(signal.SIGINT)
+        assert running.end(10).code == 130
+        quiet.environment["AWS_READ_TIMEOUT"] = "100ms"
+        assert_one_clear_line(quiet.copy("s3://bucket/x", tmp_path).stderr, "s3://bucket/x: the store does not answer in time")
+
+
+@pytest.mark.parametrize("gives_parts", [True, False])
+def test_one_file_of_the_web(gives_parts: bool, tmp_path: Path) -> None:
+    certificate, key, authority = certified(tmp_path)
+    content = noise(random.Random(7), 40 * MEBI)
+    with faulty({"/data/a b.raw": content, "/empty": b""}, (certificate, key)) as server:
+        server.gives_parts = gives_parts
+        there = server.url.replace("http:", "https:")
+        unknown = plain("").copy(f"{there}/data/a%20b.raw?X-Secret={SECRET}", tmp_path / "in/")
+        assert_one_clear_line(unknown.stderr, "cannot be reached", "certificate")
+        web = Store("", environment={"SSL_CERT_FILE": str(authority)})
+        copied = web.copy(f"{there}/data/a%20b.raw?X-Secret={SECRET}", f"{there}/empty", tmp_path / "in/")
+        assert (copied.code, copied.stderr) == (0, "")
+        assert contents(tmp_path / "in") == {"a b.raw": content, "empty": b""}
+        assert (tmp_path / "in/empty").stat().st_mtime == server.modified
+        again = web.copy(f"{there}/data/a%20b.raw?X-Secret={SECRET}", tmp_path / "in/")
+        assert "1 file there already" in again.stdout
+        gone = web.copy(f"{there}/none?X-Secret={SECRET}", tmp_path / "in/")
+        assert_one_clear_line(gone.stderr, f"{there}/none: there is no such object")
+        assert web.copy(f"{there}/", tmp_path).code == 2
