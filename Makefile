@@ -163,10 +163,11 @@ bench-transport: build
 	tools/setup.sh bench
 	python3 bench/transport/run.py $(OPTIONS)
 
-## bench-copy: files beside GridFTP and rsync over the testbed (root); OPTIONS='--bytes 500000000 --losses 0%'
+## bench-copy: files beside GridFTP, UDT, rsync, scp, rclone and xrdcp over the testbed (root; two hours, goes on where it was); OPTIONS='--runs 1 --losses 0 --only visapult,rsync --json /tmp/copy.json'
 bench-copy: build
 	cargo build --release --locked --bin wan
-	VISAPULT=$(abspath $(BINARY)) python3 bench/copy.py $(OPTIONS)
+	tools/setup.sh bench
+	VISAPULT=$(abspath $(BINARY)) python3 bench/copying/run.py $(OPTIONS)
 
 ## bench-transport-local: the transport over loopback beside the bare loop, QUIC and TCP, over a pair of virtual interfaces (root), and how exactly it keeps a rate
 bench-transport-local: build

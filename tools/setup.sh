@@ -77,6 +77,7 @@ setup_browser() {
 
 setup_bench() {
   need_packages iproute2 iperf3 g++ make libudt-dev libsrt-openssl-dev globus-gridftp-server-progs globus-gass-copy-progs
+  (need_packages rsync openssh-server rclone xrootd-server xrootd-client) || printf 'visapult set-up: some that copy files are left out\n' >&2
   make --no-print-directory --silent -C bench/transport/native
   cargo build --quiet --release --locked --manifest-path bench/transport/peers/Cargo.toml --target-dir bench/transport/peers/target
 }

@@ -340,7 +340,7 @@ def verified_bytes(folder: Path) -> int:
 def test_killed_at_any_moment_it_goes_on(tmp_path: Path, is_push: bool) -> None:
     make_tree(tmp_path / "source" / "run", 4, 1500, 192 * MEBI)
     (tmp_path / "target").mkdir()
-    moments = random.Random(5)
+    moments, resent = random.Random(5), []
     with link("--rate", "400M", "--rtt", "20ms", "--loss", "0.1%") as up:
         share, url = start_share(up, tmp_path / ("target" if is_push else "source"))
         for attempt in range(KILLS):
@@ -355,12 +355,14 @@ def test_killed_at_any_moment_it_goes_on(tmp_path: Path, is_push: bool) -> None:
             share.stop()
             won = verified_bytes(tmp_path / "target") - before
             assert won >= 0
-            assert last_progress(ended)["bytes_sent"] - won <= MOST_RESENT, (attempt, won)
+            resent.append(last_progress(ended)["bytes_sent"] - won)
+            assert resent[-1] <= MOST_RESENT, (attempt, won)
             share, url = start_share(up, tmp_path / ("target" if is_push else "source"))
         words = [tmp_path / "source" / "run", url] if is_push else [f"{url}/run", tmp_path / "target"]
         ended = up.start("left", VISAPULT, "copy", *words, "--json").end(60)
         assert ended.code == 0, ended
     assert tree_of(tmp_path / "target" / "run") == tree_of(tmp_path / "source" / "run")
+    print(f"killed {KILLS} times: the result is identical, at most {max(resent) / MEBI:.1f} MiB were sent again each time")
 
 
 @pytest.mark.skipif(bool(unable()), reason=unable() or "")
