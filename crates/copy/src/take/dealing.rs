@@ -1,4 +1,5 @@
-//! Who gives what, where several give the same: each is asked for about as much as it gives in a second, and what one leaves the others give.
+//! Who gives what, where several give the same: each is asked for about as much as it gives in a second, and for no more than its share of what is
+//! left; what one leaves the others give.
 //!
 //! Knows no session and no clock. Nothing that is wanted is lost: it is in the queue, or was asked of somebody who is there.
 
@@ -47,6 +48,15 @@ enum Waiting {
     File(u64, u64),
     /// Ranges of a file, from the first to before the second.
     Ranges(u64, u64, u64),
+}
+
+impl Waiting {
+    const fn bytes(&self) -> u64 {
+        match self {
+            Self::File(_, bytes) => *bytes,
+            Self::Ranges(_, first, end) => (*end - *first).saturating_mul(RANGE),
+        }
+    }
 }
 
 /// What was asked of one, and how fast it gives.
@@ -100,9 +110,18 @@ impl Load {
         self.given as f64 / until.saturating_duration_since(self.since).as_secs_f64().max(0.01)
     }
 
-    /// Part of what may be asked of it that is.
-    fn fullness(&self, now: Instant) -> f64 {
-        self.bytes as f64 / (self.rate(now) as u64).clamp(LEAST, MOST) as f64
+    /// Part of what may be asked of it that is, where `share` is its share of what is left.
+    fn fullness(&self, now: Instant, share: u64) -> f64 {
+        self.bytes as f64 / (self.rate(now) as u64).min(share).clamp(LEAST, MOST) as f64
+    }
+
+    /// How long the rest of it takes, in seconds; while it has given nothing, how long that has been so.
+    fn time_s(&self, now: Instant) -> f64 {
+        if self.given > 0 {
+            self.bytes as f64 / self.rate(now).max(1.0)
+        } else {
+            now.saturating_duration_since(self.since).as_secs_f64()
+        }
     }
 }
 
@@ -110,12 +129,13 @@ impl Load {
 #[derive(Debug)]
 pub(super) struct Dealing {
     waiting: VecDeque<Waiting>,
+    waiting_bytes: u64,
     loads: BTreeMap<NodeId, Load>,
 }
 
 impl Dealing {
     pub(super) fn new(now: Instant) -> Self {
-        Self { waiting: VecDeque::new(), loads: BTreeMap::from([(FIRST, Load::new(now))]) }
+        Self { waiting: VecDeque::new(), waiting_bytes: 0, loads: BTreeMap::from([(FIRST, Load::new(now))]) }
     }
 
     /// One more gives.
@@ -127,6 +147,7 @@ impl Dealing {
     pub(super) fn leave(&mut self, node: NodeId) {
         let pieces = self.loads.remove(&node).map(|load| load.pieces).unwrap_or_default();
         for (piece, bytes) in pieces.into_iter().rev() {
+            self.waiting_bytes += bytes;
             self.waiting.push_front(match piece {
                 Piece::File(entry) => Waiting::File(entry, bytes),
                 Piece::Range(entry, range) => Waiting::Ranges(entry, range, range + 1),
@@ -136,12 +157,17 @@ impl Dealing {
 
     /// A small file is wanted.
     pub(super) fn want_file(&mut self, entry: u64, size: u64) {
-        self.waiting.push_back(Waiting::File(entry, size + FILE_COST));
+        self.add(Waiting::File(entry, size + FILE_COST));
     }
 
     /// Ranges of a file are wanted, as first and end each.
     pub(super) fn want_ranges(&mut self, entry: u64, ranges: &[(u64, u64)]) {
-        self.waiting.extend(ranges.iter().map(|&(first, end)| Waiting::Ranges(entry, first, end)));
+        ranges.iter().for_each(|&(first, end)| self.add(Waiting::Ranges(entry, first, end)));
+    }
+
+    fn add(&mut self, waiting: Waiting) {
+        self.waiting_bytes = self.waiting_bytes.saturating_add(waiting.bytes());
+        self.waiting.push_back(waiting);
     }
 
     /// It is there.
@@ -154,6 +180,7 @@ impl Dealing {
         self.waiting.retain(|one| match one {
             Waiting::File(of, _) | Waiting::Ranges(of, ..) => *of != entry,
         });
+        self.waiting_bytes = self.waiting.iter().map(Waiting::bytes).fold(0, u64::saturating_add);
         for load in self.loads.values_mut() {
             let pieces: Vec<Piece> = load.pieces.keys().copied().filter(|piece| piece.entry() == entry).collect();
             for piece in pieces {
@@ -165,9 +192,11 @@ impl Dealing {
     /// What is to be asked of each now; `known` tells how many entries one has told of.
     pub(super) fn deal(&mut self, now: Instant, known: impl Fn(NodeId) -> u64) -> BTreeMap<NodeId, Vec<Piece>> {
         let mut asked: BTreeMap<NodeId, Vec<Piece>> = BTreeMap::new();
+        let left = self.loads.values().map(|load| load.bytes).fold(self.waiting_bytes, u64::saturating_add);
+        let share = left / self.loads.len().max(1) as u64;
         while let Some(Waiting::File(entry, _) | Waiting::Ranges(entry, ..)) = self.waiting.front() {
             let able = self.loads.iter_mut().filter(|(node, _)| known(**node) > *entry);
-            let least = able.map(|(node, load)| (load.fullness(now), *node, load));
+            let least = able.map(|(node, load)| (load.fullness(now, share), *node, load));
             let Some((fullness, node, load)) = least.min_by(|(a, ..), (b, ..)| a.total_cmp(b)) else { break };
             if fullness >= 1.0 {
                 break;
@@ -176,6 +205,7 @@ impl Dealing {
             let mut dealt = (0, 0);
             while let Some((piece, bytes)) = next(&mut self.waiting, known, &mut dealt) {
                 load.ask(now, piece, bytes);
+                self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes);
                 asked.entry(node).or_default().push(piece);
             }
         }
@@ -187,9 +217,9 @@ impl Dealing {
         let idle = self.loads.values().filter(|load| load.pieces.is_empty()).map(|load| load.rate(now));
         let fastest = idle.max_by(f64::total_cmp).filter(|_| self.waiting.is_empty())?;
         let others = self.loads.iter().filter(|(node, load)| **node != FIRST && !load.pieces.is_empty());
-        let time = |load: &Load, rate: f64| load.bytes as f64 / rate.max(1.0);
-        let behind = others.filter(|(_, load)| time(load, load.rate(now)) > BEHIND * time(load, fastest) + BEHIND_BY_S);
-        behind.map(|(node, _)| *node).next()
+        let is_behind = |load: &Load| load.time_s(now) > BEHIND * load.bytes as f64 / fastest.max(1.0) + BEHIND_BY_S;
+        let mut behind = others.filter(|(_, load)| is_behind(load));
+        behind.next().map(|(node, _)| *node)
     }
 }
 
@@ -259,6 +289,20 @@ mod tests {
     }
 
     #[test]
+    fn those_that_are_alike_give_alike_even_if_that_is_soon_over() {
+        let began = Instant::now();
+        let mut dealing = Dealing::new(began);
+        dealing.want_ranges(7, &[(0, 24)]);
+        let first = dealing.deal(began, |_| u64::MAX);
+        assert_eq!(first[&FIRST].len(), 2);
+        dealing.enter(1, at(began, 50));
+        dealing.enter(2, at(began, 50));
+        first[&FIRST].iter().for_each(|piece| dealing.given(*piece, at(began, 60)));
+        let given = give(&mut dealing, at(began, 61), &[20, 20, 20], 22);
+        assert!(given.iter().all(|given| (6..=9).contains(given)), "{given:?}");
+    }
+
+    #[test]
     fn what_one_leaves_the_others_give() {
         let began = Instant::now();
         let mut dealing = Dealing::new(began);
@@ -291,7 +335,8 @@ mod tests {
         let asked = dealing.deal(began, |_| u64::MAX);
         assert_eq!((asked[&FIRST].len(), asked[&1].len()), (2, 2));
         asked[&FIRST].iter().for_each(|piece| dealing.given(*piece, at(began, 500)));
-        assert_eq!(dealing.straggler(at(began, 600)), Some(1), "it has given nothing yet");
+        assert_eq!(dealing.straggler(at(began, 600)), None);
+        assert_eq!(dealing.straggler(at(began, 4000)), Some(1), "it has given nothing");
         dealing.given(asked[&1][0], at(began, 600));
         assert_eq!(dealing.straggler(at(began, 600)), None);
         assert_eq!(dealing.straggler(at(began, 30_000)), Some(1));
