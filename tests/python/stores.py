@@ -46,12 +46,11 @@ class Store:
 
 
 @contextmanager
-def rclone(folder: Path) -> Iterator[Store]:
+def rclone(folder: Path, signed: bool = True) -> Iterator[Store]:
     """rclone's S3 server, over a folder."""
     folder.mkdir(exist_ok=True)
-    command = [RCLONE, "serve", "s3", "--addr", "127.0.0.1:0", "--auth-key", f"{KEY},{SECRET}", "--vfs-cache-mode", "off"]
-    # What tests put there by themselves is seen at once.
-    command += ["--dir-cache-time", "0s", folder]
+    command = [RCLONE, "serve", "s3", "--addr", "127.0.0.1:0", "--vfs-cache-mode", "off"]
+    command += [*(["--auth-key", f"{KEY},{SECRET}"] if signed else []), folder]
     environment = {**os.environ, "RCLONE_CONFIG": "/dev/null"}
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     try:
@@ -59,7 +58,7 @@ def rclone(folder: Path) -> Iterator[Store]:
         found = next(filter(None, (re.search(r"http://127\.0\.0\.1:\d+", line) for line in server.stderr)), None)
         assert found, "rclone does not serve"
         threading.Thread(target=server.stderr.read, daemon=True).start()
-        yield Store(found[0], folder)
+        yield Store(found[0], folder) if signed else Store(found[0], folder, {})
     finally:
         server.terminate()
         server.wait()

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ MOST_RESENT = 64 * MEBI
 def store(tmp_path: Path) -> Iterator[Store]:
     with rclone(tmp_path / "store") as store:
         (store.folder / "bucket").mkdir()
+        (store.folder / "other").mkdir()
         yield store
 
 
@@ -92,7 +94,8 @@ def test_what_is_meant_of_a_bucket(store: Store, tmp_path: Path) -> None:
     mirror = tmp_path / "mirror"
     assert store.copy("s3://bucket/run", mirror).code == 0
     (mirror / "run" / "old").touch()
-    (store.folder / "bucket/run/empty.txt").write_text("new")
+    (tmp_path / "new").write_text("new")
+    assert store.copy(tmp_path / "new", "s3://bucket/run/empty.txt").code == 0
     both = store.copy("s3://bucket/run", mirror, "--delete", "--checksum").stdout
     assert "copied 1 file" in both and "1 deleted" in both
     assert contents(mirror / "run") == contents(store.folder / "bucket/run")
@@ -218,3 +221,76 @@ def test_one_file_of_the_web(gives_parts: bool, tmp_path: Path) -> None:
         gone = web.copy(f"{there}/none?X-Secret={SECRET}", tmp_path / "in/")
         assert_one_clear_line(gone.stderr, f"{there}/none: there is no such object")
         assert web.copy(f"{there}/", tmp_path).code == 2
+
+
+def test_a_folder_becomes_objects(store: Store, tmp_path: Path) -> None:
+    make_run(tmp_path / "run", 200, 40 * MEBI)
+    os.symlink("density.raw", tmp_path / "run" / "latest")
+    with (tmp_path / "run" / "sparse").open("wb") as sparse:
+        sparse.truncate(20 * MEBI)
+        sparse.seek(17 * MEBI)
+        sparse.write(b"x" * 5000)
+    copied = store.copy(tmp_path / "run", "s3://bucket/in/", "--manifest", tmp_path / "b3")
+    assert copied.code == 0 and "copied 203 files" in copied.stdout
+    assert_one_clear_line(copied.stderr, "1 link left out: object stores hold none")
+    (tmp_path / "run" / "latest").unlink()
+    there = store.folder / "bucket" / "in"
+    assert contents(there / "run") == contents(tmp_path / "run")
+    assert (there / "run/0/step 0.txt").stat().st_mtime == 1_700_000_000
+    assert "verified 203 files" in run("verify", tmp_path / "b3", there).stdout
+    again = store.copy(tmp_path / "run", "s3://bucket/in/")
+    assert "copied 0 files" in again.stdout and "203 files there already" in again.stdout
+    changed = tmp_path / "run/1/step 1.txt"
+    same_size = bytes(changed.stat().st_size)
+    changed.write_bytes(same_size)
+    os.utime(changed, (1_600_000_000, 1_600_000_000))
+    assert "copied 0 files" in store.copy(tmp_path / "run", "s3://bucket/in/").stdout
+    told = store.copy(tmp_path / "run", "s3://bucket/in/", "--checksum", "--dry-run").stdout
+    assert told.startswith("would copy 1 file,")
+    assert "copied 1 file," in store.copy(tmp_path / "run", "s3://bucket/in/", "--checksum").stdout
+    assert (there / "run/1/step 1.txt").read_bytes() == same_size
+
+
+def test_where_things_go_in_a_bucket(store: Store, share: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = share
+    make_run(folder / "run", 30, 20 * MEBI)
+    one = folder / "run" / "density.raw"
+    assert store.copy(one, "s3://bucket/new/name.raw").code == 0
+    assert store.copy(one, "s3://bucket/new").code == 0
+    assert set(contents(store.folder / "bucket")) == {"new/name.raw", "new/density.raw"}
+    assert store.copy(f"{url}/run", "s3://bucket/out").code == 0
+    assert contents(store.folder / "bucket/out/run") == contents(folder / "run")
+    assert store.copy("s3://bucket/out/run/.", "s3://other", "--exclude", "[0-3]").code == 0
+    expected = {name: content for name, content in contents(folder / "run").items() if name[0] not in "0123"}
+    assert contents(store.folder / "other") == expected
+    assert store.copy(one, "s3://bucket/part", "--range", "1MiB-18MiB").code == 0
+    assert (store.folder / "bucket/part").read_bytes() == one.read_bytes()[MEBI : 18 * MEBI]
+    assert_one_clear_line(store.copy(folder / "run", "s3://bucket/x/", "--delete").stderr, "--delete is for folders")
+    assert_one_clear_line(store.copy(one, "https://127.0.0.1:1/x").stderr, "copied from, not into")
+    assert_one_clear_line(store.copy(one, "s3://nowhere/x").stderr, "s3://nowhere/x: ", "there is no such bucket")
+    odd = tmp_path / "odd"
+    odd.mkdir()
+    (odd / "good").touch()
+    Path(os.fsdecode(os.fsencode(odd) + b"/\xff")).touch()
+    refused = store.copy(f"{odd}/.", "s3://other/odd/")
+    assert refused.code == 3
+    assert_one_clear_line(refused.stderr, "the name is no text")
+    assert contents(store.folder / "other/odd") == {"good": b""}
+
+
+def test_what_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
+    large = tmp_path / "large.raw"
+    large.write_bytes(noise(random.Random(5), 100 * MEBI))
+    with rclone(tmp_path / "store", signed=False) as store:
+        (store.folder / "bucket").mkdir()
+        begun = f"{store.endpoint}/bucket?uploads"
+        running = store.start("copy", large, "s3://bucket/", "--json", "--rate", "200M")
+        while json.loads(running.process.stdout.readline()).get("bytes_sent", 0) < 40 * MEBI:
+            assert running.is_running()
+        assert b"large.raw" in urllib.request.urlopen(begun).read()
+        running.signal(signal.SIGINT)
+        assert running.end(20).code == 130
+        assert b"large.raw" not in urllib.request.urlopen(begun).read()
+        assert contents(store.folder) == {}
+        assert store.copy(large, "s3://bucket/").code == 0
+        assert (store.folder / "bucket/large.raw").read_bytes() == large.read_bytes()

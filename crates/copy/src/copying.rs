@@ -170,14 +170,14 @@ enum Plan<'a> {
     /// Into a share.
     Push { sources: Vec<Near<'a>>, to: &'a Remote, into: bool, job: String },
     /// Out of a share.
-    Pull { striped: Box<Striped<'a>>, to: &'a Path, into: bool },
+    Pull { striped: Box<Striped<'a>>, to: Near<'a>, into: bool },
     /// From one share into another.
     Between { from: &'a RippUrl, paths: Vec<String>, to: &'a Remote, into: bool, job: String },
     /// On this machine.
-    Here { sources: Vec<Near<'a>>, to: &'a Path, into: bool },
+    Here { sources: Vec<Near<'a>>, to: Near<'a>, into: bool },
 }
 
-/// What this machine gives by itself.
+/// What this machine gives or takes by itself.
 #[derive(Clone, Copy, Debug)]
 enum Near<'a> {
     Path(&'a Path),
@@ -239,20 +239,29 @@ impl<'a> Plan<'a> {
             (Endpoint::Here(to), None) => {
                 let paths = here.iter().filter_map(|near| if let Near::Path(path) = near { Some(path) } else { None });
                 paths.into_iter().try_for_each(|source| check_is_outside(source, to))?;
-                Ok(Self::Here { sources: here, to, into })
+                Ok(Self::Here { sources: here, to: Near::Path(to), into })
             }
-            (Endpoint::Here(to), Some(first)) => {
-                let verb = Verb::Get { paths, only: options.only.clone(), span: options.span };
-                let request = options.request(&fresh_job()?, verb);
-                static NO_LIMIT: AtomicU64 = AtomicU64::new(0);
-                let striped = Striped::new(&first.url, request, options.session.clone(), &|_| true, &NO_LIMIT);
-                Ok(Self::Pull { striped: Box::new(striped), to, into })
-            }
-            (Endpoint::Stored(to), _) => Err(CopyError::Here(format!("{to}: object stores are copied from, not into"))),
+            (Endpoint::Here(to), Some(first)) => Self::pull(options, first, paths, Near::Path(to), into),
+            (Endpoint::Stored(to), Some(first)) => Self::pull(options, first, paths, Near::Stored(to), into),
+            (Endpoint::Stored(to), None) => Ok(Self::Here { sources: here, to: Near::Stored(to), into }),
             (Endpoint::There(to), Some(first)) => {
                 Ok(Self::Between { from: &first.url, paths, to, into, job: fresh_job()? })
             }
         }
+    }
+
+    fn pull(
+        options: &CopyOptions,
+        first: &'a Remote,
+        paths: Vec<String>,
+        to: Near<'a>,
+        into: bool,
+    ) -> Result<Self, CopyError> {
+        static NO_LIMIT: AtomicU64 = AtomicU64::new(0);
+        let verb = Verb::Get { paths, only: options.only.clone(), span: options.span };
+        let request = options.request(&fresh_job()?, verb);
+        let striped = Striped::new(&first.url, request, options.session.clone(), &|_| true, &NO_LIMIT);
+        Ok(Self::Pull { striped: Box::new(striped), to, into })
     }
 
     fn attempt(
@@ -276,7 +285,7 @@ impl<'a> Plan<'a> {
                 into_share(&to.url, options, stop, attempt, watch, put)
             }
             Self::Pull { striped, to, into } => {
-                let landing = landing(to, *into, options)?;
+                let landing = landing(*to, *into, options, stop)?;
                 let session = striped.dial()?;
                 attempt.was_admitted = true;
                 pull(&session, Some(striped), landing, wish, stop, attempt, watch)
@@ -305,7 +314,7 @@ impl<'a> Plan<'a> {
             }
             Self::Here { sources, to, into } => {
                 let walk = walk(sources, options, stop)?;
-                let landing = landing(to, *into, options)?;
+                let landing = landing(*to, *into, options, stop)?;
                 let token = Token::fresh().map_err(|cause| CopyError::Here(cause.to_string()))?;
                 let session = options.session.clone();
                 let listening =
@@ -362,8 +371,11 @@ fn take_here(listener: &Listener, landing: Option<Landing>, wish: Wish, stop: &A
     }
 }
 
-fn landing(to: &Path, into: bool, options: &CopyOptions) -> Result<Option<Landing>, CopyError> {
-    let landing = Landing::here(to, into, options.wish.dry_run)?;
+fn landing(to: Near<'_>, into: bool, options: &CopyOptions, stop: &AtomicBool) -> Result<Option<Landing>, CopyError> {
+    let landing = match to {
+        Near::Path(path) => Landing::here(path, into, options.wish.dry_run)?,
+        Near::Stored(url) => Some(Landing::stored(url, into, options.wish(), stop)?),
+    };
     landing.map(|landing| if options.span.is_some() { landing.of_one_name() } else { Ok(landing) }).transpose()
 }
 

@@ -1,24 +1,35 @@
-//! Where a copy goes: into a folder that is there, or under a new name, as `cp` has it.
+//! Where a copy goes: into a folder that is there, or under a new name, as `cp` has it; or into a bucket in the same way.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 use crate::error::CopyError;
 use crate::names::{Name, shown};
+use crate::objects::{ObjectUrl, Shelf};
+use crate::words::{Delete, Wish};
 
 /// A part of a file must not take the place of the whole, which has its name in the folder.
 pub(crate) const PART_NEEDS_NAME: &str =
     "a part of a file needs a name of its own: write the destination as the name of a new file";
 
+/// What a copy goes into.
+#[derive(Clone, Debug)]
+pub(crate) enum Ground {
+    Folder(Arc<Dir>),
+    Shelf(Arc<Shelf>),
+}
+
 /// Where the things of a copy go.
 #[derive(Debug)]
 pub(crate) struct Landing {
-    /// The folder that they go into.
-    pub(crate) dir: Dir,
+    /// What they go into.
+    pub(crate) ground: Ground,
     /// What the one thing is called there; else they keep their names.
     pub(crate) rename: Option<Name>,
 }
@@ -46,7 +57,21 @@ impl Landing {
             return Err(CopyError::Here(format!("{} is no folder", shown(folder))));
         }
         make(folder)?;
-        Ok(Some(Self { dir: open(folder)?, rename }))
+        Ok(Some(Self { ground: Ground::Folder(Arc::new(open(folder)?)), rename }))
+    }
+
+    /// What `url` means in an object store.
+    ///
+    /// # Errors
+    /// If nothing can be copied there.
+    pub(crate) fn stored(url: &ObjectUrl, into: bool, wish: Wish, stop: &AtomicBool) -> Result<Self, CopyError> {
+        if wish.delete != Delete::Nothing {
+            return Err(CopyError::Here(format!(
+                "{url}: --delete is for folders; in object stores nothing is deleted"
+            )));
+        }
+        let (shelf, rename) = Shelf::open(url, into, wish.anew, stop)?;
+        Ok(Self { ground: Ground::Shelf(Arc::new(shelf)), rename })
     }
 
     /// The place of one thing, under a name of its own.
@@ -66,7 +91,8 @@ impl Landing {
         let is_folder = path.as_os_str().is_empty() || share.metadata(path).is_ok_and(|metadata| metadata.is_dir());
         let (folder, rename) = if into || is_folder { (path, None) } else { parted(path)? };
         if folder.as_os_str().is_empty() {
-            return Ok(Some(Self { dir: share.try_clone().map_err(wrong)?, rename }));
+            let dir = Arc::new(share.try_clone().map_err(wrong)?);
+            return Ok(Some(Self { ground: Ground::Folder(dir), rename }));
         }
         match share.metadata(folder) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound && dry_run => return Ok(None),
@@ -74,7 +100,8 @@ impl Landing {
             Ok(_) => {}
             Err(cause) => return Err(wrong(cause)),
         }
-        Ok(Some(Self { dir: share.open_dir(folder).map_err(wrong)?, rename }))
+        let dir = Arc::new(share.open_dir(folder).map_err(wrong)?);
+        Ok(Some(Self { ground: Ground::Folder(dir), rename }))
     }
 }
 

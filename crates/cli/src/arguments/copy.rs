@@ -47,7 +47,8 @@ Examples:
           visapult copy 'ripp://.../run-12' mirror --checksum --delete     (mirror/run-12 becomes the same)
           visapult copy 'ripp://A...' 'ripp://B.../in/'   (straight from A to B, where B was started with --fetch)
           visapult copy 'ripp://.../big.raw' part.raw --range 1GiB-2GiB
-          visapult copy s3://bucket/run-12 .              (or on into a share: 'ripp://.../in/')";
+          visapult copy s3://bucket/run-12 .              (or on into a share: 'ripp://.../in/')
+          visapult copy run-12 s3://bucket/runs/          (or from a share)";
 
 const SHARE_HELP: &str = "\
 Examples:

@@ -31,6 +31,14 @@ impl From<object_store::Error> for Fault {
 }
 
 impl Fault {
+    pub(crate) fn is_missing(&self) -> bool {
+        match self {
+            Self::Missing => true,
+            Self::Store(cause @ object_store::Error::NotFound { .. }) => !cause.to_string().contains("NoSuchBucket"),
+            _ => false,
+        }
+    }
+
     /// A server has said it.
     pub(super) fn is_answer(&self) -> bool {
         matches!(self, Self::Store(cause) if status(&cause.to_string()).is_some())

@@ -5,10 +5,13 @@
 
 mod fault;
 mod keys;
+mod shelf;
 mod store;
 mod tree;
 mod url;
 
+pub(crate) use self::fault::Fault as RequestFault;
+pub(crate) use self::shelf::{MOST_PARTS, RangeBuffer, Shelf, Upload};
 pub(crate) use self::store::{Store, Told, Wanted};
 pub(crate) use self::tree::{Keys, Step};
 pub use self::url::ObjectUrl;

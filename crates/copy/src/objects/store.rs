@@ -17,7 +17,7 @@ use object_store::http::HttpBuilder;
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::{ClientOptions, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, RetryConfig, path};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::fault::Fault;
 use super::keys::Renaming;
@@ -42,6 +42,13 @@ pub(crate) struct Told {
     pub(crate) size: u64,
     /// In whole seconds: not all that tells it tells more.
     pub(crate) mtime: Mtime,
+}
+
+impl Told {
+    /// An answer is of the object as it was listed. Where it has a version, parts are held against that, and not every store tells its times alike.
+    fn is_of(self, meta: &ObjectMeta) -> bool {
+        meta.size == self.size && (meta.e_tag.is_some() || Self::from(meta) == self)
+    }
 }
 
 impl From<&ObjectMeta> for Told {
@@ -117,7 +124,7 @@ impl Store {
         Ok(store)
     }
 
-    fn connect(url: &ObjectUrl) -> Result<Self, CopyError> {
+    pub(super) fn connect(url: &ObjectUrl) -> Result<Self, CopyError> {
         let wrong = |cause: &dyn fmt::Display| CopyError::Here(format!("{url}: {cause}"));
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("objects").enable_all().build();
         let runtime = runtime.map_err(|cause| wrong(&cause))?;
@@ -235,6 +242,15 @@ impl Store {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 
+    pub(super) fn bucket(&self) -> Option<AmazonS3> {
+        self.bucket.clone()
+    }
+
+    /// Waits until there are fewer requests.
+    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.requests.acquire().await.ok()
+    }
+
     pub(crate) const fn url(&self) -> &ObjectUrl {
         &self.url
     }
@@ -280,7 +296,7 @@ impl Store {
             return self.read_on(&location, told, part, over);
         }
         let work = async {
-            let _turn = self.requests.acquire().await;
+            let _turn = self.turn().await;
             let range = Some(GetRange::Bounded(part.clone()));
             let found = self.objects.get_opts(&location, GetOptions { range, ..GetOptions::default() }).await?;
             if let Some(version) = &found.meta.e_tag {
@@ -297,7 +313,7 @@ impl Store {
     async fn get(&self, wanted: &Wanted<'_>) -> Result<Vec<u8>, Fault> {
         let &Wanted { path, told, start, length } = wanted;
         let location = self.location_of(path)?;
-        let _turn = self.requests.acquire().await;
+        let _turn = self.turn().await;
         let whole = start == 0 && length == told.size;
         let range = (!whole).then_some(GetRange::Bounded(start..start + length));
         let found = self.objects.get_opts(&location, GetOptions { range, ..GetOptions::default() }).await?;
@@ -319,7 +335,7 @@ impl Store {
                 Some(before) => before,
                 None => {
                     let found = self.objects.get_opts(location, GetOptions::default()).await?;
-                    if Told::from(&found.meta) != told {
+                    if !told.is_of(&found.meta) {
                         return Err(Fault::Changed);
                     }
                     Passing { stream: found.into_stream(), at: 0, rest: Bytes::new() }
@@ -347,7 +363,7 @@ impl Store {
 
 /// All of an answer, which is to be of the object as it was listed.
 async fn gathered(found: GetResult, told: Told, part: Range<u64>) -> Result<Vec<u8>, Fault> {
-    if Told::from(&found.meta) != told {
+    if !told.is_of(&found.meta) {
         return Err(Fault::Changed);
     }
     let length = part.end - part.start;
@@ -362,7 +378,7 @@ async fn gathered(found: GetResult, told: Told, part: Range<u64>) -> Result<Vec<
     if bytes.len() as u64 == length { Ok(bytes) } else { Err(Fault::Short) }
 }
 
-fn location(key: &str) -> Result<path::Path, Fault> {
+pub(super) fn location(key: &str) -> Result<path::Path, Fault> {
     path::Path::parse(key).map_err(|cause| Fault::Store(cause.into()))
 }
 

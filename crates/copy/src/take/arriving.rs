@@ -11,21 +11,42 @@ use super::protocol;
 use crate::bundle::MOST_BUNDLE;
 use crate::error::CopyError;
 use crate::listing::MOST_LISTING;
+use crate::objects::{RangeBuffer, Upload};
 use crate::partial::{CountedMemory, RangeSink, RangedFile};
-use crate::ranges::{RangeHash, RangeName};
+use crate::ranges::{RANGE, Range, RangeHash, RangeName};
 
 /// Listings that are received at one time, at most.
 const MOST_LISTINGS: usize = 8;
 /// Bytes of bundles in memory; others wait at the other end.
 const MOST_BUNDLES: u64 = 64 << 20;
+/// Bytes of ranges in memory, where they go into a store.
+const MOST_BUFFERS: u64 = 192 << 20;
 /// Why a range did not come that its file's failure made needless.
 const CANCELLED: &str = "cancelled by the sender";
+
+/// A file that comes in ranges.
+#[derive(Clone, Debug)]
+pub(super) enum Ranged {
+    File(Arc<RangedFile>),
+    Upload(Arc<Upload>),
+}
+
+impl Ranged {
+    fn wants(&self, index: u64) -> Option<Range> {
+        match self {
+            Self::File(file) => file.wants(index),
+            Self::Upload(upload) => upload.wants(index),
+        }
+    }
+}
 
 /// What came of a range of a file: its hash, or why it did not come.
 pub(super) struct RangeOver {
     pub(super) entry: u64,
     pub(super) range: u64,
     pub(super) outcome: Result<RangeHash, String>,
+    /// Its content, where that is in memory.
+    pub(super) buffer: Option<Arc<RangeBuffer>>,
     pub(super) from: NodeId,
 }
 
@@ -67,6 +88,15 @@ impl Listings {
     }
 }
 
+/// A range that arrives.
+struct Coming {
+    incoming: Incoming,
+    entry: u64,
+    range: u64,
+    from: NodeId,
+    buffer: Option<Arc<RangeBuffer>>,
+}
+
 #[derive(Default)]
 pub(super) struct Arriving {
     pub(super) listings: Listings,
@@ -75,7 +105,11 @@ pub(super) struct Arriving {
     bundles: Vec<(Incoming, Arc<CountedMemory>, NodeId)>,
     /// Bytes of bundles that arrive or are being placed.
     bundle_bytes: u64,
-    ranges: Vec<(Incoming, u64, u64, NodeId)>,
+    ranges: Vec<Coming>,
+    /// Ranges that there is no memory for yet.
+    range_offers: VecDeque<(Offer, RangeName, Arc<Upload>, NodeId)>,
+    /// Bytes of ranges in memory.
+    buffered: Arc<AtomicU64>,
     /// Bytes of content so far.
     bytes: Arc<AtomicU64>,
 }
@@ -94,8 +128,16 @@ impl Arriving {
         Ok(())
     }
 
-    /// Accepts bundles as long as there is memory for them.
+    /// Accepts bundles and ranges as long as there is memory for them.
     pub(super) fn make_room(&mut self) {
+        while let Some((offer, ..)) = self.range_offers.front() {
+            let buffered = self.buffered.load(Ordering::Relaxed);
+            if buffered > 0 && buffered + offer.length.max(RANGE) > MOST_BUFFERS {
+                break;
+            }
+            let Some((offer, name, upload, from)) = self.range_offers.pop_front() else { break };
+            self.accept_buffered(offer, &name, &upload, from);
+        }
         while let Some((offer, _)) = self.offers.front() {
             if self.bundle_bytes > 0 && self.bundle_bytes + offer.length > MOST_BUNDLES {
                 return;
@@ -131,38 +173,56 @@ impl Arriving {
     }
 
     /// A range of a file that we want it of, with as many bytes as its name says.
-    pub(super) fn accept_range(
-        &mut self,
-        offer: Offer,
-        name: &RangeName,
-        file: Option<&Arc<RangedFile>>,
-        from: NodeId,
-    ) {
+    pub(super) fn accept_range(&mut self, offer: Offer, name: RangeName, file: Option<&Ranged>, from: NodeId) {
         let Some(file) = file else {
             return offer.refuse("the file is not wanted (any more)");
         };
-        let is_coming = self.ranges.iter().any(|(_, entry, range, _)| (*entry, *range) == (name.entry, name.range));
+        let is_it = |entry, range| (entry, range) == (name.entry, name.range);
+        let is_coming = self.ranges.iter().any(|coming| is_it(coming.entry, coming.range))
+            || self.range_offers.iter().any(|(_, name, ..)| is_it(name.entry, name.range));
         let range = file.wants(name.range).filter(|_| !is_coming);
         let extents = range.and_then(|range| name.extents(range.length));
         match (range, extents) {
             (Some(range), Some(extents)) if extents.bytes() == offer.length => {
-                let sink = RangeSink { file: Arc::clone(file), range, extents, arrived: Arc::clone(&self.bytes) };
-                self.ranges.push((offer.accept(Arc::new(sink)), name.entry, name.range, from));
+                let file = match file {
+                    Ranged::File(file) => Arc::clone(file),
+                    Ranged::Upload(upload) => {
+                        return self.range_offers.push_back((offer, name, Arc::clone(upload), from));
+                    }
+                };
+                let sink = RangeSink { file, range, extents, arrived: Arc::clone(&self.bytes) };
+                let incoming = offer.accept(Arc::new(sink));
+                self.ranges.push(Coming { incoming, entry: name.entry, range: name.range, from, buffer: None });
             }
             _ => offer.refuse("the range is not wanted, or is not what its name says"),
         }
     }
 
+    fn accept_buffered(&mut self, offer: Offer, name: &RangeName, upload: &Upload, from: NodeId) {
+        let range = upload.wants(name.range);
+        let Some((range, extents)) = range.and_then(|range| Some((range, name.extents(range.length)?))) else {
+            return offer.refuse("the range is not wanted (any more)");
+        };
+        match RangeBuffer::new(range, extents, &self.bytes, &self.buffered) {
+            Ok(buffer) => {
+                let buffer = Arc::new(buffer);
+                let incoming = offer.accept(Arc::clone(&buffer) as _);
+                self.ranges.push(Coming { incoming, entry: name.entry, range: name.range, from, buffer: Some(buffer) });
+            }
+            Err(cause) => offer.refuse(&cause.to_string()),
+        }
+    }
+
     /// Ranges that have come, or will not.
     pub(super) fn take_ranges(&mut self) -> Vec<RangeOver> {
-        let over = self.ranges.extract_if(.., |(incoming, ..)| incoming.is_over());
+        let over = self.ranges.extract_if(.., |coming| coming.incoming.is_over());
         let mut over: Vec<_> = over
-            .map(|(incoming, entry, range, from)| {
+            .map(|Coming { incoming, entry, range, from, buffer }| {
                 let outcome = incoming.wait().map_err(|cause| cause.why).and_then(|delivery| {
                     let hash = delivery.blake3.and_then(|hash| blake3::Hash::from_hex(hash).ok());
                     hash.map(|hash| *hash.as_bytes()).ok_or_else(|| "it came without a hash".to_owned())
                 });
-                RangeOver { entry, range, outcome, from }
+                RangeOver { entry, range, outcome, buffer, from }
             })
             .collect();
         // When a range has failed the other end cancels the rest of its file: the cause comes first.

@@ -5,6 +5,7 @@ mod comparing;
 mod dealing;
 mod nodes;
 mod pool;
+mod shelving;
 mod telling;
 mod tree;
 
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use cap_std::fs::Dir;
 use visapult_ripp_net::{Arrival, Offer, Session, SessionError};
 
-use self::arriving::{Arriving, BundleOver, RangeOver};
+use self::arriving::{Arriving, BundleOver, RangeOver, Ranged};
 use self::comparing::{Compared, Comparing};
 use self::dealing::{Dealing, FIRST, NodeId, Piece};
 use self::nodes::{Heard, Nodes};
@@ -28,11 +29,12 @@ use self::tree::{Tree, Unplaced, Verdict};
 use crate::bundle::{self, cut};
 use crate::error::{CopyError, reason};
 use crate::give::is_ranged;
-use crate::landing::Landing;
+use crate::landing::{Ground, Landing};
 use crate::listing;
 use crate::names::{printable, shown};
-use crate::partial::{CountedMemory, Found, RangedFile};
-use crate::ranges::{RangeHash, RangeName};
+use crate::objects::Upload;
+use crate::partial::{CountedMemory, Found};
+use crate::ranges::{RangeHash, RangeName, count};
 use crate::report::{Event, Limit, Tally};
 use crate::stripes::Striped;
 use crate::words::{Alike, Delete, MOST_WHY, Wish, Word};
@@ -62,17 +64,17 @@ pub(crate) fn take(
     taken: &mut Taken,
     watch: &mut dyn FnMut(Event),
 ) -> Result<(), CopyError> {
-    let base = landing.as_ref().map(|landing| landing.dir.try_clone().map(Arc::new)).transpose();
-    let base = base.map_err(|cause| CopyError::Here(format!("the destination cannot be opened: {cause}")))?;
-    thread::scope(|scope| {
+    let ground = landing.as_ref().map(|landing| landing.ground.clone());
+    let outcome = thread::scope(|scope| {
         let mut taking = Taking {
             session,
             stop,
             wish,
             telling: Telling::new(session, watch),
-            tree: Tree::new(base.as_ref(), landing.as_ref(), wish),
-            pool: Pool::start(scope, base.as_ref(), !wish.unsynced),
-            base: base.clone(),
+            tree: Tree::new(landing.as_ref(), wish),
+            pool: Pool::start(scope, ground.as_ref(), !wish.unsynced),
+            ground: ground.clone(),
+            links: 0,
             entries: 0,
             listed: None,
             is_partial: false,
@@ -80,7 +82,8 @@ pub(crate) fn take(
             pending: HashMap::new(),
             comparing: Comparing::default(),
             ranged: HashMap::new(),
-            nodes: Nodes::new(striped.filter(|_| !wish.dry_run)),
+            // A bucket is written by one, which asks one.
+            nodes: Nodes::new(striped.filter(|_| !wish.dry_run && !matches!(ground, Some(Ground::Shelf(_))))),
             dealing: None,
         };
         let outcome = taking.run();
@@ -90,7 +93,11 @@ pub(crate) fn take(
             let _ = taking.telling.say(&Word::Refused { why: cut(why, MOST_WHY).to_owned() });
         }
         outcome
-    })
+    });
+    if let Some(Ground::Shelf(shelf)) = &ground {
+        shelf.abandon();
+    }
+    outcome
 }
 
 struct Taking<'a> {
@@ -100,7 +107,9 @@ struct Taking<'a> {
     telling: Telling<'a>,
     tree: Tree,
     pool: Pool,
-    base: Option<Arc<Dir>>,
+    ground: Option<Ground>,
+    /// Links that a store does not hold.
+    links: u64,
     /// Entries looked at, and all there are.
     entries: u64,
     listed: Option<u64>,
@@ -112,7 +121,7 @@ struct Taking<'a> {
     /// Those that may be the same.
     comparing: Comparing,
     /// Those that come in ranges.
-    ranged: HashMap<u64, Arc<RangedFile>>,
+    ranged: HashMap<u64, Ranged>,
     /// The further nodes of a striped share; and who gives what, if it is one.
     nodes: Nodes<'a>,
     dealing: Option<Dealing>,
@@ -159,7 +168,11 @@ impl Taking<'_> {
     }
 
     fn finish(&mut self) -> Result<(), CopyError> {
-        if let Some(base) = self.base.clone() {
+        if self.links > 0 {
+            let links = crate::report::counted(self.links, "link");
+            self.telling.notice(format!("{links} left out: object stores hold none"))?;
+        }
+        if let Some(Ground::Folder(base)) = self.ground.clone() {
             self.delete(&base)?;
             for unplaced in self.tree.finish(&base) {
                 self.telling.fail(None, &unplaced.path, &unplaced.why)?;
@@ -263,7 +276,8 @@ impl Taking<'_> {
         } else if name == "b" {
             self.arriving.accept_bundle(offer, from)
         } else if let Some(name) = RangeName::from_text(&name) {
-            self.arriving.accept_range(offer, &name, self.ranged.get(&name.entry), from);
+            let file = self.ranged.get(&name.entry);
+            self.arriving.accept_range(offer, name, file, from);
             Ok(())
         } else {
             Err(protocol("it offers something unknown"))
@@ -382,6 +396,10 @@ impl Taking<'_> {
                 self.telling.tally.links += u64::from(is_new);
                 self.tell_differs(is_new, &path, "is another link, or not there");
             }
+            Verdict::NoLink => {
+                self.links += 1;
+                self.telling.tally.left_out += 1;
+            }
             Verdict::Same { pending, .. } | Verdict::Wanted { pending, .. } if self.is_told_hashes() => {
                 self.comparing.begin(entry, false, true);
                 self.pending.insert(entry, pending);
@@ -463,7 +481,7 @@ impl Taking<'_> {
                 Err(why) => self.leave_out(from, &why)?,
             }
         }
-        for RangeOver { entry, range, outcome, from } in self.arriving.take_ranges() {
+        for RangeOver { entry, range, outcome, buffer, from } in self.arriving.take_ranges() {
             if let Err(why) = &outcome
                 && from != FIRST
                 && (!self.nodes.is_alive(from) || !is_full(why))
@@ -474,7 +492,17 @@ impl Taking<'_> {
             if let Some(dealing) = &mut self.dealing {
                 dealing.given(Piece::Range(entry, range), Instant::now());
             }
-            let Some(file) = self.ranged.get(&entry).cloned() else { continue };
+            let file = match (self.ranged.get(&entry).cloned(), buffer) {
+                (Some(Ranged::File(file)), _) => file,
+                (Some(Ranged::Upload(upload)), Some(buffer)) => {
+                    match outcome {
+                        Ok(hash) => self.pool.give(Job::Put { entry, upload, index: range, hash, buffer }),
+                        Err(why) => self.on_bad_range(entry, &why)?,
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
             let held = outcome.and_then(|hash| file.hold(range, hash).map_err(|cause| Fault::writing(&cause).why));
             match held {
                 Ok(true) => {
@@ -556,17 +584,17 @@ impl Taking<'_> {
                 }
                 _ => Ok(()),
             },
-            Done::Kept { entry, hash } => {
-                let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
-                self.nodes.done(entry);
-                match hash {
-                    Ok(hash) => {
-                        self.telling.done(entry);
-                        self.on_kept(&pending, pending.origin.size, &hash)
-                    }
-                    Err(fault) => self.on_fault(entry, &pending, &fault),
-                }
+            Done::Begun { entry, upload } => self.on_begun(entry, upload),
+            Done::Put { whole: Ok(None), .. } => Ok(()),
+            Done::Put { entry, whole: Ok(Some(hash)) } => {
+                self.ranged.remove(&entry);
+                self.on_whole(entry, Ok(hash))
             }
+            Done::Put { entry, whole: Err(fault) } => match self.drop_pending(entry) {
+                Some(pending) => self.on_fault(entry, &pending, &fault),
+                None => Ok(()),
+            },
+            Done::Kept { entry, hash } => self.on_whole(entry, hash),
             Done::Hashed { entry, pending, hash } => match hash {
                 // Without a comparison the other end has lost it.
                 Ok(hash) if self.wish.alike != Alike::SizeAndTime => match self.comparing.here(entry, hash) {
@@ -579,6 +607,34 @@ impl Taking<'_> {
                     self.on_fault(entry, &pending, &fault)
                 }
             },
+        }
+    }
+
+    /// All ranges of a file are there, and it has its name; or why not.
+    fn on_whole(&mut self, entry: u64, hash: Result<RangeHash, Fault>) -> Result<(), CopyError> {
+        let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
+        self.nodes.done(entry);
+        match hash {
+            Ok(hash) => {
+                self.telling.done(entry);
+                self.on_kept(&pending, pending.origin.size, &hash)
+            }
+            Err(fault) => self.on_fault(entry, &pending, &fault),
+        }
+    }
+
+    /// A store takes the ranges of a file: all are wanted.
+    fn on_begun(&mut self, entry: u64, upload: Result<Arc<Upload>, Fault>) -> Result<(), CopyError> {
+        let Some(pending) = self.pending.get(&entry).cloned() else { return Ok(()) };
+        match upload {
+            Ok(upload) => {
+                self.ranged.insert(entry, Ranged::Upload(upload));
+                self.telling.say(&Word::Ranges { entry, ranges: vec![(0, count(pending.origin.size))] })
+            }
+            Err(fault) => {
+                self.drop_pending(entry);
+                self.on_fault(entry, &pending, &fault)
+            }
         }
     }
 
@@ -608,7 +664,7 @@ impl Taking<'_> {
             self.pool.give(Job::Keep { entry, file });
             return Ok(());
         }
-        self.ranged.insert(entry, file);
+        self.ranged.insert(entry, Ranged::File(file));
         if let Some(dealing) = &mut self.dealing {
             dealing.want_ranges(entry, &missing);
             return Ok(());

@@ -9,16 +9,21 @@ use std::thread::Scope;
 
 use cap_std::fs::Dir;
 
+use super::shelving::Shelving;
 use crate::bundle::{self, Item};
 use crate::error::{is_full, reason};
 use crate::hashing::hash;
+use crate::landing::Ground;
 use crate::log::Origin;
 use crate::names::Name;
+use crate::objects::{RangeBuffer, Upload};
 use crate::partial::{CountedMemory, Found, Place, RangedFile, place_whole};
 use crate::ranges::RangeHash;
 
 /// Threads: small files are made by several at once.
 const THREADS: usize = 4;
+/// Requests of a store take their time: so many ranges are put there at once.
+const STORE_THREADS: usize = 12;
 
 /// A file that is wanted.
 #[derive(Clone, Debug)]
@@ -49,6 +54,8 @@ pub(super) enum Job {
     Sync { entry: u64, file: Arc<RangedFile> },
     /// Give a file its name.
     Keep { entry: u64, file: Arc<RangedFile> },
+    /// Put a range into a store, and end it there if that was the last.
+    Put { entry: u64, upload: Arc<Upload>, index: u64, hash: RangeHash, buffer: Arc<RangeBuffer> },
     /// Hash a file that looks the same.
     Hash { entry: u64, pending: Pending },
 }
@@ -59,6 +66,16 @@ pub(super) enum Done {
     Opened {
         entry: u64,
         found: Result<Found, Fault>,
+    },
+    /// A store takes the ranges of a file.
+    Begun {
+        entry: u64,
+        upload: Result<Arc<Upload>, Fault>,
+    },
+    /// A range is in a store; with the hash of its file once that is whole.
+    Put {
+        entry: u64,
+        whole: Result<Option<RangeHash>, Fault>,
     },
     /// Files of a bundle of so many bytes.
     Placed {
@@ -117,16 +134,29 @@ impl Drop for Pool {
 
 impl Pool {
     /// Starts threads that end when the pool is dropped.
-    pub(super) fn start<'scope>(scope: &'scope Scope<'scope, '_>, base: Option<&Arc<Dir>>, is_synced: bool) -> Self {
+    pub(super) fn start<'scope>(scope: &'scope Scope<'scope, '_>, ground: Option<&Ground>, is_synced: bool) -> Self {
         let (jobs, jobs_out) = channel();
         let (done_in, done) = channel();
         let jobs_out = Arc::new(Mutex::new(jobs_out));
         let over = Arc::new(AtomicBool::new(false));
-        for _ in 0..THREADS {
-            let (jobs, done) = (Arc::clone(&jobs_out), done_in.clone());
-            let Some(base) = base.map(Arc::clone) else { continue };
-            let folders = Folders { base, latest: None, is_synced, over: Arc::clone(&over) };
-            scope.spawn(move || work(folders, &jobs, &done));
+        let threads = match ground {
+            None => 0,
+            Some(Ground::Folder(_)) => THREADS,
+            Some(Ground::Shelf(_)) => STORE_THREADS,
+        };
+        for _ in 0..threads {
+            let (jobs, done, over) = (Arc::clone(&jobs_out), done_in.clone(), Arc::clone(&over));
+            match ground.cloned() {
+                None => {}
+                Some(Ground::Folder(base)) => {
+                    let mut folders = Folders { base, latest: None, is_synced, over };
+                    scope.spawn(move || work(&jobs, &done, |job| folders.do_job(job)));
+                }
+                Some(Ground::Shelf(shelf)) => {
+                    let shelving = Shelving { shelf, over };
+                    scope.spawn(move || work(&jobs, &done, |job| shelving.do_job(job)));
+                }
+            }
         }
         Self { jobs, done, waiting: 0, over }
     }
@@ -148,11 +178,11 @@ impl Pool {
     }
 }
 
-fn work(mut folders: Folders, jobs: &Mutex<Receiver<Job>>, done: &Sender<Done>) {
+fn work(jobs: &Mutex<Receiver<Job>>, done: &Sender<Done>, mut do_job: impl FnMut(Job) -> Done) {
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
-        if done.send(folders.do_job(job)).is_err() {
+        if done.send(do_job(job)).is_err() {
             return;
         }
     }
@@ -189,6 +219,10 @@ impl Folders {
             }
             Job::Keep { entry, file } => {
                 Done::Kept { entry, hash: file.keep().map_err(|cause| Fault::writing(&cause)) }
+            }
+            Job::Put { entry, .. } => {
+                let why = "an object is no file of this machine".to_owned();
+                Done::Put { entry, whole: Err(Fault { why, is_full: false }) }
             }
             Job::Hash { entry, pending } => {
                 let hash = self.hash(&pending);

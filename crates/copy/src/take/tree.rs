@@ -17,10 +17,11 @@ use rustix::io::Errno;
 
 use super::pool::Pending;
 use crate::error::reason;
-use crate::landing::Landing;
+use crate::landing::{Ground, Landing};
 use crate::listing::{Entry, Kind, Mtime};
 use crate::log::Origin;
 use crate::names::Name;
+use crate::objects::Shelf;
 use crate::walk::mtime;
 use crate::words::{Alike, Delete, Wish};
 
@@ -33,6 +34,8 @@ pub(super) enum Verdict {
     Link { path: PathBuf, is_new: bool },
     /// A file that looks the same.
     Same { pending: Pending, has_holes: bool },
+    /// A link, of which there are none at the destination.
+    NoLink,
     /// A file that is wanted.
     Wanted { pending: Pending, has_holes: bool },
     /// A file or link that others take.
@@ -74,6 +77,8 @@ struct Level {
 #[derive(Clone, Debug)]
 enum LevelDir {
     Open(Arc<Dir>),
+    /// In a store, where it is the beginning of keys.
+    Shelf(Arc<Shelf>),
     /// It would be made, were this not a dry run.
     Absent,
     /// Nothing goes into it.
@@ -82,8 +87,12 @@ enum LevelDir {
 
 impl Tree {
     /// Without a landing it is one that a dry run does not make.
-    pub(super) fn new(base: Option<&Arc<Dir>>, landing: Option<&Landing>, wish: Wish) -> Self {
-        let dir = base.map_or(LevelDir::Absent, |base| LevelDir::Open(Arc::clone(base)));
+    pub(super) fn new(landing: Option<&Landing>, wish: Wish) -> Self {
+        let dir = match landing.map(|landing| &landing.ground) {
+            None => LevelDir::Absent,
+            Some(Ground::Folder(base)) => LevelDir::Open(Arc::clone(base)),
+            Some(Ground::Shelf(shelf)) => LevelDir::Shelf(Arc::clone(shelf)),
+        };
         let rename = landing.and_then(|landing| landing.rename.clone());
         let listed = (wish.delete == Delete::InDestination).then(HashSet::new);
         let levels = vec![Level { path: PathBuf::new(), dir, listed }];
@@ -156,6 +165,7 @@ impl Tree {
                 self.levels.push(Level { path: spot.path(), dir, listed });
                 made.map(|(_, is_new)| Verdict::Folder { path: spot.path(), is_new })
             }
+            Kind::Link { .. } if matches!(spot.dir, LevelDir::Shelf(_)) => Ok(Verdict::NoLink),
             Kind::Link { target } => self.link(spot, &target).map(|is_new| Verdict::Link { path: spot.path(), is_new }),
             Kind::File { size, has_holes } => self.file(spot, size, has_holes),
         }
@@ -166,6 +176,9 @@ impl Tree {
     }
 
     fn folder(&mut self, spot: &Spot) -> io::Result<(LevelDir, bool)> {
+        if let LevelDir::Shelf(_) = &spot.dir {
+            return Ok((spot.dir.clone(), false));
+        }
         let Some(dir) = spot.dir()? else { return Ok((LevelDir::Absent, true)) };
         let name = spot.name.as_path();
         let is_new = match spot.there(dir)? {
@@ -212,15 +225,21 @@ impl Tree {
     }
 
     fn file(&self, spot: &Spot, size: u64, has_holes: bool) -> io::Result<Verdict> {
-        let there = spot.dir()?.map_or(Ok(None), |dir| spot.there(dir))?;
-        let pending = Pending {
-            folder: spot.folder.clone(),
-            name: spot.name.clone(),
-            origin: Origin { size, mtime: spot.mtime, start: self.wish.start.unwrap_or(0) },
-            mode: spot.mode,
-            replaces: there.is_some(),
-        };
         let any_time = self.wish.alike == Alike::Content;
+        if let LevelDir::Shelf(shelf) = &spot.dir {
+            let there = shelf.there(&spot.path())?;
+            let pending = self.pending(spot, size, there.is_some());
+            // A store keeps the time when it was written there: what was changed before then is there.
+            let is_same = there.is_some_and(|there| there.size == size && (any_time || there.mtime.s >= spot.mtime.s));
+            let is_same = is_same && !self.wish.anew;
+            return Ok(if is_same {
+                Verdict::Same { pending, has_holes }
+            } else {
+                Verdict::Wanted { pending, has_holes }
+            });
+        }
+        let there = spot.dir()?.map_or(Ok(None), |dir| spot.there(dir))?;
+        let pending = self.pending(spot, size, there.is_some());
         let is_same = |there: &Metadata| there.len() == size && (any_time || spot.mtime.is_kept_as(mtime(there)));
         match there {
             Some(there) if there.is_dir() => Err(io::Error::other("a folder has its name")),
@@ -231,6 +250,16 @@ impl Tree {
                 Ok(Verdict::Same { pending, has_holes })
             }
             _ => Ok(Verdict::Wanted { pending, has_holes }),
+        }
+    }
+
+    fn pending(&self, spot: &Spot, size: u64, replaces: bool) -> Pending {
+        Pending {
+            folder: spot.folder.clone(),
+            name: spot.name.clone(),
+            origin: Origin { size, mtime: spot.mtime, start: self.wish.start.unwrap_or(0) },
+            mode: spot.mode,
+            replaces,
         }
     }
 
@@ -369,7 +398,7 @@ impl Spot {
     fn dir(&self) -> io::Result<Option<&Arc<Dir>>> {
         match &self.dir {
             LevelDir::Open(dir) => Ok(Some(dir)),
-            LevelDir::Absent => Ok(None),
+            LevelDir::Absent | LevelDir::Shelf(_) => Ok(None),
             LevelDir::Failed => Err(io::Error::other("the folder that it goes into could not be made")),
         }
     }

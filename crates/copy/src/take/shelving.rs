@@ -1,0 +1,78 @@
+//! What is done at the taking end where that is a bucket.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::pool::{Done, Fault, Job, Pending, Placed};
+use crate::bundle::{self, Item};
+use crate::listing::Mtime;
+use crate::objects::{MOST_PARTS, RequestFault, Shelf, Upload};
+use crate::ranges::count;
+
+/// Puts things into a bucket.
+pub(super) struct Shelving {
+    pub(super) shelf: Arc<Shelf>,
+    pub(super) over: Arc<AtomicBool>,
+}
+
+impl Shelving {
+    pub(super) fn do_job(&self, job: Job) -> Done {
+        match job {
+            Job::Open { entry, pending, .. } => Done::Begun { entry, upload: self.begin(&pending).map(Arc::new) },
+            Job::Place { bundle, files } => {
+                let bytes = bundle.bytes();
+                Done::Placed { bytes: bytes.len() as u64, files: self.place(bytes, files) }
+            }
+            Job::Put { entry, upload, index, hash, buffer } => {
+                let put = upload.put(index, hash, &buffer, &self.over);
+                let whole = put.and_then(|is_last| if is_last { upload.keep(&self.over).map(Some) } else { Ok(None) });
+                Done::Put { entry, whole: whole.map_err(|fault| self.fault(&fault)) }
+            }
+            Job::Keep { entry, .. } => {
+                let why = "a file of this machine is no object".to_owned();
+                Done::Kept { entry, hash: Err(Fault { why, is_full: false }) }
+            }
+            // What a store has taken it keeps.
+            Job::Sync { entry, .. } => Done::Synced { entry, outcome: Ok(()) },
+            Job::Hash { entry, pending } => {
+                let hash = self.shelf.hash(&pending.path(), pending.origin.size, &self.over);
+                let fault =
+                    |fault| Fault { why: format!("cannot be read back: {}", self.shelf.why(&fault)), is_full: false };
+                Done::Hashed { entry, pending, hash: hash.map_err(fault) }
+            }
+        }
+    }
+
+    fn begin(&self, pending: &Pending) -> Result<Upload, Fault> {
+        if count(pending.origin.size) > MOST_PARTS {
+            let why = "is larger than 167 GB, which are 10 000 parts of 16 MiB: no store takes more".to_owned();
+            return Err(Fault { why, is_full: false });
+        }
+        Upload::begin(&self.shelf, pending.path(), pending.origin, &self.over).map_err(|fault| self.fault(&fault))
+    }
+
+    fn place(&self, bytes: &[u8], files: Vec<Option<(u64, Pending)>>) -> Vec<Placed> {
+        let items = bundle::read(bytes).unwrap_or_default();
+        let files: Vec<_> = items.iter().zip(files).filter_map(|((_, item), file)| Some((item, file?))).collect();
+        let mut wanted: Vec<(PathBuf, Mtime, &[u8])> = Vec::new();
+        for (item, (_, pending)) in &files {
+            if let Item::Here { mtime, content, .. } = item {
+                wanted.push((pending.path(), *mtime, *content));
+            }
+        }
+        let mut put = self.shelf.put_all(&wanted, &self.over).into_iter();
+        let mut outcome = |item: &Item<'_>| match item {
+            Item::Not { why } => Err(Fault { why: why.clone(), is_full: false }),
+            Item::Here { hash, content, .. } => {
+                let put = put.next().unwrap_or(Err(RequestFault::Stopped));
+                put.map(|()| (content.len() as u64, *hash)).map_err(|fault| self.fault(&fault))
+            }
+        };
+        files.into_iter().map(|(item, (entry, pending))| (entry, pending, outcome(item))).collect()
+    }
+
+    fn fault(&self, fault: &RequestFault) -> Fault {
+        Fault { why: format!("cannot be written: {}", self.shelf.why(fault)), is_full: false }
+    }
+}
