@@ -33,7 +33,7 @@ const RETRY: Duration = Duration::from_secs(300);
 /// What is copied, and how.
 #[derive(Clone, Debug)]
 pub struct CopyOptions {
-    /// What is copied: all on this machine, or all in one share.
+    /// What is copied: all in one share, or all that this machine reads itself, from folders and object stores.
     pub sources: Vec<Endpoint>,
     /// Where to.
     pub destination: Endpoint,
