@@ -20,7 +20,7 @@ use visapult_ripp_net::{MemorySink, Sink};
 
 use super::fault::Fault;
 use super::keys::key_of;
-use super::store::{Store, Told, location};
+use super::store::{SENDING_PATIENCE, Store, Told, location};
 use super::url::{At, ObjectUrl};
 use crate::error::CopyError;
 use crate::listing::Mtime;
@@ -68,7 +68,7 @@ impl Shelf {
                 "{url}: what is at https:// is copied from, not into: there is no one way to write there"
             )));
         };
-        let store = Store::connect(url)?;
+        let store = Store::connect(url, SENDING_PATIENCE)?;
         let Some(bucket) = store.bucket() else { return Err(CopyError::Here(format!("{url} is no bucket"))) };
         let mut there = HashMap::new();
         if !anew {

@@ -29,6 +29,8 @@ use crate::listing::Mtime;
 const REQUESTS: usize = 32;
 /// A store that says nothing for so long is asked again.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// One that is sent to says nothing until it has it all: a dozen parts at a time over a slow uplink.
+pub(super) const SENDING_PATIENCE: Duration = Duration::from_secs(600);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// A request is made again so many times, and not once so much time has passed.
 const RETRIES: usize = 6;
@@ -105,7 +107,7 @@ impl Store {
     /// # Errors
     /// If it is not, or cannot be told of.
     pub(crate) fn open(url: &ObjectUrl, stop: &AtomicBool) -> Result<Self, CopyError> {
-        let mut store = Self::connect(url)?;
+        let mut store = Self::connect(url, PATIENCE)?;
         let wrong = |store: &Self, fault: &Fault| match fault {
             Fault::Stopped => CopyError::Stopped,
             _ => CopyError::Here(format!("{url}: {}", store.why(fault))),
@@ -124,7 +126,7 @@ impl Store {
         Ok(store)
     }
 
-    pub(super) fn connect(url: &ObjectUrl) -> Result<Self, CopyError> {
+    pub(super) fn connect(url: &ObjectUrl, patience: Duration) -> Result<Self, CopyError> {
         let wrong = |cause: &dyn fmt::Display| CopyError::Here(format!("{url}: {cause}"));
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("objects").enable_all().build();
         let runtime = runtime.map_err(|cause| wrong(&cause))?;
@@ -132,7 +134,7 @@ impl Store {
         // A request may carry much: what counts is that something comes.
         let options = ClientOptions::new()
             .with_timeout_disabled()
-            .with_read_timeout(PATIENCE)
+            .with_read_timeout(patience)
             .with_connect_timeout(CONNECT_PATIENCE)
             .with_user_agent(object_store::HeaderValue::from_static(concat!("visapult/", env!("CARGO_PKG_VERSION"))));
         let (objects, bucket, is_anonymous): (Arc<dyn ObjectStore>, _, _) = match &url.at {
