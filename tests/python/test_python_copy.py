@@ -63,7 +63,7 @@ def test_options_are_those_of_the_command(shared: tuple[Path, str], tmp_path: Pa
     assert (dry.wanted_files, dry.files) == (14, 0)
     assert str(dry).startswith("would copy 14 files, ")
     assert not (tmp_path / "run").exists()
-    part = visapult.copy(f"{url}/run/large.raw", tmp_path / "part", range=(1000, 3000), rate="500M", lanes=2, transport="tcp", retry=1)
+    part = visapult.copy(f"{url}/run/large.raw", tmp_path / "part", range=(1000, 3000), rate="500M", lanes=2, transport="tcp", weight=2, sync=False, retry=1)
     assert part.bytes == 2000
     assert (tmp_path / "part").read_bytes() == (folder / "run" / "large.raw").read_bytes()[1000:3000]
     (tmp_path / "mirror" / "run").mkdir(parents=True)

@@ -141,7 +141,7 @@ impl CopyResult {
 
 /// Copies until all is there, and calls `progress` while it goes on.
 #[pyfunction]
-#[pyo3(signature = (sources, destination, *, include, exclude, checksum, delete, range, dry_run, resume, sync, rate, lanes, local, transport, retry, progress))]
+#[pyo3(signature = (sources, destination, *, include, exclude, checksum, delete, range, dry_run, resume, sync, rate, weight, lanes, local, transport, retry, progress))]
 #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
 pub(crate) fn copy(
     py: Python<'_>,
@@ -156,6 +156,7 @@ pub(crate) fn copy(
     resume: bool,
     sync: bool,
     rate: Option<Speed>,
+    weight: u32,
     lanes: Option<u16>,
     local: Vec<String>,
     transport: &str,
@@ -177,6 +178,7 @@ pub(crate) fn copy(
             delete: if delete { Delete::InFolders } else { Delete::Nothing },
             ..Wish::default()
         },
+        weight,
         session: session(rate, lanes, &local, transport)?,
         retry: Duration::try_from_secs_f64(retry)
             .map_err(|_| CallError::new_err(format!("retry: {retry} is no time: give seconds")))?,

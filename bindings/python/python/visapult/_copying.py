@@ -27,6 +27,7 @@ def copy(
     resume: bool = True,
     sync: bool = True,
     rate: float | str | None = None,
+    weight: int = 1,
     lanes: int | None = None,
     local: str | Iterable[str] = (),
     transport: Literal["auto", "udp", "tcp"] = "auto",
@@ -35,7 +36,8 @@ def copy(
 ) -> CopyResult:
     """Copies files and folders from or to a share, or between two, until all is there, and returns what came of it.
 
-    Places are paths on this machine, or text that begins with ``ripp://``: what ``visapult share`` or a ``Share`` says, with a path appended to it.
+    Places are paths on this machine, or URLs as text: ``ripp://``, what ``visapult share`` or a ``Share`` says, with a path appended to it; ``s3://``, and as
+    sources ``https://``.
     Where things go is as ``visapult copy`` has it: a destination that is a folder, ends with ``/``, or is that of several sources or of a folder, takes them
     under their own names; any other is the new name of the one file. ``SRC/.`` is what is in the folder.
 
@@ -44,7 +46,8 @@ def copy(
     what they leave out, too. ``range`` is the first byte and the one after the last (None: to the end) of the one file. ``dry_run`` copies nothing.
     Without ``resume`` all is copied from its beginning; without ``sync`` files get their names before the disk has them.
 
-    ``rate`` is in bits of IP packets per second, or text such as "950M", on a path of your own; left out, it is found and shared. Lanes are spread over the
+    ``rate`` is in bits of IP packets per second, or text such as "950M", on a path of your own; left out, it is found and shared; a share divides its own rate among copies by
+    ``weight``. Lanes are spread over the
     addresses ``local`` of this machine. A connection that is lost is dialled again for ``retry`` seconds.
 
     ``progress`` is called about five times a second, in this thread; True shows a line that is written over, in a terminal or a notebook. What it raises
@@ -69,6 +72,7 @@ def copy(
             resume=resume,
             sync=sync,
             rate=rate,
+            weight=weight,
             lanes=lanes,
             local=several(local),
             transport=transport,

@@ -133,6 +133,7 @@ def copy(
     resume: bool,
     sync: bool,
     rate: float | str | None,
+    weight: int,
     lanes: int | None,
     local: list[str],
     transport: str,
