@@ -6,7 +6,7 @@ import sys
 
 MAY_IMPORT = {
     "comm": set(),
-    "copy": {"ripp-net"},
+    "copy": {"ripp-net", "volume", "volume-io"},
     "doctor": {"ripp-net"},
     "volume": set(),
     "volume-io": {"volume"},

@@ -37,6 +37,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
     let wanted = visapult_copy::CopyOptions {
         only: Patterns { include: options.include.clone(), exclude: options.exclude.clone() },
         span: options.range,
+        part: options.part.part(options.dry_run),
         wish: Wish {
             dry_run: options.dry_run,
             anew: options.no_resume,

@@ -9,6 +9,7 @@ use visapult_ripp_net::{Clients, Listener, ListenerOptions, Options, RippUrl, Se
 
 use crate::endpoint::{Endpoint, Remote};
 use crate::error::CopyError;
+use crate::fields::{FieldPart, NEEDS_GROUP, ONE_SOURCE, Turn};
 use crate::filter::Filter;
 use crate::following::{Followed, follow};
 use crate::give::{Given, give};
@@ -41,6 +42,8 @@ pub struct CopyOptions {
     pub only: Patterns,
     /// Which bytes of the one file that is copied; then the destination is a new name.
     pub span: Option<Span>,
+    /// Which part of the fields in the one source; then the destination is a Zarr group.
+    pub part: Option<FieldPart>,
     /// What the taking end is to do.
     pub wish: Wish,
     /// Options of the session.
@@ -62,6 +65,7 @@ impl CopyOptions {
             destination,
             only: Patterns::default(),
             span: None,
+            part: None,
             wish: Wish::default(),
             session: Options::default(),
             detach: false,
@@ -82,7 +86,7 @@ impl CopyOptions {
             Endpoint::Stored(url) => url.is_content,
         });
         let mut wish = self.wish;
-        if is_content && wish.delete != Delete::Nothing {
+        if (is_content || self.part.is_some()) && wish.delete != Delete::Nothing {
             wish.delete = Delete::InDestination;
         }
         if let Some(span) = self.span {
@@ -214,8 +218,21 @@ impl<'a> Plan<'a> {
         }
         let into = sources.len() > 1
             || destination.is_folder()
+            || options.part.is_some()
             || here.iter().any(|near| near.is_content())
             || there.iter().any(|remote| remote.is_content);
+        if options.part.is_some() {
+            if sources.len() > 1 {
+                return Err(CopyError::Here(ONE_SOURCE.to_owned()));
+            }
+            if let Endpoint::Stored(to) = destination {
+                let why = "a part of fields is made in a folder or a share; copy that into the store then";
+                return Err(CopyError::Here(format!("{to}: {why}")));
+            }
+            if !destination.is_named_like(".zarr") {
+                return Err(CopyError::Here(NEEDS_GROUP.to_owned()));
+            }
+        }
         if options.span.is_some() && into {
             return Err(CopyError::Here(PART_NEEDS_NAME.to_owned()));
         }
@@ -258,7 +275,8 @@ impl<'a> Plan<'a> {
         into: bool,
     ) -> Result<Self, CopyError> {
         static NO_LIMIT: AtomicU64 = AtomicU64::new(0);
-        let verb = Verb::Get { paths, only: options.only.clone(), span: options.span };
+        let (only, part) = (options.only.clone(), options.part.clone());
+        let verb = Verb::Get { paths, only, span: options.span, part };
         let request = options.request(&fresh_job()?, verb);
         let striped = Striped::new(&first.url, request, options.session.clone(), &|_| true, &NO_LIMIT);
         Ok(Self::Pull { striped: Box::new(striped), to, into })
@@ -296,6 +314,7 @@ impl<'a> Plan<'a> {
                     paths: paths.clone(),
                     only: options.only.clone(),
                     span: options.span,
+                    part: options.part.clone(),
                     to: escaped(to.path.as_os_str().as_encoded_bytes()),
                     into: *into,
                     wish: one.wish,
@@ -382,9 +401,10 @@ fn landing(to: Near<'_>, into: bool, options: &CopyOptions, stop: &AtomicBool) -
 fn walk(sources: &[Near<'_>], options: &CopyOptions, stop: &AtomicBool) -> Result<Walk, CopyError> {
     let root = |source: &Near<'_>| {
         let root = source.root(stop)?;
-        match options.span {
-            None => Ok(root),
-            Some(span) => root.cut(span),
+        match (options.span, &options.part) {
+            (None, None) => Ok(root),
+            (Some(span), _) => root.cut(span),
+            (None, Some(part)) => root.part(part, Turn::default()),
         }
     };
     let roots = sources.iter().map(root).collect::<Result<_, _>>()?;

@@ -91,6 +91,16 @@ impl FromStr for Endpoint {
 }
 
 impl Endpoint {
+    /// Its last name ends like this.
+    pub(crate) fn is_named_like(&self, ending: &str) -> bool {
+        let path = match self {
+            Self::Here(path) => path,
+            Self::There(remote) => &remote.path,
+            Self::Stored(_) => return false,
+        };
+        path.file_name().is_some_and(|name| name.as_bytes().ends_with(ending.as_bytes()))
+    }
+
     /// It was written as a folder, with a `/` in the end.
     pub(crate) fn is_folder(&self) -> bool {
         match self {

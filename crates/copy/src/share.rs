@@ -20,6 +20,7 @@ use self::link::Portion;
 use self::stripe::Stripe;
 use crate::error::CopyError;
 use crate::fetching::Fetches;
+use crate::fields::{FieldPart, ONE_SOURCE, Turn};
 use crate::filter::Filter;
 use crate::give::{Given, give};
 use crate::hours::Moment;
@@ -29,7 +30,7 @@ use crate::people::{People, Right, last_name};
 use crate::take::{Taken, take};
 use crate::walk::{Root, Walk};
 use crate::weights;
-use crate::words::{Patterns, Request, STRIPES, Span, VERSION, Verb, Wish, Word, unescaped};
+use crate::words::{Patterns, Request, STRIPES, Span, Verb, Wish, Word, unescaped};
 
 const POLL: Duration = Duration::from_millis(100);
 /// A dialler that has all it wants ends the session within this time.
@@ -108,6 +109,15 @@ pub struct Share {
     session: Options,
     copies: Mutex<HashMap<String, Arc<Copy>>>,
     stripe: Option<Stripe>,
+    /// Parts of fields are made one at a time.
+    turn: Turn,
+}
+
+/// Which of what somebody wants is meant.
+struct Which<'a> {
+    only: &'a Patterns,
+    span: Option<Span>,
+    part: Option<&'a FieldPart>,
 }
 
 #[derive(Debug)]
@@ -149,7 +159,18 @@ impl Share {
         let fetches = Fetches::new(&fetch)?;
         let listener = Listener::bind(bind, ListenerOptions { identity, token, clients, session: session.clone() })?;
         let (name, copies) = (url_name(&real), Mutex::default());
-        Ok(Self { listener, path: real, dir, name, rights, fetches, session, copies, stripe: None })
+        Ok(Self {
+            listener,
+            path: real,
+            dir,
+            name,
+            rights,
+            fetches,
+            session,
+            copies,
+            stripe: None,
+            turn: Turn::default(),
+        })
     }
 
     /// Gives as one with the shares of the same file system that name the same folder `stripe`, each of which leaves its URL there. Others reach
@@ -234,13 +255,17 @@ impl Share {
         let began = Instant::now();
         let outcome = match (self.out_of_hours(&copy.session), &request.verb) {
             (Some(why), _) => Err(CopyError::Here(why)),
-            (None, Verb::Get { paths, only, span }) => {
-                if request.is_able(STRIPES) {
+            (None, Verb::Get { paths, only, span, part }) => {
+                if request.is_able(STRIPES) && part.is_none() {
                     self.tell_nodes(&copy.session);
                 }
-                self.give(&copy.session, paths, only, *span, stop, &mut told)
+                let which = Which { only, span: *span, part: part.as_ref() };
+                self.give(&copy.session, paths, &which, stop, &mut told)
             }
-            (None, Verb::Stripe { paths, only, span }) => self.give(&copy.session, paths, only, *span, stop, &mut told),
+            (None, Verb::Stripe { paths, only, span }) => {
+                let which = Which { only, span: *span, part: None };
+                self.give(&copy.session, paths, &which, stop, &mut told)
+            }
             (None, Verb::Fetch { .. }) => self.fetch(&copy, &request, stop, &mut told),
             (None, Verb::Fetches { .. }) => Ok(()),
             (None, Verb::Put { to, into, wish }) => self.take(&copy.session, to, *into, *wish, stop, &mut told),
@@ -275,11 +300,8 @@ impl Share {
 
     /// What is asked for is to be had here.
     fn check(&self, session: &Session, request: &Request) -> Result<(), String> {
-        if request.version != VERSION {
-            let theirs = request.version;
-            return Err(format!(
-                "it speaks version {VERSION} of the copy protocol, you {theirs}: update the older one"
-            ));
+        if let Some(why) = request.misfit() {
+            return Err(why);
         }
         if session.name() != self.name {
             return Err(format!("there is no share of that name here, but {:?}", self.name));
@@ -370,8 +392,7 @@ impl Share {
         &self,
         session: &Session,
         paths: &[String],
-        only: &Patterns,
-        span: Option<Span>,
+        which: &Which<'_>,
         stop: &AtomicBool,
         told: &mut Audit,
     ) -> Result<(), CopyError> {
@@ -386,12 +407,14 @@ impl Share {
             let (dir, name, path) = self.place(session, Right::Read, &path)?;
             let root = Root::within(dir, name.as_ref(), path)?;
             let root = if is_content { root.content() } else { root };
-            roots.push(match span {
-                None => root,
-                Some(span) => root.cut(span)?,
+            roots.push(match (which.span, which.part) {
+                (None, None) => root,
+                (Some(span), _) => root.cut(span)?,
+                (None, Some(_)) if paths.len() > 1 => return Err(CopyError::Here(ONE_SOURCE.to_owned())),
+                (None, Some(part)) => root.part(part, Arc::clone(&self.turn))?,
             });
         }
-        let filter = Filter::new(only).map_err(CopyError::Here)?;
+        let filter = Filter::new(which.only).map_err(CopyError::Here)?;
         let mut given = Given::default();
         let outcome = give(session, Walk::new(roots, filter), stop, &mut given, &mut |_| {});
         (told.files, told.bytes) = (given.tally.files, given.arrived);

@@ -20,12 +20,20 @@ use crate::listing::Mtime;
 use crate::ranges::{Extents, MOST_EXTENTS, Range};
 use crate::walk::{Base, Root};
 
-const CHANGED: &str = "it changes while it is read; copy it when nobody writes to it";
+pub(crate) const CHANGED: &str = "it changes while it is read; copy it when nobody writes to it";
+
+/// Where its bytes are.
+#[derive(Debug)]
+enum Content {
+    File(File),
+    /// In memory: it was made.
+    Made(Arc<[u8]>),
+}
 
 /// A file that is read.
 #[derive(Debug)]
 pub(crate) struct SourceFile {
-    file: File,
+    content: Content,
     /// Where the bytes begin that are meant, how many they are, and how long the file is.
     start: u64,
     pub(crate) size: u64,
@@ -35,6 +43,11 @@ pub(crate) struct SourceFile {
 
 impl SourceFile {
     pub(crate) fn open(root: &Root, path: &Path) -> io::Result<Self> {
+        if let Some(fields) = root.fields() {
+            let made = fields.file(path)?;
+            let size = made.bytes.len() as u64;
+            return Ok(Self { content: Content::Made(made.bytes), start: 0, size, length: size, mtime: made.mtime });
+        }
         let mut options = OpenOptions::new();
         // A pipe that has taken the file's place must not make us wait.
         options.read(true).follow(FollowSymlinks::No).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
@@ -47,13 +60,14 @@ impl SourceFile {
         let mtime = mtime(&metadata);
         let length = metadata.len();
         let (start, size) = root.span().unwrap_or((0, length));
-        Ok(Self { file, start, size, length, mtime })
+        Ok(Self { content: Content::File(file), start, size, length, mtime })
     }
 
     /// # Errors
     /// If the file is not what it was when it was opened.
     pub(crate) fn check_unchanged(&self) -> io::Result<()> {
-        let now = self.file.metadata()?;
+        let Content::File(file) = &self.content else { return Ok(()) };
+        let now = file.metadata()?;
         if now.len() < self.length {
             return Err(io::Error::other(format!(
                 "it was cut from {} to {} bytes while it was read",
@@ -82,7 +96,15 @@ impl SourceFile {
     }
 
     fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(into, self.start + at).map_err(|cause| match cause.kind() {
+        let file = match &self.content {
+            Content::File(file) => file,
+            Content::Made(bytes) => {
+                let there = bytes.get(at as usize..).and_then(|rest| rest.get(..into.len()));
+                into.copy_from_slice(there.ok_or(io::ErrorKind::UnexpectedEof)?);
+                return Ok(());
+            }
+        };
+        file.read_exact_at(into, self.start + at).map_err(|cause| match cause.kind() {
             io::ErrorKind::UnexpectedEof => io::Error::other("it became shorter while it was read"),
             _ => cause,
         })
@@ -90,17 +112,18 @@ impl SourceFile {
 
     /// Where a range has data. What cannot be told is data all over.
     pub(crate) fn extents(&self, range: &Range) -> Extents {
+        let Content::File(file) = &self.content else { return Extents::dense(range.length) };
         let first = self.start + range.start;
         let end = first + range.length;
         let mut pieces = Vec::new();
         let mut at = first;
         while at < end {
-            let start = match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
+            let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
                 Ok(start) if start < end => start,
                 Ok(_) | Err(Errno::NXIO) => break,
                 Err(_) => return Extents::dense(range.length),
             };
-            let Ok(hole) = rustix::fs::seek(&self.file, SeekFrom::Hole(start)) else {
+            let Ok(hole) = rustix::fs::seek(file, SeekFrom::Hole(start)) else {
                 return Extents::dense(range.length);
             };
             at = hole.min(end).max(start + 1);

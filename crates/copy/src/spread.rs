@@ -61,8 +61,9 @@ pub(crate) fn into_share(
     copy: impl Fn(&Into<'_>, &mut Attempt, &mut dyn FnMut(Event)) -> Result<Vec<String>, CopyError> + Sync,
 ) -> Result<(), CopyError> {
     let wish = options.wish();
-    // Hashes are of all files, and a part of a file is one file.
-    let may_spread = !(wish.dry_run || wish.hashes || options.span.is_some() || options.detach);
+    // Hashes are of all files, a part of a file is one file, and a part of fields is made once.
+    let is_part = options.span.is_some() || options.part.is_some();
+    let may_spread = !(wish.dry_run || wish.hashes || is_part || options.detach);
     let told = copy(&Into { url, wish, may_spread }, attempt, watch)?;
     if told.is_empty() {
         return Ok(());

@@ -10,6 +10,7 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 
 use crate::error::{CopyError, reason};
+use crate::fields::{FieldPart, FieldTree, FieldWalk, Turn};
 use crate::filter::Filter;
 use crate::listing::{Entry, Kind, MOST_DEPTH, Mtime, is_target};
 use crate::names::{Name, shown};
@@ -27,6 +28,8 @@ pub(crate) struct Root {
     file: Option<PathBuf>,
     /// Of the file, where the bytes begin that are meant, and how many they are; none if all are.
     span: Option<(u64, u64)>,
+    /// A part of the fields in it is meant, as files that are made of them.
+    fields: Option<Arc<FieldTree>>,
     /// What it is called at the other end; none if what is in the folder is meant.
     name: Option<Name>,
     /// What its user calls it.
@@ -48,7 +51,7 @@ impl Root {
         let url = store.url();
         let (name, shown) = (url.name(), url.to_string());
         let file = store.one().and(name.as_ref()).map(|name| name.as_path().to_owned());
-        Self { base: Base::Store(Arc::new(store)), file, span: None, name, shown }
+        Self { base: Base::Store(Arc::new(store)), file, span: None, fields: None, name, shown }
     }
 
     /// The store that it is in, if it is in one.
@@ -68,12 +71,26 @@ impl Root {
         let is_content = path.as_os_str().as_bytes().ends_with(b"/.");
         let name = path.file_name().filter(|_| !is_content).and_then(|name| Name::new(name.as_bytes()));
         if std::fs::metadata(&real).map_err(wrong)?.is_dir() {
-            return Ok(Self { base: Base::Folder(open(&real)?), file: None, span: None, name, shown: shown(path) });
+            return Ok(Self {
+                base: Base::Folder(open(&real)?),
+                file: None,
+                span: None,
+                fields: None,
+                name,
+                shown: shown(path),
+            });
         }
         let (Some(parent), Some(file)) = (real.parent(), real.file_name()) else {
             return Err(CopyError::Here(format!("{} is no file", shown(path))));
         };
-        Ok(Self { base: Base::Folder(open(parent)?), file: Some(file.into()), span: None, name, shown: shown(path) })
+        Ok(Self {
+            base: Base::Folder(open(parent)?),
+            file: Some(file.into()),
+            span: None,
+            fields: None,
+            name,
+            shown: shown(path),
+        })
     }
 
     /// What is in the folder is meant, whatever that is called.
@@ -90,6 +107,7 @@ impl Root {
                 base: Base::Folder(dir),
                 file: None,
                 span: None,
+                fields: None,
                 name: name.cloned(),
                 shown: name.map(Name::to_string).unwrap_or_default(),
             });
@@ -97,13 +115,20 @@ impl Root {
         let name = Name::new(last.as_bytes());
         if share.metadata(path).map_err(wrong)?.is_dir() {
             let dir = share.open_dir(path).map_err(wrong)?;
-            return Ok(Self { base: Base::Folder(dir), file: None, span: None, name, shown: shown(path) });
+            return Ok(Self {
+                base: Base::Folder(dir),
+                file: None,
+                span: None,
+                fields: None,
+                name,
+                shown: shown(path),
+            });
         }
         let real = share.canonicalize(path).map_err(wrong)?;
         let (parent, file) = (real.parent().unwrap_or(Path::new("")), real.file_name().unwrap_or(last));
         let dir = if parent.as_os_str().is_empty() { share.try_clone() } else { share.open_dir(parent) };
         let base = Base::Folder(dir.map_err(wrong)?);
-        Ok(Self { base, file: Some(file.into()), span: None, name, shown: shown(path) })
+        Ok(Self { base, file: Some(file.into()), span: None, fields: None, name, shown: shown(path) })
     }
 
     /// Only these bytes of the file are meant.
@@ -124,6 +149,23 @@ impl Root {
             return Err(wrong(format!("it has {length} bytes, none or not all of them in the range")));
         }
         Ok(Self { span: Some((span.start, end - span.start)), ..self })
+    }
+
+    /// Only this part of the fields in it is meant: what is in a group that is made of it.
+    ///
+    /// # Errors
+    /// If it holds no fields, or not this part of them.
+    pub(crate) fn part(self, part: &FieldPart, turn: Turn) -> Result<Self, CopyError> {
+        let Base::Folder(dir) = &self.base else {
+            let why = "a part of fields is made where its files lie: of an object store copy them first";
+            return Err(CopyError::Here(format!("{}: {why}", self.shown)));
+        };
+        let fields = FieldTree::open(dir, self.file.as_deref(), &self.shown, part, turn)?;
+        Ok(Self { fields: Some(Arc::new(fields)), name: None, ..self })
+    }
+
+    pub(crate) const fn fields(&self) -> Option<&Arc<FieldTree>> {
+        self.fields.as_ref()
     }
 
     pub(crate) const fn span(&self) -> Option<(u64, u64)> {
@@ -162,6 +204,8 @@ pub(crate) enum Found {
         why: String,
         failed: bool,
     },
+    /// Something that one may want to know.
+    Notice(String),
 }
 
 /// Walks roots one after the other.
@@ -172,6 +216,8 @@ pub(crate) struct Walk {
     folders: Vec<Folder>,
     /// Of a store, what is listed of it.
     keys: Option<Keys>,
+    /// In place of these, where the files are made.
+    fields: Option<FieldWalk>,
 }
 
 struct Folder {
@@ -184,7 +230,14 @@ struct Folder {
 
 impl Walk {
     pub(crate) fn new(roots: Vec<Root>, filter: Filter) -> Self {
-        Self { roots: roots.into_iter().map(Arc::new).collect(), filter, root: None, folders: Vec::new(), keys: None }
+        Self {
+            roots: roots.into_iter().map(Arc::new).collect(),
+            filter,
+            root: None,
+            folders: Vec::new(),
+            keys: None,
+            fields: None,
+        }
     }
 
     /// The stores that are walked.
@@ -194,6 +247,10 @@ impl Walk {
 
     fn begin(&mut self, root: Arc<Root>) -> Option<Found> {
         self.root = Some(Arc::clone(&root));
+        if let Some(fields) = &root.fields {
+            self.fields = Some(FieldWalk::new(Arc::clone(fields)));
+            return Some(Found::Notice(fields.summary()));
+        }
         let path = root.file.clone().unwrap_or_default();
         let dir = match &root.base {
             Base::Folder(dir) => dir,
@@ -238,6 +295,19 @@ impl Walk {
         let keys = self.keys.insert(Keys::new(store, self.filter.clone()));
         let entry = stored(name?, 0, Kind::Folder, keys.now());
         Some(Found::Entry { entry, root, path })
+    }
+
+    /// The next of the files that are made.
+    fn make(&mut self) -> Option<Found> {
+        let (fields, root) = (self.fields.as_mut()?, self.root.as_ref()?);
+        let Some(made) = fields.next() else {
+            self.fields = None;
+            return None;
+        };
+        Some(match made {
+            Ok((entry, path)) => Found::Entry { entry, root: Arc::clone(root), path },
+            Err((path, why)) => Found::Unlisted { path: shown(&path), why, failed: true },
+        })
     }
 
     /// The next that a store has.
@@ -333,6 +403,7 @@ impl Iterator for Walk {
                 return Some(found);
             }
             let found = match self.folders.last_mut() {
+                None if self.fields.is_some() => self.make(),
                 Some(folder) => match folder.names.next() {
                     Some(name) => self.visit(name),
                     None => {
@@ -395,6 +466,7 @@ mod tests {
         let told = |found| match found {
             Found::Entry { entry, path, .. } => format!("{} {} {}", entry.depth, entry.name, path.display()),
             Found::Unlisted { path, failed, .. } => format!("{} {failed}", path.rsplit('/').next().unwrap()),
+            Found::Notice(text) => text,
         };
         Walk::new(vec![root], filter.clone()).map(told).collect()
     }

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 use visapult_ripp_net::RippUrl;
 
+use crate::fields::FieldPart;
 use crate::report::{Limit, Tally};
 
-/// What this build speaks.
+/// What this build speaks: what every build of it understands, and with parts of fields, which older ones would take for whole files.
 pub(crate) const VERSION: u32 = 2;
+const VERSION_WITH_PARTS: u32 = 3;
 /// What a dialler is able of that takes from, or gives to, several nodes of a striped share at once.
 pub(crate) const STRIPES: &str = "stripes";
 /// Nodes of a striped share beside the one that was dialled, at most.
@@ -46,6 +48,9 @@ pub(crate) enum Verb {
         /// Which bytes of the one file.
         #[serde(default)]
         span: Option<Span>,
+        /// Which part of the fields in the one source.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        part: Option<FieldPart>,
     },
     /// The listener gives what the dialler wants of these, as one node of a striped share, of which another lists and counts.
     Stripe {
@@ -78,6 +83,8 @@ pub(crate) enum Verb {
         only: Patterns,
         #[serde(default)]
         span: Option<Span>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        part: Option<FieldPart>,
         /// Where to, here.
         to: String,
         into: bool,
@@ -228,7 +235,9 @@ pub struct Patterns {
 
 impl Request {
     pub(crate) fn new(job: &str, verb: Verb) -> Self {
-        Self { kind: KIND.to_owned(), version: VERSION, able: Vec::new(), job: job.to_owned(), weight: 1, verb }
+        let has_part = matches!(verb, Verb::Get { part: Some(_), .. } | Verb::Fetch { part: Some(_), .. });
+        let version = if has_part { VERSION_WITH_PARTS } else { VERSION };
+        Self { kind: KIND.to_owned(), version, able: Vec::new(), job: job.to_owned(), weight: 1, verb }
     }
 
     /// Whoever dialled can do this.
@@ -244,6 +253,15 @@ impl Request {
     pub(crate) fn to_text(&self) -> String {
         #[expect(clippy::expect_used, reason = "plain data")]
         serde_json::to_string(self).expect("plain data")
+    }
+
+    /// Why it is not understood here, if so.
+    pub(crate) fn misfit(&self) -> Option<String> {
+        let theirs = self.version;
+        let is_known = (VERSION..=VERSION_WITH_PARTS).contains(&theirs);
+        (!is_known).then(|| {
+            format!("it speaks version {VERSION_WITH_PARTS} of the copy protocol, you {theirs}: update the older one")
+        })
     }
 
     /// None if the dialler wants something else.
@@ -285,7 +303,7 @@ pub(crate) enum Word {
     Failed { entry: Option<u64>, path: String, why: String },
     /// Taker: something was left out on purpose.
     LeftOut { path: String, why: String },
-    /// Taker: something that one may want to know.
+    /// Either: something that one may want to know.
     Notice { text: String },
     /// Taker: of these files it wants nothing more: they are in their place.
     Done { files: Vec<u64> },
@@ -360,7 +378,13 @@ mod tests {
     fn requests_and_words_survive_the_journey() {
         let only = Patterns { include: vec!["*.h5".to_owned()], exclude: Vec::new() };
         for verb in [
-            Verb::Get { paths: vec![escaped(b"a b/\xff")], only, span: Some(Span { start: 5, end: None }) },
+            Verb::Get { paths: vec![escaped(b"a b/\xff")], only, span: Some(Span { start: 5, end: None }), part: None },
+            Verb::Get {
+                paths: vec![String::new()],
+                only: Patterns::default(),
+                span: None,
+                part: Some(FieldPart::default()),
+            },
             Verb::Put { to: String::new(), into: true, wish: Wish { dry_run: true, ..Wish::default() } },
         ] {
             let request = Request::new("1f", verb);

@@ -3,7 +3,7 @@
 //! Invariant: the whole array lies inside the bytes there are; [`FlatArray::new`] refuses anything else.
 
 use rayon::prelude::*;
-use visapult_volume::{Box3, ScalarType, StepIndex, StepSpan};
+use visapult_volume::{Box3, StepIndex, StepSpan};
 
 use crate::bytes::BytesAt;
 use crate::scalar::Encoding;
@@ -76,6 +76,14 @@ impl<B: BytesAt> Source for FlatSource<B> {
         StepSpan { first: 0, last: self.array.layout.steps - 1 }
     }
 
+    fn grain(&self, _level: usize) -> [usize; 3] {
+        if self.array.layout.strides[0] == 1 { [1; 3] } else { TILE }
+    }
+
+    fn is_as_stored(&self, _field: usize) -> bool {
+        self.array.encoding.is_plain()
+    }
+
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps(), out.len())?;
         self.array.read(request.step, &request.bounds, out)
@@ -118,8 +126,8 @@ impl<B: BytesAt> FlatArray<B> {
         Ok(Self { path, bytes, offset, encoding, layout })
     }
 
-    pub(crate) fn scalar(&self) -> ScalarType {
-        self.encoding.scalar
+    pub(crate) const fn encoding(&self) -> &Encoding {
+        &self.encoding
     }
 
     /// The byte after the last value.

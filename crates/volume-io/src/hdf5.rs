@@ -10,13 +10,16 @@ mod find;
 mod heap;
 mod library;
 
-use std::path::Path;
+use std::fs::File;
+use std::os::fd::AsRawFd;
 
 use visapult_volume::{FieldInfo, StepSpan};
 
-use crate::bytes::{BytesAt, open_file};
+use crate::bytes::BytesAt;
+use crate::place::Place;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
 use dataset::Stored;
+use find::Reach;
 
 /// What an HDF5 file begins with, at byte 0 or after a user block of 512, 1024, ... bytes.
 const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
@@ -30,29 +33,37 @@ pub(crate) struct Hdf5 {
 
 impl Hdf5 {
     /// Opens the dataset, or the group of datasets, at `inside`; with none, what the file holds.
-    pub(crate) fn open(path: &Path, inside: Option<&str>) -> Result<Self, SourceError> {
-        let wrong = |problem: String| SourceError::format(path.display(), problem);
-        check_beginning(path)?;
-        let file = hdf5_metno::File::open(path)
-            .map_err(|e| wrong(format!("the HDF5 library cannot open it: {}; copy it again", one_line(&e))))?;
-        let found = find::datasets(&file, inside).map_err(wrong)?;
+    pub(crate) fn open(place: &Place, inside: Option<&str>) -> Result<Self, SourceError> {
+        let wrong = |problem: String| SourceError::format(place.display(), problem);
+        let (bytes, length) = place.open()?;
+        check_beginning(place, &bytes, length)?;
+        let opened = if place.is_confined() {
+            // The library opens by name: this is the name of the very file that was found inside.
+            hdf5_metno::File::open(format!("/proc/self/fd/{}", bytes.as_raw_fd()))
+        } else {
+            hdf5_metno::File::open(place.shown())
+        };
+        let file =
+            opened.map_err(|e| wrong(format!("the HDF5 library cannot open it: {}; copy it again", one_line(&e))))?;
+        let reach = if place.is_confined() { Reach::File } else { Reach::Anywhere };
+        let found = find::datasets(&file, inside, reach).map_err(wrong)?;
         let first = &found[0];
         let axes = attributes::axes(&first.dataset, &first.shape).map_err(wrong)?;
         axes.grid.validate().map_err(|e| wrong(e.to_string()))?;
         let mut fields = Vec::new();
         let mut infos = Vec::new();
         for found in &found {
-            let stored = Stored::new(path, &file, found)?;
+            let stored = Stored::new(place, (&bytes, length), &file, found)?;
             infos.push(FieldInfo {
                 name: found.name.clone(),
                 unit: attributes::text(&found.dataset, "units").unwrap_or_default(),
-                scalar_type: stored.scalar(),
+                scalar_type: stored.encoding().scalar,
                 declared_range: None,
             });
             fields.push(stored);
         }
         let info = SourceInfo {
-            name: shape::file_name(path),
+            name: shape::file_name(place.shown()),
             format: format!("HDF5, {}", fields[0].layout_name()),
             levels: vec![axes.grid],
             fields: infos,
@@ -73,6 +84,14 @@ impl Source for Hdf5 {
         self.steps
     }
 
+    fn grain(&self, _level: usize) -> [usize; 3] {
+        self.fields[0].grain()
+    }
+
+    fn is_as_stored(&self, field: usize) -> bool {
+        self.fields[field].encoding().is_plain()
+    }
+
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps, out.len())?;
         if out.is_empty() {
@@ -83,17 +102,16 @@ impl Source for Hdf5 {
 }
 
 /// Refuses what is not HDF5, or would not let the library go.
-fn check_beginning(path: &Path) -> Result<(), SourceError> {
-    let (file, length) = open_file(path)?;
+fn check_beginning(place: &Place, file: &File, length: u64) -> Result<(), SourceError> {
     let offsets = std::iter::once(0).chain((9..40).map(|bit| 1 << bit));
     for offset in offsets.take_while(|offset| offset + SIGNATURE.len() as u64 <= length) {
         let mut start = [0; SIGNATURE.len()];
-        file.read_at(offset, &mut start).map_err(|cause| SourceError::io(path.display(), cause))?;
+        file.read_at(offset, &mut start).map_err(|cause| SourceError::io(place.display(), cause))?;
         if start == SIGNATURE {
-            return heap::check(&file, length).map_err(|problem| SourceError::format(path.display(), problem));
+            return heap::check(file, length).map_err(|problem| SourceError::format(place.display(), problem));
         }
     }
-    Err(SourceError::format(path.display(), "it has no HDF5 signature: it is not HDF5, or its beginning is lost"))
+    Err(SourceError::format(place.display(), "it has no HDF5 signature: it is not HDF5, or its beginning is lost"))
 }
 
 /// The library's message on one line.

@@ -92,6 +92,14 @@ impl Source for OneLevel {
         self.source.time_of(step)
     }
 
+    fn grain(&self, _level: usize) -> [usize; 3] {
+        self.source.grain(self.stored).map(|samples| (samples >> self.halvings).max(1))
+    }
+
+    fn is_as_stored(&self, field: usize) -> bool {
+        self.halvings == 0 && self.source.is_as_stored(field)
+    }
+
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps(), out.len())?;
         if self.halvings == 0 {

@@ -12,6 +12,7 @@ mod hdf5;
 mod level;
 mod nifti;
 mod npy;
+mod place;
 mod raw;
 mod scalar;
 mod shape;
@@ -21,9 +22,15 @@ mod wave;
 mod zarr;
 
 use std::path::Path;
+use std::sync::Arc;
+
+use cap_std::fs::Dir;
+
+use crate::place::Place;
 
 pub use level::{at_level, levels_of, names_level};
 pub use source::{ReadRequest, Source, SourceError, SourceInfo};
+pub use zarr::{ZarrArray, zarr_group};
 
 /// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), or `demo:...`. Of its levels,
 /// `?level=N` at the end takes [one alone](at_level).
@@ -43,24 +50,42 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
     open_path(url)
 }
 
+/// Opens what is at `path` below `dir`, the folder itself if that is empty, and nothing that is not below it; people know it as `shown`. `inside`
+/// is a path into the container.
+///
+/// # Errors
+/// [`SourceError`] says what could not be opened, where in it, and what to do.
+pub fn open_within(dir: Dir, path: &Path, shown: &Path, inside: Option<&str>) -> Result<Box<dyn Source>, SourceError> {
+    open_place(&Place::within(Arc::new(dir), path, shown), inside)
+}
+
 fn open_path(url: &str) -> Result<Box<dyn Source>, SourceError> {
     let (path, inside) = split_inside(url);
+    open_place(&Place::anywhere(path), inside)
+}
+
+fn open_place(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, SourceError> {
+    let path = place.shown();
+    let url = || match inside {
+        Some(inside) => format!("{}:/{inside}", path.display()),
+        None => path.display().to_string(),
+    };
     let name = shape::file_name(path).to_ascii_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
     if ends(&[".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4"]) {
-        Ok(Box::new(hdf5::Hdf5::open(path, inside)?))
+        Ok(Box::new(hdf5::Hdf5::open(place, inside)?))
     } else if inside.is_some() {
-        Err(SourceError::unsupported(url))
+        Err(SourceError::unsupported(&url()))
     } else if ends(&[".npy"]) {
-        Ok(Box::new(npy::open(path)?))
+        Ok(Box::new(npy::open(place)?))
     } else if ends(&[".nii", ".nii.gz"]) {
-        nifti::open(path)
+        nifti::open(place)
     } else if ends(&[".json"]) {
-        Ok(Box::new(raw::open(path)?))
-    } else if path.is_dir() || path.iter().any(|part| part.to_string_lossy().ends_with(".zarr")) {
-        Ok(Box::new(zarr::Zarr::open(path)?))
+        Ok(Box::new(raw::open(place)?))
+    } else if place.is_dir() || path.iter().any(|part| part.to_string_lossy().ends_with(".zarr")) {
+        Ok(Box::new(zarr::Zarr::open(place)?))
     } else {
-        Err(SourceError::unsupported(url))
+        Err(SourceError::unsupported(&url()))
     }
 }
 

@@ -9,17 +9,19 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use visapult_volume::{FieldInfo, Grid};
 
-use crate::bytes::{BytesAt, open_file};
+use crate::bytes::BytesAt;
 use crate::flat::{FlatArray, FlatSource, Layout};
 use crate::gunzip::{Gunzip, MAX_EXPANSION};
+use crate::place::Place;
 use crate::{Source, SourceError, SourceInfo, shape};
 use header::Header;
 
 /// Opens a NIfTI file.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn Source>, SourceError> {
+pub(crate) fn open(place: &Place) -> Result<Box<dyn Source>, SourceError> {
+    let path = place.shown();
     let refuse = |cause| SourceError::io(path.display(), cause);
     let wrong = |problem: String| SourceError::format(path.display(), problem);
-    let (mut file, length) = open_file(path)?;
+    let (mut file, length) = place.open()?;
     let compressed = is_gzip(&file, length).map_err(refuse)?;
     let mut start = Vec::new();
     let limit = header::LONGEST as u64;

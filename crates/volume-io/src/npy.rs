@@ -4,12 +4,12 @@
 //! what the file claims. Format: NumPy Enhancement Proposal 1 and numpy.lib.format, versions 1 to 3.
 
 use std::fs::File;
-use std::path::Path;
 
 use visapult_volume::{FieldInfo, Grid, ScalarType};
 
-use crate::bytes::{BytesAt, open_file};
+use crate::bytes::BytesAt;
 use crate::flat::{FlatArray, FlatSource, Layout};
+use crate::place::Place;
 use crate::scalar::{ByteOrder, Encoding};
 use crate::{SourceError, SourceInfo, shape};
 
@@ -17,10 +17,10 @@ use crate::{SourceError, SourceInfo, shape};
 const MAX_HEADER: usize = 1 << 16;
 
 /// Opens a `.npy` file.
-pub(crate) fn open(path: &Path) -> Result<FlatSource<File>, SourceError> {
-    let shown = path.display().to_string();
+pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
+    let shown = place.display();
     let wrong = |problem: String| SourceError::format(&shown, problem);
-    let (file, length) = open_file(path)?;
+    let (file, length) = place.open()?;
     let (text, offset) = header_text(&file, length).map_err(wrong)?;
     let header = Header::parse(&text).map_err(wrong)?;
     let encoding = encoding_of(&header.descr).map_err(wrong)?;
@@ -32,13 +32,13 @@ pub(crate) fn open(path: &Path) -> Result<FlatSource<File>, SourceError> {
     let array = FlatArray::new(shown.clone(), file, length, offset, encoding, layout)?;
     let order = if header.fortran_order { "Fortran order" } else { "C order" };
     let field = FieldInfo {
-        name: shape::file_stem(path),
+        name: shape::file_stem(place.shown()),
         unit: String::new(),
         scalar_type: encoding.scalar,
         declared_range: None,
     };
     let info = SourceInfo {
-        name: shape::file_name(path),
+        name: shape::file_name(place.shown()),
         format: format!("NumPy .npy, {order}"),
         levels: vec![grid],
         fields: vec![field],

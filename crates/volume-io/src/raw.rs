@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Deserialize;
 use visapult_volume::{Centering, FieldInfo, Grid, ScalarType};
 
-use crate::bytes::open_file;
 use crate::flat::{FlatArray, FlatSource, Layout};
+use crate::place::Place;
 use crate::scalar::{ByteOrder, Encoding};
 use crate::{SourceError, SourceInfo, shape};
 
@@ -87,9 +87,9 @@ fn unit_spacing() -> [f64; 3] {
 }
 
 /// Opens the raw file that the sidecar at `path` describes.
-pub(crate) fn open(path: &Path) -> Result<FlatSource<File>, SourceError> {
-    let wrong = |problem: String| SourceError::format(path.display(), problem);
-    let text = shape::read_small(path, MAX_SIDECAR)?;
+pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
+    let wrong = |problem: String| SourceError::format(place.display(), problem);
+    let text = shape::read_small(place, MAX_SIDECAR)?;
     let sidecar: Sidecar = serde_json::from_slice(&text)
         .map_err(|e| wrong(format!("it does not describe a raw file: {e}; see the page on formats")))?;
     sidecar.check().map_err(wrong)?;
@@ -98,20 +98,20 @@ pub(crate) fn open(path: &Path) -> Result<FlatSource<File>, SourceError> {
     let layout = Layout::x_fastest(sidecar.size, sidecar.steps)
         .ok_or_else(|| wrong(format!("size {:?} in {} steps is too large to address", sidecar.size, sidecar.steps)))?;
 
-    let raw = path.parent().unwrap_or(Path::new("")).join(&sidecar.file);
-    let (file, length) = open_file(&raw)?;
+    let raw = place.beside(&sidecar.file);
+    let (file, length) = raw.open()?;
     let encoding = sidecar.encoding();
-    let shown = raw.display().to_string();
+    let shown = raw.display();
     let array = FlatArray::new(shown.clone(), file, length, sidecar.header_bytes, encoding, layout)?;
     let beyond = length - array.end();
     if beyond > 0 {
         let problem = format!(
             "it has {beyond} bytes more than {} describes: correct size, type, steps or header_bytes",
-            path.display()
+            place.display()
         );
         return Err(SourceError::format(shown, problem));
     }
-    Ok(FlatSource::new(sidecar.info(path, grid), array))
+    Ok(FlatSource::new(sidecar.info(place.shown(), grid), array))
 }
 
 impl Sidecar {

@@ -34,9 +34,13 @@ impl Encoding {
 
     /// Whether the stored bytes are the values handed out.
     pub(crate) fn is_native_f32(&self) -> bool {
+        self.scalar == ScalarType::F32 && self.order == ByteOrder::NATIVE && self.is_plain()
+    }
+
+    /// Whether the stored numbers are the values.
+    pub(crate) fn is_plain(&self) -> bool {
         // NaN as fill needs no work: it is NaN already.
-        let no_fill = self.fill.is_none_or(f64::is_nan);
-        self.scalar == ScalarType::F32 && self.order == ByteOrder::NATIVE && !self.scales() && no_fill
+        !self.scales() && self.fill.is_none_or(f64::is_nan)
     }
 
     /// Bytes per stored value.

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::SourceError;
-use crate::bytes::open_file;
+use crate::place::Place;
 
 /// Steps and `[nx, ny, nz]` of an array of shape `(nz, ny, nx)` or `(steps, nz, ny, nx)`.
 pub(crate) fn steps_and_size(shape: &[u64]) -> Result<(u64, [usize; 3]), String> {
@@ -37,13 +37,13 @@ pub(crate) fn file_stem(path: &Path) -> String {
 }
 
 /// The content of a file that is small by its nature.
-pub(crate) fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>, SourceError> {
-    let (file, length) = open_file(path)?;
+pub(crate) fn read_small(place: &Place, limit: u64) -> Result<Vec<u8>, SourceError> {
+    let (file, length) = place.open()?;
     if length > limit {
         let problem = format!("it has {length} bytes, at most {limit} are expected of it: name the right file");
-        return Err(SourceError::format(path.display(), problem));
+        return Err(SourceError::format(place.display(), problem));
     }
     let mut content = Vec::new();
-    file.take(limit).read_to_end(&mut content).map_err(|cause| SourceError::io(path.display(), cause))?;
+    file.take(limit).read_to_end(&mut content).map_err(|cause| SourceError::io(place.display(), cause))?;
     Ok(content)
 }

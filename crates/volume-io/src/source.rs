@@ -64,6 +64,24 @@ pub trait Source: Send + Sync {
         self.info().times.get(place).copied()
     }
 
+    /// Samples of a level along each axis that are decoded together: fewer of them are not read faster.
+    ///
+    /// # Panics
+    /// If there is no such level.
+    fn grain(&self, level: usize) -> [usize; 3] {
+        let _ = level;
+        [1; 3]
+    }
+
+    /// Whether the values of a field are the numbers that are stored: none is scaled, and none stands for what is missing.
+    ///
+    /// # Panics
+    /// If there is no such field.
+    fn is_as_stored(&self, field: usize) -> bool {
+        let _ = field;
+        false
+    }
+
     /// Reads a box into `out`, `[z, y, x]` with x fastest; fill values and what is missing become NaN.
     ///
     /// # Errors

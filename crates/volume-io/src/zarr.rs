@@ -4,15 +4,18 @@ mod array;
 mod attributes;
 mod group;
 mod image;
+mod store;
+mod write;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use visapult_volume::{FieldInfo, Grid, StepSpan};
-use zarrs::filesystem::FilesystemStore;
 
+use crate::place::Place;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
 use array::Stored;
+use store::FolderStore;
+pub use write::{ZarrArray, zarr_group};
 
 /// Longest metadata document that is read.
 const MAX_METADATA: u64 = 16 << 20;
@@ -43,23 +46,25 @@ struct Content {
 }
 
 /// Whether a folder holds Zarr metadata.
-pub(crate) fn is_node(path: &Path) -> bool {
-    DOCUMENTS[..3].iter().any(|name| path.join(name).is_file())
+pub(crate) fn is_node(place: &Place) -> bool {
+    DOCUMENTS[..3].iter().any(|name| place.join(name).is_file())
 }
 
 impl Zarr {
-    /// Opens the array or group in the folder `path`.
-    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
-        let wrong = |problem: String| SourceError::format(path.display(), problem);
-        std::fs::metadata(path).map_err(|cause| SourceError::io(path.display(), cause))?;
-        if !is_node(path) {
+    /// Opens the array or group in the folder `place`.
+    pub(crate) fn open(place: &Place) -> Result<Self, SourceError> {
+        let wrong = |problem: String| SourceError::format(place.display(), problem);
+        if !place.is_dir() {
+            // The system's reason, where it has one.
+            place.open()?;
+        }
+        if !is_node(place) {
             let problem =
                 "it holds no Zarr metadata (zarr.json, .zarray or .zgroup): name the folder of an array or group";
             return Err(wrong(problem.to_owned()));
         }
-        check_documents(path)?;
-        let store = FilesystemStore::new(path).map_err(|e| wrong(one_line(&e)))?;
-        let node = Node { store: Arc::new(store), path };
+        check_documents(place)?;
+        let node = Node { store: Arc::new(FolderStore(place.clone())), place };
         let content = node.content().map_err(wrong)?;
         for grid in &content.grids {
             grid.validate().map_err(|e| wrong(e.to_string()))?;
@@ -69,7 +74,7 @@ impl Zarr {
         };
         let steps = StepSpan { first: 0, last: first.steps() - 1 };
         let info = SourceInfo {
-            name: shape::file_name(path),
+            name: shape::file_name(place.shown()),
             format: format!("{}, {}", content.kind, first.format()),
             levels: content.grids,
             fields: content.fields.iter().map(|field| field.info.clone()).collect(),
@@ -90,6 +95,14 @@ impl Source for Zarr {
         self.steps
     }
 
+    fn grain(&self, level: usize) -> [usize; 3] {
+        self.fields[0].levels[level].grain()
+    }
+
+    fn is_as_stored(&self, field: usize) -> bool {
+        self.fields[field].levels[0].is_as_stored()
+    }
+
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps, out.len())?;
         let field = &self.fields[request.field];
@@ -99,16 +112,16 @@ impl Source for Zarr {
 
 /// A folder with Zarr metadata.
 struct Node<'a> {
-    store: Arc<FilesystemStore>,
-    path: &'a Path,
+    store: Arc<FolderStore>,
+    place: &'a Place,
 }
 
 impl Node<'_> {
     fn content(&self) -> Result<Content, String> {
-        if self.path.join(".zarray").is_file() {
+        if self.place.join(".zarray").is_file() {
             return group::single(self);
         }
-        let attributes = attributes::of_group(self.path)?;
+        let attributes = attributes::of_group(self.place)?;
         match attributes {
             None => group::single(self),
             Some(attributes) => match image::Multiscale::find(&attributes)? {
@@ -121,13 +134,13 @@ impl Node<'_> {
 
     /// The first image of a collection as Bio-Formats writes it: group `0`.
     fn first_image(&self) -> Result<Content, String> {
-        let attributes = attributes::of_group(&self.path.join("0"))?;
+        let attributes = attributes::of_group(&self.place.join("0"))?;
         let image = attributes.map(|attributes| image::Multiscale::find(&attributes)).transpose()?.flatten();
         image.ok_or("its first image (group '0') is missing: name an image's folder")?.content(self, "/0/")
     }
 
-    fn array(&self, inside: &str) -> Result<zarrs::array::Array<FilesystemStore>, String> {
-        let place = self.path.join(inside.trim_matches('/'));
+    fn array(&self, inside: &str) -> Result<zarrs::array::Array<FolderStore>, String> {
+        let place = self.place.join(inside.trim_matches('/'));
         check_documents(&place).map_err(|e| e.to_string())?;
         let named = if inside == "/" { inside.to_owned() } else { format!("/{}", inside.trim_matches('/')) };
         zarrs::array::Array::open(Arc::clone(&self.store), &named)
@@ -136,12 +149,12 @@ impl Node<'_> {
 }
 
 /// Refuses metadata that is too long to be metadata, before anybody reads it.
-fn check_documents(path: &Path) -> Result<(), SourceError> {
-    for document in DOCUMENTS.map(|name| path.join(name)) {
-        if let Ok(meta) = std::fs::metadata(&document)
-            && meta.len() > MAX_METADATA
+fn check_documents(place: &Place) -> Result<(), SourceError> {
+    for document in DOCUMENTS.map(|name| place.join(name)) {
+        if let Ok((_, length)) = document.open()
+            && length > MAX_METADATA
         {
-            let problem = format!("it has {} bytes, at most {MAX_METADATA} are read of metadata", meta.len());
+            let problem = format!("it has {length} bytes, at most {MAX_METADATA} are read of metadata");
             return Err(SourceError::format(document.display(), problem));
         }
     }

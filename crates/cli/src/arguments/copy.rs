@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use visapult_copy::{Endpoint, Span};
+use visapult_copy::{Endpoint, FieldPart, Rounding, Samples, Span, Steps};
 use visapult_ripp_net::Rate;
 use visapult_ripp_net::units::parse_bytes;
 
@@ -47,6 +47,8 @@ Examples:
           visapult copy 'ripp://.../run-12' mirror --checksum --delete     (mirror/run-12 becomes the same)
           visapult copy 'ripp://A...' 'ripp://B.../in/'   (straight from A to B, where B was started with --fetch)
           visapult copy 'ripp://.../big.raw' part.raw --range 1GiB-2GiB
+          visapult copy 'ripp://.../run.h5' part.zarr --field /density --box 0:256,:,128: --stride 2
+          visapult copy 'ripp://.../run.h5' small.zarr --steps 0:100:10 --level 2 --error 0.1%
           visapult copy s3://bucket/run-12 .              (or on into a share: 'ripp://.../in/')
           visapult copy run-12 s3://bucket/runs/          (or from a share)";
 
@@ -143,6 +145,8 @@ pub(crate) struct CopyOptions {
     /// (0-1MiB, 1GiB-).
     #[arg(long, value_name = "A-B", value_parser = parse_span, conflicts_with_all = ["include", "exclude", "delete"])]
     pub(crate) range: Option<Span>,
+    #[command(flatten)]
+    pub(crate) part: PartOptions,
     /// Only tell what would be copied, and deleted.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -180,6 +184,50 @@ pub(crate) struct CopyOptions {
     /// Print events as lines of JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Which part of the fields in a source is made and sent.
+#[derive(Debug, Args)]
+#[command(
+    next_help_heading = "A part of the fields in SRC (.npy, .json, .nii, .h5, .nc, .zarr), made where it lies, and sent as the Zarr group DST.zarr"
+)]
+#[group(id = "part", multiple = true, conflicts_with_all = ["include", "exclude", "range", "delete_unmatched"])]
+pub(crate) struct PartOptions {
+    /// This field, by its name or its path in the file (density, /fields/density); may be repeated; all if it is not said.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) field: Vec<String>,
+    /// Samples along z, y and x, counted from 0, the end not included, as NumPy has it: 0:256,:,128: (of the level, if one is said).
+    #[arg(long = "box", value_name = "Z,Y,X", value_parser = parse_box, allow_hyphen_values = true)]
+    pub(crate) bounds: Option<[Samples; 3]>,
+    /// Every Nth of these samples, from the first on; or so many along z, y and x (1,2,2).
+    #[arg(long, value_name = "N", value_parser = parse_stride)]
+    pub(crate) stride: Option<[u64; 3]>,
+    /// The level of detail, 0 being the finest; beyond those that the file stores, means of 2 x 2 x 2 samples each, and of these again.
+    #[arg(long, value_name = "N")]
+    pub(crate) level: Option<u32>,
+    /// One step, or from one to before another, every so many: 7, 0:100, 0:100:10.
+    #[arg(long, value_name = "A:B:C", value_parser = parse_steps, allow_hyphen_values = true)]
+    pub(crate) steps: Option<Steps>,
+    /// Round values, so that they compress: each is then at most so far from the source's, in its unit (0.01), or as a part of itself (0.1%).
+    #[arg(long, value_name = "E", value_parser = parse_error, allow_hyphen_values = true)]
+    pub(crate) error: Option<Rounding>,
+}
+
+impl PartOptions {
+    /// None if all of the files is meant, as they are.
+    pub(crate) fn part(&self, is_dry: bool) -> Option<FieldPart> {
+        let Self { field, bounds, stride, level, steps, error } = self;
+        let is_asked = bounds.is_some() || stride.is_some() || level.is_some() || steps.is_some() || error.is_some();
+        (is_asked || !field.is_empty()).then(|| FieldPart {
+            fields: field.clone(),
+            bounds: *bounds,
+            stride: stride.unwrap_or([1; 3]),
+            level: level.unwrap_or(0),
+            steps: *steps,
+            rounding: error.unwrap_or_default(),
+            is_dry,
+        })
+    }
 }
 
 /// Options of `visapult fetches`.
@@ -223,9 +271,76 @@ fn parse_span(text: &str) -> Result<Span, String> {
     Ok(Span { start, end })
 }
 
+fn parse_number(text: &str) -> Result<u64, String> {
+    text.trim().parse().map_err(|_| format!("{text:?} is no number from 0 on"))
+}
+
+/// `A:B`, either of which may be missing; a number alone is that one.
+fn parse_samples(text: &str) -> Result<Samples, String> {
+    let Some((first, end)) = text.split_once(':') else {
+        let first = parse_number(text)?;
+        return Ok(Samples { first, end: first.checked_add(1) });
+    };
+    let first = if first.trim().is_empty() { 0 } else { parse_number(first)? };
+    let end = if end.trim().is_empty() { None } else { Some(parse_number(end)?) };
+    if end.is_some_and(|end| end <= first) {
+        return Err(format!("{text:?} ends before it begins"));
+    }
+    Ok(Samples { first, end })
+}
+
+fn three<T>(text: &str, one: impl Fn(&str) -> Result<T, String>) -> Result<[T; 3], String> {
+    let all = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
+    all.try_into().map_err(|_| "expected three, for z, y and x".to_owned())
+}
+
+fn parse_box(text: &str) -> Result<[Samples; 3], String> {
+    three(text, parse_samples).map_err(|why| format!("{why}: write it as 0:256,:,128:"))
+}
+
+fn parse_stride(text: &str) -> Result<[u64; 3], String> {
+    let stride = if text.contains(',') { three(text, parse_number)? } else { [parse_number(text)?; 3] };
+    if stride.contains(&0) { Err("a stride is 1 or more".to_owned()) } else { Ok(stride) }
+}
+
+fn parse_steps(text: &str) -> Result<Steps, String> {
+    let mut parts = text.splitn(3, ':');
+    let (first, end, every) = (parts.next().unwrap_or(""), parts.next(), parts.next());
+    let span = end.map_or_else(|| first.to_owned(), |end| format!("{first}:{end}"));
+    let Samples { first, end } = parse_samples(&span)?;
+    let every = every.filter(|every| !every.trim().is_empty()).map_or(Ok(1), parse_number)?;
+    if every == 0 { Err("every 0th step is none".to_owned()) } else { Ok(Steps { first, end, every }) }
+}
+
+fn parse_error(text: &str) -> Result<Rounding, String> {
+    let wrong = |_| "expected a number, such as 0.01, or with % a part of each value, such as 0.1%".to_owned();
+    match text.strip_suffix('%') {
+        Some(percent) => Rounding::relative(percent.trim().parse::<f64>().map_err(wrong)? / 100.0),
+        None => Rounding::absolute(text.trim().parse().map_err(wrong)?),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn boxes_strides_and_steps_are_read_as_numpy_writes_them() {
+        let samples = |first, end| Samples { first, end };
+        assert_eq!(parse_box("0:256,:,128:"), Ok([samples(0, Some(256)), samples(0, None), samples(128, None)]));
+        assert_eq!(parse_box("7, :9 ,1:2"), Ok([samples(7, Some(8)), samples(0, Some(9)), samples(1, Some(2))]));
+        assert_eq!((parse_stride("2"), parse_stride("1,2,4")), (Ok([2; 3]), Ok([1, 2, 4])));
+        assert_eq!(parse_steps("5"), Ok(Steps { first: 5, end: Some(6), every: 1 }));
+        assert_eq!(parse_steps("0:100:10"), Ok(Steps { first: 0, end: Some(100), every: 10 }));
+        assert_eq!(parse_steps("::3"), Ok(Steps { first: 0, end: None, every: 3 }));
+        assert_eq!((parse_error("0.1%"), parse_error("0.5")), (Ok(Rounding::Bits(9)), Ok(Rounding::Multiples(0))));
+        for wrong in ["", "1:2", "1:2,3:4", "2:1,:,:", "-1:2,:,:", "a,b,c", ":,:,:,:"] {
+            assert!(parse_box(wrong).is_err(), "{wrong}");
+        }
+        assert!(["0", "1,0,1", "-2", "1,2"].iter().all(|wrong| parse_stride(wrong).is_err()));
+        assert!(["", "::0", "5:5", "1:2:3:4"].iter().all(|wrong| parse_steps(wrong).is_err()));
+        assert!(["", "%", "0", "-1", "90%", "nan"].iter().all(|wrong| parse_error(wrong).is_err()));
+    }
 
     #[test]
     fn ranges_are_read_with_units() {

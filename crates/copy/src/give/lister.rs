@@ -38,6 +38,7 @@ impl Listed {
 pub(super) enum Told {
     Listing(Listing),
     Unlisted { path: String, why: String, failed: bool },
+    Notice(String),
 }
 
 /// Some entries of the tree.
@@ -63,6 +64,7 @@ pub(super) fn run(walk: Walk, told: &SyncSender<Told>) {
     for found in walk {
         let sent = match found {
             Found::Unlisted { path, why, failed } => told.send(Told::Unlisted { path, why, failed }),
+            Found::Notice(text) => told.send(Told::Notice(text)),
             Found::Entry { entry, root, path } => {
                 if let Kind::File { size, has_holes } = entry.kind {
                     let is_ranged = is_ranged(size, has_holes);

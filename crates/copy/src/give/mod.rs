@@ -40,6 +40,8 @@ const IDLE: Duration = Duration::from_millis(50);
 const TELL_EVERY: Duration = Duration::from_millis(200);
 /// Files that are hashed, and told of, at once.
 const HASHED: usize = 256;
+/// Bytes of files that were made and are not sent yet: no more are listed then.
+const MOST_MADE: u64 = 32 << 20;
 /// Objects under way at most.
 const MOST_OBJECTS: usize = 4096;
 
@@ -345,13 +347,17 @@ impl Giving<'_> {
 
     /// Offers listings as long as the other end keeps up with them.
     fn list(&mut self) -> Result<(), CopyError> {
-        while self.unanswered.len() < MOST_LISTINGS {
+        while self.unanswered.len() < MOST_LISTINGS && !self.is_far_ahead() {
             let Some(told) = &self.told else { return Ok(()) };
             match told.try_recv() {
                 Ok(Told::Listing(listing)) => self.offer_listing(listing)?,
                 Ok(Told::Unlisted { path, why, failed }) => {
                     let why = if failed { format!("cannot be read: {}", cut(&why, MOST_WHY)) } else { why };
                     self.say(&Word::Unlisted { path, why, failed })?;
+                }
+                Ok(Told::Notice(text)) => {
+                    self.say(&Word::Notice { text: text.clone() })?;
+                    (self.watch)(Event::Notice(text));
                 }
                 Err(TryRecvError::Empty) => return Ok(()),
                 Err(TryRecvError::Disconnected) => {
@@ -361,6 +367,16 @@ impl Giving<'_> {
             }
         }
         Ok(())
+    }
+
+    /// So much is listed and not sent that what was made for the list would have to be made again.
+    fn is_far_ahead(&self) -> bool {
+        let made = |listed: &&Listed| listed.root.fields().is_some();
+        let whole = self.tasks.iter().filter_map(|task| match task {
+            Task::Whole(_, listed) => Some(listed),
+            Task::Ranges(..) => None,
+        });
+        whole.chain(self.ranged.values()).filter(made).map(|listed| listed.size).sum::<u64>() > MOST_MADE
     }
 
     fn offer_listing(&mut self, listing: Listing) -> Result<(), CopyError> {

@@ -38,7 +38,7 @@ impl Share {
         stop: &AtomicBool,
         told: &mut Audit,
     ) -> Result<(), CopyError> {
-        let Verb::Fetch { from, paths, only, span, to, into, wish, most_bps, detach } = &request.verb else {
+        let Verb::Fetch { from, paths, only, span, part, to, into, wish, most_bps, detach } = &request.verb else {
             return Ok(());
         };
         let Copy { session, portion, .. } = copy;
@@ -62,7 +62,7 @@ impl Share {
             let _ = session.note(&Word::Detached { number: fetch.number() }.to_text());
         }
         let options = Options { most_receive_bps: self.most_receive_bps(session, *most_bps), ..self.session.clone() };
-        let verb = Verb::Get { paths: paths.clone(), only: only.clone(), span: *span };
+        let verb = Verb::Get { paths: paths.clone(), only: only.clone(), span: *span, part: part.clone() };
         let request = Request::new(&request.job, verb).weighing(request.weight);
         let is_over = AtomicBool::new(false);
         let outcome = thread::scope(|scope| {

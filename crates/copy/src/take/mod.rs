@@ -263,6 +263,7 @@ impl Taking<'_> {
                 let known = [Limit::SourceDisk, Limit::Network, Limit::SinkDisk, Limit::Rate, Limit::Sender];
                 self.telling.limit = known.into_iter().find(|limit| limit.to_string() == by);
             }
+            Word::Notice { text } => self.telling.pass_on(&text),
             Word::Refused { why } => return Err(CopyError::Refused(printable(why.as_bytes()))),
             _ => {}
         }

@@ -9,7 +9,7 @@ use visapult_ripp_net::Session;
 use super::pool::Pending;
 use crate::bundle::cut;
 use crate::error::CopyError;
-use crate::names::shown;
+use crate::names::{printable, shown};
 use crate::ranges::RangeHash;
 use crate::report::{Event, Limit, Progress, Tally};
 use crate::words::{MOST_WHY, Word, escaped};
@@ -77,6 +77,11 @@ impl<'a> Telling<'a> {
         self.say(&Word::Notice { text: text.clone() })?;
         (self.watch)(Event::Notice(text));
         Ok(())
+    }
+
+    /// What the other end wants to be known.
+    pub(super) fn pass_on(&mut self, text: &str) {
+        (self.watch)(Event::Notice(printable(text.as_bytes())));
     }
 
     pub(super) fn deleted(&mut self, paths: &[String]) -> Result<(), CopyError> {

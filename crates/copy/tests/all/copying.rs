@@ -58,6 +58,7 @@ fn options(sources: &[&str], destination: &str) -> CopyOptions {
         destination: destination.parse().unwrap(),
         only: Patterns::default(),
         span: None,
+        part: None,
         wish: Wish::default(),
         session: Options::default(),
         detach: false,

@@ -4,7 +4,7 @@ use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenArray, V
 use hdf5_metno::{Attribute, Dataset, Location, ObjectReference1, ReferencedObject};
 use visapult_volume::Grid;
 
-use super::find::Shape;
+use super::find::{Shape, is_in_file};
 use crate::coordinates::Even;
 
 /// Longest attribute or axis that is read, in values.
@@ -133,6 +133,6 @@ fn scales(dataset: &Dataset) -> Option<Vec<Option<Dataset>>> {
 }
 
 fn coordinates(scale: &Dataset, count: usize) -> Option<Vec<f64>> {
-    let fits = scale.shape() == [count] && count <= MAX_VALUES;
+    let fits = is_in_file(scale) && scale.shape() == [count] && count <= MAX_VALUES;
     fits.then(|| scale.read_raw::<f64>().ok())?
 }

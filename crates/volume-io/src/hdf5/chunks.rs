@@ -8,7 +8,7 @@ use std::io::Read;
 
 use flate2::read::ZlibDecoder;
 use hdf5_metno::filters::Filter;
-use visapult_volume::{Box3, ScalarType, StepIndex};
+use visapult_volume::{Box3, StepIndex};
 
 use super::dataset::own_fill;
 use super::find::Found;
@@ -79,8 +79,12 @@ impl Chunks {
         Some(Self { shown, bytes, file_length, encoding, edge, steps, places, filters, unwritten })
     }
 
-    pub(super) fn scalar(&self) -> ScalarType {
-        self.encoding.scalar
+    pub(super) const fn encoding(&self) -> &Encoding {
+        &self.encoding
+    }
+
+    pub(super) const fn edge(&self) -> [usize; 3] {
+        self.edge
     }
 
     pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {

@@ -1,7 +1,6 @@
 //! How a dataset is stored, and so how it is read.
 
 use std::fs::File;
-use std::path::Path;
 
 use hdf5_metno::dataset::{FillValue, Layout as StoredLayout};
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
@@ -13,8 +12,8 @@ use super::chunks::Chunks;
 use super::find::Found;
 use super::library::Library;
 use crate::SourceError;
-use crate::bytes::open_file;
 use crate::flat::{FlatArray, Layout};
+use crate::place::Place;
 use crate::scalar::{ByteOrder, Encoding};
 
 /// A dataset, by the way it is read.
@@ -28,10 +27,16 @@ pub(super) enum Stored {
 }
 
 impl Stored {
-    pub(super) fn new(path: &Path, file: &hdf5_metno::File, found: &Found) -> Result<Self, SourceError> {
+    /// `bytes` are the file's, with its length.
+    pub(super) fn new(
+        place: &Place,
+        (bytes, length): (&File, u64),
+        file: &hdf5_metno::File,
+        found: &Found,
+    ) -> Result<Self, SourceError> {
         let dataset = &found.dataset;
         let refuse = |e: hdf5_metno::Error| {
-            SourceError::format(path.display(), format!("dataset '{}': {}", found.path, super::one_line(&e)))
+            SourceError::format(place.display(), format!("dataset '{}': {}", found.path, super::one_line(&e)))
         };
         let dtype = dataset.dtype().map_err(refuse)?;
         let kind = dtype.to_descriptor().map_err(refuse)?;
@@ -40,8 +45,8 @@ impl Stored {
             Datatype::from_descriptor(&kind).is_ok_and(|native| native == dtype) && kind != TypeDescriptor::Boolean;
         // Offsets that the library tells do not all count a user block.
         if native && file.userblock() == 0 {
-            let (bytes, length) = open_file(path)?;
-            let shown = format!("{}:/{}", path.display(), found.path);
+            let bytes = bytes.try_clone().map_err(|cause| SourceError::io(place.display(), cause))?;
+            let shown = format!("{}:/{}", place.display(), found.path);
             if dataset.layout() == StoredLayout::Contiguous
                 && let Some(offset) = dataset.offset()
                 && let Some(layout) = Layout::x_fastest(found.shape.size, found.shape.steps)
@@ -54,14 +59,23 @@ impl Stored {
                 return Ok(Self::Chunks(chunks));
             }
         }
-        Library::new(path, found, kind, encoding).map(Self::Library)
+        Library::new(place, found, kind, encoding).map(Self::Library)
     }
 
-    pub(super) fn scalar(&self) -> ScalarType {
+    pub(super) fn encoding(&self) -> &Encoding {
         match self {
-            Self::Flat(array) => array.scalar(),
-            Self::Chunks(chunks) => chunks.scalar(),
-            Self::Library(library) => library.scalar(),
+            Self::Flat(array) => array.encoding(),
+            Self::Chunks(chunks) => chunks.encoding(),
+            Self::Library(library) => library.encoding(),
+        }
+    }
+
+    /// Samples decoded at once.
+    pub(super) fn grain(&self) -> [usize; 3] {
+        match self {
+            Self::Flat(_) => [1; 3],
+            Self::Chunks(chunks) => chunks.edge(),
+            Self::Library(library) => library.piece(),
         }
     }
 

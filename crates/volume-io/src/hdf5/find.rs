@@ -1,7 +1,8 @@
 //! Which datasets of a file are fields.
 
+use hdf5_metno::plist::dataset_create::Layout;
 use hdf5_metno::types::TypeDescriptor;
-use hdf5_metno::{Dataset, File, Group, LocationType};
+use hdf5_metno::{Dataset, File, Group, IndexType, IterationOrder, LinkInfo, LinkType, LocationType};
 
 use super::attributes;
 use crate::shape;
@@ -30,6 +31,14 @@ impl Shape {
     }
 }
 
+/// How far links and datasets may lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    Anywhere,
+    /// To what is in the file itself.
+    File,
+}
+
 /// A dataset that is a field.
 pub(super) struct Found {
     pub(super) name: String,
@@ -39,32 +48,36 @@ pub(super) struct Found {
 }
 
 /// The dataset at `inside`, or all of one shape in the group there.
-pub(super) fn datasets(file: &File, inside: Option<&str>) -> Result<Vec<Found>, String> {
+pub(super) fn datasets(file: &File, inside: Option<&str>, reach: Reach) -> Result<Vec<Found>, String> {
     let wanted = inside.unwrap_or("/").trim_matches('/');
     if wanted.is_empty() {
-        return fields_of(file, "");
+        return fields_of(file, "", reach);
+    }
+    if reach == Reach::File {
+        check_way(file, wanted)?;
     }
     match file.loc_type_by_name(wanted) {
         Ok(LocationType::Dataset) => {
             let dataset = file.dataset(wanted).map_err(|e| format!("dataset '{wanted}': {}", super::one_line(&e)))?;
             let refuse = |problem| format!("dataset '{wanted}' is no field: {problem}");
+            check_reach(&dataset, reach).map_err(refuse)?;
             check_numeric(&dataset).map_err(refuse)?;
             let shape = Shape::of(&dataset).map_err(refuse)?;
             Ok(vec![Found { name: last_part(wanted), path: wanted.to_owned(), dataset, shape }])
         }
         Ok(LocationType::Group) => {
             let group = file.group(wanted).map_err(|e| format!("group '{wanted}': {}", super::one_line(&e)))?;
-            fields_of(&group, wanted)
+            fields_of(&group, wanted, reach)
         }
         _ => {
-            let there: Vec<_> = candidates(file, "").map(|found| found.iter().map(describe).collect())?;
+            let there: Vec<_> = candidates(file, "", reach).map(|found| found.iter().map(describe).collect())?;
             Err(format!("there is no dataset '{wanted}' in it; {}", listed(&there)))
         }
     }
 }
 
-fn fields_of(group: &Group, path: &str) -> Result<Vec<Found>, String> {
-    let mut found = candidates(group, path)?;
+fn fields_of(group: &Group, path: &str, reach: Reach) -> Result<Vec<Found>, String> {
+    let mut found = candidates(group, path, reach)?;
     let Some(first) = found.first() else {
         return Err("it has no dataset of numbers with 3 axes, or 4 with steps: name another file or group".to_owned());
     };
@@ -83,21 +96,24 @@ fn fields_of(group: &Group, path: &str) -> Result<Vec<Found>, String> {
     Ok(found)
 }
 
-fn candidates(group: &Group, path: &str) -> Result<Vec<Found>, String> {
-    let mut search = Search { seen: 0, found: Vec::new() };
+fn candidates(group: &Group, path: &str, reach: Reach) -> Result<Vec<Found>, String> {
+    let mut search = Search { reach, seen: 0, found: Vec::new() };
     search.group(group, path, 0)?;
     Ok(search.found)
 }
 
 struct Search {
+    reach: Reach,
     seen: usize,
     found: Vec<Found>,
 }
 
 impl Search {
     fn group(&mut self, group: &Group, path: &str, depth: usize) -> Result<(), String> {
-        let names = group.member_names().map_err(|e| format!("group '/{path}': {}", super::one_line(&e)))?;
-        for name in names {
+        for (name, link) in links(group).map_err(|problem| format!("group '/{path}': {problem}"))? {
+            if self.reach == Reach::File && link.link_type != LinkType::Hard {
+                continue;
+            }
             self.seen += 1;
             if self.seen > MAX_OBJECTS || depth > MAX_DEPTH {
                 return Err("it holds too many objects to choose from: add ':/' and a dataset's name".to_owned());
@@ -122,13 +138,52 @@ impl Search {
     }
 
     fn dataset(&mut self, dataset: Dataset, path: String) {
-        if check_numeric(&dataset).is_err() || attributes::is_scale(&dataset) {
+        let is_out_of_reach = check_reach(&dataset, self.reach).is_err();
+        if is_out_of_reach || check_numeric(&dataset).is_err() || attributes::is_scale(&dataset) {
             return;
         }
         if let Ok(shape) = Shape::of(&dataset) {
             self.found.push(Found { name: String::new(), path, dataset, shape });
         }
     }
+}
+
+fn links(group: &Group) -> Result<Vec<(String, LinkInfo)>, String> {
+    group.links(IndexType::Name, IterationOrder::Increasing).map_err(|e| super::one_line(&e))
+}
+
+/// Refuses a path with a link in it that could lead to another file.
+fn check_way(file: &File, path: &str) -> Result<(), String> {
+    let mut group: Group = (**file).clone();
+    let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".").peekable();
+    while let Some(part) = parts.next() {
+        match links(&group)?.into_iter().find(|(name, _)| name == part) {
+            Some((_, link)) if link.link_type != LinkType::Hard => {
+                return Err(format!("'{part}' in it is a link, and links are not followed here"));
+            }
+            // Whoever opens it tells that it is not there.
+            None => return Ok(()),
+            Some(_) if parts.peek().is_none() => return Ok(()),
+            Some(_) => group = group.group(part).map_err(|e| format!("'{part}': {}", super::one_line(&e)))?,
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a dataset whose values are not where `reach` leads. Its shape, even, is not looked at: that may open other files.
+fn check_reach(dataset: &Dataset, reach: Reach) -> Result<(), String> {
+    if reach == Reach::File && !is_in_file(dataset) {
+        return Err("its values are in other files: name those".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether the values of a dataset are in the file that it is in itself.
+pub(super) fn is_in_file(dataset: &Dataset) -> bool {
+    dataset.create_plist().is_ok_and(|created| {
+        let is_own = matches!(created.get_layout(), Ok(Layout::Compact | Layout::Contiguous | Layout::Chunked));
+        is_own && created.get_external().is_ok_and(|external| external.is_empty())
+    })
 }
 
 fn check_numeric(dataset: &Dataset) -> Result<(), String> {

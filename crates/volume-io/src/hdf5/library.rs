@@ -1,13 +1,12 @@
 //! Reads a dataset through the HDF5 library: any filter, any byte order, one thread at a time.
 
-use std::path::Path;
-
 use hdf5_metno::types::TypeDescriptor;
 use hdf5_metno::{Dataset, H5Type, Hyperslab, SliceOrIndex};
 use visapult_volume::{Box3, ScalarType, StepIndex};
 
 use super::find::Found;
 use crate::SourceError;
+use crate::place::Place;
 use crate::scalar::Encoding;
 use crate::tiles::{covering, read_tiles};
 
@@ -27,12 +26,12 @@ pub(super) struct Library {
 
 impl Library {
     pub(super) fn new(
-        path: &Path,
+        place: &Place,
         found: &Found,
         kind: TypeDescriptor,
         encoding: Encoding,
     ) -> Result<Self, SourceError> {
-        let shown = format!("{}:/{}", path.display(), found.path);
+        let shown = format!("{}:/{}", place.display(), found.path);
         let filters = found.dataset.create_plist().is_ok_and(|created| created.all_filters_avail());
         if !filters {
             let problem = "it is compressed by a filter that is not built in: save it with gzip (deflate) or without";
@@ -47,8 +46,12 @@ impl Library {
         Ok(Self { shown, dataset: found.dataset.clone(), kind, encoding, has_step_axis, piece })
     }
 
-    pub(super) fn scalar(&self) -> ScalarType {
-        self.encoding.scalar
+    pub(super) const fn encoding(&self) -> &Encoding {
+        &self.encoding
+    }
+
+    pub(super) const fn piece(&self) -> [usize; 3] {
+        self.piece
     }
 
     pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {

@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 use visapult_volume::{Box3, ScalarType, StepIndex};
 use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArraySubset, CodecOptions};
-use zarrs::filesystem::FilesystemStore;
 use zarrs::metadata::v2::DataTypeMetadataV2;
 
 use super::attributes;
+use super::store::FolderStore;
 use crate::SourceError;
 use crate::scalar::{ByteOrder, Encoding};
 use crate::tiles::{covering, read_tiles};
@@ -28,7 +28,7 @@ pub(super) enum Role {
 /// An array that can be read as fields.
 pub(super) struct Stored {
     shown: String,
-    array: Array<FilesystemStore>,
+    array: Array<FolderStore>,
     encoding: Encoding,
     roles: Vec<Role>,
     /// Samples decoded at once.
@@ -37,7 +37,7 @@ pub(super) struct Stored {
 
 impl Stored {
     /// `roles` are those of the array's axes, where something names them.
-    pub(super) fn new(shown: String, array: Array<FilesystemStore>, roles: Option<Vec<Role>>) -> Result<Self, String> {
+    pub(super) fn new(shown: String, array: Array<FolderStore>, roles: Option<Vec<Role>>) -> Result<Self, String> {
         let scalar = scalar(array.metadata())?;
         let roles = match roles {
             Some(roles) if roles.len() == array.shape().len() => roles,
@@ -65,6 +65,15 @@ impl Stored {
 
     pub(super) fn scalar(&self) -> ScalarType {
         self.encoding.scalar
+    }
+
+    /// Samples decoded at once.
+    pub(super) const fn grain(&self) -> [usize; 3] {
+        self.tile
+    }
+
+    pub(super) fn is_as_stored(&self) -> bool {
+        self.encoding.is_plain()
     }
 
     pub(super) fn size(&self) -> [usize; 3] {
@@ -145,7 +154,7 @@ impl Stored {
 }
 
 /// The fill value of the array itself. Zero is what most writers give without meaning "missing".
-fn own_fill(array: &Array<FilesystemStore>) -> Option<f64> {
+fn own_fill(array: &Array<FolderStore>) -> Option<f64> {
     let fill = match array.metadata() {
         ArrayMetadata::V2(metadata) => &metadata.fill_value,
         ArrayMetadata::V3(metadata) => &metadata.fill_value,
@@ -153,7 +162,7 @@ fn own_fill(array: &Array<FilesystemStore>) -> Option<f64> {
     fill.as_f64().filter(|fill| fill.is_finite() && *fill != 0.0)
 }
 
-fn axis_names(array: &Array<FilesystemStore>) -> Option<Vec<String>> {
+fn axis_names(array: &Array<FolderStore>) -> Option<Vec<String>> {
     if let Some(names) = array.dimension_names() {
         return Some(names.iter().map(|name| name.clone().unwrap_or_default()).collect());
     }
@@ -163,7 +172,7 @@ fn axis_names(array: &Array<FilesystemStore>) -> Option<Vec<String>> {
 }
 
 /// The last three axes are z, y, x; before them steps and channels, by name or in this order.
-fn guess_roles(array: &Array<FilesystemStore>) -> Result<Vec<Role>, String> {
+fn guess_roles(array: &Array<FolderStore>) -> Result<Vec<Role>, String> {
     let shape = array.shape();
     let space = [Role::Space(2), Role::Space(1), Role::Space(0)];
     let names = axis_names(array).unwrap_or_default();
@@ -184,7 +193,7 @@ fn guess_roles(array: &Array<FilesystemStore>) -> Result<Vec<Role>, String> {
 }
 
 /// Samples to decode at once: a chunk, or part of a shard.
-fn tile(array: &Array<FilesystemStore>, roles: &[Role], bytes: u64) -> Result<[usize; 3], String> {
+fn tile(array: &Array<FolderStore>, roles: &[Role], bytes: u64) -> Result<[usize; 3], String> {
     let wrong = |e: &dyn std::fmt::Display| format!("its chunks are not understood: {}", super::one_line(e));
     let chunk = array.chunk_shape(&vec![0; roles.len()]).map_err(|e| wrong(&e))?;
     let inner = array.effective_subchunk_shape();

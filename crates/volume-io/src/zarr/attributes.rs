@@ -1,20 +1,19 @@
 //! What Zarr attributes say: numbers, texts, the grid of an array.
 
-use std::path::Path;
-
 use serde_json::{Map, Value};
 use visapult_volume::Grid;
 
 use super::MAX_METADATA;
+use crate::place::Place;
 use crate::shape;
 
 /// Attributes of an array or group.
 pub(super) type Attributes = Map<String, Value>;
 
-/// The attributes of the group in the folder `path`; `None` where it is an array of version 3.
-pub(super) fn of_group(path: &Path) -> Result<Option<Attributes>, String> {
+/// The attributes of the group in the folder `place`; `None` where it is an array of version 3.
+pub(super) fn of_group(place: &Place) -> Result<Option<Attributes>, String> {
     let parsed = |name: &str| -> Result<Option<Attributes>, String> {
-        let document = path.join(name);
+        let document = place.join(name);
         if !document.is_file() {
             return Ok(None);
         }

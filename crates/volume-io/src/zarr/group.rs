@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use visapult_volume::{FieldInfo, Grid};
-use zarrs::group::Group;
 
 use super::array::{Role, Stored};
 use super::{Content, Field, Node, attributes};
@@ -18,22 +17,18 @@ const MAX_COORDINATES: u64 = 1 << 20;
 /// The node's own array.
 pub(super) fn single(node: &Node<'_>) -> Result<Content, String> {
     let array = node.array("/")?;
-    let stored = Stored::new(node.path.display().to_string(), array, None)?;
-    Ok(content(node, "Zarr array", vec![(shape::file_stem(node.path), Arc::new(stored))]))
+    let stored = Stored::new(node.place.display(), array, None)?;
+    Ok(content(node, "Zarr array", vec![(shape::file_stem(node.place.shown()), Arc::new(stored))]))
 }
 
 /// The arrays of the node's group.
 pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
-    let wrong = |e: &dyn std::fmt::Display| format!("its arrays cannot be listed: {}", super::one_line(e));
-    let group = Group::open(Arc::clone(&node.store), "/").map_err(|e| wrong(&e))?;
-    let mut paths = group.child_array_paths().map_err(|e| wrong(&e))?;
-    paths.sort();
+    let names = node.place.folders(MAX_ARRAYS).map_err(|e| format!("its arrays cannot be listed: {e}"))?;
     let mut arrays = Vec::new();
-    for path in paths.iter().take(MAX_ARRAYS) {
-        let shown = format!("{}{path}", node.path.display());
-        let name = path.as_str().trim_matches('/').to_owned();
+    for name in names {
+        let shown = format!("{}/{name}", node.place.display());
         // Coordinates, texts and the like are no fields.
-        if let Ok(stored) = node.array(path.as_str()).and_then(|array| Stored::new(shown, array, None)) {
+        if let Ok(stored) = node.array(&name).and_then(|array| Stored::new(shown, array, None)) {
             arrays.push((name, Arc::new(stored)));
         }
     }

@@ -90,7 +90,7 @@ impl Multiscale {
             if dataset.path.split('/').any(|part| part == "..") {
                 return Err(format!("its OME metadata names a dataset outside of it: {}", dataset.path));
             }
-            let shown = format!("{}{inside}", node.path.display());
+            let shown = format!("{}{inside}", node.place.display());
             let in_level = |problem| format!("level '{}': {problem}", dataset.path);
             let stored = Stored::new(shown, node.array(&inside)?, Some(roles.clone())).map_err(in_level)?;
             let extent = |stored: &Stored| (stored.steps(), stored.channels(), stored.scalar());
@@ -196,7 +196,7 @@ impl Multiscale {
         if channels > MAX_CHANNELS {
             return Err(format!("it has {channels} channels, at most {MAX_CHANNELS} are read"));
         }
-        let image = self.name.clone().unwrap_or_else(|| shape::file_stem(node.path));
+        let image = self.name.clone().unwrap_or_else(|| shape::file_stem(node.place.shown()));
         let name = |channel: u64| match self.labels.get(channel as usize) {
             Some(label) if !label.is_empty() => label.clone(),
             _ if channels == 1 => image.clone(),

@@ -1,0 +1,316 @@
+"""`visapult copy --field ... --box ...`: parts of fields, made by the share, held against NumPy, h5py and zarr-python reading source and copy."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import h5py
+import nibabel
+import numpy as np
+import pytest
+import zarr
+
+from conftest import VISAPULT
+from test_bad_input import assert_one_clear_line
+from wan import Ended, Process, pause
+
+SOON = 60.0
+TESTDATA = Path(__file__).parents[2] / "testdata"
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder that others may copy from and into, and its URL."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    share = Process([str(VISAPULT), "share", str(folder), "--write", "--bind", "127.0.0.1:0", "--log", str(tmp_path / "log")])
+    try:
+        yield folder, share.read_line()
+    finally:
+        share.stop()
+
+
+def copy(*arguments: object) -> Ended:
+    return Process([str(VISAPULT), "copy", *map(str, arguments)]).end(SOON)
+
+
+def part(source: object, to: Path, *arguments: object) -> zarr.Group:
+    """What has been copied, as zarr-python opens it."""
+    done = copy(source, to, *arguments)
+    assert done.code == 0, done.stderr
+    assert "before compression" in done.stderr
+    return zarr.open_group(str(to), mode="r")
+
+
+def values(shape: tuple[int, ...], kind: str, seed: int = 1) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    if np.dtype(kind).kind == "f":
+        return random.normal(0, 100, shape).astype(kind)
+    limits = np.iinfo(kind)
+    return random.integers(limits.min, limits.max, shape, dtype=kind, endpoint=True)
+
+
+def test_a_box_at_a_stride_of_some_steps_is_what_numpy_cuts_out(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    field = values((6, 70, 80, 150), "f4")
+    with h5py.File(folder / "run.h5", "w") as file:
+        density = file.create_dataset("fields/density", data=field, chunks=(1, 16, 32, 64), compression="gzip", shuffle=True)
+        density.attrs.update(spacing=[0.5, 0.75, 2.0], origin=[10.0, 20.0, 30.0], spacing_unit="mm", units="kg/m3")
+        density.attrs.update(times=np.arange(6) * 0.25, time_unit="s")
+        file.create_dataset("other", data=np.zeros((3, 4, 5)))
+    cut = ["--field", "/fields/density", "--box", "3:,10:75,:149", "--stride", "1,2,3", "--steps", "1::2"]
+    group = part(f"{url}/run.h5", tmp_path / "small.zarr", *cut)
+    copied = group["density"]
+    np.testing.assert_array_equal(copied[:], field[1::2, 3:, 10:75:2, :149:3])
+    assert copied.dtype == np.float32 and copied.metadata.dimension_names == ("time", "z", "y", "x")
+    np.testing.assert_allclose(group["time"][:], [0.25, 0.75, 1.25])
+    np.testing.assert_allclose(group["z"][:], 30 + 2.0 * np.arange(3, 70))
+    np.testing.assert_allclose(group["y"][:], 20 + 0.75 * np.arange(10, 75, 2))
+    np.testing.assert_allclose(group["x"][:], 10 + 0.5 * np.arange(0, 149, 3))
+    assert (group["time"].attrs["units"], group["x"].attrs["units"], copied.attrs["units"]) == ("s", "mm", "kg/m3")
+    told = group.attrs["visapult"]
+    assert told["source"] == "run.h5" and told["box_zyx"] == [[3, 70], [10, 75], [0, 148]] and told["stride_zyx"] == [1, 2, 3]
+    assert told["steps"] == [1, 3, 5] and told["error"] == "none"
+    # The viewer's own reader takes it, too.
+    info = subprocess.run([VISAPULT, "info", tmp_path / "small.zarr"], capture_output=True, text=True, timeout=SOON, check=True)
+    assert "50 x 33 x 67" in info.stdout.replace("×", "x"), info.stdout
+
+
+@pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "f2", "f4"])
+def test_small_numbers_keep_their_type_and_all_their_bits(kind: str, shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    field = values((40, 90, 65), kind)
+    np.save(folder / "field.npy", field)
+    copied = part(f"{url}/field.npy", tmp_path / "copy.zarr", "--box", ":,:,:")["field"]
+    assert copied.dtype == np.dtype(kind) and copied.metadata.dimension_names == ("z", "y", "x")
+    np.testing.assert_array_equal(copied[:], field)
+
+
+def test_the_readers_of_the_viewer_are_those_of_the_share(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    field = values((20, 30, 40), "i2")
+    nibabel.Nifti1Image(field.transpose(2, 1, 0), np.eye(4)).to_filename(folder / "scan.nii.gz")
+    (folder / "bare.raw").write_bytes(field.astype(">i2").tobytes())
+    (folder / "bare.json").write_text('{"file": "bare.raw", "size": [40, 30, 20], "type": "i16", "byte_order": "big"}')
+    np.save(folder / "turned.npy", np.asfortranarray(field))
+    stored = zarr.create_array(str(folder / "v2.zarr"), shape=field.shape, chunks=(8, 8, 8), dtype="i2", zarr_format=2)
+    stored[:] = field
+    root = zarr.open_group(str(folder / "group.zarr"), mode="w")
+    for name, one in [("a", field), ("b", field[:, :, :20])]:
+        root.create_array(name, shape=one.shape, chunks=(16, 16, 16), shards=(32, 32, 32), dtype="i2")[:] = one
+    for source, arguments in [("scan.nii.gz", []), ("bare.json", []), ("turned.npy", []), ("v2.zarr", []), ("group.zarr", ["--field", "a"]), ("group.zarr/a", [])]:
+        to = tmp_path / f"{source.replace('/', '_')}.zarr"
+        group = part(f"{url}/{source}", to, "--stride", "2", *arguments)
+        [name] = [name for name in group if name not in ("z", "y", "x")]
+        np.testing.assert_array_equal(group[name][:], field[::2, ::2, ::2], err_msg=source)
+
+
+def test_a_level_that_is_stored_is_read_and_one_that_is_not_is_made(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    subprocess.run(["cp", "-r", TESTDATA / "zarr/ome_0.5_zyx.zarr", folder / "image.zarr"], check=True)
+    image = zarr.open_group(str(folder / "image.zarr"), mode="r")
+    datasets = image.attrs["ome"]["multiscales"][0]["datasets"]
+    level = image[datasets[1]["path"]]
+    group = part(f"{url}/image.zarr", tmp_path / "one.zarr", "--level", "1")
+    [name] = [name for name in group if name not in ("z", "y", "x")]
+    np.testing.assert_array_equal(group[name][:], level[:])
+    field = values((37, 70, 41), "u2")
+    np.save(folder / "field.npy", field)
+    made = part(f"{url}/field.npy", tmp_path / "made.zarr", "--level", "1", "--box", "2:15,:,3:")
+    whole = np.pad(field.astype("f8"), ((0, 1), (0, 0), (0, 1)), mode="edge")
+    means = whole.reshape(19, 2, 35, 2, 21, 2).mean(axis=(1, 3, 5))
+    np.testing.assert_allclose(made["field"][:], means[2:15, :, 3:], rtol=1e-6)
+    np.testing.assert_allclose(made["x"][:], 0.5 + 2 * np.arange(3, 21))
+    refused = copy(f"{url}/image.zarr", tmp_path / "no.zarr", "--level", "9")
+    assert_one_clear_line(refused.stderr, "it has no level 9")
+
+
+@pytest.mark.parametrize(("asked", "most", "relative"), [("0.1%", 1e-3, True), ("5%", 0.05, True), ("0.02", 0.02, False), ("3", 3.0, False)])
+def test_values_are_as_near_as_promised_and_take_fewer_bytes(asked: str, most: float, relative: bool, shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    x = np.linspace(0, 20, 64)
+    field = (np.sin(x)[:, None, None] * np.cos(x)[None, :, None] * 100 + values((64, 64, 64), "f4") * 0.01).astype("f4")
+    field[3, 4, 5] = np.nan
+    field[6, 7, 8] = np.inf
+    np.save(folder / "field.npy", field)
+    exact = part(f"{url}/field.npy", tmp_path / "exact.zarr", "--stride", "1")["field"]
+    rounded = part(f"{url}/field.npy", tmp_path / "rounded.zarr", "--error", asked)
+    copied = rounded["field"][:].astype("f8")
+    was = field.astype("f8")
+    assert np.isnan(copied[3, 4, 5]) and np.isinf(copied[6, 7, 8])
+    there = np.isfinite(was)
+    bound = most * np.abs(was[there]) if relative else most
+    assert np.all(np.abs(copied[there] - was[there]) <= bound)
+    np.testing.assert_array_equal(exact[:], field)
+    assert rounded["field"].nbytes_stored() * 1.5 < exact.nbytes_stored()
+    assert rounded.attrs["visapult"]["error"].startswith("at most")
+
+
+def test_a_part_goes_into_a_share_and_from_one_to_another_and_stays_on_this_machine(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    field = values((10, 20, 70), "f4")
+    np.save(tmp_path / "field.npy", field)
+    assert copy(tmp_path / "field.npy", f"{url}/in/pushed.zarr", "--stride", "3").code == 0
+    assert copy(tmp_path / "field.npy", tmp_path / "here.zarr", "--stride", "3").code == 0
+    np.save(folder / "field.npy", field)
+    other = tmp_path / "other"
+    other.mkdir()
+    sink = Process([str(VISAPULT), "share", str(other), "--write", "--fetch", "127.0.0.1", "--bind", "127.0.0.1:0"])
+    try:
+        to = sink.read_line()
+        assert copy(f"{url}/field.npy", f"{to}/fetched.zarr", "--stride", "3").code == 0
+    finally:
+        sink.stop()
+    for group in [folder / "in/pushed.zarr", tmp_path / "here.zarr", other / "fetched.zarr"]:
+        np.testing.assert_array_equal(zarr.open_group(str(group), mode="r")["field"][:], field[::3, ::3, ::3])
+
+
+def test_what_is_there_is_not_sent_again_and_what_differs_is(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    field = values((64, 128, 128), "f4")
+    np.save(folder / "field.npy", field)
+    to = tmp_path / "copy.zarr"
+    part(f"{url}/field.npy", to, "--error", "1%")
+    again = copy(f"{url}/field.npy", to, "--error", "1%")
+    assert again.code == 0 and "copied 0 files" in again.stdout, again.stdout
+    # The same size and second, but not the same values.
+    os_time = os.stat(folder / "field.npy")
+    field[0, 0, 0] += 1000
+    np.save(folder / "field.npy", field)
+    os.utime(folder / "field.npy", ns=(os_time.st_atime_ns, os_time.st_mtime_ns))
+    changed = copy(f"{url}/field.npy", to, "--error", "1%")
+    assert changed.code == 0 and "copied 1 file," in changed.stdout, changed.stdout
+    # Another part in its place: what is not of it goes, if that is asked for.
+    group = part(f"{url}/field.npy", to, "--stride", "2", "--delete")
+    np.testing.assert_array_equal(group["field"][:], field[::2, ::2, ::2])
+    assert sorted(path.name for path in (to / "field" / "c" / "0").iterdir()) == ["0"]
+
+
+def test_a_copy_that_is_killed_goes_on(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    field = values((4, 64, 256, 256), "f4")
+    np.save(folder / "field.npy", field)
+    to = tmp_path / "copy.zarr"
+    killed = Process([str(VISAPULT), "copy", f"{url}/field.npy", str(to), "--stride", "1", "--rate", "100M"])
+    while len(list(to.glob("field/c/*/*/*/*"))) < 8:
+        assert killed.is_running()
+        pause(0.05)
+    killed.stop()
+    assert not (to / "zarr.json").exists()
+    done = copy(f"{url}/field.npy", to, "--stride", "1")
+    assert done.code == 0 and "there already" in done.stdout, done.stdout
+    np.testing.assert_array_equal(zarr.open_group(str(to), mode="r")["field"][:], field)
+
+
+def test_a_dry_run_tells_what_it_would_be_and_reads_nothing_of_it(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    # 64 TB, of which no byte is there.
+    with h5py.File(folder / "huge.h5", "w") as file:
+        file.create_dataset("density", shape=(1000, 2048, 2048, 4096), dtype="f4", chunks=(1, 64, 64, 64))
+    told = copy(f"{url}/huge.h5", tmp_path / "no.zarr", "--box", "0:128,:,:", "--steps", "::500", "--dry-run")
+    assert told.code == 0, told.stderr
+    assert "128 x 2048 x 4096 samples (z, y, x) in 2 steps, 8.59 GB before compression" in told.stderr, told.stderr
+    assert "would copy" in told.stdout and not (tmp_path / "no.zarr").exists()
+
+
+def test_nothing_outside_the_share_is_read(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    secret = values((4, 4, 4), "f4")
+    np.save(tmp_path / "secret.npy", secret)
+    (tmp_path / "secret.raw").write_bytes(secret.tobytes())
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["density"] = secret
+    (folder / "link.npy").symlink_to(tmp_path / "secret.npy")
+    sidecar = '{"file": "%s", "size": [4, 4, 4], "type": "f32"}'
+    (folder / "up.json").write_text(sidecar % "../secret.raw")
+    (folder / "away.json").write_text(sidecar % (tmp_path / "secret.raw"))
+    (folder / "linked.raw").symlink_to(tmp_path / "secret.raw")
+    (folder / "linked.json").write_text(sidecar % "linked.raw")
+    with h5py.File(folder / "leads_out.h5", "w") as file:
+        file["external"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "density")
+        file["soft"] = h5py.SoftLink("/external")
+        layout = h5py.VirtualLayout(shape=(4, 4, 4), dtype="f4")
+        layout[:] = h5py.VirtualSource(str(tmp_path / "secret.h5"), "density", shape=(4, 4, 4))
+        file.create_virtual_dataset("virtual", layout)
+        file.create_dataset("beside", shape=(4, 4, 4), dtype="f4", external=[(str(tmp_path / "secret.raw"), 0, 256)])
+        file["group/inner"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "/")
+    with h5py.File(folder / "leads_out.h5") as file:
+        assert all(np.array_equal(file[name][:], secret) for name in ("external", "soft", "virtual", "beside", "group/inner/density"))
+    inside = zarr.create_array(str(folder / "chunk.zarr"), shape=(4, 4, 4), chunks=(4, 4, 4), dtype="f4", compressors=None, filters=None)
+    inside[:] = 1
+    chunk = folder / "chunk.zarr/c/0/0/0"
+    chunk.unlink()
+    chunk.symlink_to(tmp_path / "secret.raw")
+    np.testing.assert_array_equal(zarr.open_array(str(folder / "chunk.zarr"), mode="r")[:], secret)
+    asked = [("link.npy", []), ("up.json", []), ("away.json", []), ("linked.json", []), ("leads_out.h5", []), ("../secret.npy", [])]
+    asked += [("leads_out.h5", ["--field", name]) for name in ("external", "soft", "virtual", "beside", "group/inner/density", "group/inner")]
+    asked += [("chunk.zarr", []), ("chunk.zarr", ["--field", "../../secret.npy"])]
+    for number, (source, arguments) in enumerate(asked):
+        to = tmp_path / f"{number}.zarr"
+        done = copy(f"{url}/{source}", to, "--stride", "1", *arguments)
+        assert done.code != 0, (source, arguments)
+        assert not any(path.is_file() and path.parent.parent.parent.name == "c" for path in to.rglob("*")), source
+        assert not (to / "zarr.json").exists(), source
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--box", "0:99,:,:"], "the box 0:99 is not in the 10 samples along z"),
+        (["--steps", "3"], "it has steps 0 to 0"),
+        (["--field", "nothing"], "there are field"),
+        (["--level", "99"], "it has no level 99"),
+        (["--stride", "0"], "a stride is 1 or more"),
+        (["--box", "5:2,:,:"], "ends before it begins"),
+        (["--box", "1:2"], "for z, y and x"),
+        (["--error", "-1"], "an error is a positive number"),
+        (["--error", "60%"], "at most 50%"),
+        (["--stride", "2", "--range", "0-5"], "cannot be used with"),
+    ],
+)
+def test_what_is_not_there_is_told_in_a_line(arguments: list[str], expected: str, shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    np.save(folder / "field.npy", values((10, 20, 30), "f4"))
+    refused = copy(f"{url}/field.npy", tmp_path / "no.zarr", *arguments)
+    assert refused.code != 0
+    assert_one_clear_line(refused.stderr, expected)
+    assert not (tmp_path / "no.zarr" / "zarr.json").exists()
+
+
+def test_a_part_needs_a_group_and_one_source_of_a_kind_that_is_read(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    np.save(folder / "field.npy", values((4, 5, 6), "f4"))
+    (folder / "notes.txt").write_text("no field")
+    for arguments, expected in [
+        ([f"{url}/field.npy", tmp_path / "no.npy"], "NAME.zarr"),
+        ([f"{url}/field.npy", f"{url}/field.npy", tmp_path / "no.zarr"], "one source"),
+        ([f"{url}/notes.txt", tmp_path / "no.zarr"], "no reader for notes.txt"),
+        ([url, tmp_path / "no.zarr"], "no Zarr metadata"),
+    ]:
+        refused = copy(*arguments, "--stride", "2")
+        assert refused.code != 0
+        assert_one_clear_line(refused.stderr, expected)
+
+
+def test_a_policy_holds_for_parts_as_for_files(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    (folder / "open").mkdir(parents=True)
+    (folder / "closed").mkdir()
+    field = values((4, 5, 6), "f4")
+    np.save(folder / "open/field.npy", field)
+    np.save(folder / "closed/field.npy", field)
+    (folder / "open/link.npy").symlink_to("../closed/field.npy")
+    policy = tmp_path / "people.toml"
+    policy.write_text('ask = "Ada"\n[[person]]\nname = "grace"\nread = ["open"]\n')
+    share = Process([str(VISAPULT), "share", str(folder), "--policy", str(policy), "--bind", "127.0.0.1:0"])
+    try:
+        url = share.read_line().split()[1]
+        assert copy(f"{url}/open/field.npy", tmp_path / "yes.zarr", "--stride", "2").code == 0
+        for path in ["closed/field.npy", "open/link.npy"]:
+            refused = copy(f"{url}/{path}", tmp_path / "no.zarr", "--stride", "2")
+            assert refused.code != 0
+            assert_one_clear_line(refused.stderr)
+            assert not (tmp_path / "no.zarr/zarr.json").exists()
+    finally:
+        share.stop()
