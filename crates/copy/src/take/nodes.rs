@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use blake3::Hasher;
 use visapult_ripp_net::{Arrival, Offer, Session};
 
-use super::add;
 use super::arriving::Listings;
+use super::asking::add;
 use super::dealing::{FIRST, NodeId};
 use super::telling::FILES;
 use crate::error::CopyError;

@@ -1,0 +1,155 @@
+//! What is asked for: entries are held against what is there, as they are listed and as hashes become known.
+
+use std::path::Path;
+
+use super::comparing::Compared;
+use super::pool::{Job, Pending};
+use super::tree::Verdict;
+use super::{Taking, protocol};
+use crate::error::CopyError;
+use crate::give::is_ranged;
+use crate::listing;
+use crate::words::{Alike, Word};
+
+/// No further listing is looked at while so many files are wanted.
+const MOST_PENDING: usize = 32 << 10;
+
+/// What is said of a file that is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Nothing,
+    Wanted,
+    /// Wanted of whoever has the least to do.
+    Later,
+    Compare,
+}
+
+impl Taking<'_> {
+    /// Looks at the next listings that are whole.
+    pub(super) fn look(&mut self) -> Result<(), CopyError> {
+        while self.pending.len() < MOST_PENDING
+            && let Some(memory) = self.arriving.listings.take()?
+        {
+            let (mut wanted, mut later, mut alike) = (Vec::new(), Vec::new(), Vec::new());
+            for entry in listing::read(memory.bytes()).map_err(|cause| CopyError::Protocol(cause.to_string()))? {
+                let number = self.entries;
+                if self.dealing.is_some() {
+                    self.nodes.know(&entry);
+                }
+                self.entries += 1;
+                let verdict = self.tree.take(entry).ok_or_else(|| protocol("its entries do not follow one another"))?;
+                match verdict {
+                    Ok(verdict) => {
+                        let files = match self.on_verdict(number, verdict) {
+                            Answer::Nothing => continue,
+                            Answer::Wanted => &mut wanted,
+                            Answer::Later => &mut later,
+                            Answer::Compare => &mut alike,
+                        };
+                        add(files, number);
+                    }
+                    Err(unplaced) => self.telling.fail(None, &unplaced.path, &unplaced.why)?,
+                }
+            }
+            if !alike.is_empty() {
+                self.telling.say(&Word::Compare { files: alike })?;
+            }
+            self.telling.say(&Word::Wants { upto: self.entries, files: wanted, later })?;
+        }
+        Ok(())
+    }
+
+    fn on_verdict(&mut self, entry: u64, verdict: Verdict) -> Answer {
+        match verdict {
+            Verdict::Folder { path, is_new } => {
+                self.telling.tally.folders += u64::from(is_new);
+                self.tell_differs(is_new, &path, "is not there");
+            }
+            Verdict::Link { path, is_new } => {
+                self.telling.tally.links += u64::from(is_new);
+                self.tell_differs(is_new, &path, "is another link, or not there");
+            }
+            Verdict::NoLink => {
+                self.links += 1;
+                self.telling.tally.left_out += 1;
+            }
+            Verdict::Same { pending, .. } | Verdict::Wanted { pending, .. } if self.is_told_hashes() => {
+                self.comparing.begin(entry, false, true);
+                self.pending.insert(entry, pending);
+                return Answer::Compare;
+            }
+            Verdict::Same { pending, has_holes } if self.wish.alike != Alike::SizeAndTime => {
+                self.comparing.begin(entry, has_holes, false);
+                self.pending.insert(entry, pending.clone());
+                self.pool.give(Job::Hash { entry, pending });
+                return Answer::Compare;
+            }
+            Verdict::Same { pending, .. } => {
+                self.telling.count_same(&pending);
+                if self.wish.hashes {
+                    self.pool.give(Job::Hash { entry, pending });
+                }
+            }
+            Verdict::Wanted { pending, has_holes } => return self.want(entry, pending, has_holes),
+            Verdict::Elsewhere => {}
+        }
+        Answer::Nothing
+    }
+
+    /// Only the hashes of the sources are asked for.
+    const fn is_told_hashes(&self) -> bool {
+        self.wish.dry_run && self.wish.hashes
+    }
+
+    fn tell_differs(&mut self, differs: bool, path: &Path, how: &str) {
+        if differs && self.wish.dry_run {
+            self.telling.differs(path, how);
+        }
+    }
+
+    fn want(&mut self, entry: u64, pending: Pending, has_holes: bool) -> Answer {
+        self.telling.count_wanted(&pending);
+        if self.wish.dry_run {
+            let how = if pending.replaces { "differs" } else { "is not there" };
+            self.tell_differs(true, &pending.path(), how);
+            return Answer::Nothing;
+        }
+        let mut answer = Answer::Wanted;
+        if is_ranged(pending.origin.size, has_holes) {
+            let job = Job::Open { entry, pending: pending.clone(), anew: self.wish.anew };
+            self.pool.give(job);
+        } else if let Some(dealing) = &mut self.dealing {
+            dealing.want_file(entry, pending.origin.size);
+            answer = Answer::Later;
+        }
+        self.pending.insert(entry, pending);
+        answer
+    }
+
+    pub(super) fn on_compared(&mut self, entry: u64, compared: Compared) -> Result<(), CopyError> {
+        let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
+        if compared.is_same {
+            self.telling.count_same(&pending);
+            self.telling.same(entry);
+            self.nodes.done(entry);
+            return if self.wish.hashes { self.tell_hash(&pending, &compared.hash) } else { Ok(()) };
+        }
+        if self.wish.dry_run {
+            self.telling.same(entry);
+        }
+        let answer = self.want(entry, pending, compared.has_holes);
+        if answer == Answer::Wanted {
+            // Before it is said which ranges of it are.
+            self.telling.say(&Word::Compared { wanted: vec![entry], same: Vec::new() })?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds a number to some that are told as first and count.
+pub(super) fn add(files: &mut Vec<(u64, u64)>, number: u64) {
+    match files.last_mut() {
+        Some((first, count)) if *first + *count == number => *count += 1,
+        _ => files.push((number, 1)),
+    }
+}

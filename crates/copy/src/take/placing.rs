@@ -1,0 +1,245 @@
+//! What has arrived is put in its place; what came of that is told.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use visapult_ripp_net::SessionError;
+
+use super::arriving::{BundleOver, RangeOver, Ranged};
+use super::dealing::{FIRST, Piece};
+use super::pool::{Done, Fault, Job, Pending};
+use super::{Taking, protocol};
+use crate::bundle;
+use crate::error::CopyError;
+use crate::names::shown;
+use crate::objects::Upload;
+use crate::partial::{CountedMemory, Found};
+use crate::ranges::{RangeHash, count};
+use crate::words::{Alike, Word};
+
+impl Taking<'_> {
+    /// Takes what has arrived.
+    pub(super) fn settle(&mut self) -> Result<(), CopyError> {
+        for BundleOver { outcome, from } in self.arriving.take_bundles() {
+            match outcome {
+                Ok(memory) => self.on_bundle(memory)?,
+                Err(why) if from == FIRST => return Err(SessionError::Ended(why).into()),
+                Err(why) => self.leave_out(from, &why)?,
+            }
+        }
+        for RangeOver { entry, range, outcome, buffer, from } in self.arriving.take_ranges() {
+            if let Err(why) = &outcome
+                && from != FIRST
+                && (!self.nodes.is_alive(from) || !is_full(why))
+            {
+                self.leave_out(from, why)?;
+                continue;
+            }
+            if let Some(dealing) = &mut self.dealing {
+                dealing.given(Piece::Range(entry, range), Instant::now());
+            }
+            let file = match (self.ranged.get(&entry).cloned(), buffer) {
+                (Some(Ranged::File(file)), _) => file,
+                (Some(Ranged::Upload(upload)), Some(buffer)) => {
+                    match outcome {
+                        Ok(hash) => self.pool.give(Job::Put { entry, upload, index: range, hash, buffer }),
+                        Err(why) => self.on_bad_range(entry, &why)?,
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
+            let held = outcome.and_then(|hash| file.hold(range, hash).map_err(|cause| Fault::writing(&cause).why));
+            match held {
+                Ok(true) => {
+                    self.ranged.remove(&entry);
+                    self.pool.give(Job::Keep { entry, file });
+                }
+                Ok(false) if file.wants_sync() => self.pool.give(Job::Sync { entry, file }),
+                Ok(false) => {}
+                Err(why) => self.on_bad_range(entry, &why)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn on_bundle(&mut self, bundle: Arc<CountedMemory>) -> Result<(), CopyError> {
+        let items = bundle::read(bundle.bytes()).ok_or_else(|| protocol("a bundle is damaged"))?;
+        let mut files = Vec::new();
+        for (entry, _) in &items {
+            let pending = self.pending.remove(entry);
+            match &mut self.dealing {
+                Some(dealing) => dealing.given(Piece::File(*entry), Instant::now()),
+                None if pending.is_none() => return Err(protocol("a bundle holds a file that is not wanted")),
+                None => {}
+            }
+            // Another node may have given it meanwhile.
+            files.push(pending.map(|pending| (*entry, pending)));
+        }
+        self.pool.give(Job::Place { bundle, files });
+        Ok(())
+    }
+
+    fn on_bad_range(&mut self, entry: u64, why: &str) -> Result<(), CopyError> {
+        if !self.session.is_alive() {
+            return Err(SessionError::Ended(self.session.why_ended().unwrap_or_default()).into());
+        }
+        let Some(pending) = self.drop_pending(entry) else { return Ok(()) };
+        if is_full(why) {
+            return Err(self.full(&pending));
+        }
+        self.telling.fail(Some(entry), &pending.path(), why)
+    }
+
+    fn full(&self, pending: &Pending) -> CopyError {
+        CopyError::Here(format!(
+            "{}: the disk (or quota) at the destination is full; what has been copied is kept: make room, and the same command goes on from there",
+            shown(&pending.path())
+        ))
+    }
+
+    /// Nothing more of a file is wanted; what there is of it stays under its partial name.
+    pub(super) fn drop_pending(&mut self, entry: u64) -> Option<Pending> {
+        self.ranged.remove(&entry);
+        self.comparing.drop(entry);
+        self.no_more_of(entry);
+        if let Some(dealing) = &mut self.dealing {
+            dealing.forget(entry, Instant::now());
+        }
+        self.pending.remove(&entry)
+    }
+
+    pub(super) fn on_done(&mut self, done: Done) -> Result<(), CopyError> {
+        match done {
+            Done::Opened { entry, found } => self.on_opened(entry, found),
+            Done::Placed { bytes, files } => {
+                self.arriving.placed(bytes);
+                for (entry, pending, outcome) in files {
+                    self.no_more_of(entry);
+                    match outcome {
+                        Ok((bytes, hash)) => self.on_kept(&pending, bytes, &hash)?,
+                        Err(fault) => self.on_fault(entry, &pending, &fault)?,
+                    }
+                }
+                Ok(())
+            }
+            Done::Synced { entry, outcome } => match (outcome, self.pending.get(&entry).cloned()) {
+                (Err(fault), Some(pending)) => {
+                    self.drop_pending(entry);
+                    self.on_fault(entry, &pending, &fault)
+                }
+                _ => Ok(()),
+            },
+            Done::Begun { entry, upload } => self.on_begun(entry, upload),
+            Done::Put { whole: Ok(None), .. } => Ok(()),
+            Done::Put { entry, whole: Ok(Some(hash)) } => {
+                self.ranged.remove(&entry);
+                self.on_whole(entry, Ok(hash))
+            }
+            Done::Put { entry, whole: Err(fault) } => match self.drop_pending(entry) {
+                Some(pending) => self.on_fault(entry, &pending, &fault),
+                None => Ok(()),
+            },
+            Done::Kept { entry, hash } => self.on_whole(entry, hash),
+            Done::Hashed { entry, pending, hash } => match hash {
+                // Without a comparison the other end has lost it.
+                Ok(hash) if self.wish.alike != Alike::SizeAndTime => match self.comparing.here(entry, hash) {
+                    Some(compared) => self.on_compared(entry, compared),
+                    None => Ok(()),
+                },
+                Ok(hash) => self.tell_hash(&pending, &hash),
+                Err(fault) => {
+                    self.drop_pending(entry);
+                    self.on_fault(entry, &pending, &fault)
+                }
+            },
+        }
+    }
+
+    /// All ranges of a file are there, and it has its name; or why not.
+    fn on_whole(&mut self, entry: u64, hash: Result<RangeHash, Fault>) -> Result<(), CopyError> {
+        let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
+        self.nodes.done(entry);
+        match hash {
+            Ok(hash) => {
+                self.telling.done(entry);
+                self.on_kept(&pending, pending.origin.size, &hash)
+            }
+            Err(fault) => self.on_fault(entry, &pending, &fault),
+        }
+    }
+
+    /// A store takes the ranges of a file: all are wanted.
+    fn on_begun(&mut self, entry: u64, upload: Result<Arc<Upload>, Fault>) -> Result<(), CopyError> {
+        let Some(pending) = self.pending.get(&entry).cloned() else { return Ok(()) };
+        match upload {
+            Ok(upload) => {
+                self.ranged.insert(entry, Ranged::Upload(upload));
+                self.telling.say(&Word::Ranges { entry, ranges: vec![(0, count(pending.origin.size))] })
+            }
+            Err(fault) => {
+                self.drop_pending(entry);
+                self.on_fault(entry, &pending, &fault)
+            }
+        }
+    }
+
+    /// What is there of a file is known: the rest is wanted.
+    fn on_opened(&mut self, entry: u64, found: Result<Found, Fault>) -> Result<(), CopyError> {
+        let Some(pending) = self.pending.get(&entry).cloned() else { return Ok(()) };
+        let found = match found {
+            Ok(found) => found,
+            Err(fault) => {
+                self.drop_pending(entry);
+                return self.on_fault(entry, &pending, &fault);
+            }
+        };
+        if found.had_changed {
+            self.telling.notice(format!(
+                "{} has changed since it was copied in part: it is copied from its beginning",
+                shown(&pending.path())
+            ))?;
+        }
+        let file = Arc::new(found.file);
+        let (missing, held) = (file.missing(), file.held_bytes());
+        if held > 0 {
+            self.telling.tally.resumed_bytes += held;
+            self.telling.notice(format!("{} goes on from {}", shown(&pending.path()), crate::report::size(held)))?;
+        }
+        if missing.is_empty() {
+            self.pool.give(Job::Keep { entry, file });
+            return Ok(());
+        }
+        self.ranged.insert(entry, Ranged::File(file));
+        if let Some(dealing) = &mut self.dealing {
+            dealing.want_ranges(entry, &missing);
+            return Ok(());
+        }
+        for ranges in missing.chunks(1000) {
+            self.telling.say(&Word::Ranges { entry, ranges: ranges.to_vec() })?;
+        }
+        Ok(())
+    }
+
+    fn on_kept(&mut self, pending: &Pending, bytes: u64, hash: &RangeHash) -> Result<(), CopyError> {
+        self.telling.count_kept(bytes);
+        if self.wish.hashes { self.tell_hash(pending, hash) } else { Ok(()) }
+    }
+
+    pub(super) fn tell_hash(&mut self, pending: &Pending, hash: &RangeHash) -> Result<(), CopyError> {
+        let path = pending.path();
+        self.telling.hash(self.tree.below_destination(&path), hash)
+    }
+
+    fn on_fault(&mut self, entry: u64, pending: &Pending, fault: &Fault) -> Result<(), CopyError> {
+        if fault.is_full {
+            return Err(self.full(pending));
+        }
+        self.telling.fail(Some(entry), &pending.path(), &fault.why)
+    }
+}
+
+/// What went wrong with a range is that there is no room for it.
+fn is_full(why: &str) -> bool {
+    why.contains("os error 28") || why.contains("os error 122")
+}
