@@ -1,10 +1,14 @@
-//! What comes from the other end, and from disks, given arbitrary bytes: what the fuzz targets run, and the tests replay.
+//! What comes from the other end, from disks and from who shares, given arbitrary bytes: what the fuzz targets run, and the tests replay.
 //!
 //! Errors are fine; a panic is not, nor is a value that does not survive being written and read again.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path};
 
 use crate::endpoint::Endpoint;
 use crate::listing::Mtime;
 use crate::log::{self, Origin};
+use crate::people::written::{Place, Text};
 use crate::ranges::{RANGE, RangeName};
 use crate::words::{Request, Word, escaped, unescaped};
 use crate::{bundle, listing, manifest};
@@ -13,8 +17,13 @@ use crate::{bundle, listing, manifest};
 pub type Decoder = (&'static str, fn(&[u8]));
 
 /// All of them: the names are those of the fuzz targets and their corpora.
-pub const ALL: [Decoder; 4] =
-    [("copy_listing", listing), ("copy_bundle", bundle), ("copy_words", words), ("copy_log", log)];
+pub const ALL: [Decoder; 5] = [
+    ("copy_listing", listing),
+    ("copy_bundle", bundle),
+    ("copy_words", words),
+    ("copy_log", log),
+    ("copy_policy", policy),
+];
 
 /// A listing of a tree.
 ///
@@ -71,4 +80,18 @@ pub fn log(bytes: &[u8]) {
     if let Some((held, end)) = log::held(bytes, &origin) {
         assert!(end <= bytes.len() && held.len() <= bytes.len() / 48);
     }
+}
+
+/// The policy file of a share.
+///
+/// # Panics
+/// If it names somebody twice, or a folder that is not below the share.
+pub fn policy(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(plan) = (Text { file: Path::new("people.toml"), text }).plan() else { return };
+    let names: BTreeSet<&str> = plan.people.iter().map(|person| person.name.as_str()).collect();
+    assert_eq!(names.len(), plan.people.len());
+    let folders = plan.people.iter().flat_map(|person| person.read.iter().chain(&person.write));
+    let is_below = |place: &Place| place.path.components().all(|part| matches!(part, Component::Normal(_)));
+    folders.for_each(|place| assert!(is_below(place), "{}", place.path.display()));
 }

@@ -1,4 +1,6 @@
-//! The policy file of a share: who may read and write what of it, how fast and when; every fault with its line.
+//! The policy of a share: who may read and write what of it, how fast and when. Folders that are granted are held open.
+
+pub(crate) mod written;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -7,18 +9,14 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
-use serde::Deserialize;
-use toml::Spanned;
-use visapult_ripp_net::units::parse_rate;
 use visapult_ripp_net::{Member, Token};
 
+use self::written::{Place, Plan, Planned, Text};
 use crate::error::{CopyError, reason};
 use crate::hours::{Hours, Moment};
-use crate::names::{inner_path, shown};
-use crate::weights::MOST_WEIGHT;
+use crate::names::shown;
 
 const MOST_BYTES: u64 = 1 << 20;
-const KEYS: &str = "allowed are ask, and in a [[person]] name, token_file, read, write, most_rate, weight and hours";
 
 /// Who may do what.
 #[derive(Debug)]
@@ -52,29 +50,6 @@ pub(crate) enum Right {
     Write,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    ask: Spanned<String>,
-    #[serde(default)]
-    person: Vec<Spanned<WrittenPerson>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenPerson {
-    name: Spanned<String>,
-    token_file: Option<Spanned<String>>,
-    #[serde(default)]
-    read: Vec<Spanned<String>>,
-    #[serde(default)]
-    write: Vec<Spanned<String>>,
-    most_rate: Option<Spanned<String>>,
-    weight: Option<Spanned<u32>>,
-    #[serde(default)]
-    hours: Vec<Spanned<String>>,
-}
-
 impl People {
     /// Reads the file, and tokens from files beside it; those that are not there are made.
     ///
@@ -86,7 +61,10 @@ impl People {
             return Err(CopyError::Here(format!("{}: is larger than 1 MiB", shown(file))));
         }
         let text = fs::read_to_string(file).map_err(|cause| CopyError::at(file, &cause))?;
-        Reader { file, text: &text, share }.people()
+        let text = Text { file, text: &text };
+        let plan = text.plan()?;
+        let people = Opener { text: &text, share }.people(&plan)?;
+        Ok(Self { people, ask: plan.ask })
     }
 
     /// Who has tokens.
@@ -156,95 +134,46 @@ fn listed(words: impl Iterator<Item = String>) -> String {
     words.collect::<Vec<_>>().join(" and ")
 }
 
-struct Reader<'a> {
-    file: &'a Path,
-    text: &'a str,
+/// Opens what the policy tells of.
+struct Opener<'a> {
+    text: &'a Text<'a>,
     share: &'a Dir,
 }
 
-impl Reader<'_> {
-    fn people(&self) -> Result<People, CopyError> {
-        let written: Written = toml::from_str(self.text).map_err(|cause| {
-            let at = cause.span().map_or(0, |span| span.start);
-            self.fault(at, &format!("{}; {KEYS}", cause.message().replace('\n', " ")))
-        })?;
+impl Opener<'_> {
+    fn people(&self, plan: &Plan) -> Result<Vec<Person>, CopyError> {
         let mut people: Vec<Person> = Vec::new();
-        for one in &written.person {
-            let person = self.person(one.get_ref())?;
-            let has = |other: &Person| other.member.name == person.member.name;
-            if people.iter().any(has) {
-                let at = one.get_ref().name.span().start;
-                return Err(self.fault(at, &format!("name: there is a {:?} already", person.member.name)));
-            }
+        for planned in &plan.people {
+            let person = self.person(planned)?;
             if people.iter().any(|other| other.member.token == person.member.token) {
                 let why = format!("{:?} has the token of another", person.member.name);
-                return Err(self.fault(one.span().start, &why));
+                return Err(self.text.fault(planned.at, &why));
             }
             people.push(person);
         }
-        if people.is_empty() {
-            return Err(self.fault(0, "there is no [[person]] in it, so nobody could copy anything"));
-        }
-        Ok(People { people, ask: written.ask.into_inner() })
+        Ok(people)
     }
 
-    fn person(&self, person: &WrittenPerson) -> Result<Person, CopyError> {
-        let name = person.name.get_ref();
-        let is_sign = |sign: char| sign.is_ascii_alphanumeric() || "-_.".contains(sign);
-        if name.is_empty() || name.len() > 64 || !name.chars().all(is_sign) || name.starts_with('.') {
-            let why = format!("name: {name:?} is to be of letters, digits and - _ . (64 at most)");
-            return Err(self.fault(person.name.span().start, &why));
-        }
-        if person.read.is_empty() && person.write.is_empty() {
-            let why = format!("{name} may neither read nor write anything: give read = [\".\"], or write");
-            return Err(self.fault(person.name.span().start, &why));
-        }
-        let most = |text: &Spanned<String>| {
-            parse_rate(text.get_ref()).map_err(|why| self.fault(text.span().start, &format!("most_rate: {why}")))
-        };
-        let hours = |text: &Spanned<String>| {
-            Hours::parse(text.get_ref()).map_err(|why| self.fault(text.span().start, &format!("hours: {why}")))
-        };
-        let weight = person.weight.as_ref().map_or(Ok(1), |weight| match *weight.get_ref() {
-            weight @ 1..=MOST_WEIGHT => Ok(weight),
-            other => Err(self.fault(weight.span().start, &format!("weight: {other} is to be 1 to {MOST_WEIGHT}"))),
+    fn person(&self, planned: &Planned) -> Result<Person, CopyError> {
+        let Planned { name, token_file, most_bps, weight, read, write, hours, .. } = planned;
+        let member = Member { name: name.clone(), token: self.token(token_file)?, most_bps: *most_bps };
+        let grants = |key, paths: &[Place]| paths.iter().map(|path| self.grant(key, path)).collect::<Result<_, _>>();
+        let (read, write) = (grants("read", read)?, grants("write", write)?);
+        Ok(Person { member, weight: *weight, read, write, hours: hours.clone() })
+    }
+
+    fn grant(&self, key: &str, Place { path, at }: &Place) -> Result<Granted, CopyError> {
+        let opened = if path.as_os_str().is_empty() { self.share.try_clone() } else { self.share.open_dir(path) };
+        let dir = opened.map_err(|cause| {
+            let why = format!("{key}: {} is to be a folder in the share: {}", shown(path), reason(&cause));
+            self.text.fault(*at, &why)
         })?;
-        let member = Member {
-            name: name.clone(),
-            token: self.token(person)?,
-            most_bps: person.most_rate.as_ref().map(most).transpose()?,
-        };
-        Ok(Person {
-            member,
-            weight,
-            read: person.read.iter().map(|path| self.grant("read", path)).collect::<Result<_, _>>()?,
-            write: person.write.iter().map(|path| self.grant("write", path)).collect::<Result<_, _>>()?,
-            hours: person.hours.iter().map(hours).collect::<Result<_, _>>()?,
-        })
+        Ok(Granted { path: path.clone(), dir })
     }
 
-    fn grant(&self, key: &str, text: &Spanned<String>) -> Result<Granted, CopyError> {
-        let wrong = |why: &str| self.fault(text.span().start, &format!("{key}: {:?} {why}", text.get_ref()));
-        let path = inner_path(text.get_ref().as_bytes()).filter(|_| !text.get_ref().starts_with('/'));
-        let path = path.ok_or_else(|| wrong("leads out of the share: write a path in it, \".\" for all of it"))?;
-        let opened = if path.as_os_str().is_empty() { self.share.try_clone() } else { self.share.open_dir(&path) };
-        let dir = opened.map_err(|cause| wrong(&format!("is to be a folder in the share: {}", reason(&cause))))?;
-        Ok(Granted { path, dir })
-    }
-
-    fn token(&self, person: &WrittenPerson) -> Result<Token, CopyError> {
-        let name = person.name.get_ref();
-        let (written, at) = match &person.token_file {
-            Some(file) => (file.get_ref().clone(), file.span().start),
-            None => (format!("{name}.token"), person.name.span().start),
-        };
-        let path = self.file.parent().unwrap_or(Path::new("")).join(written);
-        read_or_make_token(&path).map_err(|why| self.fault(at, &format!("token_file: {}: {why}", shown(&path))))
-    }
-
-    fn fault(&self, at: usize, why: &str) -> CopyError {
-        let line = 1 + self.text.bytes().take(at).filter(|&byte| byte == b'\n').count();
-        CopyError::Here(format!("{} line {line}: {why}", shown(self.file)))
+    fn token(&self, Place { path, at }: &Place) -> Result<Token, CopyError> {
+        let path = self.text.file.parent().unwrap_or(Path::new("")).join(path);
+        read_or_make_token(&path).map_err(|why| self.text.fault(*at, &format!("token_file: {}: {why}", shown(&path))))
     }
 }
 
