@@ -98,16 +98,21 @@ describe("a file", () => {
   });
 
   test("finer bricks fade in, and no frame is darker than the ones before", async (t) => {
-    const page = await here.open({ query: { stills: "0" }, hash: "axes=0", before: recordLight });
-    await until(page, (v) => v.shown.level === 0 && v.shown.bits > 8);
-    await settled(page);
-    const frames = await page.evaluate(() => window.light);
-    const pictures = frames.slice(frames.findIndex(({ bricks }) => bricks !== null));
+    const kinds = (pictures) => new Set(pictures.map(({ bricks }) => bricks)).size;
+    let pictures = [];
+    // So few bricks may all have come when the first picture is drawn: then the page is opened again.
+    for (let opened = 0; opened < 8 && kinds(pictures) < 2; opened++) {
+      const page = await here.open({ query: { stills: "0" }, hash: "axes=0", before: recordLight });
+      await until(page, (v) => v.shown.level === 0 && v.shown.bits > 8);
+      await settled(page);
+      const frames = await page.evaluate(() => window.light);
+      pictures = frames.slice(frames.findIndex(({ bricks }) => bricks !== null));
+      await page.close();
+    }
     t.diagnostic(pictures.map(({ light, bricks, resolution }) => `${bricks} at ${resolution}: ${light}`).join("; "));
-    assert.ok(new Set(pictures.map(({ bricks }) => bricks)).size > 1, "there were no finer bricks");
+    assert.ok(kinds(pictures) > 1, "there were no finer bricks");
     const most = Math.max(...pictures.map(({ light }) => light));
     for (const { light } of pictures) assert.ok(light > 0.6 * most, `${light} of ${most}`);
-    await page.close();
   });
 
   test("the first level of a field takes few bytes, and looks like the finest", async (t) => {
