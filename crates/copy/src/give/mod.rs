@@ -3,6 +3,7 @@
 mod ahead;
 mod lister;
 mod reader;
+mod sending;
 mod stored;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -17,12 +18,11 @@ use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session, Verdict};
 use self::ahead::Ahead;
 pub(crate) use self::lister::is_ranged;
 use self::lister::{Listed, Listing, Told};
-use self::reader::{Job, Read, open};
-use crate::bundle::{FULL_BYTES, FULL_FILES, cut};
+use self::reader::{Job, Read};
+use crate::bundle::cut;
 use crate::error::CopyError;
-use crate::ranges::{Extents, Range, RangeName, range};
 use crate::report::{Event, Limit, Progress, Tally};
-use crate::source::{RangeMemory, RangeSource, ReadTime, SourceFile};
+use crate::source::{ReadTime, SourceFile};
 use crate::walk::Walk;
 use crate::words::{MOST_WHY, Word, unescaped};
 
@@ -42,8 +42,6 @@ const TELL_EVERY: Duration = Duration::from_millis(200);
 const HASHED: usize = 256;
 /// Bytes of files that were made and are not sent yet: no more are listed then.
 const MOST_MADE: u64 = 32 << 20;
-/// Objects under way at most.
-const MOST_OBJECTS: usize = 4096;
 
 /// What came of giving.
 #[derive(Debug, Default)]
@@ -339,12 +337,6 @@ impl Giving<'_> {
         self.open.take_if(|(open, _)| *open == entry);
     }
 
-    /// Sends nothing more of a file.
-    fn give_up(&mut self, entry: u64) {
-        self.tasks.retain(|task| !matches!(task, Task::Ranges(of, ..) if *of == entry));
-        self.under_way.iter().filter(|one| one.range_of == Some(entry)).for_each(|one| one.object.cancel());
-    }
-
     /// Offers listings as long as the other end keeps up with them.
     fn list(&mut self) -> Result<(), CopyError> {
         while self.unanswered.len() < MOST_LISTINGS && !self.is_far_ahead() {
@@ -387,186 +379,6 @@ impl Giving<'_> {
         self.unanswered.push_back(self.entries);
         self.listed.extend(listing.files);
         Ok(())
-    }
-
-    /// Offers what is wanted, as far ahead of what has arrived as the path needs it.
-    fn offer(&mut self) -> Result<(), CopyError> {
-        while let Ok(read) = self.read.try_recv() {
-            let bundle = match read {
-                Read::Bundle(bundle) => bundle,
-                Read::Hashes(hashes) => {
-                    self.tell_contents(hashes)?;
-                    continue;
-                }
-                Read::Range { name, range, content } => {
-                    self.on_read_range(&name, range, content)?;
-                    continue;
-                }
-            };
-            self.reading -= bundle.listed_bytes.min(self.reading);
-            let bytes = bundle.bytes.len() as u64;
-            let object = self.content.send("b", Arc::new(bundle.bytes))?;
-            self.under_way.push(UnderWay { object, bytes, range_of: None });
-        }
-        let most = self.ahead.bytes(&self.session.statistics());
-        let mut ahead = self.reading
-            + self.under_way.iter().map(|one| one.bytes - one.object.arrived().min(one.bytes)).sum::<u64>();
-        while ahead < most && self.under_way.len() < MOST_OBJECTS {
-            match self.tasks.pop_front() {
-                None => break,
-                Some(Task::Whole(entry, listed)) => ahead += self.read_bundle(entry, listed)?,
-                Some(Task::Ranges(entry, first, end)) if self.must_wait(entry) => {
-                    self.tasks.push_front(Task::Ranges(entry, first, end));
-                    break;
-                }
-                Some(Task::Ranges(entry, first, end)) => {
-                    if first + 1 < end {
-                        self.tasks.push_front(Task::Ranges(entry, first + 1, end));
-                    }
-                    ahead += self.offer_range(entry, first)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Has a bundle read that begins with this file; returns its bytes.
-    fn read_bundle(&mut self, entry: u64, listed: Listed) -> Result<u64, CopyError> {
-        let mut bytes = listed.size;
-        let mut job = vec![(entry, listed)];
-        while job.len() < FULL_FILES && bytes < FULL_BYTES {
-            match self.tasks.pop_front() {
-                Some(Task::Whole(entry, listed)) if listed.is_beside(&job[0].1) => {
-                    bytes += listed.size;
-                    job.push((entry, listed));
-                }
-                Some(other) => {
-                    self.tasks.push_front(other);
-                    break;
-                }
-                None => break,
-            }
-        }
-        self.reading += bytes;
-        self.give_job(Job::Bundle(job))?;
-        Ok(bytes)
-    }
-
-    fn give_job(&self, job: Job) -> Result<(), CopyError> {
-        self.jobs.send(job).map_err(|_| CopyError::Here("no thread reads files any more".to_owned()))
-    }
-
-    /// Offers one range of a file; returns its bytes.
-    fn offer_range(&mut self, entry: u64, index: u64) -> Result<u64, CopyError> {
-        if self.failed.contains(&entry) {
-            return Ok(0);
-        }
-        let Some(listed) = self.ranged.get(&entry) else { return Ok(0) };
-        if listed.root.store().is_some() {
-            return self.read_range(entry, index, listed.clone());
-        }
-        let file = match &self.open {
-            Some((open, file)) if *open == entry => Arc::clone(file),
-            _ => match open(listed) {
-                Ok(file) => Arc::clone(&self.open.insert((entry, Arc::new(file))).1),
-                Err(why) => return self.miss(entry, why),
-            },
-        };
-        let Some(range) = range(file.size, index) else {
-            return Err(CopyError::Protocol("it wants a range that the file has not".to_owned()));
-        };
-        let extents = file.extents(&range);
-        let name = RangeName::of(entry, index, range.length, &extents).to_text();
-        let bytes = extents.bytes();
-        let object = self
-            .content
-            .send(&name, Arc::new(RangeSource { file, range, extents, read_time: Arc::clone(&self.read_time) }))?;
-        self.under_way.push(UnderWay { object, bytes, range_of: Some(entry) });
-        Ok(bytes)
-    }
-
-    /// Has a range of a store read; returns its bytes.
-    fn read_range(&mut self, entry: u64, index: u64, listed: Listed) -> Result<u64, CopyError> {
-        let Some(range) = range(listed.size, index) else {
-            return Err(CopyError::Protocol("it wants a range that the file has not".to_owned()));
-        };
-        self.reading += range.length;
-        self.reading_ranges += 1;
-        let name = RangeName::of(entry, index, range.length, &Extents::dense(range.length));
-        self.give_job(Job::Range { name, range, listed })?;
-        Ok(range.length)
-    }
-
-    /// A store that gives no parts is read from its beginning to its end, by one.
-    fn must_wait(&self, entry: u64) -> bool {
-        let store = self.ranged.get(&entry).and_then(|listed| listed.root.store());
-        self.reading_ranges > 0 && store.is_some_and(|store| !store.gives_parts())
-    }
-
-    /// Offers a range of a store that was read.
-    fn on_read_range(
-        &mut self,
-        name: &RangeName,
-        range: Range,
-        content: Result<Vec<u8>, String>,
-    ) -> Result<(), CopyError> {
-        self.reading -= range.length.min(self.reading);
-        self.reading_ranges -= 1;
-        if self.failed.contains(&name.entry) || !self.ranged.contains_key(&name.entry) {
-            return Ok(());
-        }
-        match content {
-            Ok(content) => {
-                let object = self.content.send(&name.to_text(), Arc::new(RangeMemory { content, range }))?;
-                self.under_way.push(UnderWay { object, bytes: range.length, range_of: Some(name.entry) });
-                Ok(())
-            }
-            Err(why) => self.miss(name.entry, why).map(|_| ()),
-        }
-    }
-
-    /// A file cannot be given.
-    fn miss(&mut self, entry: u64, why: String) -> Result<u64, CopyError> {
-        self.failed.insert(entry);
-        self.give_up(entry);
-        self.say(&Word::Missing { entry, why: cut(&why, MOST_WHY).to_owned() })?;
-        Ok(0)
-    }
-
-    /// Takes note of what is over. Whether a range was delivered or failed, the other end knows as well.
-    fn settle(&mut self) -> Result<(), CopyError> {
-        let mut failed = Vec::new();
-        let mut delivered = 0;
-        self.under_way.retain(|one| {
-            if !one.object.is_over() {
-                return true;
-            }
-            match (one.object.wait(), one.range_of) {
-                (Ok(_), _) => delivered += one.bytes,
-                (Err(_), Some(entry)) => {
-                    failed.push(entry);
-                }
-                (Err(cause), None) => tracing::debug!("an object was not delivered: {cause}"),
-            }
-            false
-        });
-        self.delivered += delivered;
-        for entry in failed {
-            if self.failed.insert(entry) {
-                self.give_up(entry);
-            }
-        }
-        Ok(())
-    }
-
-    fn arrived(&self) -> u64 {
-        self.delivered
-            + self
-                .under_way
-                .iter()
-                .filter(|one| one.bytes > 0)
-                .map(|one| one.object.arrived().min(one.bytes))
-                .sum::<u64>()
     }
 
     fn tell(&mut self) {

@@ -1,7 +1,7 @@
 //! Shares of one file system that give as one: each leaves its URL in a folder that all of them see, and nobody else.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -67,8 +67,8 @@ impl Drop for Stripe {
 }
 
 fn url_in(file: &Path) -> Option<String> {
-    let length = fs::metadata(file).ok()?.len();
-    let text = fs::read_to_string(file).ok().filter(|_| length <= MOST_BYTES)?;
+    let mut text = String::new();
+    File::open(file).ok()?.take(MOST_BYTES).read_to_string(&mut text).ok()?;
     text.trim().parse::<RippUrl>().ok().map(|url| url.to_string())
 }
 
