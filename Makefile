@@ -38,7 +38,8 @@ demo-wan: build
 	$(if $(JSON),tools/setup.sh browser && $(MAKE) -s web/node_modules/.package-lock.json)
 	exec python3 tools/demo_wan.py $(if $(FOR),--for $(FOR)) $(if $(JSON),--json $(JSON)) $(if $(TRACE),--trace $(TRACE))
 
-## test: every test. Those that wait, for networks and then for browsers, go first; what computes takes what they leave of the processors. Each part tells when it is over
+## test: every test. Those that wait, for networks and then for browsers, go first; what computes takes what they leave of the processors. Each part tells when it is over;
+## what fails is run once more and, if it then passes, told as unsteady
 test:
 	$(MAKE) --jobs=3 test-ready
 	$(MAKE) --jobs=2 --output-sync=recurse test-run
@@ -89,7 +90,7 @@ programs: setup-build web/dist/index.html
 	$(PROGRAMS)
 
 test-rust: build setup-gpu
-	$(TEST_RUST) --no-fail-fast
+	python3 tools/run_tests.py cargo $(TEST_RUST) --no-fail-fast
 
 test-web: web/node_modules/.package-lock.json
 	cd web && npm test --silent
@@ -107,11 +108,11 @@ $(PYTHON_PACKAGE): $(PYTHON)/ready | setup-build
 	touch $@
 
 test-python: programs python-package setup-mpi setup-gpu
-	VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) EXERCISE=$(abspath target/release/examples/exercise) $(PYTHON)/bin/python -m pytest -q -rs --durations=20 tests/python
+	VISAPULT=$(abspath $(BINARY)) WAN=$(abspath target/release/wan) EXERCISE=$(abspath target/release/examples/exercise) python3 tools/run_tests.py pytest $(PYTHON)/bin/python -m pytest -q -rfEs --durations=20 tests/python
 
 test-e2e: programs web/node_modules/.package-lock.json setup-browser
 	mkdir -p out/e2e
-	VISAPULT=$(abspath $(BINARY)) STEERED=$(abspath target/release/examples/steered) node --test --test-concurrency=1 tests/e2e/*.test.mjs
+	VISAPULT=$(abspath $(BINARY)) STEERED=$(abspath target/release/examples/steered) python3 tools/run_tests.py node node --test --test-concurrency=1 tests/e2e/*.test.mjs
 
 ## simulate: the transport's core in a million seeded schedules of virtual time; SCHEDULES=10000, SEED=0
 simulate:
