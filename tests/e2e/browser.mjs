@@ -43,6 +43,29 @@ function extendWorkers(code) {
   new BroadcastChannel("told").onmessage = ({ data }) => window.told.push(data);
 }
 
+/** To be run in a page before it begins: the first of its data connections brings everything a second later. Tells of each message that it `came`, and was `given` on. */
+export const firstGroupLate = () => inWorkers(`(${delayFirstGroup})()`);
+
+function delayFirstGroup() {
+  const DELAY_MS = 1000;
+  const Real = WebSocket;
+  const channel = new BroadcastChannel("told");
+  self.WebSocket = class extends Real {
+    set onmessage(listener) {
+      const isFirst = new URL(this.url).searchParams.get("group") === "0";
+      const give = (event) => {
+        listener(event);
+        channel.postMessage("given");
+      };
+      const delay = (event) => {
+        channel.postMessage("came");
+        setTimeout(give, DELAY_MS, event);
+      };
+      super.onmessage = isFirst ? delay : listener;
+    }
+  };
+}
+
 /** Waits until `condition(window.visapult, argument)` holds in the page; says what the page showed if it never does. */
 export async function until(page, condition, argument = null, timeout = 30_000) {
   const probe = `window.visapult ? (${condition})(window.visapult, ${JSON.stringify(argument)}) : false`;

@@ -1,25 +1,13 @@
 /** The demo page in a real browser: a running simulation is watched, turned, coloured, paused, and survives its server. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { difference, hasPicture, inWorkers, keep, launch, lit, openPage, picture, settled, until } from "./browser.mjs";
+import { difference, firstGroupLate, hasPicture, keep, launch, lit, openPage, picture, settled, until } from "./browser.mjs";
 import { startServer } from "./server.mjs";
 
 const SOURCE = "demo:wave?n=64";
 const CHANGED = 1;
 /** By a press of an arrow key. */
 const TURN_DEG = 5;
-
-/** To be run in the page's workers: the first of the data connections brings everything this much later. */
-function delayFirstGroup() {
-  const DELAY_MS = 1000;
-  const Real = WebSocket;
-  self.WebSocket = class extends Real {
-    set onmessage(listener) {
-      const delay = new URL(this.url).searchParams.get("group") === "0" ? DELAY_MS : 0;
-      super.onmessage = (event) => setTimeout(() => listener(event), delay);
-    }
-  };
-}
 
 describe("a live simulation", () => {
   let server;
@@ -132,7 +120,7 @@ describe("a live simulation", () => {
 
   for (const proxy of ["bricks", "slabs"])
     test(`${proxy} go on being shown where one connection is far behind the other`, async () => {
-      const before = inWorkers(`(${delayFirstGroup})()`);
+      const before = firstGroupLate();
       const behind = await openPage(browser, server.url, { query: { stills: "0" }, hash: `proxy=${proxy}`, before });
       await until(behind, (v, kind) => v.shown.proxy === kind, proxy);
       for (let shown = 0; shown < 3; shown++) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { decibels } from "./against-program.mjs";
-import { difference, keep, lit, picture, settled, statistic, until } from "./browser.mjs";
+import { difference, firstGroupLate, keep, lit, picture, settled, statistic, until } from "./browser.mjs";
 import { serving } from "./serving.mjs";
 
 const EDGE = 48;
@@ -63,6 +63,31 @@ describe("keyframes of values", () => {
       await page.close();
     });
   }
+
+  test("a keyframe that comes after bricks were chosen is not kept", async () => {
+    const page = await here.open({ query: { stills: "0" }, hash: "proxy=segments", before: firstGroupLate() });
+    const shows = (proxy) => until(page, (v, proxy) => v.shown.proxy === proxy, proxy);
+    await shows("segments");
+    await settled(page);
+    const before = await page.evaluate(() => window.told.filter((told) => told === "came").length);
+    await page.locator(".stage").focus();
+    for (let i = 0; i < 9; i++) await page.keyboard.press("ArrowRight");
+    await until(page, (_, before) => window.told.filter((told) => told === "came").length > before, before);
+    await page.locator("#proxy").selectOption("bricks");
+    await statistic(page, "Plan").filter({ hasText: "bricks" }).waitFor();
+    await until(page, () => {
+      const count = (what) => window.told.filter((told) => told === what).length;
+      return count("given") === count("came");
+    });
+    await shows("bricks");
+    await settled(page);
+    const bytes = await page.evaluate(() => window.visapult.stats.bytes);
+    await page.locator("#proxy").selectOption("segments");
+    await shows("segments");
+    const again = (await page.evaluate(() => window.visapult.stats.bytes)) - bytes;
+    assert.ok(again > 0, "the late keyframe was kept while bricks were chosen");
+    await page.close();
+  });
 
   for (const sentAs of ["slabs", "segments"]) {
     test(`${sentAs} of a wide picture close to the box fill it`, async (t) => {

@@ -149,15 +149,18 @@ export class Painter {
     if (wanted.field === field && wanted.step === step && wanted.proxy === proxy) return;
     if (wanted.field !== field) this.#proxies.forgetColours();
     this.#wanted = wanted;
-    if (wanted.proxy !== proxy) this.#order.viewChanged(performance.now());
+    if (wanted.proxy !== proxy) {
+      this.#order.viewChanged(performance.now());
+      this.#proxies.keepKeyframes();
+    }
     this.#sceneNumber += 1;
     this.#presenter.fade.end();
     this.#schedule();
   }
 
-  /** What is wanted is sent as bricks alone from now on. */
-  releaseKeyframes(): void {
-    this.#proxies.releaseKeyframes(this.#wanted);
+  /** What is wanted is sent as bricks alone from now on, until another proxy is wanted. */
+  refuseKeyframes(): void {
+    this.#proxies.refuseKeyframes(this.#wanted);
   }
 
   annotate(annotation: Annotation): void {

@@ -45,6 +45,7 @@ export class Proxies {
   readonly #segments: SegmentSets;
   readonly #passes: Passes;
   readonly #standIns: StandIns;
+  #refuses = false;
 
   constructor(gl: Gl, passes: Passes) {
     this.#standIns = new StandIns(gl);
@@ -112,12 +113,20 @@ export class Proxies {
       this.#slabs.keyframes.release();
       this.#faces.keyframes.release();
     }
+    if (this.#refuses && isOfField(this.#bricks)) {
+      for (const sets of [this.#slabs, this.#faces, this.#segments]) sets.keyframes.release();
+    }
   }
 
-  /** The server makes bricks because they are asked for, and sends a keyframe anew when one is asked for. */
-  releaseKeyframes({ field }: Wanted): void {
-    if (this.#bricks.shown?.field !== field) return;
-    for (const sets of [this.#slabs, this.#faces, this.#segments]) sets.keyframes.release();
+  /** The server knows that bricks alone are asked for, and sends a keyframe anew when one is asked for. Those on their way are let go as they come. */
+  refuseKeyframes(wanted: Wanted): void {
+    this.#refuses = true;
+    this.#releaseUnwanted(wanted);
+  }
+
+  /** Keyframes may be asked for again. */
+  keepKeyframes(): void {
+    this.#refuses = false;
   }
 
   get isUploading(): boolean {

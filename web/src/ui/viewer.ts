@@ -54,6 +54,8 @@ export class Viewer {
   /** The first view, nothing turned yet: it fits whatever size the picture gets. */
   #atHome: boolean;
   #sequence = 0;
+  /** The first view that asks for the proxy that is chosen. */
+  #chosenAt = 0;
   #moving = false;
   #settle: ReturnType<typeof setTimeout> | null = null;
   readonly #fields: FieldStates;
@@ -198,6 +200,7 @@ export class Viewer {
     this.#set({ proxy });
     this.painter.want({ field: this.#state.field, step: this.#state.step, proxy });
     this.#sendView();
+    this.#chosenAt = this.#sequence;
   }
 
   /** Asks something of the simulation; what comes of it is told by the server. */
@@ -332,7 +335,7 @@ export class Viewer {
         return this.#newField(message);
       case "plan":
         // Not when they are chosen: another choice may come before the server hears of this one.
-        if (this.#state.proxy === "bricks" && message.proxy === "bricks") this.painter.releaseKeyframes();
+        if (this.#state.proxy === "bricks" && message.view >= this.#chosenAt) this.painter.refuseKeyframes();
         return this.#set({ plan: message });
       case "steering":
         this.#steering.receive(message);

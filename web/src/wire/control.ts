@@ -77,6 +77,8 @@ export interface FieldMessage {
 
 export interface PlanMessage {
   readonly kind: "plan";
+  /** Sequence of the newest view that the server knew. */
+  readonly view: number;
   readonly proxy: "bricks" | "slabs" | "segments";
   readonly level: number;
   readonly bits: number;
@@ -188,6 +190,7 @@ function parseTransferFunction(json: Json, range: readonly [number, number]): Tr
 function parsePlan(json: Json): PlanMessage {
   return {
     kind: "plan",
+    view: json.integer("view", 0),
     proxy: json.oneOf("proxy", ["bricks", "slabs", "segments"]),
     level: json.integer("level", 0),
     bits: json.integer("bits", 0),

@@ -90,6 +90,7 @@ describe("playback", () => {
 
   const plan: PlanMessage = {
     kind: "plan",
+    view: 0,
     proxy: "bricks",
     level: 0,
     bits: 8,

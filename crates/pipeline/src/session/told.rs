@@ -7,7 +7,7 @@ use visapult_render::Form;
 use super::ControlSink;
 use super::lifelines::Lifelines;
 use crate::back_end::BackEnd;
-use crate::wire::{Freshness, Notice, Plan, Severity, Steps, ToPage, Welcome};
+use crate::wire::{Freshness, Notice, Plan, Planned, Severity, Steps, ToPage, Welcome};
 
 /// How long to wait before a control message that found no room is tried again.
 const RETRY: Duration = Duration::from_millis(50);
@@ -96,14 +96,14 @@ impl Told {
         None
     }
 
-    /// What is sent, where that is news: another proxy, level or precision, or a quite different link.
-    pub(super) fn plan(&mut self, plan: Plan, form: Form) {
+    /// What is sent for view number `view`, where that is news: another proxy, level or precision, or a quite different link.
+    pub(super) fn plan(&mut self, plan: Plan, form: Form, view: u32) {
         let is_news = self.plan.as_ref().is_none_or(|(told, told_form)| {
             let ratio = (plan.throughput_bps + 1.0) / (told.throughput_bps + 1.0);
             let is_other = (told.level, told.bits) != (plan.level, plan.bits) || *told_form != form;
             is_other || !SAME_THROUGHPUT.contains(&ratio)
         });
-        if is_news && self.say(&ToPage::Plan(plan.clone())) {
+        if is_news && self.say(&ToPage::Plan(Planned { view, plan: plan.clone() })) {
             self.plan = Some((plan, form));
         }
     }

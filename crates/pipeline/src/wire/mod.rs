@@ -17,7 +17,7 @@ pub use from_page::{Ack, AskClock, AskLifelines, FromPage, MAX_CONTROL_BYTES, Pr
 pub(crate) use lifelines::MOST_EVENTS;
 pub use lifelines::{Clock, Events, StageEvent};
 pub use to_page::{
-    Field, FieldName, GridShape, Notice, Plan, ProxyKind, Severity, SourceShape, Steps, ToPage, Welcome,
+    Field, FieldName, GridShape, Notice, Plan, Planned, ProxyKind, Severity, SourceShape, Steps, ToPage, Welcome,
 };
 
 /// Version of the view protocol spoken here.

@@ -28,7 +28,7 @@ pub enum ToPage {
     /// Range, histogram and default transfer function of a field.
     Field(Field),
     /// What is being sent, and why.
-    Plan(Plan),
+    Plan(Planned),
     /// A sentence for the user.
     Notice(Notice),
     /// What can be steered, and what was.
@@ -167,6 +167,16 @@ pub enum ProxyKind {
     Slabs,
     /// Per ray of a key view the field as cubics, with coarse bricks.
     Segments,
+}
+
+/// A plan as a page is told of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Planned {
+    /// Sequence of the newest view that was known.
+    pub view: u32,
+    /// The plan.
+    #[serde(flatten)]
+    pub plan: Plan,
 }
 
 /// What is being sent, and why.

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use visapult_pipeline::flow::{Action, Logged, Parameter, ParameterKind, RunState, SteeringView};
 use visapult_pipeline::wire::{
     Ack, AskClock, AskLifelines, BulkHeader, Clock, Events, Field, FieldName, Freshness, FromPage, GridShape,
-    MissingPart, Notice, Plan, ProxyChoice, ProxyKind, Severity, SourceShape, StageEvent, Steps, ToPage, Welcome,
-    bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
+    MissingPart, Notice, Plan, Planned, ProxyChoice, ProxyKind, Severity, SourceShape, StageEvent, Steps, ToPage,
+    Welcome, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
 use visapult_render::{
     Camera, CodeBits, FaceTile, Image, KeyView, Knot, PlaneDecoder, Pyramid, SegmentKey, SegmentTile, Still,
@@ -253,6 +253,7 @@ fn control_messages_to_the_page() {
         throughput_bps: 8e8,
         bytes: 9_500_000,
     };
+    let plan = Planned { view: 17, plan };
     let notice = Notice { severity: Severity::Warning, text: "step 3 is gone".to_owned() };
     let steps = Steps { first: 3, last: 40 };
     hold("welcome", &ToPage::Welcome(Box::new(welcome.clone())).encode(), &json!(welcome));
