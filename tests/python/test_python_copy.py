@@ -10,7 +10,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import zarr
 
 from conftest import VISAPULT
 from test_copy import MEBI, make_tree, tree_of
@@ -89,6 +91,15 @@ def test_options_are_those_of_the_command(shared: tuple[Path, str], tmp_path: Pa
         ("{url}", {"transport": "pigeon"}, "CallError", "pigeon"),
         ("{url}", {"retry": -1.0}, "CallError", "seconds"),
         ("{url}", {"include": "["}, "CopyError", r"\["),
+        ("{url}/run.npy", {"box": (slice(5), 3)}, "CallError", "box: 2 given"),
+        ("{url}/run.npy", {"box": np.s_[:, 3:3, :]}, "CallError", "ends before"),
+        ("{url}/run.npy", {"box": np.s_[:, :, ::2]}, "CallError", "stride=2"),
+        ("{url}/run.npy", {"box": np.s_[-2:, :, :]}, "CallError", "-2 is out of bounds"),
+        ("{url}/run.npy", {"stride": 0}, "CallError", "1 or more"),
+        ("{url}/run.npy", {"stride": 2.5}, "CallError", "2.5 is no number"),
+        ("{url}/run.npy", {"level": 1.5}, "CallError", "1.5 is no number"),
+        ("{url}/run.npy", {"error": "0"}, "CallError", "positive"),
+        ("{url}/run.npy", {"error": 0.1, "include": "*"}, "CallError", "leave out"),
     ],
 )
 def test_what_does_not_work_is_one_line(
@@ -100,6 +111,28 @@ def test_what_does_not_work_is_one_line(
         visapult.copy(given, tmp_path / "here", **options)
     assert isinstance(raised.value, visapult.Error)
     assert "\n" not in str(raised.value)
+
+
+def test_a_part_of_a_field_is_what_numpy_cuts_out(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    field = np.random.default_rng(7).normal(size=(3, 20, 30, 40)).astype("f4")
+    np.save(folder / "run.npy", field)
+    small = tmp_path / "small.zarr"
+    box = np.s_[4:, :21, 7]
+    dry = visapult.copy(f"{url}/run.npy", small, box=box, dry_run=True)
+    assert (dry.wanted_files > 0, small.exists()) == (True, False)
+    done = visapult.copy(f"{url}/run.npy", small, box=box, stride=(1, 2, 1), steps=slice(0, None, 2), error="0.1%")
+    assert done.files > 0
+    assert not done.failed
+    cut = field[0::2, 4:, :21:2, 7:8]
+    (copied,) = (array for array in zarr.open_group(str(small), mode="r").array_values() if array[...].ndim == 4)
+    assert copied.shape == cut.shape
+    assert np.all(np.abs(copied[...] - cut) <= 1e-3 * np.abs(cut))
+    assert np.any(copied[...] != cut)
+    whole = tmp_path / "whole.zarr"
+    visapult.copy(f"{url}/run.npy", whole, level=np.int64(0))
+    (copied,) = (array for array in zarr.open_group(str(whole), mode="r").array_values() if array[...].ndim == 4)
+    assert np.array_equal(copied[...], field)
 
 
 def test_what_could_not_be_copied_is_warned_of(shared: tuple[Path, str], tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ use visapult_ripp_net::units::parse_rate;
 use visapult_ripp_net::{Options, Rate, Transport};
 
 use crate::failure::{CallError, CopyError};
+use crate::part::Part;
 
 /// A program that waits sees so often whether it is interrupted.
 const WAIT_SLICE: Duration = Duration::from_millis(50);
@@ -141,7 +142,7 @@ impl CopyResult {
 
 /// Copies until all is there, and calls `progress` while it goes on.
 #[pyfunction]
-#[pyo3(signature = (sources, destination, *, include, exclude, checksum, delete, range, dry_run, resume, sync, rate, weight, lanes, local, transport, retry, progress))]
+#[pyo3(signature = (sources, destination, *, include, exclude, checksum, delete, range, part, dry_run, resume, sync, rate, weight, lanes, local, transport, retry, progress))]
 #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
 pub(crate) fn copy(
     py: Python<'_>,
@@ -152,6 +153,7 @@ pub(crate) fn copy(
     checksum: bool,
     delete: bool,
     range: Option<(u64, Option<u64>)>,
+    part: Option<Part>,
     dry_run: bool,
     resume: bool,
     sync: bool,
@@ -170,6 +172,7 @@ pub(crate) fn copy(
     let options = CopyOptions {
         only: Patterns { include, exclude },
         span: range.map(span).transpose()?,
+        part: part.map(|part| part.of_fields(dry_run)).transpose()?,
         wish: Wish {
             dry_run,
             anew: !resume,

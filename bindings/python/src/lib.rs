@@ -4,6 +4,7 @@ mod array;
 mod copying;
 mod declaration;
 mod failure;
+mod part;
 mod publisher;
 mod sharing;
 

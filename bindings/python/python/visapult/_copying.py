@@ -4,10 +4,11 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Protocol, SupportsIndex, TypeVar
 
 from visapult import _visapult
+from visapult._parts import Axis, part_of
 from visapult._visapult import CallError, CopyProgress, CopyResult
 
 Place = str | os.PathLike[str]
@@ -23,6 +24,12 @@ def copy(
     checksum: bool = False,
     delete: bool | Literal["unmatched"] = False,
     range: tuple[int, int | None] | None = None,
+    field: str | Iterable[str] = (),
+    box: Sequence[Axis] | None = None,
+    stride: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    level: SupportsIndex | None = None,
+    steps: Axis | None = None,
+    error: float | str | None = None,
     dry_run: bool = False,
     resume: bool = True,
     sync: bool = True,
@@ -44,6 +51,11 @@ def copy(
     ``include`` and ``exclude`` are patterns of names, or with a ``/`` of paths below the source. ``checksum`` compares what is there with the same size and
     time by its content. ``delete`` deletes in the folders that were copied what the sources do not have; with patterns only as "unmatched", for it deletes
     what they leave out, too. ``range`` is the first byte and the one after the last (None: to the end) of the one file. ``dry_run`` copies nothing.
+
+    With any of ``field``, ``box``, ``stride``, ``level``, ``steps`` and ``error`` a part of the fields in the one source is made where that lies, and becomes the Zarr group
+    ``destination``, which is named ``.zarr``. ``box`` is the samples along z, y and x, as slices (``numpy.s_[0:256, :, 128:]``); ``stride`` takes every Nth of them, or so many along
+    each axis; ``steps`` is a slice or one; ``error`` how far values may be off, in their unit (0.01) or by a part of each ("0.1%").
+
     Without ``resume`` all is copied from its beginning; without ``sync`` files get their names before the disk has them.
 
     ``rate`` is in bits of IP packets per second, or text such as "950M", on a path of your own; left out, it is found and shared; a share divides its own rate among copies by
@@ -58,6 +70,9 @@ def copy(
     """
     if delete is True and (include or exclude):
         raise CallError('delete would delete what include and exclude leave out, too: say delete="unmatched" if that is meant')
+    part = part_of(several(field), box, stride, level, steps, error)
+    if part and (include or exclude or range or delete == "unmatched"):
+        raise CallError("a part of fields is named by field, box, stride, level, steps and error alone: leave out include, exclude, range and delete")
     line = Line() if progress is True else None
     try:
         result = _visapult.copy(
@@ -68,6 +83,7 @@ def copy(
             checksum=checksum,
             delete=bool(delete),
             range=range,
+            part=part,
             dry_run=dry_run,
             resume=resume,
             sync=sync,

@@ -8,6 +8,7 @@ from typing import Literal, Self, final
 from typing_extensions import Buffer
 
 from visapult import Field, Parameter
+from visapult._parts import Part
 
 __all__ = [
     "ArrayError",
@@ -129,6 +130,7 @@ def copy(
     checksum: bool,
     delete: bool,
     range: tuple[int, int | None] | None,
+    part: Part | None,
     dry_run: bool,
     resume: bool,
     sync: bool,

@@ -209,7 +209,7 @@ pub(crate) struct PartOptions {
     #[arg(long, value_name = "A:B:C", value_parser = parse_steps, allow_hyphen_values = true)]
     pub(crate) steps: Option<Steps>,
     /// Round values, so that they compress: each is then at most so far from the source's, in its unit (0.01), or as a part of itself (0.1%).
-    #[arg(long, value_name = "E", value_parser = parse_error, allow_hyphen_values = true)]
+    #[arg(long, value_name = "E", allow_hyphen_values = true)]
     pub(crate) error: Option<Rounding>,
 }
 
@@ -312,14 +312,6 @@ fn parse_steps(text: &str) -> Result<Steps, String> {
     if every == 0 { Err("every 0th step is none".to_owned()) } else { Ok(Steps { first, end, every }) }
 }
 
-fn parse_error(text: &str) -> Result<Rounding, String> {
-    let wrong = |_| "expected a number, such as 0.01, or with % a part of each value, such as 0.1%".to_owned();
-    match text.strip_suffix('%') {
-        Some(percent) => Rounding::relative(percent.trim().parse::<f64>().map_err(wrong)? / 100.0),
-        None => Rounding::absolute(text.trim().parse().map_err(wrong)?),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,13 +325,11 @@ mod tests {
         assert_eq!(parse_steps("5"), Ok(Steps { first: 5, end: Some(6), every: 1 }));
         assert_eq!(parse_steps("0:100:10"), Ok(Steps { first: 0, end: Some(100), every: 10 }));
         assert_eq!(parse_steps("::3"), Ok(Steps { first: 0, end: None, every: 3 }));
-        assert_eq!((parse_error("0.1%"), parse_error("0.5")), (Ok(Rounding::Bits(9)), Ok(Rounding::Multiples(0))));
         for wrong in ["", "1:2", "1:2,3:4", "2:1,:,:", "-1:2,:,:", "a,b,c", ":,:,:,:"] {
             assert!(parse_box(wrong).is_err(), "{wrong}");
         }
         assert!(["0", "1,0,1", "-2", "1,2"].iter().all(|wrong| parse_stride(wrong).is_err()));
         assert!(["", "::0", "5:5", "1:2:3:4"].iter().all(|wrong| parse_steps(wrong).is_err()));
-        assert!(["", "%", "0", "-1", "90%", "nan"].iter().all(|wrong| parse_error(wrong).is_err()));
     }
 
     #[test]

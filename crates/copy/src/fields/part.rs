@@ -1,5 +1,7 @@
 //! Which part of the fields of a source is meant, as one says it to another.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 /// A part of the fields of a source, made where that lies.
@@ -150,6 +152,19 @@ impl Rounding {
     }
 }
 
+/// `0.01`, in the unit of the values, or `0.1%`, a part of each value.
+impl FromStr for Rounding {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |_| "expected a number, such as 0.01, or with % a part of each value, such as 0.1%".to_owned();
+        match text.strip_suffix('%') {
+            Some(percent) => Self::relative(percent.trim().parse::<f64>().map_err(wrong)? / 100.0),
+            None => Self::absolute(text.trim().parse().map_err(wrong)?),
+        }
+    }
+}
+
 /// Rounds off the last `dropped` bits of the fraction, halves to even.
 fn to_bits(value: f32, dropped: u8) -> f32 {
     // What is smaller has fewer bits; their part of the value would be larger.
@@ -200,6 +215,8 @@ mod tests {
 
     #[test]
     fn a_small_error_takes_few_bits_and_none_takes_all() {
+        assert_eq!(("0.1%".parse(), "0.5".parse()), (Ok(Rounding::Bits(9)), Ok(Rounding::Multiples(0))));
+        assert!(["", "%", "0", "-1", "90%", "nan"].iter().all(|wrong| wrong.parse::<Rounding>().is_err()));
         assert_eq!(Rounding::relative(1e-3), Ok(Rounding::Bits(9)));
         assert_eq!(Rounding::relative(0.5), Ok(Rounding::Bits(0)));
         assert_eq!(Rounding::relative(1e-9), Ok(Rounding::Exact));
