@@ -39,8 +39,7 @@ def volume() -> np.ndarray:
         np.linspace(0, 1, 56), np.linspace(0, 1, 40), np.linspace(0, 1, 48), indexing="ij"
     )
     blobs = [((0.3, 0.4, 0.6), 0.15, 1.0), ((0.7, 0.6, 0.3), 0.2, 0.7), ((0.5, 0.2, 0.8), 0.1, 0.9)]
-    field = sum(
-        weight * np.exp(-((x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2) / (2 * width**2))
-        for (cx, cy, cz), width, weight in blobs
-    )
+    field = np.zeros_like(x)
+    for (cx, cy, cz), width, weight in blobs:
+        field += weight * np.exp(-((x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2) / (2 * width**2))
     return field.astype(np.float32)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 NIC = "sys/class/net/eth0"
 CLOCK = "sys/devices/system/clocksource/clocksource0"
-RINGS = {"rx": 4096, "rx_max": 8192, "offloads": {"tx": True, "gso": True, "gro": True}}
+OFFLOADS = {"tx": True, "gso": True, "gro": True}
+RINGS = {"rx": 4096, "rx_max": 8192, "offloads": OFFLOADS}
 FIFO = [{"kind": "mq", "root": True, "options": {}}, {"kind": "fq_codel", "options": {"limit": 10240}}]
 STATISTICS = {"rx_packets": 90_000_000, "rx_missed_errors": 12, "rx_fifo_errors": 0}
 
@@ -63,7 +64,7 @@ def governed_by(name: str, **more: str) -> dict[str, str]:
 
 
 def offload_off(name: str) -> dict[str, str]:
-    return {"ethtool/eth0.json": json.dumps({**RINGS, "offloads": {**RINGS["offloads"], name: False}})}
+    return {"ethtool/eth0.json": json.dumps({**RINGS, "offloads": OFFLOADS | {name: False}})}
 
 
 def queue(kind: str, **options: object) -> dict[str, str]:

@@ -49,7 +49,7 @@ class Store:
 def rclone(folder: Path, signed: bool = True) -> Iterator[Store]:
     """rclone's S3 server, over a folder."""
     folder.mkdir(exist_ok=True)
-    command = [RCLONE, "serve", "s3", "--addr", "127.0.0.1:0", "--vfs-cache-mode", "off"]
+    command: list[str | Path] = [RCLONE, "serve", "s3", "--addr", "127.0.0.1:0", "--vfs-cache-mode", "off"]
     command += [*(["--auth-key", f"{KEY},{SECRET}"] if signed else []), folder]
     environment = {**os.environ, "RCLONE_CONFIG": "/dev/null"}
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)

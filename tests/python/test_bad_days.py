@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_a_program_that_waits_for_a_back_end_can_be_interrupted(start, tmp_path:
     assert "KeyboardInterrupt" in err
 
 
-def declared(array: np.ndarray, **options: object) -> "visapult.Publisher":
+def declared(array: np.ndarray, **options: object) -> Any:
     return visapult.Publisher(**({"name": "run", "size": array.shape[::-1], "fields": ["p"], "listen": "127.0.0.1:0"} | options))
 
 
@@ -124,6 +125,7 @@ class Simulation:
         too_late = threading.Timer(PATIENCE_S, self.back_end.process.kill)
         too_late.start()
         try:
+            assert self.back_end.process.stderr is not None
             return next((line for line in self.back_end.process.stderr if words in line), "it said nothing of that")
         finally:
             too_late.cancel()
@@ -173,7 +175,7 @@ def test_a_run_that_is_started_anew_is_shown_however_it_is_split(simulation: Sim
         for rank in ranks:
             rank.stop()
         ranks = simulation.ranks(cuts)
-        page.until(lambda before=before: page.steps["last"] < before, "a step of the new run")
+        page.until(lambda newest=before: page.steps["last"] < newest, "a step of the new run")  # type: ignore[misc]
     comes_on(url)
     assert simulation.back_end.process.poll() is None
     page.close()

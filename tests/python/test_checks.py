@@ -29,7 +29,7 @@ def test_a_licence_that_leaves_none_or_is_no_expression_may_not(expression: str)
 
 
 def crate(name: str, **more: object) -> dict:
-    told = {"id": name, "name": name, "version": "1.0.0", "license": "MIT", "license_file": None, "dependencies": []}
+    told: dict[str, object] = {"id": name, "name": name, "version": "1.0.0", "license": "MIT", "license_file": None, "dependencies": []}
     return told | {"source": licences.CRATES_IO} | more
 
 

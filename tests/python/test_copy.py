@@ -8,92 +8,41 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from blake3 import blake3
 
-from conftest import VISAPULT
+from conftest import VISAPULT, run
+from shares import MEBI, MOST_RESENT, SOON, copy, events, make_tree, shared, sharing, tree_of  # noqa: F401 (a fixture)
 from test_bad_input import assert_one_clear_line
 from wan import ENVIRONMENT, RIGHT, Ended, Link, Process, link, pause, unable
 
 ROOT = Path(__file__).parents[2]
-SOON = 20.0
-MEBI = 1 << 20
-#: How often a copy is killed, and what it may send again each time.
+#: How often a copy is killed.
 KILLS = int(os.environ.get("KILLS", "10"))
-MOST_RESENT = 64 * MEBI
 
 
-@pytest.fixture
-def shared(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder that others may copy from and into, and its URL."""
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    share = Process([str(VISAPULT), "share", str(folder), "--write", "--bind", "127.0.0.1:0", "--log", str(tmp_path / "log")])
-    try:
-        yield folder, share.read_line()
-    finally:
-        share.stop()
-
-
-def copy(*arguments: object) -> Ended:
-    return Process([str(VISAPULT), "copy", *map(str, arguments)]).end(SOON)
-
-
-def tree_of(folder: Path) -> dict[bytes, tuple[Any, ...]]:
-    """Everything that is to be the same about a tree."""
-    top = os.fsencode(folder)
-    told = {}
-    for at, folders, files in os.walk(top):
-        for name in folders + files:
-            path = os.path.join(at, name)
-            status = os.lstat(path)
-            content = os.readlink(path) if os.path.islink(path) else name in files and Path(os.fsdecode(path)).read_bytes()
-            told[os.path.relpath(path, top)] = (status.st_mode, status.st_mtime_ns, content)
-    return told
-
-
-def make_tree(folder: Path, seed: int, files: int, large: int) -> None:
-    """Small files in folders, and one large one."""
-    source = random.Random(seed)
-    for number in range(files):
-        path = folder / f"{number % 7}" / f"{number}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(source.randbytes(source.randrange(6000)))
-    (folder / "large.raw").write_bytes(source.randbytes(large))
-    (folder / "empty").mkdir()
-    os.symlink("large.raw", folder / "latest")
-    Path(os.fsdecode(os.fsencode(folder) + b"/\xff\xfe")).write_bytes(b"no text")
-
-
-def test_a_tree_goes_into_a_share_and_out_of_it(shared: tuple[Path, str], tmp_path: Path) -> None:
-    folder, url = shared
+def test_a_tree_goes_into_a_share_and_out_of_it(tmp_path: Path) -> None:
     make_tree(tmp_path / "run", 1, 300, 20 * MEBI)
-    pushed = copy(tmp_path / "run", f"{url}/in/", "--json")
-    assert (pushed.code, pushed.stderr) == (0, "")
-    events = [json.loads(line) for line in pushed.stdout.splitlines()]
-    assert events[-1]["event"] == "finished"
-    assert events[-1]["tally"]["files"] == 302
-    assert {"progress", "finished"} == {event["event"] for event in events}
-    assert tree_of(folder / "in" / "run") == tree_of(tmp_path / "run")
-    pulled = copy(f"{url}/in/run", tmp_path / "back/", "--manifest", tmp_path / "manifest")
-    assert pulled.code == 0, pulled
-    assert re.fullmatch(r"copied 302 files, \d+\.\d MB in \d+(\.\d)? s, \d+\.\d+ [kMG]?bit/s, verified\n", pulled.stdout)
-    assert tree_of(tmp_path / "back" / "run") == tree_of(tmp_path / "run")
-    assert len((tmp_path / "manifest").read_bytes().splitlines()) == 302
-    again = copy(f"{url}/in/run", tmp_path / "back")
-    assert "302 files there already" in again.stdout
-    # The share writes a line when it has seen the session end.
-    until = time.monotonic() + 10
-    while (text := (tmp_path / "log").read_text()).count("\n") < 3 and time.monotonic() < until:
-        time.sleep(0.02)
-    log = [json.loads(line) for line in text.splitlines()]
-    assert [(entry["what"], entry["files"], entry["result"]) for entry in log] == [
-        ("put", 302, "done"), ("get", 302, "done"), ("get", 0, "done"),
-    ]  # fmt: skip
+    with sharing(tmp_path / "shared", "--write") as share:
+        pushed = copy(tmp_path / "run", f"{share.url}/in/", "--json")
+        assert (pushed.code, pushed.stderr) == (0, "")
+        told = list(events(pushed.stdout.splitlines()))
+        assert told[-1]["event"] == "finished"
+        assert told[-1]["tally"]["files"] == 302
+        assert {"progress", "finished"} == {event["event"] for event in told}
+        assert tree_of(tmp_path / "shared" / "in" / "run") == tree_of(tmp_path / "run")
+        pulled = copy(f"{share.url}/in/run", tmp_path / "back/", "--manifest", tmp_path / "manifest")
+        assert pulled.code == 0, pulled
+        assert re.fullmatch(r"copied 302 files, \d+\.\d MB in \d+(\.\d)? s, \d+\.\d+ [kMG]?bit/s, verified\n", pulled.stdout)
+        assert tree_of(tmp_path / "back" / "run") == tree_of(tmp_path / "run")
+        assert len((tmp_path / "manifest").read_bytes().splitlines()) == 302
+        again = copy(f"{share.url}/in/run", tmp_path / "back")
+        assert "302 files there already" in again.stdout
+        assert [(entry["what"], entry["files"], entry["result"]) for entry in share.copies(3)] == [
+            ("put", 302, "done"), ("get", 302, "done"), ("get", 0, "done"),
+        ]  # fmt: skip
 
 
 def test_a_mirror_becomes_the_same_and_says_before_what_would_go(shared: tuple[Path, str], tmp_path: Path) -> None:
@@ -122,37 +71,28 @@ def test_a_mirror_becomes_the_same_and_says_before_what_would_go(shared: tuple[P
 def test_data_go_straight_from_one_share_to_another(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     make_tree(folder / "run", 9, 50, 3 * MEBI)
-    (tmp_path / "b").mkdir()
-    command = [str(VISAPULT), "share", str(tmp_path / "b"), "--write", "--bind", "127.0.0.1:0", "--log", str(tmp_path / "b.log")]
-    for fetch in ([], ["--fetch", "127.0.0.1"]):
-        share = Process([*command, *fetch])
-        try:
-            to = share.read_line()
-            done = copy(f"{url}/run", to)
-            if not fetch:
-                assert_one_clear_line(done.stderr, "does not fetch from 127.0.0.1", "--fetch 127.0.0.1")
-                continue
-            assert (done.code, done.stderr) == (0, "")
-            assert done.stdout.startswith("copied 52 files")
-            assert tree_of(tmp_path / "b" / "run") == tree_of(folder / "run")
-            left = copy(f"{url}/run/large.raw", f"{to}/more", "--detach")
-            assert left.stdout.startswith("the share goes on alone with copy 2")
-            told = subprocess.run([VISAPULT, "fetches", to], capture_output=True, text=True, check=True)
-            assert re.match(r"1 ripp://127.0.0.1:\d+/shared to : 52 files of 52, ", told.stdout)
-        finally:
-            share.stop()
-    log = (tmp_path / "b.log").read_text()
-    entry = json.loads(log.splitlines()[1])
-    assert (entry["what"], entry["files"], entry["result"]) == ("fetch", 52, "done")
-    assert "@" not in log
+    with sharing(tmp_path / "b", "--write") as unwilling:
+        assert_one_clear_line(copy(f"{url}/run", unwilling.url).stderr, "does not fetch from 127.0.0.1", "--fetch 127.0.0.1")
+    with sharing(tmp_path / "c", "--write", "--fetch", "127.0.0.1") as share:
+        done = copy(f"{url}/run", share.url)
+        assert (done.code, done.stderr) == (0, "")
+        assert done.stdout.startswith("copied 52 files")
+        assert tree_of(tmp_path / "c" / "run") == tree_of(folder / "run")
+        [entry] = share.copies()
+        assert (entry["what"], entry["files"], entry["result"]) == ("fetch", 52, "done")
+        left = copy(f"{url}/run/large.raw", f"{share.url}/more", "--detach")
+        assert left.stdout.startswith("the share goes on alone with copy 2")
+        told = subprocess.run([VISAPULT, "fetches", share.url], capture_output=True, text=True, check=True)
+        assert re.match(r"1 ripp://127.0.0.1:\d+/shared to : 52 files of 52, ", told.stdout)
+        share.copies(2)
+        assert "@" not in share.log.read_text()
 
 
 def test_only_hashes_travel_to_verify(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     make_tree(folder / "run", 8, 20, 20 * MEBI)
     (folder / "run" / "a\n\\b").write_bytes(b"escaped")
-    verify = [str(VISAPULT), "verify"]
-    listed = subprocess.run([*verify, f"{url}/run/."], capture_output=True, check=False)
+    listed = subprocess.run([VISAPULT, "verify", f"{url}/run/."], capture_output=True, check=False)
     assert (listed.returncode, listed.stderr) == (0, b"")
     told = set(listed.stdout.splitlines())
     for path in (path for path in (folder / "run").rglob("*") if path.is_file() and not path.is_symlink()):
@@ -163,43 +103,39 @@ def test_only_hashes_travel_to_verify(shared: tuple[Path, str], tmp_path: Path) 
     assert not told
     assert copy(f"{url}/run", tmp_path).code == 0
     os.utime(tmp_path / "run" / "large.raw")
-    same = subprocess.run([*verify, str(tmp_path / "run"), f"{url}/run"], capture_output=True, text=True, check=False)
+    same = run("verify", tmp_path / "run", f"{url}/run", check=False)
     assert (same.returncode, same.stderr) == (0, "")
     assert same.stdout.startswith("verified 23 files")
     (tmp_path / "run" / "0" / "0.txt").write_bytes(b"other")
     (tmp_path / "run" / "more").write_bytes(b"")
-    wrong = subprocess.run([*verify, str(tmp_path / "run"), f"{url}/run"], capture_output=True, text=True, check=False)
+    wrong = run("verify", tmp_path / "run", f"{url}/run", check=False)
     assert wrong.returncode == 1
     assert sorted(wrong.stderr.splitlines()) == ["visapult: 0/0.txt: differs", "visapult: more: is not in the share"]
     assert "; 2 WRONG" in wrong.stdout
 
 
 def test_each_person_has_a_url_and_what_a_policy_grants(tmp_path: Path) -> None:
-    (tmp_path / "shared" / "runs").mkdir(parents=True)
-    (tmp_path / "shared" / "runs" / "a").write_bytes(b"a")
+    folder = tmp_path / "shared"
+    (folder / "runs").mkdir(parents=True)
+    (folder / "runs" / "a").write_bytes(b"a")
     policy = tmp_path / "people.toml"
     week = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-    today = time.localtime().tm_wday
-    today, other = week[today], week[(today + 3) % 7]
+    weekday = time.localtime().tm_wday
+    today, other = week[weekday], week[(weekday + 3) % 7]
     persons = [f'[[person]]\nname = "{name}"\nread = ["runs"]\nhours = ["{day}"]\n' for name, day in (("grace", today), ("eve", other))]
     policy.write_text('ask = "Ada, room 5"\n' + "".join(persons))
-    command = [str(VISAPULT), "share", str(tmp_path / "shared"), "--bind", "127.0.0.1:0", "--policy", str(policy)]
-    share = Process([*command, "--log", str(tmp_path / "log")])
-    try:
-        lines = [share.read_line(), share.process.stdout.readline()]
+    with sharing(folder, "--policy", policy) as share:
+        lines = [share.process.first_line, share.process.said.readline()]
         urls = dict(line.split() for line in lines)
         assert copy(f"{urls['grace']}/runs", tmp_path).code == 0
         late = copy(f"{urls['eve']}/runs", tmp_path)
         assert_one_clear_line(late.stderr, f"eve may copy here at {other} only", "ask Ada, room 5")
-    finally:
-        share.stop()
-    log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
-    assert [(entry["who"], entry["from"], entry["result"] == "done") for entry in log] == [
-        ("grace", "127.0.0.1", True), ("eve", "127.0.0.1", False),
-    ]  # fmt: skip
+        assert [(entry["who"], entry["from"], entry["result"] == "done") for entry in share.copies(2)] == [
+            ("grace", "127.0.0.1", True), ("eve", "127.0.0.1", False),
+        ]  # fmt: skip
     policy.write_text(policy.read_text().replace("hours", "huors", 1))
-    wrong = Process(command).end(SOON)
-    assert wrong.code == 1
+    wrong = run("share", folder, "--policy", policy, "--bind", "127.0.0.1:0", check=False)
+    assert wrong.returncode == 1
     assert_one_clear_line(wrong.stderr, "people.toml line 5", "huors")
 
 
@@ -207,14 +143,14 @@ def test_a_manifest_tells_what_has_changed(shared: tuple[Path, str], tmp_path: P
     folder, url = shared
     make_tree(folder / "run", 2, 20, 3 * MEBI)
     assert copy(f"{url}/run/.", tmp_path / "here", "--manifest", tmp_path / "manifest").code == 0
-    verify = [VISAPULT, "verify", tmp_path / "manifest", tmp_path / "here"]
-    fine = subprocess.run(verify, capture_output=True, text=True, check=False)
+    verify = ("verify", tmp_path / "manifest", tmp_path / "here")
+    fine = run(*verify, check=False)
     assert (fine.returncode, fine.stderr) == (0, "")
     assert fine.stdout.startswith("verified 22 files")
     with (tmp_path / "here" / "large.raw").open("r+b") as file:
         file.seek(MEBI)
         file.write(b"changed")
-    wrong = subprocess.run(verify, capture_output=True, text=True, check=False)
+    wrong = run(*verify, check=False)
     assert wrong.returncode == 1
     assert_one_clear_line(wrong.stderr, "large.raw", "is not what it was")
 
@@ -237,7 +173,7 @@ def test_b3sum_checks_a_manifest_whatever_the_names(tmp_path: Path) -> None:
     # Visapult checks what b3sum writes, too.
     paths = [f"run/inner/{name}" for name in names]
     (tmp_path / "theirs").write_bytes(b3sum("--", *paths, folder=tmp_path / "there").stdout)
-    checked = subprocess.run([VISAPULT, "verify", tmp_path / "theirs", tmp_path / "there"], capture_output=True, text=True, check=False)
+    checked = run("verify", tmp_path / "theirs", tmp_path / "there", check=False)
     assert checked.stdout.startswith(f"verified {len(names)} files"), checked
     # It ends at a name that is no UTF-8: there is nothing behind it.
     Path(os.fsdecode(os.fsencode(tmp_path / "run") + b"/0\xff")).write_bytes(b"")
@@ -245,7 +181,7 @@ def test_b3sum_checks_a_manifest_whatever_the_names(tmp_path: Path) -> None:
     ended = b3sum("--check", tmp_path / "manifest", folder=tmp_path / "there")
     assert ended.stdout.count(b"OK") == len(names)
     assert b"UTF-8" in ended.stderr
-    assert subprocess.run([VISAPULT, "verify", tmp_path / "manifest", tmp_path / "there"], capture_output=True, check=False).returncode == 0
+    run("verify", tmp_path / "manifest", tmp_path / "there")
 
 
 def b3sum(*words: object, folder: Path) -> subprocess.CompletedProcess[bytes]:
@@ -319,9 +255,8 @@ def test_the_book_is_followed_word_by_word(tmp_path: Path) -> None:
     assert verified.startswith("verified 501 files")
 
 
-def last_progress(ended: Ended) -> dict[str, Any]:
-    events = [json.loads(line) for line in ended.stdout.splitlines() if line.endswith("}")]
-    return next((event for event in reversed(events) if event["event"] == "progress"), {"bytes_sent": 0})
+def sent_bytes(ended: Ended) -> int:
+    return max((event["bytes_sent"] for event in events(ended.stdout.splitlines()) if event["event"] == "progress"), default=0)
 
 
 def verified_bytes(folder: Path) -> int:
@@ -355,7 +290,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path: Path, is_push: bool) -> None:
             share.stop()
             won = verified_bytes(tmp_path / "target") - before
             assert won >= 0
-            resent.append(last_progress(ended)["bytes_sent"] - won)
+            resent.append(sent_bytes(ended) - won)
             assert resent[-1] <= MOST_RESENT, (attempt, won)
             share, url = start_share(up, tmp_path / ("target" if is_push else "source"))
         words = [tmp_path / "source" / "run", url] if is_push else [f"{url}/run", tmp_path / "target"]

@@ -2,8 +2,8 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import h5py
 import nibabel
@@ -11,36 +11,20 @@ import numpy as np
 import pytest
 import zarr
 
-from conftest import VISAPULT
+from conftest import run
+from shares import copy, opened, shared, sharing, start_copy  # noqa: F401 (a fixture)
 from test_bad_input import assert_one_clear_line
-from wan import Ended, Process, pause
+from wan import pause
 
-SOON = 60.0
 TESTDATA = Path(__file__).parents[2] / "testdata"
 
 
-@pytest.fixture
-def shared(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder that others may copy from and into, and its URL."""
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    share = Process([str(VISAPULT), "share", str(folder), "--write", "--bind", "127.0.0.1:0", "--log", str(tmp_path / "log")])
-    try:
-        yield folder, share.read_line()
-    finally:
-        share.stop()
-
-
-def copy(*arguments: object) -> Ended:
-    return Process([str(VISAPULT), "copy", *map(str, arguments)]).end(SOON)
-
-
-def part(source: object, to: Path, *arguments: object) -> zarr.Group:
-    """What has been copied, as zarr-python opens it."""
+def part(source: object, to: Path, *arguments: object) -> Any:
+    """What has been copied."""
     done = copy(source, to, *arguments)
     assert done.code == 0, done.stderr
     assert "before compression" in done.stderr
-    return zarr.open_group(str(to), mode="r")
+    return opened(to)
 
 
 def values(shape: tuple[int, ...], kind: str, seed: int = 1) -> np.ndarray:
@@ -73,7 +57,7 @@ def test_a_box_at_a_stride_of_some_steps_is_what_numpy_cuts_out(shared: tuple[Pa
     assert told["source"] == "run.h5" and told["box_zyx"] == [[3, 70], [10, 75], [0, 148]] and told["stride_zyx"] == [1, 2, 3]
     assert told["steps"] == [1, 3, 5] and told["error"] == "none"
     # The viewer's own reader takes it, too.
-    info = subprocess.run([VISAPULT, "info", tmp_path / "small.zarr"], capture_output=True, text=True, timeout=SOON, check=True)
+    info = run("info", tmp_path / "small.zarr")
     assert "50 x 33 x 67" in info.stdout.replace("×", "x"), info.stdout
 
 
@@ -109,7 +93,7 @@ def test_the_readers_of_the_viewer_are_those_of_the_share(shared: tuple[Path, st
 def test_a_level_that_is_stored_is_read_and_one_that_is_not_is_made(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     subprocess.run(["cp", "-r", TESTDATA / "zarr/ome_0.5_zyx.zarr", folder / "image.zarr"], check=True)
-    image = zarr.open_group(str(folder / "image.zarr"), mode="r")
+    image = opened(folder / "image.zarr")
     datasets = image.attrs["ome"]["multiscales"][0]["datasets"]
     level = image[datasets[1]["path"]]
     group = part(f"{url}/image.zarr", tmp_path / "one.zarr", "--level", "1")
@@ -155,15 +139,10 @@ def test_a_part_goes_into_a_share_and_from_one_to_another_and_stays_on_this_mach
     assert copy(tmp_path / "field.npy", tmp_path / "here.zarr", "--stride", "3").code == 0
     np.save(folder / "field.npy", field)
     other = tmp_path / "other"
-    other.mkdir()
-    sink = Process([str(VISAPULT), "share", str(other), "--write", "--fetch", "127.0.0.1", "--bind", "127.0.0.1:0"])
-    try:
-        to = sink.read_line()
-        assert copy(f"{url}/field.npy", f"{to}/fetched.zarr", "--stride", "3").code == 0
-    finally:
-        sink.stop()
+    with sharing(other, "--write", "--fetch", "127.0.0.1") as sink:
+        assert copy(f"{url}/field.npy", f"{sink.url}/fetched.zarr", "--stride", "3").code == 0
     for group in [folder / "in/pushed.zarr", tmp_path / "here.zarr", other / "fetched.zarr"]:
-        np.testing.assert_array_equal(zarr.open_group(str(group), mode="r")["field"][:], field[::3, ::3, ::3])
+        np.testing.assert_array_equal(opened(group)["field"][:], field[::3, ::3, ::3])
 
 
 def test_what_is_there_is_not_sent_again_and_what_differs_is(shared: tuple[Path, str], tmp_path: Path) -> None:
@@ -192,7 +171,7 @@ def test_a_copy_that_is_killed_goes_on(shared: tuple[Path, str], tmp_path: Path)
     field = values((4, 64, 256, 256), "f4")
     np.save(folder / "field.npy", field)
     to = tmp_path / "copy.zarr"
-    killed = Process([str(VISAPULT), "copy", f"{url}/field.npy", str(to), "--stride", "1", "--rate", "100M"])
+    killed = start_copy(f"{url}/field.npy", to, "--stride", "1", "--rate", "100M")
     while len(list(to.glob("field/c/*/*/*/*"))) < 8:
         assert killed.is_running()
         pause(0.05)
@@ -200,7 +179,7 @@ def test_a_copy_that_is_killed_goes_on(shared: tuple[Path, str], tmp_path: Path)
     assert not (to / "zarr.json").exists()
     done = copy(f"{url}/field.npy", to, "--stride", "1")
     assert done.code == 0 and "there already" in done.stdout, done.stdout
-    np.testing.assert_array_equal(zarr.open_group(str(to), mode="r")["field"][:], field)
+    np.testing.assert_array_equal(opened(to)["field"][:], field)
 
 
 def test_a_dry_run_tells_what_it_would_be_and_reads_nothing_of_it(shared: tuple[Path, str], tmp_path: Path) -> None:
@@ -243,7 +222,7 @@ def test_nothing_outside_the_share_is_read(shared: tuple[Path, str], tmp_path: P
     chunk.unlink()
     chunk.symlink_to(tmp_path / "secret.raw")
     np.testing.assert_array_equal(zarr.open_array(str(folder / "chunk.zarr"), mode="r")[:], secret)
-    asked = [("link.npy", []), ("up.json", []), ("away.json", []), ("linked.json", []), ("leads_out.h5", []), ("../secret.npy", [])]
+    asked: list[tuple[str, list[str]]] = [("link.npy", []), ("up.json", []), ("away.json", []), ("linked.json", []), ("leads_out.h5", []), ("../secret.npy", [])]
     asked += [("leads_out.h5", ["--field", name]) for name in ("external", "soft", "virtual", "beside", "group/inner/density", "group/inner")]
     asked += [("chunk.zarr", []), ("chunk.zarr", ["--field", "../../secret.npy"])]
     for number, (source, arguments) in enumerate(asked):
@@ -303,14 +282,10 @@ def test_a_policy_holds_for_parts_as_for_files(tmp_path: Path) -> None:
     (folder / "open/link.npy").symlink_to("../closed/field.npy")
     policy = tmp_path / "people.toml"
     policy.write_text('ask = "Ada"\n[[person]]\nname = "grace"\nread = ["open"]\n')
-    share = Process([str(VISAPULT), "share", str(folder), "--policy", str(policy), "--bind", "127.0.0.1:0"])
-    try:
-        url = share.read_line().split()[1]
-        assert copy(f"{url}/open/field.npy", tmp_path / "yes.zarr", "--stride", "2").code == 0
+    with sharing(folder, "--policy", policy) as share:
+        assert copy(f"{share.url}/open/field.npy", tmp_path / "yes.zarr", "--stride", "2").code == 0
         for path in ["closed/field.npy", "open/link.npy"]:
-            refused = copy(f"{url}/{path}", tmp_path / "no.zarr", "--stride", "2")
+            refused = copy(f"{share.url}/{path}", tmp_path / "no.zarr", "--stride", "2")
             assert refused.code != 0
             assert_one_clear_line(refused.stderr)
             assert not (tmp_path / "no.zarr/zarr.json").exists()
-    finally:
-        share.stop()

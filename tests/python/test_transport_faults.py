@@ -28,9 +28,9 @@ def scenario(play: Scenario) -> Scenario:
 @pytest.fixture(scope="module")
 def played(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[None]]]:
     """The scenarios that were asked for, under way."""
-    asked = [item.callspec.params["name"] for item in request.session.items if item.path == request.path]
+    asked = [item.callspec.params["name"] for item in request.session.items if isinstance(item, pytest.Function) and item.path == request.path]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {name: pool.submit(SCENARIOS[name]) for name in asked}
+        yield {name: pool.submit(SCENARIOS[name]) for name in map(str, asked)}
         pool.shutdown(cancel_futures=True)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,14 +19,14 @@ CAMERAS = [
     Camera(azimuth=0.0, elevation=0.0),
     Camera(azimuth=-130.0, elevation=-55.0, distance=2.2, fov=40.0),
 ]
-GRIDS = {
+GRIDS: dict[str, dict[str, Any]] = {
     "points": {"spacing": (1.0, 1.0, 1.0), "cell_centred": False},
     "uneven": {"spacing": (1.0, 2.0, 0.5), "cell_centred": False},
     "cells": {"spacing": (1.0, 1.0, 1.0), "cell_centred": True},
 }
 
 
-def picture(volume: np.ndarray, grid: dict[str, object], camera: Camera, folder: Path) -> np.ndarray:
+def picture(volume: np.ndarray, grid: dict[str, Any], camera: Camera, folder: Path) -> np.ndarray:
     volume.astype("<f4").tofile(folder / "volume.raw")
     sidecar = {
         "file": "volume.raw",

@@ -11,10 +11,10 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from conftest import VISAPULT
 
@@ -46,17 +46,19 @@ def unable() -> str | None:
 class Process:
     """A program under test, with what it says."""
 
-    def __init__(self, command: list[object], **how: Any) -> None:
+    def __init__(self, command: Sequence[object], **how: Any) -> None:
         self.began = time.monotonic()
         self.process = subprocess.Popen(
             list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, **how
         )
+        assert self.process.stdout is not None
+        self.said: IO[str] = self.process.stdout
         self.first_line = ""
 
     def read_line(self) -> str:
         """Waits for its first line."""
-        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        self.first_line = self.process.stdout.readline() if ready else ""
+        ready, _, _ = select.select([self.said], [], [], PATIENCE)
+        self.first_line = self.said.readline() if ready else ""
         if not self.first_line:
             raise AssertionError(f"it said nothing: {self.stop().stderr}")
         return self.first_line.strip()
