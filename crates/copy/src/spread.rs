@@ -81,7 +81,7 @@ pub(crate) fn into_share(
     for url in &spread.nodes {
         let mut last = Attempt::default();
         outcome = copy(&Into { url, wish, may_spread: false }, &mut last, watch).map(drop);
-        (attempt.tally, attempt.arrived) = (spread.tally.then(&last.tally), spread.arrived + last.arrived);
+        (attempt.tally, attempt.arrived) = (spread.tally_after(&last.tally), spread.arrived + last.arrived);
         // Another may be there still.
         if last.was_admitted || !outcome.as_ref().is_err_and(CopyError::may_pass) {
             break;
@@ -110,6 +110,17 @@ impl Spread {
         } else {
             wish
         }
+    }
+
+    /// What all have counted after the copy that followed has counted `last`. Where all files had been looked at before a node died, what it did
+    /// and could not tell any more is not taken for what was there already.
+    fn tally_after(&self, last: &Tally) -> Tally {
+        let mut told = self.tally;
+        if told.wanted_files + told.same_files == last.wanted_files + last.same_files {
+            told.files = last.same_files.saturating_sub(told.same_files);
+            told.bytes = last.same_bytes.saturating_sub(told.same_bytes);
+        }
+        told.then(last)
     }
 }
 
@@ -226,6 +237,22 @@ mod tests {
         };
         let spread = spread(&nodes(), &AtomicBool::new(false), &mut |event| told.push(event), copy_part).unwrap();
         (spread, told)
+    }
+
+    #[test]
+    fn what_a_node_did_that_died_before_it_could_tell_was_not_there_already() {
+        let told =
+            Tally { wanted_files: 100, files: 60, bytes: 600, same_files: 7, same_bytes: 70, ..Tally::default() };
+        let last =
+            Tally { wanted_files: 20, files: 20, bytes: 200, same_files: 87, same_bytes: 870, ..Tally::default() };
+        let counted_after = |tally| {
+            let Tally { files, bytes, same_files, same_bytes, .. } =
+                Spread { tally, ..Spread::default() }.tally_after(&last);
+            (files, bytes, same_files, same_bytes)
+        };
+        assert_eq!(counted_after(told), (100, 1000, 7, 70));
+        // Of what it had not looked at, some may have been there.
+        assert_eq!(counted_after(Tally { wanted_files: 90, ..told }), (80, 800, 27, 270));
     }
 
     #[test]
