@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use visapult_ripp_net::units::prefixed;
 
 /// What the taking end has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,12 +214,10 @@ pub fn rate(bps: f64) -> String {
 }
 
 fn scaled(value: f64, unit: &str, plain: &str) -> String {
-    match value {
-        v if v >= 1e12 => format!("{:.2} T{unit}", v * 1e-12),
-        v if v >= 1e9 => format!("{:.2} G{unit}", v * 1e-9),
-        v if v >= 1e6 => format!("{:.1} M{unit}", v * 1e-6),
-        v if v >= 1e3 => format!("{:.1} k{unit}", v * 1e-3),
-        v => format!("{v:.0} {plain}"),
+    match prefixed(value) {
+        (value, "") => format!("{value:.0} {plain}"),
+        (value, prefix @ ("k" | "M")) => format!("{value:.1} {prefix}{unit}"),
+        (value, prefix) => format!("{value:.2} {prefix}{unit}"),
     }
 }
 

@@ -1,15 +1,18 @@
 //! Rates, sizes and times as people read them.
 
+use visapult_ripp_net::units::prefixed;
+
 /// Bits per second.
 pub(crate) fn rate(bps: f64) -> String {
-    let (value, unit) = scaled(bps, 1e3, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"]);
-    format!("{value} {unit}")
+    let (value, prefix) = prefixed(bps);
+    format!("{} {prefix}bit/s", short(value))
 }
 
-/// Bytes.
+/// Bytes, in powers of two as systems set them.
 pub(crate) fn size(bytes: f64) -> String {
-    let (value, unit) = scaled(bytes, 1024.0, &["bytes", "KiB", "MiB", "GiB", "TiB"]);
-    format!("{value} {unit}")
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")].map(|(power, unit)| (f64::powi(2.0, power), unit));
+    let (scale, unit) = units.into_iter().find(|(scale, _)| bytes >= *scale).unwrap_or((1.0, "bytes"));
+    format!("{} {unit}", short(bytes / scale))
 }
 
 /// Seconds.
@@ -25,16 +28,6 @@ pub(crate) fn time(seconds: f64) -> String {
 /// A share.
 pub(crate) fn share(part: f64) -> String {
     if part > 0.0 { format!("{} %", short(part * 100.0)) } else { "0 %".to_owned() }
-}
-
-fn scaled<'a>(value: f64, step: f64, units: &[&'a str]) -> (String, &'a str) {
-    let mut value = value;
-    let mut unit = 0;
-    while value >= step && unit + 1 < units.len() {
-        value /= step;
-        unit += 1;
-    }
-    (short(value), units[unit])
 }
 
 /// Two or three digits that mean something.

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
+use visapult_ripp_net::units::prefixed;
 use visapult_volume_io::{Source, SourceInfo, at_level, levels_of, names_level};
 
 use crate::error::PipelineError;
@@ -119,11 +120,11 @@ fn too_large(info: &SourceInfo, needed: u64, free: u64, processes: usize) -> Pip
 
 /// Bytes with two or three significant digits.
 pub(crate) fn for_people(bytes: u64) -> String {
-    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    let bytes = bytes as f64;
-    let (scale, unit) = units.into_iter().find(|(scale, _)| bytes >= *scale).unwrap_or((1.0, "bytes"));
-    let number = bytes / scale;
-    if number < 10.0 && scale > 1.0 { format!("{number:.1} {unit}") } else { format!("{number:.0} {unit}") }
+    match prefixed(bytes as f64) {
+        (number, "") => format!("{number:.0} bytes"),
+        (number, prefix) if number < 10.0 => format!("{number:.1} {prefix}B"),
+        (number, prefix) => format!("{number:.0} {prefix}B"),
+    }
 }
 
 /// The number after `name` in a table of KiB as the kernel writes them, in bytes.

@@ -1,4 +1,4 @@
-//! Rates and sizes as people write them, on the command line and in files.
+//! Rates and sizes as people write them, on the command line and in files, and the prefixes with which they read them.
 
 /// Bits per second: `950M`, `10Gbit`, `1.5G`, `300 Mbit/s`.
 ///
@@ -38,6 +38,14 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is no size: write bytes, such as 64MiB or 1G"))
 }
 
+/// A number with the largest decimal prefix that leaves 1 of it at least: `(2.5, "G")` of 2.5e9. What has none is below 1000.
+#[must_use]
+pub fn prefixed(value: f64) -> (f64, &'static str) {
+    let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    let (scale, prefix) = prefixes.into_iter().find(|(scale, _)| value >= *scale).unwrap_or((1.0, ""));
+    (value / scale, prefix)
+}
+
 fn scaled<'a>(text: &'a str, units: &[(&str, f64)]) -> (&'a str, f64) {
     let found =
         units.iter().find_map(|(unit, scale)| text.strip_suffix(unit).map(|number| (number.trim_end(), *scale)));
@@ -68,6 +76,13 @@ mod tests {
         for bad in ["", "fast", "-1M", "0", "1e9", "10GiB", "inf"] {
             assert!(parse_rate(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn prefixes_leave_one_at_least() {
+        let told = [0.0, 999.0, 1e3, 999_999.0, 2.5e9, 3e12, 4e15].map(prefixed);
+        let expected = [(0.0, ""), (999.0, ""), (1.0, "k"), (999.999, "k"), (2.5, "G"), (3.0, "T"), (4000.0, "T")];
+        assert_eq!(told, expected);
     }
 
     #[test]
