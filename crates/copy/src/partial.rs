@@ -293,24 +293,15 @@ pub(crate) struct RangeSink {
 
 impl Sink for RangeSink {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut rest = bytes;
-        for (start, length) in self.extents.locate(offset, bytes.len() as u64) {
-            let (part, behind) = rest.split_at(length as usize);
-            self.file.partial.file.write_all_at(part, self.range.start + start)?;
-            rest = behind;
-        }
+        let Self { file, range, extents, .. } = self;
+        extents.write(offset, bytes, |start, part| file.partial.file.write_all_at(part, range.start + start))?;
         self.arrived.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let mut rest = into;
-        for (start, length) in self.extents.locate(offset, rest.len() as u64) {
-            let (part, behind) = rest.split_at_mut(length as usize);
-            self.file.partial.file.read_exact_at(part, self.range.start + start)?;
-            rest = behind;
-        }
-        Ok(())
+        let Self { file, range, extents, .. } = self;
+        extents.read(offset, into, |start, part| file.partial.file.read_exact_at(part, range.start + start))
     }
 
     fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {

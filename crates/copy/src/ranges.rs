@@ -117,8 +117,40 @@ impl Extents {
         self.0.iter().map(|(_, length)| length).sum()
     }
 
+    /// Has `write` put `bytes`, which lie from `offset` on in the data, where they belong in the range.
+    pub(crate) fn write(
+        &self,
+        offset: u64,
+        bytes: &[u8],
+        mut write: impl FnMut(u64, &[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut rest = bytes;
+        for (start, length) in self.locate(offset, bytes.len() as u64) {
+            let (part, behind) = rest.split_at(length as usize);
+            write(start, part)?;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    /// Has `read` fetch `into.len()` bytes from `offset` on in the data from where they lie in the range.
+    pub(crate) fn read(
+        &self,
+        offset: u64,
+        into: &mut [u8],
+        mut read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut rest = into;
+        for (start, length) in self.locate(offset, rest.len() as u64) {
+            let (part, behind) = rest.split_at_mut(length as usize);
+            read(start, part)?;
+            rest = behind;
+        }
+        Ok(())
+    }
+
     /// Where `length` bytes from `offset` on, counted in data alone, lie in the range: `(start, length)` each.
-    pub(crate) fn locate(&self, offset: u64, length: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+    fn locate(&self, offset: u64, length: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (from, to) = (offset, offset + length);
         let mut before = 0;
         self.0.iter().filter_map(move |&(start, extent)| {
@@ -222,6 +254,20 @@ mod tests {
         assert_eq!(extents.bytes(), 105);
         assert_eq!(extents.locate(3, 10).collect::<Vec<_>>(), [(13, 2), (20, 8)]);
         assert_eq!(extents.locate(5, 0).count(), 0);
+        let mut range = [0; 200];
+        let put = |at: u64, part: &[u8]| {
+            range[at as usize..][..part.len()].copy_from_slice(part);
+            Ok(())
+        };
+        extents.write(3, b"abcd", put).unwrap();
+        assert_eq!((&range[13..15], &range[15..20], &range[20..22]), (&b"ab"[..], &[0; 5][..], &b"cd"[..]));
+        let mut back = [0; 4];
+        let get = |at: u64, part: &mut [u8]| {
+            part.copy_from_slice(&range[at as usize..][..part.len()]);
+            Ok(())
+        };
+        extents.read(3, &mut back, get).unwrap();
+        assert_eq!(&back, b"abcd");
         for wrong in [vec![(0, 0)], vec![(5, 5), (9, 1)], vec![(150, 51)], vec![(u64::MAX, 2)], vec![(0, 1); 200]] {
             assert_eq!(Extents::new(wrong, 200), None);
         }

@@ -1,46 +1,39 @@
 //! A folder that others copy from, and into where its user allows it.
 
+mod copies;
+mod ends;
 mod fetch;
 mod link;
+mod rights;
 mod stripe;
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use cap_std::fs::Dir;
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Session, Token};
 
+use self::copies::{Copies, Copy};
+use self::ends::Which;
 use self::link::Portion;
+use self::rights::Rights;
 use self::stripe::Stripe;
 use crate::error::CopyError;
 use crate::fetching::Fetches;
-use crate::fields::{FieldPart, ONE_SOURCE, Turn};
-use crate::filter::Filter;
-use crate::give::{Given, give};
-use crate::hours::Moment;
-use crate::landing::Landing;
-use crate::names::{Name, inner_path, shown};
-use crate::people::{People, Right, last_name};
-use crate::take::{Taken, take};
-use crate::walk::{Root, Walk};
+use crate::fields::Turn;
+use crate::names::inner_path;
+use crate::people::{People, Right};
 use crate::weights;
-use crate::words::{Patterns, Request, STRIPES, Span, Verb, Wish, Word, unescaped};
+use crate::words::{Request, STRIPES, Verb, Word, unescaped};
 
 const POLL: Duration = Duration::from_millis(100);
 /// A dialler that has all it wants ends the session within this time.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
-/// The session of a dialler that is back ends within this time.
-const TURN_PATIENCE: Duration = Duration::from_secs(20);
-/// Copies at one time.
-const MOST_COPIES: usize = 32;
-/// Paths of one request.
-const MOST_PATHS: usize = 1000;
 
 /// What is shared, and how.
 #[derive(Debug)]
@@ -107,31 +100,10 @@ pub struct Share {
     rights: Rights,
     fetches: Fetches,
     session: Options,
-    copies: Mutex<HashMap<String, Arc<Copy>>>,
+    copies: Copies,
     stripe: Option<Stripe>,
     /// Parts of fields are made one at a time.
     turn: Turn,
-}
-
-/// Which of what somebody wants is meant.
-struct Which<'a> {
-    only: &'a Patterns,
-    span: Option<Span>,
-    part: Option<&'a FieldPart>,
-}
-
-#[derive(Debug)]
-enum Rights {
-    Url { write: bool },
-    People(People),
-}
-
-/// A copy under way.
-#[derive(Debug)]
-struct Copy {
-    session: Session,
-    portion: Portion,
-    is_over: AtomicBool,
 }
 
 impl Share {
@@ -158,16 +130,15 @@ impl Share {
         };
         let fetches = Fetches::new(&fetch)?;
         let listener = Listener::bind(bind, ListenerOptions { identity, token, clients, session: session.clone() })?;
-        let (name, copies) = (url_name(&real), Mutex::default());
         Ok(Self {
             listener,
+            name: url_name(&real),
             path: real,
             dir,
-            name,
             rights,
             fetches,
             session,
-            copies,
+            copies: Copies::default(),
             stripe: None,
             turn: Turn::default(),
         })
@@ -236,10 +207,14 @@ impl Share {
             return linger(&session);
         }
         let portion = Portion::of(&request.verb, request.weight);
-        let copy = Arc::new(Copy { session, portion, is_over: AtomicBool::new(false) });
-        if let Err(why) = self.enter(&copy, &request.job) {
+        let copy = Arc::new(Copy::new(session, portion));
+        // Whose rate has a bound copies one thing at a time.
+        let alone = self.rights.most_bps(&copy.session).is_some();
+        if let Err(why) = self.copies.enter(&copy, &request.job, alone) {
             return refuse(&copy.session, &why);
         }
+        // It may have no more than its portion from the beginning.
+        self.divide_link();
         let mut told = Audit {
             who: copy.session.member().map(ToOwned::to_owned),
             peer: copy.session.peer(),
@@ -253,7 +228,7 @@ impl Share {
             fault: None,
         };
         let began = Instant::now();
-        let outcome = match (self.out_of_hours(&copy.session), &request.verb) {
+        let outcome = match (self.rights.out_of_hours(&copy.session), &request.verb) {
             (Some(why), _) => Err(CopyError::Here(why)),
             (None, Verb::Get { paths, only, span, part }) => {
                 if request.is_able(STRIPES) && part.is_none() {
@@ -276,16 +251,12 @@ impl Share {
             told.fault = Some(cause.to_string());
         }
         audit(told);
-        copy.is_over.store(true, Ordering::Relaxed);
-        self.copies().retain(|_, other| !Arc::ptr_eq(other, &copy));
+        self.copies.leave(&copy);
     }
 
     /// Tells of the other nodes of the stripe; true if there are any. Whoever may have so much a second and no more has it from one.
     fn tell_nodes(&self, session: &Session) -> bool {
-        let is_bounded = match (&self.rights, session.member()) {
-            (Rights::People(people), Some(name)) => people.most_bps(name).is_some(),
-            _ => false,
-        };
+        let is_bounded = self.rights.most_bps(session).is_some();
         let urls = self.stripe.as_ref().filter(|_| !is_bounded).map(Stripe::others).unwrap_or_default();
         // Whoever is gone needs not be told.
         !urls.is_empty() && session.note(&Word::Nodes { urls }.to_text()).is_ok()
@@ -309,148 +280,14 @@ impl Share {
         Ok(())
     }
 
-    /// Why whoever dialled may not copy now, if so.
-    fn out_of_hours(&self, session: &Session) -> Option<String> {
-        match (&self.rights, session.member()) {
-            (Rights::People(people), Some(name)) => people.out_of_hours(name, Moment::now()),
-            _ => None,
-        }
-    }
-
     /// Ends copies whose hours are over: their diallers come back, and are told.
     fn end_out_of_hours(&self) {
-        for copy in self.copies().values() {
-            if let Some(why) = self.out_of_hours(&copy.session) {
+        for copy in self.copies.look().values() {
+            if let Some(why) = self.rights.out_of_hours(&copy.session) {
                 copy.session.end_because(&why);
             }
         }
     }
-
-    /// The folder that whoever dialled may do this in and that holds `path`, what that is called, and the rest of the path.
-    fn place<'a>(
-        &self,
-        session: &Session,
-        right: Right,
-        path: &'a Path,
-    ) -> Result<(&Dir, Option<Name>, &'a Path), CopyError> {
-        let own_name = || Name::new(self.name.as_bytes());
-        match (&self.rights, session.member()) {
-            (Rights::Url { write: false }, _) if right == Right::Write => {
-                Err(CopyError::Here("the share is read-only; whoever shares it has to say --write".to_owned()))
-            }
-            (Rights::Url { .. }, _) => Ok((&self.dir, own_name(), path)),
-            (Rights::People(people), Some(name)) => {
-                let (dir, at, rest) = people.granted(name, right, path)?;
-                Ok((dir, last_name(at).or_else(own_name), rest))
-            }
-            (Rights::People(_), None) => Err(CopyError::Here("nobody knows who you are here".to_owned())),
-        }
-    }
-
-    /// Takes a copy in. A dialler that is back takes the place of its earlier session.
-    fn enter(&self, copy: &Arc<Copy>, job: &str) -> Result<(), String> {
-        let before = self.copies().remove(job);
-        if let Some(before) = before {
-            before.session.end_because("its dialler is back");
-            let deadline = Instant::now() + TURN_PATIENCE;
-            while !before.is_over.load(Ordering::Relaxed) && Instant::now() < deadline {
-                thread::sleep(POLL / 10);
-            }
-        }
-        let limited = match &self.rights {
-            Rights::People(people) => copy.session.member().filter(|name| people.most_bps(name).is_some()),
-            Rights::Url { .. } => None,
-        };
-        let deadline = Instant::now() + LAST_PATIENCE;
-        let mut copies = self.copies();
-        // Whose rate has a bound copies one thing at a time; what they have just done may not be quite over.
-        while let Some(name) = limited
-            && copies.values().any(|other| other.session.member() == Some(name))
-        {
-            drop(copies);
-            if Instant::now() > deadline {
-                return Err(format!("another copy of {name}'s has all of the rate that is allowed; wait for its end"));
-            }
-            thread::sleep(POLL / 10);
-            copies = self.copies();
-        }
-        if copies.len() >= MOST_COPIES {
-            return Err(format!("busy with {MOST_COPIES} copies; try again later"));
-        }
-        copies.insert(job.to_owned(), Arc::clone(copy));
-        drop(copies);
-        // It may have no more than its portion from the beginning.
-        self.divide_link();
-        Ok(())
-    }
-
-    fn copies(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Copy>>> {
-        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn give(
-        &self,
-        session: &Session,
-        paths: &[String],
-        which: &Which<'_>,
-        stop: &AtomicBool,
-        told: &mut Audit,
-    ) -> Result<(), CopyError> {
-        if paths.len() > MOST_PATHS {
-            return Err(CopyError::Here(format!("{} paths are too many; {MOST_PATHS} may be asked for", paths.len())));
-        }
-        let mut roots = Vec::new();
-        for path in paths {
-            let is_content = path.ends_with("/.");
-            let path = inner(path)?;
-            told.paths.push(shown(&path));
-            let (dir, name, path) = self.place(session, Right::Read, &path)?;
-            let root = Root::within(dir, name.as_ref(), path)?;
-            let root = if is_content { root.content() } else { root };
-            roots.push(match (which.span, which.part) {
-                (None, None) => root,
-                (Some(span), _) => root.cut(span)?,
-                (None, Some(_)) if paths.len() > 1 => return Err(CopyError::Here(ONE_SOURCE.to_owned())),
-                (None, Some(part)) => root.part(part, Arc::clone(&self.turn))?,
-            });
-        }
-        let filter = Filter::new(which.only).map_err(CopyError::Here)?;
-        let mut given = Given::default();
-        let outcome = give(session, Walk::new(roots, filter), stop, &mut given, &mut |_| {});
-        (told.files, told.bytes) = (given.tally.files, given.arrived);
-        told.fault = failures(given.tally.failed);
-        outcome
-    }
-
-    fn take(
-        &self,
-        session: &Session,
-        to: &str,
-        into: bool,
-        wish: Wish,
-        stop: &AtomicBool,
-        told: &mut Audit,
-    ) -> Result<(), CopyError> {
-        let to = inner(to)?;
-        told.paths.push(shown(&to));
-        let (dir, _, to) = self.place(session, Right::Write, &to)?;
-        let landing = Landing::within(dir, to, into, wish.dry_run)?;
-        let landing = landing
-            .map(|landing| if wish.start.is_some() { landing.of_one_name() } else { Ok(landing) })
-            .transpose()?;
-        let mut taken = Taken::default();
-        let outcome = take(session, None, landing, wish, stop, &mut taken, &mut |_| {});
-        (told.files, told.bytes) = (taken.tally.files, taken.arrived);
-        told.fault = failures(taken.tally.failed);
-        if outcome.is_ok() {
-            linger(session);
-        }
-        outcome
-    }
-}
-
-fn failures(failed: u64) -> Option<String> {
-    (failed > 0).then(|| format!("{failed} failed"))
 }
 
 /// The dialler ends the session, once it has heard the last word.

@@ -166,12 +166,7 @@ impl Source for RangeSource {
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         let began = Instant::now();
-        let mut rest = into;
-        for (start, length) in self.extents.locate(offset, rest.len() as u64) {
-            let (part, behind) = rest.split_at_mut(length as usize);
-            self.file.read_at(self.range.start + start, part)?;
-            rest = behind;
-        }
+        self.extents.read(offset, into, |start, part| self.file.read_at(self.range.start + start, part))?;
         self.read_time.0.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
         Ok(())
     }

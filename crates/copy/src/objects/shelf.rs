@@ -311,24 +311,13 @@ impl RangeBuffer {
 
 impl Sink for RangeBuffer {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut rest = bytes;
-        for (start, length) in self.extents.locate(offset, bytes.len() as u64) {
-            let (part, behind) = rest.split_at(length as usize);
-            self.memory.write_at(start, part)?;
-            rest = behind;
-        }
+        self.extents.write(offset, bytes, |start, part| self.memory.write_at(start, part))?;
         self.arrived.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let mut rest = into;
-        for (start, length) in self.extents.locate(offset, rest.len() as u64) {
-            let (part, behind) = rest.split_at_mut(length as usize);
-            self.memory.read_at(start, part)?;
-            rest = behind;
-        }
-        Ok(())
+        self.extents.read(offset, into, |start, part| self.memory.read_at(start, part))
     }
 
     fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use visapult_ripp_net::{Options, Rate, Session};
 
-use super::{Audit, Copy, POLL, Rights, Share, failures, inner, linger};
+use super::copies::Copy;
+use super::ends::failures;
+use super::{Audit, POLL, Share, inner, linger};
 use crate::copying::{pull, redialled};
 use crate::error::CopyError;
 use crate::landing::Landing;
@@ -69,7 +71,7 @@ impl Share {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     let is_left = !*detach && !session.is_alive();
-                    if is_left || stop.load(Ordering::Relaxed) || self.out_of_hours(session).is_some() {
+                    if is_left || stop.load(Ordering::Relaxed) || self.rights.out_of_hours(session).is_some() {
                         fetch.stop.store(true, Ordering::Relaxed);
                     }
                     thread::sleep(POLL);
@@ -116,10 +118,7 @@ impl Share {
             Rate::Fixed(bps) => bps,
             Rate::Auto { most_bps } => most_bps.unwrap_or(0),
         };
-        let person = match (&self.rights, session.member()) {
-            (Rights::People(people), Some(name)) => people.most_bps(name).unwrap_or(0),
-            _ => 0,
-        };
+        let person = self.rights.most_bps(session).unwrap_or(0);
         [own, person, asked, self.session.most_receive_bps].into_iter().filter(|&bps| bps > 0).min().unwrap_or(0)
     }
 }

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use visapult_ripp_net::Rate;
 
-use super::{Copy, Rights, Share};
+use super::Share;
+use super::copies::Copy;
 use crate::weights::{Claim, MOST_WEIGHT, Meter, divide};
 use crate::words::Verb;
 
@@ -58,7 +59,7 @@ impl Share {
         if total_bps == 0 {
             return;
         }
-        let copies = self.copies();
+        let copies = self.copies.look();
         for is_out in [true, false] {
             let some: Vec<&Copy> =
                 copies.values().map(AsRef::as_ref).filter(|copy| (copy.portion.way == Way::Out) == is_out).collect();
@@ -70,10 +71,7 @@ impl Share {
     }
 
     fn claim(&self, copy: &Copy) -> Claim {
-        let person_weight = match (&self.rights, copy.session.member()) {
-            (Rights::People(people), Some(name)) => people.weight(name),
-            _ => 1,
-        };
+        let person_weight = self.rights.weight(&copy.session);
         let bytes = copy.carried();
         let mut state = copy.portion.state.lock().unwrap_or_else(PoisonError::into_inner);
         let used_bps = state.0.rate_bps(Instant::now(), bytes);

@@ -1,0 +1,79 @@
+//! The copies of a share that are under way.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use visapult_ripp_net::Session;
+
+use super::link::Portion;
+use super::{LAST_PATIENCE, POLL};
+
+/// The session of a dialler that is back ends within this time.
+const TURN_PATIENCE: Duration = Duration::from_secs(20);
+/// Copies at one time.
+const MOST_COPIES: usize = 32;
+
+/// A copy under way.
+#[derive(Debug)]
+pub(super) struct Copy {
+    pub(super) session: Session,
+    pub(super) portion: Portion,
+    is_over: AtomicBool,
+}
+
+impl Copy {
+    pub(super) const fn new(session: Session, portion: Portion) -> Self {
+        Self { session, portion, is_over: AtomicBool::new(false) }
+    }
+}
+
+/// Those under way, by their jobs.
+#[derive(Debug, Default)]
+pub(super) struct Copies(Mutex<HashMap<String, Arc<Copy>>>);
+
+impl Copies {
+    /// None begins or ends while they are looked at.
+    pub(super) fn look(&self) -> MutexGuard<'_, HashMap<String, Arc<Copy>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a copy in; one that is `alone` only if none of the same person is under way. A dialler that is back takes the place of its earlier session.
+    pub(super) fn enter(&self, copy: &Arc<Copy>, job: &str, alone: bool) -> Result<(), String> {
+        let before = self.look().remove(job);
+        if let Some(before) = before {
+            before.session.end_because("its dialler is back");
+            let deadline = Instant::now() + TURN_PATIENCE;
+            while !before.is_over.load(Ordering::Relaxed) && Instant::now() < deadline {
+                thread::sleep(POLL / 10);
+            }
+        }
+        let alone = copy.session.member().filter(|_| alone);
+        let deadline = Instant::now() + LAST_PATIENCE;
+        let mut copies = self.look();
+        // What they have just done may not be quite over.
+        while let Some(name) = alone
+            && copies.values().any(|other| other.session.member() == Some(name))
+        {
+            drop(copies);
+            if Instant::now() > deadline {
+                return Err(format!("another copy of {name}'s has all of the rate that is allowed; wait for its end"));
+            }
+            thread::sleep(POLL / 10);
+            copies = self.look();
+        }
+        if copies.len() >= MOST_COPIES {
+            return Err(format!("busy with {MOST_COPIES} copies; try again later"));
+        }
+        copies.insert(job.to_owned(), Arc::clone(copy));
+        Ok(())
+    }
+
+    /// It is over.
+    pub(super) fn leave(&self, copy: &Arc<Copy>) {
+        copy.is_over.store(true, Ordering::Relaxed);
+        self.look().retain(|_, other| !Arc::ptr_eq(other, copy));
+    }
+}

@@ -1,0 +1,97 @@
+//! A share as the giving and as the taking end of a copy.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use visapult_ripp_net::Session;
+
+use super::{Audit, Share, inner, linger};
+use crate::error::CopyError;
+use crate::fields::{FieldPart, ONE_SOURCE};
+use crate::filter::Filter;
+use crate::give::{Given, give};
+use crate::landing::Landing;
+use crate::names::shown;
+use crate::people::Right;
+use crate::take::{Taken, take};
+use crate::walk::{Root, Walk};
+use crate::words::{Patterns, Span, Wish};
+
+/// Paths of one request.
+const MOST_PATHS: usize = 1000;
+
+/// Which of what somebody wants is meant.
+pub(super) struct Which<'a> {
+    pub(super) only: &'a Patterns,
+    pub(super) span: Option<Span>,
+    pub(super) part: Option<&'a FieldPart>,
+}
+
+impl Share {
+    /// Gives these of what whoever dialled may read.
+    pub(super) fn give(
+        &self,
+        session: &Session,
+        paths: &[String],
+        which: &Which<'_>,
+        stop: &AtomicBool,
+        told: &mut Audit,
+    ) -> Result<(), CopyError> {
+        if paths.len() > MOST_PATHS {
+            return Err(CopyError::Here(format!("{} paths are too many; {MOST_PATHS} may be asked for", paths.len())));
+        }
+        let mut roots = Vec::new();
+        for path in paths {
+            let is_content = path.ends_with("/.");
+            let path = inner(path)?;
+            told.paths.push(shown(&path));
+            let (dir, name, path) = self.place(session, Right::Read, &path)?;
+            let root = Root::within(dir, name.as_ref(), path)?;
+            let root = if is_content { root.content() } else { root };
+            roots.push(match (which.span, which.part) {
+                (None, None) => root,
+                (Some(span), _) => root.cut(span)?,
+                (None, Some(_)) if paths.len() > 1 => return Err(CopyError::Here(ONE_SOURCE.to_owned())),
+                (None, Some(part)) => root.part(part, Arc::clone(&self.turn))?,
+            });
+        }
+        let filter = Filter::new(which.only).map_err(CopyError::Here)?;
+        let mut given = Given::default();
+        let outcome = give(session, Walk::new(roots, filter), stop, &mut given, &mut |_| {});
+        (told.files, told.bytes) = (given.tally.files, given.arrived);
+        told.fault = failures(given.tally.failed);
+        outcome
+    }
+
+    /// Takes what whoever dialled gives to a place that they may write.
+    pub(super) fn take(
+        &self,
+        session: &Session,
+        to: &str,
+        into: bool,
+        wish: Wish,
+        stop: &AtomicBool,
+        told: &mut Audit,
+    ) -> Result<(), CopyError> {
+        let to = inner(to)?;
+        told.paths.push(shown(&to));
+        let (dir, _, to) = self.place(session, Right::Write, &to)?;
+        let landing = Landing::within(dir, to, into, wish.dry_run)?;
+        let landing = landing
+            .map(|landing| if wish.start.is_some() { landing.of_one_name() } else { Ok(landing) })
+            .transpose()?;
+        let mut taken = Taken::default();
+        let outcome = take(session, None, landing, wish, stop, &mut taken, &mut |_| {});
+        (told.files, told.bytes) = (taken.tally.files, taken.arrived);
+        told.fault = failures(taken.tally.failed);
+        if outcome.is_ok() {
+            linger(session);
+        }
+        outcome
+    }
+}
+
+/// What an audit says of things that were not copied.
+pub(super) fn failures(failed: u64) -> Option<String> {
+    (failed > 0).then(|| format!("{failed} failed"))
+}

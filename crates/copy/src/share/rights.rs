@@ -1,0 +1,66 @@
+//! Who may do what in a share: whoever has its URL, or each whom a policy names.
+
+use std::path::Path;
+
+use cap_std::fs::Dir;
+use visapult_ripp_net::Session;
+
+use super::Share;
+use crate::error::CopyError;
+use crate::hours::Moment;
+use crate::names::Name;
+use crate::people::{People, Right, last_name};
+
+#[derive(Debug)]
+pub(super) enum Rights {
+    Url { write: bool },
+    People(People),
+}
+
+impl Rights {
+    /// The policy, and the name that it has for whoever dialled.
+    fn person<'a>(&'a self, session: &'a Session) -> Option<(&'a People, &'a str)> {
+        match self {
+            Self::Url { .. } => None,
+            Self::People(people) => session.member().map(|name| (people, name)),
+        }
+    }
+
+    /// The bound of the rate of whoever dialled, if there is one.
+    pub(super) fn most_bps(&self, session: &Session) -> Option<u64> {
+        self.person(session).and_then(|(people, name)| people.most_bps(name))
+    }
+
+    /// The weight of whoever dialled where copies share a link.
+    pub(super) fn weight(&self, session: &Session) -> u32 {
+        self.person(session).map_or(1, |(people, name)| people.weight(name))
+    }
+
+    /// Why whoever dialled may not copy now, if so.
+    pub(super) fn out_of_hours(&self, session: &Session) -> Option<String> {
+        self.person(session).and_then(|(people, name)| people.out_of_hours(name, Moment::now()))
+    }
+}
+
+impl Share {
+    /// The folder that whoever dialled may do this in and that holds `path`, what that is called, and the rest of the path.
+    pub(super) fn place<'a>(
+        &self,
+        session: &Session,
+        right: Right,
+        path: &'a Path,
+    ) -> Result<(&Dir, Option<Name>, &'a Path), CopyError> {
+        let own_name = || Name::new(self.name.as_bytes());
+        match (&self.rights, session.member()) {
+            (Rights::Url { write: false }, _) if right == Right::Write => {
+                Err(CopyError::Here("the share is read-only; whoever shares it has to say --write".to_owned()))
+            }
+            (Rights::Url { .. }, _) => Ok((&self.dir, own_name(), path)),
+            (Rights::People(people), Some(name)) => {
+                let (dir, at, rest) = people.granted(name, right, path)?;
+                Ok((dir, last_name(at).or_else(own_name), rest))
+            }
+            (Rights::People(_), None) => Err(CopyError::Here("nobody knows who you are here".to_owned())),
+        }
+    }
+}
