@@ -13,7 +13,7 @@ import pytest
 
 from conftest import run
 from shares import MEBI, MOST_RESENT, noise, shared  # noqa: F401 (a fixture)
-from stores import KEY, SECRET, Store, certified, faulty, rclone
+from stores import KEY, SECRET, SOON, Store, certified, faulty, rclone
 from test_bad_input import assert_one_clear_line
 
 
@@ -276,3 +276,33 @@ def test_what_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
         assert contents(store.folder) == {}
         assert store.copy(large, "s3://bucket/").code == 0
         assert (store.folder / "bucket/large.raw").read_bytes() == large.read_bytes()
+
+
+def test_files_are_verified_against_objects(store: Store, tmp_path: Path) -> None:
+    bucket = store.folder / "bucket"
+    make_run(bucket / "run", 20, 3 * MEBI)
+    assert store.copy("s3://bucket/run", tmp_path / "here/").code == 0
+    here = tmp_path / "here" / "run"
+    for pair in [(here, "s3://bucket/run"), ("s3://bucket/run", here)]:
+        right = store.start("verify", *pair).end(SOON)
+        assert (right.code, right.stderr) == (0, "")
+        assert right.stdout.startswith("verified 22 files, 3.")
+    raw = bytearray((here / "density.raw").read_bytes())
+    raw[2_000_000] ^= 1
+    (here / "density.raw").write_bytes(raw)
+    os.utime(here / "density.raw", (1_700_000_000, 1_700_000_000))
+    (here / "more").write_text("more")
+    (here / "3" / "step 3.txt").unlink()
+    wrong = store.start("verify", here, "s3://bucket/run").end(SOON)
+    assert wrong.code == 1
+    assert sorted(wrong.stderr.splitlines()) == [
+        "visapult: 3/step 3.txt: is not there",
+        "visapult: density.raw: differs",
+        "visapult: more: is not in the store",
+    ]
+    assert "verified 20 files" in wrong.stdout and "3 WRONG" in wrong.stdout
+    assert_one_clear_line(store.start("verify", tmp_path / "none", "s3://bucket/run").end(SOON).stderr, "none")
+    listed = store.start("verify", "s3://bucket/run/.").end(SOON)
+    assert listed.code == 0
+    (tmp_path / "b3").write_text(listed.stdout)
+    assert "verified 22 files" in run("verify", tmp_path / "b3", bucket / "run").stdout

@@ -1,12 +1,12 @@
-//! `visapult verify`: holds files against the manifest of a copy, or against a share; only hashes travel.
+//! `visapult verify`: holds files against the manifest of a copy, against a share, of which only hashes travel, or against objects, which are read.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use visapult_copy::{
-    Alike, CopyOptions, Delete, Endpoint, Event, ManifestWriter, Remote, Verified, Wish, copy, counted, size, verify,
+    Alike, CopyOptions, Delete, Endpoint, Event, ManifestWriter, Verified, Wish, copy, counted, size, verify,
 };
 
 use crate::arguments::VerifyOptions;
@@ -17,19 +17,13 @@ const RETRY: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
     match (&options.what, &options.with) {
-        (Endpoint::There(remote), None) => list(remote),
-        (Endpoint::There(remote), Some(Endpoint::Here(path)))
-        | (Endpoint::Here(path), Some(Endpoint::There(remote))) => Ok(told(&compare(path, remote)?)),
         (Endpoint::Here(manifest), None) => check(manifest, Path::new(".")),
         (Endpoint::Here(manifest), Some(Endpoint::Here(folder))) => check(manifest, folder),
-        (Endpoint::There(_), Some(Endpoint::There(_))) => {
-            anyhow::bail!("one of the two must be on this machine")
+        (Endpoint::Here(path), Some(elsewhere)) | (elsewhere, Some(Endpoint::Here(path))) => {
+            Ok(told(&compare(path, elsewhere)?))
         }
-        (Endpoint::Stored(_), _) | (_, Some(Endpoint::Stored(_))) => {
-            anyhow::bail!(
-                "objects are not verified where they are: copy them with --manifest, or compare with `visapult copy --checksum --dry-run`"
-            )
-        }
+        (elsewhere, None) => list(elsewhere),
+        (_, Some(_)) => anyhow::bail!("one of the two must be on this machine"),
     }
 }
 
@@ -47,16 +41,17 @@ fn told(verified: &Verified) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Holds what is at `path` against what is shared.
-fn compare(path: &Path, remote: &Remote) -> Result<Verified> {
-    let is_content = std::fs::metadata(path)?.is_dir();
+/// Holds what is at `path` against what is elsewhere.
+fn compare(path: &Path, elsewhere: &Endpoint) -> Result<Verified> {
     let wish = Wish { dry_run: true, alike: Alike::Content, delete: Delete::InFolders, ..Wish::default() };
-    let source = Remote { is_content, ..remote.clone() };
+    let here = std::fs::metadata(path).with_context(|| path.display().to_string())?;
+    let source = elsewhere.clone().content(here.is_dir());
+    let missing = if matches!(elsewhere, Endpoint::There(_)) { "is not in the share" } else { "is not in the store" };
     let mut wrong = 0;
     let report = dry_run(source, path.to_owned(), wish, &mut |event| {
         let (path, why) = match event {
             Event::Differs { path, how } => (path, how),
-            Event::Deleted(path) => (path, "is not in the share".to_owned()),
+            Event::Deleted(path) => (path, missing.to_owned()),
             Event::Failed { path, why } => (path, why),
             _ => return,
         };
@@ -66,12 +61,12 @@ fn compare(path: &Path, remote: &Remote) -> Result<Verified> {
     Ok(Verified { right: report.same_files, bytes: report.same_bytes, wrong })
 }
 
-/// Prints the hashes of what is shared, as `b3sum --check` and `visapult verify` read them.
-fn list(remote: &Remote) -> Result<ExitCode> {
+/// Prints the hashes of what is elsewhere, as `b3sum --check` and `visapult verify` read them.
+fn list(elsewhere: &Endpoint) -> Result<ExitCode> {
     let wish = Wish { dry_run: true, hashes: true, ..Wish::default() };
     let mut out = ManifestWriter::new(std::io::stdout().lock());
     let mut outcome = Ok(());
-    let report = dry_run(remote.clone(), PathBuf::from("."), wish, &mut |event| match event {
+    let report = dry_run(elsewhere.clone(), PathBuf::from("."), wish, &mut |event| match event {
         Event::Hash { path, hash } if outcome.is_ok() => outcome = out.add(&path, &hash),
         Event::Failed { path, why } => eprintln!("visapult: {path}: {why}"),
         _ => {}
@@ -80,8 +75,7 @@ fn list(remote: &Remote) -> Result<ExitCode> {
     Ok(if report.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn dry_run(source: Remote, to: PathBuf, wish: Wish, watch: &mut dyn FnMut(Event)) -> Result<visapult_copy::Tally> {
-    let options =
-        CopyOptions { wish, retry: RETRY, ..CopyOptions::new(vec![Endpoint::There(source)], Endpoint::Here(to)) };
+fn dry_run(source: Endpoint, to: PathBuf, wish: Wish, watch: &mut dyn FnMut(Event)) -> Result<visapult_copy::Tally> {
+    let options = CopyOptions { wish, retry: RETRY, ..CopyOptions::new(vec![source], Endpoint::Here(to)) };
     Ok(copy(&options, stop::when_asked(None)?, watch)?.tally)
 }

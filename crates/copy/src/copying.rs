@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -340,12 +341,16 @@ impl<'a> Plan<'a> {
                     ListenerOptions { identity: None, token: Some(token), clients: Clients::default(), session };
                 let listener = Listener::bind(([127, 0, 0, 1], 0).into(), listening)?;
                 let url = listener.url("127.0.0.1", "here");
-                thread::scope(|scope| {
-                    scope.spawn(|| take_here(&listener, landing, wish, stop));
+                let (tell, told) = mpsc::channel();
+                let outcome = thread::scope(|scope| {
+                    scope.spawn(|| take_here(&listener, landing, wish, stop, tell));
                     let session = Session::dial(&url, &Trust::InsecureLoopback, None, &options.session)?;
                     attempt.was_admitted = true;
-                    push(&session, walk, stop, attempt, watch).map(drop)
-                })
+                    let mut hear = |event| told.try_iter().chain([event]).for_each(&mut *watch);
+                    push(&session, walk, stop, attempt, &mut hear).map(drop)
+                });
+                told.try_iter().for_each(watch);
+                outcome
             }
         }
     }
@@ -381,11 +386,22 @@ pub(crate) fn pull(
 }
 
 /// The taking end of a copy on one machine.
-fn take_here(listener: &Listener, landing: Option<Landing>, wish: Wish, stop: &AtomicBool) {
+fn take_here(
+    listener: &Listener,
+    landing: Option<Landing>,
+    wish: Wish,
+    stop: &AtomicBool,
+    differences: mpsc::Sender<Event>,
+) {
     const PATIENCE: Duration = Duration::from_secs(10);
     let Ok(Some(session)) = listener.accept(PATIENCE) else { return };
-    // The giving end is told, and tells it.
-    if take(&session, None, landing, wish, stop, &mut Taken::default(), &mut |_| {}).is_ok() {
+    // The giving end is told of all else, and tells it.
+    let mut watch = |event| {
+        if matches!(event, Event::Differs { .. }) {
+            let _ = differences.send(event);
+        }
+    };
+    if take(&session, None, landing, wish, stop, &mut Taken::default(), &mut watch).is_ok() {
         linger(&session);
     }
 }

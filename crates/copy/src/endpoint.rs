@@ -54,6 +54,19 @@ pub enum EndpointError {
     Objects(&'static str),
 }
 
+impl Endpoint {
+    /// What is elsewhere, as that itself or, where it is a folder, what is in it.
+    #[must_use]
+    pub fn content(mut self, is_content: bool) -> Self {
+        match &mut self {
+            Self::Here(_) => {}
+            Self::There(remote) => remote.is_content = is_content,
+            Self::Stored(url) => url.is_content = is_content,
+        }
+        self
+    }
+}
+
 impl FromStr for Endpoint {
     type Err = EndpointError;
 

@@ -82,6 +82,7 @@ Examples:
   visapult verify copied.b3 copied             files against the hashes that `copy --manifest copied.b3` wrote
   visapult verify run-12 'ripp://.../run-12'   files here against those of a share: only hashes travel
   visapult verify 'ripp://.../run-12' > b3     the hashes of those in the share, for `b3sum --check`
+  visapult verify run-12 s3://bucket/run-12    files here against objects, which are read
 
 Each file that differs, or is on one side only, is named; the exit code is 0 if there is none.";
 
@@ -251,7 +252,7 @@ pub(crate) struct FetchesOptions {
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_HELP)]
 pub(crate) struct VerifyOptions {
-    /// What `visapult copy --manifest` or `b3sum` wrote; or a file or folder; or what `visapult share` printed.
+    /// What `visapult copy --manifest` or `b3sum` wrote; or a file or folder; or what `visapult share` printed, or objects (s3://, https://).
     #[arg(value_name = "MANIFEST | PATH | URL")]
     pub(crate) what: Endpoint,
     /// With a manifest, the folder that its paths are in (the DST of the copy) [default: .]; with a path the URL of what it is held against.
