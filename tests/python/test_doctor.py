@@ -17,6 +17,7 @@ import pytest
 import doctor_pictures as pictures
 from conftest import VISAPULT
 from doctor_pictures import CLOCK, NIC, RINGS, draw
+from shares import sharing
 from wan import ENVIRONMENT, RIGHT, Link, link, unable
 
 SOON = 60
@@ -189,6 +190,14 @@ def look_along(options: str, folder: Path) -> Told:
     with link(*options.split()) as up:
         share = up.start("right", VISAPULT, "share", folder, "--bind", f"{RIGHT}:7440")
         return doctor(share.read_line(), within=on_the_left(up))
+
+
+def test_a_share_tells_of_checks_of_the_path(tmp_path: Path) -> None:
+    with sharing(tmp_path / "shared") as share:
+        doctor(share.url)
+        told = share.copies()[0]
+    assert (told["what"], told["from"], told["files"], told["result"]) == ("check", "127.0.0.1", 0, "done")
+    assert told["bytes"] > 0
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use visapult_copy::{Access, Audit, Share, counted, rate, size};
+use visapult_copy::{Access, Audit, Deed, Share, counted, rate, size};
 use visapult_pipeline::flow::own_host;
 use visapult_ripp_net::{Identity, Options, user_folder};
 
@@ -75,7 +75,7 @@ fn record(audit: &Audit) -> Value {
         "who": who(audit),
         "from": audit.peer.ip().to_canonical().to_string(),
         "what": what(audit),
-        "source": audit.fetched_from,
+        "source": if let Deed::Fetch { from } = &audit.deed { Some(from) } else { None },
         "paths": audit.paths,
         "files": audit.files,
         "bytes": audit.bytes,
@@ -86,10 +86,11 @@ fn record(audit: &Audit) -> Value {
 }
 
 fn what(audit: &Audit) -> &'static str {
-    match (&audit.fetched_from, audit.into) {
-        (Some(_), _) => "fetch",
-        (None, true) => "put",
-        (None, false) => "get",
+    match audit.deed {
+        Deed::Get => "get",
+        Deed::Put => "put",
+        Deed::Fetch { .. } => "fetch",
+        Deed::Check => "check",
     }
 }
 
@@ -100,13 +101,14 @@ fn who(audit: &Audit) -> String {
 
 fn line(audit: &Audit) -> String {
     let speed = rate(audit.bytes as f64 * 8.0 / audit.elapsed.as_secs_f64().max(1e-3));
-    let paths = audit.paths.iter().map(|path| if path.is_empty() { "." } else { path }).collect::<Vec<_>>().join(" ");
+    let paths: String =
+        audit.paths.iter().map(|path| format!(" {}", if path.is_empty() { "." } else { path })).collect();
+    let files = if audit.deed == Deed::Check { String::new() } else { format!("{}, ", counted(audit.files, "file")) };
     format!(
-        "{} {} {} {paths}: {}, {}, {speed}, {}",
+        "{} {} {}{paths}: {files}{}, {speed}, {}",
         humantime::format_rfc3339_seconds(audit.began),
         who(audit),
         what(audit),
-        counted(audit.files, "file"),
         size(audit.bytes),
         audit.fault.as_deref().unwrap_or("done"),
     )

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use cap_std::fs::Dir;
+use visapult_ripp_net::perf::Answered;
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Session, Token};
 
 use self::copies::{Copies, Copy};
@@ -64,7 +65,33 @@ pub enum Access {
     Policy(PathBuf),
 }
 
-/// What was copied, by whom.
+/// What somebody has had done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// It was copied from the share.
+    Get,
+    /// It was copied into the share.
+    Put,
+    /// It was copied into the share from another, which they named.
+    Fetch {
+        /// The other, without its secret.
+        from: String,
+    },
+    /// What the path carries was measured.
+    Check,
+}
+
+impl Deed {
+    fn of(verb: &Verb) -> Self {
+        match verb {
+            Verb::Get { .. } | Verb::Stripe { .. } | Verb::Fetches { .. } => Self::Get,
+            Verb::Put { .. } => Self::Put,
+            Verb::Fetch { from, .. } => Self::Fetch { from: from.without_secret() },
+        }
+    }
+}
+
+/// What was done, by whom.
 #[derive(Clone, Debug)]
 pub struct Audit {
     /// The name that the policy has for them.
@@ -73,11 +100,9 @@ pub struct Audit {
     pub peer: SocketAddr,
     /// Since when.
     pub began: SystemTime,
-    /// It was copied into the share, not from it.
-    pub into: bool,
-    /// The share that it was fetched from, for whoever asked for that.
-    pub fetched_from: Option<String>,
-    /// What, below the share.
+    /// What.
+    pub deed: Deed,
+    /// Of what, below the share.
     pub paths: Vec<String>,
     /// Files copied.
     pub files: u64,
@@ -87,6 +112,13 @@ pub struct Audit {
     pub elapsed: Duration,
     /// Why it ended before it was done, or how many things failed.
     pub fault: Option<String>,
+}
+
+impl Audit {
+    fn of_check(check: Answered) -> Self {
+        let Answered { peer, began, elapsed, bytes, fault } = check;
+        Self { who: None, peer, began, deed: Deed::Check, paths: Vec::new(), files: 0, bytes, elapsed, fault }
+    }
 }
 
 /// A folder that others copy from, and into where its user allows it.
@@ -173,7 +205,7 @@ impl Share {
         }
     }
 
-    /// Serves until `stop` is set; tells `audit` of every copy that has ended.
+    /// Serves until `stop` is set; tells `audit` of every copy that has ended, and of checks of the path.
     ///
     /// # Errors
     /// If nobody can be listened to any more.
@@ -185,6 +217,9 @@ impl Share {
                 if divided.elapsed() >= weights::EVERY {
                     self.divide_link();
                     divided = Instant::now();
+                }
+                while let Some(check) = self.listener.answered_check() {
+                    audit(Audit::of_check(check));
                 }
                 let Some(session) = self.listener.accept(POLL)? else { continue };
                 scope.spawn(move || self.serve_one(session, stop, audit));
@@ -219,8 +254,7 @@ impl Share {
             who: copy.session.member().map(ToOwned::to_owned),
             peer: copy.session.peer(),
             began: SystemTime::now(),
-            into: !matches!(request.verb, Verb::Get { .. } | Verb::Stripe { .. }),
-            fetched_from: None,
+            deed: Deed::of(&request.verb),
             paths: Vec::new(),
             files: 0,
             bytes: 0,

@@ -46,7 +46,6 @@ impl Share {
         let Copy { session, portion, .. } = copy;
         let to = inner(to)?;
         told.paths.push(shown(&to));
-        told.fetched_from = Some(from.without_secret());
         let (dir, _, to) = self.place(session, Right::Write, &to)?;
         if !self.fetches.may_dial(&from.host) {
             let host = &from.host;

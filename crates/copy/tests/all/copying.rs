@@ -12,8 +12,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use tempfile::TempDir;
 use visapult_copy::{
-    Access, Alike, Audit, CopyError, CopyOptions, Delete, Endpoint, Event, Patterns, Report, Share, ShareOptions, Span,
-    Wish, copy, fetches,
+    Access, Alike, Audit, CopyError, CopyOptions, Deed, Delete, Endpoint, Event, Patterns, Report, Share, ShareOptions,
+    Span, copy, fetches,
 };
 use visapult_ripp_net::{Identity, Options};
 
@@ -53,18 +53,8 @@ impl Drop for StopAtEnd<'_> {
 }
 
 fn options(sources: &[&str], destination: &str) -> CopyOptions {
-    CopyOptions {
-        sources: sources.iter().map(|source| source.parse().unwrap()).collect(),
-        destination: destination.parse().unwrap(),
-        only: Patterns::default(),
-        span: None,
-        part: None,
-        wish: Wish::default(),
-        session: Options::default(),
-        detach: false,
-        weight: 1,
-        retry: Duration::ZERO,
-    }
+    let sources = sources.iter().map(|source| source.parse().unwrap()).collect();
+    CopyOptions { retry: Duration::ZERO, ..CopyOptions::new(sources, destination.parse().unwrap()) }
 }
 
 fn run(options: &CopyOptions) -> (Result<Report, CopyError>, Vec<Event>) {
@@ -168,7 +158,10 @@ fn a_tree_arrives_as_it_was_both_ways() {
     let sparse = fs::metadata(back.path().join("copy/sparse")).unwrap();
     assert!(sparse.blocks() * 512 <= fs::metadata(tree.join("sparse")).unwrap().blocks() * 512 + (1 << 20));
     assert_eq!(audits.len(), 3);
-    assert!(audits.iter().all(|audit| audit.fault.is_none()) && audits[0].into && !audits[1].into);
+    assert!(
+        audits.iter().all(|audit| audit.fault.is_none())
+            && (&audits[0].deed, &audits[1].deed) == (&Deed::Put, &Deed::Get)
+    );
     assert_eq!((audits[0].files, audits[1].bytes), (311, pulled.arrived));
 }
 
@@ -507,12 +500,12 @@ fn one_share_fetches_from_another() {
             assert_eq!((state.result.as_deref(), state.tally.files), (Some("done"), 1));
             assert!(!state.from.contains('@') && state.to == "alone");
         });
-        assert!(audits[0].fetched_from.as_deref().is_some_and(|from| from.starts_with("ripp://127.0.0.1:")));
+        assert!(matches!(&audits[0].deed, Deed::Fetch { from } if from.starts_with("ripp://127.0.0.1:")));
         outcome
     });
     assert_eq!(told(&there.path().join("in/tree")), told(&source.path().join("tree")));
     assert!(fs::read(there.path().join("alone")).unwrap() == fs::read(source.path().join("tree/large")).unwrap());
-    assert_eq!((audits[0].into, audits[0].files), (false, 311));
+    assert_eq!((&audits[0].deed, audits[0].files), (&Deed::Get, 311));
 }
 
 #[test]

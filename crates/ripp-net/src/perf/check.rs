@@ -2,10 +2,10 @@
 //!
 //! Invariant: it is authenticated and obeys the rules for paths as every session does; one at a time, for a few seconds, into memory alone.
 
-use std::sync::Arc;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use visapult_ripp::outbox::Mode;
 
@@ -32,7 +32,22 @@ pub struct Checked {
     /// What was measured.
     pub report: Report,
     /// The other end, as it was reached.
-    pub peer: std::net::SocketAddr,
+    pub peer: SocketAddr,
+}
+
+/// A check that a listener has answered by itself, or refused.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// Who asked for it.
+    pub peer: SocketAddr,
+    /// Since when.
+    pub began: SystemTime,
+    /// How long.
+    pub elapsed: Duration,
+    /// Bytes of content, in either direction.
+    pub bytes: u64,
+    /// Why nothing, or not all, came of it.
+    pub fault: Option<String>,
 }
 
 /// Has the listener of `url` measure with us for `time`; it sends if `reverse`. Where a rate is set, the sending end keeps below it.
@@ -57,31 +72,46 @@ pub fn check(
     Ok(Checked { report: outcome?, peer: session.peer() })
 }
 
-/// Serves a session that asks for a check; gives back any other.
-pub(crate) fn serve(session: Session, busy: &Arc<AtomicBool>) -> Option<Session> {
-    let Some(request) = Request::of_kind(session.request(), CHECK) else { return Some(session) };
-    if session.member().is_some() {
-        session.end_because(NOT_FOR_MEMBERS);
-        return None;
-    }
-    if !takes_its_turn(busy) {
-        session.end_because(BUSY);
-        return None;
+/// The check that a session asks for, if it asks for one.
+pub(crate) fn asked(session: &Session) -> Option<Request> {
+    Request::of_kind(session.request(), CHECK)
+}
+
+/// Serves a session that asks for this check.
+pub(crate) fn serve(session: &Session, request: &Request, busy: &AtomicBool) -> Answered {
+    let (began, since) = (SystemTime::now(), Instant::now());
+    let outcome = answer(session, request, busy);
+    let bytes = *outcome.as_ref().unwrap_or(&0);
+    Answered { peer: session.peer(), began, elapsed: since.elapsed(), bytes, fault: outcome.err() }
+}
+
+/// The bytes of the check, or why there was none.
+fn answer(session: &Session, request: &Request, busy: &AtomicBool) -> Result<u64, String> {
+    let is_member = session.member().is_some();
+    if is_member || !takes_its_turn(busy) {
+        let why = if is_member { NOT_FOR_MEMBERS } else { BUSY };
+        session.end_because(why);
+        return Err(why.to_owned());
     }
     let amount = match request.amount {
         Amount::Time(time) => Amount::Time(time.min(MOST_TIME)),
         Amount::Bytes(_) => Amount::Time(Duration::ZERO),
     };
-    bounded(&session, || {
-        let outcome = exchange(&session, amount, request.reverse);
+    bounded(session, || {
+        let outcome = exchange(session, amount, request.reverse);
         busy.store(false, Ordering::Release);
         match outcome {
-            // The dialler ends the session.
-            Ok(_) => while_alive(&session),
-            Err(cause) => tracing::info!("a check of the path by {} failed: {cause}", session.peer()),
+            Ok(report) => {
+                // The dialler ends the session.
+                while_alive(session);
+                Ok(report.bytes)
+            }
+            Err(cause) => {
+                tracing::info!("a check of the path by {} failed: {cause}", session.peer());
+                Err(cause.to_string())
+            }
         }
-    });
-    None
+    })
 }
 
 /// Waits for the end of a check that is nearly over.

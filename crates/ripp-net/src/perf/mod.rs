@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use visapult_ripp::outbox::Mode;
 
-pub(crate) use check::serve as serve_check;
-pub use check::{Checked, check};
+pub use check::{Answered, Checked, check};
+pub(crate) use check::{asked as asked_check, serve as serve_check};
 pub use receiving::receive;
 pub use report::{Report, RttMicros, Rulings};
 pub use sending::{Progress, send};

@@ -19,7 +19,7 @@ use super::strangers::{Stranger, Strangers};
 use super::{Options, Session, SessionError};
 use crate::control::{ControlLink, ControlListener, Security, Shown};
 use crate::identity::Identity;
-use crate::perf;
+use crate::perf::{self, Answered};
 use crate::policy::{Policy, Ruling, least};
 use crate::socket::Waker;
 use crate::token::Token;
@@ -50,6 +50,7 @@ pub struct Listener {
     token: Option<Token>,
     identity: Option<crate::fingerprint::Fingerprint>,
     sessions: Mutex<Receiver<Session>>,
+    answered: Mutex<Receiver<Answered>>,
     stop: Waker,
     thread: Option<JoinHandle<()>>,
 }
@@ -72,15 +73,18 @@ impl Listener {
         let local = control.local_addr();
         let stop = control.stopper();
         let (queue, sessions) = sync_channel(MOST_WAITING);
+        let (answered_in, answered) = sync_channel(MOST_WAITING);
         let (token, identity) = (options.token.clone(), options.identity.as_ref().map(Identity::fingerprint));
         let options = Arc::new(options);
         let (strangers, sessions_by_number, checking) = (Strangers::default(), Arc::default(), Arc::default());
-        let door = Door { options, policy, queue, strangers, sessions: sessions_by_number, checking };
+        let door =
+            Door { options, policy, queue, answered: answered_in, strangers, sessions: sessions_by_number, checking };
         let thread = thread::Builder::new()
             .name("ripp-door".to_owned())
             .spawn(move || door.run(&control))
             .map_err(SessionError::Thread)?;
-        Ok(Self { local, token, identity, sessions: Mutex::new(sessions), stop, thread: Some(thread) })
+        let (sessions, answered) = (Mutex::new(sessions), Mutex::new(answered));
+        Ok(Self { local, token, identity, sessions, answered, stop, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -112,6 +116,12 @@ impl Listener {
             Err(RecvTimeoutError::Disconnected) => Err(SessionError::Ended("the listener stopped".to_owned())),
         }
     }
+
+    /// A check of the path that was answered, and has not been told of here. Where nobody asks, only the first few are kept.
+    #[must_use]
+    pub fn answered_check(&self) -> Option<Answered> {
+        lock(&self.answered).try_recv().ok()
+    }
 }
 
 impl Drop for Listener {
@@ -128,6 +138,7 @@ struct Door {
     options: Arc<ListenerOptions>,
     policy: Arc<Policy>,
     queue: SyncSender<Session>,
+    answered: SyncSender<Answered>,
     strangers: Strangers,
     /// Sessions that further streams may join, by their secret numbers.
     sessions: Arc<Mutex<HashMap<String, Weak<Shared>>>>,
@@ -155,7 +166,12 @@ impl Door {
     }
 
     fn hand_over(&self, session: Session) {
-        let Some(session) = perf::serve_check(session, &self.checking) else { return };
+        if let Some(request) = perf::asked_check(&session) {
+            let answered = perf::serve_check(&session, &request, &self.checking);
+            // Not every program asks for them.
+            let _ = self.answered.try_send(answered);
+            return;
+        }
         if let Err(TrySendError::Full(session) | TrySendError::Disconnected(session)) = self.queue.try_send(session) {
             session.end_because("busy: the listening program takes no more sessions at present; try again later");
         }
