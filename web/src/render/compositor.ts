@@ -1,5 +1,6 @@
 import { type Gl, Program, type Target } from "./gl";
-import compositeFragment from "./shaders/composite.frag.glsl?raw";
+import fadingFragment from "./shaders/fading.frag.glsl?raw";
+import imageFragment from "./shaders/image.frag.glsl?raw";
 import screenVertex from "./shaders/screen.vert.glsl?raw";
 
 /** An image of associated colours to show; `fromTop` where its first row is the top one. */
@@ -18,12 +19,15 @@ export interface Before {
 /** Lays an image over what the canvas already shows. */
 export class Compositor {
   readonly #gl: Gl;
-  readonly #program: Program;
+  readonly #image: Program;
+  /** A program of its own: software renderers would fetch from both images even where nothing gives way. */
+  readonly #fading: Program;
   readonly #empty: WebGLVertexArrayObject;
 
   constructor(gl: Gl) {
     this.#gl = gl;
-    this.#program = new Program(gl, screenVertex, compositeFragment);
+    this.#image = new Program(gl, screenVertex, imageFragment);
+    this.#fading = new Program(gl, screenVertex, fadingFragment);
     this.#empty = gl.createVertexArray();
   }
 
@@ -63,11 +67,14 @@ export class Compositor {
     const gl = this.#gl;
     gl.disable(gl.DEPTH_TEST);
     gl.disable(gl.CULL_FACE);
-    this.#program.use();
-    this.#program.bind(0, { name: "uImage", kind: gl.TEXTURE_2D, texture: image.texture });
-    this.#program.bind(1, { name: "uBefore", kind: gl.TEXTURE_2D, texture: before?.texture ?? image.texture });
-    gl.uniform1f(this.#program.at("uFromTop"), image.fromTop ? 1 : 0);
-    gl.uniform1f(this.#program.at("uShareBefore"), before?.share ?? 0);
+    const program = before ? this.#fading : this.#image;
+    program.use();
+    program.bind(0, { name: "uImage", kind: gl.TEXTURE_2D, texture: image.texture });
+    gl.uniform1f(program.at("uFromTop"), image.fromTop ? 1 : 0);
+    if (before) {
+      program.bind(1, { name: "uBefore", kind: gl.TEXTURE_2D, texture: before.texture });
+      gl.uniform1f(program.at("uShareBefore"), before.share);
+    }
     gl.bindVertexArray(this.#empty);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
     gl.bindVertexArray(null);

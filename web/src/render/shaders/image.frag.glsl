@@ -5,14 +5,10 @@ precision highp sampler2D;
 uniform sampler2D uImage;
 // 1 where the image's first row is the top one.
 uniform float uFromTop;
-// An image that gives way to it, and how much of it is left.
-uniform sampler2D uBefore;
-uniform float uShareBefore;
 
 in vec2 uv;
 out vec4 colour;
 
 void main() {
   colour = textureLod(uImage, vec2(uv.x, mix(uv.y, 1.0 - uv.y, uFromTop)), 0.0);
-  if (uShareBefore > 0.0) colour = mix(colour, textureLod(uBefore, uv, 0.0), uShareBefore);
 }

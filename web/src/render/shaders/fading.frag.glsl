@@ -1,0 +1,18 @@
+#version 300 es
+precision highp float;
+precision highp sampler2D;
+
+uniform sampler2D uImage;
+// 1 where the image's first row is the top one.
+uniform float uFromTop;
+// An image that gives way to it, and how much of it is left.
+uniform sampler2D uBefore;
+uniform float uShareBefore;
+
+in vec2 uv;
+out vec4 colour;
+
+void main() {
+  vec4 image = textureLod(uImage, vec2(uv.x, mix(uv.y, 1.0 - uv.y, uFromTop)), 0.0);
+  colour = mix(image, textureLod(uBefore, uv, 0.0), uShareBefore);
+}
