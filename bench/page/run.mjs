@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { cpus, tmpdir } from "node:os";
+import { cpus, loadavg, tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import { chromium } from "playwright-core";
 import { startServer } from "../../tests/e2e/server.mjs";
@@ -220,7 +220,7 @@ function report() {
   const text = `# Frame rate of the page, beside vtk.js
 
 Bricks of ${EDGE}^3 at 1024 x 768, full resolution, sampling step 1, turning five degrees a frame; \`make bench-page\`.
-${cpus()[0].model}, ${cpus().length} cores, no GPU: ${renderer}.
+${cpus()[0].model}, ${cpus().length} cores, load average ${loadavg()[0].toFixed(1)}, no GPU: ${renderer}.
 
 vtk.js ends a ray at an opacity of 0.99. So does the page in motion where it cannot draw fast enough (\`moving\`); at rest it draws again up to
 1 - 1/1024. \`exact\` is the page ending rays there in motion too, more work than vtk.js does.
