@@ -13,6 +13,8 @@ from wan import pause
 
 #: What each node may give, in bits per second: what travels takes long enough to be told apart.
 RATE = "400M"
+#: What copies can fill together on a busy machine, too.
+NARROW = "100M"
 
 
 @contextlib.contextmanager
@@ -216,9 +218,9 @@ class Watched:
         for event in events(self.copy.said):
             self.carried = event.get("bytes_sent", self.carried)
 
-    def until_under_way(self) -> None:
-        while not self.carried:
-            assert self.copy.is_running()
+    def until(self, carried: int) -> None:
+        while self.carried < carried:
+            assert self.reading.is_alive() or self.carried >= carried
             pause(0.02)
 
     def kill(self) -> None:
@@ -231,27 +233,29 @@ def watched(*arguments: object) -> Iterator[Watched]:
     """A copy that carries something by now."""
     copying = Watched(*arguments)
     try:
-        copying.until_under_way()
+        copying.until(1)
         yield copying
     finally:
         copying.kill()
 
 
 def part_beside(light: Watched, heavy: Watched) -> float:
-    """What the light one carries until the heavy one ends, for each byte of that."""
-    before = light.carried, heavy.carried
-    heavy.reading.join()
-    assert heavy.copy.process.wait() == 0
-    return (light.carried - before[0]) / (heavy.carried - before[1])
+    """What the light one carries for each byte of the heavy one, between that one's start and its end."""
+    seen = []
+    for carried in (8 * MEBI, 26 * MEBI):
+        heavy.until(carried)
+        seen.append((light.carried, heavy.carried))
+    (light_before, heavy_before), (light_after, heavy_after) = seen
+    return (light_after - light_before) / (heavy_after - heavy_before)
 
 
 def test_what_is_put_and_what_is_fetched_divide_the_rate_of_a_share(tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
-    (tmp_path / "source" / "fetched.raw").write_bytes(random.Random(20).randbytes(60 * MEBI))
-    (tmp_path / "put.raw").write_bytes(random.Random(21).randbytes(200 * MEBI))
+    (tmp_path / "source" / "fetched.raw").write_bytes(random.Random(20).randbytes(30 * MEBI))
+    (tmp_path / "put.raw").write_bytes(random.Random(21).randbytes(100 * MEBI))
     with (
         sharing(tmp_path / "source") as source,
-        sharing(tmp_path / "sink", "--write", "--fetch", "127.0.0.1", "--rate", "300M") as sink,
+        sharing(tmp_path / "sink", "--write", "--fetch", "127.0.0.1", "--rate", NARROW) as sink,
         watched(tmp_path / "put.raw", sink.url) as putting,
         watched(f"{source.url}/fetched.raw", sink.url, "--weight", "3") as fetching,
     ):
@@ -261,10 +265,10 @@ def test_what_is_put_and_what_is_fetched_divide_the_rate_of_a_share(tmp_path: Pa
 def test_copies_divide_the_rate_of_a_share_by_weight(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    (folder / "heavy.raw").write_bytes(random.Random(16).randbytes(90 * MEBI))
-    (folder / "light.raw").write_bytes(random.Random(17).randbytes(200 * MEBI))
+    (folder / "heavy.raw").write_bytes(random.Random(16).randbytes(30 * MEBI))
+    (folder / "light.raw").write_bytes(random.Random(17).randbytes(100 * MEBI))
     with (
-        sharing(folder, "--rate", "300M") as share,
+        sharing(folder, "--rate", NARROW) as share,
         watched(f"{share.url}/light.raw", tmp_path) as light,
         watched(f"{share.url}/heavy.raw", tmp_path, "--weight", "3") as heavy,
     ):
