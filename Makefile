@@ -54,8 +54,8 @@ test-run: test-python test-computing test-e2e
 test-computing: programs python-package
 	nice -n 10 $(MAKE) --jobs=1 test-rust test-web
 
-## check: format, lints, documentation, arrows, features, licences of what is shipped, unused dependencies
-check: setup-build web/dist/index.html
+## check: format, lints, types, documentation, arrows, features, licences of what is shipped, unused dependencies
+check: setup-build web/dist/index.html $(PYTHON)/ready
 	tools/setup.sh check
 	cargo fmt --all --check
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
@@ -65,6 +65,7 @@ check: setup-build web/dist/index.html
 	python3 tools/check_unused.py
 	python3 tools/licences.py check
 	cd web && npm run --silent lint && npm run --silent types
+	cd tests/python && $(PYTHON)/bin/python -m mypy --ignore-missing-imports .
 	web/node_modules/.bin/biome check --config-path=web/biome.json $$(git ls-files 'bench/*.mjs' 'tools/*.mjs' 'tests/*.mjs')
 
 setup-build setup-browser setup-gpu setup-mpi:
