@@ -13,7 +13,7 @@ use crate::error::CopyError;
 use crate::fields::{FieldPart, NEEDS_GROUP, ONE_SOURCE, Turn};
 use crate::filter::Filter;
 use crate::following::{Followed, follow};
-use crate::give::{Given, give};
+use crate::give::{Begin, Given, give};
 use crate::landing::{Landing, PART_NEEDS_NAME};
 use crate::names::shown;
 use crate::objects::{ObjectUrl, Store};
@@ -297,9 +297,14 @@ impl<'a> Plan<'a> {
                     let walk = walk(sources, options, stop)?;
                     let verb =
                         Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish: one.wish };
-                    let session = dial(one.url, &one.session(options), &one.request(options, job, verb))?;
+                    let session = begin(one.url, &one.session(options), &one.request(options, job, verb))?;
+                    let outcome = push(&session, walk, stop, attempt, watch);
+                    if let Err(CopyError::Session(_)) = outcome {
+                        // Why we were not admitted, if so.
+                        session.admitted()?;
+                    }
                     attempt.was_admitted = true;
-                    push(&session, walk, stop, attempt, watch)
+                    outcome
                 };
                 into_share(&to.url, options, stop, attempt, watch, put)
             }
@@ -365,7 +370,7 @@ fn push(
     watch: &mut dyn FnMut(Event),
 ) -> Result<Vec<String>, CopyError> {
     let mut given = Given::default();
-    let outcome = give(session, walk, stop, &mut given, watch);
+    let outcome = give(session, walk, Begin::AtOnce, stop, &mut given, watch);
     (attempt.tally, attempt.arrived) = (given.tally, given.arrived);
     outcome.map(|()| given.nodes)
 }
@@ -433,13 +438,20 @@ pub(crate) fn fresh_job() -> Result<String, CopyError> {
 }
 
 pub(crate) fn dial(url: &RippUrl, options: &Options, request: &Request) -> Result<Session, CopyError> {
+    let session = begin(url, options, request)?;
+    session.admitted()?;
+    Ok(session)
+}
+
+/// The same without waiting to be admitted: what is offered meanwhile is under way a round trip sooner.
+fn begin(url: &RippUrl, options: &Options, request: &Request) -> Result<Session, CopyError> {
     let trust = if url.fingerprint.is_none() && url.token.is_none() {
         Trust::InsecureLoopback
     } else {
         Trust::for_url(url).map_err(SessionError::from)?
     };
     let session = Options { request: request.to_text(), ..options.clone() };
-    Ok(Session::dial(url, &trust, None, &session)?)
+    Ok(Session::begin(url, &trust, None, &session)?)
 }
 
 fn is_content(path: &Path) -> bool {

@@ -27,6 +27,8 @@ mod log;
 mod manifest;
 mod names;
 mod objects;
+#[cfg(test)]
+mod other_builds;
 mod pace;
 mod partial;
 mod people;

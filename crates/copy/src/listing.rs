@@ -17,6 +17,8 @@ use crate::names::{MOST_PATH, Name};
 /// Entries of one listing, and its bytes, at most.
 pub(crate) const MOST_ENTRIES: usize = 4096;
 pub(crate) const MOST_LISTING: u64 = 2 << 20;
+/// Bytes of the first at most, which is short enough to be told in a note.
+pub(crate) const MOST_FIRST_LISTING: u64 = 16 << 10;
 /// Files up to this size travel whole, many in one object; larger ones in ranges.
 pub(crate) const MOST_WHOLE: u64 = 1 << 20;
 /// Folders in folders at most: more do not fit a path.

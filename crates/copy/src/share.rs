@@ -27,10 +27,11 @@ use self::stripe::Stripe;
 use crate::error::CopyError;
 use crate::fetching::Fetches;
 use crate::fields::Turn;
+use crate::give::Begin;
 use crate::names::inner_path;
 use crate::people::{People, Right};
 use crate::weights;
-use crate::words::{Request, STRIPES, Verb, Word, unescaped};
+use crate::words::{EARLY, Request, STRIPES, Verb, Word, unescaped};
 
 const POLL: Duration = Duration::from_millis(100);
 /// A dialler that has all it wants ends the session within this time.
@@ -268,11 +269,12 @@ impl Share {
                 if request.is_able(STRIPES) && part.is_none() {
                     self.tell_nodes(&copy.session);
                 }
-                let which = Which { only, span: *span, part: part.as_ref() };
+                let begin = if request.is_able(EARLY) { Begin::AtOnce } else { Begin::WhenAsked };
+                let which = Which { only, span: *span, part: part.as_ref(), begin };
                 self.give(&copy.session, paths, &which, stop, &mut told)
             }
             (None, Verb::Stripe { paths, only, span }) => {
-                let which = Which { only, span: *span, part: None };
+                let which = Which { only, span: *span, part: None, begin: Begin::WhenAsked };
                 self.give(&copy.session, paths, &which, stop, &mut told)
             }
             (None, Verb::Fetch { .. }) => self.fetch(&copy, &request, stop, &mut told),

@@ -9,7 +9,7 @@ use visapult_ripp_net::{Options, RippUrl, Session, Token};
 
 use crate::copying::dial;
 use crate::error::CopyError;
-use crate::words::{MOST_NODES, Request, STRIPES, Verb};
+use crate::words::{EARLY, MOST_NODES, Request, STRIPES, Verb};
 
 /// A share that is copied from, and the other nodes of its stripe, once it has told of them.
 pub(crate) struct Striped<'a> {
@@ -39,7 +39,7 @@ impl<'a> Striped<'a> {
         may_dial: &'a dyn Fn(&str) -> bool,
         most_bps: &'a AtomicU64,
     ) -> Self {
-        request.able.push(STRIPES.to_owned());
+        request.able.extend([STRIPES, EARLY].map(str::to_owned));
         Self { url, request, options, may_dial, most_bps, nodes: RefCell::default() }
     }
 

@@ -11,6 +11,8 @@ pub(crate) const VERSION: u32 = 2;
 const VERSION_WITH_PARTS: u32 = 3;
 /// What a dialler is able of that takes from, or gives to, several nodes of a striped share at once.
 pub(crate) const STRIPES: &str = "stripes";
+/// What a dialler is able of that holds ranges which are offered before it could ask for them, until it knows whether it wants them.
+pub(crate) const EARLY: &str = "early";
 /// Nodes of a striped share beside the one that was dialled, at most.
 pub(crate) const MOST_NODES: usize = 63;
 const KIND: &str = "copy";
@@ -276,6 +278,8 @@ impl Request {
 pub(crate) enum Word {
     /// A share that was dialled: these give the same, too, or take into the same; where a URL has no token it is that of this one.
     Nodes { urls: Vec<String> },
+    /// Giver, first of all: the first listing, [`escaped`], which is offered as well for those that pass this over.
+    Listing { bytes: String },
     /// Giver: that was all, so many entries.
     Listed { entries: u64 },
     /// Giver: a file that was listed cannot be had.
@@ -395,6 +399,7 @@ mod tests {
             Word::Wants { upto: 5, files: vec![(0, 3)], later: Vec::new() },
             Word::Wants { upto: 9, files: Vec::new(), later: vec![(5, 2)] },
             Word::Nodes { urls: vec!["ripp://b:1/x".to_owned()] },
+            Word::Listing { bytes: escaped(b"\x01\0a") },
             Word::Ranges { entry: 4, ranges: vec![(0, 9)] },
             Word::Compared { wanted: vec![7], same: Vec::new() },
             Word::Finished(Tally { files: 3, ..Tally::default() }),

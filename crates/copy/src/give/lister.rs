@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-use crate::listing::{Kind, MOST_ENTRIES, MOST_LISTING, MOST_WHOLE, Mtime};
+use crate::listing::{Kind, MOST_ENTRIES, MOST_FIRST_LISTING, MOST_LISTING, MOST_WHOLE, Mtime};
 use crate::walk::{Found, Root, Walk};
 
 /// A listing leaves after this time even if there is room for more.
@@ -77,7 +77,8 @@ pub(super) fn run(walk: Walk, told: &SyncSender<Told>) {
             }
         };
         // The longest entry still fits.
-        let is_full = listing.entries as usize >= MOST_ENTRIES || listing.bytes.len() as u64 + 8192 > MOST_LISTING;
+        let most = if listing.first == 0 { MOST_FIRST_LISTING } else { MOST_LISTING };
+        let is_full = listing.entries as usize >= MOST_ENTRIES || listing.bytes.len() as u64 + 8192 > most;
         let is_late = listing.entries > 0 && began.elapsed() > SOON;
         let sent = sent.and_then(|()| {
             if !is_full && !is_late {

@@ -1,6 +1,7 @@
 //! The giving end: lists, is told what is wanted, reads it and sends it. Nothing is kept of what was sent.
 
 mod ahead;
+mod early;
 mod lister;
 mod reader;
 mod sending;
@@ -16,15 +17,18 @@ use std::time::{Duration, Instant};
 use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session, Verdict};
 
 use self::ahead::Ahead;
+use self::early::Early;
+pub(crate) use self::early::MOST_EARLY;
 pub(crate) use self::lister::is_ranged;
 use self::lister::{Listed, Listing, Told};
 use self::reader::{Job, Read};
 use crate::bundle::cut;
 use crate::error::CopyError;
+use crate::listing::MOST_FIRST_LISTING;
 use crate::report::{Event, Limit, Progress, Tally};
 use crate::source::{ReadTime, SourceFile};
 use crate::walk::Walk;
-use crate::words::{MOST_WHY, Word, unescaped};
+use crate::words::{MOST_WHY, Word, escaped, unescaped};
 
 /// Name of the flow that content travels in, and of that of listings.
 const CONTENT: &str = "content";
@@ -67,8 +71,17 @@ enum Task {
 struct UnderWay {
     object: Outgoing,
     bytes: u64,
-    /// The file that it is a range of.
-    range_of: Option<u64>,
+    /// The file that it is a range of, and which.
+    range_of: Option<(u64, u64)>,
+}
+
+/// When something is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// Once it is asked for.
+    WhenAsked,
+    /// The first ranges of the first large file before that: they are under way two round trips sooner.
+    AtOnce,
 }
 
 /// Gives what `walk` finds to the other end of `session`, until that has all of it that it wants.
@@ -78,6 +91,7 @@ struct UnderWay {
 pub(crate) fn give(
     session: &Session,
     walk: Walk,
+    begin: Begin,
     stop: &AtomicBool,
     given: &mut Given,
     watch: &mut dyn FnMut(Event),
@@ -114,6 +128,7 @@ pub(crate) fn give(
             held: HashMap::new(),
             ranged: HashMap::new(),
             failed: HashSet::new(),
+            early: Early::new(begin),
             tasks: VecDeque::new(),
             open: None,
             reading: 0,
@@ -161,6 +176,8 @@ struct Giving<'a> {
     ranged: HashMap<u64, Listed>,
     /// Those of which nothing more is sent, though it may be wanted still.
     failed: HashSet<u64>,
+    /// What is offered before it is asked for.
+    early: Early,
     tasks: VecDeque<Task>,
     /// The file that ranges were sent of last.
     open: Option<(u64, Arc<SourceFile>)>,
@@ -185,6 +202,10 @@ struct Giving<'a> {
 
 impl Giving<'_> {
     fn run(&mut self) -> Result<(), CopyError> {
+        // The other end has nothing to say before it is told something.
+        if let Some(Ok(first)) = self.told.as_ref().map(|told| told.recv_timeout(IDLE)) {
+            self.on_told(first)?;
+        }
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(CopyError::Stopped);
@@ -241,6 +262,7 @@ impl Giving<'_> {
                 }
             }
             Word::Ranges { entry, ranges } if self.ranged.contains_key(&entry) => {
+                let ranges = self.not_offered(entry, ranges);
                 self.tasks.extend(ranges.into_iter().map(|(first, end)| Task::Ranges(entry, first, end)));
             }
             Word::Done { files } => {
@@ -342,15 +364,7 @@ impl Giving<'_> {
         while self.unanswered.len() < MOST_LISTINGS && !self.is_far_ahead() {
             let Some(told) = &self.told else { return Ok(()) };
             match told.try_recv() {
-                Ok(Told::Listing(listing)) => self.offer_listing(listing)?,
-                Ok(Told::Unlisted { path, why, failed }) => {
-                    let why = if failed { format!("cannot be read: {}", cut(&why, MOST_WHY)) } else { why };
-                    self.say(&Word::Unlisted { path, why, failed })?;
-                }
-                Ok(Told::Notice(text)) => {
-                    self.say(&Word::Notice { text: text.clone() })?;
-                    (self.watch)(Event::Notice(text));
-                }
+                Ok(told) => self.on_told(told)?,
                 Err(TryRecvError::Empty) => return Ok(()),
                 Err(TryRecvError::Disconnected) => {
                     self.told = None;
@@ -359,6 +373,21 @@ impl Giving<'_> {
             }
         }
         Ok(())
+    }
+
+    fn on_told(&mut self, told: Told) -> Result<(), CopyError> {
+        match told {
+            Told::Listing(listing) => self.offer_listing(listing),
+            Told::Unlisted { path, why, failed } => {
+                let why = if failed { format!("cannot be read: {}", cut(&why, MOST_WHY)) } else { why };
+                self.say(&Word::Unlisted { path, why, failed })
+            }
+            Told::Notice(text) => {
+                self.say(&Word::Notice { text: text.clone() })?;
+                (self.watch)(Event::Notice(text));
+                Ok(())
+            }
+        }
     }
 
     /// So much is listed and not sent that what was made for the list would have to be made again.
@@ -372,11 +401,18 @@ impl Giving<'_> {
     }
 
     fn offer_listing(&mut self, listing: Listing) -> Result<(), CopyError> {
+        let is_first = self.early.is_to_begin();
+        if is_first && listing.bytes.len() as u64 <= MOST_FIRST_LISTING {
+            self.say(&Word::Listing { bytes: escaped(&listing.bytes) })?;
+        }
         let object = self.listings.send(&format!("l {}", self.lists), Arc::new(listing.bytes))?;
         self.under_way.push(UnderWay { object, bytes: 0, range_of: None });
         self.lists += 1;
         self.entries = listing.first + listing.entries;
         self.unanswered.push_back(self.entries);
+        if is_first {
+            self.offer_early(&listing.files)?;
+        }
         self.listed.extend(listing.files);
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::{Giving, Task, UnderWay};
 use crate::bundle::{FULL_BYTES, FULL_FILES, cut};
 use crate::error::CopyError;
 use crate::ranges::{Extents, Range, RangeName, range};
-use crate::source::{RangeMemory, RangeSource};
+use crate::source::{RangeMemory, RangeSource, SourceFile};
 use crate::words::{MOST_WHY, Word};
 
 /// Objects under way at most.
@@ -35,8 +35,8 @@ impl Giving<'_> {
             self.under_way.push(UnderWay { object, bytes, range_of: None });
         }
         let most = self.ahead.bytes(&self.session.statistics());
-        let mut ahead = self.reading
-            + self.under_way.iter().map(|one| one.bytes - one.object.arrived().min(one.bytes)).sum::<u64>();
+        let asked = self.under_way.iter().filter(|one| !self.early.holds(one.range_of));
+        let mut ahead = self.reading + asked.map(|one| one.bytes - one.object.arrived().min(one.bytes)).sum::<u64>();
         while ahead < most && self.under_way.len() < MOST_OBJECTS {
             match self.tasks.pop_front() {
                 None => break,
@@ -98,6 +98,11 @@ impl Giving<'_> {
                 Err(why) => return self.miss(entry, why),
             },
         };
+        self.offer_range_of(entry, index, file)
+    }
+
+    /// Offers one range of a file that is open; returns its bytes.
+    pub(super) fn offer_range_of(&mut self, entry: u64, index: u64, file: Arc<SourceFile>) -> Result<u64, CopyError> {
         let Some(range) = range(file.size, index) else {
             return Err(CopyError::Protocol("it wants a range that the file has not".to_owned()));
         };
@@ -107,7 +112,7 @@ impl Giving<'_> {
         let object = self
             .content
             .send(&name, Arc::new(RangeSource { file, range, extents, read_time: Arc::clone(&self.read_time) }))?;
-        self.under_way.push(UnderWay { object, bytes, range_of: Some(entry) });
+        self.under_way.push(UnderWay { object, bytes, range_of: Some((entry, index)) });
         Ok(bytes)
     }
 
@@ -144,7 +149,8 @@ impl Giving<'_> {
         match content {
             Ok(content) => {
                 let object = self.content.send(&name.to_text(), Arc::new(RangeMemory { content, range }))?;
-                self.under_way.push(UnderWay { object, bytes: range.length, range_of: Some(name.entry) });
+                let range_of = Some((name.entry, name.range));
+                self.under_way.push(UnderWay { object, bytes: range.length, range_of });
                 Ok(())
             }
             Err(why) => self.miss(name.entry, why).map(|_| ()),
@@ -169,9 +175,9 @@ impl Giving<'_> {
             }
             match (one.object.wait(), one.range_of) {
                 (Ok(_), _) => delivered += one.bytes,
-                (Err(_), Some(entry)) => {
-                    failed.push(entry);
-                }
+                // Nobody had asked for it.
+                (Err(_), Some(of)) if self.early.forget(of) => {}
+                (Err(_), Some((entry, _))) => failed.push(entry),
                 (Err(cause), None) => tracing::debug!("an object was not delivered: {cause}"),
             }
             false
@@ -198,6 +204,7 @@ impl Giving<'_> {
     /// Sends nothing more of a file.
     pub(super) fn give_up(&mut self, entry: u64) {
         self.tasks.retain(|task| !matches!(task, Task::Ranges(of, ..) if *of == entry));
-        self.under_way.iter().filter(|one| one.range_of == Some(entry)).for_each(|one| one.object.cancel());
+        let of_it = |one: &&UnderWay| one.range_of.is_some_and(|(of, _)| of == entry);
+        self.under_way.iter().filter(of_it).for_each(|one| one.object.cancel());
     }
 }

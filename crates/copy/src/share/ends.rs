@@ -9,7 +9,7 @@ use super::{Audit, Share, inner, linger};
 use crate::error::CopyError;
 use crate::fields::{FieldPart, ONE_SOURCE};
 use crate::filter::Filter;
-use crate::give::{Given, give};
+use crate::give::{Begin, Given, give};
 use crate::landing::Landing;
 use crate::names::shown;
 use crate::people::Right;
@@ -20,11 +20,12 @@ use crate::words::{Patterns, Span, Wish};
 /// Paths of one request.
 const MOST_PATHS: usize = 1000;
 
-/// Which of what somebody wants is meant.
+/// Which of what somebody wants is meant, and when it is offered.
 pub(super) struct Which<'a> {
     pub(super) only: &'a Patterns,
     pub(super) span: Option<Span>,
     pub(super) part: Option<&'a FieldPart>,
+    pub(super) begin: Begin,
 }
 
 impl Share {
@@ -57,7 +58,7 @@ impl Share {
         }
         let filter = Filter::new(which.only).map_err(CopyError::Here)?;
         let mut given = Given::default();
-        let outcome = give(session, Walk::new(roots, filter), stop, &mut given, &mut |_| {});
+        let outcome = give(session, Walk::new(roots, filter), which.begin, stop, &mut given, &mut |_| {});
         (told.files, told.bytes) = (given.tally.files, given.arrived);
         told.fault = failures(given.tally.failed);
         outcome

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use visapult_ripp_net::{Incoming, Offer, SessionError};
+use visapult_ripp_net::{Incoming, Offer, SessionError, Sink as _};
 
 use super::dealing::NodeId;
 use super::protocol;
 use crate::bundle::MOST_BUNDLE;
 use crate::error::CopyError;
+use crate::give::MOST_EARLY;
 use crate::listing::MOST_LISTING;
 use crate::objects::{RangeBuffer, Upload};
 use crate::partial::{CountedMemory, RangeSink, RangedFile};
@@ -60,24 +61,44 @@ pub(super) struct BundleOver {
 #[derive(Default)]
 pub(super) struct Listings {
     arriving: BTreeMap<u64, (Incoming, Arc<CountedMemory>)>,
+    /// The first, if it was told in a note; and that it was.
+    told: Option<Arc<CountedMemory>>,
+    is_told: bool,
     next: u64,
 }
 
 impl Listings {
+    /// The first listing, told before any is offered.
+    pub(super) fn tell(&mut self, bytes: &[u8]) -> Result<(), CopyError> {
+        if self.next > 0 || self.is_told || !self.arriving.is_empty() {
+            return Err(protocol("it tells a listing out of turn"));
+        }
+        let memory = memory(bytes.len() as u64)?;
+        memory.write_at(0, bytes).map_err(|cause| CopyError::Here(cause.to_string()))?;
+        (self.told, self.is_told) = (Some(Arc::new(memory)), true);
+        Ok(())
+    }
+
     /// The listing that is called `number`.
     pub(super) fn accept(&mut self, offer: Offer, number: &str) -> Result<(), CopyError> {
+        if self.is_told && number == "0" {
+            offer.refuse("it was told already");
+            return Ok(());
+        }
         let number = number.parse().ok().filter(|&number| number >= self.next && !self.arriving.contains_key(&number));
         let number = number.filter(|_| self.arriving.len() < MOST_LISTINGS && offer.length <= MOST_LISTING);
         let number = number.ok_or_else(|| protocol("it offers listings out of turn"))?;
-        // Listings are no content.
-        let memory = CountedMemory::new(offer.length, &Arc::default());
-        let memory = Arc::new(memory.map_err(|cause| CopyError::Here(cause.to_string()))?);
+        let memory = Arc::new(memory(offer.length)?);
         self.arriving.insert(number, (offer.accept(Arc::clone(&memory) as _), memory));
         Ok(())
     }
 
     /// The next listing, if it is whole.
     pub(super) fn take(&mut self) -> Result<Option<Arc<CountedMemory>>, CopyError> {
+        if let Some(told) = self.told.take() {
+            self.next += 1;
+            return Ok(Some(told));
+        }
         if !self.arriving.get(&self.next).is_some_and(|(incoming, _)| incoming.is_over()) {
             return Ok(None);
         }
@@ -86,6 +107,11 @@ impl Listings {
         self.next += 1;
         Ok(Some(memory))
     }
+}
+
+/// Listings are no content: they are not counted.
+fn memory(length: u64) -> Result<CountedMemory, CopyError> {
+    CountedMemory::new(length, &Arc::default()).map_err(|cause| CopyError::Here(cause.to_string()))
 }
 
 /// A range that arrives.
@@ -106,6 +132,8 @@ pub(super) struct Arriving {
     /// Bytes of bundles that arrive or are being placed.
     bundle_bytes: u64,
     ranges: Vec<Coming>,
+    /// Ranges of files of which it is not known yet whether they are wanted.
+    early: Vec<(Offer, RangeName)>,
     /// Ranges that there is no memory for yet.
     range_offers: VecDeque<(Offer, RangeName, Arc<Upload>, NodeId)>,
     /// Bytes of ranges in memory.
@@ -170,6 +198,20 @@ impl Arriving {
             BundleOver { outcome: outcome.map(|_| memory), from }
         };
         over.into_iter().map(outcome).collect()
+    }
+
+    /// A range of a file of which it is not known yet whether it is wanted.
+    pub(super) fn hold_range(&mut self, offer: Offer, name: RangeName) {
+        if self.early.len() < MOST_EARLY {
+            self.early.push((offer, name));
+        } else {
+            offer.refuse("too many ranges are offered that were not asked for");
+        }
+    }
+
+    /// The ranges that were held, each with its file.
+    pub(super) fn take_held(&mut self) -> Vec<(Offer, RangeName)> {
+        std::mem::take(&mut self.early)
     }
 
     /// A range of a file that we want it of, with as many bytes as its name says.

@@ -32,6 +32,10 @@ impl Comparing {
         self.0.insert(entry, Hashes { has_holes, there_alone, here: None, there: None });
     }
 
+    pub(super) fn holds(&self, entry: u64) -> bool {
+        self.0.contains_key(&entry)
+    }
+
     pub(super) fn drop(&mut self, entry: u64) {
         self.0.remove(&entry);
     }

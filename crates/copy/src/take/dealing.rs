@@ -170,6 +170,11 @@ impl Dealing {
         self.waiting.push_back(waiting);
     }
 
+    /// One was asked for this.
+    pub(super) fn is_asked(&self, node: NodeId, piece: Piece) -> bool {
+        self.loads.get(&node).is_some_and(|load| load.pieces.contains_key(&piece))
+    }
+
     /// It is there.
     pub(super) fn given(&mut self, piece: Piece, now: Instant) {
         let _ = self.loads.values_mut().any(|load| load.is_given(now, piece));

@@ -23,7 +23,7 @@ use visapult_ripp_net::{Arrival, Offer, Session};
 
 use self::arriving::{Arriving, Ranged};
 use self::comparing::Comparing;
-use self::dealing::{Dealing, FIRST, NodeId};
+use self::dealing::{Dealing, FIRST, NodeId, Piece};
 use self::nodes::Nodes;
 use self::pool::{Pending, Pool};
 use self::telling::Telling;
@@ -35,7 +35,7 @@ use crate::names::{printable, shown};
 use crate::ranges::RangeName;
 use crate::report::{Event, Limit, Tally};
 use crate::stripes::Striped;
-use crate::words::{Delete, MOST_WHY, Wish, Word};
+use crate::words::{Delete, MOST_WHY, Wish, Word, unescaped};
 
 const POLL: Duration = Duration::from_millis(5);
 
@@ -138,6 +138,7 @@ impl Taking<'_> {
             while let Some(done) = self.pool.take() {
                 self.on_done(done)?;
             }
+            self.answer_held();
             self.telling.tell_same()?;
             if self.is_over() {
                 self.finish()?;
@@ -218,6 +219,10 @@ impl Taking<'_> {
             Word::Nodes { urls } if self.entries == 0 && self.nodes.dial(&urls) => {
                 self.dealing = Some(Dealing::new(Instant::now()));
             }
+            Word::Listing { bytes } => {
+                let bytes = unescaped(&bytes).ok_or_else(|| protocol("it told a listing that is none"))?;
+                self.arriving.listings.tell(&bytes)?;
+            }
             Word::Listed { entries } if entries >= self.entries && self.listed.is_none() => {
                 self.listed = Some(entries);
                 self.nodes.know_all(entries);
@@ -263,11 +268,37 @@ impl Taking<'_> {
         } else if name == "b" {
             self.arriving.accept_bundle(offer, from)
         } else if let Some(name) = RangeName::from_text(&name) {
-            let file = self.ranged.get(&name.entry);
-            self.arriving.accept_range(offer, name, file, from);
+            self.on_range(offer, name, from);
             Ok(())
         } else {
             Err(protocol("it offers something unknown"))
+        }
+    }
+
+    fn on_range(&mut self, offer: Offer, name: RangeName, from: NodeId) {
+        let piece = Piece::Range(name.entry, name.range);
+        match &self.dealing {
+            // Another may have been asked for it.
+            Some(dealing) if !dealing.is_asked(from, piece) => offer.refuse("the range was not asked for"),
+            None if self.is_open(name.entry) => self.arriving.hold_range(offer, name),
+            _ => {
+                let file = self.ranged.get(&name.entry);
+                self.arriving.accept_range(offer, name, file, from);
+            }
+        }
+    }
+
+    /// It is not known yet whether this file is wanted in ranges, and which.
+    fn is_open(&self, entry: u64) -> bool {
+        let is_looked_at = entry < self.entries;
+        let is_opening = self.pending.contains_key(&entry) && !self.ranged.contains_key(&entry);
+        !self.wish.dry_run && (!is_looked_at || (is_opening && !self.comparing.holds(entry)))
+    }
+
+    /// Answers what was offered before it was known whether it is wanted.
+    fn answer_held(&mut self) {
+        for (offer, name) in self.arriving.take_held() {
+            self.on_range(offer, name, FIRST);
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ pub(super) fn start(
     let waker = Waker::new()?;
     let (queue, outgoing) = sync_channel(MAX_QUEUED);
     let (arriving, arrived) = sync_channel(MAX_ARRIVED);
-    let shared = Arc::new(Shared { stalled: AtomicBool::new(false), reason: OnceLock::new() });
+    let shared = Arc::new(Shared::default());
     let pump = Pump {
         stream,
         channel,
@@ -53,7 +53,7 @@ pub(super) fn start(
         waker: waker.clone(),
     };
     thread::Builder::new().name("ripp-control".to_owned()).spawn(move || pump.run())?;
-    Ok((ControlSender::new(queue, waker.clone()), ControlReceiver::new(arrived, shared, waker)))
+    Ok((ControlSender::new(queue, waker.clone(), shared.clone()), ControlReceiver::new(arrived, shared, waker)))
 }
 
 impl Pump {
@@ -71,11 +71,15 @@ impl Pump {
             let outcome = if ended.is_some() { self.wait_for_room() } else { self.exchange() };
             ended = ended.or(outcome.err());
         };
-        if let CloseReason::ByUs | CloseReason::Protocol(_) = reason {
-            self.say_farewell();
-        }
+        let is_ours = matches!(reason, CloseReason::ByUs | CloseReason::Protocol(_));
         // Nobody else sets it.
         let _ = self.shared.reason.set(reason);
+        let Self { stream, channel, outgoing, arrived, .. } = self;
+        // All is handed to the system: whoever waits for the end need not wait for the other end's answer, and can send nothing any more.
+        drop((outgoing, arrived));
+        if is_ours {
+            say_farewell(stream, channel);
+        }
     }
 
     /// Sends what goes, waits for something to do, and reads.
@@ -99,11 +103,13 @@ impl Pump {
 
     fn send(&mut self) -> Result<(), CloseReason> {
         self.channel.write(&mut self.stream)?;
+        // What was queued before still goes.
+        let is_closed = self.shared.closed.load(Ordering::SeqCst);
         while !self.channel.unsent() {
             match self.outgoing.try_recv() {
                 Ok(message) => self.channel.put([&header(message.len()), &message])?,
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => return Err(CloseReason::ByUs),
+                Err(TryRecvError::Empty) if !is_closed => break,
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return Err(CloseReason::ByUs),
             }
             self.channel.write(&mut self.stream)?;
         }
@@ -150,29 +156,29 @@ impl Pump {
             Ok(()) | Err(TrySendError::Disconnected(_)) => None,
         }
     }
+}
 
-    /// Sends the rest, says that nothing more comes, and waits for the other end to do so: to close with bytes unread would reset
-    /// the connection and take from the other end what it has not read.
-    fn say_farewell(&mut self) {
-        let deadline = Instant::now() + FAREWELL;
-        self.channel.close();
-        let mut open = true;
-        while self.channel.write(&mut self.stream).is_ok() {
-            let unsent = self.channel.unsent();
-            if !unsent && open {
-                open = false;
-                // Fails where the connection is gone already.
-                let _ = self.stream.shutdown(Shutdown::Write);
-            }
-            let interest = if unsent { PollFlags::OUT | PollFlags::IN } else { PollFlags::IN };
-            let mut watched = [PollFd::new(&self.stream, interest)];
-            if !matches!(wait_until(&mut watched, Some(deadline)), Ok(true)) {
-                return;
-            }
-            let readable = watched[0].revents() != PollFlags::OUT;
-            if readable && self.channel.read(&mut self.stream, &mut FrameReader::default()).is_err() {
-                return;
-            }
+/// Sends the rest, says that nothing more comes, and waits for the other end to do so: to close with bytes unread would reset
+/// the connection and take from the other end what it has not read.
+fn say_farewell(mut stream: TcpStream, mut channel: Channel) {
+    let deadline = Instant::now() + FAREWELL;
+    channel.close();
+    let mut open = true;
+    while channel.write(&mut stream).is_ok() {
+        let unsent = channel.unsent();
+        if !unsent && open {
+            open = false;
+            // Fails where the connection is gone already.
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+        let interest = if unsent { PollFlags::OUT | PollFlags::IN } else { PollFlags::IN };
+        let mut watched = [PollFd::new(&stream, interest)];
+        if !matches!(wait_until(&mut watched, Some(deadline)), Ok(true)) {
+            return;
+        }
+        let readable = watched[0].revents() != PollFlags::OUT;
+        if readable && channel.read(&mut stream, &mut FrameReader::default()).is_err() {
+            return;
         }
     }
 }

@@ -14,7 +14,7 @@ pub const MAX_QUEUED: usize = 1024;
 /// Messages that wait to be taken at most; then the connection is no longer read, and the other end has to wait.
 pub(super) const MAX_ARRIVED: usize = 64;
 
-/// Sends messages; cloneable, and never waits. The link closes in order when the last clone is dropped.
+/// Sends messages; cloneable, and never waits. The link closes in order when it is closed, or the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct ControlSender(Arc<Outgoing>);
 
@@ -23,6 +23,7 @@ pub struct ControlSender(Arc<Outgoing>);
 struct Outgoing {
     queue: SyncSender<Vec<u8>>,
     waker: WakeOnDrop,
+    shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
@@ -44,8 +45,10 @@ pub struct ControlReceiver {
 }
 
 /// What receiver and owner thread tell one another.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Shared {
+    /// Nothing more is to be sent.
+    pub(super) closed: AtomicBool,
     /// The owner thread waits for room.
     pub(super) stalled: AtomicBool,
     /// Set before the queue is closed.
@@ -62,8 +65,14 @@ pub enum ControlEvent {
 }
 
 impl ControlSender {
-    pub(super) fn new(queue: SyncSender<Vec<u8>>, waker: Waker) -> Self {
-        Self(Arc::new(Outgoing { queue, waker: WakeOnDrop(waker) }))
+    pub(super) fn new(queue: SyncSender<Vec<u8>>, waker: Waker, shared: Arc<Shared>) -> Self {
+        Self(Arc::new(Outgoing { queue, waker: WakeOnDrop(waker), shared }))
+    }
+
+    /// Sends what is queued, and closes the link. Whoever receives is told once all of it is handed to the system, without waiting for the other end.
+    pub fn close(&self) {
+        self.0.shared.closed.store(true, Ordering::SeqCst);
+        self.0.waker.0.wake();
     }
 
     /// Queues `message`.

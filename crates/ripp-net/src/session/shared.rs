@@ -273,6 +273,7 @@ impl Shared {
         lock(&self.why).clone_from(&why.map(str::to_owned));
         let bye = Message::Bye { why: why.unwrap_or_default().to_owned() };
         let _ = self.control.send(&bye.to_bytes());
+        self.control.close();
         // Nobody waits for a path any more.
         drop(lock(&self.opened));
         self.opening.notify_all();

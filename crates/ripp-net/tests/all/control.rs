@@ -104,6 +104,20 @@ fn what_was_sent_before_the_end_still_arrives() {
 }
 
 #[test]
+fn who_closes_sends_what_was_queued_and_does_not_wait_for_the_other_end() {
+    let (dialer, listener) = linked();
+    let (there, here) = dialer.split().unwrap();
+    there.send(b"last").unwrap();
+    there.close();
+    // The other end has not begun to listen, and the sender is not dropped.
+    assert_eq!(here.recv_timeout(PATIENCE), Some(ControlEvent::Closed(CloseReason::ByUs)));
+    assert!(matches!(there.send(b"late"), Err(ControlError::Closed)));
+    let (_back, over) = listener.split().unwrap();
+    assert_eq!(over.recv_timeout(PATIENCE), Some(ControlEvent::Message(b"last".to_vec())));
+    assert_eq!(over.recv_timeout(PATIENCE), Some(ControlEvent::Closed(CloseReason::ByPeer)));
+}
+
+#[test]
 fn a_reader_that_does_not_read_backs_the_sender_up_and_loses_nothing() {
     let (dialer, listener) = linked();
     let (there, _here) = dialer.split().unwrap();
