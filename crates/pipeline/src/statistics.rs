@@ -88,7 +88,7 @@ mod tests {
                 let stored = Block::stored_for(&owned, &bounds);
                 let mut values = vec![0.25; stored.volume()];
                 values[0] = f32::NAN;
-                Block { owned, stored, values }
+                Block { owned, stored, values: values.into() }
             })
             .collect();
         let range = ValueRange::of(&blocks[0].values);
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_constant_field_has_one_full_bin() {
         let bounds = Box3::of_size([2, 2, 2]);
-        let blocks = [Block { owned: bounds, stored: bounds, values: vec![3.0; 8] }];
+        let blocks = [Block { owned: bounds, stored: bounds, values: vec![3.0; 8].into() }];
         let at = ValueRange { lo: 3.0, hi: 3.0 };
         assert_eq!(statistics_of(&blocks, Some(at), at).histogram[0], 8);
     }

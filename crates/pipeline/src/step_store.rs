@@ -10,7 +10,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{Pyramid, TransferFunction, Volume};
 use visapult_trace::Stage;
-use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex, ValueRange, level_count};
+use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex, ValueRange, Values, level_count};
 use visapult_volume_io::{ReadRequest, Source};
 
 use crate::crew::{Crew, CrewStep, add_counts, range_of};
@@ -210,7 +210,7 @@ impl StepStore {
         let Some(step) = Arc::into_inner(step) else { return };
         let mut spare = lock(&self.spare_buffers);
         spare.clear();
-        spare.extend(step.volume.into_blocks().into_iter().map(|block| block.values));
+        spare.extend(step.volume.into_blocks().into_iter().filter_map(|block| block.values.into_own()));
     }
 
     fn buffer(&self, len: usize) -> Result<Vec<f32>, PipelineError> {
@@ -273,10 +273,13 @@ impl StepStore {
 
     fn read_block(&self, key: StepKey, owned: Box3, bounds: &Box3) -> Result<Block, PipelineError> {
         let stored = Block::stored_for(&owned, bounds);
-        let mut values = self.buffer(stored.volume())?;
         let request = ReadRequest { field: key.field, step: key.step, level: 0, bounds: stored };
+        if let Some(shared) = self.source.shared(&request).map_err(PipelineError::source)? {
+            return Ok(Block { owned, stored, values: Values::Shared(shared) });
+        }
+        let mut values = self.buffer(stored.volume())?;
         self.source.read(&request, &mut values).map_err(PipelineError::source)?;
-        Ok(Block { owned, stored, values })
+        Ok(Block { owned, stored, values: values.into() })
     }
 
     /// The range over all steps known: declared by the source, or grown with every step read.

@@ -130,7 +130,7 @@ fn split(whole: &Volume, pes: usize) -> Outcome<Volume> {
         let stored = Block::stored_for(&owned, &grid.bounds());
         let rows = (stored.lo[2]..stored.hi[2]).flat_map(|z| (stored.lo[1]..stored.hi[1]).map(move |y| (y, z)));
         let row = |(y, z)| &source.values[source.index_of([stored.lo[0], y, z])..][..stored.size()[0]];
-        Block { owned, stored, values: rows.flat_map(row).copied().collect() }
+        Block { owned, stored, values: rows.flat_map(row).copied().collect::<Vec<_>>().into() }
     };
     let blocks = split.boxes().into_iter().map(block).collect();
     Ok(Volume::new(grid.clone(), split, blocks)?)

@@ -161,7 +161,7 @@ fn magnified(volume: &Volume, level: u32) -> Outcome<Volume> {
     let (grid, block) = (volume.grid(), &volume.blocks()[0]);
     let bricks = encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::Eight);
     let coarse = volume_of_bricks(grid, level, CodeBits::Eight, &bricks)?;
-    let mut values = coarse.blocks()[0].values.clone();
+    let mut values = coarse.blocks()[0].values.to_vec();
     let mut size = coarsened_size(grid.size, level);
     for axis in 0..3 {
         (values, size) = stretched(&values, size, axis, grid.size[axis], level);

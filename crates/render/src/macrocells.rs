@@ -27,7 +27,7 @@ impl Macrocells {
         if cells.ranges.iter().all(|range| range.iter().all(|end| end.is_finite()) || *range == NOTHING) {
             return cells;
         }
-        block.values.par_iter_mut().filter(|value| value.is_infinite()).for_each(|value| *value = f32::NAN);
+        block.values.to_mut().par_iter_mut().filter(|value| value.is_infinite()).for_each(|value| *value = f32::NAN);
         Self::scan(block)
     }
 

@@ -148,7 +148,7 @@ impl Volume {
     pub fn whole(grid: Grid, values: Vec<f32>) -> Result<Self, VolumeError> {
         grid.validate()?;
         let decomposition = Decomposition::new(grid.size, 1, 1)?;
-        let block = Block { owned: grid.bounds(), stored: grid.bounds(), values };
+        let block = Block { owned: grid.bounds(), stored: grid.bounds(), values: values.into() };
         Self::new(grid, decomposition, vec![block])
     }
 
@@ -252,7 +252,7 @@ mod tests {
         let split = Decomposition::new(grid.size, 2, 1).unwrap();
         let none = Volume::new(grid.clone(), split.clone(), Vec::new());
         assert_eq!(none.unwrap_err(), VolumeError::BlockCount { blocks: 0, boxes: 2 });
-        let without_ghosts = |owned| Block { owned, stored: owned, values: vec![0.0; 256] };
+        let without_ghosts = |owned| Block { owned, stored: owned, values: vec![0.0; 256].into() };
         let bare = Volume::new(grid, split.clone(), split.boxes().into_iter().map(without_ghosts).collect());
         assert_eq!(bare.unwrap_err(), VolumeError::BlockBox { index: 0 });
     }

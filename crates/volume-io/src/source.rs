@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use thiserror::Error;
-use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
+use visapult_volume::{Box3, FieldInfo, Grid, SharedValues, StepIndex, StepSpan};
 
 /// What is known of a source once it is open.
 #[derive(Clone, Debug)]
@@ -80,6 +80,15 @@ pub trait Source: Send + Sync {
     fn is_as_stored(&self, field: usize) -> bool {
         let _ = field;
         false
+    }
+
+    /// The values of a box where they lie, if they are kept in memory in just this order: what only looks at them need not copy them.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn shared(&self, request: &ReadRequest) -> Result<Option<SharedValues>, SourceError> {
+        let _ = request;
+        Ok(None)
     }
 
     /// Reads a box into `out`, `[z, y, x]` with x fastest; fill values and what is missing become NaN.

@@ -1,6 +1,6 @@
 //! The values of a box of a grid, with the ghost layer that interpolation at its faces needs.
 
-use crate::Box3;
+use crate::{Box3, Values};
 
 /// A box of a grid that one PE owns, and the values it needs to render it.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub struct Block {
     /// The samples that `values` holds: `owned` plus ghost samples where neighbours exist.
     pub stored: Box3,
     /// `stored`, as `[z, y, x]`, x fastest.
-    pub values: Vec<f32>,
+    pub values: Values,
 }
 
 impl Block {

@@ -9,6 +9,7 @@ mod field;
 mod grid;
 mod levels;
 mod step;
+mod values;
 
 pub use block::Block;
 pub use box3::Box3;
@@ -17,3 +18,4 @@ pub use field::{FieldInfo, ScalarType, ValueRange};
 pub use grid::{Centering, Grid, GridError};
 pub use levels::{coarsen_box, coarsened_size, halve, halve_plane, level_count};
 pub use step::{StepIndex, StepSpan};
+pub use values::{SharedValues, Values};

@@ -1,9 +1,10 @@
 //! A step while it is received: which pieces are still to come, and what takes the place of those that do not.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::thread;
 use std::time::Instant;
 
 use visapult_ripp_net::{Delivery, MemorySink, NoMemory, ObjectError, Sink};
@@ -18,6 +19,8 @@ use crate::wire::MissingPart;
 
 /// Bytes at a time in which values are filled in.
 const PART: usize = 64 << 10;
+/// Bytes of memory that are worth a thread to touch them.
+const WORTH_TOUCHING: usize = 1 << 20;
 
 /// What each rank has for each PE.
 #[derive(Clone, Debug, Default)]
@@ -241,9 +244,17 @@ fn fill(stale: &Stale, buffer: &PeBuffer, before: Option<&PeBuffer>) -> io::Resu
     Ok(())
 }
 
-/// Memory of steps that nobody uses any more: fresh memory costs more to touch than to fill.
+/// Steps whose memory is kept to be used again: that of the latest may still be looked at.
+const SPARE_STEPS: usize = 2;
+
+/// Memory of steps that are not kept any more: fresh memory costs more to touch than to fill.
 #[derive(Debug, Default)]
-pub(super) struct SpareMemory(HashMap<usize, Vec<Arc<MemorySink>>>);
+pub(super) struct SpareMemory {
+    /// By step, the oldest first.
+    steps: VecDeque<Vec<Arc<MemorySink>>>,
+    /// What was not touched yet.
+    fresh: Vec<Arc<MemorySink>>,
+}
 
 impl SpareMemory {
     /// Memory of `length` bytes that nobody else has.
@@ -251,19 +262,33 @@ impl SpareMemory {
     /// # Errors
     /// If there is not so much.
     pub(super) fn take(&mut self, length: usize) -> Result<Arc<MemorySink>, NoMemory> {
-        let kept = self.0.get_mut(&length).and_then(|spare| {
-            let free = spare.iter().position(|memory| Arc::strong_count(memory) == 1)?;
-            Some(spare.swap_remove(free))
-        });
-        kept.map_or_else(|| MemorySink::try_new(length).map(Arc::new), Ok)
+        let is_free = |memory: &Arc<MemorySink>| memory.length() == length && Arc::strong_count(memory) == 1;
+        for step in &mut self.steps {
+            if let Some(free) = step.iter().position(is_free) {
+                return Ok(step.swap_remove(free));
+            }
+        }
+        let memory = Arc::new(MemorySink::untouched(length)?);
+        self.fresh.push(Arc::clone(&memory));
+        Ok(memory)
     }
 
-    /// Keeps the memory of a step, in place of what was kept before.
-    pub(super) fn keep(&mut self, step: &ReceivedStep) {
-        self.0.clear();
-        for buffer in step.fields.values().flatten() {
-            self.0.entry(buffer.memory.length()).or_default().push(Arc::clone(&buffer.memory));
+    /// Touches what is fresh, beside its filling: no page is missing then when most of the data comes.
+    pub(super) fn touch(&mut self) {
+        let fresh = std::mem::take(&mut self.fresh);
+        if fresh.iter().any(|memory| memory.length() >= WORTH_TOUCHING) {
+            let touch = move || fresh.iter().for_each(|memory| memory.touch());
+            // Without a thread, whoever fills it touches it.
+            let _ = thread::Builder::new().name("flow-touch".to_owned()).spawn(touch);
         }
+    }
+
+    /// Keeps the memory of a step, in place of that of earlier ones.
+    pub(super) fn keep(&mut self, step: &ReceivedStep) {
+        let memory = step.fields.values().flatten().map(|buffer| Arc::clone(&buffer.memory)).collect();
+        self.steps.push_back(memory);
+        let excess = self.steps.len().saturating_sub(SPARE_STEPS);
+        self.steps.drain(..excess);
     }
 }
 
@@ -305,6 +330,21 @@ mod tests {
         let mut out = vec![0.0; 32];
         step.read(0, &Box3::of_size([4, 2, 4]), &mut out).unwrap();
         assert!(out.iter().all(|value| *value == 3.0));
+    }
+
+    #[test]
+    fn memory_serves_another_step_once_nobody_has_it() {
+        let length = table().stored[0].volume() * 4;
+        let step = filled(1.0);
+        let kept = Arc::as_ptr(&step.fields[&0][0].memory);
+        let mut spare = SpareMemory::default();
+        spare.keep(&step);
+        assert_ne!(Arc::as_ptr(&spare.take(length).unwrap()), kept);
+        drop(step);
+        assert_ne!(Arc::as_ptr(&spare.take(length + 4).unwrap()), kept);
+        let again = spare.take(length).unwrap();
+        assert_eq!(Arc::as_ptr(&again), kept);
+        assert_ne!(Arc::as_ptr(&spare.take(length).unwrap()), kept);
     }
 
     #[test]

@@ -107,7 +107,9 @@ impl State {
         let own = self.own_share(self.pes());
         let only = self.crew.is_some().then_some([own.start, own.end]);
         // A session that has ended is noticed by its thread.
-        let _ = session.note(&note(&FromBackEnd::Subscribe { pes: options.pes, mode: options.mode, only }));
+        let newest = if self.crew.is_none() && self.expects_first() { options.watch.known() } else { Vec::new() };
+        let subscribe = FromBackEnd::Subscribe { pes: options.pes, mode: options.mode, only, newest };
+        let _ = session.note(&note(&subscribe));
         if let Some(crew) = self.head() {
             let _ = session.note(&note(&FromBackEnd::Also { urls: crew.doors() }));
         }

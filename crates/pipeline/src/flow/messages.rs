@@ -91,6 +91,10 @@ pub(super) enum FromBackEnd {
         /// The first of the PEs that this session is for, and the first after them; none means all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only: Option<[usize; 2]>,
+        /// Fields of the newest step that are to be offered unasked: it is probably the first that will be wanted. Publishers that do not know
+        /// this wait until it is.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        newest: Vec<usize>,
     },
     /// Where a publisher that has dialled is to dial, too: the other processes of the back end, each with pieces of its own. In place of what
     /// was said before.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use visapult_ripp_net::{MemorySink, Sink};
-use visapult_volume::{Box3, StepIndex};
+use visapult_volume::{Box3, SharedValues, StepIndex};
 
 use super::piece::Rows;
 use crate::wire::{Freshness, MOST_PARTS, MissingPart};
@@ -66,6 +66,13 @@ impl ReceivedStep {
         }
     }
 
+    /// What a PE has of a field, where it lies: a box that is a PE's own.
+    pub(super) fn shared(&self, field: usize, bounds: &Box3) -> Option<SharedValues> {
+        let own = self.fields.get(&field)?.iter().find(|buffer| buffer.stored == *bounds)?;
+        let values = PeValues(Arc::clone(&own.memory));
+        (values.as_ref().len() == bounds.volume()).then(|| Arc::new(values) as SharedValues)
+    }
+
     /// Reads a box of a field that the step [has](Self::has): a PE's own as it is, others put together; missing where another process
     /// has the values.
     pub(super) fn read(&self, field: usize, bounds: &Box3, out: &mut [f32]) -> io::Result<()> {
@@ -80,6 +87,16 @@ impl ReceivedStep {
             copy_part(&part, buffer, bounds, bytes)?;
         }
         Ok(())
+    }
+}
+
+/// What has been received for a PE: nobody writes it any more.
+struct PeValues(Arc<MemorySink>);
+
+impl AsRef<[f32]> for PeValues {
+    /// Nothing where the memory does not lie as values must.
+    fn as_ref(&self) -> &[f32] {
+        self.0.memory_at(0).and_then(|bytes| bytemuck::try_cast_slice(bytes).ok()).unwrap_or_default()
     }
 }
 

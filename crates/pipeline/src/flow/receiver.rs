@@ -66,6 +66,7 @@ impl Receiver {
 
     /// Receives what a rank sends until its session ends. Why it was refused, unless that was said last time.
     pub(super) fn receive(&self, session: &Arc<Session>) -> Option<String> {
+        self.greet(session);
         let mut rank = None;
         let outcome = self.receive_from(session, &mut rank);
         let why = outcome.err().or_else(|| session.admitted().err().map(|cause| cause.to_string()));
@@ -106,8 +107,18 @@ impl Receiver {
         }
     }
 
+    /// Says how the grid is split before it is known, so that whoever publishes need not wait for that; with other processes, what is whose
+    /// depends on the grid.
+    fn greet(&self, session: &Session) {
+        let state = self.lock();
+        if state.crew.is_none() {
+            state.subscribe(session, &self.options);
+        }
+    }
+
     pub(super) fn receive_from(&self, session: &Arc<Session>, rank: &mut Option<usize>) -> Result<(), String> {
         let mut under_way: Vec<(Incoming, PieceName)> = Vec::new();
+        let mut held: Vec<Offer> = Vec::new();
         while !self.is_over() {
             let patience = if under_way.is_empty() { POLL } else { QUICK_POLL };
             match session.next_arrival(patience) {
@@ -119,8 +130,8 @@ impl Receiver {
                     }
                 }
                 Ok(Some(Arrival::Offer(offer))) => {
-                    let rank = rank.ok_or("it offers pieces before it has said what it publishes")?;
-                    under_way.extend(self.on_offer(rank, offer));
+                    rank.ok_or("it offers pieces before it has said what it publishes")?;
+                    held.push(offer);
                 }
                 Ok(None) => {}
                 Err(cause) => {
@@ -128,6 +139,12 @@ impl Receiver {
                     rank.iter().for_each(|rank| self.finish(*rank, &mut under_way));
                     return Err(cause.to_string());
                 }
+            }
+            if let Some(rank) = *rank
+                && !held.is_empty()
+                && !self.lock().expects_first()
+            {
+                under_way.extend(held.drain(..).filter_map(|offer| self.on_offer(rank, offer)));
             }
             if let Some(rank) = *rank
                 && under_way.iter().any(|(incoming, _)| incoming.is_over())
@@ -148,7 +165,9 @@ impl Receiver {
         match (said, *rank) {
             (FromPublisher::Declare(declaration), None) => {
                 *rank = Some(join(&mut state, &self.options, *declaration, session)?);
-                state.subscribe(session, &self.options);
+                if state.crew.is_some() {
+                    state.subscribe(session, &self.options);
+                }
             }
             (FromPublisher::Declare(_), Some(_)) => return Err("it declares twice".to_owned()),
             (FromPublisher::Have { newest }, Some(rank)) => {

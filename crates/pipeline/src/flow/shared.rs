@@ -73,6 +73,12 @@ impl Shared {
         subscribers.iter().find(|one| one.is_head()).is_some_and(|first| first.number == subscriber)
     }
 
+    /// Whether there are all of these fields, and no more of them.
+    pub(super) fn has_fields(&self, fields: &[usize]) -> bool {
+        let there = self.options.fields.len();
+        fields.len() <= there && fields.iter().all(|&field| field < there)
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }

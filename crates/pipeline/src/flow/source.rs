@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Mode, Options, RippUrl, Session, Token};
-use visapult_volume::{FieldInfo, StepIndex, StepSpan};
+use visapult_volume::{FieldInfo, SharedValues, StepIndex, StepSpan};
 use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 
 use super::door::{PUBLISH, trust_of, url_name};
@@ -77,6 +77,14 @@ impl Default for FlowOptions {
 }
 
 impl Watch {
+    /// The numbers of the fields where it takes no list of them to know.
+    pub(super) fn known(&self) -> Vec<usize> {
+        match self {
+            Self::First => vec![0],
+            Self::Named(_) | Self::All => Vec::new(),
+        }
+    }
+
     /// The numbers of the fields.
     pub(super) fn numbers(&self, fields: &[FieldInfo]) -> BTreeSet<usize> {
         match self {
@@ -358,6 +366,11 @@ impl Source for FlowSource {
     fn time_of(&self, step: StepIndex) -> Option<f64> {
         let kept = self.threads.receiver.kept(step).and_then(|kept| kept.time);
         kept.or_else(|| self.info.times.get(usize::try_from(step).ok()?).copied())
+    }
+
+    fn shared(&self, request: &ReadRequest) -> Result<Option<SharedValues>, SourceError> {
+        let step = self.threads.receiver.step(request, &self.info.name)?;
+        Ok(step.shared(request.field, &request.bounds))
     }
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {

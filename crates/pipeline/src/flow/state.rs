@@ -225,6 +225,7 @@ impl State {
             })?;
             let gone = self.links.iter().enumerate().filter(|(_, link)| link.session.is_none());
             gone.for_each(|(rank, _)| assembly.give_up(rank));
+            self.spare.touch();
             self.assemblies.insert(step, assembly);
         }
         self.assemblies.get_mut(&step).ok_or_else(unasked)

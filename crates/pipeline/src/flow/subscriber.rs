@@ -18,7 +18,7 @@ use super::door::dial_also;
 use super::helm::Answer;
 use super::messages::{FromBackEnd, FromPublisher, MOST_PES, PieceName, Want, note};
 use super::piece::PieceSource;
-use super::publisher::{PublisherOptions, Wanted};
+use super::publisher::{Delivery, PublisherOptions, Wanted};
 use super::shared::Shared;
 use super::stamp::Stamp;
 use super::steering::Change;
@@ -53,9 +53,18 @@ struct State {
     wants: VecDeque<Want>,
     /// Steps below were sent or missed.
     sent_below: StepIndex,
-    under_way: VecDeque<Vec<Outgoing>>,
+    under_way: VecDeque<Sent>,
+    /// Fields of the newest step that are to be offered unasked.
+    unasked: Vec<usize>,
     told: Option<(StepIndex, Instant)>,
     sent_at: Option<Instant>,
+}
+
+/// A step that was offered.
+struct Sent {
+    pieces: Vec<Outgoing>,
+    /// What the back end is expected to say that it wants, where it was offered before that.
+    unasked: Option<Want>,
 }
 
 /// How a back end is split.
@@ -129,7 +138,10 @@ impl Subscriber {
             let said: FromBackEnd =
                 serde_json::from_str(&said.text).map_err(|cause| format!("not understood: {cause}"))?;
             match said {
-                FromBackEnd::Subscribe { pes, mode, only } => self.subscribe(shared, pes, mode, only)?,
+                FromBackEnd::Subscribe { pes, mode, only, newest } => {
+                    self.subscribe(shared, pes, mode, only)?;
+                    self.offer_unasked(shared, newest);
+                }
                 FromBackEnd::Also { urls } => dial_also(shared, self.number, &urls),
                 FromBackEnd::Want(want) => self.want(shared, want),
                 FromBackEnd::Steer(steer) => shared.on_steer(self.number, steer),
@@ -159,17 +171,23 @@ impl Subscriber {
         let flow = before.map_or_else(|| self.session.open_flow(PIECES, mode, 1), Ok);
         let flow = flow.map_err(|cause| cause.to_string())?;
         state.wants.clear();
+        state.under_way.iter_mut().for_each(|sent| sent.unasked = None);
         state.subscribed = Some(Subscribed { stored, only: first..end, mode, flow });
         Ok(())
     }
 
+    /// Notes that the newest step of a running simulation is to be offered before it is wanted. Where every step is to be taken the program waits,
+    /// and none is begun before it is known which.
+    fn offer_unasked(&self, shared: &Shared, fields: Vec<usize>) {
+        let PublisherOptions { live, delivery, .. } = shared.options;
+        if live && delivery == Delivery::Newest && shared.has_fields(&fields) {
+            lock(&self.state).unasked = fields;
+        }
+    }
+
     fn want(&self, shared: &Shared, want: Want) {
         let mut state = lock(&self.state);
-        let fields = shared.options.fields.len();
-        if state.wants.len() < MOST_WANTS
-            && want.fields.len() <= fields
-            && want.fields.iter().all(|&field| field < fields)
-        {
+        if state.wants.len() < MOST_WANTS && shared.has_fields(&want.fields) && !state.is_offered(&want) {
             state.wants.push_back(want);
         }
     }
@@ -273,6 +291,11 @@ impl Subscriber {
         let mut state = lock(&self.state);
         state.forget_arrived();
         let Some(subscribed) = state.subscribed.clone() else { return };
+        let unasked = std::mem::take(&mut state.unasked);
+        if !unasked.is_empty() {
+            let want = Want { step: latest.step, or_newer: false, fields: unasked };
+            state.send(shared, &subscribed, &latest, &want.fields.clone(), Some(want));
+        }
         let mut wants = std::mem::take(&mut state.wants);
         let mut sent = false;
         wants.retain(|want| {
@@ -283,11 +306,7 @@ impl Subscriber {
             };
             if fits && !sent && state.under_way.len() < MOST_UNDER_WAY {
                 sent = true;
-                state.sent_below = state.sent_below.max(latest.step + 1);
-                let pieces = send(&shared.options, &subscribed, &latest, &want.fields);
-                state.under_way.push_back(pieces);
-                state.sent_at = Some(Instant::now());
-                shared.sent.fetch_add(1, Ordering::Relaxed);
+                state.send(shared, &subscribed, &latest, &want.fields, None);
                 return false;
             }
             let gone = shared.options.live && !fits && !want.or_newer && want.step <= latest.step;
@@ -307,9 +326,29 @@ impl Subscriber {
 
 impl State {
     fn forget_arrived(&mut self) {
-        while self.under_way.front().is_some_and(|first| first.iter().all(Outgoing::is_over)) {
+        while self.under_way.front().is_some_and(|first| first.pieces.iter().all(Outgoing::is_over)) {
             self.under_way.pop_front();
         }
+    }
+
+    fn send(&mut self, shared: &Shared, to: &Subscribed, step: &Published, fields: &[usize], unasked: Option<Want>) {
+        self.sent_below = self.sent_below.max(step.step + 1);
+        let pieces = send(&shared.options, to, step, fields);
+        self.under_way.push_back(Sent { pieces, unasked });
+        self.sent_at = Some(Instant::now());
+        shared.sent.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether what is wanted was offered before, and not refused: this is said once.
+    fn is_offered(&mut self, want: &Want) -> bool {
+        let answers = |offered: &Want| {
+            offered.fields == want.fields && (offered.step == want.step || want.or_newer && offered.step > want.step)
+        };
+        let offered = self.under_way.iter_mut().find(|sent| sent.unasked.as_ref().is_some_and(answers));
+        offered.is_some_and(|sent| {
+            sent.unasked = None;
+            sent.pieces.iter().all(|piece| !piece.is_over() || piece.wait().is_ok())
+        })
     }
 }
 

@@ -236,7 +236,7 @@ impl<'a> Passing<'a> {
         let mut values = values(self.source.info(), stored.volume())?;
         let request = ReadRequest { field: self.key.field, step: self.key.step, level: 0, bounds: stored };
         self.source.read(&request, &mut values).map_err(PipelineError::source)?;
-        let block = Block { owned, stored, values };
+        let block = Block { owned, stored, values: values.into() };
         Ok(self.pool.install(|| Volume::part(grid.clone(), decomposition.clone(), pe, vec![block]))?)
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Progress {
     pub(crate) keyframe_of: Option<(View, Form)>,
     /// View whose still was queued last.
     pub(crate) still_of: Option<u32>,
+    /// Bricks were queued, of this step or one before.
+    pub(crate) has_picture: bool,
 }
 
 impl Progress {
@@ -154,12 +156,12 @@ pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
         .unwrap_or(Work::Wait(None))
 }
 
-/// The next level of bricks on the way from coarse to what is planned.
+/// The next level of bricks on the way from coarse to what is planned; where steps follow each other, the coarsest only for the first picture of all.
 fn next_bricks(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
     let target = outlook.plan.level;
     let level = match progress.finest {
         Some((sent, _)) if sent <= target => return None,
-        _ if outlook.stepping => target,
+        _ if outlook.stepping && progress.has_picture => target,
         Some((sent, _)) => outlook.quick_level.min(sent.saturating_sub(1)).max(target),
         None => outlook.levels - 1,
     };

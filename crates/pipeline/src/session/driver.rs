@@ -195,7 +195,7 @@ impl Driver {
         };
         self.shared.drop_queued();
         self.notice_playing(key);
-        self.progress = Progress { current: Some(key), ..Progress::default() };
+        self.progress = Progress { current: Some(key), has_picture: self.progress.has_picture, ..Progress::default() };
         self.measured.begin();
         self.told.say(&ToPage::Field(field_message(&step)));
         self.step = Some(step);
@@ -219,6 +219,7 @@ impl Driver {
         let samples: usize = coarsened_size(step.volume.grid().size, level).iter().product();
         self.measured.note_bricks(level, bits, encoded.bytes, samples);
         self.progress.finest = Some((level, bits));
+        self.progress.has_picture = true;
         self.queue(&step, &encoded, None);
     }
 

@@ -286,7 +286,7 @@ fn assert_every_value_is_right(ranks: usize, pes: usize, processes: usize) {
         assert_eq!(step.key.step, 5);
         assert_eq!(step.statistics.finite, bounds.volume() as u64);
         for block in volume.blocks() {
-            assert!(block.values == values(5, &block.stored), "wrong values in box {}", block.stored);
+            assert!(block.values[..] == values(5, &block.stored), "wrong values in box {}", block.stored);
         }
         let stored = |owned: &Box3| Block::stored_for(owned, &bounds).lo;
         let all: BTreeSet<_> = volume.decomposition().boxes().iter().map(|owned| (5, stored(owned))).collect();
@@ -343,7 +343,7 @@ fn what_a_process_that_leaves_had_is_shown_by_the_others() {
         };
         assert_eq!(step.statistics.missing, 0);
         for block in step.volume.blocks() {
-            assert!(block.values == values(0, &block.stored), "wrong values in box {}", block.stored);
+            assert!(block.values[..] == values(0, &block.stored), "wrong values in box {}", block.stored);
         }
         // And the simulation goes on.
         for next in 1.. {
@@ -483,7 +483,7 @@ fn where_every_step_is_to_arrive_it_does_though_one_process_is_slow() {
             assert_eq!((step, loaded.statistics.finite), (step, 40 * 36 * 44));
             for block in loaded.volume.blocks() {
                 assert!(
-                    block.values == values(step, &block.stored),
+                    block.values[..] == values(step, &block.stored),
                     "wrong values in step {step}, box {}",
                     block.stored
                 );

@@ -1,14 +1,14 @@
 //! Flows over loopback: several ranks publish, a back end puts their blocks together over another number of PEs, bit for bit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_pipeline::flow::{
     Action, Delivery, FlowOptions, FlowSource, Parameter, ParameterKind, Publisher, PublisherOptions, RunState, Watch,
 };
-use visapult_ripp_net::{Mode, Options, Rate};
+use visapult_ripp_net::{Arrival, MemorySink, Mode, Offer, Options, Rate, Session, Trust};
 use visapult_volume::{Box3, FieldInfo, Grid, ScalarType, StepIndex};
 use visapult_volume_io::{ReadRequest, Source};
 
@@ -140,6 +140,10 @@ fn assert_flows(blocks: &[Box3], pes: usize, steps: usize) {
         assert_eq!(source.fresh(last), Some(1.0));
         assert_right(&source, last, 0, Box3::of_size(SIZE));
         assert_right(&source, last, 0, Box3::new([3, 5, 7], [29, 6, 31]));
+        let whole = ReadRequest { field: 0, step: last, level: 0, bounds: Box3::of_size(SIZE) };
+        let shared = source.shared(&whole).unwrap();
+        assert_eq!(shared.is_some(), pes == 1, "what a PE has lies as it is read, and nothing else does");
+        assert!(shared.is_none_or(|shared| shared.as_ref().as_ref() == values(last, 0, &whole.bounds)));
     }
 }
 
@@ -542,4 +546,49 @@ fn two_back_ends_get_every_step_though_one_comes_late() {
         assert_eq!((source.steps().first, source.steps().last), (first, STEPS - 1));
         (first..STEPS).for_each(|step| assert_right(source, step, 0, whole));
     }
+}
+
+/// What a publisher offers next to whoever speaks to it by hand.
+fn offered(session: &Session) -> Offer {
+    loop {
+        match session.next_arrival(PATIENCE).unwrap() {
+            Some(Arrival::Offer(offer)) => return offer,
+            Some(Arrival::Note(_)) => {}
+            None => panic!("nothing is offered"),
+        }
+    }
+}
+
+#[test]
+fn the_newest_step_is_offered_before_it_is_wanted_and_again_only_where_it_was_refused() {
+    let block = Box3::of_size(SIZE);
+    let mut publisher = listen(declared(0, &[block]));
+    put(&mut publisher, 7, &block);
+    let dial = || {
+        let session =
+            Session::dial(publisher.url().unwrap(), &Trust::InsecureLoopback, None, &Options::default()).unwrap();
+        session.note(r#"{"type":"subscribe","pes":1,"mode":"reliable","newest":[0]}"#).unwrap();
+        session
+    };
+    let want = |session: &Session, step: u64| {
+        session.note(&format!(r#"{{"type":"want","step":{step},"or_newer":false,"fields":[0]}}"#)).unwrap();
+    };
+    let takes = |session: &Session, offer: Offer| {
+        let incoming = offer.accept(Arc::new(MemorySink::new(block.volume() * 4)));
+        incoming.wait().unwrap();
+        assert!(session.is_alive());
+    };
+    let [first, second] = [dial(), dial()];
+    let [refused, taken] = [&first, &second].map(offered);
+    assert!(refused.name.contains(r#""step":7"#) && taken.name == refused.name, "{}", taken.name);
+    refused.refuse("not this one");
+    want(&first, 7);
+    let again = offered(&first);
+    assert_eq!(again.name, taken.name);
+    takes(&first, again);
+    want(&second, 7);
+    want(&second, 8);
+    takes(&second, taken);
+    put(&mut publisher, 8, &block);
+    assert!(offered(&second).name.contains(r#""step":8"#));
 }

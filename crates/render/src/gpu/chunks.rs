@@ -226,7 +226,7 @@ mod tests {
     fn pieces(layers: usize, most_layers: u64) -> Option<Vec<Piece>> {
         let stored = Box3 { lo: [2, 0, 7], hi: [7, 3, 7 + layers] };
         let owned = Box3 { lo: [3, 0, 8], hi: [6, 3, 6 + layers] };
-        let mut block = Block { owned, stored, values: vec![0.0; stored.volume()] };
+        let mut block = Block { owned, stored, values: vec![0.0; stored.volume()].into() };
         let cells = Macrocells::of(&mut block);
         pieces_of(&block, &cells, most_layers * 5 * 3 * 4)
     }

@@ -6,14 +6,14 @@ use crate::{Camera, TransferFunction, Volume};
 
 /// Cuts `values` (`[z, y, x]` of `size`) into `count` blocks with ghosts, at multiples of `alignment`.
 pub(crate) fn blocks_of(values: &[f32], size: [usize; 3], count: usize, alignment: usize) -> Vec<Block> {
-    let whole = Block { owned: Box3::of_size(size), stored: Box3::of_size(size), values: values.to_vec() };
+    let whole = Block { owned: Box3::of_size(size), stored: Box3::of_size(size), values: values.to_vec().into() };
     let boxes = Decomposition::new(size, count, alignment).expect("the boxes fit").boxes();
     let cut = |owned: Box3| {
         let stored = Block::stored_for(&owned, &whole.stored);
         let [nx, ny, nz] = stored.size();
         let at = |i: usize| [i % nx, i / nx % ny, i / (nx * ny)];
         let value = |i: usize| whole.values[whole.index_of(std::array::from_fn(|a| stored.lo[a] + at(i)[a]))];
-        Block { owned, stored, values: (0..nx * ny * nz).map(value).collect() }
+        Block { owned, stored, values: (0..nx * ny * nz).map(value).collect::<Vec<_>>().into() }
     };
     boxes.into_iter().map(cut).collect()
 }

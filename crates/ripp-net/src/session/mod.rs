@@ -52,7 +52,8 @@ const FIRST_DATAGRAMS: u64 = 64;
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Shared>,
-    arrivals: Mutex<Receiver<Arrival>>,
+    /// None wakes whoever waits.
+    arrivals: Mutex<Receiver<Option<Arrival>>>,
     peer: SocketAddr,
     request: String,
     name: String,
@@ -131,16 +132,22 @@ impl Session {
         Ok(())
     }
 
-    /// Waits for the next note or offer of the other end, in the order in which it gave them; `None` when `timeout` has passed.
+    /// Waits for the next note or offer of the other end, in the order in which it gave them; `None` when `timeout` has passed, or somebody has
+    /// [nudged](Self::nudge).
     ///
     /// # Errors
     /// Why the session ended, if it did.
     pub fn next_arrival(&self, timeout: Duration) -> Result<Option<Arrival>, SessionError> {
         match lock(&self.arrivals).recv_timeout(timeout) {
-            Ok(arrival) => Ok(Some(arrival)),
+            Ok(arrival) => Ok(arrival),
             Err(RecvTimeoutError::Timeout) if !self.shared.is_over() => Ok(None),
             Err(_) => Err(SessionError::Ended(self.shared.why().unwrap_or_default())),
         }
+    }
+
+    /// Whoever waits for an [arrival](Self::next_arrival) looks up from it, now or the next time.
+    pub fn nudge(&self) {
+        self.shared.nudge();
     }
 
     /// The session goes on.

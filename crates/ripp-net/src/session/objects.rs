@@ -70,6 +70,9 @@ impl Source for Vec<u8> {
     }
 }
 
+/// A multiple of the size of a page on common systems.
+const PAGE: usize = 64 << 10;
+
 /// Memory that an object is received into.
 #[derive(Debug)]
 pub struct MemorySink {
@@ -102,6 +105,28 @@ impl MemorySink {
     fn of(mut bytes: Vec<u8>, length: usize) -> Self {
         bytes.resize(length, 0);
         Self { bytes: UnsafeCell::new(bytes.into_boxed_slice()), length }
+    }
+
+    /// The same, whose pages the system gives as they are written, or [touched](Self::touch).
+    ///
+    /// # Errors
+    /// If there is not so much memory.
+    pub fn untouched(length: usize) -> Result<Self, NoMemory> {
+        let bytes = bytemuck::allocation::try_zeroed_slice_box(length).map_err(|()| NoMemory { length })?;
+        Ok(Self { bytes: UnsafeCell::new(bytes), length })
+    }
+
+    /// Has the system give all pages now, while others may write. Where it cannot, they are given as they are written.
+    pub fn touch(&self) {
+        let Ok(start) = self.part(0, self.length) else { return };
+        let (first, end) = (start.addr().next_multiple_of(PAGE), (start.addr() + self.length) / PAGE * PAGE);
+        let Some(length) = end.checked_sub(first).filter(|length| *length > 0) else { return };
+        let first = start.wrapping_add(first - start.addr());
+        #[expect(unsafe_code, reason = "the system is asked for pages, which changes none of the contents")]
+        // SAFETY: the range lies within the buffer, which lives as long as `self`.
+        unsafe {
+            libc::madvise(first.cast(), length, libc::MADV_POPULATE_WRITE);
+        }
     }
 
     /// Bytes of room.
@@ -370,5 +395,22 @@ impl Incoming {
     pub fn cancel(&self) {
         self.shared.refuse(self.object, "cancelled by the receiver");
         self.outcome.set(Err(ObjectError { why: "cancelled by the receiver".to_owned() }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn touching_memory_changes_nothing_of_it() {
+        let memory = MemorySink::untouched(10 * PAGE + 3).unwrap();
+        memory.write_at(PAGE as u64 - 2, b"here").unwrap();
+        memory.touch();
+        memory.write_at(10 * PAGE as u64, b"end").unwrap();
+        let bytes = memory.into_bytes();
+        assert_eq!((&bytes[PAGE - 2..PAGE + 2], &bytes[10 * PAGE..]), (&b"here"[..], &b"end"[..]));
+        assert_eq!(bytes.iter().filter(|byte| **byte != 0).count(), 7);
+        MemorySink::untouched(0).unwrap().touch();
     }
 }

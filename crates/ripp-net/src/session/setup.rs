@@ -71,7 +71,7 @@ pub(super) fn links(
 /// A session that has no lanes yet.
 pub(super) struct Begun {
     pub(super) shared: Arc<Shared>,
-    pub(super) arrivals: Receiver<Arrival>,
+    pub(super) arrivals: Receiver<Option<Arrival>>,
 }
 
 /// Begins a session: from here on flows can be opened, and objects offered.

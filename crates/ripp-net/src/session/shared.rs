@@ -100,7 +100,7 @@ pub(super) struct Shared {
     most_receive_bps: [AtomicU64; 2],
     /// Bytes of IP packets that came with data.
     pub(super) received_bytes: AtomicU64,
-    arrivals: Mutex<Sender<Arrival>>,
+    arrivals: Mutex<Sender<Option<Arrival>>>,
     jobs: Mutex<Sender<Job>>,
     /// Lanes whose path has been valid.
     opened: Mutex<usize>,
@@ -126,7 +126,12 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(super) fn new(control: ControlSender, arrivals: Sender<Arrival>, jobs: Sender<Job>, options: &Options) -> Self {
+    pub(super) fn new(
+        control: ControlSender,
+        arrivals: Sender<Option<Arrival>>,
+        jobs: Sender<Job>,
+        options: &Options,
+    ) -> Self {
         let out = Out {
             sending: Sending::default(),
             lanes: Vec::new(),
@@ -372,8 +377,8 @@ impl Shared {
                     };
                     let shared = Arc::clone(self);
                     let offer = Offer { shared, object, flow, name, length, mode, room, answered: false };
-                    if let Err(SendError(Arrival::Offer(mut offer))) = lock(&self.arrivals).send(Arrival::Offer(offer))
-                    {
+                    let sent = lock(&self.arrivals).send(Some(Arrival::Offer(offer)));
+                    if let Err(SendError(Some(Arrival::Offer(mut offer)))) = sent {
                         // The session is over, and we hold the lock that a refusal takes.
                         offer.answered = true;
                     }
@@ -403,8 +408,14 @@ impl Shared {
     pub(super) fn on_note(&self, text: String) -> bool {
         let Some(room) = Room::take(&self.offered, OFFER_BYTES + text.len(), MOST_OFFERED) else { return false };
         // Nobody wants to know once the session is over.
-        let _ = lock(&self.arrivals).send(Arrival::Note(Note { text, room }));
+        let _ = lock(&self.arrivals).send(Some(Arrival::Note(Note { text, room })));
         true
+    }
+
+    /// Whoever waits for an arrival waits no longer.
+    pub(super) fn nudge(&self) {
+        // Nobody waits once the session is over.
+        let _ = lock(&self.arrivals).send(None);
     }
 
     fn on_whole(&self, incoming: &mut In, object: u32, blake3: Option<String>) {

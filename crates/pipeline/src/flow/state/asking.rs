@@ -23,6 +23,12 @@ impl State {
         self.all_there() || had_steps && self.ranks() > 0
     }
 
+    /// Somebody looks, and no step has been asked for: which it is to be is known once all ranks are there.
+    pub(in crate::flow) fn expects_first(&self) -> bool {
+        let is_asked = !self.asked.is_empty() || !self.open_wants.is_empty();
+        self.looks > 0 && !is_asked && self.assemblies.is_empty() && self.kept.is_empty()
+    }
+
     /// It was asked for, and is on its way.
     pub(in crate::flow) fn is_waited_for(&self, step: StepIndex) -> bool {
         self.asked.contains_key(&step) || self.convoy.waits_for(step)
@@ -30,6 +36,9 @@ impl State {
 
     pub(in crate::flow) fn ask(&mut self, step: StepIndex, or_newer: bool, fields: Vec<usize>) {
         self.tell(&FromBackEnd::Want(Want { step, or_newer, fields: fields.clone() }));
+        if self.expects_first() {
+            self.links.iter().filter_map(|link| link.session.as_ref()).for_each(|session| session.nudge());
+        }
         if or_newer {
             self.open_wants.push_back(fields);
         } else {

@@ -227,3 +227,14 @@ fn what_was_predicted_of_another_view_is_found_out_anew_last_of_all() {
     assert_eq!(scene.next(&made), Work::Still);
     assert_eq!(scene.next(&Progress { still_of: Some(1), ..made }), Work::Predict { stepping: false });
 }
+
+#[test]
+fn the_first_picture_of_a_running_simulation_is_the_coarsest_and_later_ones_are_as_planned() {
+    let scene = Scene { live: true, stepping: true, ..Scene::new() };
+    let first = Progress { current: Some(AT_9), ..Progress::default() };
+    assert_eq!(scene.next(&first), Work::Bricks { level: 3, bits: 8 });
+    let sent = Progress { finest: Some((3, 8)), has_picture: true, ..first };
+    assert_eq!(scene.next(&sent), Work::Bricks { level: 0, bits: 8 });
+    let next = Progress { finest: None, ..sent };
+    assert_eq!(scene.next(&next), Work::Bricks { level: 0, bits: 8 });
+}
