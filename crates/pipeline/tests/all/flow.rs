@@ -388,6 +388,8 @@ fn ranks_may_dial_and_a_run_that_is_started_anew_is_shown_from_its_beginning() {
             Err(waiting) => door = waiting,
         }
     };
+    // The span of steps means nothing before the first.
+    assert!(source.helm().has_steps_within(PATIENCE));
     for _ in 0..3 {
         let step = source.wait_beyond(source.steps().last, PATIENCE);
         assert_right(&source, step, 0, Box3::of_size(SIZE));
