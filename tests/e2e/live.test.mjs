@@ -45,10 +45,17 @@ describe("a live simulation", () => {
     await page.keyboard.press("Space");
     await until(page, (v) => v.wantedStep !== null && v.shown.step === v.wantedStep && v.steps.last > v.wantedStep + 1);
     await settled(page);
-    const paused = await picture(page);
     const held = await page.evaluate(() => window.visapult.wantedStep);
-    await until(page, (v, n) => v.steps.last > n + 5, held);
-    assert.equal(difference(paused, await picture(page)), 0, "a paused picture changed");
+    // Finer bricks of the step may still come; other steps do not.
+    let change = 1;
+    for (let look = 0; look < 5 && change > 0; look++) {
+      const paused = await picture(page);
+      const { last } = await page.evaluate(() => window.visapult.steps);
+      await until(page, (v, n) => v.steps.last > n + 5, last);
+      change = difference(paused, await picture(page));
+      assert.equal(await page.evaluate(() => window.visapult.shown.step), held);
+    }
+    assert.equal(change, 0, "a paused picture changed");
     await page.keyboard.press("]");
     await until(page, (v, n) => v.wantedStep === n && v.shown.step === n, held + 1);
     await keep(page, "2-paused");
