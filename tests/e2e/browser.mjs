@@ -96,10 +96,11 @@ export const hasPicture = (page) => until(page, (v) => v.shown.step !== null);
 export function settled(page) {
   return until(
     page,
-    ({ frameCount, shown }) => {
+    ({ frameCount, isAtRest, shown }) => {
       const now = performance.now();
       if (window.settling?.frameCount !== frameCount) window.settling = { frameCount, since: now };
-      return shown.resolution === 1 && shown.precision === "exact" && now - window.settling.since > 700;
+      const isWhole = shown.resolution === 1 && shown.precision === "exact";
+      return isAtRest && isWhole && now - window.settling.since > 700;
     },
     null,
     60_000,

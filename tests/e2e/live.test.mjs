@@ -1,7 +1,18 @@
 /** The demo page in a real browser: a running simulation is watched, turned, coloured, paused, and survives its server. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { difference, firstGroupLate, hasPicture, keep, launch, lit, openPage, picture, settled, until } from "./browser.mjs";
+import {
+  difference,
+  firstGroupLate,
+  hasPicture,
+  keep,
+  launch,
+  lit,
+  openPage,
+  picture,
+  settled,
+  until,
+} from "./browser.mjs";
 import { startServer } from "./server.mjs";
 
 const SOURCE = "demo:wave?n=64";

@@ -200,6 +200,11 @@ export class Painter {
     this.#schedule();
   }
 
+  /** No frame is due. */
+  get isAtRest(): boolean {
+    return !this.#scheduled;
+  }
+
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;

@@ -7,6 +7,7 @@ import type { Viewer } from "./viewer";
 export interface Probe {
   readonly frameCount: number;
   readonly lastFrameTime: number;
+  readonly isAtRest: boolean;
   readonly shown: {
     step: number | null;
     level: number | null;
@@ -38,6 +39,9 @@ export function exposeToTests(viewer: Viewer): void {
     },
     get lastFrameTime() {
       return viewer.painter.lastFrameTime;
+    },
+    get isAtRest() {
+      return viewer.painter.isAtRest;
     },
     get shown() {
       const { step, level, bits, proxy, resolution, precision } = viewer.painter.shown;
