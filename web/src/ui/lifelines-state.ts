@@ -50,11 +50,15 @@ export class LifelinesState {
     while (this.#steps.size > MOST_STEPS) this.#steps.delete(Math.min(...this.#steps.keys()));
   }
 
-  /** The last few steps that came to the screen; all there are until one has. */
+  /**
+   * The last few steps that came to the screen, and of which the server has told: it does so a few times a second, and so does the page, neither waiting
+   * for the other. All there are until there is one.
+   */
   shown(): LifelinesShown | null {
     const all = [...this.#steps.entries()].sort(([a], [b]) => a - b);
     const drawn = all.filter(([, spans]) => spans.has("drawn"));
-    const steps = (drawn.length > 0 ? drawn : all).slice(-SHOWN_STEPS);
+    const whole = drawn.filter(([, spans]) => spans.has("send"));
+    const steps = ([whole, drawn].find((some) => some.length > 0) ?? all).slice(-SHOWN_STEPS);
     const bars = steps.flatMap(([step, spans]) => [...spans].map(([stage, span]): Bar => ({ step, stage, ...span })));
     const newest = steps[steps.length - 1];
     if (!newest) return null;

@@ -93,4 +93,15 @@ describe("lifelines", () => {
     }
     expect([...new Set(lines.shown()?.bars.map(({ step }) => step))]).toEqual([42, 43, 44, 45, 46, 47]);
   });
+
+  test("a step that the server has not told of yet is not the newest", () => {
+    const lines = new LifelinesState();
+    lines.add(event("drawn", 7, 20, 21));
+    expect(lines.shown()?.words).toBe("Step 7: drawn 1.0 ms; 1.0 ms in all.");
+    for (const stage of ["load", "send"]) lines.add(event(stage, 6, 1, 2));
+    lines.add(event("drawn", 6, 3, 5));
+    expect(lines.shown()?.words).toBe("Step 6: load 1.0 ms, send 1.0 ms, drawn 2.0 ms; 4.0 ms in all.");
+    lines.add(event("send", 7, 10, 11));
+    expect(lines.shown()?.words).toBe("Step 7: send 1.0 ms, drawn 1.0 ms; 11 ms in all.");
+  });
 });
