@@ -387,6 +387,10 @@ pub(crate) fn pull(
     let mut taken = Taken::default();
     let outcome = take(session, striped, landing, wish, stop, &mut taken, watch);
     (attempt.tally, attempt.arrived) = (taken.tally, taken.arrived);
+    if outcome.is_ok() {
+        // The other end ends once it has heard the last word: a program that is gone sends nothing again that was lost.
+        linger(session);
+    }
     outcome
 }
 
