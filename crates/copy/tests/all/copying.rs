@@ -19,10 +19,11 @@ use visapult_ripp_net::{Identity, Options};
 
 /// A share that is served as long as `work` lasts.
 fn shared<T>(folder: &Path, write: bool, work: impl FnOnce(&str) -> T) -> (T, Vec<Audit>) {
-    served(folder, Access::Url { write }, |urls| work(&urls[0]))
+    served(folder, Access::Url { write }, |urls, _| work(&urls[0]))
 }
 
-fn served<T>(folder: &Path, access: Access, work: impl FnOnce(&[String]) -> T) -> (T, Vec<Audit>) {
+/// A share that is served as long as `work` lasts, which sees what has been logged so far.
+fn served<T>(folder: &Path, access: Access, work: impl FnOnce(&[String], &Mutex<Vec<Audit>>) -> T) -> (T, Vec<Audit>) {
     let own = tempfile::tempdir().unwrap();
     let options = ShareOptions {
         folder: folder.to_owned(),
@@ -38,7 +39,7 @@ fn served<T>(folder: &Path, access: Access, work: impl FnOnce(&[String]) -> T) -
     let outcome = thread::scope(|scope| {
         scope.spawn(|| share.serve(&stop, &|audit| audits.lock().unwrap().push(audit)));
         let _stop = StopAtEnd(&stop);
-        work(&urls)
+        work(&urls, &audits)
     });
     (outcome, audits.into_inner().unwrap())
 }
@@ -254,6 +255,18 @@ fn what_cannot_be_had_is_told_and_the_rest_is_copied() {
 }
 
 #[test]
+fn a_copy_out_of_a_share_ends_once_the_share_knows_how_it_ended() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(source.path().join("file"), vec![7; 3_000_000]).unwrap();
+    served(source.path(), Access::Url { write: false }, |urls, audits| {
+        for number in 1..=20 {
+            done(&[&format!("{}/file", urls[0])], text(&target.path().join(number.to_string())));
+            assert_eq!(audits.lock().unwrap().len(), number);
+        }
+    });
+}
+
+#[test]
 fn a_dry_run_touches_nothing_and_patterns_choose() {
     let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let run_dir = source.path().join("run");
@@ -435,7 +448,7 @@ fn each_person_may_do_what_the_policy_says() {
                 [[person]]\nname = \"ada\"\nread = [\".\"]\nwrite = [\".\"]\n";
     fs::write(&policy, people).unwrap();
     let new = source.path().join("new");
-    let (_, audits) = served(&share, Access::Policy(policy), |urls| {
+    let (_, audits) = served(&share, Access::Policy(policy), |urls, _| {
         let [grace, ada] = urls else { panic!("{urls:?}") };
         let refused = |from: &str, to: &str| run(&options(&[from], to)).0.unwrap_err().to_string();
         assert_eq!(done(&[&format!("{grace}/runs")], text(target.path())).tally.files, 1);
