@@ -184,12 +184,14 @@ def on_the_left(up: Link) -> tuple[str, ...]:
     return ("ip", "netns", "exec", f"{up.name}-left")
 
 
-def look_along(options: str, folder: Path) -> Told:
-    """What the doctor says of a link with a share at its other end."""
+def look_along(options: str, folder: Path, *more: object, settings: str = "") -> Told:
+    """What the doctor says of a link with a share at its other end, with settings of its own."""
     folder.mkdir()
     with link(*options.split()) as up:
+        if settings:
+            subprocess.run([*on_the_left(up), "sysctl", "-q", "-w", settings], check=True, timeout=SOON)
         share = up.start("right", VISAPULT, "share", folder, "--bind", f"{RIGHT}:7440")
-        return doctor(share.read_line(), within=on_the_left(up))
+        return doctor(share.read_line(), *more, within=on_the_left(up))
 
 
 def test_a_share_tells_of_checks_of_the_path(tmp_path: Path) -> None:
@@ -227,6 +229,17 @@ def test_a_path(looked: dict[str, Future[Told]], seed: str, tmp_path: Path) -> N
     assert found == expected, told.report
     assert told.report["verdict"].startswith("The path carries about ")
     assert len(told.report["path"]) == 3
+
+
+@needs_links
+def test_small_buffers_of_tcp_are_found_where_data_moves_over_streams(tmp_path: Path) -> None:
+    small = "net.ipv4.tcp_wmem=4096 16384 32768"
+    told = look_along(f"{PATH} --block udp", tmp_path / "blocked", "--rate", "40M", settings=small)
+    note("small buffers of TCP", "stream-buffers", told)
+    found = [finding for finding in told.report["findings"] if finding["id"] == "stream-buffers"]
+    assert [finding["seen"] for finding in found] == ["net.ipv4.tcp_wmem ends at 32 KiB"], told.report
+    assert "net.ipv4.tcp_wmem" in found[0]["commands"][0]
+    assert "stream-buffers" not in look_along(PATH, tmp_path / "open", "--rate", "40M", settings=small).ids
 
 
 @needs_links

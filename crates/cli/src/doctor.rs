@@ -45,6 +45,9 @@ fn examine(options: &DoctorOptions) -> Result<Report> {
     let asked_bps = options.rate.or(path.as_ref().and_then(Path::carries_bps));
     let host = Host::new(Roots::at(&options.root), options.interface.clone(), peer, asked_bps);
     findings.merge(host.examine());
+    if let Some(path) = &path {
+        host.judge_streams(path, &mut findings);
+    }
     if let Some(folder) = &options.disk {
         let speed = disk_speed(folder).with_context(|| format!("cannot measure the disk of {}", folder.display()))?;
         judge_disk(folder, speed, host.asked_bps(), &mut findings);

@@ -104,10 +104,10 @@ fn setting(host: &Host, name: &str, findings: &mut Findings) -> Option<f64> {
     number.map(|number| number as f64)
 }
 
-fn file(name: &str) -> String {
+pub(super) fn file(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-fn power_of_two(least: f64) -> u64 {
+pub(super) fn power_of_two(least: f64) -> u64 {
     (least.clamp(1.0, 1e15) as u64).next_power_of_two()
 }

@@ -18,6 +18,7 @@ mod tcp;
 use std::net::IpAddr;
 
 use crate::finding::Findings;
+use crate::path::Path;
 use crate::roots::Roots;
 
 /// The rate that is asked for where nobody says, and the interface does not tell.
@@ -84,6 +85,13 @@ impl Host {
             Err(why) => findings.unseen("network interface, its queue and interrupts", why),
         }
         findings
+    }
+
+    /// Looks at what bounds the streams that data moves over along `path`, if it does.
+    pub fn judge_streams(&self, path: &Path, findings: &mut Findings) {
+        if let Some((streams, rtt_s)) = path.streams() {
+            tcp::check_streams(self, rtt_s, streams, findings);
+        }
     }
 
     fn wanted(&self) -> f64 {

@@ -58,7 +58,9 @@ pub fn judge_path(path: &Path, asked_bps: Option<u64>, findings: &mut Findings) 
         if !policed(direction, way, findings) {
             lost(direction, way, findings);
         }
-        busy(direction, way, findings);
+        if !coalesced(way, findings) {
+            busy(direction, way, findings);
+        }
     }
     for (direction, way) in path.ways() {
         if let Some(asked) = asked_bps {
@@ -177,6 +179,26 @@ fn policed(direction: Direction, way: &Way, findings: &mut Findings) -> bool {
     true
 }
 
+/// Receive offload that costs more than it saves, on this machine.
+fn coalesced(way: &Way, findings: &mut Findings) -> bool {
+    let Some(singly) = &way.singly else {
+        findings.fine();
+        return false;
+    };
+    let (together, singly) = (carried(&way.fast), carried(singly));
+    findings.add(
+        Finding::new("coalescing-hurts", "receive offload that hurts", format!(
+            "{} arrive where this machine puts datagrams together (GRO), {} where it hands over each by itself; both were tried twice",
+            rate(together), rate(singly)
+        ))
+        .cost("packets wait to be put together, or the core that does it cannot keep up, and what comes meanwhile is lost")
+        .better(format!("GRO off for the interface: {}; or a newer kernel or driver, for without it a core takes no more than about 9 Gbit/s", rate(singly)))
+        .by_hand("ethtool -K INTERFACE gro off    # then run the doctor again; other programs on this machine receive with more work")
+        .limit(together),
+    );
+    true
+}
+
 /// An end that does not keep up with the path.
 fn busy(direction: Direction, way: &Way, findings: &mut Findings) {
     let here =
@@ -282,8 +304,8 @@ mod tests {
     }
 
     fn ids(fast: impl Fn(&mut Report), slow: impl Fn(&mut Report), asked: Option<u64>) -> Vec<&'static str> {
-        let out = Way { fast: report(fast), slow: Some(report(slow)) };
-        let back = Some(Way { fast: report(|_| ()), slow: Some(report(|_| ())) });
+        let out = Way { fast: report(fast), slow: Some(report(slow)), singly: None };
+        let back = Some(Way { fast: report(|_| ()), slow: Some(report(|_| ())), singly: None });
         let path = Path { peer: ([10, 0, 0, 2], 7410).into(), out, back, believed_mtu: Some(1500) };
         let mut findings = Findings::default();
         judge_path(&path, asked, &mut findings);
@@ -295,6 +317,25 @@ mod tests {
     fn nothing_is_found_on_a_good_path_nor_where_a_queue_overflows() {
         assert!(ids(|_| (), |_| (), Some(100_000_000)).is_empty());
         assert!(ids(|fast| fast.datagrams_lost = 300, |_| (), None).is_empty());
+    }
+
+    #[test]
+    fn receive_offload_is_blamed_where_it_hurts_each_time() {
+        let at = |bps: f64| report(|report| report.goodput_bps = bps);
+        let tried = |rates: &[f64]| {
+            let mut rates = rates.iter();
+            let found = super::super::singly_faster(&at(1e8), |_| Ok(at(*rates.next().unwrap()))).unwrap();
+            (found.map(|singly| singly.goodput_bps), rates.len())
+        };
+        assert_eq!(tried(&[1.05e8]), (None, 0));
+        assert_eq!(tried(&[2e8, 1.9e8, 2e8]), (None, 0));
+        assert_eq!(tried(&[2e8, 1e8, 1.8e8]), (Some(2e8), 0));
+        let way = |singly| Way { fast: at(1e8), slow: Some(report(|_| ())), singly };
+        let (out, back) = (way(None), Some(way(Some(at(2e8)))));
+        let path = Path { peer: ([10, 0, 0, 2], 7410).into(), out, back, believed_mtu: Some(1500) };
+        let mut findings = Findings::default();
+        judge_path(&path, None, &mut findings);
+        assert_eq!(findings.found.iter().map(|finding| finding.id).collect::<Vec<_>>(), ["coalescing-hurts"]);
     }
 
     #[test]

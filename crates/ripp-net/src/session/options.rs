@@ -34,6 +34,8 @@ pub struct Options {
     pub local: Vec<IpAddr>,
     /// Bytes of IP packets at most; `None` probes the path.
     pub mtu: Option<u16>,
+    /// Have the kernel hand over several datagrams as one, where it can.
+    pub coalesce: bool,
     /// How data must move; `None` tries datagrams, then streams.
     pub transport: Option<Transport>,
     /// Ciphers of datagrams, the preferred first.
@@ -75,6 +77,7 @@ impl Default for Options {
             lanes: 1,
             local: Vec::new(),
             mtu: None,
+            coalesce: true,
             transport: None,
             ciphers,
             policy: PolicyFile::default(),

@@ -55,8 +55,11 @@ pub(super) fn links(
     }
     let link = |(lane, &peer): (usize, &Option<Told>)| {
         let local = locals[lane % locals.len()];
-        let socket =
+        let mut socket =
             LaneSocket::bind(SocketAddr::new(local, 0)).map_err(|cause| SessionError::Local { local, cause })?;
+        if !options.coalesce {
+            socket.take_singly();
+        }
         if matches!(options.rate, Rate::Auto { .. }) {
             // A fixed rate does not heed marks, and so must not ask for them instead of losses (RFC 3168).
             let _ = socket.set_ecn(Ecn::Capable0);

@@ -110,6 +110,11 @@ impl LaneSocket {
         self.coalescing
     }
 
+    /// Has the kernel hand over each datagram by itself from now on.
+    pub fn take_singly(&mut self) {
+        self.coalescing = self.coalescing && !options::take_singly(&self.socket);
+    }
+
     /// Marks all that is sent from now on.
     ///
     /// # Errors

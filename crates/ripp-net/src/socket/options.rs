@@ -42,6 +42,11 @@ pub(super) fn prepare(socket: &UdpSocket, ipv6: bool) -> io::Result<Granted> {
     })
 }
 
+/// Whether that was granted.
+pub(super) fn take_singly(socket: &UdpSocket) -> bool {
+    sys::set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 0).is_ok()
+}
+
 /// Sets "don't fragment" and sends what we ask even where the kernel believes the path is narrower: the core probes the path itself
 /// (RFC 8899), and believes no unauthenticated ICMP.
 fn forbid_fragments(socket: &UdpSocket, ipv6: bool) -> io::Result<()> {
@@ -79,5 +84,29 @@ pub(super) fn reachable_from(local: SocketAddr, to: SocketAddr) -> SocketAddr {
     match to {
         SocketAddr::V4(v4) if local.is_ipv6() => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::LaneSocket;
+
+    #[test]
+    fn datagrams_come_singly_where_that_is_asked_for() {
+        let lane = || LaneSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let (left, together, mut singly) = (lane(), lane(), lane());
+        singly.take_singly();
+        assert!(!singly.gro());
+        for (right, most) in
+            [(&together, if together.gro() && left.gso_max_segments() > 1 { 400 } else { 100 }), (&singly, 100)]
+        {
+            left.send_burst(right.local_addr(), &[7; 400], 100).unwrap();
+            right.socket.set_nonblocking(false).unwrap();
+            right.socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            let first = right.socket.recv(&mut [0; 1000]).unwrap();
+            assert_eq!(first, most);
+        }
     }
 }
