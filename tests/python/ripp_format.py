@@ -9,15 +9,16 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
-CLEAR_HEADER = 16
+CLEAR_HEADER = 5
 TAG = 16
 EPOCH_BITS = 22
+NUMBER_SPAN = 1 << 24
 MOST_RANGES = 300
 KEY_BYTES = {"aes128-gcm": 16, "aes256-gcm": 32, "chacha20-poly1305": 32}
 
 
 class Refused(Exception):
-    """Bytes that are not a datagram or a frame of version 1."""
+    """Bytes that are not a datagram or a frame of version 2."""
 
 
 def expand(secret: bytes, length: int, info: bytes) -> bytes:
@@ -39,15 +40,15 @@ class Lane:
 
     @property
     def key_id(self) -> int:
-        return int.from_bytes(expand(self.secret, 4, b"ripp key id"), "big")
+        return int.from_bytes(expand(self.secret, 2, b"ripp key id"), "big") & 0xFFF
 
-    def open(self, datagram: bytes) -> tuple[int, bytes]:
-        """Packet number and frame of a datagram."""
+    def open(self, datagram: bytes, end: int) -> tuple[int, bytes]:
+        """Packet number and frame of a datagram, where `end` is one more than the highest number accepted before."""
         if len(datagram) < CLEAR_HEADER + TAG:
             raise Refused("too short")
-        first, key_id, number = struct.unpack_from(">IIQ", datagram)
-        if first != 1 << 28 or key_id != self.key_id:
-            raise Refused("version, reserved bits or key")
+        if int.from_bytes(datagram[:2], "big") != 2 << 12 | self.key_id:
+            raise Refused("version or key")
+        number = nearest(int.from_bytes(datagram[2:5], "big"), end)
         epoch = struct.pack(">Q", number >> EPOCH_BITS)
         key = expand(self.secret, 32, b"ripp key" + epoch)[: KEY_BYTES[self.cipher]]
         iv = expand(self.secret, 12, b"ripp iv" + epoch)
@@ -57,6 +58,12 @@ class Lane:
             return number, aead.decrypt(nonce, datagram[CLEAR_HEADER:], datagram[:CLEAR_HEADER])
         except InvalidTag as error:
             raise Refused("not authentic") from error
+
+
+def nearest(low: int, end: int) -> int:
+    """The number closest to `end`, and not negative, that leaves `low` when it is divided by `NUMBER_SPAN`."""
+    laps = range(max(end // NUMBER_SPAN - 1, 0), end // NUMBER_SPAN + 2)
+    return min((lap * NUMBER_SPAN + low for lap in laps), key=lambda number: abs(number - end))
 
 
 class Reader:
@@ -89,8 +96,10 @@ class Reader:
 
 def decode(frame: bytes) -> dict[str, Any]:
     """A frame as a dictionary."""
+    if frame and frame[0] >= 0x80:
+        return {"kind": "data"} | data(Reader(frame))
     reader = Reader(frame)
-    kinds = {1: data, 2: report, 3: ping, 4: pong}
+    kinds = {2: report, 3: ping, 4: pong}
     kind = kinds.get(reader.integer(1))
     if kind is None:
         raise Refused("unknown kind")
@@ -98,13 +107,14 @@ def decode(frame: bytes) -> dict[str, Any]:
 
 
 def data(reader: Reader) -> dict[str, Any]:
-    flags = reader.integer(1)
-    if flags > 1:
-        raise Refused("unknown flag")
-    header = reader.fields(flow=2, sent_us=4, object=4, offset=6, length=2)
-    if header["length"] == 0:
+    fields = reader.fields(object_low=3, sent_us=3, offset=6)
+    if not reader.rest:
         raise Refused("no bytes")
-    return header | {"resent": flags == 1, "payload": reader.take(header["length"]).hex()}
+    return fields | {
+        "object_low": fields["object_low"] & 0x7F_FFFF,
+        "sent_us": 4 * fields["sent_us"],
+        "payload": reader.rest.hex(),
+    }
 
 
 def report(reader: Reader) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def test_damaged_frames_are_refused(vector: dict[str, Any]) -> None:
 def test_sealed_datagrams_open(vector: dict[str, Any]) -> None:
     lane = lane_of(vector)
     assert lane.key_id == vector["key_id"]
-    number, frame = lane.open(bytes.fromhex(vector["datagram"]))
+    number, frame = lane.open(bytes.fromhex(vector["datagram"]), vector["end"])
     assert (number, frame.hex()) == (vector["number"], vector["frame"])
     assert decode(frame) == FRAMES["good"][0]["meaning"]
 
@@ -48,10 +48,10 @@ def test_no_changed_byte_goes_unnoticed(vector: dict[str, Any]) -> None:
         changed = bytearray(datagram)
         changed[at] ^= 0x20
         with pytest.raises(Refused):
-            lane.open(bytes(changed))
-    for length in (0, 15, 31, len(datagram) - 1):
+            lane.open(bytes(changed), vector["end"])
+    for length in (0, 4, 20, len(datagram) - 1):
         with pytest.raises(Refused):
-            lane.open(datagram[:length])
+            lane.open(datagram[:length], vector["end"])
 
 
 def test_another_lane_end_or_cipher_opens_nothing() -> None:
@@ -59,7 +59,7 @@ def test_another_lane_end_or_cipher_opens_nothing() -> None:
     other = {"lane": 1, "from": "listener", "cipher": "aes256-gcm", "session": "00" * 32}
     for member, value in other.items():
         with pytest.raises(Refused):
-            lane_of(vector | {member: value}).open(bytes.fromhex(vector["datagram"]))
+            lane_of(vector | {member: value}).open(bytes.fromhex(vector["datagram"]), vector["end"])
 
 
 def test_messages_are_json_objects_with_a_type() -> None:

@@ -14,7 +14,7 @@ use crate::outbox::Mode;
 use crate::record::Cipher;
 
 /// Versions of the protocol that this build speaks, the preferred first.
-pub const VERSIONS: [u32; 1] = [1];
+pub const VERSIONS: [u32; 1] = [2];
 /// Most bytes of a message.
 pub const MOST_MESSAGE: usize = 64 * 1024;
 /// Most bytes of the name of an object or flow.

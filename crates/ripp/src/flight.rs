@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 /// A region of an object, as it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Flow of the object.
-    pub flow: u16,
     /// The object.
     pub object: u32,
     /// First byte.
@@ -42,8 +40,8 @@ impl Run {
     }
 
     fn continues(&self, next: &Self) -> bool {
-        let same = (self.region.flow, self.region.object, self.region.resent, self.payload)
-            == (next.region.flow, next.region.object, next.region.resent, next.payload);
+        let same = (self.region.object, self.region.resent, self.payload)
+            == (next.region.object, next.region.resent, next.payload);
         same && self.region.length.is_multiple_of(self.payload)
             && self.region.offset + self.region.length == next.region.offset
     }
@@ -158,7 +156,7 @@ mod tests {
     use super::*;
 
     fn region(offset: u64, length: u64) -> Region {
-        Region { flow: 0, object: 1, offset, length, resent: false }
+        Region { object: 1, offset, length, resent: false }
     }
 
     type Parts = Vec<(u64, u64)>;

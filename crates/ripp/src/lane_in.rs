@@ -124,6 +124,19 @@ impl LaneIn {
         }
     }
 
+    /// The same whose first packet is `number`, at both ends alike; for the simulator, in which the lower bits of numbers are to come round.
+    #[must_use]
+    pub fn beginning_at(self, number: u64) -> Self {
+        Self {
+            opener: self.opener.beginning_at(number),
+            window: ReceiveWindow::beginning_at(number),
+            settled: number,
+            judged: number,
+            ends: [number; 2],
+            ..self
+        }
+    }
+
     /// Allows no more than this from here on, in bits per second; 0 sets no limit.
     pub const fn set_most_rate(&mut self, most_rate_bps: u64) {
         self.credit.most_rate_bps = most_rate_bps;
@@ -131,7 +144,7 @@ impl LaneIn {
 
     /// What stands in the clear header of this lane's datagrams.
     #[must_use]
-    pub const fn key_id(&self) -> u32 {
+    pub const fn key_id(&self) -> u16 {
         self.opener.key_id()
     }
 
@@ -160,7 +173,8 @@ impl LaneIn {
             self.rejections.malformed += 1;
             return None;
         };
-        match self.window.look(header.number) {
+        let number = self.window.widen(header.number_low);
+        match self.window.look(number) {
             Seen::New => {}
             Seen::Before | Seen::TooOld => {
                 self.rejections.replayed += 1;
@@ -171,11 +185,11 @@ impl LaneIn {
                 return None;
             }
         }
-        let Some(frame) = self.opener.open(header, datagram) else {
+        let Some(frame) = self.opener.open(number, datagram) else {
             self.rejections.forged += 1;
             return None;
         };
-        Some(Opened { number: header.number, frame })
+        Some(Opened { number, frame })
     }
 
     /// Counts an opened datagram as arrived: `data_bytes` long as an IP packet if it carries data, else 0. What is not accepted is reported
@@ -358,7 +372,7 @@ mod tests {
         lane.rejections.forged = MOST_FORGED - 1;
         assert!(!lane.is_worn_out());
         let mut forged = [0; 100];
-        ClearHeader { key_id: lane.key_id(), number: 1 }.write(&mut forged);
+        ClearHeader::of(lane.key_id(), 1).write(&mut forged);
         assert!(lane.open(&mut forged).is_none() && lane.is_worn_out());
     }
 

@@ -101,6 +101,7 @@ impl LaneOut {
             Controller::Fixed(_) => Duration::from_millis(25),
             Controller::Auto(_) => Duration::from_millis(3),
         };
+        let first = numbers.load(Ordering::Relaxed);
         let mut round_trip = RoundTrip::default();
         round_trip.note(now, rtt);
         Self {
@@ -112,7 +113,7 @@ impl LaneOut {
             controller,
             meter: RoundMeter::default(),
             evidence: Evidence::default(),
-            credit: CreditLine::first(now),
+            credit: CreditLine::first(now, first),
             most_bps: u64::MAX,
             rtt: round_trip,
             counts: SentCounts::default(),

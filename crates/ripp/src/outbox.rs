@@ -170,7 +170,7 @@ impl Outbox {
                 if found.is_late(now) {
                     self.give_up(object);
                 } else if let Some((start, end)) = found.repair.take(most) {
-                    let region = Region { flow: found.flow, object, offset: start, length: end - start, resent: true };
+                    let region = Region { object, offset: start, length: end - start, resent: true };
                     if found.repair.is_empty() {
                         self.repairs.pop_front();
                     }
@@ -194,7 +194,7 @@ impl Outbox {
             let found = self.objects.get_mut(&object)?;
             let late = found.is_late(now);
             let length = most.min(found.length - found.fresh);
-            let region = Region { flow: flow_id, object, offset: found.fresh, length, resent: false };
+            let region = Region { object, offset: found.fresh, length, resent: false };
             found.fresh += length;
             let sent_all = found.fresh == found.length;
             let flow = self.flows.get_mut(&flow_id)?;
@@ -330,7 +330,7 @@ mod tests {
         let mut served = [0; 2];
         for _ in 0..400 {
             let region = outbox.next(Time::ZERO, 1000).unwrap();
-            served[usize::from(region.flow)] += region.length;
+            served[region.object as usize] += region.length;
         }
         assert_eq!(served, [100_000, 300_000]);
     }

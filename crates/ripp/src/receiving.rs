@@ -9,6 +9,7 @@ use crate::control::Message;
 use crate::inbox::{Inbox, Refusal};
 use crate::outbox::Mode;
 use crate::time::Time;
+use crate::wire::OBJECT_BITS;
 
 /// Most objects that a peer may have on offer or in progress.
 pub const MOST_OBJECTS: usize = 1 << 16;
@@ -261,6 +262,15 @@ impl Receiving {
         }
     }
 
+    /// The newest object on offer until now whose number ends in `object_low`, its lower [`OBJECT_BITS`] bits: a sender offers none while one as
+    /// old as that number allows is in progress.
+    #[must_use]
+    pub fn object_of(&self, object_low: u32) -> Option<u32> {
+        let newest = self.next_object.checked_sub(1)?;
+        let behind = newest.wrapping_sub(u64::from(object_low)) % (1 << OBJECT_BITS);
+        newest.checked_sub(behind).map(|object| object as u32)
+    }
+
     /// Claims what is new of a region; see [`Inbox::claim`].
     ///
     /// # Errors
@@ -384,6 +394,21 @@ mod tests {
         assert_eq!(receiving.take_events(), [ReceiveEvent::Ended { object: 0, holes: vec![(0, 2), (5, 9)] }]);
         receiving.on_message(Message::Ended { object: 0, arrived: 3 }).unwrap();
         assert_eq!(receiving.take_events(), []);
+    }
+
+    #[test]
+    fn an_object_is_known_by_the_lower_bits_of_its_number_while_newer_ones_come() {
+        const LAP: u32 = 1 << OBJECT_BITS;
+        let mut receiving = with_a_flow(Mode::Lossy);
+        assert_eq!(receiving.object_of(0), None);
+        offer(&mut receiving, 3);
+        assert_eq!((receiving.object_of(3), receiving.object_of(2), receiving.object_of(4)), (Some(3), Some(2), None));
+        offer(&mut receiving, LAP + 2);
+        assert_eq!(receiving.object_of(3), Some(3));
+        assert_eq!(receiving.object_of(2), Some(LAP + 2));
+        offer(&mut receiving, u32::MAX);
+        assert_eq!(receiving.object_of(LAP - 1), Some(u32::MAX));
+        assert_eq!(receiving.object_of(0), Some(u32::MAX - LAP + 1));
     }
 
     #[test]

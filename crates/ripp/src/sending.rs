@@ -1,12 +1,13 @@
 //! The sending end of a session: flows and objects, from the offer to the receiver's word that it is done.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use thiserror::Error;
 
 use crate::control::Message;
 use crate::outbox::{Mode, Outbox};
 use crate::time::Time;
+use crate::wire::OBJECT_BITS;
 
 /// How an object ended at the sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct Sending {
     flows: Vec<FlowSums>,
     next_object: u32,
     /// Objects offered and not ended, with their flows.
-    live: HashMap<u32, u16>,
+    live: BTreeMap<u32, u16>,
     messages: Vec<Message>,
     events: Vec<SendEvent>,
 }
@@ -71,10 +72,14 @@ impl Sending {
         Some(flow)
     }
 
-    /// Offers an object and returns its number; `None` if the flow does not exist or the numbers are used up.
+    /// Offers an object and returns its number; `None` if the flow does not exist or the numbers are used up: all of them, or all that
+    /// data can tell from that of the oldest object in progress.
     pub fn offer(&mut self, flow: u16, name: &str, length: u64, now: Time) -> Option<u32> {
         let sums = self.flows.get_mut(usize::from(flow))?;
         let object = self.next_object;
+        if self.live.first_key_value().is_some_and(|(oldest, _)| object - oldest >= 1 << OBJECT_BITS) {
+            return None;
+        }
         self.next_object = self.next_object.checked_add(1)?;
         sums.offered += length;
         self.live.insert(object, flow);
@@ -213,5 +218,23 @@ impl Sending {
     fn end(&mut self, object: u32) {
         self.live.remove(&object);
         self.outbox.cancel(object);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_object_is_offered_that_data_could_not_tell_from_one_in_progress() {
+        let mut sending = Sending::default();
+        let flow = sending.open_flow("flow", Mode::Reliable, 1).unwrap();
+        sending.next_object = 7;
+        assert_eq!(sending.offer(flow, "old", 1, Time::ZERO), Some(7));
+        sending.next_object = 6 + (1 << OBJECT_BITS);
+        let newest = sending.offer(flow, "new", 1, Time::ZERO).unwrap();
+        assert_eq!(sending.offer(flow, "too new", 1, Time::ZERO), None);
+        sending.cancel(7, "in the way");
+        assert_eq!(sending.offer(flow, "new", 1, Time::ZERO), Some(newest + 1));
     }
 }

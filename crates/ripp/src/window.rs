@@ -1,9 +1,12 @@
 //! Which packet numbers of a lane have arrived: the replay window, and what is missing in it.
 
+use crate::wire::NUMBER_BITS;
+
 /// Packet numbers that a window spans. A sender has at most half of it under way.
 pub const WINDOW: u64 = 1 << 19;
 
 const WORDS: usize = (WINDOW / 64) as usize;
+const _: () = assert!(2 * WINDOW <= 1 << NUMBER_BITS, "a number is told from its lower bits");
 
 /// What a packet number is to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,12 @@ impl Default for ReceiveWindow {
 }
 
 impl ReceiveWindow {
+    /// A window before the first packet of a lane, which is `number`.
+    #[must_use]
+    pub fn beginning_at(number: u64) -> Self {
+        Self { end: number, ..Self::default() }
+    }
+
     /// One more than the highest packet number seen; 0 before the first.
     #[must_use]
     pub const fn end(&self) -> u64 {
@@ -43,6 +52,16 @@ impl ReceiveWindow {
     #[must_use]
     pub const fn start(&self) -> u64 {
         self.end.saturating_sub(WINDOW)
+    }
+
+    /// The packet number nearest to the window's end that ends in `low`, its lower [`NUMBER_BITS`] bits: within the window and as far ahead
+    /// there is one only.
+    #[must_use]
+    pub fn widen(&self, low: u32) -> u64 {
+        const SPAN: u64 = 1 << NUMBER_BITS;
+        let ahead = u64::from(low).wrapping_sub(self.end) % SPAN;
+        let ahead_of_last_lap = (self.end + ahead).checked_sub(SPAN).filter(|_| ahead >= SPAN / 2);
+        ahead_of_last_lap.unwrap_or(self.end + ahead)
     }
 
     /// What `number` would be.
@@ -145,6 +164,22 @@ mod tests {
         window.mark(5 + WINDOW);
         assert_eq!(window.look(5), Seen::TooOld);
         assert_eq!(window.look(7), Seen::New);
+    }
+
+    #[test]
+    fn numbers_are_known_by_their_lower_bits_within_the_window_and_as_far_ahead() {
+        let lap = 1 << NUMBER_BITS;
+        let low = |number: u64| (number % lap) as u32;
+        let mut window = ReceiveWindow::default();
+        for number in [0, 5, WINDOW - 1] {
+            assert_eq!(window.widen(low(number)), number);
+        }
+        for end in [1, WINDOW, lap / 2, lap - 1, lap, lap + 1, 7 * lap - 3, (1 << 40) + 5] {
+            window = ReceiveWindow { end, ..window };
+            for number in [window.start(), end - 1, end, end + 1, end + WINDOW - 1] {
+                assert_eq!(window.widen(low(number)), number, "{number} at {end}");
+            }
+        }
     }
 
     #[test]

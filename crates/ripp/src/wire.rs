@@ -1,11 +1,9 @@
 //! The bytes of a datagram: a clear header, and the frame that is sealed behind it. All integers are big-endian.
 //!
 //! ```text
-//! clear, authenticated      sealed                                    tag
-//! 0  version << 4           one frame: data, report, ping or pong     16 bytes
-//! 1  zero (3 bytes)
-//! 4  lane key id
-//! 8  packet number (8)
+//! clear, authenticated                    sealed                                    tag
+//! 0  version (4 bits), key id (12)        one frame: data, report, ping or pong     16 bytes
+//! 2  packet number, lower 24 bits
 //! ```
 
 mod bytes;
@@ -13,18 +11,22 @@ mod data;
 mod probe;
 mod report;
 
-pub use data::{DATA_HEADER, DataHeader};
+pub use data::{DATA_HEADER, DataHeader, OBJECT_BITS};
 pub use probe::{Ping, Pong};
 pub use report::{MOST_RANGES, Page, Report};
 
 use thiserror::Error;
 
-use bytes::Reader;
+use bytes::{Reader, Writer};
 
 /// Version of the datagram format.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Bytes before the sealed part.
-pub const CLEAR_HEADER: usize = 16;
+pub const CLEAR_HEADER: usize = 5;
+/// Bits of a key id.
+pub const KEY_ID_BITS: u32 = 12;
+/// Bits of a packet number that a datagram says: the receiver knows the others.
+pub const NUMBER_BITS: u32 = 24;
 /// Bytes of the authentication tag behind the sealed part.
 pub const TAG: usize = 16;
 /// Least and greatest UDP payload a path may have; every path is expected to carry the least.
@@ -34,7 +36,8 @@ pub const MOST_DATAGRAM: usize = 8_972;
 /// Largest offset and length: 48 bits.
 pub const MOST_OFFSET: u64 = (1 << 48) - 1;
 
-const DATA: u8 = 1;
+/// Set in the first byte of data alone.
+const DATA: u8 = 0x80;
 const REPORT: u8 = 2;
 const PING: u8 = 3;
 const PONG: u8 = 4;
@@ -57,20 +60,26 @@ pub enum WireError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClearHeader {
     /// Which lane and direction's key sealed this.
-    pub key_id: u32,
-    /// Packet number: unique for the key, never reused.
-    pub number: u64,
+    pub key_id: u16,
+    /// The lower [`NUMBER_BITS`] bits of the packet number, which is never used again.
+    pub number_low: u32,
 }
 
 impl ClearHeader {
+    /// The header of the datagram that is packet `number`.
+    #[must_use]
+    pub const fn of(key_id: u16, number: u64) -> Self {
+        Self { key_id, number_low: number as u32 & ((1 << NUMBER_BITS) - 1) }
+    }
+
     /// Writes the header to the first [`CLEAR_HEADER`] bytes.
     ///
     /// # Panics
     /// If there are fewer.
     pub fn write(self, datagram: &mut [u8]) {
-        datagram[..4].copy_from_slice(&[VERSION << 4, 0, 0, 0]);
-        datagram[4..8].copy_from_slice(&self.key_id.to_be_bytes());
-        datagram[8..16].copy_from_slice(&self.number.to_be_bytes());
+        let mut writer = Writer::new(datagram);
+        writer.u16(u16::from(VERSION) << KEY_ID_BITS | self.key_id);
+        writer.u24(self.number_low);
     }
 
     /// Reads the header of a datagram.
@@ -82,14 +91,11 @@ impl ClearHeader {
             return Err(WireError::Short);
         }
         let mut reader = Reader::new(datagram);
-        let first = reader.u32()?;
-        if first >> 28 != u32::from(VERSION) {
-            return Err(WireError::Version((first >> 28) as u8));
+        let first = reader.u16()?;
+        if first >> KEY_ID_BITS != u16::from(VERSION) {
+            return Err(WireError::Version((first >> KEY_ID_BITS) as u8));
         }
-        if first & 0x0fff_ffff != 0 {
-            return Err(WireError::Field("reserved header bits"));
-        }
-        Ok(Self { key_id: reader.u32()?, number: reader.u64()? })
+        Ok(Self { key_id: first & ((1 << KEY_ID_BITS) - 1), number_low: reader.u24()? })
     }
 }
 
@@ -113,8 +119,10 @@ impl<'a> Frame<'a> {
     /// If it is not a frame of this version.
     pub fn read(body: &'a [u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(body);
+        if body.first().is_some_and(|first| first & DATA != 0) {
+            return DataHeader::read(reader).map(|(header, payload)| Frame::Data(header, payload));
+        }
         match reader.u8()? {
-            DATA => DataHeader::read(reader).map(|(header, payload)| Frame::Data(header, payload)),
             REPORT => Report::read(reader).map(Frame::Report),
             PING => Ping::read(reader).map(Frame::Ping),
             PONG => Pong::read(reader).map(Frame::Pong),

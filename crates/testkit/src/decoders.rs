@@ -6,7 +6,7 @@ use visapult_ripp::control::Message;
 use visapult_ripp::lane_in::{Credit, LaneIn};
 use visapult_ripp::record::{Cipher, End as Side, LaneSecret, Sealer};
 use visapult_ripp::time::Time;
-use visapult_ripp::wire::{CLEAR_HEADER, DATA_HEADER, Frame, Ping, Pong, Report, TAG};
+use visapult_ripp::wire::{CLEAR_HEADER, ClearHeader, DATA_HEADER, Frame, Ping, Pong, Report, TAG};
 
 use crate::end::{End, Output, Trouble};
 use crate::schedule::{Kind, Schedule};
@@ -60,9 +60,9 @@ pub fn datagram(bytes: &[u8]) {
     assert!(receiver.open(&mut forged).is_none());
     // With the right key id it comes as far as the cipher.
     let mut forged = bytes.to_vec();
-    if let Some(id) = forged.get_mut(4..8) {
-        id.copy_from_slice(&lane(Side::Dialer).key_id().to_be_bytes());
-        forged[..4].copy_from_slice(&[0x10, 0, 0, 0]);
+    if forged.len() >= CLEAR_HEADER {
+        let number = u64::from(u32::from_be_bytes([0, forged[2], forged[3], forged[4]]));
+        ClearHeader::of(lane(Side::Dialer).key_id(), number).write(&mut forged);
         assert!(receiver.open(&mut forged).is_none());
     }
     assert_eq!(receiver.received(), (0, 0));
@@ -88,6 +88,7 @@ pub fn peer(mut bytes: &[u8]) {
     let mut schedule = Schedule::draw(0);
     schedule.kind = Kind::Hostile;
     schedule.lanes = 1;
+    schedule.first_number = 0;
     let secret = LaneSecret::derive(&[schedule.seed as u8; 32], schedule.cipher, 0, Side::Listener);
     let mut sealer = Sealer::new(secret);
     let mut end = End::new(&schedule, 0);

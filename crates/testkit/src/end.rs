@@ -201,11 +201,11 @@ impl End {
             Ok(()) | Err(Refusal::Closed) => {}
             Err(Refusal::Unknown | Refusal::TooManyHoles) => return Ok(()),
             Err(Refusal::Beyond) => {
-                return Err(Trouble::Session(format!("{} of object {}", Refusal::Beyond, header.object)));
+                return Err(Trouble::Session(Refusal::Beyond.to_string()));
             }
         }
         let home = &mut self.lanes[usize::from(lane)];
-        home.payload_accepted += u64::from(header.length);
+        home.payload_accepted += payload.len() as u64;
         home.accept(now, number, bytes, marked, Some(header.sent_us))?;
         Ok(())
     }
@@ -334,6 +334,7 @@ fn new_lane(schedule: &Schedule, side: usize, index: u16, now: Time) -> Lane {
     let datagrams = (plan.credit.datagrams / lanes).max(1);
     let how = LanePlan {
         epoch_bits: schedule.epoch_bits,
+        first_number: schedule.first_number,
         pace,
         sizes: visapult_ripp::lane_out::Sizes {
             datagram: schedule.datagram.max(LEAST_DATAGRAM as u16),

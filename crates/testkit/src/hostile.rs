@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use visapult_ripp::control::Message;
 use visapult_ripp::outbox::Mode;
-use visapult_ripp::wire::{CLEAR_HEADER, DataHeader, MOST_OFFSET, Page, Ping, Pong, Report};
+use visapult_ripp::wire::{CLEAR_HEADER, DATA_HEADER, DataHeader, MOST_OFFSET, OBJECT_BITS, Page, Ping, Pong, Report};
 
 use crate::draw::nasty;
 use crate::end::{End, Output};
@@ -25,7 +25,7 @@ pub fn forge(rng: &mut Rng, bytes: &mut Vec<u8>) {
     let length = rng.usize(0..1500);
     bytes.resize(CLEAR_HEADER + length, 0);
     if rng.bool() {
-        bytes[8..16].copy_from_slice(&nasty(rng).to_be_bytes());
+        bytes[2..5].copy_from_slice(&nasty(rng).to_be_bytes()[5..]);
     }
     rng.fill(&mut bytes[CLEAR_HEADER..]);
 }
@@ -67,7 +67,7 @@ fn frame(rng: &mut Rng) -> Vec<u8> {
             frame = vec![0; rng.usize(0..200)];
             rng.fill(&mut frame);
             if let Some(kind) = frame.first_mut() {
-                *kind = rng.u8(0..6);
+                *kind = [0x80, 0, 1, 2, 3, 4, 5][rng.usize(0..7)];
             }
         }
         _ => {}
@@ -76,11 +76,11 @@ fn frame(rng: &mut Rng) -> Vec<u8> {
 }
 
 fn data(rng: &mut Rng) -> Vec<u8> {
-    let length = rng.u16(1..1400);
+    let length = rng.usize(1..1400);
     let offset = if rng.bool() { rng.u64(0..3_000_000) } else { nasty(rng) & MOST_OFFSET };
-    let object = if rng.bool() { rng.u32(0..8) } else { nasty(rng) as u32 };
-    let header = DataHeader { flow: rng.u16(..), object, offset, length, sent_us: rng.u32(..), resent: rng.bool() };
-    let mut frame = vec![0; visapult_ripp::wire::DATA_HEADER + usize::from(length)];
+    let object_low = if rng.bool() { rng.u32(0..8) } else { nasty(rng) as u32 % (1 << OBJECT_BITS) };
+    let header = DataHeader { object_low, offset, sent_us: rng.u32(..) };
+    let mut frame = vec![0; DATA_HEADER + length];
     header.write(&mut frame);
     frame
 }

@@ -48,6 +48,7 @@ pub struct Lane {
     numbers: Arc<AtomicU64>,
     sealer: Sealer,
     epoch_bits: u32,
+    first_number: u64,
     watch: LaneWatch,
     burst: Burst,
     accepted: HashSet<u64>,
@@ -59,7 +60,7 @@ impl Lane {
     /// A lane of a session.
     #[must_use]
     pub fn new(index: u16, secrets: (LaneSecret, LaneSecret), how: &LanePlan, now: Time) -> Self {
-        let numbers = Arc::new(AtomicU64::new(0));
+        let numbers = Arc::new(AtomicU64::new(how.first_number));
         let (controller, fixed) = match how.pace {
             Pace::Fixed(bps) => (Controller::Fixed(Fixed::new(bps)), Some(bps)),
             Pace::Auto(bps) => (Controller::Auto(Box::new(Auto::new(bps, None))), None),
@@ -67,14 +68,16 @@ impl Lane {
         Self {
             index,
             sender: LaneOut::new(Arc::clone(&numbers), how.sizes, controller, how.rtt, now),
-            receiver: LaneIn::new(secrets.1.with_epoch_bits(how.epoch_bits), how.credit, now),
+            receiver: LaneIn::new(secrets.1.with_epoch_bits(how.epoch_bits), how.credit, now)
+                .beginning_at(how.first_number),
             alive: true,
             payload_sent: 0,
             payload_accepted: 0,
             numbers,
             sealer: Sealer::new(secrets.0.with_epoch_bits(how.epoch_bits)),
             epoch_bits: how.epoch_bits,
-            watch: LaneWatch::new(fixed, TRAIN * how.sizes.wire(how.sizes.payload()), now),
+            first_number: how.first_number,
+            watch: LaneWatch::new(fixed, TRAIN * how.sizes.wire(how.sizes.payload()), how.first_number, now),
             burst: Burst::default(),
             accepted: HashSet::new(),
             settled: (0, 0),
@@ -225,7 +228,7 @@ impl Lane {
     /// How often the key of what it sends has changed.
     #[must_use]
     pub fn rekeys(&self) -> u64 {
-        self.numbers.load(Ordering::Relaxed) >> self.epoch_bits
+        (self.numbers.load(Ordering::Relaxed) >> self.epoch_bits) - (self.first_number >> self.epoch_bits)
     }
 
     /// Gives it up, until it is heard again.
@@ -240,6 +243,8 @@ impl Lane {
 pub struct LanePlan {
     /// Datagrams under one key, as a power of two.
     pub epoch_bits: u32,
+    /// Packet number of the first datagram.
+    pub first_number: u64,
     /// Rate, its share of the end's.
     pub pace: Pace,
     /// Sizes of its datagrams.

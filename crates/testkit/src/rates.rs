@@ -125,6 +125,7 @@ impl Scenario {
             paths: [path, back],
             ends: [sender, receiver],
             epoch_bits: visapult_ripp::record::EPOCH_BITS,
+            first_number: 0,
             restart: None,
             death: None,
             injections: Vec::new(),

@@ -6,6 +6,7 @@ use fastrand::Rng;
 use visapult_ripp::lane_in::Credit;
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::record::{Cipher, EPOCH_BITS};
+use visapult_ripp::wire::NUMBER_BITS;
 
 use crate::clock::Clock;
 use crate::draw::{MS, SECOND, chance, intervals, log_uniform};
@@ -102,6 +103,8 @@ pub struct Schedule {
     pub ends: [EndPlan; 2],
     /// Datagrams under one key, as a power of two.
     pub epoch_bits: u32,
+    /// Packet number of every lane's first datagram.
+    pub first_number: u64,
     /// An end whose program is restarted.
     pub restart: Option<Restart>,
     /// A lane that dies, and when.
@@ -140,6 +143,7 @@ impl Schedule {
             paths,
             ends,
             epoch_bits: EPOCH_BITS,
+            first_number: 0,
             restart: None,
             death: None,
             injections: Vec::new(),
@@ -160,7 +164,7 @@ impl Schedule {
         schedule
     }
 
-    /// Marks, changes of keys and restarts, drawn apart from the rest: they leave the schedule as it is.
+    /// Marks, changes of keys, packet numbers and restarts, drawn apart from the rest: they leave the schedule as it is.
     fn add_later_harm(&mut self, seed: u64) {
         let rng = &mut Rng::with_seed(seed ^ 0x6a09_e667_f3bc_c908);
         for path in &mut self.paths {
@@ -173,6 +177,10 @@ impl Schedule {
         if self.kind == Kind::Rough && chance(rng, 0.1) {
             let (end, at, is_told) = (rng.usize(0..2), rng.u64(0..2 * SECOND), chance(rng, 0.7));
             self.restart = Some(Restart { end, at, is_told });
+        }
+        if chance(rng, 0.5) {
+            // The lower bits of packet numbers come round soon.
+            self.first_number = (rng.u64(1..1 << 20) << NUMBER_BITS) - rng.u64(0..5_000);
         }
     }
 

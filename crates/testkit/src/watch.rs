@@ -39,7 +39,8 @@ impl Bucket {
 #[derive(Debug)]
 pub struct LaneWatch {
     next_number: u64,
-    credit: Option<u64>,
+    credit: u64,
+    has_report: bool,
     heard: Time,
     lifetime: Duration,
     fixed: Option<RateWatch>,
@@ -59,12 +60,21 @@ struct RateWatch {
 }
 
 impl LaneWatch {
-    /// A watch over a lane that begins now: at a fixed rate, or else with a train of `train` bytes.
+    /// A watch over a lane that begins now with packet number `first`: at a fixed rate, or else with a train of `train` bytes.
     #[must_use]
-    pub fn new(fixed_bps: Option<u64>, train: u64, now: Time) -> Self {
+    pub fn new(fixed_bps: Option<u64>, train: u64, first: u64, now: Time) -> Self {
         let fixed = fixed_bps.map(|bps| RateWatch::new(bps, 0, now));
         let train = if fixed.is_some() { 0 } else { train };
-        Self { next_number: 0, credit: None, heard: now, lifetime: FIRST_CREDIT.1, fixed, limit: None, train }
+        Self {
+            next_number: first,
+            credit: first + FIRST_CREDIT.0,
+            has_report: false,
+            heard: now,
+            lifetime: FIRST_CREDIT.1,
+            fixed,
+            limit: None,
+            train,
+        }
     }
 
     /// A packet number is used: never twice.
@@ -81,7 +91,8 @@ impl LaneWatch {
 
     /// A report has come.
     pub fn report(&mut self, now: Time, report: &Report) {
-        self.credit = self.credit.max(Some(report.credit));
+        self.credit = if self.has_report { self.credit.max(report.credit) } else { report.credit };
+        self.has_report = true;
         if report.most_rate_bps == 0 {
             self.limit = None;
         } else if self.limit.as_ref().is_none_or(|&(bps, _)| bps != report.most_rate_bps) {
@@ -96,7 +107,7 @@ impl LaneWatch {
     /// # Errors
     /// If rate, credit or the receiver's silence forbid it.
     pub fn burst(&mut self, now: Time, last: u64, bytes: u64) -> Result<(), String> {
-        let credit = self.credit.unwrap_or(FIRST_CREDIT.0);
+        let credit = self.credit;
         if last >= credit {
             return Err(format!("data under packet number {last} with a credit of {credit}"));
         }

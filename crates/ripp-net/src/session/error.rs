@@ -67,8 +67,10 @@ pub enum SessionError {
     /// 65,536 flows.
     #[error("the session has 65,536 flows already")]
     TooManyFlows,
-    /// 2^32 objects.
-    #[error("the session's object numbers are used up; open another session")]
+    /// 2^32 objects, or 2^23 since one that is still in progress.
+    #[error(
+        "the session's object numbers are used up, or an object is in progress from 8 million objects ago; open another session"
+    )]
     TooManyObjects,
 }
 

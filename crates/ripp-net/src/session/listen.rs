@@ -223,9 +223,7 @@ impl Door {
 
     /// What a session that is admitted is like, or why it is not.
     fn judge(&self, hello: &Hello, shown: Option<Shown>, ruling: Option<&Ruling>) -> Result<Agreed, String> {
-        let version = choose_version(&VERSIONS, &hello.versions).ok_or_else(|| {
-            format!("it speaks versions {VERSIONS:?} of the protocol, you {:?}: update the older one", hello.versions)
-        })?;
+        let version = choose_version(&VERSIONS, &hello.versions).ok_or_else(|| no_common_version(&hello.versions))?;
         let member = self.check_admission(hello, shown)?;
         let own = &self.options.session;
         let mtu = least(own.mtu, hello.mtu);
@@ -303,6 +301,16 @@ struct Agreed {
     transport: Option<Transport>,
     options: Options,
     member: Option<String>,
+}
+
+/// Why somebody who speaks other versions is not admitted, and which end is to be updated.
+fn no_common_version(theirs: &[u32]) -> String {
+    let named = |versions: &[u32]| {
+        let most = versions.iter().take(8).map(u32::to_string);
+        most.collect::<Vec<_>>().join(" and ")
+    };
+    let update = if theirs.iter().max() < VERSIONS.iter().max() { "yours" } else { "the one there" };
+    format!("it speaks version {} of the protocol, you {}: update {update}", named(&VERSIONS), named(theirs))
 }
 
 /// The transport that is insisted on, if it is to be had here.

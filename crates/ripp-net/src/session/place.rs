@@ -18,7 +18,7 @@ impl Piece<'_> {
     /// `next` carries the bytes that follow ours.
     pub(super) fn precedes(&self, next: &Self) -> bool {
         let (a, b) = (&self.header, &next.header);
-        a.object == b.object && a.offset.checked_add(u64::from(a.length)) == Some(b.offset)
+        a.object_low == b.object_low && a.offset.checked_add(self.payload.len() as u64) == Some(b.offset)
     }
 }
 
@@ -27,13 +27,16 @@ impl Piece<'_> {
 /// # Errors
 /// If it has none.
 pub(super) fn place_run<'a>(shared: &Arc<Shared>, run: impl Iterator<Item = Piece<'a>> + Clone) -> Result<(), Refusal> {
-    let Some(DataHeader { object, offset, .. }) = run.clone().next().map(|piece| piece.header) else { return Ok(()) };
-    let length = run.clone().map(|piece| u64::from(piece.header.length)).sum();
+    let Some(DataHeader { object_low, offset, .. }) = run.clone().next().map(|piece| piece.header) else {
+        return Ok(());
+    };
+    let length = run.clone().map(|piece| piece.payload.len() as u64).sum();
     let mut fresh = Vec::new();
-    let place = {
+    let (object, place) = {
         let mut incoming = shared.incoming();
+        let object = incoming.receiving.object_of(object_low).ok_or(Refusal::Unknown)?;
         incoming.receiving.claim(object, offset, length, |start, end| fresh.push((start, end)))?;
-        incoming.places.get(&object).cloned()
+        (object, incoming.places.get(&object).cloned())
     };
     if let Some(place) = place {
         write(shared, object, &place, run, &fresh);
@@ -50,7 +53,7 @@ fn write<'a>(
 ) {
     for piece in run {
         let from = piece.header.offset;
-        let to = from + u64::from(piece.header.length);
+        let to = from + piece.payload.len() as u64;
         for &(start, end) in fresh.iter().filter(|(start, end)| *start < to && *end > from) {
             let (start, end) = (start.max(from), end.min(to));
             let part = &piece.payload[(start - from) as usize..(end - from) as usize];

@@ -300,8 +300,7 @@ impl Thread<'_> {
                 // Not accepted: it is reported missing, and sent again.
                 Err(Refusal::Unknown | Refusal::TooManyHoles) => {}
                 Err(Refusal::Beyond) => {
-                    let object = run[0].piece.header.object;
-                    self.shared.end(Some(&format!("the peer sent bytes beyond the end of object {object}")));
+                    self.shared.end(Some("the peer sent bytes beyond the end of an object"));
                     return;
                 }
             }

@@ -177,10 +177,15 @@ fn messages_and_fields_of_later_builds_are_passed_over() {
 #[test]
 fn builds_without_a_common_version_are_told_which_to_update() {
     let (listener, url) = listener();
-    let hostile = Hostile::connect(&url);
-    hostile.say(&Message::Hello(Hello { versions: vec![98, 99], ..hello(&url) }));
-    let Message::Rejected { why } = hostile.hear() else { panic!("not rejected") };
-    assert!(why.contains("99") && why.contains("update"), "{why}");
+    for (versions, needle) in [
+        (vec![1], "it speaks version 2 of the protocol, you 1: update yours"),
+        (vec![98, 99], "it speaks version 2 of the protocol, you 98 and 99: update the one there"),
+    ] {
+        let hostile = Hostile::connect(&url);
+        hostile.say(&Message::Hello(Hello { versions, ..hello(&url) }));
+        let Message::Rejected { why } = hostile.hear() else { panic!("not rejected") };
+        assert!(why.contains(needle), "{why}");
+    }
     let hostile = Hostile::connect(&url);
     hostile.say(&Message::Hello(Hello { versions: vec![99, VERSIONS[0]], ..hello(&url) }));
     assert!(matches!(hostile.hear(), Message::Welcome(welcome) if welcome.version == VERSIONS[0]));
@@ -193,14 +198,14 @@ fn a_later_build_is_understood_as_far_as_possible_and_told_what_is_not() {
     let token = url.token.as_ref().map(Token::encoded).unwrap();
     let answer = |rest: &str| {
         let hostile = Hostile::connect(&url);
-        let hello = format!(r#"{{"type":"hello","versions":[2,1],"token":"{token}","name":"test",{rest}}}"#);
+        let hello = format!(r#"{{"type":"hello","versions":[3,2,1],"token":"{token}","name":"test",{rest}}}"#);
         hostile.say_bytes(hello.as_bytes());
         hostile.hear()
     };
     let Message::Welcome(welcome) = answer(r#""lanes":4096,"ciphers":["aegis-128l","aes256-gcm"],"wings":2"#) else {
         panic!("no welcome")
     };
-    assert_eq!((welcome.version, welcome.cipher), (1, Cipher::Aes256Gcm));
+    assert_eq!((welcome.version, welcome.cipher), (VERSIONS[0], Cipher::Aes256Gcm));
     assert_eq!(welcome.ports.len(), 64);
     for (rest, needle) in [
         (r#""lanes":1,"ciphers":["aes128-gcm"],"transport":"pigeon""#, "`pigeon`"),

@@ -22,8 +22,9 @@ pub(super) struct CreditLine {
 }
 
 impl CreditLine {
-    pub(super) fn first(now: Time) -> Self {
-        Self { below: FIRST, heard: false, most_bps: 0, renewed: now, lifetime: FIRST_LIFETIME }
+    /// Before the first report, of a lane that goes on with packet number `number`.
+    pub(super) fn first(now: Time, number: u64) -> Self {
+        Self { below: number + FIRST, heard: false, most_bps: 0, renewed: now, lifetime: FIRST_LIFETIME }
     }
 
     pub(super) fn renew(&mut self, now: Time, report: &Report) {

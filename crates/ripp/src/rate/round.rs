@@ -192,7 +192,7 @@ impl RoundMeter {
         let delay = report.delay_least_us;
         let base = self.base.get_or_insert(Base { now: delay, before: delay, since: now });
         base.note(now, delay);
-        let queue = delay.wrapping_sub(base.least());
+        let queue = wire_difference_us(delay, base.least()).max(0).cast_unsigned();
         self.last_queue_us = queue;
         self.queue_sum_us = (self.queue_sum_us.0 + u64::from(queue), self.queue_sum_us.1 + 1);
         self.queue_us = Some(self.queue_us.map_or(queue, |least| least.min(queue)));
@@ -210,7 +210,7 @@ impl RoundMeter {
     }
 
     fn finish(&mut self, start: &Mark, end: &Mark) -> Option<Round> {
-        let receiver_s = f64::from(end.receiver_us.wrapping_sub(start.receiver_us)) * 1e-6;
+        let receiver_s = f64::from(wire_difference_us(end.receiver_us, start.receiver_us)) * 1e-6;
         let seconds = end.at.since(start.at).as_secs_f64();
         if receiver_s <= 0.0 {
             return None;

@@ -12,12 +12,6 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], WireError> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(WireError::Short)?;
-        self.rest = rest;
-        Ok(taken)
-    }
-
     fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
         let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(WireError::Short)?;
         self.rest = rest;
@@ -32,8 +26,18 @@ impl<'a> Reader<'a> {
         self.array().map(u16::from_be_bytes)
     }
 
+    pub(super) fn u24(&mut self) -> Result<u32, WireError> {
+        let [a, b, c] = self.array()?;
+        Ok(u32::from_be_bytes([0, a, b, c]))
+    }
+
     pub(super) fn u32(&mut self) -> Result<u32, WireError> {
         self.array().map(u32::from_be_bytes)
+    }
+
+    /// What is left.
+    pub(super) const fn rest(self) -> &'a [u8] {
+        self.rest
     }
 
     pub(super) fn u48(&mut self) -> Result<u64, WireError> {
@@ -82,6 +86,10 @@ impl<'a> Writer<'a> {
 
     pub(super) fn u16(&mut self, value: u16) {
         self.put(&value.to_be_bytes());
+    }
+
+    pub(super) fn u24(&mut self, value: u32) {
+        self.put(&value.to_be_bytes()[1..]);
     }
 
     pub(super) fn u32(&mut self, value: u32) {

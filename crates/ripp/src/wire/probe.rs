@@ -14,7 +14,7 @@ use super::{CLEAR_HEADER, PING, PONG, TAG, WireError};
 pub struct Ping {
     /// Bytes of the whole datagram.
     pub size: u32,
-    /// Sender's clock, in microseconds modulo 2^32.
+    /// Sender's clock, in microseconds.
     pub sent_us: u32,
     /// A random number that only a receiver of this datagram can return.
     pub challenge: u64,

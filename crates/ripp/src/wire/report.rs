@@ -11,7 +11,7 @@
 //! 26 bytes received (6)
 //! 32 CE marks, kernel drops, late datagrams (4 + 4 + 4)
 //! ```
-//! Times are microseconds modulo 2^32. Bytes are of IP packets that carried data. Counts are since the lane began, modulo 2^32 (bytes: 2^48).
+//! Times are microseconds modulo 2^26. Bytes are of IP packets that carried data. Counts are since the lane began, modulo 2^32 (bytes: 2^48).
 
 use super::bytes::{Reader, Writer};
 use super::{CLEAR_HEADER, LEAST_DATAGRAM, REPORT, TAG, WireError};

@@ -81,12 +81,13 @@ impl Incoming {
         receiving: &mut Receiving,
     ) -> Result<Result<(), Refusal>, Trouble> {
         let mut runs = Vec::new();
-        let length = u64::from(header.length);
-        if let Err(refusal) = receiving.claim(header.object, header.offset, length, |from, to| runs.push((from, to))) {
+        let length = payload.len() as u64;
+        let Some(object) = receiving.object_of(header.object_low) else { return Ok(Err(Refusal::Unknown)) };
+        if let Err(refusal) = receiving.claim(object, header.offset, length, |from, to| runs.push((from, to))) {
             return Ok(Err(refusal));
         }
-        let Some(buffer) = self.buffers.get_mut(&header.object) else {
-            return Err(Trouble::Broken(format!("bytes claimed of object {}, which has no place", header.object)));
+        let Some(buffer) = self.buffers.get_mut(&object) else {
+            return Err(Trouble::Broken(format!("bytes claimed of object {object}, which has no place")));
         };
         let mut written = 0;
         for (from, to) in runs {
@@ -95,7 +96,7 @@ impl Incoming {
             written += to - from;
         }
         self.written += written;
-        receiving.written(header.object, written);
+        receiving.written(object, written);
         Ok(Ok(()))
     }
 

@@ -1,7 +1,7 @@
 //! Striped streams of TLS over TCP, for paths that carry no datagrams: the same objects, drawn from the same outbox, by other lanes.
 //!
 //! A stream is a further link to the same listener, that joins the session with the session's secret number. Its frames are those of datagrams
-//! without the seal, `[u32 length][data header][up to 65,512 bytes]`, and [`Ack`]s the other way. Frames are counted, not numbered: an ack says
+//! without the seal, `[u32 length][data header][up to 65,520 bytes]`, and [`Ack`]s the other way. Frames are counted, not numbered: an ack says
 //! how many have been placed. What a stream had under way when it died goes back to the outbox.
 //!
 //! Invariant: a stream draws the next bytes only when the last have been handed to the socket; TCP sets the pace, and [`Pace`] bounds the sum.
@@ -30,7 +30,7 @@ use crate::socket::Waker;
 pub(crate) use ack::Ack;
 
 /// Bytes of an object in a full frame: with its headers it fills four TLS records.
-const FRAME_PAYLOAD: u64 = 65_512;
+const FRAME_PAYLOAD: u64 = 65_520;
 /// A stream over which nothing gets through for this long is dead.
 const DEAD_AFTER: Duration = Duration::from_secs(9);
 /// A session without a stream that lives ends after this long; its other end may have said farewell in between.

@@ -227,11 +227,7 @@ fn place(shared: &Arc<Shared>, pieces: &[Piece<'_>]) -> Result<(), End> {
     for run in pieces.chunk_by(Piece::precedes) {
         match place_run(shared, run.iter().copied()) {
             Ok(()) | Err(Refusal::Closed) => {}
-            Err(cause) => {
-                let object = run[0].header.object;
-                let why = format!("the peer sent bytes of object {object} that have no place: {cause}");
-                return Err(End::Session(why));
-            }
+            Err(cause) => return Err(End::Session(format!("the peer sent bytes that have no place: {cause}"))),
         }
     }
     Ok(())
