@@ -133,6 +133,10 @@ def test_each_person_has_a_url_and_what_a_policy_grants(tmp_path: Path) -> None:
         assert [(entry["who"], entry["from"], entry["result"] == "done") for entry in share.copies(2)] == [
             ("grace", "127.0.0.1", True), ("eve", "127.0.0.1", False),
         ]  # fmt: skip
+        policy.write_text(policy.read_text() + '[[person]]\nname = "ada"\nread = ["."]\n')
+        while not (line := share.process.said.readline()).startswith("ada "):
+            assert line, "it ended before it had read the policy again"
+        assert copy(f"{line.split()[1]}/runs", tmp_path / "ada").code == 0
     policy.write_text(policy.read_text().replace("hours", "huors", 1))
     wrong = run("share", folder, "--policy", policy, "--bind", "127.0.0.1:0", check=False)
     assert wrong.returncode == 1

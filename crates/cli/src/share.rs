@@ -6,9 +6,9 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use visapult_copy::{Access, Audit, Deed, Share, counted, rate, size};
+use visapult_copy::{Access, Audit, Deed, Share, ShareEvent, counted, rate, size};
 use visapult_pipeline::flow::own_host;
-use visapult_ripp_net::{Identity, Options, user_folder};
+use visapult_ripp_net::{Identity, Options, RippUrl, user_folder};
 
 use crate::arguments::ShareOptions;
 use crate::stop;
@@ -36,23 +36,37 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
     if let Some(stripe) = &options.stripe {
         share.join(stripe, &host)?;
     }
-    for (who, url) in share.urls(&host) {
-        let url = url.to_string();
-        say(&match who {
-            Some(who) if options.json => json!({ "url": url, "who": who }).to_string(),
-            None if options.json => json!({ "url": url }).to_string(),
-            Some(who) => format!("{who} {url}"),
-            None => url,
-        });
-    }
-    share.serve(stop, &|audit| {
-        let record = record(&audit);
-        say(&if options.json { record.to_string() } else { line(&audit) });
-        if let Some(log) = &log {
-            append(log, &record);
+    let say_urls = |is_wanted: &dyn Fn(&Option<String>) -> bool| {
+        for (who, url) in share.urls(&host).into_iter().filter(|(who, _)| is_wanted(who)) {
+            say(&url_line(who, &url, options.json));
+        }
+    };
+    say_urls(&|_| true);
+    share.serve(stop, &|event| match event {
+        ShareEvent::Done(audit) => {
+            let record = record(&audit);
+            say(&if options.json { record.to_string() } else { line(&audit) });
+            if let Some(log) = &log {
+                append(log, &record);
+            }
+        }
+        ShareEvent::Policy { fresh } => {
+            let said = "the policy was read again";
+            say(&if options.json { json!({ "notice": said }).to_string() } else { said.to_owned() });
+            say_urls(&|who| who.as_ref().is_some_and(|who| fresh.contains(who)));
         }
     })?;
     Ok(())
+}
+
+fn url_line(who: Option<String>, url: &RippUrl, is_json: bool) -> String {
+    let url = url.to_string();
+    match who {
+        Some(who) if is_json => json!({ "url": url, "who": who }).to_string(),
+        None if is_json => json!({ "url": url }).to_string(),
+        Some(who) => format!("{who} {url}"),
+        None => url,
+    }
 }
 
 /// A reader that is gone does not want to know.

@@ -86,6 +86,13 @@ impl Fetches {
         .collect()
     }
 
+    /// Stops all of these people's.
+    pub(crate) fn stop_of(&self, people: &[String]) {
+        let all = self.all();
+        let theirs = all.iter().filter(|fetch| fetch.who.as_ref().is_some_and(|who| people.contains(who)));
+        theirs.for_each(|fetch| fetch.stop.store(true, Ordering::Relaxed));
+    }
+
     fn all(&self) -> MutexGuard<'_, Vec<Arc<Fetch>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,5 +152,9 @@ mod tests {
         assert!(begun.iter().all(|fetch| !fetch.stop.load(Ordering::Relaxed)));
         fetches.of(Some("ada"), Some(3));
         assert!(begun[2].stop.load(Ordering::Relaxed));
+        fetches.stop_of(&["grace".to_owned()]);
+        assert!(!begun[3].stop.load(Ordering::Relaxed));
+        fetches.stop_of(&["ada".to_owned()]);
+        assert!(begun[3].stop.load(Ordering::Relaxed));
     }
 }

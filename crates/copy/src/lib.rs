@@ -52,5 +52,5 @@ pub use manifest::{ManifestWriter, Verified, verify};
 pub use objects::ObjectUrl;
 pub use pace::{Headway, Pace};
 pub use report::{Event, Limit, Progress, Report, Tally, counted, rate, size};
-pub use share::{Access, Audit, Deed, Share, ShareOptions};
+pub use share::{Access, Audit, Deed, Share, ShareEvent, ShareOptions};
 pub use words::{Alike, Delete, FetchState, Part, Patterns, Span, Wish};

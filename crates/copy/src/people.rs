@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cap_std::fs::Dir;
 use visapult_ripp_net::{Member, Token};
@@ -26,7 +27,7 @@ pub(crate) struct People {
     ask: String,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Person {
     member: Member,
     weight: u32,
@@ -40,7 +41,13 @@ struct Person {
 #[derive(Debug)]
 struct Granted {
     path: PathBuf,
-    dir: Dir,
+    dir: Arc<Dir>,
+}
+
+impl PartialEq for Granted {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
 }
 
 /// What somebody wants to do.
@@ -72,6 +79,19 @@ impl People {
         self.people.iter().map(|person| person.member.clone()).collect()
     }
 
+    /// Who may do something else by `newer`, or has another token, or is not there any more.
+    pub(crate) fn changed_by(&self, newer: &Self) -> Vec<String> {
+        let changed = self.people.iter().filter(|person| newer.find(&person.member.name) != Some(person));
+        changed.map(|person| person.member.name.clone()).collect()
+    }
+
+    /// Who has a token that nobody has by `older`.
+    pub(crate) fn with_tokens_unlike(&self, older: &Self) -> Vec<String> {
+        let had = |token: &Token| older.people.iter().any(|person| person.member.token == *token);
+        let members = self.people.iter().map(|person| &person.member);
+        members.filter(|member| !had(&member.token)).map(|member| member.name.clone()).collect()
+    }
+
     /// The bound of this person's rate, if there is one.
     pub(crate) fn most_bps(&self, name: &str) -> Option<u64> {
         self.find(name)?.member.most_bps
@@ -101,14 +121,14 @@ impl People {
         name: &str,
         right: Right,
         path: &'a Path,
-    ) -> Result<(&Dir, &Path, &'a Path), CopyError> {
+    ) -> Result<(Arc<Dir>, &Path, &'a Path), CopyError> {
         let granted = self.find(name).map_or(&[][..], |person| match right {
             Right::Read => &person.read,
             Right::Write => &person.write,
         });
         let held = granted.iter().filter_map(|one| Some((one, path.strip_prefix(&one.path).ok()?)));
         let innermost = held.max_by_key(|(one, _)| one.path.components().count());
-        innermost.map(|(one, rest)| (&one.dir, one.path.as_path(), rest)).ok_or_else(|| {
+        innermost.map(|(one, rest)| (Arc::clone(&one.dir), one.path.as_path(), rest)).ok_or_else(|| {
             let verb = if right == Right::Read { "read" } else { "write" };
             let what = listed(granted.iter().map(|one| place(&one.path)));
             let only = if what.is_empty() { "nothing".to_owned() } else { format!("only {what}") };
@@ -168,7 +188,7 @@ impl Opener<'_> {
             let why = format!("{key}: {} is to be a folder in the share: {}", shown(path), reason(&cause));
             self.text.fault(*at, &why)
         })?;
-        Ok(Granted { path: path.clone(), dir })
+        Ok(Granted { path: path.clone(), dir: Arc::new(dir) })
     }
 
     fn token(&self, Place { path, at }: &Place) -> Result<Token, CopyError> {

@@ -4,6 +4,7 @@ mod copies;
 mod ends;
 mod fetch;
 mod link;
+mod policy;
 mod rights;
 mod stripe;
 
@@ -22,6 +23,7 @@ use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Op
 use self::copies::{Copies, Copy};
 use self::ends::Which;
 use self::link::Portion;
+use self::policy::Policy;
 use self::rights::Rights;
 use self::stripe::Stripe;
 use crate::error::CopyError;
@@ -29,7 +31,7 @@ use crate::fetching::Fetches;
 use crate::fields::Turn;
 use crate::give::Begin;
 use crate::names::inner_path;
-use crate::people::{People, Right};
+use crate::people::Right;
 use crate::weights;
 use crate::words::{EARLY, Request, STRIPES, Verb, Word, unescaped};
 
@@ -62,7 +64,7 @@ pub enum Access {
         /// Others may copy into it, too.
         write: bool,
     },
-    /// Those that this file names, each what it says of them.
+    /// Those that this file names, each what it says of them. It is read again when it changes.
     Policy(PathBuf),
 }
 
@@ -122,13 +124,25 @@ impl Audit {
     }
 }
 
+/// What happens while a share is served.
+#[derive(Clone, Debug)]
+pub enum ShareEvent {
+    /// A copy has ended, or a check of the path.
+    Done(Audit),
+    /// The policy was read again and holds.
+    Policy {
+        /// Those who have tokens that nobody had before: their URLs are new.
+        fresh: Vec<String>,
+    },
+}
+
 /// A folder that others copy from, and into where its user allows it.
 #[derive(Debug)]
 pub struct Share {
     listener: Listener,
     /// Where it lies.
     path: PathBuf,
-    dir: Dir,
+    dir: Arc<Dir>,
     name: String,
     rights: Rights,
     fetches: Fetches,
@@ -148,7 +162,7 @@ impl Share {
         let ShareOptions { folder, access, fetch, bind, identity, session } = options;
         let wrong = |cause: std::io::Error| CopyError::at(&folder, &cause);
         let real = std::fs::canonicalize(&folder).map_err(wrong)?;
-        let dir = Dir::open_ambient_dir(&real, cap_std::ambient_authority()).map_err(wrong)?;
+        let dir = Arc::new(Dir::open_ambient_dir(&real, cap_std::ambient_authority()).map_err(wrong)?);
         let mut clients = Clients::default();
         let (token, rights) = match access {
             Access::Url { write } => {
@@ -156,9 +170,9 @@ impl Share {
                 (Some(token), Rights::Url { write })
             }
             Access::Policy(file) => {
-                let people = People::read(&file, &dir)?;
-                clients.members = people.members();
-                (None, Rights::People(people))
+                let policy = Policy::read(file, &dir)?;
+                clients.members = policy.people().members();
+                (None, Rights::People(policy))
             }
         };
         let fetches = Fetches::new(&fetch)?;
@@ -199,37 +213,38 @@ impl Share {
         let url = self.listener.url(host, &self.name);
         match &self.rights {
             Rights::Url { .. } => vec![(None, url)],
-            Rights::People(people) => {
+            Rights::People(policy) => {
                 let of = |member: Member| (Some(member.name), RippUrl { token: Some(member.token), ..url.clone() });
-                people.members().into_iter().map(of).collect()
+                policy.people().members().into_iter().map(of).collect()
             }
         }
     }
 
-    /// Serves until `stop` is set; tells `audit` of every copy that has ended, and of checks of the path.
+    /// Serves until `stop` is set; tells of every copy that has ended, of checks of the path, and of another policy.
     ///
     /// # Errors
     /// If nobody can be listened to any more.
-    pub fn serve(&self, stop: &AtomicBool, audit: &(dyn Fn(Audit) + Sync)) -> Result<(), CopyError> {
+    pub fn serve(&self, stop: &AtomicBool, tell: &(dyn Fn(ShareEvent) + Sync)) -> Result<(), CopyError> {
         let mut divided = Instant::now();
         thread::scope(|scope| {
             while !stop.load(Ordering::Relaxed) {
+                self.follow_policy(tell);
                 self.end_out_of_hours();
                 if divided.elapsed() >= weights::EVERY {
                     self.divide_link();
                     divided = Instant::now();
                 }
                 while let Some(check) = self.listener.answered_check() {
-                    audit(Audit::of_check(check));
+                    tell(ShareEvent::Done(Audit::of_check(check)));
                 }
                 let Some(session) = self.listener.accept(POLL)? else { continue };
-                scope.spawn(move || self.serve_one(session, stop, audit));
+                scope.spawn(move || self.serve_one(session, stop, tell));
             }
             Ok(())
         })
     }
 
-    fn serve_one(&self, session: Session, stop: &AtomicBool, audit: &(dyn Fn(Audit) + Sync)) {
+    fn serve_one(&self, session: Session, stop: &AtomicBool, tell: &(dyn Fn(ShareEvent) + Sync)) {
         let Some(request) = Request::from_text(session.request()) else {
             return refuse(&session, "this is a share: dial it with visapult copy");
         };
@@ -286,7 +301,7 @@ impl Share {
             refuse(&copy.session, &cause.to_string());
             told.fault = Some(cause.to_string());
         }
-        audit(told);
+        tell(ShareEvent::Done(told));
         self.copies.leave(&copy);
     }
 

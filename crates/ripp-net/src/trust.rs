@@ -50,7 +50,7 @@ impl Clients {
 }
 
 /// Somebody whom a listener knows by a token.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Who.
     pub name: String,

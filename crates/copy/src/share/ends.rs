@@ -47,7 +47,7 @@ impl Share {
             let path = inner(path)?;
             told.paths.push(shown(&path));
             let (dir, name, path) = self.place(session, Right::Read, &path)?;
-            let root = Root::within(dir, name.as_ref(), path)?;
+            let root = Root::within(&dir, name.as_ref(), path)?;
             let root = if is_content { root.content() } else { root };
             roots.push(match (which.span, which.part) {
                 (None, None) => root,
@@ -77,7 +77,7 @@ impl Share {
         let to = inner(to)?;
         told.paths.push(shown(&to));
         let (dir, _, to) = self.place(session, Right::Write, &to)?;
-        let landing = Landing::within(dir, to, into, wish.dry_run)?;
+        let landing = Landing::within(&dir, to, into, wish.dry_run)?;
         let landing = landing
             .map(|landing| if wish.start.is_some() { landing.of_one_name() } else { Ok(landing) })
             .transpose()?;

@@ -88,7 +88,7 @@ impl Share {
             let may_dial = |host: &str| self.fetches.may_dial(host);
             let striped = Striped::new(from, request, options, &may_dial, &portion.most_bps);
             let outcome = redialled(RETRY, &fetch.stop, &mut tell, |attempt, watch| {
-                let landing = Landing::within(dir, to, *into, wish.dry_run)?;
+                let landing = Landing::within(&dir, to, *into, wish.dry_run)?;
                 let landing = landing.map(|landing| if span.is_some() { landing.of_one_name() } else { Ok(landing) });
                 let session = striped.dial()?;
                 attempt.was_admitted = true;

@@ -1,11 +1,13 @@
 //! Who may do what in a share: whoever has its URL, or each whom a policy names.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use cap_std::fs::Dir;
 use visapult_ripp_net::Session;
 
 use super::Share;
+use super::policy::Policy;
 use crate::error::CopyError;
 use crate::hours::Moment;
 use crate::names::Name;
@@ -14,15 +16,15 @@ use crate::people::{People, Right, last_name};
 #[derive(Debug)]
 pub(super) enum Rights {
     Url { write: bool },
-    People(People),
+    People(Policy),
 }
 
 impl Rights {
     /// The policy, and the name that it has for whoever dialled.
-    fn person<'a>(&'a self, session: &'a Session) -> Option<(&'a People, &'a str)> {
+    fn person<'a>(&self, session: &'a Session) -> Option<(Arc<People>, &'a str)> {
         match self {
             Self::Url { .. } => None,
-            Self::People(people) => session.member().map(|name| (people, name)),
+            Self::People(policy) => session.member().map(|name| (policy.people(), name)),
         }
     }
 
@@ -49,14 +51,15 @@ impl Share {
         session: &Session,
         right: Right,
         path: &'a Path,
-    ) -> Result<(&Dir, Option<Name>, &'a Path), CopyError> {
+    ) -> Result<(Arc<Dir>, Option<Name>, &'a Path), CopyError> {
         let own_name = || Name::new(self.name.as_bytes());
         match (&self.rights, session.member()) {
             (Rights::Url { write: false }, _) if right == Right::Write => {
                 Err(CopyError::Here("the share is read-only; whoever shares it has to say --write".to_owned()))
             }
-            (Rights::Url { .. }, _) => Ok((&self.dir, own_name(), path)),
-            (Rights::People(people), Some(name)) => {
+            (Rights::Url { .. }, _) => Ok((Arc::clone(&self.dir), own_name(), path)),
+            (Rights::People(policy), Some(name)) => {
+                let people = policy.people();
                 let (dir, at, rest) = people.granted(name, right, path)?;
                 Ok((dir, last_name(at).or_else(own_name), rest))
             }

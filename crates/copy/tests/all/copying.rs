@@ -12,8 +12,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use tempfile::TempDir;
 use visapult_copy::{
-    Access, Alike, Audit, CopyError, CopyOptions, Deed, Delete, Endpoint, Event, Patterns, Report, Share, ShareOptions,
-    Span, copy, fetches,
+    Access, Alike, Audit, CopyError, CopyOptions, Deed, Delete, Endpoint, Event, Patterns, Report, Share, ShareEvent,
+    ShareOptions, Span, copy, fetches,
 };
 use visapult_ripp_net::{Identity, Options};
 
@@ -36,8 +36,13 @@ fn served<T>(folder: &Path, access: Access, work: impl FnOnce(&[String], &Mutex<
     let share = Share::open(options).unwrap();
     let urls: Vec<_> = share.urls("127.0.0.1").into_iter().map(|(_, url)| url.to_string()).collect();
     let (stop, audits) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    let tell = |event| {
+        if let ShareEvent::Done(audit) = event {
+            audits.lock().unwrap().push(audit);
+        }
+    };
     let outcome = thread::scope(|scope| {
-        scope.spawn(|| share.serve(&stop, &|audit| audits.lock().unwrap().push(audit)));
+        scope.spawn(|| share.serve(&stop, &tell));
         let _stop = StopAtEnd(&stop);
         work(&urls, &audits)
     });
@@ -474,6 +479,61 @@ fn each_person_may_do_what_the_policy_says() {
     assert_eq!(fs::read_dir(share.join("secret")).unwrap().count(), 1);
     assert_eq!((audits[0].who.as_deref(), audits.last().unwrap().who.as_deref()), (Some("grace"), Some("ada")));
     assert!(audits[3].fault.as_deref().is_some_and(|fault| fault.contains("may not read")));
+}
+
+#[test]
+fn a_policy_that_changes_holds_from_then_on() {
+    let (dir, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (share, policy) = (dir.path().join("share"), dir.path().join("people.toml"));
+    for folder in ["runs", "secret"] {
+        fs::create_dir_all(share.join(folder)).unwrap();
+        fs::write(share.join(folder).join("file"), vec![7; 16 << 20]).unwrap();
+    }
+    let person = |name: &str, folder: &str| format!("[[person]]\nname = \"{name}\"\nread = [\"{folder}\"]\n");
+    let say = |people: &str| fs::write(&policy, format!("ask = \"Ada\"\n{people}")).unwrap();
+    say(&(person("grace", "runs") + &person("ada", "runs")));
+    served(&share, Access::Policy(policy.clone()), |urls, audits| {
+        let [grace, ada] = urls else { panic!("{urls:?}") };
+        let result = |url: &str, folder: &str| run(&options(&[&format!("{url}/{folder}/file")], text(target.path()))).0;
+        let until = |url: &str, folder: &str, may: bool| {
+            while result(url, folder).is_ok() != may {
+                thread::sleep(Duration::from_millis(20));
+            }
+        };
+        result(grace, "runs").unwrap();
+        result(grace, "secret").unwrap_err();
+        // What is under way ends where its person's rights are others now, and goes on where they are not.
+        let slow = |url: &str, to: &str| {
+            let mut slow = options(&[&format!("{url}/runs/file")], text(&target.path().join(to)));
+            slow.session.most_receive_bps = 50_000_000;
+            run(&slow).0
+        };
+        thread::scope(|scope| {
+            let of_grace = scope.spawn(|| slow(grace, "one"));
+            let of_ada = scope.spawn(|| slow(ada, "two"));
+            let begun = |name: &str| target.path().join(format!("{name}.visapult-part")).exists();
+            while !(begun("one") && begun("two")) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            say(&(person("grace", "secret") + &person("ada", "runs")));
+            let why = of_grace.join().unwrap().unwrap_err().to_string();
+            assert!(why.contains("has changed for you") || why.contains("only secret"), "{why}");
+            of_ada.join().unwrap().unwrap();
+        });
+        until(grace, "secret", true);
+        result(grace, "runs").unwrap_err();
+        // A mistake changes nothing; that it was read is seen by what comes after it.
+        say("mistake");
+        thread::sleep(Duration::from_millis(500));
+        result(grace, "secret").unwrap();
+        assert!(audits.lock().unwrap().iter().any(|audit| audit.fault.is_some()));
+        // Who is new has a token, and who is gone may do nothing.
+        say(&(person("eve", "runs") + &person("ada", "runs")));
+        until(grace, "secret", false);
+        let token = fs::read_to_string(dir.path().join("eve.token")).unwrap();
+        let (_, host) = ada.split_once('@').unwrap();
+        result(&format!("ripp://{}@{host}", token.trim()), "runs").unwrap();
+    });
 }
 
 #[test]

@@ -21,6 +21,6 @@ pub(super) const UNCOALESCED_BPS: f64 = 9e9;
 /// Bytes of the packets that these figures are of.
 pub(super) const PACKET: f64 = 1500.0;
 /// Bytes of headers and seal in each packet.
-pub(super) const HEADERS: f64 = 80.0;
+pub(super) const HEADERS: f64 = 61.0;
 /// Processor time per second that reading the clock may take, as a share.
 pub(super) const CLOCK_SHARE: f64 = 0.1;

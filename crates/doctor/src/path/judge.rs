@@ -20,7 +20,7 @@ const BUSY_LOSS: f64 = 0.01;
 const HEADERS_V4: usize = 28;
 const HEADERS_V6: usize = 48;
 /// Bytes of headers and seal in each packet.
-const HEADERS: f64 = 80.0;
+const HEADERS: f64 = 61.0;
 const ETHERNET_MTU: f64 = 1500.0;
 const LEAST_SHARE: f64 = 0.005;
 /// Of the rate asked for, what is as good as all of it: headers, and the start.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,7 @@ pub struct Listener {
     local: SocketAddr,
     token: Option<Token>,
     identity: Option<crate::fingerprint::Fingerprint>,
+    members: Arc<RwLock<Vec<Member>>>,
     sessions: Mutex<Receiver<Session>>,
     answered: Mutex<Receiver<Answered>>,
     stop: Waker,
@@ -75,16 +76,25 @@ impl Listener {
         let (queue, sessions) = sync_channel(MOST_WAITING);
         let (answered_in, answered) = sync_channel(MOST_WAITING);
         let (token, identity) = (options.token.clone(), options.identity.as_ref().map(Identity::fingerprint));
+        let members = Arc::new(RwLock::new(options.clients.members.clone()));
         let options = Arc::new(options);
         let (strangers, sessions_by_number, checking) = (Strangers::default(), Arc::default(), Arc::default());
-        let door =
-            Door { options, policy, queue, answered: answered_in, strangers, sessions: sessions_by_number, checking };
+        let door = Door {
+            options,
+            members: Arc::clone(&members),
+            policy,
+            queue,
+            answered: answered_in,
+            strangers,
+            sessions: sessions_by_number,
+            checking,
+        };
         let thread = thread::Builder::new()
             .name("ripp-door".to_owned())
             .spawn(move || door.run(&control))
             .map_err(SessionError::Thread)?;
         let (sessions, answered) = (Mutex::new(sessions), Mutex::new(answered));
-        Ok(Self { local, token, identity, sessions, answered, stop, thread: Some(thread) })
+        Ok(Self { local, token, identity, members, sessions, answered, stop, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -103,6 +113,11 @@ impl Listener {
             name: name.to_owned(),
             fingerprint: self.identity,
         }
+    }
+
+    /// From now on these are known by tokens of their own, and nobody else. Sessions that are there go on.
+    pub fn admit(&self, members: Vec<Member>) {
+        *self.members.write().unwrap_or_else(PoisonError::into_inner) = members;
     }
 
     /// Waits for the next session; `None` when `timeout` has passed.
@@ -136,6 +151,7 @@ impl Drop for Listener {
 #[derive(Clone)]
 struct Door {
     options: Arc<ListenerOptions>,
+    members: Arc<RwLock<Vec<Member>>>,
     policy: Arc<Policy>,
     queue: SyncSender<Session>,
     answered: SyncSender<Answered>,
@@ -230,29 +246,30 @@ impl Door {
         let asked = Options { request: hello.request.clone(), mtu, ..own.clone() };
         let options = ruling.map_or_else(|| Ok(asked.clone()), |ruling| ruling.apply(&asked));
         let mut options = options.map_err(|cause| cause.to_string())?;
-        let most = member.and_then(|member| member.most_bps);
+        let most = member.as_ref().and_then(|member| member.most_bps);
         options.limit(most, most);
         let transport = transport(hello.transport.as_ref(), options.transport)?;
         let cipher = hello.ciphers.iter().find(|cipher| options.ciphers.contains(cipher));
         let cipher = cipher.copied().ok_or_else(|| "no cipher that both ends know".to_owned())?;
-        Ok(Agreed { version, cipher, transport, options, member: member.map(|member| member.name.clone()) })
+        Ok(Agreed { version, cipher, transport, options, member: member.map(|member| member.name) })
     }
 
     /// A known certificate or a token lets in, and one is needed unless there is none here. Returns whose token it is, if that is known.
-    fn check_admission(&self, hello: &Hello, shown: Option<Shown>) -> Result<Option<&Member>, String> {
+    fn check_admission(&self, hello: &Hello, shown: Option<Shown>) -> Result<Option<Member>, String> {
         if shown.is_some_and(|shown| shown.known) {
             return Ok(None);
         }
         let ListenerOptions { token, clients, .. } = self.options.as_ref();
         let told = hello.token.as_deref().and_then(|told| Token::parse(told).ok());
         let is_told = |token: &Token| told.as_ref().is_some_and(|told| token.matches(told.as_bytes()));
-        if let Some(member) = clients.members.iter().find(|member| is_told(&member.token)) {
-            return Ok(Some(member));
+        let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(member) = members.iter().find(|member| is_told(&member.token)) {
+            return Ok(Some(member.clone()));
         }
         match (token, shown) {
             (Some(token), _) if is_told(token) => Ok(None),
             (Some(_), _) => Err(WRONG_TOKEN.to_owned()),
-            (None, _) if !clients.members.is_empty() => Err(WRONG_TOKEN.to_owned()),
+            (None, _) if !members.is_empty() => Err(WRONG_TOKEN.to_owned()),
             (None, _) if clients.is_empty() => Ok(None),
             (None, Some(Shown { fingerprint, .. })) => {
                 Err(format!("your certificate is not known there; it is to be started with --trust {fingerprint}"))

@@ -1,0 +1,104 @@
+//! The policy of a share, as its file tells it now.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cap_std::fs::Dir;
+
+use super::copies::Copy;
+use super::rights::Rights;
+use super::{Share, ShareEvent};
+use crate::error::CopyError;
+use crate::people::People;
+
+const CHANGED: &str = "the policy of this share has changed for you";
+
+/// A policy, and the file that it is in.
+#[derive(Debug)]
+pub(super) struct Policy {
+    file: PathBuf,
+    read: Mutex<Read>,
+}
+
+#[derive(Debug)]
+struct Read {
+    people: Arc<People>,
+    /// The file when it was read.
+    of: Option<Stamp>,
+    /// The file when it was looked at last: one that somebody is still writing is not read.
+    seen: Option<Stamp>,
+}
+
+/// What changes with a file: which it is, when it was written, and its length.
+type Stamp = (u64, i64, i64, u64);
+
+/// What another reading has come to.
+struct Change {
+    /// Who may do something else now, or nothing.
+    ended: Vec<String>,
+    /// Who has a token that nobody had before.
+    fresh: Vec<String>,
+}
+
+impl Policy {
+    pub(super) fn read(file: PathBuf, share: &Dir) -> Result<Self, CopyError> {
+        let of = stamp(&file);
+        let people = Arc::new(People::read(&file, share)?);
+        Ok(Self { file, read: Mutex::new(Read { people, of, seen: of }) })
+    }
+
+    /// Those whom it tells of.
+    pub(super) fn people(&self) -> Arc<People> {
+        Arc::clone(&self.look().people)
+    }
+
+    /// Reads the file again if it has changed and rests.
+    fn read_again(&self, share: &Dir) -> Option<Result<Change, CopyError>> {
+        let mut read = self.look();
+        let now = stamp(&self.file);
+        let rests = std::mem::replace(&mut read.seen, now) == now;
+        if !rests || now == read.of {
+            return None;
+        }
+        // A file with a mistake is told of once.
+        read.of = now;
+        Some(People::read(&self.file, share).map(|people| {
+            let before = std::mem::replace(&mut read.people, Arc::new(people));
+            Change { ended: before.changed_by(&read.people), fresh: read.people.with_tokens_unlike(&before) }
+        }))
+    }
+
+    fn look(&self) -> MutexGuard<'_, Read> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn stamp(file: &Path) -> Option<Stamp> {
+    let told = fs::metadata(file).ok()?;
+    Some((told.ino(), told.mtime(), told.mtime_nsec(), told.len()))
+}
+
+impl Share {
+    /// Has hold what the policy's file now says: copies of those for whom it says something else end, and their diallers come back.
+    pub(super) fn follow_policy(&self, tell: &(dyn Fn(ShareEvent) + Sync)) {
+        let Rights::People(policy) = &self.rights else { return };
+        match policy.read_again(&self.dir) {
+            None => {}
+            Some(Err(cause)) => tracing::warn!("{cause}; what the policy said before holds"),
+            Some(Ok(Change { ended, fresh })) => {
+                self.listener.admit(policy.people().members());
+                let is_theirs =
+                    |copy: &Copy| copy.session.member().is_some_and(|who| ended.iter().any(|one| one == who));
+                self.copies
+                    .look()
+                    .values()
+                    .filter(|copy| is_theirs(copy))
+                    .for_each(|copy| copy.session.end_because(CHANGED));
+                self.fetches.stop_of(&ended);
+                tell(ShareEvent::Policy { fresh });
+            }
+        }
+    }
+}
