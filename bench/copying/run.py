@@ -36,8 +36,8 @@ from testbed import Testbed
 
 RESULTS = ROOT / "bench" / "results" / "copy.json"
 LOSSES = ["0", "0.1", "1"]
-#: Headers of IP, UDP and RIPP, and its tag, in a packet: what is left is what the link carries of files.
-HEADERS, MTU = 28 + 44, 1500
+#: Headers of IP and UDP, and those of RIPP with its tag, in a packet: what is left is what the link carries of files.
+HEADERS, MTU = 28 + 33, 1500
 #: No copy is waited for longer, and no server until it is ready.
 LIMIT_S, READY_S = 120, 10
 SMALL, SMALL_BYTES = 10_000, 4096
