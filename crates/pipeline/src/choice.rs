@@ -11,7 +11,7 @@ use crate::step_store::LoadedStep;
 pub(crate) const ALIKE_DB: f64 = 0.5;
 /// What is better than this looks exact, whatever the figures are.
 pub(crate) const ENOUGH_DB: f64 = 45.0;
-/// Where scalar slabs are predicted to be as good as this from all sides asked for, pages need no slabs of colour.
+/// Where scalar slabs or segments are predicted to be as good as this from all sides asked for, pages need no slabs of colour.
 pub(crate) const COLOUR_BELOW_DB: f64 = 45.0;
 /// Slabs of colour show one transfer function, and an edit of it needs others. They must be better than others by so much,
 const COLOUR_COST_DB: f64 = 3.0;
@@ -54,7 +54,7 @@ pub(crate) fn best(worths: &[Worth], budget: u64) -> Option<&Worth> {
 }
 
 /// What each proxy of a step that can be made would be worth to those who look from `views` at pictures of shape `aspect`, where it is
-/// made for `key`. Slabs of colour take longest, and are looked at only where no scalar slabs are as good as `colour_below_db`.
+/// made for `key`. Slabs of colour take longest, and are looked at only where no scalar slabs or segments are as good as `colour_below_db`.
 ///
 /// Not to be called on a thread of `pool`.
 pub(crate) fn predicted(
@@ -79,7 +79,7 @@ pub(crate) fn predicted(
     forms.push(SEGMENTS);
     let mut predictions = predict(&forms);
     let suffices = |prediction: &Prediction| {
-        matches!(prediction.form, Form::ScalarSlabs { .. })
+        matches!(prediction.form, Form::ScalarSlabs { .. } | Form::Segments { .. })
             && !prediction.psnr_db.is_empty()
             && prediction.psnr_db.iter().all(|db| *db >= colour_below_db)
     };
@@ -102,6 +102,7 @@ pub(crate) fn described(form: Form) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{pool, step};
 
     fn worth(level: u32, bytes: u64, psnr_db: f64) -> Worth {
         Worth { form: Form::Bricks { level }, bytes, psnr_db: Some(psnr_db) }
@@ -127,6 +128,24 @@ mod tests {
         assert_eq!(taken(35.0, 23.0), Some(COLOUR));
         assert_eq!(taken(32.0, 30.0), Some(SCALAR));
         assert_eq!(taken(60.0, 38.0), Some(SCALAR));
+    }
+
+    #[test]
+    fn slabs_of_colour_are_not_looked_at_where_segments_are_good_from_all_sides() {
+        let (step, pool) = (step(), pool());
+        let function = step.default_transfer_function();
+        let looked_at = |colour_below_db| {
+            // Scalar slabs are no good from their side.
+            let views = [Camera::default().turned(85.0)];
+            predicted(&step, Camera::default(), 1.0, &function, &views, colour_below_db, &pool)
+        };
+        let all = looked_at(f64::INFINITY);
+        let of = |kind: fn(Form) -> bool| all.iter().filter(move |prediction| kind(prediction.form));
+        let best = |kind| of(kind).flat_map(|prediction| &prediction.psnr_db).fold(0.0, |a: f64, b| a.max(*b));
+        let is_colour = |form| matches!(form, Form::Slabs { .. });
+        let (scalar, segments) = (best(|form| matches!(form, Form::ScalarSlabs { .. })), best(|form| form == SEGMENTS));
+        assert!(scalar < segments && of(is_colour).count() > 0, "{all:?}");
+        assert!(!looked_at((scalar + segments) / 2.0).iter().any(|prediction| is_colour(prediction.form)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::models::{FaceModel, LayerModel, Model};
+use super::models::{FaceModel, LayerModel, Model, put_behind};
 use super::{Form, Subject};
 use crate::scalar_slabs::FaceTile;
 use crate::slabs::{LayerCoder, SlabTile, TILE_EDGE, TilePlace};
@@ -10,19 +10,36 @@ use crate::{CodeBits, bricks};
 
 /// Bricks of a level that are encoded.
 const BRICKS: usize = 24;
-/// Tiles of a keyframe that are encoded.
+/// Tiles of a keyframe that are encoded; of layers, two behind each other count as one.
 const TILES: usize = 64;
 /// Steps from one place to the next, as a part of all: multiples of the golden ratio are spread most evenly.
 const SPREAD: f64 = 0.618_034;
 
-/// About the bytes on the wire of `form`, whose rays `model` casts.
-pub(super) fn of(subject: &Subject<'_>, form: Form, model: &Model<'_>) -> u64 {
-    match (model, form) {
-        (Model::Layers(model), _) => (layers(model) as f64 / subject.share()) as u64,
-        (Model::Faces(model), _) => (faces(model) as f64 / subject.share()) as u64,
-        (_, Form::Bricks { level }) => of_bricks(subject, level),
-        (_, Form::Slabs { .. } | Form::ScalarSlabs { .. } | Form::Segments { .. }) => 0,
-    }
+/// About the bytes on the wire of `forms`, whose rays `models` cast.
+///
+/// Where slabs of two models are cut alike, and those of one are half as many, tiles of the other tell of both.
+pub(super) fn of(subject: &Subject<'_>, forms: &[Form], models: &[Model<'_>]) -> Vec<u64> {
+    let slabs_of = |number: usize| match &models[number] {
+        Model::Layers(model) => Some((false, u32::from(model.layers.geometry.slabs))),
+        Model::Faces(model) => Some((true, u32::from(model.faces.geometry.slabs))),
+        Model::Bricks(_) | Model::Nothing => None,
+    };
+    let twice = |number: usize| slabs_of(number).map(|(is_scalar, slabs)| (is_scalar, 2 * slabs));
+    let half_of = |number: usize| {
+        let twice = twice(number)?;
+        (0..models.len()).find(|other| slabs_of(*other) == Some(twice))
+    };
+    let whole_of = |number: usize| half_of(number).filter(|whole| half_of(*whole).is_none());
+    let bytes = |number: usize| match (&models[number], forms[number]) {
+        _ if whole_of(number).is_some() => [0; 2],
+        (Model::Layers(model), _) => layers(model),
+        (Model::Faces(model), _) => faces(model),
+        (_, Form::Bricks { level }) => [of_bricks(subject, level), 0],
+        (_, Form::Slabs { .. } | Form::ScalarSlabs { .. } | Form::Segments { .. }) => [0; 2],
+    };
+    let bytes: Vec<[u64; 2]> = (0..models.len()).into_par_iter().with_max_len(1).map(bytes).collect();
+    let of_all = |number: usize| whole_of(number).map_or(bytes[number][0], |whole| bytes[whole][1]);
+    (0..models.len()).map(|number| (of_all(number) as f64 / subject.share()) as u64).collect()
 }
 
 fn of_bricks(subject: &Subject<'_>, level: u32) -> u64 {
@@ -30,25 +47,36 @@ fn of_bricks(subject: &Subject<'_>, level: u32) -> u64 {
     let most = BRICKS.div_ceil(blocks.len().max(1));
     let bytes = blocks.iter().zip(subject.pyramids);
     let bytes = bytes.map(|(block, pyramid)| bricks::sampled_bytes(block, pyramid, level, CodeBits::Eight, most));
-    (bytes.sum::<usize>() as f64 / subject.share()) as u64
+    bytes.sum::<usize>() as u64
 }
 
-fn layers(model: &LayerModel<'_>) -> u64 {
+/// Of all layers, and of half as many: each then is two of these, one behind the other.
+fn layers(model: &LayerModel<'_>) -> [u64; 2] {
     let geometry = &model.layers.geometry;
-    sampled(usize::from(geometry.slabs), &geometry.tile_places(), |slab, place| {
-        let colors: Vec<[f32; 4]> = texels(place).map(|at| model.texel(slab, at)).collect();
-        LayerCoder::default().tile(slab, place, &colors).map_or(0, |tile: SlabTile| tile.wire_bytes())
+    let slabs = usize::from(geometry.slabs);
+    sampled(slabs.div_ceil(2), &geometry.tile_places(), |pair, place| {
+        let layer = |slab: usize| texels(place).map(|at| model.texel(slab, at)).collect::<Vec<_>>();
+        let bytes = |slab: usize, colors: &[[f32; 4]]| {
+            LayerCoder::default().tile(slab, place, colors).map_or(0, |tile: SlabTile| tile.wire_bytes())
+        };
+        let (mut front, back) = (layer(2 * pair), layer(2 * pair + 1));
+        let of_both = bytes(2 * pair, &front) + bytes(2 * pair + 1, &back);
+        front.iter_mut().zip(back).for_each(|(front, back)| put_behind(front, back));
+        [of_both, bytes(pair, &front)]
     })
 }
 
-fn faces(model: &FaceModel<'_>) -> u64 {
+/// Of all faces, and of every second one.
+fn faces(model: &FaceModel<'_>) -> [u64; 2] {
     let geometry = &model.faces.geometry;
     let places = TilePlace::squares([geometry.width, geometry.height].map(usize::from), TILE_EDGE);
-    sampled(geometry.face_count(), &places, |face, place| {
+    let count = geometry.face_count();
+    let [bytes, _] = sampled(count, &places, |face, place| {
         let mut part = 0;
         let values: Vec<f32> = texels(place).map(|at| model.texel(face, at, &mut part)).collect();
-        model.quantiser.tile(face, place, &values).map_or(0, |tile: FaceTile| tile.wire_bytes())
-    })
+        [model.quantiser.tile(face, place, &values).map_or(0, |tile: FaceTile| tile.wire_bytes()), 0]
+    });
+    [bytes, bytes * count.div_ceil(2) as u64 / count.max(1) as u64]
 }
 
 /// Texels of a place, row by row.
@@ -57,8 +85,8 @@ fn texels(place: &TilePlace) -> impl Iterator<Item = [usize; 2]> {
     (0..height).flat_map(move |row| (0..width).map(move |column| [x + column, y + row]))
 }
 
-/// The sum over all tiles, from some of them.
-fn sampled(layers: usize, places: &[TilePlace], bytes: impl Fn(usize, &TilePlace) -> usize + Sync) -> u64 {
+/// Two sums over all tiles, from some of them.
+fn sampled(layers: usize, places: &[TilePlace], bytes: impl Fn(usize, &TilePlace) -> [usize; 2] + Sync) -> [u64; 2] {
     let tiles = layers * places.len();
     let taken = tiles.min(TILES);
     let at = |i: usize| {
@@ -66,6 +94,7 @@ fn sampled(layers: usize, places: &[TilePlace], bytes: impl Fn(usize, &TilePlace
         let place = ((i as f64 * SPREAD).fract() * places.len() as f64) as usize;
         bytes(layer, &places[place])
     };
-    let sum: usize = (0..taken).into_par_iter().with_max_len(1).map(at).sum();
-    (sum as f64 * tiles as f64 / taken.max(1) as f64) as u64
+    let added = |a: [usize; 2], b: [usize; 2]| [a[0] + b[0], a[1] + b[1]];
+    let sums = (0..taken).into_par_iter().with_max_len(1).map(at).reduce(|| [0; 2], added);
+    sums.map(|sum| (sum as f64 * tiles as f64 / taken.max(1) as f64) as u64)
 }

@@ -1,5 +1,7 @@
 //! Values of a level of detail at any place, as they are or as bricks keep them.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use visapult_volume::{Block, Box3};
 
@@ -11,9 +13,23 @@ use crate::macrocells::Macrocells;
 use crate::volume::Placement;
 use crate::{CodeBits, Pyramid, Volume};
 
+/// Of each block, whether anything in each macrocell is visible.
+pub(super) struct Visible(Vec<Arc<[bool]>>);
+
+impl Visible {
+    /// Through `table`, whatever length its samples stand for.
+    pub(super) fn new(table: &Table, volume: &Volume) -> Self {
+        let of_block = |cells: &Macrocells| {
+            let visible: Vec<bool> =
+                cells.ranges.par_iter().with_min_len(4096).map(|range| table.any_visible(*range)).collect();
+            visible.into()
+        };
+        Self(volume.macrocells().iter().map(of_block).collect())
+    }
+}
+
 /// The values of one level, block by block.
 pub(super) struct Level<'a> {
-    is_finest: bool,
     scale: [f64; 3],
     offset: [f64; 3],
     /// Samples along each axis.
@@ -43,7 +59,7 @@ struct Part<'a> {
     /// Bricks along x and y.
     across: [usize; 2],
     /// Whether anything in each macrocell is visible; empty where that is not known.
-    visible: Vec<bool>,
+    visible: Arc<[bool]>,
     /// Macrocells along x and y.
     cells: [usize; 2],
 }
@@ -55,10 +71,10 @@ impl<'a> Level<'a> {
         Self::new(volume, 0, volume.blocks().iter().map(part).collect())
     }
 
-    /// The finest level, without what `table` does not show: it counts as missing.
-    pub(super) fn shown_by(mut self, table: &Table, volume: &Volume) -> Self {
-        for (part, cells) in self.parts.iter_mut().zip(volume.macrocells()) {
-            part.visible = cells.ranges.par_iter().with_min_len(4096).map(|range| table.any_visible(*range)).collect();
+    /// The finest level, without what is not `visible`: it counts as missing.
+    pub(super) fn shown_by(mut self, visible: &Visible, volume: &Volume) -> Self {
+        for ((part, visible), cells) in self.parts.iter_mut().zip(&visible.0).zip(volume.macrocells()) {
+            part.visible = Arc::clone(visible);
             part.cells = [cells.counts[0], cells.counts[1]];
         }
         self
@@ -77,15 +93,10 @@ impl<'a> Level<'a> {
         Self::new(volume, level, blocks.map(part).collect())
     }
 
-    /// Whether its samples are the field's own.
-    pub(super) fn is_finest(&self) -> bool {
-        self.is_finest
-    }
-
     fn new(volume: &Volume, level: u32, parts: Vec<Part<'a>>) -> Self {
         let Placement { scale, offset, .. } = Placement::of_level(volume.grid(), level);
         let size = visapult_volume::coarsened_size(volume.grid().size, level);
-        Self { is_finest: level == 0, scale, offset, size, next: size.map(|n| usize::from(n > 1)), parts }
+        Self { scale, offset, size, next: size.map(|n| usize::from(n > 1)), parts }
     }
 
     /// The value at a world position, held beyond the outermost samples; NaN where it is missing. `part` is where the last one was found.
@@ -147,7 +158,7 @@ impl<'a> Level<'a> {
 impl<'a> Part<'a> {
     fn new(bounds: Box3, stored: Box3, values: &'a [f32]) -> Self {
         let [nx, ny, _] = stored.size();
-        let (codes, visible) = (Vec::new(), Vec::new());
+        let (codes, visible) = (Vec::new(), Arc::default());
         Self { bounds, stored, values, strides: [nx, nx * ny], codes, across: [0; 2], visible, cells: [0; 2] }
     }
 

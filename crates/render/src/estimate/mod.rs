@@ -177,10 +177,7 @@ impl<'a> Predictor<'a> {
         let (subject, base) = (&self.subject, &probe.base);
         let models: Vec<Model<'a>> =
             forms.par_iter().with_max_len(1).map(|form| Model::new(subject, base, *form)).collect();
-        let (errors, bytes) = rayon::join(
-            || probe.errors(&models),
-            || forms.par_iter().zip(&models).map(|(form, model)| bytes::of(subject, *form, model)).collect::<Vec<_>>(),
-        );
+        let (errors, bytes) = rayon::join(|| probe.errors(&models), || bytes::of(subject, forms, &models));
         let predict = |(number, (form, bytes)): (usize, (&Form, u64))| {
             if let Form::Segments { segments } = form {
                 return segments::predict(subject, probe, *segments, self.views);
@@ -235,7 +232,7 @@ impl<'a> Probe<'a> {
             }
             let nothing = || (Errors::none(self.views.len(), models.len()), Met::default());
             let add = |(mut errors, mut met): (Errors, Met), number: usize| {
-                let (view, ray) = (number / BATCH, in_batch(batch, number % BATCH));
+                let (view, ray) = (number / BATCH, in_batch(batch, number % BATCH, PROBE_EDGE));
                 self.cast(view, ray, models, &open, &mut met, &mut errors);
                 (errors, met)
             };
@@ -352,13 +349,13 @@ impl Errors {
     }
 }
 
-/// The rays of a batch are spread over the picture: every second of every second row.
-fn in_batch(batch: usize, number: usize) -> usize {
-    let half = PROBE_EDGE / 2;
+/// Of an image of so many rays along its `edge`, those of a batch are spread over it: every second of every second row.
+fn in_batch(batch: usize, number: usize, edge: usize) -> usize {
+    let half = edge / 2;
     let [column, row] = [number % half, number / half].map(|n| 2 * n);
     // The second is as far as can be from the first.
     let [right, below] = [[0, 0], [1, 1], [1, 0], [0, 1]][batch % BATCHES];
-    (row + below) * PROBE_EDGE + column + right
+    (row + below) * edge + column + right
 }
 
 /// Where a ray of an image of so many rays along its `edge` lies, in its pixels.

@@ -1,9 +1,9 @@
 //! What rays show through proxies that are not made: each takes its samples from the field where the ray needs them.
 
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::levels::{Level, rounded};
+use super::levels::{Level, Spot, Visible, rounded};
 use super::{Form, Subject, TRUE_STEP};
 use crate::camera::intersect_box;
 use crate::cpu::table::Table;
@@ -15,6 +15,8 @@ use crate::{SlabGeometry, View, Volume};
 
 /// Samples of a ray that are read before any is composited: reading one need not wait for another.
 const AHEAD: usize = 16;
+/// The same of those in a slab.
+const AHEAD_IN_SLAB: usize = 4;
 /// Opacity at which a ray ends.
 const OPAQUE: f32 = 1.0 - 1.0 / 1024.0;
 /// Mean squared error, in squares of 8-bit codes, that codes of colour layers add: 57 dB where nothing else errs.
@@ -36,6 +38,9 @@ pub(super) struct Base<'a> {
     range: [f32; 2],
     /// Of samples as far apart as a viewer takes them.
     table: Arc<Table>,
+    visible: Visible,
+    /// Between which there is anything to see from the key view, once that is asked for.
+    depths: OnceLock<Option<[f64; 2]>>,
 }
 
 impl<'a> Base<'a> {
@@ -46,8 +51,9 @@ impl<'a> Base<'a> {
         let step = volume.placement().step;
         let table = |sample_step: f64| Arc::new(Table::new(function, range, sample_step * step));
         let (finer, table) = rayon::join(|| table(TRUE_STEP), || table(1.0));
-        let exact = Marched::new(volume, finer, TRUE_STEP, Level::exact(volume));
-        Some(Self { exact, range, table })
+        let visible = Visible::new(&table, volume);
+        let exact = Marched::new(volume, finer, TRUE_STEP, Level::exact(volume).shown_by(&visible, volume));
+        Some(Self { exact, range, table, visible, depths: OnceLock::new() })
     }
 }
 
@@ -55,10 +61,11 @@ impl<'a> Model<'a> {
     pub(super) fn new(subject: &Subject<'a>, base: &Base<'a>, form: Form) -> Self {
         match form {
             Form::Bricks { level } => {
-                let level = Level::of_bricks(subject, level);
-                Self::Bricks(Marched::new(subject.volume, Arc::clone(&base.table), 1.0, level))
+                let kept = Level::of_bricks(subject, level);
+                let kept = if level == 0 { kept.shown_by(&base.visible, subject.volume) } else { kept };
+                Self::Bricks(Marched::new(subject.volume, Arc::clone(&base.table), 1.0, kept))
             }
-            Form::Slabs { .. } => LayerModel::new(subject, form, base.range).map_or(Self::Nothing, Self::Layers),
+            Form::Slabs { .. } => LayerModel::new(subject, form, base).map_or(Self::Nothing, Self::Layers),
             Form::ScalarSlabs { .. } => FaceModel::new(subject, form, base.range).map_or(Self::Nothing, Self::Faces),
             // They are predicted by themselves.
             Form::Segments { .. } => Self::Nothing,
@@ -98,7 +105,6 @@ impl<'a> Marched<'a> {
     /// Samples lie `sample_step` of the finest level's smallest distances apart, as `table` is for.
     fn new(volume: &Volume, table: Arc<Table>, sample_step: f64, level: Level<'a>) -> Self {
         let dt = sample_step * volume.placement().step;
-        let level = if level.is_finest() { level.shown_by(&table, volume) } else { level };
         Self { level, table, dt, edges: volume.placement().edges }
     }
 
@@ -127,14 +133,14 @@ impl<'a> Marched<'a> {
     }
 }
 
-fn put_behind(color: &mut [f32; 4], behind: [f32; 4]) {
+pub(super) fn put_behind(color: &mut [f32; 4], behind: [f32; 4]) {
     let through = 1.0 - color[3];
     color.iter_mut().zip(behind).for_each(|(sum, behind)| *sum += through * behind);
 }
 
 /// A sample of which a part lies in the box.
-fn thinned(color: [f32; 4], share: f64) -> [f32; 4] {
-    let alpha = 1.0 - (1.0 - color[3]).max(0.0).powf(share as f32);
+fn thinned(color: [f32; 4], share: f32) -> [f32; 4] {
+    let alpha = 1.0 - (1.0 - color[3]).max(0.0).powf(share);
     let scale = if color[3] > 0.0 { alpha / color[3] } else { 0.0 };
     color.map(|c| c * scale)
 }
@@ -150,15 +156,16 @@ pub(super) struct LayerModel<'a> {
 
 impl<'a> LayerModel<'a> {
     /// `None` where nothing is visible.
-    fn new(subject: &Subject<'a>, form: Form, range: [f32; 2]) -> Option<Self> {
+    fn new(subject: &Subject<'a>, form: Form, base: &Base<'a>) -> Option<Self> {
         let (volume, function, key) = (subject.volume, subject.transfer_function, subject.key_view(form)?);
-        let depths = visible_depths(volume, &key, function)?;
+        // Slabs of one key view span the same, however many they are.
+        let depths = (*base.depths.get_or_init(|| visible_depths(volume, &key, function)))?;
         let mut geometry: SlabGeometry = key.geometry(volume.placement().edges);
         geometry.narrow(depths);
         let samples = samples_per_slab(volume, &geometry, 1.0);
-        let table = Table::new(function, range, geometry.thickness() / samples as f64);
+        let table = Table::new(function, base.range, geometry.thickness() / samples as f64);
         let layers = Layers { key: key.view(), geometry };
-        let level = Level::exact(volume).shown_by(&table, volume);
+        let level = Level::exact(volume).shown_by(&base.visible, volume);
         Some(Self { layers, level, table, samples, edges: volume.placement().edges })
     }
 
@@ -182,17 +189,23 @@ impl<'a> LayerModel<'a> {
         let length = geometry.thickness() / self.samples as f64;
         let front = f64::from(geometry.near) + slab as f64 * geometry.thickness();
         let Some((enter, leave)) = intersect_box(key.eye, direction, self.edges) else { return color };
-        for sample in 0..self.samples {
+        let [start, step] = self.level.line(key.eye, direction);
+        // Where a sample is read, and which share of it lies in the box.
+        let mut spot = |sample: usize| -> Option<(Spot, f32)> {
             let near = front + sample as f64 * length;
             let (from, to) = (near.max(enter), (near + length).min(leave));
-            if from >= to {
-                continue;
-            }
             let t = (from + to) / 2.0;
-            let value = self.level.value(std::array::from_fn(|axis| key.eye[axis] + t * direction[axis]), &mut part);
-            let whole = self.table.entry(value);
-            let is_cut = to - from < 0.999 * length;
-            put_behind(&mut color, if is_cut { thinned(whole, (to - from) / length) } else { whole });
+            let spot = || self.level.spot(std::array::from_fn(|axis| start[axis] + t * step[axis]), &mut part);
+            (from < to).then(spot).flatten().map(|spot| (spot, ((to - from) / length) as f32))
+        };
+        for first in (0..self.samples).step_by(AHEAD_IN_SLAB) {
+            let mut spots = [None; AHEAD_IN_SLAB];
+            let count = AHEAD_IN_SLAB.min(self.samples - first);
+            spots[..count].iter_mut().zip(first..).for_each(|(place, sample)| *place = spot(sample));
+            for (spot, share) in spots[..count].iter().flatten() {
+                let whole = self.table.entry(self.level.read(spot));
+                put_behind(&mut color, if *share < 0.999 { thinned(whole, *share) } else { whole });
+            }
         }
         color
     }

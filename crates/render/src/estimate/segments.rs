@@ -2,41 +2,95 @@
 
 use rayon::prelude::*;
 
-use super::{Prediction, Probe, Subject, Sum, codes, error_of, foreground, probe_place};
+use super::{BATCHES, Prediction, Probe, Subject, Sum, codes, error_of, foreground, in_batch, probe_place};
 use crate::segments::SparseSegments;
 use crate::{Form, SegmentKey, values_kept};
 
 /// Rays along the edge of the picture that they are made for: where they err, they err much, and few rays meet it.
 const EDGE: usize = 32;
+const BATCH: usize = EDGE * EDGE / BATCHES;
 
 /// The prediction for `views` views.
 pub(super) fn predict(subject: &Subject<'_>, probe: &Probe<'_>, segments: u16, views: usize) -> Prediction {
-    let (volume, function) = (subject.volume, subject.transfer_function);
-    let key = SegmentKey::of_picture(volume, subject.key, segments, subject.aspect);
-    let view = key.view();
-    let per_probe = [key.width, key.height].map(|n| f64::from(n) / EDGE as f64);
-    let place = |ray: usize| {
-        let at = probe_place(ray, EDGE);
-        [0, 1].map(|axis| at[axis] * per_probe[axis])
-    };
-    let places: Vec<[f64; 2]> = (0..EDGE * EDGE).map(place).collect();
-    let sparse = SparseSegments::new(volume, &key, function, values_kept(volume.range(), function.range), &places);
-    let scene = sparse.scene(function);
-    let error = |[x, y]: &[f64; 2]| {
-        let direction = view.direction(*x, *y);
-        let truth = foreground(probe.base.exact.color(view.eye, direction))?;
-        let seen = scene.as_ref().map_or([0.0; 4], |scene| scene.cast(view.eye, direction));
-        Some(error_of(codes(seen), truth))
-    };
-    let found: Vec<f64> = places.par_iter().with_max_len(64).filter_map(error).collect();
-    let mut errors = Sum { cast: places.len() as u32, ..Sum::default() };
-    found.into_iter().for_each(|error| errors.add(error));
-    let of_part = sparse.bytes_of(usize::from(key.width) * usize::from(key.height)) as f64;
+    let key = SegmentKey::of_picture(subject.volume, subject.key, segments, subject.aspect);
+    let Looked { errors, bytes } = looked_at(subject, probe, &key);
+    let of_part = bytes * f64::from(key.width) * f64::from(key.height);
     let psnr_db = errors.psnr_db(0.0).map(|db| vec![db; views]).unwrap_or_default();
     Prediction {
         form: Form::Segments { segments },
         bytes: (of_part / subject.share()) as u64,
         psnr_db,
         seen: errors.seen(),
+    }
+}
+
+/// Looks along rays until it is known well enough how segments err.
+fn looked_at(subject: &Subject<'_>, probe: &Probe<'_>, key: &SegmentKey) -> Looked {
+    let (volume, function) = (subject.volume, subject.transfer_function);
+    let sparse = SparseSegments::new(volume, key, function, values_kept(volume.range(), function.range));
+    let (view, per_probe) = (key.view(), [key.width, key.height].map(|n| f64::from(n) / EDGE as f64));
+    let look = |numbers: &[usize], batch: usize| {
+        let (mut look, mut seen) = (sparse.looker(), Looked::default());
+        for number in numbers {
+            let at = probe_place(*number, EDGE);
+            let at = [0, 1].map(|axis| at[axis] * per_probe[axis]);
+            let truth = foreground(probe.base.exact.color(view.eye, view.direction(at[0], at[1])));
+            // Of rays that see nothing, the first batch tells the bytes.
+            let met = (batch == 0 || truth.is_some()).then(|| look(at));
+            seen.add(met.zip(truth).map(|((color, _), truth)| error_of(codes(color), truth)));
+            if batch == 0 {
+                seen.bytes += met.map_or(0.0, |(_, bytes)| bytes) / BATCH as f64;
+            }
+        }
+        seen
+    };
+    let mut seen = Looked::default();
+    for batch in 0..BATCHES {
+        let numbers: Vec<usize> = (0..BATCH).map(|number| in_batch(batch, number, EDGE)).collect();
+        let more = numbers.par_chunks(32).map(|numbers| look(numbers, batch));
+        seen = seen.plus(more.reduce(Looked::default, Looked::plus));
+        if seen.errors.is_known() {
+            break;
+        }
+    }
+    seen
+}
+
+/// Rays that were looked at.
+#[derive(Clone, Copy, Default)]
+struct Looked {
+    errors: Sum,
+    /// Of a ray, as the first batch tells.
+    bytes: f64,
+}
+
+impl Looked {
+    /// One more: its error where it sees anything.
+    fn add(&mut self, error: Option<f64>) {
+        self.errors.cast += 1;
+        error.into_iter().for_each(|error| self.errors.add(error));
+    }
+
+    fn plus(self, more: Self) -> Self {
+        Self { errors: self.errors.plus(&more.errors), bytes: self.bytes + more.bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use visapult_volume::Grid;
+
+    use super::*;
+    use crate::testing::{soft, wave};
+    use crate::{Camera, Volume};
+
+    #[test]
+    fn no_more_rays_are_looked_at_than_tell_the_error() {
+        let volume = Volume::whole(Grid::of_size([64; 3]), wave(64)).unwrap();
+        let (key, function) = (Camera::default(), soft());
+        let subject = Subject { volume: &volume, pyramids: &[], transfer_function: &function, key, aspect: 1.0 };
+        let probe = Probe::new(&subject, &[]).unwrap();
+        let looked_at = looked_at(&subject, &probe, &SegmentKey::new(&volume, key));
+        assert!(looked_at.errors.is_known() && (looked_at.errors.cast as usize) < BATCHES * BATCH);
     }
 }

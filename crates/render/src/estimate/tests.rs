@@ -148,8 +148,8 @@ fn views() -> [Camera; 3] {
 fn forms() -> Vec<Form> {
     let bricks = (0..3).map(|level| Form::Bricks { level });
     bricks
-        .chain([16, 48].map(|slabs| Form::Slabs { slabs }))
-        .chain([20, 48].map(|slabs| Form::ScalarSlabs { slabs }))
+        .chain([16, 24, 48].map(|slabs| Form::Slabs { slabs }))
+        .chain([20, 24, 48].map(|slabs| Form::ScalarSlabs { slabs }))
         .chain([Form::Segments { segments: 64 }])
         .collect()
 }

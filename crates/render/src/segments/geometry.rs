@@ -3,8 +3,9 @@
 use visapult_volume::ValueRange;
 
 use super::tile::SEGMENT_TILE_EDGE;
-use super::tolerance::Tolerance;
+use super::tolerance::{TOP_CODE, Tolerance};
 use crate::camera::dot;
+use crate::integrals::Integrals;
 use crate::key_rays::Planes;
 use crate::slabs::TilePlace;
 use crate::transfer_function::widened;
@@ -101,6 +102,13 @@ impl SegmentGeometry {
     pub(super) fn tolerance(&self, function: &TransferFunction) -> Tolerance {
         let shown = function.range.map_or(self.range, widened);
         Tolerance::new(function, shown, self.range, f64::from(self.spacing))
+    }
+
+    /// What `function` shows of codes; `None` where it has no range.
+    pub(super) fn integrals(&self, function: &TransferFunction) -> Option<Integrals> {
+        let [lo, hi] = self.range;
+        let range = function.resolved_range(Some(ValueRange { lo, hi }))?;
+        Some(Integrals::new(function, range.map(|value| (value - lo) / (hi - lo) * f32::from(TOP_CODE))))
     }
 
     /// All planes, and the box in which rays are looked at.

@@ -1,58 +1,56 @@
 //! The segments of some rays of a keyframe, as if it had no others: what tells how good and how large all would be.
 
-use rayon::prelude::*;
 use visapult_volume::ValueRange;
 
 use super::geometry::SegmentKey;
+use super::pieces::{Cursor, Pieces};
 use super::sampler::Sampler;
-use super::stack::{Scene, SegmentStack};
+use super::stack::Path;
 use super::{Knot, SegmentMaker};
-use crate::{TransferFunction, Volume};
+use crate::integrals::Integrals;
+use crate::{TransferFunction, View, Volume};
 
 /// Bytes of a knot in a message: measured 1.1 to 1.3.
 const BYTES_PER_KNOT: f64 = 1.25;
 
-/// Some of the rays of a keyframe, and those next to them.
-pub(crate) struct SparseSegments {
-    stack: SegmentStack,
-    knots_per_ray: f64,
+/// A keyframe of which single rays are followed.
+pub(crate) struct SparseSegments<'a> {
+    maker: SegmentMaker<'a>,
+    sampler: Sampler<'a>,
+    /// `None` where the transfer function has no range: nothing shows.
+    integrals: Option<Integrals>,
+    view: View,
 }
 
-impl SparseSegments {
-    /// Follows the rays between which the places `at` lie, in pixels of the key view.
-    pub(crate) fn new(
-        volume: &Volume,
-        key: &SegmentKey,
-        function: &TransferFunction,
-        range: ValueRange,
-        at: &[[f64; 2]],
-    ) -> Self {
+impl<'a> SparseSegments<'a> {
+    pub(crate) fn new(volume: &'a Volume, key: &'a SegmentKey, function: &TransferFunction, range: ValueRange) -> Self {
         let maker = SegmentMaker::new(volume, key, function, range);
-        let sampler = Sampler::new(volume);
-        let size = [key.width, key.height].map(usize::from);
-        let around = |at: &[f64; 2]| {
-            let low = [0, 1].map(|axis| (at[axis] - 0.5).max(0.0) as usize);
-            [[0, 0], [1, 0], [0, 1], [1, 1]].map(|next| [0, 1].map(|axis| (low[axis] + next[axis]).min(size[axis] - 1)))
-        };
-        let follow = |places: &[[f64; 2]]| {
-            let mut follow = maker.follower(|_, on, values| sampler.line(on, values));
-            places.iter().flat_map(around).map(|at| (at, follow(at).0)).collect::<Vec<_>>()
-        };
-        let followed: Vec<([usize; 2], Vec<Knot>)> = at.par_chunks(32).flat_map_iter(follow).collect();
-        let mut of_rays: Vec<&[Knot]> = vec![&[]; size[0] * size[1]];
-        followed.iter().for_each(|([x, y], knots)| of_rays[y * size[0] + x] = knots);
-        let knots: usize = followed.iter().map(|(_, knots)| knots.len()).sum();
-        let knots_per_ray = knots as f64 / followed.len().max(1) as f64;
-        Self { stack: SegmentStack::of_rays(&key.camera, maker.geometry, &of_rays), knots_per_ray }
+        let integrals = maker.geometry.integrals(function);
+        Self { maker, sampler: Sampler::new(volume), integrals, view: key.view() }
     }
 
-    /// What they show through a transfer function; `None` where it has no range.
-    pub(crate) fn scene(&self, function: &TransferFunction) -> Option<Scene<'_>> {
-        self.stack.scene(function)
+    /// Gives, place after place in pixels of the key view, the associated colour that shows there, and the bytes of a ray.
+    pub(crate) fn looker(&self) -> impl FnMut([f64; 2]) -> ([f32; 4], f64) {
+        let mut follow = self.maker.follower(|_, on, values| self.sampler.line(on, values));
+        let last = [self.view.width, self.view.height].map(|n| n - 1);
+        move |at| {
+            let low = at.map(|place| (place - 0.5).max(0.0) as usize);
+            let corners = [[0, 0], [1, 0], [0, 1], [1, 1]];
+            let rays = corners.map(|next| follow([0, 1].map(|axis| (low[axis] + next[axis]).min(last[axis]))).0);
+            let knots: usize = rays.iter().map(Vec::len).sum();
+            (self.color(at, low, &rays), knots as f64 / 4.0 * BYTES_PER_KNOT)
+        }
     }
 
-    /// About the bytes of so many rays.
-    pub(crate) fn bytes_of(&self, rays: usize) -> u64 {
-        (self.knots_per_ray * BYTES_PER_KNOT * rays as f64) as u64
+    /// What shows between four rays, the first of which is `low`.
+    fn color(&self, at: [f64; 2], low: [usize; 2], rays: &[Vec<Knot>; 4]) -> [f32; 4] {
+        let (eye, direction) = (self.view.eye, self.view.direction(at[0], at[1]));
+        let path = Path::new(&self.view, &self.maker.geometry, eye, direction);
+        let (Some(integrals), Some(path)) = (&self.integrals, path) else { return [0.0; 4] };
+        let pieces = Pieces::of(&rays.each_ref().map(Vec::as_slice));
+        let mut cursor = Cursor::default();
+        // The place is the same on all planes.
+        let [x, y] = [0, 1].map(|axis| (at[axis] - 0.5 - low[axis] as f64).clamp(0.0, 0.999_999) as f32);
+        path.gathered(integrals, |[.., plane]| pieces.mixed([x, y, plane], 2, &mut cursor), |_, _| 0.0)
     }
 }

@@ -2,13 +2,11 @@
 
 use rayon::prelude::*;
 use thiserror::Error;
-use visapult_volume::ValueRange;
 
 use super::blocks::Blocks;
 use super::geometry::SegmentGeometry;
 use super::pieces::{Cursor, Pieces};
 use super::tile::{SegmentTile, SegmentTileError};
-use super::tolerance::TOP_CODE;
 use super::{Knot, SegmentKeyframe};
 use crate::camera::dot;
 use crate::integrals::Integrals;
@@ -98,15 +96,9 @@ impl SegmentStack {
                 rays[(lo[1] + i / size[0]) * width + lo[0] + i % size[0]] = knots;
             }
         }
-        Ok(Self::of_rays(&keyframe.camera, geometry, &rays))
-    }
-
-    /// The knots of all rays, row by row.
-    pub(super) fn of_rays(camera: &Camera, geometry: SegmentGeometry, rays: &[&[Knot]]) -> Self {
-        let [width, height] = [geometry.width, geometry.height].map(usize::from);
-        let pieces = Pieces::of(rays);
+        let pieces = Pieces::of(&rays);
         let blocks = Blocks::of(&pieces, [width, height], usize::from(geometry.planes));
-        Self { key: camera.view(width, height), geometry, pieces, blocks }
+        Ok(Self { key: keyframe.camera.view(width, height), geometry, pieces, blocks })
     }
 
     /// Casts one ray per pixel through the frustum of the key view.
@@ -124,27 +116,9 @@ impl SegmentStack {
     }
 
     /// What `function` shows; `None` where it has no range.
-    pub(super) fn scene(&self, function: &TransferFunction) -> Option<Scene<'_>> {
-        let [lo, hi] = self.geometry.range;
-        let range = function.resolved_range(Some(ValueRange { lo, hi }))?;
-        // Rays hold codes.
-        let integrals = Integrals::new(function, range.map(|value| (value - lo) / (hi - lo) * f32::from(TOP_CODE)));
+    fn scene(&self, function: &TransferFunction) -> Option<Scene<'_>> {
+        let integrals = self.geometry.integrals(function)?;
         Some(Scene { stack: self, visible: self.blocks.visible(&integrals), integrals })
-    }
-
-    /// A ray in the coordinates of the key view.
-    fn path(&self, eye: [f64; 3], direction: [f64; 3]) -> Path {
-        let (key, geometry) = (&self.key, &self.geometry);
-        let across = [key.width as f64 / 2.0 / key.half_width, -(key.height as f64) / 2.0 / key.half_height];
-        let into = |v: [f64; 3]| [dot(v, key.right) * across[0], dot(v, key.up) * across[1], dot(v, key.forward)];
-        Path {
-            start: into(std::array::from_fn(|a| eye[a] - key.eye[a])),
-            step: into(direction),
-            center: [key.width as f64 / 2.0 - 0.5, key.height as f64 / 2.0 - 0.5],
-            edges: [key.width as f64 - 0.5, key.height as f64 - 0.5],
-            near: f64::from(geometry.near),
-            per_depth: 1.0 / f64::from(geometry.spacing),
-        }
     }
 }
 
@@ -166,7 +140,9 @@ fn rays_of(
 }
 
 /// A ray as it passes pixels and planes of the key view: place `(start + t step)`, with pixels still to be divided by its depth.
-struct Path {
+pub(super) struct Path {
+    /// Where it enters and leaves the box.
+    ends: [f64; 2],
     start: [f64; 3],
     step: [f64; 3],
     center: [f64; 2],
@@ -176,6 +152,58 @@ struct Path {
 }
 
 impl Path {
+    /// `None` beside the box.
+    pub(super) fn new(key: &View, geometry: &SegmentGeometry, eye: [f64; 3], direction: [f64; 3]) -> Option<Self> {
+        let (t_in, t_out) = intersect_box(eye, direction, geometry.edges.map(f64::from))?;
+        let across = [key.width as f64 / 2.0 / key.half_width, -(key.height as f64) / 2.0 / key.half_height];
+        let into = |v: [f64; 3]| [dot(v, key.right) * across[0], dot(v, key.up) * across[1], dot(v, key.forward)];
+        Some(Self {
+            ends: [t_in, t_out],
+            start: into(std::array::from_fn(|a| eye[a] - key.eye[a])),
+            step: into(direction),
+            center: [key.width as f64 / 2.0 - 0.5, key.height as f64 / 2.0 - 0.5],
+            edges: [key.width as f64 - 0.5, key.height as f64 - 0.5],
+            near: f64::from(geometry.near),
+            per_depth: 1.0 / f64::from(geometry.spacing),
+        })
+    }
+
+    /// Associated colour of what lies along it: `value` is read at rays and planes, and up to where `leap` tells nothing shows.
+    #[inline(always)]
+    pub(super) fn gathered(
+        &self,
+        integrals: &Integrals,
+        mut value: impl FnMut([f32; 3]) -> Option<f32>,
+        leap: impl Fn(f64, Option<[f32; 3]>) -> f64,
+    ) -> [f32; 4] {
+        let [t_in, t_out] = self.ends;
+        let dt = STEP / self.per_depth;
+        let steps = ((t_out - t_in) / dt).ceil() as usize;
+        let mut value = |at: Option<[f32; 3]>| value(at?);
+        let mut color = [0.0; 4];
+        let (mut k, mut at, mut before) = (0, self.at(t_in), None);
+        while k < steps && color[3] < OPAQUE {
+            let t = t_in + k as f64 * dt;
+            let leap = ((leap(t, at) - t_in) / dt).min(steps as f64) as usize;
+            if leap > k {
+                (k, at, before) = (leap, self.at(t_in + leap as f64 * dt), None);
+                continue;
+            }
+            let length = (t_out - t).min(dt);
+            let end = self.at(t + length);
+            let ends = [before.unwrap_or_else(|| value(at)), value(end)];
+            (k, at, before) = (k + 1, end, Some(ends[1]));
+            let (from, to, length) = match ends {
+                [Some(from), Some(to)] => (from, to, length),
+                [Some(one), None] | [None, Some(one)] => (one, one, length / 2.0),
+                [None, None] => continue,
+            };
+            let (piece, through) = (integrals.piece(from, to, length), 1.0 - color[3]);
+            color.iter_mut().zip(piece).for_each(|(sum, piece)| *sum += through * piece);
+        }
+        color.map(|c| c as f32)
+    }
+
     /// Ray numbers and plane at `t`, with fractions; `None` outside the key view.
     #[inline(always)]
     fn at(&self, t: f64) -> Option<[f32; 3]> {
@@ -206,7 +234,7 @@ impl Path {
 }
 
 /// Segments seen through a transfer function.
-pub(crate) struct Scene<'a> {
+struct Scene<'a> {
     stack: &'a SegmentStack,
     /// Per block, whether anything of it shows.
     visible: Vec<bool>,
@@ -215,38 +243,12 @@ pub(crate) struct Scene<'a> {
 
 impl Scene<'_> {
     /// Associated colour of a ray.
-    pub(crate) fn cast(&self, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
-        let geometry = &self.stack.geometry;
-        let Some((t_in, t_out)) = intersect_box(eye, direction, geometry.edges.map(f64::from)) else {
-            return [0.0; 4];
-        };
-        let path = self.stack.path(eye, direction);
-        let dt = STEP * f64::from(geometry.spacing);
-        let steps = ((t_out - t_in) / dt).ceil() as usize;
+    fn cast(&self, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
+        let stack = self.stack;
+        let Some(path) = Path::new(&stack.key, &stack.geometry, eye, direction) else { return [0.0; 4] };
         let mut cursor = Cursor::default();
-        let mut value = |at: Option<[f32; 3]>| self.stack.pieces.mixed(at?, self.stack.key.width, &mut cursor);
-        let mut color = [0.0; 4];
-        let (mut k, mut at, mut before) = (0, path.at(t_in), None);
-        while k < steps && color[3] < OPAQUE {
-            let t = t_in + k as f64 * dt;
-            let leap = ((self.leap(&path, t, at) - t_in) / dt).min(steps as f64) as usize;
-            if leap > k {
-                (k, at, before) = (leap, path.at(t_in + leap as f64 * dt), None);
-                continue;
-            }
-            let length = (t_out - t).min(dt);
-            let end = path.at(t + length);
-            let ends = [before.unwrap_or_else(|| value(at)), value(end)];
-            (k, at, before) = (k + 1, end, Some(ends[1]));
-            let (from, to, length) = match ends {
-                [Some(from), Some(to)] => (from, to, length),
-                [Some(one), None] | [None, Some(one)] => (one, one, length / 2.0),
-                [None, None] => continue,
-            };
-            let (piece, through) = (self.integrals.piece(from, to, length), 1.0 - color[3]);
-            color.iter_mut().zip(piece).for_each(|(sum, piece)| *sum += through * piece);
-        }
-        color.map(|c| c as f32)
+        let value = |at| stack.pieces.mixed(at, stack.key.width, &mut cursor);
+        path.gathered(&self.integrals, value, |t, at| self.leap(&path, t, at))
     }
 
     /// Up to where nothing shows of the path that is at place `at` at `t`; 0 where something does there, or nothing is known.
