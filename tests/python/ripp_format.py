@@ -2,6 +2,7 @@
 
 import struct
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
@@ -13,6 +14,7 @@ CLEAR_HEADER = 5
 TAG = 16
 EPOCH_BITS = 22
 NUMBER_SPAN = 1 << 24
+CHUNK = 1 << 16
 MOST_RANGES = 300
 KEY_BYTES = {"aes128-gcm": 16, "aes256-gcm": 32, "chacha20-poly1305": 32}
 
@@ -26,6 +28,23 @@ def expand(secret: bytes, length: int, info: bytes) -> bytes:
     return HKDFExpand(SHA256(), length, info).derive(secret)
 
 
+SIDES = {"dialer": b"d", "listener": b"l"}
+
+
+def aead_of(cipher: str, key: bytes) -> AESGCM | ChaCha20Poly1305:
+    """The cipher of that name under a key of as many of these bytes as it takes."""
+    key = key[: KEY_BYTES[cipher]]
+    return ChaCha20Poly1305(key) if cipher.startswith("chacha") else AESGCM(key)
+
+
+def digest(session: bytes, cipher: str, side: str, number: int, content: bytes) -> bytes:
+    """The digest of an object that one end sends."""
+    aead = aead_of(cipher, expand(session, 32, b"ripp digest" + SIDES[side]))
+    chunks = [content[at : at + CHUNK] for at in range(0, len(content), CHUNK)]
+    tags = [aead.encrypt(struct.pack(">IQ", number, at), b"", chunk) for at, chunk in enumerate(chunks)]
+    return sha256(b"".join(tags)).digest()
+
+
 @dataclass
 class Lane:
     """What one end sends on one lane."""
@@ -35,7 +54,7 @@ class Lane:
 
     @classmethod
     def derive(cls, session: bytes, cipher: str, lane: int, side: str) -> "Lane":
-        info = b"ripp lane" + {"dialer": b"d", "listener": b"l"}[side] + struct.pack(">H", lane)
+        info = b"ripp lane" + SIDES[side] + struct.pack(">H", lane)
         return cls(cipher, expand(session, 32, info))
 
     @property
@@ -50,10 +69,9 @@ class Lane:
             raise Refused("version or key")
         number = nearest(int.from_bytes(datagram[2:5], "big"), end)
         epoch = struct.pack(">Q", number >> EPOCH_BITS)
-        key = expand(self.secret, 32, b"ripp key" + epoch)[: KEY_BYTES[self.cipher]]
+        aead = aead_of(self.cipher, expand(self.secret, 32, b"ripp key" + epoch))
         iv = expand(self.secret, 12, b"ripp iv" + epoch)
         nonce = bytes(a ^ b for a, b in zip(iv, bytes(4) + struct.pack(">Q", number), strict=True))
-        aead = ChaCha20Poly1305(key) if self.cipher.startswith("chacha") else AESGCM(key)
         try:
             return number, aead.decrypt(nonce, datagram[CLEAR_HEADER:], datagram[:CLEAR_HEADER])
         except InvalidTag as error:

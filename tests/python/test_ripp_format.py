@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ripp_format import Lane, Refused, decode
+from ripp_format import Lane, Refused, decode, digest
 
 FOLDER = Path(__file__).parents[2] / "testdata" / "ripp"
 FRAMES = json.loads((FOLDER / "frames.json").read_text())
 SEALED = json.loads((FOLDER / "sealed.json").read_text())
+DIGESTS = json.loads((FOLDER / "digests.json").read_text())
 MESSAGES = json.loads((FOLDER / "messages.json").read_text())
 
 
@@ -60,6 +61,14 @@ def test_another_lane_end_or_cipher_opens_nothing() -> None:
     for member, value in other.items():
         with pytest.raises(Refused):
             lane_of(vector | {member: value}).open(bytes.fromhex(vector["datagram"]), vector["end"])
+
+
+@pytest.mark.parametrize("vector", DIGESTS, ids=lambda vector: f"{vector['cipher']}-{vector['length']}")
+def test_digests_are_those_of_the_cipher(vector: dict[str, Any]) -> None:
+    content = bytes(at % 251 for at in range(vector["length"]))
+    session = bytes.fromhex(vector["session"])
+    found = digest(session, vector["cipher"], vector["from"], vector["object"], content)
+    assert found.hex() == vector["digest"]
 
 
 def test_messages_are_json_objects_with_a_type() -> None:

@@ -73,8 +73,8 @@ pub enum Message {
     Digest {
         /// The object.
         object: u32,
-        /// BLAKE3 of its bytes, in hexadecimal.
-        blake3: String,
+        /// Its [digest](crate::digest), in hexadecimal, or what the two programs have in its place.
+        digest: String,
     },
     /// All of an object that may lose bytes has been sent once: what is still under way comes soon, or never.
     Sent {

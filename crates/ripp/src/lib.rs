@@ -5,6 +5,7 @@
 //! make those; [`lane_in`] takes them and reports; [`inbox`] knows what of each object has come. [`rate`] decides how fast.
 
 pub mod control;
+pub mod digest;
 pub mod flight;
 pub mod inbox;
 pub mod lane_in;

@@ -37,8 +37,8 @@ pub enum ReceiveEvent {
     Whole {
         /// The object.
         object: u32,
-        /// BLAKE3 that the sender computed, in hexadecimal; none for flows that may lose bytes.
-        blake3: Option<String>,
+        /// The digest that the sender computed, in hexadecimal; none for flows that may lose bytes.
+        digest: Option<String>,
     },
     /// Nothing more will come of an object that is not whole; then [`Receiving::finish`].
     Ended {
@@ -81,7 +81,7 @@ struct Expected {
     whole: bool,
     ended: bool,
     told: bool,
-    blake3: Option<String>,
+    digest: Option<String>,
     /// Why the sender took it back before it was accepted or refused.
     taken_back: Option<String>,
 }
@@ -120,7 +120,7 @@ impl Receiving {
         match message {
             Message::Flow { flow, name, mode, .. } => self.on_flow(flow, name, mode),
             Message::Offer { object, flow, name, length } => self.on_offer(object, flow, name, length),
-            Message::Digest { object, blake3 } => self.on_digest(object, blake3),
+            Message::Digest { object, digest } => self.on_digest(object, digest),
             Message::Sent { object } => {
                 self.on_sent(object);
                 Ok(())
@@ -216,7 +216,7 @@ impl Receiving {
             whole: false,
             ended: false,
             told: false,
-            blake3: None,
+            digest: None,
             taken_back: None,
         };
         self.objects.insert(object, expected);
@@ -224,12 +224,12 @@ impl Receiving {
         Ok(())
     }
 
-    fn on_digest(&mut self, object: u32, blake3: String) -> Result<(), Breach> {
-        if blake3.len() != 64 || !blake3.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    fn on_digest(&mut self, object: u32, digest: String) -> Result<(), Breach> {
+        if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(Breach::Digest(object));
         }
         if let Some(found) = self.objects.get_mut(&object) {
-            found.blake3 = Some(blake3);
+            found.digest = Some(digest);
             self.tell_if_over(object);
         }
         Ok(())
@@ -330,10 +330,10 @@ impl Receiving {
     fn tell_if_over(&mut self, object: u32) {
         let Some(found) = self.objects.get_mut(&object).filter(|found| found.accepted && !found.told) else { return };
         let reliable = found.mode == Mode::Reliable;
-        let whole = found.whole && (!reliable || found.blake3.is_some());
+        let whole = found.whole && (!reliable || found.digest.is_some());
         if whole {
             found.told = true;
-            self.events.push(ReceiveEvent::Whole { object, blake3: found.blake3.clone() });
+            self.events.push(ReceiveEvent::Whole { object, digest: found.digest.clone() });
         } else if found.ended && !reliable && self.inbox.is_settled(object) {
             found.told = true;
             let holes = self.inbox.holes(object);

@@ -37,6 +37,14 @@ impl Cipher {
             Self::Chacha20Poly1305 => &aead::CHACHA20_POLY1305,
         }
     }
+
+    /// A key of as many of these bytes as the cipher takes.
+    pub(crate) fn key(self, bytes: &[u8; 32]) -> LessSafeKey {
+        let length = self.algorithm().key_len();
+        #[expect(clippy::expect_used, reason = "the length is the algorithm's own")]
+        let key = UnboundKey::new(self.algorithm(), &bytes[..length]).expect("a key of the algorithm's length");
+        LessSafeKey::new(key)
+    }
 }
 
 /// Which end of a session seals.
@@ -55,6 +63,14 @@ impl End {
         match self {
             Self::Dialer => Self::Listener,
             Self::Listener => Self::Dialer,
+        }
+    }
+
+    /// How keys are told apart that are for what one end sends.
+    pub(crate) const fn letter(self) -> u8 {
+        match self {
+            Self::Dialer => b'd',
+            Self::Listener => b'l',
         }
     }
 }
@@ -86,12 +102,8 @@ impl LaneSecret {
     /// The secret of what `from` sends on lane `lane`, out of the session's secret.
     #[must_use]
     pub fn derive(session: &[u8; 32], cipher: Cipher, lane: u16, from: End) -> Self {
-        let side = match from {
-            End::Dialer => b'd',
-            End::Listener => b'l',
-        };
         let [high, low] = lane.to_be_bytes();
-        let secret = expand::<32>(session, &[b"ripp lane", &[side, high, low]]);
+        let secret = expand::<32>(session, &[b"ripp lane", &[from.letter(), high, low]]);
         let key_id = u16::from_be_bytes(expand::<2>(&secret, &[b"ripp key id"])) & ((1 << KEY_ID_BITS) - 1);
         Self { cipher, secret, key_id, epoch_bits: EPOCH_BITS }
     }
@@ -111,12 +123,9 @@ impl LaneSecret {
 
     fn epoch(&self, epoch: u64) -> EpochKey {
         let epoch_bytes = epoch.to_be_bytes();
-        let length = self.cipher.algorithm().key_len();
         let key = expand::<32>(&self.secret, &[b"ripp key", &epoch_bytes]);
         let iv = expand::<12>(&self.secret, &[b"ripp iv", &epoch_bytes]);
-        #[expect(clippy::expect_used, reason = "the length is the algorithm's own")]
-        let key = UnboundKey::new(self.cipher.algorithm(), &key[..length]).expect("a key of the algorithm's length");
-        EpochKey { epoch, key: LessSafeKey::new(key), iv }
+        EpochKey { epoch, key: self.cipher.key(&key), iv }
     }
 }
 
@@ -128,7 +137,8 @@ impl hkdf::KeyType for Length {
     }
 }
 
-fn expand<const N: usize>(secret: &[u8; 32], info: &[&[u8]]) -> [u8; N] {
+/// HKDF-Expand of a secret, with the parts of `info` one after the other.
+pub(crate) fn expand<const N: usize>(secret: &[u8; 32], info: &[&[u8]]) -> [u8; N] {
     let mut out = [0; N];
     let prk = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret);
     #[expect(clippy::expect_used, reason = "32 bytes are far below HKDF's limit of 255 digests")]

@@ -120,10 +120,10 @@ impl Sending {
         self.flows.get(usize::from(*self.live.get(&object)?)).map(|sums| sums.mode)
     }
 
-    /// All of a reliable object has been read, and this is the BLAKE3 of it, in hexadecimal.
-    pub fn digest(&mut self, object: u32, blake3: String) {
+    /// All of a reliable object has been read, and this is its digest, in hexadecimal.
+    pub fn digest(&mut self, object: u32, digest: String) {
         if self.live.contains_key(&object) {
-            self.messages.push(Message::Digest { object, blake3 });
+            self.messages.push(Message::Digest { object, digest });
         }
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use visapult_ripp::control::{Hello, Message, Transport, Welcome, Word};
+use visapult_ripp::digest::{CHUNK, DigestKey};
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::record::{Cipher, EPOCH_BITS, End, LaneSecret, Opener, Sealer};
 use visapult_ripp::wire::{
@@ -197,12 +198,8 @@ fn sealed_datagrams() {
             datagram.resize(datagram.len() + TAG, 0);
             Sealer::new(secret.clone()).seal(number, &mut datagram).unwrap();
             assert_opens(&secret, number, &datagram);
-            let side = match from {
-                End::Dialer => "dialer",
-                End::Listener => "listener",
-            };
             vectors.push(json!({
-                "cipher": cipher, "session": hex(&session), "lane": lane, "from": side, "key_id": secret.key_id(),
+                "cipher": cipher, "session": hex(&session), "lane": lane, "from": side(from), "key_id": secret.key_id(),
                 "end": end_before(number), "number": number, "frame": hex(&data()), "datagram": hex(&datagram),
             }));
         }
@@ -221,6 +218,37 @@ fn assert_opens(secret: &LaneSecret, number: u64, datagram: &[u8]) {
     if number >> EPOCH_BITS <= 2 {
         let opened = Opener::new(secret.clone()).open(number, &mut datagram.to_vec()).map(<[u8]>::to_vec);
         assert_eq!(opened, Some(data()));
+    }
+}
+
+#[test]
+fn digests() {
+    let session: [u8; 32] = std::array::from_fn(|at| at as u8 * 5 + 3);
+    let mut vectors = Vec::new();
+    for cipher in [Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::Chacha20Poly1305] {
+        for (from, object, length) in [
+            (End::Dialer, 0, 0),
+            (End::Dialer, 7, 5),
+            (End::Listener, u32::MAX, CHUNK),
+            (End::Dialer, 8, 2 * CHUNK + 1),
+        ] {
+            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let key = DigestKey::derive(&session, cipher, from);
+            let mut digest = key.object(object);
+            bytes.chunks(CHUNK).for_each(|chunk| digest.take(chunk).unwrap());
+            vectors.push(json!({
+                "cipher": cipher, "session": hex(&session), "from": side(from), "object": object, "length": length,
+                "digest": hex(&digest.finish()),
+            }));
+        }
+    }
+    hold("digests", &json!(vectors));
+}
+
+const fn side(from: End) -> &'static str {
+    match from {
+        End::Dialer => "dialer",
+        End::Listener => "listener",
     }
 }
 
@@ -256,7 +284,7 @@ fn messages() {
         Message::Offer { object: 7, flow: 1, name: "step 12".to_owned(), length: (1 << 48) - 1 },
         Message::Accept { object: 7 },
         Message::Refuse { object: 7, why: "no room".to_owned() },
-        Message::Digest { object: 7, blake3: "ab".repeat(32) },
+        Message::Digest { object: 7, digest: "ab".repeat(32) },
         Message::Ended { object: 7, arrived: 12 },
         Message::Done { object: 7, arrived: 12, fault: None },
         Message::Cancel { object: 7, why: "superseded".to_owned() },

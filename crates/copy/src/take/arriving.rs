@@ -261,7 +261,7 @@ impl Arriving {
         let mut over: Vec<_> = over
             .map(|Coming { incoming, entry, range, from, buffer }| {
                 let outcome = incoming.wait().map_err(|cause| cause.why).and_then(|delivery| {
-                    let hash = delivery.blake3.and_then(|hash| blake3::Hash::from_hex(hash).ok());
+                    let hash = delivery.digest.and_then(|hash| blake3::Hash::from_hex(hash).ok());
                     hash.map(|hash| *hash.as_bytes()).ok_or_else(|| "it came without a hash".to_owned())
                 });
                 RangeOver { entry, range, outcome, buffer, from }

@@ -307,7 +307,7 @@ mod tests {
     }
 
     fn whole() -> Result<Delivery, ObjectError> {
-        Ok(Delivery { arrived: 0, holes: Vec::new(), blake3: None })
+        Ok(Delivery { arrived: 0, holes: Vec::new(), digest: None })
     }
 
     fn filled(value: f32) -> ReceivedStep {
@@ -358,7 +358,7 @@ mod tests {
             sink.write_at(0, &5.0_f32.to_le_bytes().repeat(length / 4)).unwrap();
             // The hole begins and ends within values: both are the last step's as a whole.
             let holes = if pe == 0 { vec![(6, 9)] } else { Vec::new() };
-            assembly.finish(rank, &name(pe), Ok(Delivery { arrived: 0, holes, blake3: None }));
+            assembly.finish(rank, &name(pe), Ok(Delivery { arrived: 0, holes, digest: None }));
         }
         assert!(!assembly.is_over());
         assembly.give_up(1);

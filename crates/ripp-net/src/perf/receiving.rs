@@ -169,7 +169,7 @@ impl Receiver<'_> {
     fn verify_first(&mut self) {
         let Some(object) = self.under_way.pop_front() else { return };
         match object.incoming.wait() {
-            Ok(delivery) if delivery.blake3.is_some() || self.is_right(&object, &delivery.holes) => {
+            Ok(delivery) if delivery.digest.is_some() || self.is_right(&object, &delivery.holes) => {
                 self.account.verified += 1;
                 self.account.bytes += delivery.arrived;
                 self.spare.push(object.sink);

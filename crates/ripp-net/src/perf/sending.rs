@@ -18,6 +18,8 @@ const AHEAD: f64 = 0.25;
 /// The same of fast paths, beyond so many bytes: more would only pass through memory that no cache holds.
 const FAST_AHEAD: f64 = 0.03;
 const CACHED: f64 = (8 << 20) as f64;
+/// What has arrived and is not verified yet may be as much again: more would fill memory that no cache holds while the processor is short.
+const VERIFYING: u64 = 2;
 /// Bytes on offer, and in an object, before it is known how fast the path is.
 const FIRST_AHEAD: u64 = 16 << 20;
 const FIRST_OBJECT: usize = 256 << 10;
@@ -94,7 +96,8 @@ fn send_until(
         // What was lost for good is no longer ahead, though it never arrives.
         let pending: u64 = under_way.iter().map(|(_, length)| length).sum();
         let ahead = pending.min(offered - statistics.sent().arrived_bytes.min(offered));
-        if more && ahead + length as u64 <= most_ahead.max(2 * length as u64) && under_way.len() < 4096 {
+        let room = most_ahead.max(2 * length as u64) - length as u64;
+        if more && ahead <= room && pending <= VERIFYING * room && under_way.len() < 4096 {
             let source = Patterned { pattern: Arc::clone(&pattern), index, length };
             under_way.push_back((flow.send(&index.to_string(), Arc::new(source))?, length as u64));
             offered += length as u64;

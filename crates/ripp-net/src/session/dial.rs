@@ -9,6 +9,7 @@ use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, We
 use visapult_ripp::record::End;
 
 use super::control_loop::{self, Recourse};
+use super::digest::DigestKeys;
 use super::path::Told;
 use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
 use super::shared::Shared;
@@ -114,6 +115,7 @@ impl Dialled {
             Some(Told { peer: SocketAddr::new(ip, port), rtt, is_reached })
         };
         let peers: Vec<_> = welcome.ports.iter().enumerate().map(told).collect();
+        shared.set_digest_keys(DigestKeys::derive(&secret, welcome.cipher, End::Dialer));
         let links = setup::links(&secret, welcome.cipher, End::Dialer, &options, local_for(local, &options), &peers)?;
         setup::start_lanes(shared, links, &options)?;
         let _ = shared.setup.set(began.elapsed());

@@ -1,14 +1,30 @@
-//! End-to-end verification of reliable objects: BLAKE3 of what was read, and of what was written.
+//! End-to-end verification of reliable objects: the digest of what was read, and of what was written.
 
+use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
+use visapult_ripp::digest::{CHUNK, DigestKey, ObjectDigest};
+use visapult_ripp::record::{Cipher, End};
+
 use super::objects::{Delivery, ObjectError, Sink, Source};
 use super::shared::{Place, Shared};
 
-/// What is read at once of an object that does not lie in memory: it stays in the processor's nearest cache but one.
-const CHUNK: usize = 1 << 16;
+/// The keys of what either end sends.
+#[derive(Debug)]
+pub(super) struct DigestKeys {
+    own: DigestKey,
+    peer: DigestKey,
+}
+
+impl DigestKeys {
+    /// Those of the end that is `own`.
+    pub(super) fn derive(session: &[u8; 32], cipher: Cipher, own: End) -> Self {
+        let [own, peer] = [own, own.peer()].map(|from| DigestKey::derive(session, cipher, from));
+        Self { own, peer }
+    }
+}
 
 /// Work for the digest thread.
 pub(super) enum Job {
@@ -42,16 +58,23 @@ pub(super) fn run(shared: &Arc<Shared>, jobs: &Receiver<Job>) {
 }
 
 fn tell(shared: &Shared, object: u32, source: &dyn Source, chunk: &mut [u8]) {
-    let digest = source.own_digest().map(|own| own.map(hex)).unwrap_or_else(|| {
-        digest(source.length(), chunk, |at| source.memory_at(at), |at, part| source.read_at(at, part))
+    let found = source.own_digest().unwrap_or_else(|| {
+        let key = &shared.digest_keys()?.own;
+        digest(
+            key.object(object),
+            source.length(),
+            chunk,
+            |at| source.memory_at(at),
+            |at, part| source.read_at(at, part),
+        )
     });
-    match digest {
-        Ok(blake3) => {
+    match found.map(hex) {
+        Ok(digest) => {
             let mut out = shared.out();
             if let Some(sent) = out.sources.get_mut(&object) {
-                sent.blake3 = Some(blake3.clone());
+                sent.digest = Some(digest.clone());
             }
-            out.sending.digest(object, blake3);
+            out.sending.digest(object, digest);
             shared.pump_out(&mut out);
         }
         Err(cause) => shared.cancel(object, &format!("the sender could not read the object: {cause}")),
@@ -60,15 +83,13 @@ fn tell(shared: &Shared, object: u32, source: &dyn Source, chunk: &mut [u8]) {
 
 fn verify(shared: &Arc<Shared>, object: u32, place: &Place, expected: &str, chunk: &mut [u8]) {
     let sink: &dyn Sink = &*place.sink;
-    let found = sink
-        .own_digest()
-        .map(|own| own.map(hex))
-        .unwrap_or_else(|| digest(place.length, chunk, |at| sink.memory_at(at), |at, part| sink.read_at(at, part)));
-    let fault = match found {
+    let found = sink.own_digest().unwrap_or_else(|| {
+        let key = &shared.digest_keys()?.peer;
+        digest(key.object(object), place.length, chunk, |at| sink.memory_at(at), |at, part| sink.read_at(at, part))
+    });
+    let fault = match found.map(hex) {
         Ok(found) if found.eq_ignore_ascii_case(expected) => None,
-        Ok(found) => {
-            Some(format!("the object is not what was sent: BLAKE3 is {found}, should be {expected}; send it again"))
-        }
+        Ok(_) => Some("the object is not what was sent: the digests of the two ends differ; send it again".to_owned()),
         Err(cause) => Some(format!("the object could not be read back to verify it: {cause}")),
     };
     let mut incoming = shared.incoming();
@@ -76,36 +97,38 @@ fn verify(shared: &Arc<Shared>, object: u32, place: &Place, expected: &str, chun
     incoming.receiving.finish(object, place.length, fault.clone());
     shared.pump_in(&mut incoming);
     place.outcome.set(match fault {
-        None => Ok(Delivery { arrived: place.length, holes: Vec::new(), blake3: Some(expected.to_owned()) }),
+        None => Ok(Delivery { arrived: place.length, holes: Vec::new(), digest: Some(expected.to_owned()) }),
         Some(why) => Err(ObjectError { why }),
     });
 }
 
 fn hex(digest: [u8; 32]) -> String {
-    blake3::Hash::from_bytes(digest).to_hex().to_string()
+    digest.iter().fold(String::with_capacity(64), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
-/// BLAKE3 of `length` bytes: of those that lie in `memory` there, of others as they are `read` into `chunk`.
+/// The digest of `length` bytes: of chunks that lie together in `memory` there, of others as they are `read`.
 fn digest<'a>(
+    mut digest: ObjectDigest<'_>,
     length: u64,
     chunk: &mut [u8],
     memory: impl Fn(u64) -> Option<&'a [u8]>,
     read: impl Fn(u64, &mut [u8]) -> io::Result<()>,
-) -> io::Result<String> {
-    let mut hasher = blake3::Hasher::new();
+) -> io::Result<[u8; 32]> {
     let mut offset = 0;
     while offset < length {
-        let left = usize::try_from(length - offset).unwrap_or(usize::MAX);
-        let part = match memory(offset).filter(|part| !part.is_empty()) {
-            Some(part) => &part[..part.len().min(left)],
+        let wanted = usize::try_from(length - offset).map_or(CHUNK, |left| left.min(CHUNK));
+        let part = match memory(offset).and_then(|part| part.get(..wanted)) {
+            Some(part) => part,
             None => {
-                let part = &mut chunk[..CHUNK.min(left)];
-                read(offset, part)?;
-                part
+                read(offset, &mut chunk[..wanted])?;
+                &chunk[..wanted]
             }
         };
-        hasher.update(part);
-        offset += part.len() as u64;
+        digest.take(part).map_err(io::Error::other)?;
+        offset += wanted as u64;
     }
-    Ok(hasher.finalize().to_hex().to_string())
+    Ok(digest.finish())
 }

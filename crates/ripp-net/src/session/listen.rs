@@ -12,6 +12,7 @@ use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, We
 use visapult_ripp::record::{Cipher, End};
 
 use super::control_loop::{self, Recourse, printable};
+use super::digest::DigestKeys;
 use super::lane::LaneLink;
 use super::setup::{self, ANSWER_PATIENCE};
 use super::shared::{Shared, lock};
@@ -225,6 +226,7 @@ impl Door {
         let welcome = Welcome { version, cipher, ports, addresses, mtu, session: number };
         let begun = setup::begin(control.clone(), &options)?;
         let shared = Arc::clone(&begun.shared);
+        shared.set_digest_keys(DigestKeys::derive(&secret, cipher, End::Listener));
         // From here on the session sees to the end of what was started.
         let mut made = Session::new(begun, peer, hello.name, &options, ruling);
         made.member = member;

@@ -264,7 +264,7 @@ impl Flow {
         let length = source.length();
         let object = out.sending.offer(self.flow, name, length, now).ok_or(SessionError::TooManyObjects)?;
         let outcome = Arc::new(Outcome::default());
-        out.sources.insert(object, Outbound { source, outcome: Arc::clone(&outcome), mode: self.mode, blake3: None });
+        out.sources.insert(object, Outbound { source, outcome: Arc::clone(&outcome), mode: self.mode, digest: None });
         self.shared.pump_out(&mut out);
         Ok(Outgoing { shared: Arc::clone(&self.shared), object, outcome })
     }

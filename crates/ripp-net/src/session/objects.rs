@@ -24,7 +24,7 @@ pub trait Source: Send + Sync {
     fn memory_at(&self, _offset: u64) -> Option<&[u8]> {
         None
     }
-    /// What the other end's sink is to find, too, where the two programs have agreed on something else than BLAKE3 of the bytes, such as the
+    /// What the other end's sink is to find, too, where the two programs have agreed on something else than a digest of the session, such as the
     /// value of a part in the hash of something larger. Asked for once, while the object is being sent.
     fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
         None
@@ -206,8 +206,8 @@ pub struct Delivery {
     pub arrived: u64,
     /// Where bytes are missing, as `(start, end)`; known to the receiver only.
     pub holes: Vec<(u64, u64)>,
-    /// BLAKE3 of the object in hexadecimal, or what the programs have in its place, where both ends found the same.
-    pub blake3: Option<String>,
+    /// The digest of the object in hexadecimal, or what the programs have in its place, where both ends found the same.
+    pub digest: Option<String>,
 }
 
 /// A result that a thread may wait for.

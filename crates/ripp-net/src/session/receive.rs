@@ -46,7 +46,7 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
     if let Some(assumed) = link.assumed() {
         thread.open_lane(now, assumed);
     }
-    let mut arena = RecvArena::new();
+    let mut arena = RecvArena::for_heads_of(CLEAR_HEADER);
     while !shared.is_over() {
         let timeout = thread.next_event().since(shared.now()).min(IDLE);
         match link.socket.recv_batch(&mut arena, timeout) {

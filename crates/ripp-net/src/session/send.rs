@@ -14,7 +14,7 @@ use visapult_ripp::wire::{CLEAR_HEADER, DATA_HEADER, DataHeader, LEAST_DATAGRAM,
 use super::lane::LaneLink;
 use super::objects::Source;
 use super::shared::{Out, Shared};
-use crate::socket::{MAX_BURST_BYTES, SendOutcome};
+use crate::socket::{Aligned, MAX_BURST_BYTES, SendOutcome};
 
 const HEAD: usize = CLEAR_HEADER + DATA_HEADER;
 /// A lane without a path looks again after this long.
@@ -24,7 +24,11 @@ const FULL_QUEUE: Duration = Duration::from_millis(20);
 /// Sends on lane `index` until the session or the lane ends.
 pub(super) fn run(shared: &Arc<Shared>, index: usize) {
     let link = &shared.links()[index];
-    let mut lane = Lane { link, sealer: Sealer::new(link.send_secret.clone()), buffer: vec![0; MAX_BURST_BYTES] };
+    let mut lane = Lane {
+        link,
+        sealer: Sealer::new(link.send_secret.clone()),
+        buffer: Aligned::new(MAX_BURST_BYTES, CLEAR_HEADER, 0),
+    };
     let mut burst = Burst::default();
     let mut out = shared.out();
     while !shared.is_over() && !link.is_closed() {
@@ -90,7 +94,7 @@ fn after_burst(shared: &Shared, out: &mut Out, index: usize, outcome: Result<(),
 struct Lane<'a> {
     link: &'a LaneLink,
     sealer: Sealer,
-    buffer: Vec<u8>,
+    buffer: Aligned,
 }
 
 impl Lane<'_> {
@@ -113,7 +117,7 @@ impl Lane<'_> {
             }
             let Some(source) = &sources[at] else { continue };
             let length = region.length as usize;
-            let datagram = &mut self.buffer[used..used + HEAD + length + TAG];
+            let datagram = &mut self.buffer.get_mut()[used..used + HEAD + length + TAG];
             DataHeader::of(&region, now).write(&mut datagram[CLEAR_HEADER..]);
             source
                 .read_at(region.offset, &mut datagram[HEAD..HEAD + length])
@@ -128,7 +132,7 @@ impl Lane<'_> {
     fn send(&self, to: SocketAddr, used: usize, full: usize) -> Result<(), Fault> {
         let mut done = 0;
         while done < used {
-            match self.link.socket.send_burst(to, &self.buffer[done..used], full) {
+            match self.link.socket.send_burst(to, &self.buffer.get()[done..used], full) {
                 Ok(SendOutcome::Sent) | Err(_) => break,
                 Ok(SendOutcome::Full { sent }) => {
                     done += sent;

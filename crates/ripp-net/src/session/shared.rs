@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SendError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,7 +18,7 @@ use visapult_ripp::receiving::{ReceiveEvent, Receiving};
 use visapult_ripp::sending::{SendEvent, Sending};
 use visapult_ripp::time::Time;
 
-use super::digest::Job;
+use super::digest::{DigestKeys, Job};
 use super::lane::LaneLink;
 use super::objects::{Arrival, Delivery, Note, ObjectError, Offer, Outcome, Room, Sink, Source};
 use super::stream::{Pace, StreamOut, Streams};
@@ -67,7 +68,7 @@ pub(super) struct Outbound {
     pub(super) source: Arc<dyn Source>,
     pub(super) outcome: Arc<Outcome>,
     pub(super) mode: Mode,
-    pub(super) blake3: Option<String>,
+    pub(super) digest: Option<String>,
 }
 
 /// The receiving end: objects and where their bytes go.
@@ -90,7 +91,8 @@ pub(super) struct Shared {
     control: ControlSender,
     backlog: Mutex<Backlog>,
     offered: Arc<AtomicUsize>,
-    /// None before the listener has admitted the session.
+    /// None before the listener has admitted the session, nor links.
+    digest_keys: OnceLock<DigestKeys>,
     links: OnceLock<Vec<Arc<LaneLink>>>,
     pub(super) streams: Streams,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -148,6 +150,7 @@ impl Shared {
             control,
             backlog: Mutex::default(),
             offered: Arc::default(),
+            digest_keys: OnceLock::new(),
             links: OnceLock::new(),
             streams: Streams::default(),
             threads: Mutex::default(),
@@ -187,6 +190,16 @@ impl Shared {
     /// The lanes' sockets and paths.
     pub(super) fn links(&self) -> &[Arc<LaneLink>] {
         self.links.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Gives the session the keys of digests, once, before objects are accepted.
+    pub(super) fn set_digest_keys(&self, keys: DigestKeys) {
+        let _ = self.digest_keys.set(keys);
+    }
+
+    /// The keys of digests.
+    pub(super) fn digest_keys(&self) -> io::Result<&DigestKeys> {
+        self.digest_keys.get().ok_or_else(|| io::Error::other("the session has not begun"))
     }
 
     /// Gives the session its lanes, once.
@@ -343,7 +356,7 @@ impl Shared {
                 SendEvent::Accepted { object } => self.on_accepted(out, object),
                 SendEvent::Done { object, arrived } => {
                     if let Some(sent) = out.sources.remove(&object) {
-                        sent.outcome.set(Ok(Delivery { arrived, holes: Vec::new(), blake3: sent.blake3 }));
+                        sent.outcome.set(Ok(Delivery { arrived, holes: Vec::new(), digest: sent.digest }));
                     }
                 }
                 SendEvent::Failed { object, why } => {
@@ -383,13 +396,13 @@ impl Shared {
                         offer.answered = true;
                     }
                 }
-                ReceiveEvent::Whole { object, blake3 } => self.on_whole(incoming, object, blake3),
+                ReceiveEvent::Whole { object, digest } => self.on_whole(incoming, object, digest),
                 ReceiveEvent::Ended { object, holes } => {
                     let missing: u64 = holes.iter().map(|(start, end)| end - start).sum();
                     if let Some(place) = incoming.places.remove(&object) {
                         let arrived = place.length - missing;
                         incoming.receiving.finish(object, arrived, None);
-                        place.outcome.set(Ok(Delivery { arrived, holes, blake3: None }));
+                        place.outcome.set(Ok(Delivery { arrived, holes, digest: None }));
                     }
                 }
                 ReceiveEvent::Cancelled { object, why } => {
@@ -418,14 +431,14 @@ impl Shared {
         let _ = lock(&self.arrivals).send(None);
     }
 
-    fn on_whole(&self, incoming: &mut In, object: u32, blake3: Option<String>) {
+    fn on_whole(&self, incoming: &mut In, object: u32, digest: Option<String>) {
         let Some(place) = incoming.places.get(&object).cloned() else { return };
-        if let Some(expected) = blake3 {
+        if let Some(expected) = digest {
             let _ = lock(&self.jobs).send(Job::Verify { object, place, expected });
         } else {
             incoming.places.remove(&object);
             incoming.receiving.finish(object, place.length, None);
-            place.outcome.set(Ok(Delivery { arrived: place.length, holes: Vec::new(), blake3: None }));
+            place.outcome.set(Ok(Delivery { arrived: place.length, holes: Vec::new(), digest: None }));
         }
     }
 

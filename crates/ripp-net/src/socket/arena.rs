@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::slice::{ChunksMut, Iter};
 use std::time::{Duration, Instant};
 
-use super::Ecn;
+use super::{Aligned, Ecn};
 
 /// Messages taken per call; each may hold [`super::MAX_SEGMENTS`] datagrams.
 pub(super) const MESSAGES: usize = 16;
@@ -39,7 +39,7 @@ impl Message {
 /// Buffers for one receiving thread: 1 MiB, touched once so that no page is missing when it matters.
 #[derive(Debug)]
 pub struct RecvArena {
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Aligned,
     pub(super) messages: [Message; MESSAGES],
     pub(super) filled: usize,
     /// The kernel's counter as last told, which wraps.
@@ -96,10 +96,14 @@ impl Default for RecvArena {
 impl RecvArena {
     /// Empty buffers.
     pub fn new() -> Self {
+        Self::for_heads_of(0)
+    }
+
+    /// Empty buffers for datagrams with so many bytes before those that are opened.
+    pub fn for_heads_of(head: usize) -> Self {
         // Not 0: zeroed memory would be mapped, not touched.
-        let bytes = vec![0xff; MESSAGES * MESSAGE_BYTES];
         Self {
-            bytes,
+            bytes: Aligned::new(MESSAGES * MESSAGE_BYTES, head, 0xff),
             messages: [Message::NONE; MESSAGES],
             filled: 0,
             dropped_last: 0,
@@ -115,7 +119,7 @@ impl RecvArena {
 
     pub(super) fn batch(&mut self, woken: bool) -> Batch<'_> {
         let datagrams = Datagrams {
-            buffers: self.bytes.chunks_mut(MESSAGE_BYTES),
+            buffers: self.bytes.get_mut().chunks_mut(MESSAGE_BYTES),
             messages: self.messages[..self.filled].iter(),
             current: <&mut [u8]>::default().chunks_mut(1),
             from: Message::NONE.from,

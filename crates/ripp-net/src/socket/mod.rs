@@ -3,6 +3,7 @@
 //! What the kernel can do (segmentation offload both ways, counters, marks) is probed for each socket and never assumed.
 //! Invariant: no call but [`LaneSocket::recv_batch`] and [`LaneSocket::wait_writable`] ever waits.
 
+mod aligned;
 mod arena;
 mod options;
 mod receive;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+pub(crate) use aligned::Aligned;
 pub use arena::{Batch, Datagram, Datagrams, RecvArena};
 pub use send::{MAX_BURST_BYTES, SendOutcome};
 pub use waker::Waker;

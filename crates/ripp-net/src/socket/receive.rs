@@ -14,7 +14,7 @@ pub(super) fn fill(lane: &LaneSocket, arena: &mut RecvArena) -> io::Result<bool>
     arena.filled = 0;
     let mut stale = 0;
     loop {
-        let cause = match sys::receive(&lane.socket, &mut arena.bytes, MESSAGE_BYTES, &mut arena.messages) {
+        let cause = match sys::receive(&lane.socket, arena.bytes.get_mut(), MESSAGE_BYTES, &mut arena.messages) {
             Ok(found) => {
                 arena.filled = found.messages;
                 let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -47,7 +47,7 @@ fn receive(session: &Session, count: usize) -> Vec<(usize, Vec<u8>)> {
         under_way.push((index, Arc::clone(&sink), offer.accept(sink)));
     }
     let whole = |(index, sink, incoming): (usize, Arc<MemorySink>, visapult_ripp_net::Incoming)| {
-        assert!(incoming.wait().unwrap().blake3.is_some());
+        assert!(incoming.wait().unwrap().digest.is_some());
         let mut bytes = vec![0; sink.length()];
         sink.read_at(0, &mut bytes).unwrap();
         (index, bytes)
@@ -63,7 +63,7 @@ fn send_all(session: &Session, seed: usize) {
         flow.send(&index.to_string(), Arc::new(content(seed + index, length))).unwrap()
     };
     let outgoing: Vec<_> = LENGTHS.iter().enumerate().map(send).collect();
-    outgoing.iter().for_each(|object| assert!(object.wait().unwrap().blake3.is_some()));
+    outgoing.iter().for_each(|object| assert!(object.wait().unwrap().digest.is_some()));
 }
 
 fn assert_all(received: Vec<(usize, Vec<u8>)>, seed: usize) {

@@ -109,9 +109,9 @@ impl Incoming {
     ) -> Result<(), Trouble> {
         match event {
             ReceiveEvent::Offered { object, length, .. } => self.on_offer(world, object, length, receiving),
-            ReceiveEvent::Whole { object, blake3 } => {
+            ReceiveEvent::Whole { object, digest } => {
                 let Some(buffer) = self.close(object) else { return Ok(()) };
-                let fault = blake3.is_some_and(|blake3| blake3::hash(&buffer).to_hex().as_str() != blake3);
+                let fault = digest.is_some_and(|digest| blake3::hash(&buffer).to_hex().as_str() != digest);
                 if trusts {
                     self.compare(object, &buffer, &[])?;
                 }
