@@ -5,6 +5,9 @@ interface Visibility {
   isVisible(lo: number, hi: number): boolean;
 }
 
+/** Greatest distance told; it also stands for *none is visible*. */
+const FARTHEST = 255;
+
 /**
  * Per macrocell the Chebyshev distance, in macrocells, to the nearest one that the transfer function makes visible (0: itself), at
  * most 255. `normalised` maps the ranges' values to what `visibility` is asked about: `index = value * scale + offset`.
@@ -17,42 +20,66 @@ export function emptyDistances(
   const distances = new Uint8Array(ranges.min.length);
   for (let i = 0; i < distances.length; i++) {
     if (ranges.min[i] > ranges.max[i]) {
-      distances[i] = 255;
+      distances[i] = FARTHEST;
       continue;
     }
     const lo = ranges.min[i] * normalised.scale + normalised.offset;
     const hi = ranges.max[i] * normalised.scale + normalised.offset;
-    distances[i] = visibility.isVisible(Math.min(lo, hi), Math.max(lo, hi)) ? 0 : 255;
+    distances[i] = visibility.isVisible(Math.min(lo, hi), Math.max(lo, hi)) ? 0 : FARTHEST;
   }
-  chebyshev(distances, ranges.size);
+  spread(distances, ranges.size, 1);
+  spread(distances, ranges.size, -1);
   return distances;
 }
 
-/** Two-pass distance transform with unit weights to all 26 neighbours: exact for the Chebyshev metric. */
-function chebyshev(distances: Uint8Array, size: readonly [number, number, number]): void {
-  const [nx, ny, nz] = size;
-  const at = (x: number, y: number, z: number) => (z * ny + y) * nx + x;
-  const relax = (x: number, y: number, z: number, sign: 1 | -1) => {
-    let best = distances[at(x, y, z)];
-    if (best === 0) return;
-    for (let dz = -1; dz <= 0; dz++) {
-      const zz = z + sign * dz;
-      if (zz < 0 || zz >= nz) continue;
-      for (let dy = -1; dy <= (dz === 0 ? 0 : 1); dy++) {
-        const yy = y + sign * dy;
-        if (yy < 0 || yy >= ny) continue;
-        for (let dx = -1; dx <= (dz === 0 && dy === 0 ? -1 : 1); dx++) {
-          const xx = x + sign * dx;
-          if (xx < 0 || xx >= nx) continue;
-          const near = distances[at(xx, yy, zz)] + 1;
-          if (near < best) best = near;
-        }
+/**
+ * One of two passes that give exact Chebyshev distances: each cell is at most one farther than any of the 13 neighbours that come before
+ * it, in memory's order (`step` 1) or against it (-1). The least of neighbours in a plane is that of least ones in rows.
+ */
+function spread(distances: Uint8Array, [nx, ny, nz]: readonly [number, number, number], step: 1 | -1): void {
+  const first = step > 0 ? 0 : distances.length - 1;
+  const plane = nx * ny;
+  // Of the plane before: the least around in a row, then around in the plane.
+  const around = new Uint8Array(plane);
+  const before = new Uint8Array(plane).fill(FARTHEST);
+  const rowBefore = new Uint8Array(nx);
+  for (let z = 0; z < nz; z++) {
+    const atPlane = first + step * z * plane;
+    for (let y = 0; y < ny; y++) {
+      const at = atPlane + step * y * nx;
+      let last = FARTHEST;
+      for (let x = 0; x < nx; x++) {
+        const i = at + step * x;
+        let least = before[y * nx + x];
+        if (y > 0 && rowBefore[x] < least) least = rowBefore[x];
+        if (last < least) least = last;
+        last = Math.min(distances[i], least + 1);
+        distances[i] = last;
       }
+      leastInRow(distances, at, step, rowBefore);
+      around.set(rowBefore, y * nx);
     }
-    distances[at(x, y, z)] = best;
-  };
-  for (let z = 0; z < nz; z++) for (let y = 0; y < ny; y++) for (let x = 0; x < nx; x++) relax(x, y, z, 1);
-  for (let z = nz - 1; z >= 0; z--) {
-    for (let y = ny - 1; y >= 0; y--) for (let x = nx - 1; x >= 0; x--) relax(x, y, z, -1);
+    leastOfRows(around, before, nx, ny);
+  }
+}
+
+/** The least of each cell of a row and its two neighbours. */
+function leastInRow(from: Uint8Array, at: number, step: number, to: Uint8Array): void {
+  let left = FARTHEST;
+  let here = from[at];
+  for (let x = 0; x < to.length; x++) {
+    const right = x + 1 < to.length ? from[at + step * (x + 1)] : FARTHEST;
+    to[x] = Math.min(left, here, right);
+    left = here;
+    here = right;
+  }
+}
+
+/** The least of each row and its two neighbours. */
+function leastOfRows(from: Uint8Array, to: Uint8Array, nx: number, ny: number): void {
+  for (let y = 0; y < ny; y++) {
+    const above = y > 0 ? -nx : 0;
+    const below = y + 1 < ny ? nx : 0;
+    for (let i = y * nx; i < (y + 1) * nx; i++) to[i] = Math.min(from[i + above], from[i], from[i + below]);
   }
 }

@@ -1,5 +1,5 @@
 /** Samples per edge of a macrocell: the unit in which empty space is skipped. */
-export const CELL_EDGE = 8;
+export const CELL_EDGE = 4;
 
 /** Greater than any code, and a mask of its bits. */
 const NO_CODE = 0xffff;
@@ -18,7 +18,7 @@ export interface CellRanges {
 /**
  * Extremes of the codes of one brick per macrocell, code 0 (no data) left out.
  *
- * Trilinear interpolation inside macrocell `m` reads samples `8m - 1` to `8m + 8`, so the border samples of a brick count for the
+ * Trilinear interpolation inside macrocell `m` of edge `e` reads samples `e m - 1` to `e m + e`, so the border samples of a brick count for the
  * neighbouring macrocells too: merging the ranges of all bricks gives exact bounds. `codeValue` must not decrease with the code.
  */
 export function brickCellRanges(

@@ -15,7 +15,7 @@ import {
   transferFromMessage,
   transferToMessage,
 } from "../../src/volume/index";
-import { brickCellRanges } from "../../src/volume/ranges";
+import { brickCellRanges, CELL_EDGE } from "../../src/volume/ranges";
 import { type BricksMessage, halfFromNumber, numberFromHalf, type TransferPoint } from "../../src/wire/index";
 import { rawFrame } from "../wire/build";
 
@@ -73,7 +73,9 @@ describe("bricks", () => {
     const parsed = message(rawFrame([1, 254, 1, 0]));
     const brick = decodeBrick(parsed, parsed.bricks[0]);
     expect([...brick.samples].map(numberFromHalf)).toEqual([0.25, 0.5, NO_DATA, NO_DATA]);
-    expect([brick.ranges.min.at(-1), brick.ranges.max.at(-1)]).toEqual([0.25, 0.5]);
+    const level = new LevelRanges(parsed.size);
+    level.merge(brick.ranges);
+    expect([...level.min, ...level.max]).toEqual([0.25, 0.5]);
   });
 
   test("a brick without bytes is constant", () => {
@@ -96,23 +98,22 @@ describe("macrocell ranges", () => {
       for (let z = 0; z < 9; z++) for (let y = 0; y < 12; y++) for (let x = x0; x < x1; x++) codes[i++] = at(x, y, z);
       level.merge(brickCellRanges(codes, [x0, 0, 0], [x1 - x0, 12, 9], (code) => code));
     }
-    for (let cz = 0; cz < 2; cz++) {
-      for (let cy = 0; cy < 2; cy++) {
-        for (let cx = 0; cx < 3; cx++) {
+    const cells = size.map((n) => Math.ceil(n / CELL_EDGE));
+    expect(level.size).toEqual(cells);
+    const reads = (cell: number, sample: number) =>
+      sample >= CELL_EDGE * cell - 1 && sample <= CELL_EDGE * cell + CELL_EDGE;
+    for (let cz = 0; cz < cells[2]; cz++) {
+      for (let cy = 0; cy < cells[1]; cy++) {
+        for (let cx = 0; cx < cells[0]; cx++) {
           const values: number[] = [];
           for (let z = 0; z < 9; z++) {
             for (let y = 0; y < 12; y++) {
               for (let x = 0; x < 19; x++) {
-                const inside = [
-                  [x, cx],
-                  [y, cy],
-                  [z, cz],
-                ].every(([s, c]) => s >= 8 * c - 1 && s <= 8 * c + 8);
-                if (inside && at(x, y, z) > 0) values.push(at(x, y, z));
+                if (reads(cx, x) && reads(cy, y) && reads(cz, z) && at(x, y, z) > 0) values.push(at(x, y, z));
               }
             }
           }
-          const i = (cz * 2 + cy) * 3 + cx;
+          const i = (cz * cells[1] + cy) * cells[0] + cx;
           expect([level.min[i], level.max[i]]).toEqual([Math.min(...values), Math.max(...values)]);
         }
       }
@@ -120,12 +121,23 @@ describe("macrocell ranges", () => {
   });
 
   test("distances count macrocells to the nearest visible one", () => {
-    const ranges = new LevelRanges([56, 8, 8]);
-    ranges.min.set([0, 0, 0.9, 0, 0, 0, 0]);
-    ranges.max.set([0, 0, 1, 0, 0, 0, 0]);
-    const table = new ColourTable(ramp, 1 / 128);
-    const distances = emptyDistances(ranges, table, tableIndexing(ramp, 0, 1));
-    expect([...distances]).toEqual([2, 1, 0, 1, 2, 3, 4]);
+    const shown = (size: readonly [number, number, number], visible: readonly number[]) => {
+      const ranges = new LevelRanges(size.map((n) => n * CELL_EDGE) as [number, number, number]);
+      ranges.min.fill(0);
+      ranges.max.fill(0);
+      for (const cell of visible) ranges.max[cell] = 1;
+      return [...emptyDistances(ranges, new ColourTable(ramp, 1 / 128), tableIndexing(ramp, 0, 1))];
+    };
+    expect(shown([7, 1, 1], [2])).toEqual([2, 1, 0, 1, 2, 3, 4]);
+    expect(shown([2, 2, 1], [])).toEqual([255, 255, 255, 255]);
+    expect(shown([1, 1, 300], [299]).slice(40, 50)).toEqual([255, 255, 255, 255, 255, 254, 253, 252, 251, 250]);
+    const size = [9, 7, 5] as const;
+    const places = Array.from({ length: 9 * 7 * 5 }, (_, i) => [i % 9, Math.floor(i / 9) % 7, Math.floor(i / 63)]);
+    for (const visible of [[0], [157], [314], [44, 230], [8, 100, 101, 250], [3, 60, 71, 128, 190, 222, 301]]) {
+      const apart = (a: number[], b: number[]) => Math.max(...a.map((n, axis) => Math.abs(n - b[axis])));
+      const expected = places.map((at) => Math.min(...visible.map((cell) => apart(at, places[cell]))));
+      expect(shown(size, visible)).toEqual(expected);
+    }
   });
 });
 
