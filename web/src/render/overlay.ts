@@ -27,8 +27,35 @@ const FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const AXIS_COLOURS = ["#e0726a", "#8fbf6a", "#6aa3e0"] as const;
 const AXIS_NAMES = ["x", "y", "z"] as const;
 
+/** The canvas above the picture, drawn anew only where something else is to be seen on it: a browser pays for each drawing by all its pixels. */
+export class Overlay {
+  readonly #canvas: HTMLCanvasElement;
+  /** What is seen on it follows from these. */
+  #drawn: readonly unknown[] = [];
+
+  constructor(canvas: HTMLCanvasElement) {
+    this.#canvas = canvas;
+  }
+
+  /** `three`: three.js' camera at that of `labels`; `ratio`: device pixels in a CSS pixel. */
+  draw(labels: Labels | null, three: PerspectiveCamera, ratio: number): void {
+    const { width, height } = this.#canvas;
+    const { geometry, lengthUnit, legend, axes } = labels ?? {};
+    const due = [width, height, ratio, geometry, lengthUnit, legend?.title, legend?.transfer, axes && labels?.camera];
+    const isDrawn = due.length === this.#drawn.length && due.every((part, i) => part === this.#drawn[i]);
+    const context = isDrawn ? null : this.#canvas.getContext("2d");
+    if (!context) return;
+    this.#drawn = due;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, width, height);
+    if (!labels) return;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    drawLabels(context, labels, three, width / ratio, height / ratio);
+  }
+}
+
 /** Draws axes' ticks and labels, legend and gizmo on a 2-D canvas of `width x height` CSS pixels. */
-export function drawLabels(
+function drawLabels(
   context: CanvasRenderingContext2D,
   labels: Labels,
   three: PerspectiveCamera,

@@ -4,7 +4,7 @@ import { basisOf, type Camera } from "./camera";
 import { Compositor, type Shown } from "./compositor";
 import { Fade } from "./fade";
 import { type Gl, GraphicsError } from "./gl";
-import { drawLabels } from "./overlay";
+import { Overlay } from "./overlay";
 
 /** Words and scales drawn over the picture. */
 export interface Annotation {
@@ -28,7 +28,8 @@ const NEAR_EDGES = 0.55;
 /** Puts an image of the volume on the canvas, between the far and the near edges of its box, and labels above it. */
 export class Presenter {
   readonly #canvas: HTMLCanvasElement;
-  readonly #overlay: HTMLCanvasElement;
+  readonly #overlayCanvas: HTMLCanvasElement;
+  readonly #overlay: Overlay;
   readonly #compositor: Compositor;
   readonly #box: BoxScene;
   readonly fade: Fade;
@@ -36,7 +37,8 @@ export class Presenter {
 
   constructor(canvas: HTMLCanvasElement, overlay: HTMLCanvasElement, gl: Gl) {
     this.#canvas = canvas;
-    this.#overlay = overlay;
+    this.#overlayCanvas = overlay;
+    this.#overlay = new Overlay(overlay);
     this.#box = new BoxScene(canvas, gl);
     this.#compositor = new Compositor(gl);
     this.fade = new Fade(gl, this.#compositor);
@@ -53,7 +55,7 @@ export class Presenter {
     const width = Math.max(1, Math.round(cssWidth * ratio));
     const height = Math.max(1, Math.round(cssHeight * ratio));
     this.#pixelRatio = ratio;
-    for (const canvas of [this.#canvas, this.#overlay]) {
+    for (const canvas of [this.#canvas, this.#overlayCanvas]) {
       if (canvas.width !== width) canvas.width = width;
       if (canvas.height !== height) canvas.height = height;
     }
@@ -91,7 +93,7 @@ export class Presenter {
     const context = copy.getContext("2d");
     if (!context) throw new GraphicsError("the browser gave no canvas for the PNG");
     context.drawImage(this.#canvas, 0, 0);
-    if (withOverlay) context.drawImage(this.#overlay, 0, 0);
+    if (withOverlay) context.drawImage(this.#overlayCanvas, 0, 0);
     return new Promise((resolve, reject) => {
       copy.toBlob((blob) => (blob ? resolve(blob) : reject(new GraphicsError("the browser made no PNG"))), "image/png");
     });
@@ -105,19 +107,10 @@ export class Presenter {
     this.#box.reset();
   }
 
-  #drawOverlay(setting: Setting, edges: readonly Edge[]): void {
-    const context = this.#overlay.getContext("2d");
-    if (!context) return;
-    const [width, height] = this.size;
-    const ratio = this.#pixelRatio;
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, width, height);
-    const { geometry, camera, annotation, transfer } = setting;
-    if (!geometry) return;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  #drawOverlay({ geometry, camera, annotation, transfer }: Setting, edges: readonly Edge[]): void {
     const { lengthUnit, legendTitle, axes } = annotation;
     const legend = legendTitle !== null && transfer ? { title: legendTitle, transfer } : null;
-    const labels = { geometry, lengthUnit, camera, edges, legend, axes };
-    drawLabels(context, labels, this.#box.camera, width / ratio, height / ratio);
+    const labels = geometry && { geometry, lengthUnit, camera, edges, legend, axes };
+    this.#overlay.draw(labels, this.#box.camera, this.#pixelRatio);
   }
 }

@@ -18,13 +18,16 @@ uniform float uStep;
 vec3 first;
 vec3 stride;
 
-float value_at(float k) {
-  return textureLod(uVolume, first + stride * k, 0.0).r;
+// The value at `at`, which goes on to the next sample.
+float next_value(inout vec3 at) {
+  float value = textureLod(uVolume, at, 0.0).r;
+  at += stride;
+  return value;
 }
 
-// Composites sample k; from `end` on there are none.
-void take(float value, float k, float end) {
-  bool missing = value < -0.5 || k >= end;
+// Composites sample i of a run, of which the ray has so many left.
+void take(float value, float i, float left) {
+  bool missing = value < -0.5 || left <= i;
   float index = missing ? 1.0 : min(value * uIndex.x + uIndex.y, uIndex.z);
   // Samplers clamp coordinates themselves, for less than software renderers need to bound those of texelFetch.
   vec4 associated = textureLod(uColours, vec2(index, 0.5), 0.0);
@@ -61,26 +64,36 @@ void main() {
   vec3 first_cell = first * uCellsPerTexture;
   vec3 per_cell = 1.0 / (stride * uCellsPerTexture);
   vec3 ahead = step(0.0, stride);
-  float end = float(count);
   int k = leap(0, count, first_cell, per_cell, ahead);
   // Loops test at their end, and leap before that: a software renderer runs a body once more, masked, where they test at their beginning, and
   // all samples of a run where the rest of a ray is found empty.
   do {
     // Runs of equal length keep neighbouring rays in step, whichever macrocells they cross: software renderers and
     // graphics processors alike pay for the slowest of a group. Samples of empty macrocells are transparent anyway.
-    float at = float(k);
+    vec3 at = first + stride * float(k);
+    float left = float(count - k);
     // All are fetched before one is used: a processor then waits for memory fewer times.
-    vec4 near = vec4(value_at(at), value_at(at + 1.0), value_at(at + 2.0), value_at(at + 3.0));
-    vec4 far = vec4(value_at(at + 4.0), value_at(at + 5.0), value_at(at + 6.0), value_at(at + 7.0));
-    take(near.x, at, end);
-    take(near.y, at + 1.0, end);
-    take(near.z, at + 2.0, end);
-    take(near.w, at + 3.0, end);
-    take(far.x, at + 4.0, end);
-    take(far.y, at + 5.0, end);
-    take(far.z, at + 6.0, end);
-    take(far.w, at + 7.0, end);
-    k = leap(k + 8, count, first_cell, per_cell, ahead);
+    float v0 = next_value(at);
+    float v1 = next_value(at);
+    float v2 = next_value(at);
+    float v3 = next_value(at);
+    float v4 = next_value(at);
+    float v5 = next_value(at);
+    float v6 = next_value(at);
+    float v7 = next_value(at);
+    float v8 = next_value(at);
+    float v9 = next_value(at);
+    take(v0, 0.0, left);
+    take(v1, 1.0, left);
+    take(v2, 2.0, left);
+    take(v3, 3.0, left);
+    take(v4, 4.0, left);
+    take(v5, 5.0, left);
+    take(v6, 6.0, left);
+    take(v7, 7.0, left);
+    take(v8, 8.0, left);
+    take(v9, 9.0, left);
+    k = leap(k + 10, count, first_cell, per_cell, ahead);
   } while (k < count && through >= uLeast);
   colour = vec4(sum, 1.0 - through);
 }
