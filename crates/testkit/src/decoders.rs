@@ -8,7 +8,7 @@ use visapult_ripp::record::{Cipher, End as Side, LaneSecret, Sealer};
 use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, ClearHeader, DATA_HEADER, Frame, Ping, Pong, Report, TAG};
 
-use crate::end::{End, Output, Trouble};
+use crate::end::{Arrival, End, Output, Trouble};
 use crate::schedule::{Kind, Schedule};
 
 /// A decoder with its name.
@@ -102,7 +102,8 @@ pub fn peer(mut bytes: &[u8]) {
         let result = if kind % 2 == 0 {
             let mut datagram = [&[0; CLEAR_HEADER], piece, &[0; TAG]].concat();
             let sealed = sealer.seal(number, &mut datagram);
-            sealed.map_or(Ok(()), |()| end.on_datagram(now, 0, &mut datagram, (true, false), &mut out))
+            let arrival = Arrival { genuine: true, ..Arrival::default() };
+            sealed.map_or(Ok(()), |()| end.on_datagram(now, 0, &mut datagram, arrival, &mut out))
         } else {
             end.on_control(now, piece, &mut out)
         };

@@ -3,6 +3,8 @@
 mod incoming;
 mod outgoing;
 
+use std::time::Duration;
+
 use fastrand::Rng;
 use visapult_ripp::control::Message;
 use visapult_ripp::inbox::Refusal;
@@ -20,9 +22,9 @@ pub use outgoing::Outcome;
 use outgoing::Outgoing;
 
 /// Bytes of lossy flows that come so much later than the others are lost.
-const GRACE: std::time::Duration = std::time::Duration::from_millis(10);
+const GRACE: Duration = Duration::from_millis(10);
 /// An end that did nothing for so long was stalled or suspended: pings alone wake it more often.
-const ASLEEP: std::time::Duration = std::time::Duration::from_secs(1);
+const ASLEEP: Duration = Duration::from_secs(1);
 
 /// What an end gives to the network.
 #[derive(Debug, Default)]
@@ -31,6 +33,17 @@ pub struct Output {
     pub datagrams: Vec<(u16, Vec<u8>)>,
     /// Messages of the control channel.
     pub control: Vec<Vec<u8>>,
+}
+
+/// How a datagram came.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrival {
+    /// Nobody has tampered with it.
+    pub genuine: bool,
+    /// It was marked on the way.
+    pub marked: bool,
+    /// How long it was in the socket: the end was stalled.
+    pub waited: Duration,
 }
 
 /// What ends a run or a session.
@@ -134,7 +147,7 @@ impl End {
         Ok(next.max(world + 1))
     }
 
-    /// Takes a datagram off a lane's socket; whether nobody has tampered with it, and whether it was marked on the way.
+    /// Takes a datagram off a lane's socket.
     ///
     /// # Errors
     /// If the peer or the code is at fault.
@@ -143,7 +156,7 @@ impl End {
         world: u64,
         lane: u16,
         datagram: &mut [u8],
-        (genuine, marked): (bool, bool),
+        Arrival { genuine, marked, waited }: Arrival,
         out: &mut Output,
     ) -> Result<(), Trouble> {
         let Some(home) = self.lanes.get_mut(usize::from(lane)).filter(|_| self.closed.is_none()) else { return Ok(()) };
@@ -163,25 +176,28 @@ impl End {
             return Err(Trouble::Broken(format!("a forged datagram was opened as packet number {}", opened.number)));
         }
         let number = opened.number;
+        home.receiver.note_wait(waited);
         let frame = match Frame::read(opened.frame) {
             Ok(frame) => frame,
             Err(error) if self.trusts => return Err(Trouble::Broken(format!("an honest frame is refused: {error}"))),
             Err(_) => return Ok(()),
         };
         match frame {
-            Frame::Data(header, payload) => self.on_data(now, lane, number, (header, payload), (bytes, marked))?,
+            Frame::Data(header, payload) => {
+                self.on_data(now, lane, number, (header, payload), (bytes, marked, waited))?
+            }
             Frame::Report(report) => {
-                home.accept(now, number, bytes, marked, None)?;
+                home.accept(now, waited, number, bytes, marked, None)?;
                 home.on_report(now, &report, &mut self.sending.outbox);
                 self.sending.on_settled();
             }
             Frame::Ping(ping) => {
-                home.accept(now, number, bytes, marked, None)?;
+                home.accept(now, waited, number, bytes, marked, None)?;
                 let pong = home.answer(&ping, bytes)?;
                 out.datagrams.push((lane, pong));
             }
             Frame::Pong(pong) => {
-                home.accept(now, number, bytes, marked, None)?;
+                home.accept(now, waited, number, bytes, marked, None)?;
                 home.sender.on_pong(now, &pong);
             }
         }
@@ -194,7 +210,7 @@ impl End {
         lane: u16,
         number: u64,
         data: (DataHeader, &[u8]),
-        (bytes, marked): (usize, bool),
+        (bytes, marked, waited): (usize, bool, Duration),
     ) -> Result<(), Trouble> {
         let (header, payload) = data;
         match self.incoming.place(&header, payload, &mut self.receiving)? {
@@ -206,7 +222,7 @@ impl End {
         }
         let home = &mut self.lanes[usize::from(lane)];
         home.payload_accepted += payload.len() as u64;
-        home.accept(now, number, bytes, marked, Some(header.sent_us))?;
+        home.accept(now, waited, number, bytes, marked, Some(header.sent_us))?;
         Ok(())
     }
 
@@ -342,7 +358,7 @@ fn new_lane(schedule: &Schedule, side: usize, index: u16, now: Time) -> Lane {
             burst: schedule.burst,
         },
         credit: visapult_ripp::lane_in::Credit { datagrams, ..plan.credit },
-        rtt: std::time::Duration::from_nanos(schedule.paths[0].delay + schedule.paths[1].delay),
+        rtt: Duration::from_nanos(schedule.paths[0].delay + schedule.paths[1].delay),
     };
     Lane::new(index, (secret(sides[side]), secret(sides[1 - side])), &how, now)
 }

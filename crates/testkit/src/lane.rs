@@ -176,6 +176,7 @@ impl Lane {
     pub fn accept(
         &mut self,
         now: Time,
+        waited: Duration,
         number: u64,
         bytes: usize,
         marked: bool,
@@ -185,7 +186,7 @@ impl Lane {
             return Err(format!("packet number {number} accepted twice"));
         }
         let data_bytes = sent_us.map_or(0, |_| bytes as u64 + u64::from(HEADERS));
-        self.receiver.accept(now, Duration::ZERO, number, data_bytes, marked, sent_us);
+        self.receiver.accept(now, waited, number, data_bytes, marked, sent_us);
         Ok(())
     }
 

@@ -32,6 +32,10 @@ struct Scenario {
     mark: Option<u64>,
     /// At half time the link's rate becomes this share of what it was.
     becomes: f64,
+    /// An end that is stalled at half time, and for how long.
+    stall: Option<(usize, u64)>,
+    /// Bytes that either end's socket holds while it is stalled.
+    receive_buffer: usize,
     pace: Pace,
 }
 
@@ -67,6 +71,8 @@ fn scenarios(link_bps: u64, first_bps: u64) -> Vec<Scenario> {
             queue: link_bps / 8 * queue_ms / 1000,
             mark: None,
             becomes,
+            stall: None,
+            receive_buffer: usize::MAX,
             pace: Pace::Auto(first_bps),
         }
     };
@@ -79,6 +85,15 @@ fn scenarios(link_bps: u64, first_bps: u64) -> Vec<Scenario> {
     for becomes in [0.5, 2.0] {
         all.extend([0.0, 0.01].map(|loss| path(80, loss, 80, becomes)));
     }
+    let stalls = [(0, "sender stalls 300ms", usize::MAX), (1, "receiver stalls 300ms", usize::MAX)];
+    all.extend(stalls.into_iter().chain([(1, "receiver stalls 300ms, buffer 60kB", 60_000)]).map(
+        |(end, name, receive_buffer)| Scenario {
+            name: format!("{mbps}M 80ms {name}"),
+            stall: Some((end, 300 * MS)),
+            receive_buffer,
+            ..path(80, 0.0, 80, 1.0)
+        },
+    ));
     let fixed = Scenario {
         name: format!("{mbps}M 80ms 1% fixed at 99%"),
         pace: Pace::Fixed(link_bps / 100 * 99),
@@ -106,7 +121,7 @@ impl Scenario {
             clock: Clock { origin: 77 * SECOND, ppm: 20, steps: Vec::new() },
             pace: self.pace,
             credit: Credit::default(),
-            receive_buffer: usize::MAX,
+            receive_buffer: self.receive_buffer,
             stalls: Vec::new(),
             flows: vec![(Mode::Reliable, 1)],
             objects: vec![object; (bytes / OBJECT) as usize + 1],
@@ -115,6 +130,10 @@ impl Scenario {
         };
         let clock = Clock { origin: 5 * SECOND, ppm: -20, steps: Vec::new() };
         let receiver = EndPlan { clock, objects: Vec::new(), ..sender.clone() };
+        let mut ends = [sender, receiver];
+        if let Some((end, length)) = self.stall {
+            ends[end].stalls.push((LENGTH / 2, LENGTH / 2 + length));
+        }
         Schedule {
             seed: 1,
             kind: Kind::Plain,
@@ -123,7 +142,7 @@ impl Scenario {
             datagram: SIZES.datagram,
             burst: SIZES.burst,
             paths: [path, back],
-            ends: [sender, receiver],
+            ends,
             epoch_bits: visapult_ripp::record::EPOCH_BITS,
             first_number: 0,
             restart: None,
@@ -264,6 +283,27 @@ mod tests {
             let measured = Measured::of(&path(name), false).expect("no broken promise");
             assert!(measured.again_rtts() <= round_trips, "{name}: {measured}");
             assert!(measured.share[2] >= 0.8, "{name}: {measured}");
+        }
+    }
+
+    /// The least rate within a second and a half of the stall's end, as a share of the link's.
+    fn least_after(stalled: &Scenario) -> f64 {
+        let mut world = World::new(stalled.schedule(), false);
+        let (_, length) = stalled.stall.expect("a stall");
+        (1..=75).fold(1.0, |least, look| {
+            while world.step(LENGTH / 2 + length + look * 20 * MS).expect("no broken promise") {}
+            f64::min(least, world.ends[0].lanes[0].sender.rate_bps() as f64 / stalled.link_bps as f64)
+        })
+    }
+
+    #[test]
+    fn a_rate_survives_one_stall_of_either_end_even_where_what_came_meanwhile_was_dropped() {
+        for name in ["sender stalls 300ms", "receiver stalls 300ms", "receiver stalls 300ms, buffer 60kB"] {
+            // A short path's queues are drained by more of the rate at a time.
+            for (rtt, share) in [(5 * MS, 0.7), (80 * MS, 0.85)] {
+                let least = least_after(&Scenario { rtt, ..path(&format!("20M 80ms {name}")) });
+                assert!(least > share, "{name}, round trip {} ms: {least}", rtt / MS);
+            }
         }
     }
 

@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
 
 use fastrand::Rng;
 
 use crate::draw::{SECOND, chance};
-use crate::end::{End, Outcome, Output, Trouble};
+use crate::end::{Arrival, End, Outcome, Output, Trouble};
 use crate::hostile;
 use crate::lane::Lane;
 use crate::path::Path;
@@ -86,7 +87,8 @@ pub struct World {
 /// What waits for an end that is stalled.
 #[derive(Debug, Default)]
 struct Backlog {
-    events: VecDeque<Event>,
+    /// What came, and when.
+    events: VecDeque<(u64, Event)>,
     bytes: usize,
     drops: Vec<u64>,
 }
@@ -202,7 +204,7 @@ impl World {
             }
             backlog.bytes += bytes.len();
         }
-        backlog.events.push_back(event);
+        backlog.events.push_back((self.now, event));
         self.wake(end, until);
     }
 
@@ -215,18 +217,18 @@ impl World {
         for (lane, drops) in self.backlogs[end].drops.clone().into_iter().enumerate() {
             self.ends[end].on_kernel_drops(lane as u16, drops);
         }
-        while let Some(event) = self.backlogs[end].events.pop_front() {
-            self.hand_over(end, event)?;
+        while let Some((arrived, event)) = self.backlogs[end].events.pop_front() {
+            self.hand_over(end, event, Duration::from_nanos(self.now - arrived))?;
         }
         self.turn(end)
     }
 
     fn deliver(&mut self, end: usize, event: Event) -> Result<(), String> {
-        self.hand_over(end, event)?;
+        self.hand_over(end, event, Duration::ZERO)?;
         self.turn(end)
     }
 
-    fn hand_over(&mut self, end: usize, event: Event) -> Result<(), String> {
+    fn hand_over(&mut self, end: usize, event: Event, waited: Duration) -> Result<(), String> {
         let now = self.now;
         let mut out = Output::default();
         if self.trace {
@@ -236,7 +238,7 @@ impl World {
             Event::Datagram { lane, mut bytes, genuine, marked, .. } => {
                 // What was meant for the program before is nothing to its successor.
                 let genuine = genuine && self.restarted != Some(end);
-                self.ends[end].on_datagram(now, lane, &mut bytes, (genuine, marked), &mut out)
+                self.ends[end].on_datagram(now, lane, &mut bytes, Arrival { genuine, marked, waited }, &mut out)
             }
             Event::Control { .. } if self.restarted == Some(end) => Ok(()),
             Event::Control { bytes, .. } => self.ends[end].on_control(now, &bytes, &mut out),

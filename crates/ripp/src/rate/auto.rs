@@ -36,6 +36,9 @@ const SHARE_GROWTH: f64 = 0.03;
 const STANDING_ROUNDS: u32 = 4;
 /// Delay below which a path is taken to have no queue at all.
 const QUIET_S: f64 = 0.0005;
+/// Rounds after one in which the receiver was short, in which it counts as overloaded if it is so again: once is a pause of its scheduler, which costs
+/// what its buffer does not hold, and says nothing of the rate.
+const AGAIN_WITHIN: u32 = 4;
 /// Share of a round in which datagrams waited for the receiver, above which a delay is its own.
 const BEHIND: f64 = 0.5;
 const LEAST_BPS: f64 = 300_000.0;
@@ -74,6 +77,8 @@ pub struct Auto {
     failed_probes: u32,
     /// The round before lost much without a queue. One alone may be a scheduler's pause, after which a queue overflowed.
     suspicious: bool,
+    /// Rounds in which the receiver counts as overloaded if it is short again.
+    watched: u32,
     /// Probes in a row that showed nothing.
     void_probes: u32,
     /// What is sent above the rate is lost without a queue.
@@ -100,6 +105,7 @@ impl Auto {
             standing: 0,
             failed_probes: 0,
             suspicious: false,
+            watched: 0,
             void_probes: 0,
             policed: false,
             before_cut_bps: 0.0,
@@ -160,6 +166,9 @@ impl Auto {
             (Phase::Start { .. }, _) => self.start(round, queued),
             // It takes what it took before, once it goes on: what is under way is bounded meanwhile.
             (_, Cause::Receiver) if is_stall(round) => self.hold(PROBE_EVERY.0),
+            (_, Cause::Receiver) if std::mem::replace(&mut self.watched, AGAIN_WITHIN + 1) == 0 => {
+                self.hold(PROBE_EVERY.0)
+            }
             (_, Cause::Receiver) => self.spare_receiver(round),
             (Phase::Share { hold, clear }, _) => self.share(round, threshold, hold, clear),
             (Phase::Trial { loss, rounds }, _) => self.judge_trial(round, loss, rounds),
@@ -173,6 +182,7 @@ impl Auto {
             (Phase::Judge { index }, _) => self.judge_probe(round, index),
         }
         self.suspicious &= cause == Cause::Policer;
+        self.watched = self.watched.saturating_sub(1);
         self.queue_before_s = round.last_queue_s;
     }
 
@@ -408,6 +418,29 @@ mod tests {
         let auto = || Auto::new(10_000_000, None);
         assert!(beside_a_standing_queue(auto()).rounds(Cause::Shared) > 0);
         assert_eq!(beside_a_standing_queue(auto().dedicated()).rounds(Cause::Shared), 0);
+    }
+
+    #[test]
+    fn a_receiver_that_drops_once_keeps_its_rate_and_one_that_does_so_again_soon_is_spared() {
+        let drops = |kernel_drops| Round {
+            seconds: 0.1,
+            least_rtt_s: 0.08,
+            paced_bps: 1e7,
+            sent_bps: 1e7,
+            delivered_bps: if kernel_drops > 0 { 5e6 } else { 1e7 },
+            kernel_drops,
+            ..Round::default()
+        };
+        let rate_after = |rounds: &[u32]| {
+            let mut auto = Auto::new(10_000_000, None);
+            auto.phase = Phase::Hold { rounds: 4 };
+            rounds.iter().for_each(|kernel_drops| auto.on_round(&drops(*kernel_drops)));
+            auto.path_bps
+        };
+        assert_eq!(rate_after(&[9]), 1e7);
+        assert_eq!(rate_after(&[9, 0, 0, 0, 0, 9]), 1e7);
+        assert_eq!(rate_after(&[9, 9]), 6e6);
+        assert_eq!(rate_after(&[9, 0, 0, 0, 9]), 6e6);
     }
 
     #[test]
