@@ -4,4 +4,4 @@ export { GraphicsError } from "./gl";
 export { Painter, type PainterOptions } from "./painter";
 export type { Annotation } from "./presenter";
 export type { ShownState } from "./shown";
-export { formatBytes, formatNumber, formatRate, ticks } from "./ticks";
+export { formatBytes, formatNumber, formatRate } from "./ticks";

@@ -9,7 +9,7 @@ import {
 } from "../volume/index";
 import type { Edge } from "./box-scene";
 import { basisOf, type Camera, dot } from "./camera";
-import { formatNumber, ticks } from "./ticks";
+import { marksWithEnds, tickMarks } from "./ticks";
 
 /** What is written over the picture. */
 export interface Labels {
@@ -106,17 +106,17 @@ function drawAxis(
   const out = outward(a, b, centre);
   const lo = labels.geometry.physicalLo[axis];
   const hi = labels.geometry.physicalHi[axis];
-  const marks = ticks(lo, hi, Math.max(1, Math.min(6, Math.floor(length / 60))));
+  const marks = tickMarks(lo, hi, Math.max(1, Math.min(6, Math.floor(length / 60))));
   context.strokeStyle = FAINT;
   context.lineWidth = 1;
   context.beginPath();
-  for (const value of marks) {
+  for (const { value, words } of marks) {
     const t = hi > lo ? (value - lo) / (hi - lo) : 0;
     const at = project(edge.a.map((n, i) => n + (edge.b[i] - n) * t) as unknown as Vec3);
     if (!at) continue;
     context.moveTo(at[0], at[1]);
     context.lineTo(at[0] + out[0] * 5, at[1] + out[1] * 5);
-    text(context, formatNumber(value, hi - lo), at[0] + out[0] * 10, at[1] + out[1] * 13, FAINT, "11px", side(out));
+    text(context, words, at[0] + out[0] * 10, at[1] + out[1] * 13, FAINT, "11px", side(out));
   }
   context.stroke();
   const name = labels.lengthUnit ? `${AXIS_NAMES[axis]} [${labels.lengthUnit}]` : AXIS_NAMES[axis];
@@ -169,6 +169,8 @@ function drawGizmo(context: CanvasRenderingContext2D, camera: Camera, x: number,
 }
 
 const LEGEND_WIDTH = 12;
+/** Pixels that a line of its words takes. */
+const LEGEND_LINE = 14;
 
 function drawLegend(
   context: CanvasRenderingContext2D,
@@ -190,11 +192,12 @@ function drawLegend(
   context.strokeRect(x - 0.5, bottom - length - 0.5, LEGEND_WIDTH + 1, length + 1);
   context.strokeStyle = FAINT;
   context.beginPath();
-  for (const value of ticks(lo, hi, Math.max(2, Math.floor(length / 40)))) {
+  const count = Math.max(2, Math.floor(length / 40));
+  for (const { value, words } of marksWithEnds(lo, hi, count, length, LEGEND_LINE)) {
     const y = bottom - (hi > lo ? (value - lo) / (hi - lo) : 0.5) * length;
     context.moveTo(x + LEGEND_WIDTH + 1, y);
     context.lineTo(x + LEGEND_WIDTH + 5, y);
-    text(context, formatNumber(value, hi - lo), x + LEGEND_WIDTH + 9, y, INK, "11px", "left");
+    text(context, words, x + LEGEND_WIDTH + 9, y, INK, "11px", "left");
   }
   context.stroke();
   text(context, title, x, bottom - length - 14, INK, "12px", "left");

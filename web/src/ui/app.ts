@@ -60,7 +60,8 @@ class App {
     });
     this.#panel = new Panel({
       chooseField: (field) => this.#viewer.chooseField(field),
-      chooseMap: (name) => this.#viewer.chooseMap(name),
+      chooseMap: (name) => this.#viewer.chooseColours({ kind: "map", name }),
+      chooseSentColours: () => this.#viewer.chooseSentColours(),
       setOpacity: (opacity) => this.#edit({ opacity }),
       setRange: (lo, hi) => this.#edit({ range: [lo, hi] }),
       resetTransfer: () => this.#viewer.resetTransfer(),
@@ -162,7 +163,8 @@ class App {
     this.#panel.showSteering(state.steering, state.connection.kind === "open");
     this.#panel.showField(field, fieldWords(fieldInfo));
     this.#panel.showProxy(state.proxy);
-    if (transfer) this.#panel.showTransfer(transfer, this.#histogramOf(fieldInfo), source.fields[field]?.unit ?? "");
+    const unit = source.fields[field]?.unit ?? "";
+    if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit);
     const shown = this.#viewer?.painter.shown;
     const freshness = this.#viewer?.freshness;
     setText(this.#fresh, freshness?.words ?? "");

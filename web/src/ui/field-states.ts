@@ -1,10 +1,11 @@
-import { type TransferFunction, transferFromMessage } from "../volume/index";
+import { type Colours, type TransferFunction, transferFromMessage } from "../volume/index";
 import type { FieldMessage, SourceInfo } from "../wire/index";
 
 /** Per field: what the server said of it and the transfer function in force, the server's until the user edits it. */
 export class FieldStates {
   readonly #messages = new Map<number, FieldMessage>();
   readonly #transfers = new Map<number, TransferFunction>();
+  readonly #sent = new Map<number, TransferFunction>();
   readonly #edited = new Set<number>();
   #source: SourceInfo | null = null;
   #fromLink: TransferFunction | null;
@@ -34,6 +35,11 @@ export class FieldStates {
     return this.#transfers.get(field) ?? null;
   }
 
+  /** The colours of the server's function. */
+  sentColours(field: number): Colours | null {
+    return this.#sent.get(field)?.colours ?? null;
+  }
+
   /** The function in force if the user made it. */
   edited(field: number): TransferFunction | null {
     return this.#edited.has(field) ? this.transfer(field) : null;
@@ -54,6 +60,7 @@ export class FieldStates {
 
   #clear(): void {
     this.#messages.clear();
+    this.#sent.clear();
     this.#transfers.clear();
     this.#edited.clear();
     this.#fromLink = null;
@@ -67,10 +74,9 @@ export class FieldStates {
 
   /** Back to the server's function; `null` if it has not been told yet. */
   reset(field: number): TransferFunction | null {
-    const message = this.#messages.get(field);
-    if (!message) return null;
+    const transfer = this.#sent.get(field);
+    if (!transfer) return null;
     this.#edited.delete(field);
-    const transfer = transferFromMessage(message.transferFunction);
     this.#transfers.set(field, transfer);
     return transfer;
   }
@@ -78,16 +84,26 @@ export class FieldStates {
   /** Takes note of a message; gives the transfer function if that changed. */
   receive(message: FieldMessage, isShown: boolean): TransferFunction | null {
     const { field } = message;
-    this.#messages.set(field, message);
+    const next = this.#keep(message);
     const linked = this.#takeLinked(field, isShown);
     if (linked) {
       this.edit(field, linked);
       return linked;
     }
-    if (this.#edited.has(field)) return null;
-    const next = transferFromMessage(message.transferFunction);
-    if (JSON.stringify(this.#transfers.get(field)) === JSON.stringify(next)) return null;
+    if (this.#edited.has(field) || this.#transfers.get(field) === next) return null;
     this.#transfers.set(field, next);
+    return next;
+  }
+
+  /** The server's function, the same object until the server sends another. */
+  #keep(message: FieldMessage): TransferFunction {
+    const { field, transferFunction } = message;
+    const before = this.#messages.get(field)?.transferFunction;
+    const known = this.#sent.get(field);
+    this.#messages.set(field, message);
+    if (known && JSON.stringify(before) === JSON.stringify(transferFunction)) return known;
+    const next = transferFromMessage(transferFunction);
+    this.#sent.set(field, next);
     return next;
   }
 

@@ -1,8 +1,10 @@
 import {
   type ColourMapName,
+  type Colours,
   colourMapNames,
   isColourMapName,
   type OpacityPoint,
+  sameColours,
   type TransferFunction,
 } from "../volume/index";
 import {
@@ -17,6 +19,7 @@ import { el, iconButton, setText } from "./dom";
 import { icons } from "./icons";
 import { LifelinesSection } from "./lifelines";
 import type { LifelinesShown } from "./lifelines-state";
+import { RangeRow } from "./range-row";
 import { SteeringSection } from "./steering";
 import type { SteeringShown } from "./steering-state";
 import { type Histogram, TransferEditor } from "./transfer-editor";
@@ -24,6 +27,7 @@ import { type Histogram, TransferEditor } from "./transfer-editor";
 export interface PanelActions {
   chooseField(field: number): void;
   chooseMap(name: ColourMapName): void;
+  chooseSentColours(): void;
   setOpacity(opacity: readonly OpacityPoint[]): void;
   setRange(lo: number, hi: number): void;
   resetTransfer(): void;
@@ -50,9 +54,9 @@ export class Panel {
   readonly #note = el("p", { class: "note", role: "status" });
   readonly #editor: TransferEditor;
   readonly #map = el("select", { id: "map" });
-  readonly #lo = rangeInput("range-lo", "Lowest value of the range");
-  readonly #hi = rangeInput("range-hi", "Highest value of the range");
-  readonly #unit = el("span", { class: "unit" });
+  /** The colours that the server sent, where they are none of the maps. */
+  readonly #sentColours = el("option", { value: "sent" }, "default");
+  readonly #range: RangeRow;
   readonly #proxy = el("select", { id: "proxy" });
   readonly #statistics = el("dl", { class: "statistics" });
   readonly #lifelines: LifelinesSection;
@@ -62,7 +66,8 @@ export class Panel {
     this.#steering = new SteeringSection((action) => actions.steer(action));
     this.#lifelines = new LifelinesSection((on) => actions.watchLifelines(on));
     this.#editor = new TransferEditor((opacity) => actions.setOpacity(opacity));
-    this.#map.append(el("option", { value: "custom", disabled: true, hidden: true }, "as sent"));
+    this.#range = new RangeRow((lo, hi) => actions.setRange(lo, hi));
+    this.#map.append(this.#sentColours, el("option", { value: "link", disabled: true, hidden: true }, "from the link"));
     this.#map.append(...colourMapNames.map((name) => el("option", { value: name }, name)));
     const label = (choice: ProxyChoice) => (choice === "auto" ? "automatic" : choice);
     this.#proxy.append(...PROXY_CHOICES.map((value) => el("option", { value }, label(value))));
@@ -90,12 +95,14 @@ export class Panel {
     this.#note.hidden = note === "";
   }
 
-  showTransfer(transfer: TransferFunction, histogram: Histogram | null, unit: string): void {
+  /** `sent`: the colours that the server sent. */
+  showTransfer(transfer: TransferFunction, sent: Colours | null, histogram: Histogram | null, unit: string): void {
+    const { colours, range } = transfer;
     this.#editor.show(transfer, histogram, unit);
-    this.#map.value = transfer.colours.kind === "map" ? transfer.colours.name : "custom";
-    showNumber(this.#lo, transfer.range[0]);
-    showNumber(this.#hi, transfer.range[1]);
-    setText(this.#unit, unit);
+    this.#sentColours.hidden = this.#sentColours.disabled = sent?.kind !== "stops";
+    if (colours.kind === "map") this.#map.value = colours.name;
+    else this.#map.value = sent && sameColours(colours, sent) ? "sent" : "link";
+    this.#range.show(range, histogram, unit);
   }
 
   showProxy(proxy: ProxyChoice): void {
@@ -130,17 +137,10 @@ export class Panel {
   #listen(): void {
     this.#field.addEventListener("change", () => this.#actions.chooseField(Number(this.#field.value)));
     this.#map.addEventListener("change", () => {
-      if (isColourMapName(this.#map.value)) this.#actions.chooseMap(this.#map.value);
+      const { value } = this.#map;
+      if (isColourMapName(value)) this.#actions.chooseMap(value);
+      else if (value === "sent") this.#actions.chooseSentColours();
     });
-    const applyRange = () => {
-      const [lo, hi] = [Number(this.#lo.value), Number(this.#hi.value)];
-      const valid =
-        this.#lo.value !== "" && this.#hi.value !== "" && Number.isFinite(lo) && Number.isFinite(hi) && lo < hi;
-      for (const input of [this.#lo, this.#hi]) input.setAttribute("aria-invalid", String(!valid));
-      if (valid) this.#actions.setRange(lo, hi);
-    };
-    this.#lo.addEventListener("change", applyRange);
-    this.#hi.addEventListener("change", applyRange);
     this.#proxy.addEventListener("change", () => {
       const { value } = this.#proxy;
       this.#actions.chooseProxy(proxyChoice(value));
@@ -157,14 +157,7 @@ export class Panel {
       section(
         "Transfer function",
         this.#editor.element,
-        el(
-          "div",
-          { class: "range", role: "group", "aria-label": "Range" },
-          this.#lo,
-          el("span", { class: "quiet" }, "to"),
-          this.#hi,
-          this.#unit,
-        ),
+        this.#range.element,
         el("div", { class: "row" }, labelled("map", "Colours", this.#map), reset),
       ),
       section("Picture", labelled("proxy", "Sent as", this.#proxy), this.#buttons()),
@@ -196,23 +189,6 @@ function section(title: string, ...children: readonly HTMLElement[]): HTMLElemen
 
 function labelled(id: string, words: string, control: HTMLElement): HTMLElement {
   return el("label", { for: id, class: "labelled" }, el("span", {}, words), control);
-}
-
-function rangeInput(id: string, label: string): HTMLInputElement {
-  return el("input", {
-    id,
-    type: "text",
-    inputmode: "decimal",
-    "aria-label": label,
-    autocomplete: "off",
-    spellcheck: "false",
-  });
-}
-
-function showNumber(input: HTMLInputElement, value: number): void {
-  if (document.activeElement === input) return;
-  input.value = String(Number(value.toPrecision(6)));
-  input.setAttribute("aria-invalid", "false");
 }
 
 function withUnit(field: FieldInfo): string {

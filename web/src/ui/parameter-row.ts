@@ -1,6 +1,7 @@
 import type { Parameter } from "../wire/index";
 import { el, setAttributes, setText } from "./dom";
-import { numberOf, rangeWords, refusal, type ShownParameter, sliderValue } from "./steering-state";
+import { numberOf } from "./numbers";
+import { rangeWords, refusal, type ShownParameter, sliderValue } from "./steering-state";
 
 /** A parameter of the simulation: a slider and a number, sent when the one is let go and the other is entered. */
 export class ParameterRow {

@@ -1,4 +1,5 @@
 import type { LoggedAction, Parameter, SteerAction, SteeringMessage } from "../wire/index";
+import { numberOf } from "./numbers";
 
 /** What the controls show of a simulation that can be steered. */
 export interface SteeringShown {
@@ -109,12 +110,6 @@ export function refusal(parameter: Parameter, typed: string): string | null {
   if (!Number.isFinite(value)) return `${name} takes a number, not \u201c${typed.trim()}\u201d`;
   if (value < least || value > most) return `${name} takes ${rangeWords(parameter)}, not ${value}`;
   return kind === "integer" && !Number.isInteger(value) ? `${name} takes whole numbers, not ${value}` : null;
-}
-
-/** What was typed as a number, a comma taken for a point; NaN if it is none. */
-export function numberOf(typed: string): number {
-  const text = typed.trim().replace(",", ".");
-  return text === "" ? Number.NaN : Number(text);
 }
 
 /** A place on a slider as a value of no more digits than the slider resolves. */

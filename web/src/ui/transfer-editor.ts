@@ -1,6 +1,7 @@
 import { formatNumber } from "../render/index";
 import { colourAt, colourStops, type OpacityPoint, type TransferFunction } from "../volume/index";
 import { el, setAttributes, svg } from "./dom";
+import { pointBeside } from "./opacity-points";
 
 /** Counts over equal bins of a range. */
 export interface Histogram {
@@ -151,7 +152,7 @@ export class TransferEditor {
     const move = moves[event.key];
     if (move) this.#move(index, point[0] + move[0], Math.max(0, Math.sqrt(point[1]) + move[1]) ** 2);
     else if (event.key === "Delete" || event.key === "Backspace") this.#remove(index);
-    else if (event.key === "Enter" || event.key === "Insert") this.#insertAfter(index);
+    else if (event.key === "Enter" || event.key === "Insert") this.#insertBeside(index);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -166,14 +167,12 @@ export class TransferEditor {
     this.#onChange(opacity.map((point, i) => (i === index ? moved : point)));
   }
 
-  #insertAfter(index: number): void {
+  #insertBeside(index: number): void {
     const opacity = this.#transfer?.opacity;
     if (!opacity || opacity.length >= MOST_POINTS) return;
-    const here = opacity[index];
-    const next = opacity[index + 1] ?? [1, here[1]];
-    const middle: OpacityPoint = [(here[0] + next[0]) / 2, (here[1] + next[1]) / 2];
-    this.#onChange([...opacity.slice(0, index + 1), middle, ...opacity.slice(index + 1)]);
-    this.#focus(index + 1);
+    const [point, at] = pointBeside(opacity, index);
+    this.#onChange([...opacity.slice(0, at), point, ...opacity.slice(at)]);
+    this.#focus(at);
   }
 
   #remove(index: number | null): void {

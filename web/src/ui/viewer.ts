@@ -1,5 +1,5 @@
 import { type Camera, homeCamera, orbit, type Painter, pan, type ShownState, zoom } from "../render/index";
-import { type ColourMapName, geometryOf, type TransferFunction, transferToMessage } from "../volume/index";
+import { type Colours, geometryOf, type TransferFunction, transferToMessage } from "../volume/index";
 import type {
   ControlMessage,
   FieldMessage,
@@ -32,6 +32,8 @@ export interface ViewerState {
   readonly panel: boolean;
   readonly axes: boolean;
   readonly transfer: TransferFunction | null;
+  /** The field's colours by the server. */
+  readonly sentColours: Colours | null;
   readonly fieldInfo: FieldMessage | null;
   readonly plan: PlanMessage | null;
   readonly steering: SteeringShown | null;
@@ -92,6 +94,7 @@ export class Viewer {
       panel: link.panel ?? wide,
       axes: link.axes,
       transfer: null,
+      sentColours: null,
       fieldInfo: null,
       plan: null,
       steering: null,
@@ -172,7 +175,7 @@ export class Viewer {
     if (!this.#state.source?.fields[field]) return;
     this.#notices.dismiss();
     this.painter.want({ field, step: this.#state.step, proxy: this.#state.proxy });
-    this.#set({ field, fieldInfo: this.#fields.message(field), transfer: this.#fields.transfer(field) });
+    this.#set({ field, ...this.#knownOf(field) });
     this.#sendView();
   }
 
@@ -183,9 +186,14 @@ export class Viewer {
     this.#sendView();
   }
 
-  chooseMap(name: ColourMapName): void {
+  chooseColours(colours: Colours): void {
     const { transfer } = this.#state;
-    if (transfer) this.setTransfer({ ...transfer, colours: { kind: "map", name } });
+    if (transfer) this.setTransfer({ ...transfer, colours });
+  }
+
+  chooseSentColours(): void {
+    const { sentColours } = this.#state;
+    if (sentColours) this.chooseColours(sentColours);
   }
 
   resetTransfer(): void {
@@ -313,10 +321,19 @@ export class Viewer {
     this.#freshness.clear();
     this.#trace.begin(welcome.trace);
     this.painter.want({ field, step, proxy: this.#state.proxy });
-    const known = { fieldInfo: this.#fields.message(field), transfer: this.#fields.transfer(field) };
+    const known = this.#knownOf(field);
     const plan = same ? this.#state.plan : null;
     this.#set({ source, steps, field, step, ...known, plan, playing: false, steering: this.#steering.shown() });
     this.#sendView();
+  }
+
+  #knownOf(field: number): Pick<ViewerState, "fieldInfo" | "transfer" | "sentColours"> {
+    const fields = this.#fields;
+    return {
+      fieldInfo: fields.message(field),
+      transfer: fields.transfer(field),
+      sentColours: fields.sentColours(field),
+    };
   }
 
   #fieldIndex(source: SourceInfo): number {
@@ -365,7 +382,7 @@ export class Viewer {
   #newField(message: FieldMessage): void {
     const isShown = message.field === this.#state.field;
     const transfer = this.#fields.receive(message, isShown);
-    if (isShown) this.#set({ fieldInfo: message });
+    if (isShown) this.#set({ fieldInfo: message, sentColours: this.#fields.sentColours(message.field) });
     if (!transfer) return;
     this.#applyTransfer(message.field, transfer);
     if (isShown) this.#sendView();

@@ -82,6 +82,13 @@ export function colourStops(colours: Colours): readonly ColourStop[] {
   return knots.map((rgb, i): ColourStop => [i / (knots.length - 1), ...rgb]);
 }
 
+/** Whether they look the same: a link holds few digits of them. */
+export function sameColours(a: Colours, b: Colours): boolean {
+  const [stops, others] = [colourStops(a), colourStops(b)];
+  const isNear = (stop: ColourStop, other: ColourStop) => stop.every((n, i) => Math.abs(n - other[i]) < 1e-3);
+  return stops.length === others.length && stops.every((stop, i) => isNear(stop, others[i]));
+}
+
 export function colourAt(stops: readonly ColourStop[], s: number): Rgb {
   const [below, above, t] = bracket(stops, s);
   return [lerp(below[1], above[1], t), lerp(below[2], above[2], t), lerp(below[3], above[3], t)];

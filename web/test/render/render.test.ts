@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { basisOf, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
 import { Pacing } from "../../src/render/pacing";
 import { bricksReplace, keyframeFits, newestOf, rangeHolds } from "../../src/render/selection";
-import { formatBytes, formatNumber, ticks } from "../../src/render/ticks";
+import { formatBytes, formatNumber, marksWithEnds, tickMarks, ticks } from "../../src/render/ticks";
 
 describe("camera", () => {
   test("azimuth and elevation 0 look down from +z", () => {
@@ -87,13 +87,50 @@ describe("numbers for people", () => {
     expect(ticks(Number.NaN, 1, 4)).toEqual([]);
   });
 
+  test("ticks of narrow ranges far from 0 are told apart", () => {
+    const words = (lo: number, hi: number, count: number) => tickMarks(lo, hi, count).map((mark) => mark.words);
+    expect(words(1e6, 1e6 + 1, 2)).toEqual(["1000000", "1000000.5", "1000001"]);
+    expect(words(101325, 101325.5, 2)).toEqual(["101325", "101325.5"]);
+    expect(words(100000, 100997, 4)).toEqual(["100000", "100500"]);
+    expect(words(0, 1e6, 2)).toEqual(["0", "5e5", "1e6"]);
+    expect(words(0, 6.1442e-6, 3)).toEqual(["0", "5e\u22126"]);
+    expect(words(-1, 1, 4)).toEqual(["\u22121", "\u22120.5", "0", "0.5", "1"]);
+  });
+
+  test("the ends of a scale are told, and no number runs into another", () => {
+    const marks = (lo: number, hi: number, length = 200) => marksWithEnds(lo, hi, 5, length, 14);
+    expect(marks(0.13, 63.5).map((mark) => mark.words)).toEqual(["0.13", "20", "40", "63.5"]);
+    expect(marks(100002, 100997).map((mark) => mark.words)).toEqual([
+      "100002",
+      "100200",
+      "100400",
+      "100600",
+      "100800",
+      "100997",
+    ]);
+    for (const [lo, hi] of [
+      [0.13, 63.5],
+      [-1, 1],
+      [1e6, 1e6 + 1],
+      [5e-9, 6.1e-6],
+    ]) {
+      const places = marks(lo, hi).map(({ value }) => (200 * (value - lo)) / (hi - lo));
+      expect([places[0], places.at(-1)]).toEqual([0, 200]);
+      expect(places.slice(1).every((place, i) => place - places[i] >= 13.99)).toBe(true);
+      expect(new Set(marks(lo, hi).map((mark) => mark.words)).size).toBe(places.length);
+    }
+    expect(marks(5, 5).map((mark) => mark.words)).toEqual(["5"]);
+    expect(marks(0, 1, 20).map((mark) => mark.value)).toEqual(ticks(0, 1, 5));
+  });
+
   test("numbers are as short as their scale allows", () => {
     expect([formatNumber(0.5, 2), formatNumber(-1, 2), formatNumber(100000, 1e5), formatNumber(1e-17, 2)]).toEqual([
       "0.5",
       "\u22121",
-      "1e5",
+      "100000",
       "0",
     ]);
+    expect([formatNumber(1e6), formatNumber(100997, 100), formatNumber(0.0002)]).toEqual(["1e6", "100997", "0.0002"]);
     expect(formatBytes(2_345_678)).toBe("2.35 MB");
   });
 });

@@ -54,6 +54,16 @@ describe("fields", () => {
     expect(fields.reset(0)?.opacity[1][1]).toBe(0.7);
   });
 
+  test("the colours that were sent are known after others were chosen", () => {
+    const fields = new FieldStates(null, new Map());
+    fields.receive(message(0, 0.5), true);
+    const sent = fields.sentColours(0);
+    fields.edit(0, edited);
+    fields.receive(message(0, 0.5), true);
+    expect(fields.sentColours(0)).toBe(sent);
+    expect(fields.sentColours(1)).toBeNull();
+  });
+
   test("a link's function belongs to the first field that is shown", () => {
     const fields = new FieldStates(edited, new Map());
     expect(fields.receive(message(1, 0.5), false)).not.toBe(edited);

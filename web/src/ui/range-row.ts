@@ -1,0 +1,127 @@
+import { formatNumber } from "../render/index";
+import { MOST_VALUES, whereMostLie } from "./concentration";
+import { el, setText } from "./dom";
+import { boundWords, enteredRange, type Range } from "./numbers";
+import type { Histogram } from "./transfer-editor";
+
+const PROBLEM = "range-problem";
+
+/** The range of values as two numbers, why what was typed is none, and where most values lie if that is a small part of it. */
+export class RangeRow {
+  readonly element: HTMLElement;
+  readonly #setRange: (lo: number, hi: number) => void;
+  readonly #boxes = [bound("range-lo", "Lowest value of the range"), bound("range-hi", "Highest value of the range")];
+  readonly #unit = el("span", { class: "unit" });
+  readonly #problem = el("p", { id: PROBLEM, class: "note", role: "alert", hidden: true });
+  readonly #where = el("span");
+  readonly #offer: HTMLElement;
+  readonly #pair: HTMLElement;
+  /** What a box shows may be rounded: this is not. */
+  #range: Range = [0, 1];
+  #most: Range | null = null;
+  /** Boxes with something typed that is not taken yet. */
+  readonly #isEdited = [false, false];
+
+  constructor(setRange: (lo: number, hi: number) => void) {
+    this.#setRange = setRange;
+    const [lo, hi] = this.#boxes;
+    const to = el("span", { class: "quiet" }, "to");
+    this.#pair = el("div", { class: "range", role: "group", "aria-label": "Range", tabindex: -1 });
+    this.#pair.append(lo, to, hi, this.#unit);
+    const show = el("button", { type: "button", title: "Set the range to these values" }, "Show these");
+    show.addEventListener("click", () => this.#showMost());
+    this.#offer = el("p", { class: "quiet offer", hidden: true }, this.#where, show);
+    this.element = el("div", {}, this.#pair, this.#problem, this.#offer);
+    this.#boxes.forEach((box, i) => {
+      this.#listen(box, i);
+    });
+    this.#pair.addEventListener("focusout", ({ relatedTarget }) => {
+      if (!(relatedTarget instanceof Node && this.#pair.contains(relatedTarget))) this.#giveUp();
+    });
+  }
+
+  show(range: Range, histogram: Histogram | null, unit: string): void {
+    const isOther = range[0] !== this.#range[0] || range[1] !== this.#range[1];
+    this.#range = range;
+    if (isOther) this.#showProblem(null);
+    this.#showBounds();
+    setText(this.#unit, unit);
+    this.#most = histogram && whereMostLie(histogram, range);
+    this.#offer.hidden = this.#most === null;
+    if (this.#most) setText(this.#where, mostWords(this.#most));
+  }
+
+  #showBounds(): void {
+    this.#boxes.forEach((box, i) => {
+      if (this.#isEdited[i]) return;
+      const words = boundWords(this.#range[i], this.#range);
+      if (box.value !== words) box.value = words;
+      box.title = String(this.#range[i]);
+    });
+  }
+
+  #listen(box: HTMLInputElement, i: number): void {
+    box.addEventListener("input", () => {
+      this.#isEdited[i] = true;
+      this.#showProblem(null);
+    });
+    box.addEventListener("change", () => this.#enter());
+    box.addEventListener("keydown", ({ key }) => {
+      if (key === "Enter") this.#enter();
+      if (key !== "Escape") return;
+      this.#giveUp();
+      this.#showProblem(null);
+    });
+  }
+
+  /** Takes what was typed, or says why not: both boxes may be meant, so that what is typed stays until both are left. */
+  #enter(): void {
+    if (!this.#isEdited.includes(true)) return;
+    const typed = this.#boxes.map((box, i) => (this.#isEdited[i] ? box.value : null));
+    const entered = enteredRange([typed[0], typed[1]], this.#range);
+    if (typeof entered === "string") return this.#showProblem(entered);
+    this.#giveUp();
+    this.#setRange(...entered);
+  }
+
+  /** Back to the range that holds; why what was typed did not become it stays to be read. */
+  #giveUp(): void {
+    this.#isEdited.fill(false);
+    this.#showBounds();
+    for (const box of this.#boxes) box.setAttribute("aria-invalid", "false");
+  }
+
+  #showProblem(problem: string | null): void {
+    this.#boxes.forEach((box, i) => {
+      box.setAttribute("aria-invalid", String(problem !== null && this.#isEdited[i]));
+    });
+    setText(this.#problem, problem ?? "");
+    this.#problem.hidden = problem === null;
+  }
+
+  #showMost(): void {
+    if (!this.#most) return;
+    this.#giveUp();
+    this.#setRange(...this.#most);
+    // The button is not needed any more, and its focus would go nowhere.
+    if (this.#offer.hidden) this.#pair.focus();
+  }
+}
+
+function mostWords([lo, hi]: Range): string {
+  const [from, to] = [lo, hi].map((value) => formatNumber(value, hi - lo));
+  return `${MOST_VALUES * 100} % of values lie between ${from} and ${to}`;
+}
+
+function bound(id: string, label: string): HTMLInputElement {
+  return el("input", {
+    id,
+    type: "text",
+    inputmode: "decimal",
+    "aria-label": label,
+    "aria-describedby": PROBLEM,
+    "aria-invalid": "false",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+}

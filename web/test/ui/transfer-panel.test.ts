@@ -1,0 +1,85 @@
+import { describe, expect, test, vi } from "vitest";
+import { whereMostLie } from "../../src/ui/concentration";
+import { boundWords, enteredRange, numberOf } from "../../src/ui/numbers";
+import { pointBeside } from "../../src/ui/opacity-points";
+
+vi.mock("../../src/render/index", () => ({}));
+
+const words = (lo: number, hi: number) => [lo, hi].map((value) => boundWords(value, [lo, hi]));
+
+describe("bounds of a range", () => {
+  test("are told with the digits that tell them apart, and whole where that is short", () => {
+    expect(words(101325, 101325.5)).toEqual(["101325", "101325.5"]);
+    expect(words(101325.1, 101325.5)).toEqual(["101325.1", "101325.5"]);
+    expect(words(Math.fround(101325.1), 101326)).toEqual(["101325.1", "101326"]);
+    expect(words(1e6, 1e6 + 1)).toEqual(["1000000", "1000001"]);
+    expect(words(1e9, 1e9 + 64)).toEqual(["1e9", "1.00000006e9"]);
+    expect(words(0, Math.fround(1 / 3))).toEqual(["0", "0.333333"]);
+    expect(words(-1, 0.12345)).toEqual(["-1", "0.12345"]);
+  });
+
+  test("that are small fit in their box", () => {
+    expect(words(0, 0.0000061442195)).toEqual(["0", "6.14e-6"]);
+    expect(words(-6.1e-6, 6e-30)).toEqual(["-6.1e-6", "6e-30"]);
+  });
+
+  test("are taken one by one: the one that was not typed stays as it is, not as it is shown", () => {
+    const range = [Math.fround(1 / 3), 101325.5] as const;
+    expect(enteredRange(["0,5", null], range)).toEqual([0.5, 101325.5]);
+    expect(enteredRange([null, " 7 "], range)).toEqual([Math.fround(1 / 3), 7]);
+    expect(enteredRange(["2e6", "\u22121e-3"], range)).toMatch(/not below/);
+    expect(enteredRange(["\u22121e-3", "2e6"], range)).toEqual([-1e-3, 2e6]);
+  });
+
+  test("that are none are said to be so in words", () => {
+    const range = [0, 5] as const;
+    expect(enteredRange(["abc", null], range)).toBe("\u201cabc\u201d is not a number.");
+    expect(enteredRange([null, " "], range)).toBe("A bound is left empty.");
+    expect(enteredRange(["7", null], range)).toBe("The lowest value, 7, is not below the highest, 5.");
+    expect(enteredRange([null, "0"], range)).toMatch(/^The lowest value, 0, is not below the highest, 0/);
+    expect(enteredRange([null, "1e39"], range)).toMatch(/32-bit/);
+    expect(enteredRange(["101325", "101325.001"], range)).toBe("101325 and 101325.001 are the same as 32-bit numbers.");
+    expect(numberOf("")).toBeNaN();
+  });
+});
+
+describe("where most values lie", () => {
+  const counts = (...filled: readonly (readonly [bin: number, count: number])[]) => {
+    const bins = Array.from({ length: 256 }, () => 0);
+    for (const [bin, count] of filled) bins[bin] = count;
+    return bins;
+  };
+  const range = [0, 256] as const;
+
+  test("is told where it is less than a tenth of the range that is shown", () => {
+    const outlier = { range, counts: counts([10, 500], [12, 490], [255, 1]) };
+    expect(whereMostLie(outlier, range)).toEqual([10, 13]);
+    expect(whereMostLie(outlier, [10, 13])).toBeNull();
+    expect(whereMostLie({ range, counts: counts([0, 50], [24, 50], [255, 2]) }, range)).toEqual([0, 25]);
+  });
+
+  test("is not told where values are spread, or there are none, or all are one", () => {
+    expect(whereMostLie({ range, counts: counts([0, 50], [25, 50]) }, range)).toBeNull();
+    expect(whereMostLie({ range, counts: counts([0, 97], [255, 3]) }, range)).toBeNull();
+    expect(whereMostLie({ range, counts: counts() }, range)).toBeNull();
+    expect(whereMostLie({ range, counts: [] }, range)).toBeNull();
+    expect(whereMostLie({ range: [5, 5], counts: counts([0, 9]) }, [5, 5])).toBeNull();
+  });
+});
+
+describe("an opacity point that is added", () => {
+  const opacity = [
+    [0, 0],
+    [0.4, 0.2],
+    [1, 1],
+  ] as const;
+
+  test("lies between this one and the next", () => {
+    expect(pointBeside(opacity, 0)).toEqual([[0.2, 0.1], 1]);
+  });
+
+  test("lies before the last where that is at the end, never on it", () => {
+    expect(pointBeside(opacity, 2)).toEqual([[0.7, 0.6], 2]);
+    expect(pointBeside(opacity.slice(0, 2), 1)).toEqual([[0.7, 0.2], 2]);
+  });
+});
