@@ -156,7 +156,8 @@ fn mixed(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What the bricks of a coarse level say at the samples of the volume, which is one block: interpolated, held beyond the outermost ones.
+/// What the bricks of a coarse level say at the samples of the volume, which is one block: interpolated, as steep as the field is as far as samples to both
+/// sides tell, held beyond the outermost ones. `stand-in.glsl` does so in the page.
 fn magnified(volume: &Volume, level: u32) -> Outcome<Volume> {
     let (grid, block) = (volume.grid(), &volume.blocks()[0]);
     let bricks = encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::Eight);
@@ -169,7 +170,7 @@ fn magnified(volume: &Volume, level: u32) -> Outcome<Volume> {
     Ok(Volume::whole(grid.clone(), values)?)
 }
 
-/// Values `[z, y, x]` interpolated along one axis to `count` samples.
+/// Values `[z, y, x]`, means over cubes of samples, interpolated along one axis to `count` samples.
 fn stretched(values: &[f32], size: [usize; 3], axis: usize, count: usize, level: u32) -> (Vec<f32>, [usize; 3]) {
     let (inner, outer) = (size[..axis].iter().product::<usize>(), size[axis + 1..].iter().product::<usize>());
     let mut out = Vec::with_capacity(inner * count * outer);
@@ -178,8 +179,16 @@ fn stretched(values: &[f32], size: [usize; 3], axis: usize, count: usize, level:
             let last = size[axis] - 1;
             let at = ((i as f32 + 0.5) / (1_u32 << level) as f32 - 0.5).clamp(0.0, last as f32);
             let (low, share) = (at as usize, at.fract());
-            let line = |row: usize| &values[(slice * size[axis] + row.min(last)) * inner..][..inner];
-            out.extend(line(low).iter().zip(line(low + 1)).map(|(a, b)| a + share * (b - a)));
+            // Of second differences, what means and straight lines between them lose.
+            let lost = (1.0 - 0.25_f32.powi(level as i32)) / 24.0 + share * (1.0 - share) / 2.0;
+            let line = |row: usize| &values[(slice * size[axis] + row.saturating_sub(1).min(last)) * inner..][..inner];
+            let [before, from, to, behind] = [low, low + 1, low + 2, low + 3].map(line);
+            let value = |k: usize| {
+                let bend = |a: f32, b: f32, c: f32| a + c - 2.0 * b;
+                let [at_low, at_high] = [bend(before[k], from[k], to[k]), bend(from[k], to[k], behind[k])];
+                from[k] + share * (to[k] - from[k]) - lost * (at_low + share * (at_high - at_low))
+            };
+            out.extend((0..inner).map(value));
         }
     }
     let mut stretched = size;

@@ -54,7 +54,7 @@ export class StandIns {
     const { bricks } = known;
     const finer = 2 ** (into.level - bricks.level);
     const toTexture = { scale: perAxis((axis) => finer / bricks.size[axis]), offset: [0, 0, 0] as const };
-    const program = this.#begin("brick", brickFragment, known, [into.lo, into.hi], toTexture);
+    const program = this.#begin("brick", brickFragment, known, [into.lo, into.hi], into.level, toTexture);
     for (let layer = lo[2]; layer < lo[2] + size[2]; layer++) {
       this.#gl.uniform1f(program.at("uLayer"), layer);
       this.#fill({ texture: into.texture, layer, x: lo[0], y: lo[1], width: size[0], height: size[1] });
@@ -111,12 +111,13 @@ export class StandIns {
     return true;
   }
 
-  /** `range`: of values that are kept as 0 to 1. */
+  /** Values between `lo` and `hi` are kept as 0 to 1, and as those of `level` are. */
   #begin(
     name: "brick" | "face" | "ray" | "slab",
     fragment: string,
     { bricks, geometry }: Known,
     [lo, hi]: readonly [number, number],
+    level = 0,
     toTexture = textureFromWorld(geometry, bricks.level, bricks.size),
   ): Program {
     const gl = this.#gl;
@@ -126,6 +127,8 @@ export class StandIns {
     program.bind(0, { name: "uVolume", kind: gl.TEXTURE_3D, texture: bricks.texture });
     gl.uniform3fv(program.at("uTextureScale"), toTexture.scale);
     gl.uniform3fv(program.at("uTextureOffset"), toTexture.offset);
+    const coarser = Math.max(0, bricks.level - level);
+    gl.uniform2f(program.at("uFlattened"), (1 - 4 ** -coarser) / 24, coarser > 0 ? 0.5 : 0);
     const span = hi - lo;
     gl.uniform2f(
       program.at("uShare"),
