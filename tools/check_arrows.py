@@ -6,10 +6,11 @@ import sys
 
 MAY_IMPORT = {
     "comm": set(),
-    "copy": {"ripp-net", "volume", "volume-io"},
+    "copy": {"objects", "ripp-net", "volume", "volume-io"},
     "doctor": {"ripp-net"},
+    "objects": set(),
     "volume": set(),
-    "volume-io": {"volume"},
+    "volume-io": {"objects", "volume"},
     "render": {"volume"},
     "ripp": set(),
     "ripp-net": {"ripp"},

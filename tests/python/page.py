@@ -55,6 +55,10 @@ class Page:
         self.until(lambda: self.steps.get("last", 0) > step, f"a step after {step}")
         return self.steps["last"]
 
+    def show_step(self, step: int) -> None:
+        """Asks for a step to be shown."""
+        self._send(VIEW, FIRST_VIEW | {"sequence": FIRST_VIEW["sequence"] + 1, "step": step})
+
     def value(self, name: str) -> float:
         """A parameter as the server tells it."""
         return next(it["value"] for it in self.steering["parameters"] if it["name"] == name)

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,10 +39,13 @@ class Store:
         said = {"AWS_ENDPOINT_URL": self.endpoint, **self.environment}
         return Process(["env", *(f"{name}={value}" for name, value in said.items()), VISAPULT, *arguments])
 
-    def copy(self, *arguments: object) -> Ended:
-        ended = self.start("copy", *arguments).end(SOON)
+    def run(self, *arguments: object) -> Ended:
+        ended = self.start(*arguments).end(SOON)
         assert SECRET not in ended.stdout + ended.stderr
         return ended
+
+    def copy(self, *arguments: object) -> Ended:
+        return self.run("copy", *arguments)
 
 
 @contextmanager
@@ -78,7 +81,12 @@ class Faulty(http.server.ThreadingHTTPServer):
         self.status = 500
         self.cuts = 0
         self.error = ""
+        #: What is always answered for some keys, and what is done whenever a key is asked for.
+        self.statuses: dict[str, int] = {}
+        self.on_key: Callable[[str], None] = lambda _: None
         self.requests: list[tuple[str, str]] = []
+        #: Paths, and bytes of content that were sent of them.
+        self.sent: list[tuple[str, int]] = []
         self.modified = 1_700_000_000.0
 
     @property
@@ -100,14 +108,18 @@ class Answer(http.server.BaseHTTPRequestHandler):
         if "list-type" in asked:
             return self.send(200, self.listing(asked.get("prefix", [""])[0]).encode())
         key = urllib.parse.unquote(path).removeprefix("/bucket/")
+        self.server.on_key(key)
+        if key in self.server.statuses:
+            return self.send(self.server.statuses[key], b"")
         content = self.server.objects.get(key)
         if content is None:
             return self.send(404, b"<Error><Code>NoSuchKey</Code></Error>")
         told = {"ETag": f'"{hash(content):x}"', "Last-Modified": email.utils.formatdate(self.server.modified, usegmt=True)}
-        part = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        part = re.fullmatch(r"bytes=(\d*)-(\d+)", self.headers.get("Range", ""))
         if not part or not self.server.gives_parts:
             return self.send(200, content, told)
-        start, end = int(part[1]), min(int(part[2]) + 1, len(content))
+        last = not part[1]
+        start, end = (max(len(content) - int(part[2]), 0), len(content)) if last else (int(part[1]), min(int(part[2]) + 1, len(content)))
         if start >= len(content):
             return self.send(416, b"")
         told["Content-Range"] = f"bytes {start}-{end - 1}/{len(content)}"
@@ -125,6 +137,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
         return f"<ListBucketResult><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>"
 
     def send(self, status: int, content: bytes, headers: dict[str, str] | None = None) -> None:
+        self.server.sent.append((self.path, len(content)))
         self.send_response(status)
         for name, value in {"Content-Length": str(len(content)), **(headers or {})}.items():
             self.send_header(name, value)

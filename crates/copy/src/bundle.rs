@@ -9,8 +9,8 @@
 
 use crate::bytes::Reader;
 use crate::listing::{MOST_WHOLE, Mtime};
-use crate::names::printable;
 use crate::ranges::RangeHash;
+use visapult_objects::{cut, printable};
 
 /// A bundle is closed when it has so many files or bytes of content.
 pub(crate) const FULL_FILES: usize = 1024;
@@ -94,11 +94,6 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Vec<(u64, Item<'_>)>> {
         }
     }
     (files <= FULL_FILES && reader.is_empty()).then_some(items)
-}
-
-/// The first of `text`, `most` bytes at most.
-pub(crate) fn cut(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
 }
 
 #[cfg(test)]

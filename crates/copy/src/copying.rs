@@ -16,14 +16,15 @@ use crate::following::{Followed, follow};
 use crate::give::{Begin, Given, give};
 use crate::landing::{Landing, PART_NEEDS_NAME};
 use crate::names::shown;
-use crate::objects::{ObjectUrl, Store};
+use crate::objects::Store;
 use crate::report::{Event, Report, Tally};
 use crate::share::linger;
 use crate::spread::{Into, into_share};
 use crate::stripes::Striped;
 use crate::take::{Taken, take};
 use crate::walk::{Root, Walk};
-use crate::words::{Alike, Delete, Patterns, Request, Span, Verb, Wish, escaped};
+use crate::words::{Alike, Delete, Patterns, Request, Span, Verb, Wish};
+use visapult_objects::{ObjectUrl, escaped};
 
 const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the other end to the next.
@@ -424,13 +425,11 @@ fn landing(to: Near<'_>, into: bool, options: &CopyOptions, stop: &AtomicBool) -
 }
 
 fn walk(sources: &[Near<'_>], options: &CopyOptions, stop: &AtomicBool) -> Result<Walk, CopyError> {
-    let root = |source: &Near<'_>| {
-        let root = source.root(stop)?;
-        match (options.span, &options.part) {
-            (None, None) => Ok(root),
-            (Some(span), _) => root.cut(span),
-            (None, Some(part)) => root.part(part, Turn::default()),
-        }
+    let root = |source: &Near<'_>| match (options.span, &options.part, source) {
+        (None, None, _) => source.root(stop),
+        (Some(span), ..) => source.root(stop)?.cut(span),
+        (None, Some(part), Near::Stored(url)) => Root::stored_part(url, part),
+        (None, Some(part), Near::Path(_)) => source.root(stop)?.part(part, Turn::default()),
     };
     let roots = sources.iter().map(root).collect::<Result<_, _>>()?;
     Ok(Walk::new(roots, Filter::new(&options.only).map_err(CopyError::Here)?))

@@ -10,8 +10,9 @@ use crate::listing::Mtime;
 use crate::log::{self, Origin};
 use crate::people::written::{Place, Text};
 use crate::ranges::{RANGE, RangeName};
-use crate::words::{Request, Word, escaped, unescaped};
+use crate::words::{Request, Word};
 use crate::{bundle, listing, manifest};
+use visapult_objects::{escaped, unescaped};
 
 /// A decoder with its name.
 pub type Decoder = (&'static str, fn(&[u8]));

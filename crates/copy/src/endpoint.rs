@@ -7,9 +7,8 @@ use std::str::FromStr;
 use thiserror::Error;
 use visapult_ripp_net::{RippUrl, UrlError};
 
-use crate::names::inner_path;
-use crate::objects::ObjectUrl;
-use crate::words::unescaped;
+use crate::names::{Name, inner_path};
+use visapult_objects::{At, ObjectUrl, unescaped};
 
 const SCHEME: &str = "ripp://";
 
@@ -50,8 +49,13 @@ pub enum EndpointError {
     #[error("the path leads out of the share, or is too long")]
     Outside,
     /// Of an object store.
-    #[error("{0}")]
-    Objects(&'static str),
+    #[error(transparent)]
+    Objects(#[from] visapult_objects::UrlError),
+    /// Of the web.
+    #[error(
+        "of https:// one file is copied: the URL has to end with its name, for servers tell in no common way what is in a folder"
+    )]
+    Folder,
 }
 
 impl Endpoint {
@@ -74,7 +78,7 @@ impl FromStr for Endpoint {
     /// `s3://bucket/key` and `https://host/path` are in object stores; anything else is a path on this machine.
     fn from_str(text: &str) -> Result<Self, EndpointError> {
         if let Some(url) = ObjectUrl::parse(text) {
-            return url.map(Self::Stored);
+            return one_file(url?).map(Self::Stored);
         }
         let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(Self::Here(text.into())) };
         let (before, behind) = rest.split_once('#').map_or((rest, None), |(before, behind)| (before, Some(behind)));
@@ -124,6 +128,13 @@ impl Endpoint {
     }
 }
 
+/// Of the web it is the one that has a name.
+fn one_file(url: ObjectUrl) -> Result<ObjectUrl, EndpointError> {
+    let name = url.name().and_then(|name| Name::new(&name)).filter(|name| !name.is_ours());
+    let is_web = matches!(url.at, At::Web { .. });
+    if is_web && (url.is_folder || name.is_none()) { Err(EndpointError::Folder) } else { Ok(url) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,5 +169,8 @@ mod tests {
             assert!(!told.contains(TOKEN) && told.contains("path"), "{told}");
         }
         assert!("ripp://host/x".parse::<Endpoint>().is_err());
+        for wrong in ["https://h", "https://h/", "https://h/a/", "https://h/%2e%2e", "https://h/a.visapult-part"] {
+            assert!(matches!(wrong.parse::<Endpoint>(), Err(EndpointError::Folder)), "{wrong}");
+        }
     }
 }

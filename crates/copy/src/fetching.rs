@@ -119,14 +119,14 @@ impl Fetch {
             Event::LeftOut { path, why } => Word::LeftOut { path, why },
             Event::Deleted(path) => Word::Deleted { paths: vec![path] },
             Event::Notice(text) => Word::Notice { text },
-            Event::Hash { path, hash } => Word::Hashes { files: vec![(crate::words::escaped(&path), hash)] },
+            Event::Hash { path, hash } => Word::Hashes { files: vec![(visapult_objects::escaped(&path), hash)] },
             Event::Differs { .. } | Event::Detached(_) => return None,
         })
     }
 
     /// It is over: with nothing to say, all is there.
     pub(crate) fn end(&self, fault: Option<&str>) {
-        self.state().result = Some(crate::bundle::cut(fault.unwrap_or("done"), MOST_WHY).to_owned());
+        self.state().result = Some(visapult_objects::cut(fault.unwrap_or("done"), MOST_WHY).to_owned());
     }
 }
 

@@ -8,9 +8,9 @@ use visapult_ripp_net::{Arrival, Options, Session};
 use crate::copying::{dial, fresh_job};
 use crate::endpoint::Remote;
 use crate::error::CopyError;
-use crate::names::printable;
 use crate::report::{Event, Progress, Tally};
-use crate::words::{FetchState, Request, Verb, Word, unescaped};
+use crate::words::{FetchState, Request, Verb, Word};
+use visapult_objects::{printable, unescaped};
 
 const IDLE: Duration = Duration::from_millis(50);
 /// Fetches that one share tells of.

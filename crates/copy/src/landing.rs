@@ -8,10 +8,11 @@ use std::sync::atomic::AtomicBool;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use visapult_objects::ObjectUrl;
 
 use crate::error::CopyError;
 use crate::names::{Name, shown};
-use crate::objects::{ObjectUrl, Shelf};
+use crate::objects::Shelf;
 use crate::words::{Delete, Wish};
 
 /// A part of a file must not take the place of the whole, which has its name in the folder.

@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
 use crate::bytes::Reader;
-use crate::names::{MOST_PATH, Name};
+use crate::names::Name;
+use visapult_objects::MOST_PATH;
 
 /// Entries of one listing, and its bytes, at most.
 pub(crate) const MOST_ENTRIES: usize = 4096;

@@ -5,10 +5,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a name at most, as file systems have it.
-pub(crate) const MOST_NAME: usize = 255;
-/// Bytes of a path at most, as systems have it.
-pub(crate) const MOST_PATH: usize = 4096;
+use visapult_objects::{MOST_NAME, MOST_PATH, is_name, printable};
 
 /// What is received of a file until it is whole lies beside it, under this ending.
 const PARTIAL: &str = ".visapult-part";
@@ -22,11 +19,7 @@ pub(crate) struct Name(Vec<u8>);
 impl Name {
     /// None if it is no name.
     pub(crate) fn new(bytes: &[u8]) -> Option<Self> {
-        let is_name = (1..=MOST_NAME).contains(&bytes.len())
-            && !bytes.iter().any(|&byte| byte == b'/' || byte == 0)
-            && bytes != b"."
-            && bytes != b"..";
-        is_name.then(|| Self(bytes.to_vec()))
+        is_name(bytes).then(|| Self(bytes.to_vec()))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -81,12 +74,6 @@ pub(crate) fn inner_path(text: &[u8]) -> Option<PathBuf> {
     (path.as_os_str().len() <= MOST_PATH).then_some(path)
 }
 
-/// As a terminal may show it: what is no text, or would move the cursor, is replaced.
-pub(crate) fn printable(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    text.chars().map(|sign| if sign.is_control() { char::REPLACEMENT_CHARACTER } else { sign }).collect()
-}
-
 pub(crate) fn shown(path: &Path) -> String {
     printable(path.as_os_str().as_bytes())
 }
@@ -121,10 +108,5 @@ mod tests {
         assert_eq!(inner_path(b""), Some(PathBuf::new()));
         assert_eq!(inner_path(b"a/../../etc"), None);
         assert_eq!(inner_path(&[b'a', b'/'].repeat(3000)), None);
-    }
-
-    #[test]
-    fn what_is_shown_moves_no_cursor() {
-        assert_eq!(printable(b"a\x1b[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
     }
 }

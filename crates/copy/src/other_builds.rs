@@ -25,7 +25,8 @@ use crate::report::Tally;
 use crate::source::{RangeSource, SourceFile};
 use crate::take::{Taken, take};
 use crate::walk::{Found, Root, Walk};
-use crate::words::{Patterns, Wish, Word, escaped};
+use crate::words::{Patterns, Wish, Word};
+use visapult_objects::escaped;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const RANGES: u64 = MOST_EARLY as u64 + 2;

@@ -33,7 +33,8 @@ use crate::give::Begin;
 use crate::names::inner_path;
 use crate::people::Right;
 use crate::weights;
-use crate::words::{EARLY, Request, STRIPES, Verb, Word, unescaped};
+use crate::words::{EARLY, Request, STRIPES, Verb, Word};
+use visapult_objects::unescaped;
 
 const POLL: Duration = Duration::from_millis(100);
 /// A dialler that has all it wants ends the session within this time.

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 
+use visapult_objects::{Connection, ObjectUrl, PATIENCE};
+
 use crate::error::{CopyError, reason};
-use crate::fields::{FieldPart, FieldTree, FieldWalk, Turn};
+use crate::fields::{FieldPart, FieldTree, FieldWalk, Place, Turn};
 use crate::filter::Filter;
 use crate::listing::{Entry, Kind, MOST_DEPTH, Mtime, is_target};
 use crate::names::{Name, shown};
@@ -28,8 +30,6 @@ pub(crate) struct Root {
     file: Option<PathBuf>,
     /// Of the file, where the bytes begin that are meant, and how many they are; none if all are.
     span: Option<(u64, u64)>,
-    /// A part of the fields in it is meant, as files that are made of them.
-    fields: Option<Arc<FieldTree>>,
     /// What it is called at the other end; none if what is in the folder is meant.
     name: Option<Name>,
     /// What its user calls it.
@@ -43,21 +43,23 @@ pub(crate) enum Base {
     Folder(Dir),
     /// A place in an object store.
     Store(Arc<Store>),
+    /// Nowhere: files are made of a part of some fields.
+    Made(Arc<FieldTree>),
 }
 
 impl Root {
     /// What an object store has there.
     pub(crate) fn stored(store: Store) -> Self {
         let url = store.url();
-        let (name, shown) = (url.name(), url.to_string());
+        let (name, shown) = (url.name().and_then(|name| Name::new(&name)), url.to_string());
         let file = store.one().and(name.as_ref()).map(|name| name.as_path().to_owned());
-        Self { base: Base::Store(Arc::new(store)), file, span: None, fields: None, name, shown }
+        Self { base: Base::Store(Arc::new(store)), file, span: None, name, shown }
     }
 
     /// The store that it is in, if it is in one.
     pub(crate) const fn store(&self) -> Option<&Arc<Store>> {
         match &self.base {
-            Base::Folder(_) => None,
+            Base::Folder(_) | Base::Made(_) => None,
             Base::Store(store) => Some(store),
         }
     }
@@ -71,26 +73,12 @@ impl Root {
         let is_content = path.as_os_str().as_bytes().ends_with(b"/.");
         let name = path.file_name().filter(|_| !is_content).and_then(|name| Name::new(name.as_bytes()));
         if std::fs::metadata(&real).map_err(wrong)?.is_dir() {
-            return Ok(Self {
-                base: Base::Folder(open(&real)?),
-                file: None,
-                span: None,
-                fields: None,
-                name,
-                shown: shown(path),
-            });
+            return Ok(Self { base: Base::Folder(open(&real)?), file: None, span: None, name, shown: shown(path) });
         }
         let (Some(parent), Some(file)) = (real.parent(), real.file_name()) else {
             return Err(CopyError::Here(format!("{} is no file", shown(path))));
         };
-        Ok(Self {
-            base: Base::Folder(open(parent)?),
-            file: Some(file.into()),
-            span: None,
-            fields: None,
-            name,
-            shown: shown(path),
-        })
+        Ok(Self { base: Base::Folder(open(parent)?), file: Some(file.into()), span: None, name, shown: shown(path) })
     }
 
     /// What is in the folder is meant, whatever that is called.
@@ -107,7 +95,6 @@ impl Root {
                 base: Base::Folder(dir),
                 file: None,
                 span: None,
-                fields: None,
                 name: name.cloned(),
                 shown: name.map(Name::to_string).unwrap_or_default(),
             });
@@ -115,20 +102,13 @@ impl Root {
         let name = Name::new(last.as_bytes());
         if share.metadata(path).map_err(wrong)?.is_dir() {
             let dir = share.open_dir(path).map_err(wrong)?;
-            return Ok(Self {
-                base: Base::Folder(dir),
-                file: None,
-                span: None,
-                fields: None,
-                name,
-                shown: shown(path),
-            });
+            return Ok(Self { base: Base::Folder(dir), file: None, span: None, name, shown: shown(path) });
         }
         let real = share.canonicalize(path).map_err(wrong)?;
         let (parent, file) = (real.parent().unwrap_or(Path::new("")), real.file_name().unwrap_or(last));
         let dir = if parent.as_os_str().is_empty() { share.try_clone() } else { share.open_dir(parent) };
         let base = Base::Folder(dir.map_err(wrong)?);
-        Ok(Self { base, file: Some(file.into()), span: None, fields: None, name, shown: shown(path) })
+        Ok(Self { base, file: Some(file.into()), span: None, name, shown: shown(path) })
     }
 
     /// Only these bytes of the file are meant.
@@ -143,6 +123,7 @@ impl Root {
         let length = match &self.base {
             Base::Folder(dir) => dir.symlink_metadata(file).map_err(|cause| wrong(reason(&cause)))?.len(),
             Base::Store(store) => store.one().map_or(0, |told| told.size),
+            Base::Made(_) => 0,
         };
         let end = span.end.unwrap_or(length);
         if span.start >= end || end > length {
@@ -156,16 +137,31 @@ impl Root {
     /// # Errors
     /// If it holds no fields, or not this part of them.
     pub(crate) fn part(self, part: &FieldPart, turn: Turn) -> Result<Self, CopyError> {
-        let Base::Folder(dir) = &self.base else {
-            let why = "a part of fields is made where its files lie: of an object store copy them first";
-            return Err(CopyError::Here(format!("{}: {why}", self.shown)));
+        let place = match self.base {
+            Base::Folder(dir) => Place::Folder(dir, self.file.clone()),
+            Base::Store(store) => return Self::stored_part(store.url(), part),
+            Base::Made(_) => return Ok(self),
         };
-        let fields = FieldTree::open(dir, self.file.as_deref(), &self.shown, part, turn)?;
-        Ok(Self { fields: Some(Arc::new(fields)), name: None, ..self })
+        let fields = FieldTree::open(place, &self.shown, part, turn)?;
+        Ok(Self { base: Base::Made(Arc::new(fields)), name: None, ..self })
+    }
+
+    /// A part of the fields that an object store has there.
+    ///
+    /// # Errors
+    /// If it has no fields there, or not this part of them.
+    pub(crate) fn stored_part(url: &ObjectUrl, part: &FieldPart) -> Result<Self, CopyError> {
+        let shown = url.to_string();
+        let connection = Connection::new(url, PATIENCE).map_err(|why| CopyError::Here(format!("{shown}: {why}")))?;
+        let fields = FieldTree::open(Place::Objects(connection), &shown, part, Turn::default())?;
+        Ok(Self { base: Base::Made(Arc::new(fields)), file: None, span: None, name: None, shown })
     }
 
     pub(crate) const fn fields(&self) -> Option<&Arc<FieldTree>> {
-        self.fields.as_ref()
+        match &self.base {
+            Base::Made(fields) => Some(fields),
+            Base::Folder(_) | Base::Store(_) => None,
+        }
     }
 
     pub(crate) const fn span(&self) -> Option<(u64, u64)> {
@@ -247,14 +243,14 @@ impl Walk {
 
     fn begin(&mut self, root: Arc<Root>) -> Option<Found> {
         self.root = Some(Arc::clone(&root));
-        if let Some(fields) = &root.fields {
-            self.fields = Some(FieldWalk::new(Arc::clone(fields)));
-            return Some(Found::Notice(fields.summary()));
-        }
         let path = root.file.clone().unwrap_or_default();
         let dir = match &root.base {
             Base::Folder(dir) => dir,
             Base::Store(store) => return self.begin_store(&root, store, path),
+            Base::Made(fields) => {
+                self.fields = Some(FieldWalk::new(Arc::clone(fields)));
+                return Some(Found::Notice(fields.summary()));
+            }
         };
         let metadata = match &root.file {
             Some(file) => dir.symlink_metadata(file),

@@ -36,7 +36,7 @@ pub(crate) struct Request {
     pub(crate) verb: Verb,
 }
 
-/// Which way things go. Paths are below the share, and [`escaped`].
+/// Which way things go. Paths are below the share, and [`escaped`](visapult_objects::escaped).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "kebab-case")]
 pub(crate) enum Verb {
@@ -278,7 +278,7 @@ impl Request {
 pub(crate) enum Word {
     /// A share that was dialled: these give the same, too, or take into the same; where a URL has no token it is that of this one.
     Nodes { urls: Vec<String> },
-    /// Giver, first of all: the first listing, [`escaped`], which is offered as well for those that pass this over.
+    /// Giver, first of all: the first listing, [`escaped`](visapult_objects::escaped), which is offered as well for those that pass this over.
     Listing { bytes: String },
     /// Giver: that was all, so many entries.
     Listed { entries: u64 },
@@ -311,7 +311,7 @@ pub(crate) enum Word {
     Notice { text: String },
     /// Taker: of these files it wants nothing more: they are in their place.
     Done { files: Vec<u64> },
-    /// Taker: files as they are in their place, where hashes were wished for: paths below the destination, [`escaped`], and BLAKE3.
+    /// Taker: files as they are in their place, where hashes were wished for: paths below the destination, [`escaped`](visapult_objects::escaped), and BLAKE3.
     Hashes { files: Vec<(String, String)> },
     /// Taker: these were deleted, or would be; as people read them.
     Deleted { paths: Vec<String> },
@@ -344,38 +344,10 @@ impl Word {
     }
 }
 
-/// Bytes as text that a URL may hold: all but letters, digits and `-._~/` become `%XX`.
-pub(crate) fn escaped(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            text.push(byte.into());
-        } else {
-            text += &format!("%{byte:02X}");
-        }
-    }
-    text
-}
-
-/// The bytes that `text` stands for; what is not written as `%XX` stands for itself. None if a `%` is followed by something else.
-pub(crate) fn unescaped(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        rest = behind;
-        if first != b'%' {
-            bytes.push(first);
-            continue;
-        }
-        let digit = |at: usize| char::from(*rest.get(at)?).to_digit(16);
-        bytes.push((digit(0)? * 16 + digit(1)?) as u8);
-        rest = &rest[2..];
-    }
-    Some(bytes)
-}
-
 #[cfg(test)]
 mod tests {
+    use visapult_objects::escaped;
+
     use super::*;
 
     #[test]
@@ -417,15 +389,5 @@ mod tests {
         assert!((0..100).all(|at| all(&at.to_string()) == 1));
         assert!((0..3).all(|index| (900..1100).contains(&falls(index))));
         assert!(!Part { index: 1, of: 0 }.holds(b"a"));
-    }
-
-    #[test]
-    fn any_bytes_can_be_written_as_text() {
-        let all: Vec<u8> = (0..=255).collect();
-        assert_eq!(unescaped(&escaped(&all)), Some(all));
-        assert_eq!(unescaped("a b"), Some(b"a b".to_vec()));
-        for wrong in ["%", "%1", "%zz", "%+1"] {
-            assert_eq!(unescaped(wrong), None, "{wrong}");
-        }
     }
 }

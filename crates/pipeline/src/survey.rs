@@ -11,6 +11,8 @@ use crate::memory;
 
 /// Samples that are looked at, all of them, in a time that people wait.
 const MOST_SAMPLES: usize = 1 << 30;
+/// The same of a source that is far away.
+const MOST_FAR: usize = 1 << 24;
 /// Samples read at once.
 const PART_SAMPLES: usize = 1 << 26;
 /// Parts along each axis of what has more samples, and their edge.
@@ -37,7 +39,8 @@ pub(crate) struct Survey {
 pub(crate) fn survey(source: &dyn Source, field: usize, step: StepIndex) -> Result<Survey, PipelineError> {
     let levels = &source.info().levels;
     let samples_of = |level: usize| levels[level].sample_count();
-    let small = (0..levels.len()).find(|&level| samples_of(level) <= MOST_SAMPLES);
+    let most = if source.is_far() { MOST_FAR } else { MOST_SAMPLES };
+    let small = (0..levels.len()).find(|&level| samples_of(level) <= most);
     let level = small.unwrap_or(levels.len() - 1);
     let size = levels[level].size;
     let parts = if small.is_some() { layers(size) } else { probes(size) };

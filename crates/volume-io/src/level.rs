@@ -96,6 +96,10 @@ impl Source for OneLevel {
         self.source.grain(self.stored).map(|samples| (samples >> self.halvings).max(1))
     }
 
+    fn is_far(&self) -> bool {
+        self.source.is_far()
+    }
+
     fn is_as_stored(&self, field: usize) -> bool {
         self.halvings == 0 && self.source.is_as_stored(field)
     }

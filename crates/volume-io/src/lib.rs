@@ -25,14 +25,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
+use visapult_objects::{ObjectUrl, UrlError};
 
 use crate::place::Place;
+
+/// Endings of the names of HDF5 files.
+const HDF5: [&str; 6] = [".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4"];
+/// Those of other files.
+const FILES: [&str; 4] = [".npy", ".nii", ".nii.gz", ".json"];
 
 pub use level::{at_level, levels_of, names_level};
 pub use source::{ReadRequest, Source, SourceError, SourceInfo};
 pub use zarr::{ZarrArray, zarr_group};
 
-/// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), or `demo:...`. Of its levels,
+/// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), something in an object store, or `demo:...`. Of its levels,
 /// `?level=N` at the end takes [one alone](at_level).
 ///
 /// # Errors
@@ -59,7 +65,32 @@ pub fn open_within(dir: Dir, path: &Path, shown: &Path, inside: Option<&str>) ->
     open_place(&Place::within(Arc::new(dir), path, shown), inside)
 }
 
+/// Opens what `url` names in an object store, or what is at the path `inside` in it: a Zarr hierarchy, of which only what is wanted is read.
+///
+/// # Errors
+/// [`SourceError`] says what could not be opened, where in it, and what to do.
+pub fn open_objects(url: &ObjectUrl, inside: Option<&str>) -> Result<Box<dyn Source>, SourceError> {
+    let shown = url.to_string().to_ascii_lowercase();
+    let is_file = |name: &str| HDF5.iter().chain(&FILES).any(|ending| name.ends_with(ending));
+    let mut parts = shown.split('/');
+    if parts.next_back().is_some_and(is_file) || parts.filter_map(|part| part.strip_suffix(':')).any(is_file) {
+        let problem = "of object stores Zarr alone is read where it lies: copy this file first (visapult copy URL .)";
+        return Err(SourceError::format(url, problem));
+    }
+    let opened = match inside {
+        Some(inside) => zarr::Zarr::open_objects(&url.below(inside)),
+        None => zarr::Zarr::open_objects(url),
+    };
+    Ok(Box::new(opened?))
+}
+
 fn open_path(url: &str) -> Result<Box<dyn Source>, SourceError> {
+    if let Some(parsed) = ObjectUrl::parse(url) {
+        // What is wrong with it may be a password in it.
+        let scheme = url.split("//").next().unwrap_or_default();
+        let wrong = |e: UrlError| SourceError::Option { url: format!("{scheme}//..."), problem: e.to_string() };
+        return open_objects(&parsed.map_err(wrong)?, None);
+    }
     let (path, inside) = split_inside(url);
     open_place(&Place::anywhere(path), inside)
 }
@@ -72,7 +103,7 @@ fn open_place(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, So
     };
     let name = shape::file_name(path).to_ascii_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-    if ends(&[".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4"]) {
+    if ends(&HDF5) {
         Ok(Box::new(hdf5::Hdf5::open(place, inside)?))
     } else if inside.is_some() {
         Err(SourceError::unsupported(&url()))

@@ -73,6 +73,11 @@ pub trait Source: Send + Sync {
         [1; 3]
     }
 
+    /// Whether values come over a network when they are read, and so not at once.
+    fn is_far(&self) -> bool {
+        false
+    }
+
     /// Whether the values of a field are the numbers that are stored: none is scaled, and none stands for what is missing.
     ///
     /// # Panics
@@ -122,7 +127,7 @@ pub enum SourceError {
     },
     /// No format fits the name.
     #[error(
-        "no reader for {url}: expected .npy, .json (raw + sidecar), .nii, .nii.gz, file.h5:/dataset, a .zarr folder, or demo:wave"
+        "no reader for {url}: expected .npy, .json (raw + sidecar), .nii, .nii.gz, file.h5:/dataset, a .zarr folder (here, at https:// or s3://), or demo:wave"
     )]
     Unsupported {
         /// What was asked for.

@@ -2,6 +2,10 @@
 //!
 //! Invariant: decoded tiles that wait for their place hold `WAITING_VALUES`, or one tile where a tile is larger.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
 use rayon::prelude::*;
 use visapult_volume::Box3;
 
@@ -51,6 +55,53 @@ pub(crate) fn read_tiles(
     Ok(())
 }
 
+/// The same where tiles come from far away: `fetches` of them are waited for at one time, on threads of their own, and put in place as they come.
+pub(crate) fn fetch_tiles(
+    tiles: &[Box3],
+    fetches: usize,
+    bounds: &Box3,
+    out: &mut [f32],
+    fetch: impl Fn(&Box3, &mut [f32]) -> Result<(), SourceError> + Sync,
+) -> Result<(), SourceError> {
+    let next = AtomicUsize::new(0);
+    let outcome = Mutex::new(Ok(()));
+    let out = Mutex::new(out);
+    let work = || {
+        let mut values = Vec::new();
+        while let Some(tile) = tiles.get(next.fetch_add(1, Ordering::Relaxed)) {
+            values.resize(tile.volume(), 0.0);
+            match fetch(tile, &mut values) {
+                Ok(()) => put(tile, &values, bounds, &mut out.lock().unwrap_or_else(PoisonError::into_inner)),
+                Err(cause) => {
+                    // Nobody begins another.
+                    next.store(tiles.len(), Ordering::Relaxed);
+                    *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Err(cause);
+                    return;
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..fetches.min(tiles.len()) {
+            // Who cannot have more threads waits longer.
+            if thread::Builder::new().name("fetch".to_owned()).spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+    outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn put(tile: &Box3, values: &[f32], bounds: &Box3, out: &mut [f32]) {
+    let ([width, height, _], [nx, ny, _]) = (tile.size(), bounds.size());
+    for (row, values) in values.chunks_exact(width).enumerate() {
+        let [x, y, z] = std::array::from_fn(|axis| tile.lo[axis] - bounds.lo[axis]);
+        let at = ((z + row / height) * ny + y + row % height) * nx + x;
+        out[at..at + width].copy_from_slice(values);
+    }
+}
+
 fn batch_length(tiles: &[Box3]) -> usize {
     let mut waiting = 0_usize;
     let fitting = tiles.iter().take_while(|tile| {
@@ -97,10 +148,27 @@ mod tests {
                 }
                 Ok(())
             };
-            read_tiles(&tiles, &bounds, &mut out, decode).unwrap();
             let right = |(i, v): (usize, &f32)| *v == value(3 + i % 37, i / 37 % 33, 5 + i / (37 * 33));
+            read_tiles(&tiles, &bounds, &mut out, decode).unwrap();
             assert!(out.iter().enumerate().all(right), "{edge:?}");
+            for fetches in [1, 7] {
+                out.fill(f32::NAN);
+                fetch_tiles(&tiles, fetches, &bounds, &mut out, decode).unwrap();
+                assert!(out.iter().enumerate().all(right), "{edge:?}");
+            }
         }
+    }
+
+    #[test]
+    fn what_cannot_be_fetched_ends_it() {
+        let bounds = Box3::of_size([8, 8, 8]);
+        let fetched = AtomicUsize::new(0);
+        let refuse = |_: &Box3, _: &mut [f32]| {
+            fetched.fetch_add(1, Ordering::Relaxed);
+            Err(SourceError::unsupported("it"))
+        };
+        assert!(fetch_tiles(&covering(&bounds, [1; 3]), 4, &bounds, &mut [0.0; 512], refuse).is_err());
+        assert!(fetched.into_inner() <= 4);
     }
 
     #[test]

@@ -4,17 +4,20 @@ mod array;
 mod attributes;
 mod group;
 mod image;
+mod objects;
 mod store;
 mod write;
 
 use std::sync::Arc;
 
+use visapult_objects::ObjectUrl;
 use visapult_volume::{FieldInfo, Grid, StepSpan};
 
 use crate::place::Place;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
 use array::Stored;
-use store::FolderStore;
+use objects::Objects;
+use store::Store;
 pub use write::{ZarrArray, zarr_group};
 
 /// Longest metadata document that is read.
@@ -27,6 +30,7 @@ pub(crate) struct Zarr {
     info: SourceInfo,
     steps: StepSpan,
     fields: Vec<Field>,
+    is_far: bool,
 }
 
 /// A field: a channel of arrays, finest level first.
@@ -45,26 +49,28 @@ struct Content {
     time_unit: String,
 }
 
-/// Whether a folder holds Zarr metadata.
-pub(crate) fn is_node(place: &Place) -> bool {
-    DOCUMENTS[..3].iter().any(|name| place.join(name).is_file())
-}
-
 impl Zarr {
     /// Opens the array or group in the folder `place`.
     pub(crate) fn open(place: &Place) -> Result<Self, SourceError> {
-        let wrong = |problem: String| SourceError::format(place.display(), problem);
-        if !place.is_dir() {
-            // The system's reason, where it has one.
-            place.open()?;
-        }
-        if !is_node(place) {
+        Self::of(&Store::folder(place))
+    }
+
+    /// Opens the array or group that `url` names.
+    pub(crate) fn open_objects(url: &ObjectUrl) -> Result<Self, SourceError> {
+        Self::of(&Store::objects(Objects::open(url)?))
+    }
+
+    fn of(store: &Store) -> Result<Self, SourceError> {
+        let shown = store.shown();
+        let wrong = |problem: String| SourceError::format(shown.display(), problem);
+        store.check_is_there()?;
+        if !store.is_node()? {
             let problem =
                 "it holds no Zarr metadata (zarr.json, .zarray or .zgroup): name the folder of an array or group";
             return Err(wrong(problem.to_owned()));
         }
-        check_documents(place)?;
-        let node = Node { store: Arc::new(FolderStore(place.clone())), place };
+        store.ready(&["/"])?;
+        let node = Node { store };
         let content = node.content().map_err(wrong)?;
         for grid in &content.grids {
             grid.validate().map_err(|e| wrong(e.to_string()))?;
@@ -74,7 +80,7 @@ impl Zarr {
         };
         let steps = StepSpan { first: 0, last: first.steps() - 1 };
         let info = SourceInfo {
-            name: shape::file_name(place.shown()),
+            name: shape::file_name(&shown),
             format: format!("{}, {}", content.kind, first.format()),
             levels: content.grids,
             fields: content.fields.iter().map(|field| field.info.clone()).collect(),
@@ -82,7 +88,7 @@ impl Zarr {
             time_unit: content.time_unit,
             live: false,
         };
-        Ok(Self { info, steps, fields: content.fields })
+        Ok(Self { info, steps, fields: content.fields, is_far: store.is_far() })
     }
 }
 
@@ -99,6 +105,10 @@ impl Source for Zarr {
         self.fields[0].levels[level].grain()
     }
 
+    fn is_far(&self) -> bool {
+        self.is_far
+    }
+
     fn is_as_stored(&self, field: usize) -> bool {
         self.fields[field].levels[0].is_as_stored()
     }
@@ -110,18 +120,17 @@ impl Source for Zarr {
     }
 }
 
-/// A folder with Zarr metadata.
+/// A place with Zarr metadata.
 struct Node<'a> {
-    store: Arc<FolderStore>,
-    place: &'a Place,
+    store: &'a Store,
 }
 
 impl Node<'_> {
     fn content(&self) -> Result<Content, String> {
-        if self.place.join(".zarray").is_file() {
+        if self.store.document(".zarray").map_err(|e| e.to_string())?.is_some() {
             return group::single(self);
         }
-        let attributes = attributes::of_group(self.place)?;
+        let attributes = attributes::of_group(self.store)?;
         match attributes {
             None => group::single(self),
             Some(attributes) => match image::Multiscale::find(&attributes)? {
@@ -134,31 +143,17 @@ impl Node<'_> {
 
     /// The first image of a collection as Bio-Formats writes it: group `0`.
     fn first_image(&self) -> Result<Content, String> {
-        let attributes = attributes::of_group(&self.place.join("0"))?;
+        let attributes = attributes::of_group(&self.store.join("0"))?;
         let image = attributes.map(|attributes| image::Multiscale::find(&attributes)).transpose()?.flatten();
         image.ok_or("its first image (group '0') is missing: name an image's folder")?.content(self, "/0/")
     }
 
-    fn array(&self, inside: &str) -> Result<zarrs::array::Array<FolderStore>, String> {
-        let place = self.place.join(inside.trim_matches('/'));
-        check_documents(&place).map_err(|e| e.to_string())?;
+    fn array(&self, inside: &str) -> Result<zarrs::array::Array<Store>, String> {
+        self.store.ready(&[inside]).map_err(|e| e.to_string())?;
         let named = if inside == "/" { inside.to_owned() } else { format!("/{}", inside.trim_matches('/')) };
-        zarrs::array::Array::open(Arc::clone(&self.store), &named)
+        zarrs::array::Array::open(Arc::new(self.store.clone()), &named)
             .map_err(|e| format!("array '{inside}' cannot be opened: {}", one_line(&e)))
     }
-}
-
-/// Refuses metadata that is too long to be metadata, before anybody reads it.
-fn check_documents(place: &Place) -> Result<(), SourceError> {
-    for document in DOCUMENTS.map(|name| place.join(name)) {
-        if let Ok((_, length)) = document.open()
-            && length > MAX_METADATA
-        {
-            let problem = format!("it has {length} bytes, at most {MAX_METADATA} are read of metadata");
-            return Err(SourceError::format(document.display(), problem));
-        }
-    }
-    Ok(())
 }
 
 /// A library's message on one line of bounded length.

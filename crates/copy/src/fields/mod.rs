@@ -3,7 +3,7 @@
 //! The group is a tree of files that are nowhere: each is made when it is listed, and again when it is wanted and no longer kept. The same source
 //! and part give the same bytes, so that what is there already is known by size and time as that of any file is. Half of a file's time, the
 //! nanoseconds, tells its content.
-//! Invariant: the reader opens nothing outside the folder that holds the source, and holds a batch of values at a time, however large the part is.
+//! Invariant: the reader opens nothing outside the folder or store that holds the source, and holds a batch of values at a time, however large the part is.
 
 mod batches;
 mod cut;
@@ -20,7 +20,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use blake3::Hash;
 use cap_std::fs::Dir;
+use futures_util::future;
 use rayon::prelude::*;
+use visapult_objects::{At, Connection, ObjectUrl, location};
 use visapult_volume_io::Source;
 
 use self::cut::Cut;
@@ -40,6 +42,9 @@ pub(crate) const NEEDS_GROUP: &str = "a part of fields becomes a Zarr group: wri
 /// Names of fields in one request.
 const MOST_FIELDS: usize = 64;
 const MOST_FIELD_NAME: usize = 1024;
+
+/// Of a Zarr hierarchy: they are written anew where it changes.
+const DOCUMENTS: [&str; 4] = ["zarr.json", ".zarray", ".zgroup", ".zattrs"];
 
 /// One batch is computed at a time, whoever wants it: all cores work on it.
 pub(crate) type Turn = Arc<Mutex<()>>;
@@ -61,10 +66,18 @@ impl std::fmt::Debug for FieldTree {
     }
 }
 
+/// Where a source lies.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// The file at a path in a folder, or the folder itself.
+    Folder(Dir, Option<PathBuf>),
+    /// In an object store.
+    Objects(Connection),
+}
+
 /// Where the source lies, and when it was changed last.
 struct Origin {
-    dir: Dir,
-    path: Option<PathBuf>,
+    place: Place,
     changed: Mtime,
 }
 
@@ -76,27 +89,21 @@ pub(crate) struct Made {
 }
 
 impl FieldTree {
-    /// A part of the source that is the file at `path` in `dir`, or the folder itself; its user calls it `shown`.
+    /// A part of the source at `place`; its user calls it `shown`.
     ///
     /// # Errors
     /// What cannot be had of it, and what can.
-    pub(crate) fn open(
-        dir: &Dir,
-        path: Option<&Path>,
-        shown: &str,
-        part: &FieldPart,
-        turn: Turn,
-    ) -> Result<Self, CopyError> {
+    pub(crate) fn open(place: Place, shown: &str, part: &FieldPart, turn: Turn) -> Result<Self, CopyError> {
         let wrong = |why: String| CopyError::Here(told_of(shown, &why));
         check(part).map_err(wrong)?;
-        let (mut source, wanted) = open_source(dir, path, shown, part).map_err(wrong)?;
+        let (mut source, wanted) = open_source(&place, shown, part).map_err(wrong)?;
         if part.level > 0 {
             let level = usize::try_from(part.level).unwrap_or(usize::MAX);
             source = visapult_volume_io::at_level(source, level).map_err(|cause| wrong(cause.to_string()))?;
         }
         let cut = Cut::of(source.as_ref(), part).map_err(wrong)?;
         let group = Group::new(source.as_ref(), &wanted, &cut, part).map_err(wrong)?;
-        let origin = Origin::new(dir, path).map_err(|cause| wrong(reason(&cause)))?;
+        let origin = Origin::new(place).map_err(|cause| wrong(reason(&cause)))?;
         Ok(Self { source, cut, group, part: part.clone(), origin, kept: Kept::default(), turn })
     }
 
@@ -142,7 +149,7 @@ impl FieldTree {
             .map_err(|cause| cause.to_string())?;
         self.part.rounding.round(&mut values);
         let chunks: Vec<u64> = array.batches.chunks(batch).collect();
-        if self.origin.changed_now().ok() != Some(self.origin.changed) {
+        if self.origin.changed_now().map_err(|cause| reason(&cause))? != self.origin.changed {
             return Err(CHANGED.to_owned());
         }
         let encoded = chunks.par_iter().map(|&chunk| {
@@ -167,24 +174,10 @@ fn check(part: &FieldPart) -> Result<(), String> {
 }
 
 /// The source, and which of its fields are meant.
-fn open_source(
-    dir: &Dir,
-    path: Option<&Path>,
-    shown: &str,
-    part: &FieldPart,
-) -> Result<(Box<dyn Source>, Vec<usize>), String> {
-    let at = path.unwrap_or(Path::new(""));
-    let shown = Path::new(OsStr::from_bytes(shown.as_bytes()));
-    let open = |inside: Option<&str>| {
-        let dir = dir.try_clone().map_err(|cause| reason(&cause))?;
-        match inside {
-            // An array of a Zarr group is a folder of its own.
-            Some(inside) if path.is_none() => {
-                visapult_volume_io::open_within(dir, &inner(inside)?, &shown.join(inside), None)
-                    .map_err(|e| e.to_string())
-            }
-            inside => visapult_volume_io::open_within(dir, at, shown, inside).map_err(|e| e.to_string()),
-        }
+fn open_source(place: &Place, shown: &str, part: &FieldPart) -> Result<(Box<dyn Source>, Vec<usize>), String> {
+    let open = |inside: Option<&str>| match place {
+        Place::Folder(dir, path) => open_in_folder(dir, path.as_deref(), shown, inside),
+        Place::Objects(connection) => open_in_store(connection.url(), inside),
     };
     let whole = open(None);
     if part.fields.is_empty() {
@@ -209,6 +202,27 @@ fn open_source(
     }
 }
 
+fn open_in_folder(
+    dir: &Dir,
+    path: Option<&Path>,
+    shown: &str,
+    inside: Option<&str>,
+) -> Result<Box<dyn Source>, String> {
+    let shown = Path::new(OsStr::from_bytes(shown.as_bytes()));
+    let dir = dir.try_clone().map_err(|cause| reason(&cause))?;
+    let opened = match (inside, path) {
+        // An array of a Zarr group is a folder of its own.
+        (Some(inside), None) => visapult_volume_io::open_within(dir, &inner(inside)?, &shown.join(inside), None),
+        (inside, path) => visapult_volume_io::open_within(dir, path.unwrap_or(Path::new("")), shown, inside),
+    };
+    opened.map_err(|cause| cause.to_string())
+}
+
+fn open_in_store(url: &ObjectUrl, inside: Option<&str>) -> Result<Box<dyn Source>, String> {
+    let inside = inside.map(inner).transpose()?.map(|inside| inside.to_string_lossy().into_owned());
+    visapult_volume_io::open_objects(url, inside.as_deref()).map_err(|cause| cause.to_string())
+}
+
 fn all_of(source: Box<dyn Source>) -> (Box<dyn Source>, Vec<usize>) {
     let all = (0..source.info().fields.len()).collect();
     (source, all)
@@ -225,28 +239,52 @@ fn inner(inside: &str) -> Result<PathBuf, String> {
 }
 
 impl Origin {
-    fn new(dir: &Dir, path: Option<&Path>) -> io::Result<Self> {
-        let none = Mtime { s: 0, ns: 0 };
-        let mut origin = Self { dir: dir.try_clone()?, path: path.map(Path::to_owned), changed: none };
+    fn new(place: Place) -> io::Result<Self> {
+        let mut origin = Self { place, changed: Mtime { s: 0, ns: 0 } };
         origin.changed = origin.changed_now()?;
         Ok(origin)
     }
 
     /// Of a file; of a folder when its documents were, or what it holds.
     fn changed_now(&self) -> io::Result<Mtime> {
-        if let Some(path) = &self.path {
-            return Ok(mtime(&self.dir.symlink_metadata(path)?));
+        let (dir, path) = match &self.place {
+            Place::Folder(dir, path) => (dir, path),
+            Place::Objects(connection) => return changed_in_store(connection),
+        };
+        if let Some(path) = path {
+            return Ok(mtime(&dir.symlink_metadata(path)?));
         }
-        let documents = ["zarr.json", ".zarray", ".zgroup", ".zattrs"];
-        let times = documents.iter().filter_map(|name| self.dir.symlink_metadata(name).ok()).map(|found| mtime(&found));
+        let times = DOCUMENTS.iter().filter_map(|name| dir.symlink_metadata(name).ok()).map(|found| mtime(&found));
         let latest = times.max_by_key(|time| (time.s, time.ns));
-        latest.map_or_else(|| Ok(mtime(&self.dir.dir_metadata()?)), Ok)
+        latest.map_or_else(|| Ok(mtime(&dir.dir_metadata()?)), Ok)
     }
+}
+
+/// When the documents were written, as far as the store tells.
+fn changed_in_store(connection: &Connection) -> io::Result<Mtime> {
+    let prefix = match &connection.url().at {
+        At::Bucket { key, .. } if !key.is_empty() => format!("{key}/"),
+        _ => String::new(),
+    };
+    let asked = DOCUMENTS.iter().map(|name| {
+        let key = format!("{prefix}{name}");
+        async move { connection.head(&location(&key)?).await }
+    });
+    let mut latest = 0;
+    for told in connection.wait(future::join_all(asked)) {
+        match told {
+            Ok((modified_s, _)) => latest = latest.max(modified_s),
+            // Those that nobody may list deny what is not there.
+            Err(fault) if fault.is_missing() || fault.is_denied() => {}
+            Err(fault) => return Err(io::Error::other(connection.why(&fault))),
+        }
+    }
+    Ok(Mtime { s: latest, ns: 0 })
 }
 
 /// What is wrong with something, in one line that names it once.
 fn told_of(shown: &str, why: &str) -> String {
-    let why = crate::names::printable(why.as_bytes());
+    let why = visapult_objects::printable(why.as_bytes());
     if !shown.is_empty() && why.contains(shown) { why } else { format!("{shown}: {why}") }
 }
 

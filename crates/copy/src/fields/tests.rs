@@ -21,7 +21,8 @@ fn numpy(dir: &Path, steps: usize, [nz, ny, nx]: [usize; 3]) -> PathBuf {
 
 fn tree(dir: &Path, part: &FieldPart) -> Result<Arc<FieldTree>, CopyError> {
     let folder = Dir::open_ambient_dir(dir, cap_std::ambient_authority()).unwrap();
-    FieldTree::open(&folder, Some(Path::new("field.npy")), "field.npy", part, Turn::default()).map(Arc::new)
+    let place = Place::Folder(folder, Some("field.npy".into()));
+    FieldTree::open(place, "field.npy", part, Turn::default()).map(Arc::new)
 }
 
 /// Every file as it is listed: path, size and nanoseconds.

@@ -22,13 +22,13 @@ pub(crate) use self::early::MOST_EARLY;
 pub(crate) use self::lister::is_ranged;
 use self::lister::{Listed, Listing, Told};
 use self::reader::{Job, Read};
-use crate::bundle::cut;
 use crate::error::CopyError;
 use crate::listing::MOST_FIRST_LISTING;
 use crate::report::{Event, Limit, Progress, Tally};
 use crate::source::{ReadTime, SourceFile};
 use crate::walk::Walk;
-use crate::words::{MOST_WHY, Word, escaped, unescaped};
+use crate::words::{MOST_WHY, Word};
+use visapult_objects::{cut, escaped, unescaped};
 
 /// Name of the flow that content travels in, and of that of listings.
 const CONTENT: &str = "content";
@@ -280,11 +280,13 @@ impl Giving<'_> {
                     self.give_up(entry);
                     self.forget(entry);
                 }
-                (self.watch)(Event::Failed { path: crate::names::printable(path.as_bytes()), why });
+                (self.watch)(Event::Failed { path: visapult_objects::printable(path.as_bytes()), why });
             }
             Word::LeftOut { path, why } => (self.watch)(Event::LeftOut { path, why }),
             Word::Deleted { paths } => {
-                paths.iter().for_each(|path| (self.watch)(Event::Deleted(crate::names::printable(path.as_bytes()))));
+                paths
+                    .iter()
+                    .for_each(|path| (self.watch)(Event::Deleted(visapult_objects::printable(path.as_bytes()))));
             }
             Word::Notice { text } => (self.watch)(Event::Notice(text)),
             Word::Nodes { urls } => (self.nodes, self.is_finished) = (urls, true),
@@ -293,7 +295,7 @@ impl Giving<'_> {
                 self.tally = tally;
                 self.is_finished = true;
             }
-            Word::Refused { why } => return Err(CopyError::Refused(crate::names::printable(why.as_bytes()))),
+            Word::Refused { why } => return Err(CopyError::Refused(visapult_objects::printable(why.as_bytes()))),
             _ => {}
         }
         Ok(())

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::lister::Listed;
 use super::reader::{Job, Read, open};
 use super::{Giving, Task, UnderWay};
-use crate::bundle::{FULL_BYTES, FULL_FILES, cut};
+use crate::bundle::{FULL_BYTES, FULL_FILES};
 use crate::error::CopyError;
 use crate::ranges::{Extents, Range, RangeName, range};
 use crate::source::{RangeMemory, RangeSource, SourceFile};
 use crate::words::{MOST_WHY, Word};
+use visapult_objects::cut;
 
 /// Objects under way at most.
 const MOST_OBJECTS: usize = 4096;

@@ -18,10 +18,9 @@ use object_store::{
 };
 use visapult_ripp_net::{MemorySink, Sink};
 
-use super::fault::Fault;
-use super::keys::key_of;
-use super::store::{SENDING_PATIENCE, Store, Told, location};
-use super::url::{At, ObjectUrl};
+use visapult_objects::{At, Fault, ObjectUrl, SENDING_PATIENCE, key_of, location};
+
+use super::store::{Store, Told};
 use crate::error::CopyError;
 use crate::listing::Mtime;
 use crate::log::Origin;
@@ -69,7 +68,9 @@ impl Shelf {
             )));
         };
         let store = Store::connect(url, SENDING_PATIENCE)?;
-        let Some(bucket) = store.bucket() else { return Err(CopyError::Here(format!("{url} is no bucket"))) };
+        let Some(bucket) = store.connection.bucket().cloned() else {
+            return Err(CopyError::Here(format!("{url} is no bucket")));
+        };
         let mut there = HashMap::new();
         if !anew {
             let looked = Self::look(&store, key, into, &mut there, stop);
@@ -115,7 +116,7 @@ impl Shelf {
             }
             Ok(())
         };
-        store.run(all, stop)
+        store.connection.run(all, stop)
     }
 
     fn key(&self, path: &Path) -> io::Result<String> {
@@ -149,12 +150,12 @@ impl Shelf {
     pub(crate) fn put_all(&self, files: &[(PathBuf, Mtime, &[u8])], over: &AtomicBool) -> Vec<Result<(), Fault>> {
         let puts = files.iter().map(|(path, mtime, content)| self.put(path, *mtime, Bytes::copy_from_slice(content)));
         let all = async { Ok(future::join_all(puts).await) };
-        self.store.run(all, over).unwrap_or_else(|_| files.iter().map(|_| Err(Fault::Stopped)).collect())
+        self.store.connection.run(all, over).unwrap_or_else(|_| files.iter().map(|_| Err(Fault::Stopped)).collect())
     }
 
     async fn put(&self, path: &Path, mtime: Mtime, content: Bytes) -> Result<(), Fault> {
         let location = self.location(path)?;
-        let _turn = self.store.turn().await;
+        let _turn = self.store.connection.turn().await;
         let options = PutOptions { attributes: attributes(mtime), ..PutOptions::default() };
         self.bucket.put_opts(&location, PutPayload::from(content), options).await?;
         Ok(())
@@ -167,7 +168,7 @@ impl Shelf {
             let part = range.start..range.start + range.length;
             let options = GetOptions { range: Some(GetRange::Bounded(part)), ..GetOptions::default() };
             let read = async { Ok(self.bucket.get_opts(&location, options).await?.bytes().await?) };
-            let content = self.store.run(read, over)?;
+            let content = self.store.connection.run(read, over)?;
             if content.len() as u64 == range.length { Ok(range.hash_of(&content)) } else { Err(Fault::Changed) }
         });
         Ok(*file_hash(&hashes.collect::<Result<Vec<_>, _>>()?).as_bytes())
@@ -185,7 +186,7 @@ impl Shelf {
             let _ = tokio::time::timeout(LAST_PATIENCE, future::join_all(aborts)).await;
             Ok(())
         };
-        let _ = self.store.run(all, &is_late);
+        let _ = self.store.connection.run(all, &is_late);
     }
 }
 
@@ -212,8 +213,10 @@ impl Upload {
             let location = shelf.location(&path)?;
             let options =
                 PutMultipartOptions { attributes: attributes(origin.mtime), ..PutMultipartOptions::default() };
-            let begun =
-                shelf.store.run(async { Ok(shelf.bucket.create_multipart_opts(&location, options).await?) }, over)?;
+            let begun = shelf
+                .store
+                .connection
+                .run(async { Ok(shelf.bucket.create_multipart_opts(&location, options).await?) }, over)?;
             shelf.begun().insert(location, begun.clone());
             id = Some(begun);
         }
@@ -241,16 +244,16 @@ impl Upload {
         let bytes = Bytes::from_owner(Held(Arc::clone(content)));
         let part = match &self.id {
             None => {
-                shelf.store.run(shelf.put(&self.path, self.origin.mtime, bytes), over)?;
+                shelf.store.connection.run(shelf.put(&self.path, self.origin.mtime, bytes), over)?;
                 None
             }
             Some(id) => {
                 let location = shelf.location(&self.path)?;
                 let put = async {
-                    let _turn = shelf.store.turn().await;
+                    let _turn = shelf.store.connection.turn().await;
                     Ok(shelf.bucket.put_part(&location, id, index as usize, PutPayload::from(bytes)).await?)
                 };
-                Some(shelf.store.run(put, over)?)
+                Some(shelf.store.connection.run(put, over)?)
             }
         };
         let mut parts = self.parts();
@@ -266,6 +269,7 @@ impl Upload {
             let parts = parts.into_iter().flatten().collect();
             self.shelf
                 .store
+                .connection
                 .run(async { Ok(self.shelf.bucket.complete_multipart(&location, id, parts).await?) }, over)?;
             self.shelf.begun().remove(&location);
         }

@@ -10,8 +10,8 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use object_store::ObjectMeta;
 
-use super::fault::Fault;
-use super::keys::key_of;
+use visapult_objects::{Fault, key_of};
+
 use super::store::{Store, Told};
 use crate::filter::Filter;
 use crate::listing::{MOST_DEPTH, Mtime};
@@ -74,7 +74,7 @@ impl Iterator for Keys {
             }
             let stream = self.stream.as_mut()?;
             let odd = |why: String| Some(Step::Odd { key: String::new(), why });
-            match self.store.run(async { Ok(stream.next().await.transpose()?) }, &self.over) {
+            match self.store.connection.run(async { Ok(stream.next().await.transpose()?) }, &self.over) {
                 Ok(Some(meta)) => {
                     let (key, is_path) = key_of(&meta.location);
                     let Some(below) = key.strip_prefix(&self.prefix) else { continue };

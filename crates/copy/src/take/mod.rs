@@ -28,14 +28,14 @@ use self::nodes::Nodes;
 use self::pool::{Pending, Pool};
 use self::telling::Telling;
 use self::tree::{Tree, Unplaced};
-use crate::bundle::cut;
 use crate::error::{CopyError, reason};
 use crate::landing::{Ground, Landing};
-use crate::names::{printable, shown};
+use crate::names::shown;
 use crate::ranges::RangeName;
 use crate::report::{Event, Limit, Tally};
 use crate::stripes::Striped;
-use crate::words::{Delete, MOST_WHY, Wish, Word, unescaped};
+use crate::words::{Delete, MOST_WHY, Wish, Word};
+use visapult_objects::{cut, printable, unescaped};
 
 const POLL: Duration = Duration::from_millis(5);
 

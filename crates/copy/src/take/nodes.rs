@@ -14,11 +14,12 @@ use super::telling::FILES;
 use crate::error::CopyError;
 use crate::give::is_ranged;
 use crate::listing::{self, Entry, Kind, Mtime};
-use crate::names::{printable, shown};
+use crate::names::shown;
 use crate::report::Tally;
 use crate::stripes::{Dialled, Striped};
 use crate::weights::{Claim, Meter, divide};
 use crate::words::Word;
+use visapult_objects::printable;
 
 /// What of an entry has to be the same.
 type Likeness = u64;

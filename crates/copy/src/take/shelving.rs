@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use super::pool::{Done, Fault, Job, Pending, Placed};
 use crate::bundle::{self, Item};
 use crate::listing::Mtime;
-use crate::objects::{MOST_PARTS, RequestFault, Shelf, Upload};
+use crate::objects::{MOST_PARTS, Shelf, Upload};
 use crate::ranges::count;
 
 /// Puts things into a bucket.
@@ -65,14 +65,14 @@ impl Shelving {
         let mut outcome = |item: &Item<'_>| match item {
             Item::Not { why } => Err(Fault { why: why.clone(), is_full: false }),
             Item::Here { hash, content, .. } => {
-                let put = put.next().unwrap_or(Err(RequestFault::Stopped));
+                let put = put.next().unwrap_or(Err(visapult_objects::Fault::Stopped));
                 put.map(|()| (content.len() as u64, *hash)).map_err(|fault| self.fault(&fault))
             }
         };
         files.into_iter().map(|(item, (entry, pending))| (entry, pending, outcome(item))).collect()
     }
 
-    fn fault(&self, fault: &RequestFault) -> Fault {
+    fn fault(&self, fault: &visapult_objects::Fault) -> Fault {
         Fault { why: format!("cannot be written: {}", self.shelf.why(fault)), is_full: false }
     }
 }

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use visapult_ripp_net::Session;
 
 use super::pool::Pending;
-use crate::bundle::cut;
 use crate::error::CopyError;
-use crate::names::{printable, shown};
+use crate::names::shown;
 use crate::ranges::RangeHash;
 use crate::report::{Event, Limit, Progress, Tally};
-use crate::words::{MOST_WHY, Word, escaped};
+use crate::words::{MOST_WHY, Word};
+use visapult_objects::{cut, escaped, printable};
 
 /// Files in one note; and bytes of hashes and paths, after which a note is full enough.
 pub(super) const FILES: usize = 2000;

@@ -1,18 +1,26 @@
 //! One Zarr array and which of its axes are steps, channels and space.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use visapult_volume::{Box3, ScalarType, StepIndex};
-use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArraySubset, CodecOptions};
+use zarrs::array::{
+    Array, ArrayBytes, ArrayError, ArrayMetadata, ArrayShardedExt, ArraySubset, CodecError, CodecOptions,
+};
 use zarrs::metadata::v2::DataTypeMetadataV2;
+use zarrs::storage::StorageError;
 
 use super::attributes;
-use super::store::FolderStore;
+use super::store::{Store, of_request};
 use crate::SourceError;
 use crate::scalar::{ByteOrder, Encoding};
-use crate::tiles::{covering, read_tiles};
+use crate::tiles::{covering, fetch_tiles, read_tiles};
 
 /// Largest chunk that is decoded, in bytes.
-const MAX_CHUNK_BYTES: u64 = 1 << 30;
+pub(super) const MAX_CHUNK_BYTES: u64 = 1 << 30;
+/// Chunks that are waited for at one time, and bytes of them when they are decoded, where they come from far away.
+const MOST_FETCHES: u64 = 32;
+const MOST_WAITING: u64 = 128 << 20;
 /// Values read at once from a shard larger than this.
 const PIECE_VALUES: usize = 1 << 20;
 
@@ -28,16 +36,18 @@ pub(super) enum Role {
 /// An array that can be read as fields.
 pub(super) struct Stored {
     shown: String,
-    array: Array<FolderStore>,
+    array: Array<Store>,
     encoding: Encoding,
     roles: Vec<Role>,
     /// Samples decoded at once.
     tile: [usize; 3],
+    /// Chunks that are waited for at one time, where they come from far away.
+    fetches: usize,
 }
 
 impl Stored {
     /// `roles` are those of the array's axes, where something names them.
-    pub(super) fn new(shown: String, array: Array<FolderStore>, roles: Option<Vec<Role>>) -> Result<Self, String> {
+    pub(super) fn new(shown: String, array: Array<Store>, roles: Option<Vec<Role>>) -> Result<Self, String> {
         let scalar = scalar(array.metadata())?;
         let roles = match roles {
             Some(roles) if roles.len() == array.shape().len() => roles,
@@ -55,8 +65,11 @@ impl Stored {
             fill: ["_FillValue", "missing_value"].iter().find_map(|name| finite(name)).or_else(|| own_fill(&array)),
             ..Encoding::plain(scalar, ByteOrder::NATIVE)
         };
-        let tile = tile(&array, &roles, encoding.bytes() as u64)?;
-        Ok(Self { shown, array, encoding, roles, tile })
+        let store = array.storage();
+        let (tile, bytes) = tile(&array, &roles, encoding.bytes() as u64, store.is_far())?;
+        let fetches = (MOST_WAITING / bytes.max(1)).clamp(1, MOST_FETCHES) as usize;
+        let array = if array.is_sharded() { array.with_storage(Arc::new(store.in_parts())) } else { array };
+        Ok(Self { shown, array, encoding, roles, tile, fetches })
     }
 
     pub(super) fn attributes(&self) -> &attributes::Attributes {
@@ -114,26 +127,56 @@ impl Stored {
         out: &mut [f32],
     ) -> Result<(), SourceError> {
         let tiles = covering(bounds, self.tile);
+        let store = self.array.storage();
+        if store.is_far() {
+            let missing = store.missing_chunks();
+            let mut options = CodecOptions::default();
+            options.set_concurrent_target(1);
+            fetch_tiles(&tiles, self.fetches, bounds, out, |tile, out| {
+                self.read_tile(step, channel, tile, &options, out, |bytes, out| self.encoding.decode(bytes, out))
+            })?;
+            return if store.missing_chunks() == missing { Ok(()) } else { store.check_is_still_there() };
+        }
         // Where there are tiles for all threads, the decoder of each needs no threads of its own.
         let mut options = CodecOptions::default();
         if tiles.len() >= rayon::current_num_threads() {
             options.set_concurrent_target(1);
         }
         read_tiles(&tiles, bounds, out, |tile, out| {
-            let wrong = |problem: String| {
-                let problem = format!("box {tile} of step {step} cannot be read: {problem}; copy it again");
-                SourceError::format(&self.shown, problem)
-            };
-            let subset = self.subset(step, channel, tile);
-            let read = self.array.retrieve_array_subset_opt::<ArrayBytes<'_>>(&subset, &options);
-            match read.map_err(|e| wrong(super::one_line(&e)))? {
-                ArrayBytes::Fixed(bytes) if bytes.len() == out.len() * self.encoding.bytes() => {
-                    self.decode(&bytes, out);
-                    Ok(())
-                }
-                _ => Err(wrong("it holds less than it should".to_owned())),
-            }
+            self.read_tile(step, channel, tile, &options, out, |bytes, out| self.decode(bytes, out))
         })
+    }
+
+    fn read_tile(
+        &self,
+        step: StepIndex,
+        channel: u64,
+        tile: &Box3,
+        options: &CodecOptions,
+        out: &mut [f32],
+        decode: impl Fn(&[u8], &mut [f32]),
+    ) -> Result<(), SourceError> {
+        let subset = self.subset(step, channel, tile);
+        let wrong = |problem: String| {
+            let chunk = self.chunk_of(&subset);
+            let problem = format!("box {tile} of step {step}{chunk} cannot be read: {problem}; copy it again");
+            SourceError::format(&self.shown, problem)
+        };
+        let read = self.array.retrieve_array_subset_opt::<ArrayBytes<'_>>(&subset, options);
+        let bytes = read.map_err(|e| asked_in_vain(&e).unwrap_or_else(|| wrong(super::one_line(&e))))?;
+        match bytes {
+            ArrayBytes::Fixed(bytes) if bytes.len() == out.len() * self.encoding.bytes() => {
+                decode(&bytes, out);
+                Ok(())
+            }
+            _ => Err(wrong("it holds less than it should".to_owned())),
+        }
+    }
+
+    /// Which chunk a tile is in, to tell.
+    fn chunk_of(&self, subset: &ArraySubset) -> String {
+        let chunks = self.array.chunks_in_array_subset(subset).ok().flatten();
+        chunks.map_or_else(String::new, |chunks| format!(" in chunk {}", self.array.chunk_key(chunks.start())))
     }
 
     fn decode(&self, bytes: &[u8], out: &mut [f32]) {
@@ -153,8 +196,17 @@ impl Stored {
     }
 }
 
+/// What became of a request, if that is why a chunk cannot be had.
+fn asked_in_vain(error: &ArrayError) -> Option<SourceError> {
+    match error {
+        ArrayError::StorageError(StorageError::IOError(cause))
+        | ArrayError::CodecError(CodecError::StorageError(StorageError::IOError(cause))) => of_request(cause),
+        _ => None,
+    }
+}
+
 /// The fill value of the array itself. Zero is what most writers give without meaning "missing".
-fn own_fill(array: &Array<FolderStore>) -> Option<f64> {
+fn own_fill(array: &Array<Store>) -> Option<f64> {
     let fill = match array.metadata() {
         ArrayMetadata::V2(metadata) => &metadata.fill_value,
         ArrayMetadata::V3(metadata) => &metadata.fill_value,
@@ -162,7 +214,7 @@ fn own_fill(array: &Array<FolderStore>) -> Option<f64> {
     fill.as_f64().filter(|fill| fill.is_finite() && *fill != 0.0)
 }
 
-fn axis_names(array: &Array<FolderStore>) -> Option<Vec<String>> {
+fn axis_names(array: &Array<Store>) -> Option<Vec<String>> {
     if let Some(names) = array.dimension_names() {
         return Some(names.iter().map(|name| name.clone().unwrap_or_default()).collect());
     }
@@ -172,7 +224,7 @@ fn axis_names(array: &Array<FolderStore>) -> Option<Vec<String>> {
 }
 
 /// The last three axes are z, y, x; before them steps and channels, by name or in this order.
-fn guess_roles(array: &Array<FolderStore>) -> Result<Vec<Role>, String> {
+fn guess_roles(array: &Array<Store>) -> Result<Vec<Role>, String> {
     let shape = array.shape();
     let space = [Role::Space(2), Role::Space(1), Role::Space(0)];
     let names = axis_names(array).unwrap_or_default();
@@ -192,16 +244,16 @@ fn guess_roles(array: &Array<FolderStore>) -> Result<Vec<Role>, String> {
     Ok([before, &space].concat())
 }
 
-/// Samples to decode at once: a chunk, or part of a shard.
-fn tile(array: &Array<FolderStore>, roles: &[Role], bytes: u64) -> Result<[usize; 3], String> {
+/// Samples to decode at once, a chunk or part of a shard, and the bytes that are decoded for them.
+fn tile(array: &Array<Store>, roles: &[Role], bytes: u64, is_far: bool) -> Result<([usize; 3], u64), String> {
     let wrong = |e: &dyn std::fmt::Display| format!("its chunks are not understood: {}", super::one_line(e));
     let chunk = array.chunk_shape(&vec![0; roles.len()]).map_err(|e| wrong(&e))?;
     let inner = array.effective_subchunk_shape();
     let decoded = inner.as_ref().unwrap_or(&chunk);
     let size = decoded.iter().try_fold(bytes, |n, edge| n.checked_mul(edge.get()));
-    if size.is_none_or(|size| size > MAX_CHUNK_BYTES) {
+    let Some(size) = size.filter(|size| *size <= MAX_CHUNK_BYTES) else {
         return Err(format!("its chunks of {decoded:?} values are larger than 1 GiB: store it in smaller chunks"));
-    }
+    };
     let edge_of = |shape: &[std::num::NonZeroU64]| {
         let mut edge = [1; 3];
         for (role, n) in roles.iter().zip(shape) {
@@ -211,8 +263,13 @@ fn tile(array: &Array<FolderStore>, roles: &[Role], bytes: u64) -> Result<[usize
         }
         edge
     };
-    let Some(inner) = inner else { return Ok(edge_of(&chunk)) };
-    Ok(grown(edge_of(&inner), edge_of(&chunk)))
+    let Some(inner) = inner else { return Ok((edge_of(&chunk), size)) };
+    let (inner, shard) = (edge_of(&inner), edge_of(&chunk));
+    let grown = grown(inner, shard);
+    // From far away inner chunks come one by one, unless it is all of a shard.
+    let tile = if is_far && grown != shard { inner } else { grown };
+    let times: u64 = (0..3).map(|axis| (tile[axis] / inner[axis]) as u64).product();
+    Ok((tile, size.saturating_mul(times)))
 }
 
 /// Inner chunks side by side, at most a shard, until they are worth a call.

@@ -3,21 +3,15 @@
 use serde_json::{Map, Value};
 use visapult_volume::Grid;
 
-use super::MAX_METADATA;
-use crate::place::Place;
-use crate::shape;
+use super::store::Store;
 
 /// Attributes of an array or group.
 pub(super) type Attributes = Map<String, Value>;
 
-/// The attributes of the group in the folder `place`; `None` where it is an array of version 3.
-pub(super) fn of_group(place: &Place) -> Result<Option<Attributes>, String> {
+/// The attributes of the group at `store`; `None` where it is an array of version 3.
+pub(super) fn of_group(store: &Store) -> Result<Option<Attributes>, String> {
     let parsed = |name: &str| -> Result<Option<Attributes>, String> {
-        let document = place.join(name);
-        if !document.is_file() {
-            return Ok(None);
-        }
-        let text = shape::read_small(&document, MAX_METADATA).map_err(|e| e.to_string())?;
+        let Some(text) = store.document(name).map_err(|e| e.to_string())? else { return Ok(None) };
         let parsed = serde_json::from_slice(&text).map_err(|e| format!("its {name} is not a JSON object: {e}"))?;
         Ok(Some(parsed))
     };

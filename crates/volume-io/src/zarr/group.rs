@@ -17,16 +17,21 @@ const MAX_COORDINATES: u64 = 1 << 20;
 /// The node's own array.
 pub(super) fn single(node: &Node<'_>) -> Result<Content, String> {
     let array = node.array("/")?;
-    let stored = Stored::new(node.place.display(), array, None)?;
-    Ok(content(node, "Zarr array", vec![(shape::file_stem(node.place.shown()), Arc::new(stored))]))
+    let shown = node.store.shown();
+    let stored = Stored::new(shown.display().to_string(), array, None)?;
+    Ok(content(node, "Zarr array", vec![(shape::file_stem(&shown), Arc::new(stored))]))
 }
 
 /// The arrays of the node's group.
 pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
-    let names = node.place.folders(MAX_ARRAYS).map_err(|e| format!("its arrays cannot be listed: {e}"))?;
+    let names = node.store.members(MAX_ARRAYS)?;
+    if node.store.is_far() {
+        // Here one that cannot be read is no field; there it may be one another time.
+        node.store.ready(&names.iter().map(String::as_str).collect::<Vec<_>>()).map_err(|e| e.to_string())?;
+    }
     let mut arrays = Vec::new();
     for name in names {
-        let shown = format!("{}/{name}", node.place.display());
+        let shown = node.store.join(&name).shown().display().to_string();
         // Coordinates, texts and the like are no fields.
         if let Ok(stored) = node.array(&name).and_then(|array| Stored::new(shown, array, None)) {
             arrays.push((name, Arc::new(stored)));

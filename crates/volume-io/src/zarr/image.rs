@@ -85,12 +85,14 @@ impl Multiscale {
         let roles = self.roles()?;
         let mut grids = Vec::new();
         let mut levels: Vec<Arc<Stored>> = Vec::new();
+        let places: Vec<_> = self.datasets.iter().take(MAX_LEVELS).map(|one| format!("{base}{}", one.path)).collect();
+        node.store.ready(&places.iter().map(String::as_str).collect::<Vec<_>>()).map_err(|e| e.to_string())?;
         for dataset in self.datasets.iter().take(MAX_LEVELS) {
             let inside = format!("{base}{}", dataset.path);
             if dataset.path.split('/').any(|part| part == "..") {
                 return Err(format!("its OME metadata names a dataset outside of it: {}", dataset.path));
             }
-            let shown = format!("{}{inside}", node.place.display());
+            let shown = node.store.join(&inside).shown().display().to_string();
             let in_level = |problem| format!("level '{}': {problem}", dataset.path);
             let stored = Stored::new(shown, node.array(&inside)?, Some(roles.clone())).map_err(in_level)?;
             let extent = |stored: &Stored| (stored.steps(), stored.channels(), stored.scalar());
@@ -196,7 +198,7 @@ impl Multiscale {
         if channels > MAX_CHANNELS {
             return Err(format!("it has {channels} channels, at most {MAX_CHANNELS} are read"));
         }
-        let image = self.name.clone().unwrap_or_else(|| shape::file_stem(node.place.shown()));
+        let image = self.name.clone().unwrap_or_else(|| shape::file_stem(&node.store.shown()));
         let name = |channel: u64| match self.labels.get(channel as usize) {
             Some(label) if !label.is_empty() => label.clone(),
             _ if channels == 1 => image.clone(),

@@ -1,33 +1,56 @@
 //! Where something is in an object store, as a person writes it.
 
+use std::error::Error;
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::endpoint::EndpointError;
-use crate::names::{MOST_PATH, Name, printable};
-use crate::words::unescaped;
+use crate::text::{MOST_PATH, escaped, is_name, printable, unescaped};
 
 const BUCKET: &str = "s3://";
 const WEB: [&str; 2] = ["https://", "http://"];
 /// Bytes of a URL at most.
 const MOST_URL: usize = 8192;
 
+/// Why something is nowhere. Never says what stood there.
+#[derive(Clone, Copy, Debug)]
+pub struct UrlError(&'static str);
+
+impl fmt::Display for UrlError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.0)
+    }
+}
+
+impl Error for UrlError {}
+
 /// Something in an object store: `s3://bucket/key`, or `https://host/path`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ObjectUrl {
-    pub(crate) at: At,
+    /// Where it is.
+    pub at: At,
     /// It was written as a folder, with a `/` in the end.
-    pub(crate) is_folder: bool,
+    pub is_folder: bool,
     /// It was written as what is in a folder, with `/.` in the end.
-    pub(crate) is_content: bool,
+    pub is_content: bool,
 }
 
+/// A place in a store.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum At {
+pub enum At {
     /// A key, or what all keys begin with that are meant; empty for the whole bucket.
-    Bucket { bucket: String, key: String },
-    /// One file, with the URL as it is asked for, and what the file is called.
-    Web { url: String, name: Name, is_plain: bool },
+    Bucket {
+        /// Its name.
+        bucket: String,
+        /// Without a `/` in the end.
+        key: String,
+    },
+    /// What a server has.
+    Web {
+        /// As it is asked for: without a `/` in the end.
+        url: String,
+        /// It is not encrypted.
+        is_plain: bool,
+    },
 }
 
 impl ObjectUrl {
@@ -35,23 +58,43 @@ impl ObjectUrl {
     ///
     /// # Errors
     /// If it is one that leads nowhere.
-    pub(crate) fn parse(text: &str) -> Option<Result<Self, EndpointError>> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Result<Self, UrlError>> {
         if let Some(rest) = text.strip_prefix(BUCKET) {
-            return Some(bucket(rest).map_err(EndpointError::Objects));
+            return Some(bucket(rest).map_err(UrlError));
         }
         let scheme = WEB.into_iter().find(|scheme| text.starts_with(scheme))?;
-        Some(web(text, scheme).map_err(EndpointError::Objects))
+        Some(web(text, scheme).map_err(UrlError))
     }
 
-    /// What it is called where it is copied to; none for a whole bucket's content.
-    pub(crate) fn name(&self) -> Option<Name> {
-        match &self.at {
-            _ if self.is_content => None,
+    /// What it is called; none for a whole bucket's content, and where a URL has no name.
+    #[must_use]
+    pub fn name(&self) -> Option<Vec<u8>> {
+        let name = match &self.at {
+            _ if self.is_content => return None,
             At::Bucket { bucket, key } => {
-                Name::new(key.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(bucket).as_bytes())
+                key.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(bucket).into()
             }
-            At::Web { name, .. } => Some(name.clone()),
-        }
+            At::Web { url, .. } => {
+                let (_, behind) = url.split('?').next()?.split_once("://")?;
+                unescaped(behind.split_once('/')?.1.rsplit('/').next()?)?
+            }
+        };
+        is_name(&name).then_some(name)
+    }
+
+    /// What is at `path` below it.
+    #[must_use]
+    pub fn below(&self, path: &str) -> Self {
+        let at = match &self.at {
+            At::Bucket { bucket, key } if key.is_empty() => At::Bucket { bucket: bucket.clone(), key: path.to_owned() },
+            At::Bucket { bucket, key } => At::Bucket { bucket: bucket.clone(), key: format!("{key}/{path}") },
+            At::Web { url, is_plain } => {
+                let (place, query) = url.find('?').map_or((url.as_str(), ""), |at| url.split_at(at));
+                At::Web { url: format!("{place}/{}{query}", escaped(path.as_bytes())), is_plain: *is_plain }
+            }
+        };
+        Self { at, is_folder: false, is_content: false }
     }
 }
 
@@ -87,7 +130,7 @@ fn bucket(rest: &str) -> Result<ObjectUrl, &'static str> {
         _ => (path, false),
     };
     let key = path.strip_suffix('/').unwrap_or(path);
-    let parts = || key.split('/').all(|part| Name::new(part.as_bytes()).is_some() && !part.contains(char::is_control));
+    let parts = || key.split('/').all(|part| is_name(part.as_bytes()) && !part.contains(char::is_control));
     if !key.is_empty() && (key.len() > MOST_PATH || !parts()) {
         return Err(
             "the key after the bucket must be a path that a folder can hold: without //, . and .., and names of 255 bytes at most",
@@ -111,27 +154,23 @@ fn web(text: &str, scheme: &str) -> Result<ObjectUrl, &'static str> {
     if authority.is_empty() {
         return Err("https:// is followed by a host");
     }
-    let last = path.rsplit('/').next().and_then(unescaped).and_then(|last| Name::new(&last));
-    let Some(name) = last.filter(|name| !name.is_ours()) else {
-        return Err(
-            "of https:// one file is copied: the URL has to end with its name, for servers tell in no common way what is in a folder",
-        );
-    };
     let is_plain = scheme == WEB[1];
     if is_plain && !is_loopback(authority) && !allows_plain() {
         return Err("http:// is not encrypted, and for this machine alone: write https://, or set AWS_ALLOW_HTTP=true");
     }
-    Ok(ObjectUrl { at: At::Web { url: url.to_owned(), name, is_plain }, is_folder: false, is_content: false })
+    let query = &rest[path_at + path.len()..];
+    let url = format!("{scheme}{authority}{}{query}", path.trim_end_matches('/'));
+    Ok(ObjectUrl { at: At::Web { url, is_plain }, is_folder: path.ends_with('/'), is_content: false })
 }
 
 /// The user has said that what is not encrypted may leave this machine.
-pub(super) fn allows_plain() -> bool {
+pub(crate) fn allows_plain() -> bool {
     std::env::var("AWS_ALLOW_HTTP")
         .is_ok_and(|said| ["1", "true", "on", "yes", "y"].contains(&said.to_lowercase().as_str()))
 }
 
 /// `host:port` is this machine.
-pub(super) fn is_loopback(authority: &str) -> bool {
+pub(crate) fn is_loopback(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
@@ -146,7 +185,7 @@ mod tests {
     fn told(text: &str) -> String {
         match ObjectUrl::parse(text).unwrap() {
             Ok(url) => {
-                let name = url.name().map(|name| name.to_string()).unwrap_or_default();
+                let name = url.name().map(|name| printable(&name)).unwrap_or_default();
                 format!("{url} {name} {} {}", url.is_folder, url.is_content)
             }
             Err(cause) => format!("no: {cause}"),
@@ -168,23 +207,29 @@ mod tests {
     }
 
     #[test]
-    fn of_the_web_one_file_and_no_secret_is_shown() {
+    fn of_the_web_no_secret_is_shown() {
         assert_eq!(told("https://host:1/a/b%20c.h5?X-Sig=secret#x"), "https://host:1/a/b%20c.h5 b c.h5 false false");
         assert!(!format!("{:?}", ObjectUrl::parse("https://h/a?secret").unwrap().unwrap()).contains("secret"));
         assert_eq!(told("http://127.0.0.1:8/x"), "http://127.0.0.1:8/x x false false");
         assert_eq!(told("http://[::1]:8/x"), "http://[::1]:8/x x false false");
-        for wrong in [
-            "https://",
-            "https://h",
-            "https://h/",
-            "https://h/a/",
-            "https://u:p@h/a",
-            "https://h/a b",
-            "http://h/a",
-            "https://h/%2e%2e",
-        ] {
+        assert_eq!(told("https://h/a/"), "https://h/a a true false");
+        for nameless in ["https://h", "https://h/", "https://h?a/b", "https://h/%2e%2e"] {
+            assert_eq!(ObjectUrl::parse(nameless).unwrap().unwrap().name(), None, "{nameless}");
+        }
+        for wrong in ["https://", "https://u:p@h/a", "https://h/a b", "http://h/a"] {
             let told = told(wrong);
             assert!(told.starts_with("no: ") && !told.contains("u:p"), "{wrong}: {told}");
         }
+    }
+
+    #[test]
+    fn what_is_below_keeps_what_lets_one_in() {
+        let below = |text: &str| match ObjectUrl::parse(text).unwrap().unwrap().below("a b/c").at {
+            At::Bucket { key, .. } => key,
+            At::Web { url, .. } => url,
+        };
+        assert_eq!(below("s3://b"), "a b/c");
+        assert_eq!(below("s3://b/x.zarr/"), "x.zarr/a b/c");
+        assert_eq!(below("https://h/x.zarr/?sig=1"), "https://h/x.zarr/a%20b/c?sig=1");
     }
 }

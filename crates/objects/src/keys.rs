@@ -10,7 +10,7 @@ use object_store::client::{
 use object_store::path::Path;
 use quick_xml::escape::unescape;
 
-use crate::words::{escaped, unescaped};
+use crate::text::{escaped, unescaped};
 
 /// Before a key that was renamed.
 const RENAMED: char = '\u{f8ff}';
@@ -19,7 +19,7 @@ const MOST_LISTING: usize = 16 << 20;
 
 /// Connects to a store, and renames keys in what it lists.
 #[derive(Debug)]
-pub(super) struct Renaming;
+pub(crate) struct Renaming;
 
 impl HttpConnector for Renaming {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
@@ -85,7 +85,8 @@ fn is_path(key: &str) -> bool {
 }
 
 /// The key that a listing holds, and whether it is a path.
-pub(super) fn key_of(listed: &Path) -> (String, bool) {
+#[must_use]
+pub fn key_of(listed: &Path) -> (String, bool) {
     let renamed = listed.as_ref().strip_prefix(RENAMED).and_then(unescaped).and_then(|key| String::from_utf8(key).ok());
     renamed.map_or_else(|| (listed.to_string(), true), |key| (key, false))
 }

@@ -4,15 +4,14 @@ use std::error::Error;
 
 use object_store::client::{HttpError, HttpErrorKind};
 
-use crate::bundle::cut;
-use crate::names::printable;
+use crate::text::{cut, printable};
 
 /// Letters of what a store says by itself, at most.
 const MOST_SAID: usize = 300;
 
 /// Why something did not come of a request.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// Nobody wants to know any more.
     Stopped,
     /// The object is not what it was.
@@ -21,6 +20,11 @@ pub(crate) enum Fault {
     Missing,
     /// It ended before its end.
     Short,
+    /// It is longer than it may be.
+    Long,
+    /// It is of a server that does not tell what there is.
+    Unlisted,
+    /// What the library says.
     Store(object_store::Error),
 }
 
@@ -31,7 +35,9 @@ impl From<object_store::Error> for Fault {
 }
 
 impl Fault {
-    pub(crate) fn is_missing(&self) -> bool {
+    /// There is no such object, and the store has said so.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
         match self {
             Self::Missing => true,
             Self::Store(cause @ object_store::Error::NotFound { .. }) => !cause.to_string().contains("NoSuchBucket"),
@@ -39,13 +45,22 @@ impl Fault {
         }
     }
 
+    /// The store will not, whoever asks.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        use object_store::Error::{PermissionDenied, Unauthenticated};
+        matches!(self, Self::Store(PermissionDenied { .. } | Unauthenticated { .. }))
+    }
+
     /// A server has said it.
-    pub(super) fn is_answer(&self) -> bool {
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
         matches!(self, Self::Store(cause) if status(&cause.to_string()).is_some())
     }
 
     /// The server does not give parts of a file, or not of an empty one.
-    pub(super) fn is_of_ranges(&self) -> bool {
+    #[must_use]
+    pub fn is_of_ranges(&self) -> bool {
         match self {
             Self::Store(object_store::Error::NotSupported { .. }) => true,
             Self::Store(cause) => status(&cause.to_string()).is_some_and(|status| status.starts_with("416")),
@@ -54,12 +69,15 @@ impl Fault {
     }
 
     /// As a person is told it; who has no credentials is told of them.
-    pub(crate) fn why(&self, is_anonymous: bool) -> String {
+    #[must_use]
+    pub fn why(&self, is_anonymous: bool) -> String {
         match self {
             Self::Stopped => "stopped".to_owned(),
             Self::Changed => "it has changed since it was listed; copy it again".to_owned(),
             Self::Missing => "there is no such object, and none below it".to_owned(),
             Self::Short => "the store sent less than it said".to_owned(),
+            Self::Long => "it is longer than such an object may be".to_owned(),
+            Self::Unlisted => "what is there cannot be listed: servers of https:// tell in no common way".to_owned(),
             Self::Store(cause) => why(cause, is_anonymous),
         }
     }
