@@ -115,6 +115,11 @@ describe("controls", () => {
       ["Shift+ArrowDown", press("Shift+ArrowDown"), (was, is) => assert.deepEqual(shifted(was, is), [0, -step])],
       ["right drag", () => drag("right"), (was, is) => assert.deepEqual(shifted(was, is), [-60, 30])],
       ["Shift drag", () => drag("left", "Shift"), (was, is) => assert.deepEqual(shifted(was, is), [-60, 30])],
+      [
+        "double click",
+        () => page.mouse.dblclick(x + width / 2, y + height / 2),
+        (was, is) => assert.deepEqual(is.camera, was.camera),
+      ],
       ["Home", press("Home"), (_, is) => assert.deepEqual(is.camera, home.camera)],
       ["f", press("f"), (_, is) => assert.equal(is.focus, "field")],
       ["c", press("c"), (was, is) => assert.deepEqual([was.panel, is.panel], [true, false])],

@@ -46,6 +46,7 @@ describe("a simulation of which a rank is killed", () => {
     const step = await stepOfPart();
     await until(page, (v, n) => v.shown.step > n + 20, step);
     await statistic(page, "Fresh").filter({ hasText: "50.0 % of this step" }).waitFor();
+    await says("running, 1 of 2 ranks missing").waitFor();
     await keep(page, "freshness-missing");
     // Its part does not grow younger.
     assert.equal(await stepOfPart(), step);
@@ -54,7 +55,18 @@ describe("a simulation of which a rank is killed", () => {
   test("when the last one has gone, all are missing, and the last step stays", async () => {
     await ranks[0].kill();
     await says("ranks 0 and 1 of 2 are missing").waitFor();
+    await says(/gone, last step \d+$/).waitFor();
+    await page.getByRole("button", { name: "Live" }).and(page.getByTitle("The simulation is gone")).waitFor();
+    const pause = page.getByRole("button", { name: "Pause the simulation" });
+    assert.ok(await pause.isDisabled());
+    assert.match(await pause.getAttribute("title"), /^The simulation is gone/);
     await keep(page, "freshness-gone");
+  });
+
+  test("when they come back, it runs again", async () => {
+    ranks = [0, 1].map((rank) => startRank(backEnd.url, rank, 2));
+    await says(/(^|, )running$/).waitFor();
+    await page.getByRole("button", { name: "Live" }).and(page.getByTitle("Follow the newest step")).waitFor();
   });
 
   test("nothing on the page failed", () => {

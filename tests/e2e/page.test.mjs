@@ -141,6 +141,8 @@ describe("a file", () => {
     const page = await openPage(here.browser, address);
     await page.getByText("This address is not valid").waitFor();
     assert.equal(await page.evaluate(() => window.visapult.stats.connection), "refused");
+    for (const controls of [".panel", ".timeline", ".panel-toggle"])
+      assert.ok(await page.locator(controls).isHidden(), `${controls} is shown`);
     await keep(page, "refused");
     await page.close();
   });
@@ -155,6 +157,11 @@ describe("a file", () => {
     const camera = await page.evaluate(() => window.visapult.camera);
     await until(page, () => location.hash.includes("cividis") && location.hash.includes("view=40"));
     const link = await page.evaluate(() => location.hash);
+    const source = await page.locator("h1").textContent();
+    const field = await page.locator("#field option").first().textContent();
+    assert.equal(await page.title(), `${field} \u00b7 ${source} - Visapult`);
+    // A file has no age.
+    assert.ok(!(await page.locator("dt").allTextContents()).includes("Age"));
     const copy = await here.open({ query: { stills: "0" }, hash: link });
     await until(copy, (v) => v.shown.level === 0);
     await settled(copy);

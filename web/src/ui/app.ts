@@ -1,5 +1,5 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
-import type { FieldMessage } from "../wire/index";
+import type { FieldMessage, SourceInfo } from "../wire/index";
 import { el, iconButton, setText } from "./dom";
 import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
@@ -105,7 +105,6 @@ class App {
       orbit: (dx, dy) => viewer().orbit(-dx * TURN_PER_PIXEL, dy * TURN_PER_PIXEL),
       pan: (dx, dy) => viewer().pan(-dx / height(), dy / height()),
       zoom: (factor) => viewer().zoom(factor),
-      reset: () => viewer().goHome(),
     });
     listenToKeys({
       orbit: (azimuth, elevation) => viewer().orbit(azimuth, elevation),
@@ -153,6 +152,8 @@ class App {
   #show(state: ViewerState): void {
     const { source, steps, step, playing, field, fieldInfo, transfer } = state;
     this.#root.classList.toggle("panel-closed", !state.panel);
+    // Nothing has ever come that could be controlled.
+    this.#root.classList.toggle("refused", state.connection.kind === "refused" && !source);
     this.#panel.element.inert = !state.panel;
     const status = statusWords(state);
     setText(this.#status, status);
@@ -160,7 +161,9 @@ class App {
     this.#dismiss.hidden = state.connection.kind !== "open" || state.notice === null;
     if (!source) return;
     this.#panel.showSource(source);
-    this.#panel.showSteering(state.steering, state.connection.kind === "open");
+    const absence = this.#viewer?.absence ?? null;
+    document.title = pageTitle(source, field);
+    this.#panel.showSteering(state.steering, absence, state.connection.kind === "open");
     this.#panel.showField(field, fieldWords(fieldInfo));
     this.#panel.showProxy(state.proxy);
     const unit = source.fields[field]?.unit ?? "";
@@ -174,6 +177,7 @@ class App {
       step,
       playing,
       live: source.live,
+      gone: absence?.isWhole ?? false,
       shownStep: shown?.step ?? null,
       shownTime: shown?.time ?? Number.NaN,
       timeUnit: source.timeUnit,
@@ -189,7 +193,7 @@ class App {
 
   #showStatistics(): void {
     const viewer = this.#viewer;
-    const { plan } = viewer.state;
+    const { plan, source } = viewer.state;
     const { shown } = viewer.painter;
     const now = performance.now();
     const { freshness } = viewer;
@@ -198,11 +202,12 @@ class App {
     const drawing = shown.resolution > 0 && shown.resolution < 1 ? ` at ${Math.round(shown.resolution * 100)} %` : "";
     const rows: Statistics = [
       ["Shown", `${proxyWords(shown.proxy, shown.level, shown.bits)}${drawing}`],
-      ["Age", age],
+      // Of a file it says nothing.
+      ...(source?.live ? [["Age", age] as const] : []),
       ...(freshness ? [["Fresh", freshness.share] as const] : []),
       ["Frames", `${formatNumber(viewer.frames.pace(now), 10)} /s`],
       ["Received", `${formatBytes(viewer.received.total)}, ${formatRate(viewer.received.rate(now) * 8)}`],
-      ["Link", plan ? `${formatRate(plan.throughputBps)} measured` : "-"],
+      ["Link", plan ? linkWords(plan.throughputBps) : "-"],
       ["Plan", plan ? plan.reason : "-"],
     ];
     this.#panel.showStatistics(rows);
@@ -222,6 +227,14 @@ class App {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
+}
+
+function pageTitle({ name, fields }: SourceInfo, field: number): string {
+  return `${[fields[field]?.name, name].filter(Boolean).join(" \u00b7 ")} - Visapult`;
+}
+
+function linkWords(bitsPerSecond: number): string {
+  return bitsPerSecond > 0 ? `${formatRate(bitsPerSecond)} measured` : "not measured yet";
 }
 
 function proxyWords(proxy: string, level: number | null, bits: number | null): string {

@@ -10,6 +10,13 @@ export interface FreshnessShown {
   readonly missing: string;
 }
 
+/** That ranks of a simulation are not there. */
+export interface Absence {
+  /** None is: nothing comes, and nothing can be asked. */
+  readonly isWhole: boolean;
+  readonly words: string;
+}
+
 /** Steps that are remembered: the one on the screen, and those that are on their way to it, which may be many megabytes. */
 const MOST_STEPS = 64;
 
@@ -17,11 +24,28 @@ const MOST_STEPS = 64;
 export class FreshnessState {
   readonly #told = new Map<number, { readonly message: FreshnessMessage; readonly at: number }>();
 
+  /** What was said last: ranks come and go, whatever step is shown. */
+  #last: FreshnessMessage | null = null;
+  #newestStep = 0;
+
   clear(): void {
     this.#told.clear();
+    this.#last = null;
+    this.#newestStep = 0;
+  }
+
+  /** `null` where all ranks are there, or nothing was said of them; `lastStep`: that there is. */
+  absence(lastStep: number): Absence | null {
+    if (this.#last === null || this.#last.missing === 0) return null;
+    const { step, ranks, missing } = this.#last;
+    if (missing >= ranks) return { isWhole: true, words: `gone, last step ${lastStep}` };
+    // What an older step is without may be there by now.
+    return step < this.#newestStep ? null : { isWhole: false, words: `${missing} of ${ranks} ranks missing` };
   }
 
   receive(message: FreshnessMessage, now: number): void {
+    this.#last = message;
+    this.#newestStep = Math.max(this.#newestStep, message.step);
     this.#told.delete(message.step);
     this.#told.set(message.step, { message, at: now });
     const [oldest] = this.#told.keys();

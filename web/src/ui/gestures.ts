@@ -4,7 +4,6 @@ export interface GestureActions {
   pan(dx: number, dy: number): void;
   /** Factor for the distance. */
   zoom(factor: number): void;
-  reset(): void;
 }
 
 interface Point {
@@ -48,7 +47,6 @@ export function listenToGestures(surface: HTMLElement, actions: GestureActions):
   surface.addEventListener("pointerup", release);
   surface.addEventListener("pointercancel", release);
   surface.addEventListener("contextmenu", (event) => event.preventDefault());
-  surface.addEventListener("dblclick", () => actions.reset());
   surface.addEventListener(
     "wheel",
     (event) => {

@@ -16,6 +16,7 @@ import {
   type SteerAction,
 } from "../wire/index";
 import { el, iconButton, setText } from "./dom";
+import type { Absence } from "./freshness";
 import { icons } from "./icons";
 import { LifelinesSection } from "./lifelines";
 import type { LifelinesShown } from "./lifelines-state";
@@ -47,10 +48,11 @@ export class Panel {
   readonly element: HTMLElement;
   readonly #actions: PanelActions;
   #source: SourceInfo | null = null;
+  #absence: Absence | null = null;
   readonly #title = el("h1", {}, "Visapult");
-  readonly #subtitle = el("p", { class: "quiet" });
+  readonly #subtitle = el("p", { class: "quiet", role: "status" });
   readonly #steering: SteeringSection;
-  readonly #field = el("select", { id: "field" });
+  readonly #field = el("select", { id: "field", "aria-label": "Field" });
   readonly #note = el("p", { class: "note", role: "status" });
   readonly #editor: TransferEditor;
   readonly #map = el("select", { id: "map" });
@@ -84,8 +86,9 @@ export class Panel {
   }
 
   /** `isOpen`: the server is there to be asked. */
-  showSteering(steering: SteeringShown | null, isOpen: boolean): void {
+  showSteering(steering: SteeringShown | null, absence: Absence | null, isOpen: boolean): void {
     this.#steering.show(steering, isOpen);
+    this.#absence = absence;
     this.#showSubtitle();
   }
 
@@ -111,9 +114,10 @@ export class Panel {
 
   showStatistics(rows: Statistics): void {
     if (this.#statistics.childElementCount !== 2 * rows.length) {
-      this.#statistics.replaceChildren(...rows.flatMap(([name]) => [el("dt", {}, name), el("dd")]));
+      this.#statistics.replaceChildren(...rows.flatMap(() => [el("dt"), el("dd")]));
     }
-    rows.forEach(([, value], i) => {
+    rows.forEach(([name, value], i) => {
+      setText(this.#statistics.children[2 * i], name);
       setText(this.#statistics.children[2 * i + 1], value);
     });
   }
@@ -130,8 +134,11 @@ export class Panel {
     if (!this.#source) return;
     const { format, grid, live } = this.#source;
     // What is steered says itself what it does.
-    const isRunning = live && this.#steering.element.hidden;
-    setText(this.#subtitle, `${format}, ${grid.size.join(" \u00d7 ")}${isRunning ? ", running" : ""}`);
+    const isTold = live && this.#steering.element.hidden;
+    const run = this.#absence?.isWhole
+      ? [this.#absence.words]
+      : ["running", ...(this.#absence ? [this.#absence.words] : [])];
+    setText(this.#subtitle, [format, grid.size.join(" \u00d7 "), ...(isTold ? run : [])].join(", "));
   }
 
   #listen(): void {
@@ -153,7 +160,7 @@ export class Panel {
     return [
       el("header", {}, this.#title, this.#subtitle),
       this.#steering.element,
-      section("Field", labelled("field", "Field", this.#field), this.#note),
+      section("Field", this.#field, this.#note),
       section(
         "Transfer function",
         this.#editor.element,

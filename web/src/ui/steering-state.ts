@@ -1,10 +1,11 @@
 import type { LoggedAction, Parameter, SteerAction, SteeringMessage } from "../wire/index";
+import type { Absence } from "./freshness";
 import { numberOf } from "./numbers";
 
 /** What the controls show of a simulation that can be steered. */
 export interface SteeringShown {
   readonly parameters: readonly ShownParameter[];
-  readonly state: SteeringMessage["state"];
+  readonly state: SteeringMessage["state"] | "gone";
   /** Whether this page may ask for anything, or only watch. */
   readonly maySteer: boolean;
   /** In words: the state, and what has been asked for and not happened yet. */
@@ -69,14 +70,15 @@ export class SteeringState {
   }
 
   /** `null` where there is nothing to steer. */
-  shown(): SteeringShown | null {
+  shown(absence: Absence | null): SteeringShown | null {
     if (!this.#message) return null;
-    const { parameters, state, log } = this.#message;
+    const { parameters, log } = this.#message;
+    const state = absence?.isWhole && this.#message.state !== "stopped" ? "gone" : this.#message.state;
     return {
       parameters: parameters.map((parameter) => ({ ...parameter, pending: this.#pending(parameter.name) })),
       state,
       maySteer: this.#maySteer,
-      stateWords: stateWords(this.#message),
+      stateWords: stateWords(this.#message, absence),
       log: log.map((entry) => this.#shownAction(entry, parameters)).reverse(),
     };
   }
@@ -128,9 +130,11 @@ function isOpen({ at, problem }: LoggedAction): boolean {
   return at === null && problem === null;
 }
 
-function stateWords({ state, log }: SteeringMessage): string {
+function stateWords({ state, log }: SteeringMessage, absence: Absence | null): string {
+  if (state !== "stopped" && absence?.isWhole) return absence.words;
   const open = log.filter((entry) => entry.what.action !== "set" && isOpen(entry)).at(-1);
-  return open ? `${state}, asked to ${open.what.action}` : state;
+  const words = open ? `${state}, asked to ${open.what.action}` : state;
+  return state === "stopped" || !absence ? words : `${words}, ${absence.words}`;
 }
 
 function actionWords(what: SteerAction, parameters: readonly Parameter[]): string {

@@ -5,6 +5,11 @@ import type { ShownAction, SteeringShown } from "./steering-state";
 
 type Button = HTMLButtonElement;
 
+const STEP = "Step the paused simulation once";
+const STOP = "Stop the simulation\u2026";
+/** Why buttons are disabled. */
+const GONE = "The simulation is gone: nothing can be asked of it until it is back";
+
 /** The panel's section "Simulation": what it does, its parameters, and what was asked of it. */
 export class SteeringSection {
   readonly element: HTMLElement;
@@ -34,8 +39,8 @@ export class SteeringSection {
     this.#ask = ask;
     this.#confirm = confirmation(() => ask({ action: "stop" }));
     this.#pause = button("Pause", "Pause the simulation", () => ask({ action: this.#isPaused ? "resume" : "pause" }));
-    this.#step = button("Step", "Step the paused simulation once", () => ask({ action: "step" }));
-    this.#stop = button("Stop\u2026", "Stop the simulation\u2026", () => this.#confirm.showModal());
+    this.#step = button("Step", STEP, () => ask({ action: "step" }));
+    this.#stop = button("Stop\u2026", STOP, () => this.#confirm.showModal());
     this.#buttons = el("div", { class: "buttons three" }, this.#pause, this.#step, this.#stop);
     this.element = el(
       "section",
@@ -54,7 +59,7 @@ export class SteeringSection {
     [this.#shown, this.#isOpen] = [steering, isOpen];
     this.element.hidden = steering === null;
     if (!steering) return;
-    const canAsk = isOpen && steering.maySteer && steering.state !== "stopped";
+    const canAsk = isOpen && steering.maySteer && steering.state !== "stopped" && steering.state !== "gone";
     this.#buttons.hidden = !steering.maySteer;
     this.#showState(steering, canAsk);
     this.#showParameters(steering, canAsk);
@@ -67,7 +72,11 @@ export class SteeringSection {
     this.#isPaused = state === "paused";
     const [words, label] = this.#isPaused ? ["Resume", "Resume the simulation"] : ["Pause", "Pause the simulation"];
     setText(this.#pause, words);
-    setAttributes(this.#pause, { "aria-label": label, title: label });
+    setAttributes(this.#pause, { "aria-label": label });
+    const reason = state === "gone" ? GONE : "";
+    setAttributes(this.#pause, { title: reason || label });
+    setAttributes(this.#step, { title: reason || STEP });
+    setAttributes(this.#stop, { title: reason || STOP });
     // A button that is disabled loses the focus to nowhere.
     const { activeElement } = document;
     this.#pause.disabled = !canAsk;

@@ -3,6 +3,8 @@ import type { StepSpan } from "../wire/index";
 import { el, iconButton, setIcon, setText } from "./dom";
 import { icons } from "./icons";
 
+const FOLLOW = "Follow the newest step (L)";
+
 export interface TimelineActions {
   togglePlay(): void;
   /** Moves by whole steps, relative to what is wanted now. */
@@ -17,6 +19,8 @@ export interface TimelineState {
   readonly step: number | null;
   readonly playing: boolean;
   readonly live: boolean;
+  /** Nothing comes: the simulation is gone. */
+  readonly gone: boolean;
   readonly shownStep: number | null;
   readonly shownTime: number;
   readonly timeUnit: string;
@@ -37,11 +41,7 @@ export class Timeline {
     this.#back = iconButton("Step back", icons.back, "[");
     this.#forward = iconButton("Step forward", icons.forward, "]");
     this.#slider = el("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "aria-label": "Step" });
-    this.#live = el(
-      "button",
-      { type: "button", class: "live", title: "Follow the newest step (L)", "aria-pressed": "false" },
-      "Live",
-    );
+    this.#live = el("button", { type: "button", class: "live", title: FOLLOW, "aria-pressed": "false" }, "Live");
     this.#play.addEventListener("click", () => actions.togglePlay());
     this.#back.addEventListener("click", () => actions.stepBy(-1));
     this.#forward.addEventListener("click", () => actions.stepBy(1));
@@ -72,6 +72,8 @@ export class Timeline {
     if (document.activeElement !== this.#slider || Number(this.#slider.value) !== at) this.#slider.value = String(at);
     this.#live.hidden = !state.live;
     this.#live.setAttribute("aria-pressed", String(step === null));
+    this.#live.classList.toggle("gone", state.gone);
+    this.#live.title = state.gone ? "The simulation is gone: nothing comes to be followed" : FOLLOW;
     const words = timeWords(state);
     setText(this.#text, words);
     this.#slider.setAttribute("aria-valuetext", words);

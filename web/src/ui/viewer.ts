@@ -11,7 +11,7 @@ import type {
 } from "../wire/index";
 import { type ConnectionState, Session } from "../worker/index";
 import { FieldStates } from "./field-states";
-import { type FreshnessShown, FreshnessState } from "./freshness";
+import { type Absence, type FreshnessShown, FreshnessState } from "./freshness";
 import { readHash, writeHash } from "./hash";
 import type { LifelinesShown } from "./lifelines-state";
 import { Meter } from "./meter";
@@ -130,6 +130,11 @@ export class Viewer {
     return this.#freshness.of(this.painter.shown.step, performance.now());
   }
 
+  /** Whether ranks of the simulation are gone. */
+  get absence(): Absence | null {
+    return this.#freshness.absence(this.#state.steps.last);
+  }
+
   /** What the latest steps went through, while that is watched. */
   get lifelines(): LifelinesShown | null {
     return this.#trace.shown();
@@ -216,7 +221,7 @@ export class Viewer {
     if (!this.#session.steer(action)) return;
     this.#steering.ask(action);
     this.#notices.dismiss();
-    this.#set({ steering: this.#steering.shown() });
+    this.#set({ steering: this.#steeringShown() });
   }
 
   togglePanel(): void {
@@ -296,12 +301,16 @@ export class Viewer {
     });
   }
 
+  #steeringShown(): SteeringShown | null {
+    return this.#steering.shown(this.absence);
+  }
+
   #connection(connection: ConnectionState): void {
     if (connection.kind === "lost" || connection.kind === "refused") {
       this.#steering.forget();
       this.#notices.dismiss();
     }
-    this.#set({ connection, steering: this.#steering.shown() });
+    this.#set({ connection, steering: this.#steeringShown() });
   }
 
   #welcome(welcome: Welcome): void {
@@ -323,7 +332,7 @@ export class Viewer {
     this.painter.want({ field, step, proxy: this.#state.proxy });
     const known = this.#knownOf(field);
     const plan = same ? this.#state.plan : null;
-    this.#set({ source, steps, field, step, ...known, plan, playing: false, steering: this.#steering.shown() });
+    this.#set({ source, steps, field, step, ...known, plan, playing: false, steering: this.#steeringShown() });
     this.#sendView();
   }
 
@@ -356,16 +365,16 @@ export class Viewer {
         return this.#set({ plan: message });
       case "steering":
         this.#steering.receive(message);
-        return this.#set({ steering: this.#steering.shown() });
+        return this.#set({ steering: this.#steeringShown() });
       case "clock":
       case "events":
         return this.#trace.receive(message);
       case "freshness":
         this.#freshness.receive(message, performance.now());
-        return this.#onChange(this.#state);
+        return this.#set({ steering: this.#steeringShown() });
       case "notice":
         if (message.severity === "error") this.#steering.forget();
-        this.#set({ steering: this.#steering.shown() });
+        this.#set({ steering: this.#steeringShown() });
         return this.#notices.tell(message);
     }
   }
@@ -373,6 +382,7 @@ export class Viewer {
   #newSteps(steps: StepSpan): void {
     const { step } = this.#state;
     this.#set({ steps });
+    if (this.absence) this.#set({ steering: this.#steeringShown() });
     if (step === null || step >= steps.first) return;
     this.#wantStep(steps.first, this.#state.playing);
     const text = `Step ${step} is gone: the source keeps steps from ${steps.first}.`;

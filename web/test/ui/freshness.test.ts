@@ -43,4 +43,23 @@ describe("freshness", () => {
     expect(state.of(0, 0)).toBeNull();
     expect(state.of(null, 0)).toBeNull();
   });
+
+  test("a simulation is gone where none of its ranks is there, and back when they are", () => {
+    const state = new FreshnessState();
+    const tell = (patch: Partial<FreshnessMessage>) => state.receive({ ...whole, ...patch }, 0);
+    expect(state.absence(9)).toBeNull();
+    tell({ missing: 1 });
+    expect(state.absence(9)).toEqual({ isWhole: false, words: "1 of 4 ranks missing" });
+    tell({ missing: 4 });
+    expect(state.absence(9)).toEqual({ isWhole: true, words: "gone, last step 9" });
+    tell({ step: 10 });
+    expect(state.absence(10)).toBeNull();
+    // The step that is looked at is an older one, of which a part never came.
+    tell({ step: 7, missing: 1 });
+    expect(state.absence(10)).toBeNull();
+    tell({ step: 7, missing: 4 });
+    expect(state.absence(10)?.isWhole).toBe(true);
+    state.clear();
+    expect(state.absence(10)).toBeNull();
+  });
 });

@@ -20,16 +20,16 @@ function set(value: number, unixS: number, patch: Partial<LoggedAction> = {}): L
   };
 }
 
-const pending = (state: SteeringState) => state.shown()?.parameters.map((parameter) => parameter.pending);
+const pending = (state: SteeringState) => state.shown(null)?.parameters.map((parameter) => parameter.pending);
 
 test("nothing is shown until the server says what can be steered, and after it serves something else", () => {
   const state = new SteeringState();
-  expect(state.shown()).toBeNull();
+  expect(state.shown(null)).toBeNull();
   state.receive(message([]));
   state.begin("9f3c77", true, true);
-  expect(state.shown()).not.toBeNull();
+  expect(state.shown(null)).not.toBeNull();
   state.begin("9f3c77", false, true);
-  expect(state.shown()).toBeNull();
+  expect(state.shown(null)).toBeNull();
 });
 
 test("a value that is asked for is pending until the log says before which step it is taken", () => {
@@ -58,9 +58,9 @@ test("a page that may only watch is told so", () => {
   const state = new SteeringState();
   state.begin("9f3c77", true, false);
   state.receive(message([]));
-  expect(state.shown()?.maySteer).toBe(false);
+  expect(state.shown(null)?.maySteer).toBe(false);
   state.begin("01ab77", true, true);
-  expect(state.shown()?.maySteer).toBe(true);
+  expect(state.shown(null)?.maySteer).toBe(true);
 });
 
 test("the log says who, what, and before which step or why not, the newest first", () => {
@@ -73,20 +73,20 @@ test("the log says who, what, and before which step or why not, the newest first
     { ...set(0, 4), what: { action: "pause" } } as const,
   ];
   state.receive(message(log));
-  expect(state.shown()?.log.map(({ what, outcome, isProblem }) => [what, outcome, isProblem])).toEqual([
+  expect(state.shown(null)?.log.map(({ what, outcome, isProblem }) => [what, outcome, isProblem])).toEqual([
     ["you: pause", "asked for", false],
     ["you: strength to 4 Pa", "rank 1 is gone", true],
     ["page 01ab: strength to 3 Pa", "before step 125, not on all ranks at once", true],
     ["you: strength to 2.5 Pa", "before step 120", false],
   ]);
-  expect(state.shown()?.stateWords).toBe("running, asked to pause");
+  expect(state.shown(null)?.stateWords).toBe("running, asked to pause");
 });
 
 test("an action keeps its key while it is carried out", () => {
   const state = new SteeringState();
   const key = (entry: LoggedAction) => {
     state.receive(message([entry]));
-    return state.shown()?.log[0].key;
+    return state.shown(null)?.log[0].key;
   };
   expect(key(set(2, 1, { at: 7 }))).toBe(key(set(2, 1)));
   expect(key(set(2, 1.5))).not.toBe(key(set(2, 1)));
@@ -109,4 +109,16 @@ test("a slider gives values of its range with no more digits than it resolves", 
   expect(sliderValue(2, { ...strength, least: 2, most: 2 })).toBe(2);
   expect(sliderValue(123456, { ...strength, most: 1e6 })).toBe(123456);
   expect(sliderValue(3.14159e-9, { ...strength, most: 1e-8 })).toBe(3.14e-9);
+});
+
+test("a simulation of which no rank is there is gone, unless it was stopped; of one that lacks some that is said", () => {
+  const state = new SteeringState();
+  const gone = { isWhole: true, words: "gone, last step 745" };
+  const some = { isWhole: false, words: "1 of 2 ranks missing" };
+  state.receive(message([]));
+  expect(state.shown(gone)).toMatchObject({ state: "gone", stateWords: "gone, last step 745" });
+  expect(state.shown(some)).toMatchObject({ state: "running", stateWords: "running, 1 of 2 ranks missing" });
+  expect(state.shown(null)).toMatchObject({ state: "running", stateWords: "running" });
+  state.receive(message([], { state: "stopped" }));
+  expect(state.shown(gone)).toMatchObject({ state: "stopped", stateWords: "stopped" });
 });
