@@ -25,6 +25,10 @@ const INK = "#aeb6c2";
 const FAINT = "#7d8794";
 const FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const AXIS_COLOURS = ["#e0726a", "#8fbf6a", "#6aa3e0"] as const;
+/** Pixels that a line of words takes. */
+const LINE = 14;
+/** Where along its axis a name may be, in order of choice. */
+const NAME_AT = [0.5, 0.3, 0.7, 0.15, 0.85] as const;
 const AXIS_NAMES = ["x", "y", "z"] as const;
 
 /** The canvas above the picture, drawn anew only where something else is to be seen on it: a browser pays for each drawing by all its pixels. */
@@ -64,12 +68,31 @@ function drawLabels(
 ): void {
   context.textBaseline = "middle";
   context.lineJoin = "round";
+  const places = new Places();
+  if (labels.legend) drawLegend(context, labels.legend.title, labels.legend.transfer, places, width, height);
   if (labels.axes) {
     const project = projector(three, width, height);
-    for (const axis of [0, 1, 2] as const) drawAxis(context, labels, axis, project, width, height);
+    for (const axis of [0, 1, 2] as const) drawAxis(context, labels, axis, project, places, width, height);
     drawGizmo(context, labels.camera, width - 46, 84);
   }
-  if (labels.legend) drawLegend(context, labels.legend.title, labels.legend.transfer, height);
+}
+
+/** Where words are: others that would run into them are left out. */
+class Places {
+  readonly #taken: (readonly [left: number, top: number, right: number, bottom: number])[] = [];
+
+  /** Whether words of this extent around the height `y` are the first there; they are from now on. */
+  take(left: number, y: number, extent: number): boolean {
+    const [right, top, bottom] = [left + extent, y - LINE / 2, y + LINE / 2];
+    const isFree = this.#taken.every((box) => right <= box[0] || left >= box[2] || bottom <= box[1] || top >= box[3]);
+    if (isFree) this.#taken.push([left, top, right, bottom]);
+    return isFree;
+  }
+
+  /** Nothing else is drawn in this rectangle. */
+  keep(left: number, top: number, right: number, bottom: number): void {
+    this.#taken.push([left, top, right, bottom]);
+  }
 }
 
 type Project = (at: Vec3) => readonly [number, number] | null;
@@ -90,6 +113,7 @@ function drawAxis(
   labels: Labels,
   axis: 0 | 1 | 2,
   project: Project,
+  places: Places,
   width: number,
   height: number,
 ): void {
@@ -107,6 +131,15 @@ function drawAxis(
   const lo = labels.geometry.physicalLo[axis];
   const hi = labels.geometry.physicalHi[axis];
   const marks = tickMarks(lo, hi, Math.max(1, Math.min(6, Math.floor(length / 60))));
+  const name = labels.lengthUnit ? `${AXIS_NAMES[axis]} [${labels.lengthUnit}]` : AXIS_NAMES[axis];
+  for (const t of NAME_AT) {
+    const at = [0, 1].map((i) => a[i] + (b[i] - a[i]) * t + out[i] * 36);
+    const x = whole(context, name, at[0], side(out), width);
+    if (place(context, places, name, x, at[1], "12px", side(out))) {
+      text(context, name, x, at[1], INK, "12px", side(out));
+      break;
+    }
+  }
   context.strokeStyle = FAINT;
   context.lineWidth = 1;
   context.beginPath();
@@ -116,12 +149,10 @@ function drawAxis(
     if (!at) continue;
     context.moveTo(at[0], at[1]);
     context.lineTo(at[0] + out[0] * 5, at[1] + out[1] * 5);
-    text(context, words, at[0] + out[0] * 10, at[1] + out[1] * 13, FAINT, "11px", side(out));
+    const [x, y] = [at[0] + out[0] * 10, at[1] + out[1] * 13];
+    if (place(context, places, words, x, y, "11px", side(out))) text(context, words, x, y, FAINT, "11px", side(out));
   }
   context.stroke();
-  const name = labels.lengthUnit ? `${AXIS_NAMES[axis]} [${labels.lengthUnit}]` : AXIS_NAMES[axis];
-  const middle = [(a[0] + b[0]) / 2 + out[0] * 36, (a[1] + b[1]) / 2 + out[1] * 36];
-  text(context, name, whole(context, name, middle[0], side(out), width), middle[1], INK, "12px", side(out));
 }
 
 /** Where words of 12 pixels that are meant for `x` are still whole on a picture of `width`. */
@@ -132,10 +163,45 @@ function whole(
   align: CanvasTextAlign,
   width: number,
 ): number {
-  context.font = `12px ${FONT}`;
-  const extent = context.measureText(words).width;
-  const left = x - { left: 0, right: extent, center: extent / 2, start: 0, end: extent }[align];
+  const [left, extent] = across(context, words, x, "12px", align);
   return x + Math.max(4, Math.min(width - 4 - extent, left)) - left;
+}
+
+/** Whether there is room for words at `x`, `y`; they have it from now on. */
+function place(
+  context: CanvasRenderingContext2D,
+  places: Places,
+  words: string,
+  x: number,
+  y: number,
+  size: string,
+  align: CanvasTextAlign,
+): boolean {
+  const [left, extent] = across(context, words, x, size, align);
+  return places.take(left, y, extent);
+}
+
+/** Where words begin, and how long they are. */
+function across(
+  context: CanvasRenderingContext2D,
+  words: string,
+  x: number,
+  size: string,
+  align: CanvasTextAlign,
+): readonly [left: number, extent: number] {
+  context.font = `${size} ${FONT}`;
+  const extent = context.measureText(words).width;
+  return [x - { left: 0, right: extent, center: extent / 2, start: 0, end: extent }[align], extent];
+}
+
+/** As much of the words as fits. */
+function shortened(context: CanvasRenderingContext2D, words: string, room: number): string {
+  context.font = `12px ${FONT}`;
+  const fits = (text: string) => context.measureText(text).width <= room;
+  if (fits(words)) return words;
+  const letters = [...words];
+  while (letters.length > 1 && !fits(`${letters.join("")}\u2026`)) letters.pop();
+  return `${letters.join("").trimEnd()}\u2026`;
 }
 
 function outward(a: readonly number[], b: readonly number[], centre: readonly number[]): readonly [number, number] {
@@ -169,13 +235,15 @@ function drawGizmo(context: CanvasRenderingContext2D, camera: Camera, x: number,
 }
 
 const LEGEND_WIDTH = 12;
-/** Pixels that a line of its words takes. */
-const LEGEND_LINE = 14;
+/** Share of the picture's width that the legend's title takes, at most. */
+const MOST_OF_TITLE = 0.45;
 
 function drawLegend(
   context: CanvasRenderingContext2D,
   title: string,
   transfer: TransferFunction,
+  places: Places,
+  width: number,
   height: number,
 ): void {
   const [lo, hi] = transfer.range;
@@ -187,20 +255,24 @@ function drawLegend(
   for (const [s, colour] of legendColours(stops)) gradient.addColorStop(s, colour);
   context.fillStyle = gradient;
   context.fillRect(x, bottom - length, LEGEND_WIDTH, length);
+  places.keep(0, bottom - length, x + LEGEND_WIDTH + 5, bottom);
   context.strokeStyle = "rgba(255,255,255,.25)";
   context.lineWidth = 1;
   context.strokeRect(x - 0.5, bottom - length - 0.5, LEGEND_WIDTH + 1, length + 1);
   context.strokeStyle = FAINT;
   context.beginPath();
   const count = Math.max(2, Math.floor(length / 40));
-  for (const { value, words } of marksWithEnds(lo, hi, count, length, LEGEND_LINE)) {
+  for (const { value, words } of marksWithEnds(lo, hi, count, length, LINE)) {
     const y = bottom - (hi > lo ? (value - lo) / (hi - lo) : 0.5) * length;
     context.moveTo(x + LEGEND_WIDTH + 1, y);
     context.lineTo(x + LEGEND_WIDTH + 5, y);
     text(context, words, x + LEGEND_WIDTH + 9, y, INK, "11px", "left");
+    place(context, places, words, x + LEGEND_WIDTH + 9, y, "11px", "left");
   }
   context.stroke();
-  text(context, title, x, bottom - length - 14, INK, "12px", "left");
+  const name = shortened(context, title, Math.max(MOST_OF_TITLE * width, 60));
+  text(context, name, x, bottom - length - 14, INK, "12px", "left");
+  place(context, places, name, x, bottom - length - 14, "12px", "left");
 }
 
 function legendColours(stops: readonly ColourStop[]): readonly (readonly [number, string])[] {

@@ -2,7 +2,7 @@ import { PerspectiveCamera } from "three";
 import { expect, test } from "vitest";
 import { homeCamera } from "../../src/render/camera";
 import { type Labels, Overlay } from "../../src/render/overlay";
-import { geometryOf, type TransferFunction } from "../../src/volume/index";
+import { geometryOf, type TransferFunction, type Vec3 } from "../../src/volume/index";
 
 const grid = { size: [8, 8, 8], spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "point" } as const;
 const transfer: TransferFunction = {
@@ -50,4 +50,44 @@ test("labels are drawn anew only where others are to be seen", () => {
   element.width = 200;
   expect(drawings(null)).toBe(7);
   expect(drawings(null)).toBe(7);
+});
+
+test("on a phone no words run into others, and a long title is cut", () => {
+  const written: { words: string; box: readonly [number, number, number, number] }[] = [];
+  const state: Record<string, unknown> = {};
+  const strokeText = (words: string, x: number, y: number) => {
+    const extent = 6.5 * words.length;
+    const left = x - (state.textAlign === "right" ? extent : state.textAlign === "center" ? extent / 2 : 0);
+    // The gizmo's letters turn with it.
+    if (!String(state.font).startsWith("600")) written.push({ words, box: [left, y - 6, left + extent, y + 6] });
+  };
+  const context: unknown = new Proxy(state, {
+    get: (kept, name) => {
+      if (name === "measureText") return (words: string) => ({ width: 6.5 * words.length });
+      if (name === "strokeText") return strokeText;
+      return kept[String(name)] ?? (() => ({ addColorStop: () => {} }));
+    },
+  });
+  const overlay = new Overlay({ width: 390, height: 420, getContext: () => context } as unknown as HTMLCanvasElement);
+  const geometry = geometryOf(grid);
+  const camera = homeCamera(390 / 420);
+  const three = new PerspectiveCamera(camera.fov, 390 / 420, 0.01, 100);
+  three.position.set(0, 0, 1.5);
+  three.updateMatrixWorld();
+  const edge = (axis: 0 | 1 | 2, a: Vec3, b: Vec3) => ({ axis, facing: 1, a, b }) as const;
+  const edges = [
+    edge(0, [-0.25, -0.4, 0], [0.25, -0.4, 0]),
+    edge(1, [-0.32, -0.4, 0], [-0.32, 0.5, 0]),
+    edge(2, [-0.25, -0.4, 0], [0.25, -0.4, 0]),
+  ];
+  const title = "turbulent kinetic energy dissipation rate [m^2/s^3]";
+  overlay.draw({ geometry, lengthUnit: "", camera, edges, legend: { title, transfer }, axes: true }, three, 1);
+  for (const [i, { box, words }] of written.entries())
+    for (const { box: other, words: others } of written.slice(i + 1)) {
+      const isApart = box[2] <= other[0] || box[0] >= other[2] || box[3] <= other[1] || box[1] >= other[3];
+      expect(isApart, `${words} and ${others}`).toBe(true);
+    }
+  const names = written.map(({ words }) => words);
+  expect(names).toEqual(expect.arrayContaining(["x", "y", "z", "0", "1"]));
+  expect(names.find((words) => words.startsWith("turbulent"))).toMatch(/^turbulent kinetic .*\u2026$/);
 });
