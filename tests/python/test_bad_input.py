@@ -198,6 +198,19 @@ def test_an_unknown_demo_option_is_answered_with_those_there_are() -> None:
 
 def test_a_picture_that_cannot_be_written_is_an_error(volume: np.ndarray, tmp_path: Path) -> None:
     np.save(tmp_path / "field.npy", volume)
-    finished = run("render", tmp_path / "field.npy", "--out", tmp_path / "no" / "folder.png", check=False)
-    assert finished.returncode != 0
-    assert_one_clear_line(finished.stderr, "folder.png")
+    sparse_npy(tmp_path / "large.npy")
+    # That is told before a source is read, even one that could not be.
+    for source in ("field.npy", "large.npy"):
+        finished = run("render", tmp_path / source, "--out", tmp_path / "no" / "folder.png", check=False)
+        assert finished.returncode != 0
+        assert_one_clear_line(finished.stderr, "folder.png")
+    (tmp_path / "old.png").write_bytes(b"old")
+    assert run("render", tmp_path / "large.npy", "--out", tmp_path / "old.png", "--pes", 1, check=False, memory=1 << 30).returncode != 0
+    assert (tmp_path / "old.png").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-36, 1e-43, 3e38])
+@pytest.mark.parametrize("proxy", ["exact", "bricks", "slabs", "scalar-slabs", "segments"])
+def test_values_of_any_size_are_rendered(volume: np.ndarray, scale: float, proxy: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "field.npy", (volume / volume.max() * scale).astype(np.float32))
+    run("render", tmp_path / "field.npy", "--out", tmp_path / "out.png", "--size", "64x48", "--proxy", proxy)

@@ -324,3 +324,81 @@ def test_a_cut_of_the_network_is_bridged(tmp_path: Path) -> None:
 def start_share(up: Link, folder: Path) -> tuple[Process, str]:
     share = up.start("right", VISAPULT, "share", folder, "--write", "--bind", f"{RIGHT}:0")
     return share, share.read_line()
+
+
+@pytest.mark.parametrize(
+    "place", ["RIPP://token@host:1/in", "ripp:/token@host:1/in", "user@host:/data/", "host:/data", "S3://bucket/x", "file:///data"]
+)
+def test_what_looks_like_another_place_is_no_folder_here(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_bytes(b"content")
+    for places in (["file", place], [place, "there"]):
+        ended = run("copy", *places, check=False)
+        assert ended.returncode == 2
+        assert_one_clear_line(ended.stderr, "neither a path nor a URL", "./NAME")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_sources_of_one_name_do_not_delete_each_other(tmp_path: Path) -> None:
+    for side, name in (("one", "a"), ("two", "b")):
+        (tmp_path / side / "run").mkdir(parents=True)
+        (tmp_path / side / "run" / name).write_text(name)
+    for sources in (["one/run", "two/run"], ["one/run/.", "two/run"], ["one/run/.", "two/run/."]):
+        ended = run("copy", *(f"{tmp_path}/{source}" for source in sources), tmp_path / "there", "--delete", check=False)
+        assert ended.returncode == 1
+        assert_one_clear_line(ended.stderr, "--delete", "a place of its own")
+    assert not (tmp_path / "there").exists()
+
+
+def test_nothing_is_deleted_where_a_file_cannot_be_read(tmp_path: Path) -> None:
+    source, there = tmp_path / "run", tmp_path / "there" / "run"
+    source.mkdir()
+    there.mkdir(parents=True)
+    (source / "file").write_text("file")
+    (source / "closed").write_text("closed")
+    (source / "closed").chmod(0)
+    (there / "old").write_text("old")
+    # Who is root reads what is closed, unless that right is given up.
+    rights = "-dac_override,-dac_read_search"
+    prefix = ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"] if os.geteuid() == 0 else []
+    command = [*prefix, VISAPULT, "copy", source, there.parent, "--delete"]
+    ended = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=SOON)
+    assert ended.returncode == 3, ended
+    assert "closed" in ended.stderr
+    assert "not all of the sources could be copied" in ended.stderr
+    assert sorted(path.name for path in there.iterdir()) == ["file", "old"]
+
+
+def test_a_copy_that_fails_leaves_the_manifest_of_the_one_before(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    (folder / "file").write_text("content")
+    manifest = tmp_path / "manifest"
+    assert copy(f"{url}/file", tmp_path, "--manifest", manifest).code == 0
+    before = manifest.read_bytes()
+    assert copy(f"{url}/none", tmp_path, "--manifest", manifest).code != 0
+    assert copy("ripp://127.0.0.1:1/x", tmp_path, "--manifest", manifest).code != 0
+    assert manifest.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir() if "manifest" in path.name] == ["manifest"]
+    manifest.write_bytes(b"")
+    empty = run("verify", manifest, tmp_path, check=False)
+    assert empty.returncode == 1
+    assert_one_clear_line(empty.stderr, "lists no file")
+    (tmp_path / "there").mkdir()
+    inside = run("copy", f"{folder}/.", tmp_path / "there", "--delete", "--manifest", tmp_path / "there" / "m.b3", check=False)
+    assert inside.returncode == 1
+    assert_one_clear_line(inside.stderr, "name it elsewhere")
+
+
+def test_a_copy_goes_on_when_its_terminal_is_gone(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    (folder / "file").write_bytes(os.urandom(3 * MEBI))
+    parent, terminal = os.openpty()
+    command = [str(word) for word in (VISAPULT, "copy", f"{url}/file", tmp_path, "--rate", "20M")]
+    copying = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True, start_new_session=True)
+    os.close(terminal)
+    # Its progress line is there; from now on nobody reads it.
+    os.read(parent, 1)
+    os.close(parent)
+    told, _ = copying.communicate(timeout=SOON)
+    assert copying.returncode == 0
+    assert "verified" in told

@@ -70,3 +70,12 @@ def test_info_tells_size_and_range(format_name: str, sources: dict[str, str], vo
     told = run("info", sources[format_name]).stdout
     assert "48 x 40 x 56" in told
     assert f"{volume.max():.4f}"[:5] in told
+
+
+def test_the_spacing_of_an_hdf5_file_is_that_of_the_dataset_that_tells_one(volume: np.ndarray, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file["alpha"] = volume
+        density = file.create_dataset("density", data=volume)
+        density.attrs["spacing"] = [0.5, 0.5, 2.0]
+        density.attrs["spacing_unit"] = "mm"
+    assert "spacing 0.5 x 0.5 x 2 mm" in run("info", tmp_path / "run.h5").stdout

@@ -211,8 +211,16 @@ WRONG_ARRAYS = {
     "complex": (lambda volume: volume.astype(complex), r"no real numbers.*astype"),
     "wide": (lambda volume: volume.astype(np.longdouble), "no real numbers"),
     "objects": (lambda volume: volume.astype(object), "no real numbers"),
+    "masked whole numbers": (lambda volume: np.ma.masked_less(volume.astype(np.int32), 1), r"masked values become NaN.*astype"),
     "a list": (lambda volume: volume.tolist(), r"list.*numpy\.asarray"),
 }
+
+
+def test_what_a_mask_hides_is_missing(volume: np.ndarray, tmp_path: Path) -> None:
+    hidden = volume > np.median(volume)
+    with publisher(volume) as p:
+        p.publish(0.0, p=np.ma.masked_array(np.where(hidden, 1e30, volume), hidden).astype(np.float32))
+        assert picture(p.url, tmp_path) == picture_of_file(np.where(hidden, np.nan, volume), tmp_path)
 
 
 @pytest.mark.parametrize("case", WRONG_ARRAYS)

@@ -25,6 +25,15 @@ impl Array {
     /// An array of `size` values, `[nx, ny, nz]`, for `field`.
     pub(crate) fn new(object: &Bound<'_, PyAny>, field: &str, size: [usize; 3]) -> PyResult<Self> {
         let wrong = |problem: String| ArrayError::new_err(format!("field {field}: {problem}"));
+        if object.hasattr("filled")? && object.hasattr("mask")? {
+            // The buffer of a masked array tells what is behind the mask.
+            let filled = object.call_method1("filled", (f64::NAN,)).map_err(|cause| {
+                wrong(format!(
+                    "masked values become NaN, which these cannot be ({cause}): convert with array.astype(\"float32\")"
+                ))
+            })?;
+            return Self::new(&filled, field, size);
+        }
         let buffer = PyUntypedBuffer::get(object).map_err(|cause| {
             let given = object.get_type();
             wrong(format!("{given} is no array ({cause}): pass one of numpy, or what numpy.asarray makes of it"))

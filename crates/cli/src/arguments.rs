@@ -109,7 +109,7 @@ pub(crate) struct PageOptions {
 /// How the work is split.
 #[derive(Debug, Args)]
 pub(crate) struct SplitOptions {
-    /// Processing elements the grid is split over, over all processes under mpiexec [default: 1 for images, one per core up to 4 for views; \
+    /// Processing elements the grid is split over, over all processes under mpiexec [default: 1 for images, one per core up to 4 for views;
     /// as many for every process].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) pes: Option<u16>,
@@ -188,7 +188,7 @@ pub(crate) struct RenderOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) field: Option<String>,
     /// Time step to show [default: the first].
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) time_step: Option<u64>,
     /// What the image goes through.
     #[arg(long, value_enum, default_value = "exact")]
@@ -206,7 +206,7 @@ pub(crate) struct RenderOptions {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=254))]
     pub(crate) segments: u16,
     /// Most bytes of the proxy on the wire (auto): bytes, or with kB, MB or GB.
-    #[arg(long, value_name = "BYTES", default_value = "8MB", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "8MB", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub(crate) budget: u64,
     /// Level of detail of the bricks; 0 is the full resolution.
     #[arg(long, value_name = "L", default_value_t = 0)]

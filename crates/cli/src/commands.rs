@@ -1,6 +1,6 @@
 //! What each subcommand does: fill the configuration, run the pipeline, report.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, available_parallelism};
@@ -135,6 +135,8 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
     if let Some(crew) = processes.crew_of_another()? {
         return Ok(lend_to(crew, &config.back_end)?);
     }
+    let mut outputs = [Some(&options.out), options.json.as_ref()].into_iter().flatten();
+    outputs.try_for_each(|path| check_writable(path))?;
     let started = Instant::now();
     let rendered = visapult_pipeline::render(&config)?;
     let encoding = Instant::now();
@@ -148,6 +150,23 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
         fs::write(path, json + "\n").with_context(|| format!("cannot write {}", path.display()))?;
     }
     println!("{}", summary(options, &statistics));
+    Ok(())
+}
+
+/// What cannot be written is told before anything is computed for it. A file that is there stays as it is until there is another.
+fn check_writable(path: &Path) -> Result<()> {
+    let is_new = !path.exists();
+    if !(is_new || path.is_file()) {
+        return Ok(());
+    }
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    if is_new {
+        fs::remove_file(path).with_context(|| format!("cannot write {}", path.display()))?;
+    }
     Ok(())
 }
 

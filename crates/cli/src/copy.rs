@@ -1,14 +1,16 @@
 //! `visapult copy`: files and folders, to or from a share.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use visapult_copy::{Alike, CopyError, Delete, Event, ManifestWriter, Pace, Patterns, Progress, Report, Wish, copy};
+use visapult_copy::{
+    Alike, CopyError, Delete, Endpoint, Event, ManifestWriter, Pace, Patterns, Progress, Report, Wish, copy,
+};
 use visapult_ripp_net::{Options, Rate};
 
 use crate::arguments::CopyOptions;
@@ -27,10 +29,18 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
         );
         return Ok(ExitCode::from(WRONG_LINE));
     }
-    let manifest = options.manifest.clone().map(Manifest::create).transpose()?;
     let Some((destination, sources)) = options.places.split_last() else {
         anyhow::bail!("what is to be copied where?")
     };
+    if let (true, Some(path), Endpoint::Here(folder)) = (options.delete, &options.manifest, destination)
+        && lies_in(path, folder)
+    {
+        anyhow::bail!(
+            "--delete would delete the manifest {}, which the sources do not have: name it elsewhere",
+            path.display()
+        );
+    }
+    let manifest = options.manifest.clone().map(Manifest::create).transpose()?;
     let lanes = options.lanes.unwrap_or(options.local.len().clamp(1, 64) as u16);
     // Where the other end sends, a fixed rate is the most that we let it send.
     let most_receive_bps = if let Rate::Fixed(bps) = options.rate { bps } else { 0 };
@@ -87,7 +97,7 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
             Ok(if report.tally.failed > 0 { ExitCode::from(SOME_FAILED) } else { ExitCode::SUCCESS })
         }
         Err(CopyError::Stopped) => {
-            eprintln!("visapult: {}", CopyError::Stopped);
+            show(&format!("visapult: {}\n", CopyError::Stopped));
             Ok(ExitCode::from(INTERRUPTED))
         }
         Err(cause) => Err(cause.into()),
@@ -98,6 +108,18 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// To a terminal that may be gone, which ends no copy.
+fn show(text: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// As much of a line as the terminal shows in one: the next could not take the place of a longer one.
+fn fitting(line: &str) -> String {
+    let columns = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
+    line.chars().take(columns.saturating_sub(1)).collect()
 }
 
 fn finished(report: &Report) -> Value {
@@ -147,7 +169,7 @@ impl Shown {
         if self.json {
             say(&json!({ "event": kind, "path": path, "why": why }).to_string());
         } else {
-            eprintln!("visapult: {line}");
+            show(&format!("visapult: {line}\n"));
         }
     }
 
@@ -160,28 +182,39 @@ impl Shown {
             })
             .to_string());
         } else if self.terminal {
-            eprint!("\r{headway}\x1b[K");
+            show(&format!("\r{}\x1b[K", fitting(&headway.to_string())));
         }
     }
 
     fn clear(&self) {
         if self.terminal && !self.json {
-            eprint!("\r\x1b[K");
+            show("\r\x1b[K");
         }
     }
 }
 
-/// A file of hashes as `b3sum` writes it.
+/// Whether a file is, or would be, below a folder.
+fn lies_in(file: &Path, folder: &Path) -> bool {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let real = [parent, folder].map(|path| path.canonicalize());
+    matches!(&real, [Ok(parent), Ok(folder)] if parent.starts_with(folder))
+}
+
+/// A file of hashes as `b3sum` writes it. It has its name once it is whole: until then an older one stays.
 struct Manifest {
-    path: PathBuf,
+    file: Unnamed,
     out: ManifestWriter<BufWriter<File>>,
     fault: Option<std::io::Error>,
 }
 
 impl Manifest {
     fn create(path: PathBuf) -> Result<Self> {
-        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { path, out: ManifestWriter::new(BufWriter::new(file)), fault: None })
+        let mut at = path.clone().into_os_string();
+        // What is no file, but a device or a pipe, is written as it is.
+        at.push(if path.exists() && !path.is_file() { "" } else { ".part" });
+        let file = Unnamed { at: at.into(), path };
+        let out = File::create(&file.at).with_context(|| format!("cannot write {}", file.path.display()))?;
+        Ok(Self { file, out: ManifestWriter::new(BufWriter::new(out)), fault: None })
     }
 
     fn add(&mut self, path: &[u8], hash: &str) {
@@ -190,7 +223,23 @@ impl Manifest {
     }
 
     fn finish(self) -> Result<()> {
-        let outcome = self.fault.map_or_else(|| self.out.finish(), Err);
-        outcome.with_context(|| format!("cannot write {}", self.path.display()))
+        let Self { file, out, fault } = self;
+        let outcome = fault.map_or_else(|| out.finish(), Err).and_then(|()| fs::rename(&file.at, &file.path));
+        outcome.with_context(|| format!("cannot write {}", file.path.display()))
+    }
+}
+
+/// A file that gets its name when it is whole, and else goes.
+struct Unnamed {
+    at: PathBuf,
+    path: PathBuf,
+}
+
+impl Drop for Unnamed {
+    fn drop(&mut self) {
+        if self.at != self.path {
+            // It is not there any more if it has its name.
+            let _ = fs::remove_file(&self.at);
+        }
     }
 }

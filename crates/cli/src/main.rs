@@ -14,10 +14,11 @@ mod stop;
 mod trace;
 mod verify;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use tracing::{Level, Metadata};
 use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
@@ -59,7 +60,11 @@ fn main() -> ExitCode {
 /// What libraries try again is told only once nothing comes of it.
 fn tell_of_events() {
     let own = |metadata: &Metadata<'_>| *metadata.level() <= Level::WARN || metadata.target().starts_with("visapult");
-    let events = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false).without_time();
+    let events = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .without_time();
     let filter = filter_fn(own).with_max_level_hint(LevelFilter::INFO);
     tracing_subscriber::registry().with(events).with(filter).init();
 }
@@ -77,7 +82,9 @@ fn refuse(fault: clap::Error) -> ! {
     if matches!(fault.kind(), DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion) {
         fault.exit();
     }
-    eprintln!("visapult: {} (see visapult --help)", without_tokens(&in_one_line(&fault.render().to_string())));
+    let help = std::env::args().nth(1).filter(|word| Arguments::command().find_subcommand(word).is_some());
+    let help = help.map_or_else(|| "--help".to_owned(), |command| format!("{command} --help"));
+    eprintln!("visapult: {} (see visapult {help})", without_tokens(&in_one_line(&fault.render().to_string())));
     std::process::exit(fault.exit_code());
 }
 

@@ -28,7 +28,11 @@ pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
 }
 
 fn check(manifest: &Path, folder: &Path) -> Result<ExitCode> {
-    Ok(told(&verify(manifest, folder, &mut |path, why| eprintln!("visapult: {path}: {why}"))?))
+    let verified = verify(manifest, folder, &mut |path, why| eprintln!("visapult: {path}: {why}"))?;
+    if verified.right + verified.wrong == 0 {
+        anyhow::bail!("{} lists no file: it is not the manifest of a copy that ended", manifest.display());
+    }
+    Ok(told(&verified))
 }
 
 fn told(verified: &Verified) -> ExitCode {

@@ -107,8 +107,24 @@ impl CopyOptions {
 /// # Errors
 /// Why it ended before that. Files that could not be copied do not end it: they are counted, and told to `watch`.
 pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Event)) -> Result<Report, CopyError> {
+    if options.wish.delete != Delete::Nothing {
+        tell_apart(&options.sources)?;
+    }
     let plan = Plan::of(options)?;
     redialled(options.retry, stop, watch, |attempt, watch| plan.attempt(options, stop, attempt, watch))
+}
+
+/// Refuses sources that become one thing at the destination: what one of them has and another not would be deleted.
+fn tell_apart(sources: &[Endpoint]) -> Result<(), CopyError> {
+    let names: Vec<_> = sources.iter().map(Endpoint::last_name).collect();
+    let twice = names.iter().enumerate().find_map(|(at, name)| names[..at].contains(name).then_some(name));
+    let what = match twice {
+        _ if sources.len() < 2 => return Ok(()),
+        _ if names.contains(&None) => "what is in one source would be deleted for not being in another".to_owned(),
+        Some(Some(name)) => format!("two sources are called {}", shown(Path::new(name))),
+        _ => return Ok(()),
+    };
+    Err(CopyError::Here(format!("{what}: with --delete, copy each to a place of its own")))
 }
 
 /// Makes attempts until one brings it about, or for so long as a lost connection may be dialled again.
@@ -126,7 +142,7 @@ pub(crate) fn redialled(
         let outcome = make(&mut attempt, watch);
         add(&mut report, &attempt);
         report.elapsed = began.elapsed();
-        if attempt.was_admitted {
+        if attempt.was_admitted && attempt.arrived > 0 {
             lost_at = None;
         }
         match outcome {

@@ -1,6 +1,7 @@
 //! Where something is: a path on this machine, one below what `visapult share` prints, or something in an object store.
 
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -48,6 +49,12 @@ pub enum EndpointError {
     /// A path out of the share.
     #[error("the path leads out of the share, or is too long")]
     Outside,
+    /// Written as other programs write what is elsewhere.
+    #[error(
+        "this is neither a path nor a URL of ripp://, s3:// or https://, which are written in small letters; a file of this name is ./NAME, and a machine \
+         that is reached by ssh shares with `visapult share`"
+    )]
+    Elsewhere,
     /// Of an object store.
     #[error(transparent)]
     Objects(#[from] visapult_objects::UrlError),
@@ -77,10 +84,13 @@ impl FromStr for Endpoint {
     /// `ripp://TOKEN@host:port/NAME/path#FINGERPRINT`, or with the path behind the fingerprint, as it comes when a path is appended to a URL;
     /// `s3://bucket/key` and `https://host/path` are in object stores; anything else is a path on this machine.
     fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let text = if text.contains("://") { text.trim() } else { text };
         if let Some(url) = ObjectUrl::parse(text) {
             return one_file(url?).map(Self::Stored);
         }
-        let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(Self::Here(text.into())) };
+        let Some(rest) = text.strip_prefix(SCHEME) else {
+            return if is_elsewhere(text) { Err(EndpointError::Elsewhere) } else { Ok(Self::Here(text.into())) };
+        };
         let (before, behind) = rest.split_once('#').map_or((rest, None), |(before, behind)| (before, Some(behind)));
         let (fingerprint, appended) = match behind {
             Some(behind) => behind.split_once('/').map_or((Some(behind), ""), |(print, path)| (Some(print), path)),
@@ -107,6 +117,13 @@ impl FromStr for Endpoint {
     }
 }
 
+/// `scheme:/...`, `host:/path` or `user@host:path`: a destination of this kind would be made here, and taken for a copy elsewhere.
+fn is_elsewhere(text: &str) -> bool {
+    let (first, rest) = text.split_once('/').map_or((text, None), |(first, rest)| (first, Some(rest)));
+    let is_scheme = rest.is_some() && first.trim_start().len() > 1 && first.ends_with(':');
+    is_scheme || first.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains(':'))
+}
+
 impl Endpoint {
     /// Its last name ends like this.
     pub(crate) fn is_named_like(&self, ending: &str) -> bool {
@@ -116,6 +133,19 @@ impl Endpoint {
             Self::Stored(_) => return false,
         };
         path.file_name().is_some_and(|name| name.as_bytes().ends_with(ending.as_bytes()))
+    }
+
+    /// What it is called at the destination; none of what is in a folder, or of all of a share or bucket.
+    pub(crate) fn last_name(&self) -> Option<OsString> {
+        match self {
+            Self::Here(path) if path.as_os_str().as_bytes().ends_with(b"/.") => None,
+            Self::Here(path) => path.file_name().map(ToOwned::to_owned),
+            Self::There(remote) if remote.is_content => None,
+            Self::There(remote) if remote.path.as_os_str().is_empty() => Some(remote.url.name.clone().into()),
+            Self::There(remote) => remote.path.file_name().map(ToOwned::to_owned),
+            Self::Stored(url) if url.is_content => None,
+            Self::Stored(url) => url.name().map(OsString::from_vec),
+        }
     }
 
     /// It was written as a folder, with a `/` in the end.
@@ -141,6 +171,28 @@ mod tests {
 
     const TOKEN: &str = "MDEyMzQ1Njc4OWFiY2RlZg";
     const FINGERPRINT: &str = "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0";
+
+    #[test]
+    fn what_looks_like_another_place_is_no_path_here() {
+        for elsewhere in [
+            "RIPP://t@h:1/data#f",
+            "ripp:/t@h:1/data",
+            "user@host:/data/",
+            "user@host:data",
+            "host:/data",
+            "s3:/b/x",
+            "S3://b/x",
+            "ftp://h/x",
+            "file:///data",
+            " RIPP://t@h:1/data",
+        ] {
+            assert!(matches!(elsewhere.parse::<Endpoint>(), Err(EndpointError::Elsewhere)), "{elsewhere}");
+        }
+        for here in ["a:b", "./user@host:data", "run@12/x:y", "data/a:/b", "C:", "12:30", ".", "/a:/b"] {
+            assert!(matches!(here.parse::<Endpoint>(), Ok(Endpoint::Here(_))), "{here}");
+        }
+        assert!(matches!(format!(" ripp://{TOKEN}@host:1/data ").parse::<Endpoint>(), Ok(Endpoint::There(_))));
+    }
 
     #[test]
     fn paths_stand_before_the_fingerprint_or_behind_it() {

@@ -58,11 +58,12 @@ pub(crate) enum Right {
 }
 
 impl People {
-    /// Reads the file, and tokens from files beside it; those that are not there are made.
+    /// Reads the file, and tokens from files beside it; those that are not there are made. `share` lies at `shared`, and none of them in it.
     ///
     /// # Errors
     /// What is wrong, in which line, and what is allowed.
-    pub(crate) fn read(file: &Path, share: &Dir) -> Result<Self, CopyError> {
+    pub(crate) fn read(file: &Path, share: &Dir, shared: &Path) -> Result<Self, CopyError> {
+        refuse_within(shared, file).map_err(CopyError::Here)?;
         let length = fs::metadata(file).map_err(|cause| CopyError::at(file, &cause))?.len();
         if length > MOST_BYTES {
             return Err(CopyError::Here(format!("{}: is larger than 1 MiB", shown(file))));
@@ -70,7 +71,7 @@ impl People {
         let text = fs::read_to_string(file).map_err(|cause| CopyError::at(file, &cause))?;
         let text = Text { file, text: &text };
         let plan = text.plan()?;
-        let people = Opener { text: &text, share }.people(&plan)?;
+        let people = Opener { text: &text, share, shared }.people(&plan)?;
         Ok(Self { people, ask: plan.ask })
     }
 
@@ -158,6 +159,7 @@ fn listed(words: impl Iterator<Item = String>) -> String {
 struct Opener<'a> {
     text: &'a Text<'a>,
     share: &'a Dir,
+    shared: &'a Path,
 }
 
 impl Opener<'_> {
@@ -193,8 +195,20 @@ impl Opener<'_> {
 
     fn token(&self, Place { path, at }: &Place) -> Result<Token, CopyError> {
         let path = self.text.file.parent().unwrap_or(Path::new("")).join(path);
-        read_or_make_token(&path).map_err(|why| self.text.fault(*at, &format!("token_file: {}: {why}", shown(&path))))
+        let token = refuse_within(self.shared, &path).and_then(|()| read_or_make_token(&path));
+        token.map_err(|why| self.text.fault(*at, &format!("token_file: {}: {why}", shown(&path))))
     }
+}
+
+/// What tells of rights is nothing to be shared.
+fn refuse_within(shared: &Path, file: &Path) -> Result<(), String> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_within = |path: &Path| fs::canonicalize(path).is_ok_and(|real| real.starts_with(shared));
+    if is_within(folder) || is_within(file) {
+        let what = "says or holds who may do what, and lies in the folder that is shared: put it elsewhere";
+        return Err(format!("{} {what}", shown(file)));
+    }
+    Ok(())
 }
 
 /// The token in a file that nobody else may read; where there is none, a fresh one is put there.
@@ -243,8 +257,9 @@ mod tests {
     fn read(dir: &tempfile::TempDir, text: &str) -> Result<People, CopyError> {
         let file = dir.path().join("people.toml");
         fs::write(&file, text).unwrap();
-        let share = Dir::open_ambient_dir(dir.path().join("share"), cap_std::ambient_authority()).unwrap();
-        People::read(&file, &share)
+        let shared = fs::canonicalize(dir.path().join("share")).unwrap();
+        let share = Dir::open_ambient_dir(&shared, cap_std::ambient_authority()).unwrap();
+        People::read(&file, &share, &shared)
     }
 
     #[test]
@@ -275,6 +290,20 @@ mod tests {
         let again: Vec<_> = read(&dir, text).unwrap().members().into_iter().map(|member| member.token).collect();
         assert!(tokens == again && tokens[0] != tokens[1]);
         assert_eq!(fs::metadata(dir.path().join("grace.token")).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn no_policy_and_no_token_lies_in_what_is_shared() {
+        let dir = share();
+        let policy = "ask = \"A\"\n[[person]]\nname = \"g\"\ntoken_file = \"share/runs/g.token\"\nread = [\".\"]\n";
+        let told = read(&dir, policy).unwrap_err().to_string();
+        assert!(told.contains("line 4") && told.contains("put it elsewhere"), "{told}");
+        assert!(!dir.path().join("share/runs/g.token").exists());
+        let shared = fs::canonicalize(dir.path().join("share")).unwrap();
+        let inside = shared.join("in/people.toml");
+        fs::write(&inside, policy).unwrap();
+        let share = Dir::open_ambient_dir(&shared, cap_std::ambient_authority()).unwrap();
+        assert!(People::read(&inside, &share, &shared).unwrap_err().to_string().contains("put it elsewhere"));
     }
 
     #[test]

@@ -171,7 +171,7 @@ impl Share {
                 (Some(token), Rights::Url { write })
             }
             Access::Policy(file) => {
-                let policy = Policy::read(file, &dir)?;
+                let policy = Policy::read(file, &dir, &real)?;
                 clients.members = policy.people().members();
                 (None, Rights::People(policy))
             }

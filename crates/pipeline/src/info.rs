@@ -110,7 +110,7 @@ impl fmt::Display for SourceReport {
         for field in &self.fields {
             write!(f, "  field    {} ({}), ", field.name, field.scalar_type)?;
             match field.range {
-                Some([lo, hi]) => write!(f, "{lo} to {hi}{}", unit_suffix(&field.unit))?,
+                Some([lo, hi]) => write!(f, "{} to {}{}", readable(lo), readable(hi), unit_suffix(&field.unit))?,
                 None => write!(f, "no finite value")?,
             }
             if field.missing > 0 {
@@ -140,4 +140,9 @@ fn short(value: f64) -> f64 {
 
 fn unit_suffix(unit: &str) -> String {
     if unit.is_empty() { String::new() } else { format!(" {unit}") }
+}
+/// A value with all of its digits, in as many places as one can read.
+fn readable(value: f32) -> String {
+    let has_few_places = value == 0.0 || (1e-4..1e9).contains(&value.abs());
+    if has_few_places { value.to_string() } else { format!("{value:e}") }
 }

@@ -50,11 +50,13 @@ impl Default for Counts {
 
 impl Counts {
     fn add(&mut self, row: &[f32], over: ValueRange) {
-        let width = over.hi - over.lo;
+        // Of half of each where all of it is more than an f32 holds.
+        let part = if (over.hi - over.lo).is_finite() { 1.0 } else { 0.5 };
+        let (lo, width) = (over.lo * part, over.hi * part - over.lo * part);
         let scale = if width > 0.0 { HISTOGRAM_BINS as f32 / width } else { 0.0 };
         for &value in row {
             if value.is_finite() {
-                let bin = ((value - over.lo) * scale) as usize;
+                let bin = ((value * part - lo) * scale) as usize;
                 self.bins[bin.min(HISTOGRAM_BINS - 1)] += 1;
             } else {
                 self.missing += 1;
@@ -96,6 +98,16 @@ mod tests {
         assert_eq!(range, Some(ValueRange { lo: 0.25, hi: 0.25 }));
         assert_eq!(statistics.finite + statistics.missing, 24);
         assert_eq!(statistics.histogram[64], statistics.finite);
+    }
+
+    #[test]
+    fn a_range_wider_than_a_float_is_counted_over_all_bins() {
+        let bounds = Box3::of_size([3, 1, 1]);
+        let values = vec![-3e38, 0.0, 3e38];
+        let over = ValueRange { lo: -3e38, hi: 3e38 };
+        let blocks = [Block { owned: bounds, stored: bounds, values: values.into() }];
+        let histogram = statistics_of(&blocks, Some(over), over).histogram;
+        assert_eq!([0, HISTOGRAM_BINS / 2, HISTOGRAM_BINS - 1].map(|bin| histogram[bin]), [1, 1, 1]);
     }
 
     #[test]

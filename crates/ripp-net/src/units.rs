@@ -6,6 +6,12 @@
 /// What was expected instead.
 pub fn parse_rate(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
+    let is_bytes = ["Bps", "B/s", "B"].iter().any(|unit| text.trim().ends_with(unit));
+    if is_bytes {
+        return Err(format!(
+            "{text:?} is in bytes: write bits per second, eight for each byte, such as 950M or 10Gbit"
+        ));
+    }
     let rest = ["bit/s", "bps", "bit", "b/s"].iter().find_map(|unit| lower.strip_suffix(unit)).unwrap_or(&lower);
     let (number, scale) = scaled(rest.trim(), &[("k", 1e3), ("m", 1e6), ("g", 1e9), ("t", 1e12)]);
     whole(number, scale)
@@ -73,7 +79,7 @@ mod tests {
         ] {
             assert_eq!(parse_rate(text), Ok(bps), "{text}");
         }
-        for bad in ["", "fast", "-1M", "0", "1e9", "10GiB", "inf"] {
+        for bad in ["", "fast", "-1M", "0", "1e9", "10GiB", "inf", "4MB/s", "4MB", "4MBps"] {
             assert!(parse_rate(bad).is_err(), "{bad}");
         }
     }

@@ -48,7 +48,7 @@ impl Hdf5 {
         let reach = if place.is_confined() { Reach::File } else { Reach::Anywhere };
         let found = find::datasets(&file, inside, reach).map_err(wrong)?;
         let first = &found[0];
-        let axes = attributes::axes(&first.dataset, &first.shape).map_err(wrong)?;
+        let axes = axes_of(&found).map_err(wrong)?;
         axes.grid.validate().map_err(|e| wrong(e.to_string()))?;
         let mut fields = Vec::new();
         let mut infos = Vec::new();
@@ -99,6 +99,23 @@ impl Source for Hdf5 {
         }
         self.fields[request.field].read(request.step, &request.bounds, out)
     }
+}
+
+/// The grid of the first dataset that tells one, for all are of one size; of files in which none does, of the first.
+fn axes_of(found: &[find::Found]) -> Result<attributes::Axes, String> {
+    let mut all = Vec::new();
+    for one in found {
+        all.push(attributes::axes(&one.dataset, &one.shape)?);
+    }
+    let plain = visapult_volume::Grid::of_size(found[0].shape.size);
+    let with_times = all.iter().find(|axes| !axes.times.is_empty());
+    let times = with_times.map(|axes| (axes.times.clone(), axes.time_unit.clone()));
+    let telling = all.iter().position(|axes| axes.grid != plain).unwrap_or(0);
+    let mut axes = all.swap_remove(telling);
+    if let (true, Some(times)) = (axes.times.is_empty(), times) {
+        (axes.times, axes.time_unit) = times;
+    }
+    Ok(axes)
 }
 
 /// Refuses what is not HDF5, or would not let the library go.

@@ -167,6 +167,12 @@ impl SourceError {
 
     /// The operating system refused to open or read `path`.
     pub fn io(path: impl ToString, cause: std::io::Error) -> Self {
+        if cause.kind() == std::io::ErrorKind::UnexpectedEof {
+            return Self::format(
+                path,
+                "it ends before its values do: it has become shorter since it was opened; open it again",
+            );
+        }
         Self::Io { path: path.to_string(), cause }
     }
 

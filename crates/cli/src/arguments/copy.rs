@@ -136,7 +136,7 @@ pub(crate) struct CopyOptions {
     #[arg(long)]
     pub(crate) checksum: bool,
     /// When all is copied, delete in the folders that were copied what the sources do not have; with SRC/. in DST itself. Nothing is deleted
-    /// where not all of the sources could be read, or where they hold no file.
+    /// where not all of the sources could be copied, or where they hold no file.
     #[arg(long)]
     pub(crate) delete: bool,
     /// With --delete and patterns: delete what the patterns leave out, too.
@@ -146,8 +146,6 @@ pub(crate) struct CopyOptions {
     /// (0-1MiB, 1GiB-).
     #[arg(long, value_name = "A-B", value_parser = parse_span, conflicts_with_all = ["include", "exclude", "delete"])]
     pub(crate) range: Option<Span>,
-    #[command(flatten)]
-    pub(crate) part: PartOptions,
     /// Only tell what would be copied, and deleted.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -185,6 +183,8 @@ pub(crate) struct CopyOptions {
     /// Print events as lines of JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) part: PartOptions,
 }
 
 /// Which part of the fields in a source is made and sent.

@@ -43,9 +43,9 @@ struct Change {
 }
 
 impl Policy {
-    pub(super) fn read(file: PathBuf, share: &Dir) -> Result<Self, CopyError> {
+    pub(super) fn read(file: PathBuf, share: &Dir, shared: &Path) -> Result<Self, CopyError> {
         let of = stamp(&file);
-        let people = Arc::new(People::read(&file, share)?);
+        let people = Arc::new(People::read(&file, share, shared)?);
         Ok(Self { file, read: Mutex::new(Read { people, of, seen: of }) })
     }
 
@@ -55,7 +55,7 @@ impl Policy {
     }
 
     /// Reads the file again if it has changed and rests.
-    fn read_again(&self, share: &Dir) -> Option<Result<Change, CopyError>> {
+    fn read_again(&self, share: &Dir, shared: &Path) -> Option<Result<Change, CopyError>> {
         let mut read = self.look();
         let now = stamp(&self.file);
         let rests = std::mem::replace(&mut read.seen, now) == now;
@@ -64,7 +64,7 @@ impl Policy {
         }
         // A file with a mistake is told of once.
         read.of = now;
-        Some(People::read(&self.file, share).map(|people| {
+        Some(People::read(&self.file, share, shared).map(|people| {
             let before = std::mem::replace(&mut read.people, Arc::new(people));
             Change { ended: before.changed_by(&read.people), fresh: read.people.with_tokens_unlike(&before) }
         }))
@@ -84,7 +84,7 @@ impl Share {
     /// Has hold what the policy's file now says: copies of those for whom it says something else end, and their diallers come back.
     pub(super) fn follow_policy(&self, tell: &(dyn Fn(ShareEvent) + Sync)) {
         let Rights::People(policy) = &self.rights else { return };
-        match policy.read_again(&self.dir) {
+        match policy.read_again(&self.dir, &self.path) {
             None => {}
             Some(Err(cause)) => tracing::warn!("{cause}; what the policy said before holds"),
             Some(Ok(Change { ended, fresh })) => {

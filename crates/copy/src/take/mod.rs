@@ -177,8 +177,9 @@ impl Taking<'_> {
             return Ok(());
         }
         let Tally { wanted_files, same_files, failed, .. } = self.telling.tally;
-        if self.is_partial || (wanted_files + same_files + failed == 0) {
-            let why = if self.is_partial { "not all of the sources could be read" } else { "the sources hold no file" };
+        let is_partial = self.is_partial || failed > 0;
+        if is_partial || wanted_files + same_files == 0 {
+            let why = if is_partial { "not all of the sources could be copied" } else { "the sources hold no file" };
             return self.telling.notice(format!("nothing is deleted, for {why}"));
         }
         let mut deleted = Vec::new();

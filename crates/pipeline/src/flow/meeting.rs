@@ -59,7 +59,7 @@ impl Meeting {
             (None, Some(listen)) => {
                 let wrong = |cause| {
                     FlowError::Usage(format!(
-                        "cannot listen on {listen:?}: {cause}; say ADDRESS:PORT, such as 0.0.0.0:0"
+                        "cannot listen on {listen:?}: {cause}; say ADDRESS:PORT with the address in numbers, such as 0.0.0.0:0 or 127.0.0.1:0"
                     ))
                 };
                 let at: SocketAddr = listen.trim().parse().map_err(wrong)?;

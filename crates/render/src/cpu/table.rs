@@ -38,10 +38,14 @@ impl Table {
             let alpha = 1.0 - (1.0 - a).powf(dt / REFERENCE_LENGTH);
             [r * alpha, g * alpha, b * alpha, alpha]
         };
+        let width = f64::from(range[1]) - f64::from(range[0]);
+        // A range of less than some 5e-35 has fewer bins: more a factor of f32 cannot tell apart.
+        let scale = (Self::BINS as f64 / width).min(f64::from(f32::MAX));
+        let bins = (scale * width).min(Self::BINS as f64);
         let bin = |bin: usize| {
             let mut sum = [0.0; 4];
             for i in 0..Self::PLACES {
-                let color = place((bin as f64 + (i as f64 + 0.5) / Self::PLACES as f64) / Self::BINS as f64);
+                let color = place(((bin as f64 + (i as f64 + 0.5) / Self::PLACES as f64) / bins).min(1.0));
                 sum = std::array::from_fn(|c| sum[c] + color[c]);
             }
             Entry(sum.map(|c| (c / Self::PLACES as f64) as f32))
@@ -57,8 +61,7 @@ impl Table {
             before
         };
         let visible_before = entries.iter().map(count).collect();
-        let scale = (Self::BINS as f64 / (f64::from(range[1]) - f64::from(range[0]))) as f32;
-        Self { entries, visible_before, lo: range[0], scale }
+        Self { entries, visible_before, lo: range[0], scale: scale as f32 }
     }
 
     /// Exactly [`Table::LEN`] entries.
@@ -113,6 +116,21 @@ mod tests {
         let sum: f32 = table.entries().iter().map(|entry| entry.0[3]).sum();
         let expected = 0.5 * 0.002 * 0.5 * Table::BINS as f32;
         assert!((sum - expected).abs() < 0.01 * expected, "{sum} is not {expected}");
+    }
+
+    #[test]
+    fn values_of_a_tiny_range_have_their_places_in_it() {
+        let points = vec![[0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0]];
+        let function = TransferFunction { range: None, points };
+        for width in [1e-30, 1e-35, 1e-36] {
+            let table = Table::new(&function, [0.0, width], REFERENCE_LENGTH);
+            for (value, alpha) in [(0.0, 0.0), (0.25 * width, 0.25), (0.5 * width, 0.5), (width, 1.0)] {
+                assert!((table.entry(value)[3] - alpha).abs() < 5e-3, "{value} of {width}: {:?}", table.entry(value));
+            }
+            assert!(table.any_visible([0.0, width]));
+        }
+        // Of this one f32 tells nothing apart any more.
+        assert!(Table::new(&function, [0.0, 1e-44], REFERENCE_LENGTH).any_visible([0.0, 1e-44]));
     }
 
     #[test]
