@@ -129,7 +129,9 @@ def test_a_transfer_function_that_cannot_be_used_is_told_once(what: str, tmp_pat
 def test_a_wrong_command_line_is_told_in_one_line(arguments: list[str], needle: str) -> None:
     finished = run(*arguments, check=False)
     assert finished.returncode == 2
-    assert_one_clear_line(finished.stderr, needle, "(see visapult --help)")
+    known = ("render", "view", "info")
+    help_of = f"{arguments[0]} --help" if arguments[:1] and arguments[0] in known else "--help"
+    assert_one_clear_line(finished.stderr, needle, f"(see visapult {help_of})")
 
 
 @pytest.mark.parametrize("name", HUGE)
