@@ -44,9 +44,11 @@ fn file(dir: &Path, name: &str, bytes: &[u8]) -> String {
 
 #[test]
 fn names_of_no_known_format_are_told_what_is_known() {
-    for url in ["picture.png", "", "http://example.org/a.npy", "volume.npy:/inside"] {
+    for url in ["picture.png", "", "volume.npy:/inside"] {
         assert_refused(url, &["no reader for", "demo:wave"]);
     }
+    assert_refused("http://example.org/a.npy", &["not encrypted"]);
+    assert_refused("https://example.org/a.npy", &["of object stores Zarr alone", "copy"]);
 }
 
 #[test]
