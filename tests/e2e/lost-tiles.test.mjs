@@ -110,5 +110,6 @@ describe("lost tiles of a smooth field", () => {
 describe("lost tiles of what lies in the middle", () => {
   const here = serving("middle", 96, waveFrom([48, 48, 48]));
 
-  test("bricks of which some are lost themselves stand in for tiles of scalar slabs", (t) => holds(t, here, "slabs", LIMITS, "both"));
+  test("bricks of which some are lost themselves stand in for tiles of scalar slabs", (t) =>
+    holds(t, here, "slabs", LIMITS, "both"));
 });

@@ -5,7 +5,7 @@ import { hasPicture, keep, until } from "./browser.mjs";
 import { serving } from "./serving.mjs";
 
 /** Waves around 0, and two values far from all others. */
-const waves = (x, y, z) => ([1000, -1000][x + y + z] ?? Math.sin(x / 3) * Math.cos(y / 4));
+const waves = (x, y, z) => [1000, -1000][x + y + z] ?? Math.sin(x / 3) * Math.cos(y / 4);
 
 describe("the transfer function's panel", () => {
   const here = serving("waves", 24, waves);
