@@ -233,3 +233,14 @@ def test_command_lines_that_do_not_fit(words: list[str], needle: str) -> None:
     told = [line for line in ended.stderr.splitlines() if line.startswith(("error: ", "visapult: "))]
     assert len(told) == 1, ended.stderr
     assert needle in ended.stderr
+
+
+def test_a_server_whose_reader_is_gone_serves_on() -> None:
+    server = Process([*PERF, "serve", "--bind", "127.0.0.1:0"])
+    url = server.read_line()
+    server.said.close()
+    try:
+        assert [send(url, "--bytes", "1MB").end(SOON).code for _ in range(2)] == [0, 0]
+    finally:
+        ended = server.stop()
+    assert ended.stderr == ""

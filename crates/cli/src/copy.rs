@@ -1,7 +1,7 @@
 //! `visapult copy`: files and folders, to or from a share.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -14,6 +14,7 @@ use visapult_copy::{
 use visapult_ripp_net::{Options, Rate};
 
 use crate::arguments::CopyOptions;
+use crate::say::{say, say_beside};
 use crate::stop::{self, INTERRUPTED};
 
 /// The command line does not fit.
@@ -97,23 +98,11 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
             Ok(if report.tally.failed > 0 { ExitCode::from(SOME_FAILED) } else { ExitCode::SUCCESS })
         }
         Err(CopyError::Stopped) => {
-            show(&format!("visapult: {}\n", CopyError::Stopped));
+            say_beside(&format!("visapult: {}\n", CopyError::Stopped));
             Ok(ExitCode::from(INTERRUPTED))
         }
         Err(cause) => Err(cause.into()),
     }
-}
-
-/// A reader that is gone does not want to know.
-fn say(line: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-}
-
-/// To a terminal that may be gone, which ends no copy.
-fn show(text: &str) {
-    let mut out = std::io::stderr().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// As much of a line as the terminal shows in one: the next could not take the place of a longer one.
@@ -169,7 +158,7 @@ impl Shown {
         if self.json {
             say(&json!({ "event": kind, "path": path, "why": why }).to_string());
         } else {
-            show(&format!("visapult: {line}\n"));
+            say_beside(&format!("visapult: {line}\n"));
         }
     }
 
@@ -182,13 +171,13 @@ impl Shown {
             })
             .to_string());
         } else if self.terminal {
-            show(&format!("\r{}\x1b[K", fitting(&headway.to_string())));
+            say_beside(&format!("\r{}\x1b[K", fitting(&headway.to_string())));
         }
     }
 
     fn clear(&self) {
         if self.terminal && !self.json {
-            show("\r\x1b[K");
+            say_beside("\r\x1b[K");
         }
     }
 }

@@ -8,6 +8,7 @@ mod doctor;
 mod fetches;
 mod perf;
 mod processes;
+mod say;
 mod serve;
 mod share;
 mod stop;

@@ -15,6 +15,7 @@ use visapult_ripp_net::{
 };
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
+use crate::say::{say, say_beside};
 
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(100);
@@ -39,7 +40,7 @@ pub(crate) fn run(side: &PerfSide) -> Result<ExitCode> {
     })?;
     match side {
         PerfSide::Identity => {
-            println!("{}", own_identity(None)?.fingerprint());
+            say(&own_identity(None)?.fingerprint().to_string());
             Ok(ExitCode::SUCCESS)
         }
         PerfSide::Serve(options) => serve(options),
@@ -68,9 +69,9 @@ fn serve(options: &PerfServeOptions) -> Result<ExitCode> {
     let host = options.host.clone().unwrap_or_else(|| visapult_pipeline::flow::own_host(listener.local_addr()));
     let url = listener.url(&host, "perf").to_string();
     if options.json {
-        println!("{}", serde_json::json!({ "url": url }));
+        say(&serde_json::json!({ "url": url }).to_string());
     } else {
-        println!("{url}");
+        say(&url.to_string());
     }
     std::io::stdout().flush()?;
     let mut waiting = None;
@@ -151,9 +152,9 @@ fn serve_one(session: &Session, options: &PerfServeOptions) -> Result<()> {
     };
     if options.json {
         let (bytes, verified) = (report.bytes, report.verified);
-        println!("{}", serde_json::json!({ "bytes": bytes, "reverse": request.reverse, "verified": verified }));
+        say(&serde_json::json!({ "bytes": bytes, "reverse": request.reverse, "verified": verified }).to_string());
     } else if report.verified {
-        println!("{} {} bytes, verified", if request.reverse { "sent" } else { "received" }, report.bytes);
+        say(&format!("{} {} bytes, verified", if request.reverse { "sent" } else { "received" }, report.bytes));
     }
     verified(&report)
 }
@@ -192,7 +193,7 @@ fn send(options: &PerfSendOptions) -> Result<()> {
         output.write(&report)?;
     }
     if !matches!(output, Some(Output::Terminal)) {
-        println!("{}", summary(&report, options.reverse));
+        say(&summary(&report, options.reverse));
     }
     verified(&report)?;
     if report.bytes == 0 && !is_stopped() {
@@ -239,11 +240,11 @@ fn send_and_show(session: &Session, amount: Amount, options: &PerfSendOptions) -
     let show = std::io::stderr().is_terminal();
     let report = perf::send(session, amount, options.mode, &STOP, |progress| {
         if show {
-            eprint!("\r{}\x1b[K", progress_line(progress));
+            say_beside(&format!("\r{}\x1b[K", progress_line(progress)));
         }
     });
     if show {
-        eprint!("\r\x1b[K");
+        say_beside("\r\x1b[K");
     }
     Ok(report?)
 }

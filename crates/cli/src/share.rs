@@ -11,6 +11,7 @@ use visapult_pipeline::flow::own_host;
 use visapult_ripp_net::{Identity, Options, RippUrl, user_folder};
 
 use crate::arguments::ShareOptions;
+use crate::say::say;
 use crate::stop;
 
 pub(crate) fn run(options: &ShareOptions) -> Result<()> {
@@ -67,12 +68,6 @@ fn url_line(who: Option<String>, url: &RippUrl, is_json: bool) -> String {
         Some(who) => format!("{who} {url}"),
         None => url,
     }
-}
-
-/// A reader that is gone does not want to know.
-fn say(line: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
 fn append(log: &Mutex<File>, record: &Value) {

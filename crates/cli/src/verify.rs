@@ -10,6 +10,7 @@ use visapult_copy::{
 };
 
 use crate::arguments::VerifyOptions;
+use crate::say::{say, say_beside};
 use crate::stop;
 
 /// How long a connection that is lost is dialled again.
@@ -28,7 +29,7 @@ pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
 }
 
 fn check(manifest: &Path, folder: &Path) -> Result<ExitCode> {
-    let verified = verify(manifest, folder, &mut |path, why| eprintln!("visapult: {path}: {why}"))?;
+    let verified = verify(manifest, folder, &mut |path, why| say_beside(&format!("visapult: {path}: {why}\n")))?;
     if verified.right + verified.wrong == 0 {
         anyhow::bail!("{} lists no file: it is not the manifest of a copy that ended", manifest.display());
     }
@@ -38,10 +39,10 @@ fn check(manifest: &Path, folder: &Path) -> Result<ExitCode> {
 fn told(verified: &Verified) -> ExitCode {
     let right = counted(verified.right, "file");
     if verified.wrong == 0 {
-        println!("verified {right}, {}", size(verified.bytes));
+        say(&format!("verified {right}, {}", size(verified.bytes)));
         return ExitCode::SUCCESS;
     }
-    println!("verified {right}, {}; {} WRONG", size(verified.bytes), verified.wrong);
+    say(&format!("verified {right}, {}; {} WRONG", size(verified.bytes), verified.wrong));
     ExitCode::FAILURE
 }
 
@@ -60,7 +61,7 @@ fn compare(path: &Path, elsewhere: &Endpoint) -> Result<Verified> {
             _ => return,
         };
         wrong += 1;
-        eprintln!("visapult: {path}: {why}");
+        say_beside(&format!("visapult: {path}: {why}\n"));
     })?;
     Ok(Verified { right: report.same_files, bytes: report.same_bytes, wrong })
 }
@@ -72,7 +73,7 @@ fn list(elsewhere: &Endpoint) -> Result<ExitCode> {
     let mut outcome = Ok(());
     let report = dry_run(elsewhere.clone(), PathBuf::from("."), wish, &mut |event| match event {
         Event::Hash { path, hash } if outcome.is_ok() => outcome = out.add(&path, &hash),
-        Event::Failed { path, why } => eprintln!("visapult: {path}: {why}"),
+        Event::Failed { path, why } => say_beside(&format!("visapult: {path}: {why}\n")),
         _ => {}
     })?;
     outcome.and_then(|()| out.finish())?;
