@@ -20,13 +20,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from programs import ROOT, VISAPULT, Client, Peer, Run, Server
-from run import make_sources, timed
+from programs import ROOT, VISAPULT, Client, Peer, Run, share
+from run import LIMIT_S, make_sources, timed
 
 from columns import long_path
 from machine import machine
 from measure import end
-from testbed import RIGHT
 
 RESULTS = ROOT / "bench" / "results" / "hashing.json"
 UNHASHED = ROOT / "out" / "unhashed"
@@ -85,21 +84,21 @@ def peer(program: Path) -> Peer:
     return Peer(
         "visapult copy",
         (program,),
-        lambda run: Server("right", [program, "share", run.target, "--write", "--bind", f"{RIGHT}:0"], port=None),
+        lambda run: share(run, program),
         lambda run, url: Client("left", [program, "copy", run.source, f"{url}/"]),
     )
 
 
 def over_loopback(program: Path, source: Path, target: Path) -> dict[str, Any]:
-    share = subprocess.Popen([program, "share", target, "--write", "--bind", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([program, "share", target, "--write", "--bind", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
     try:
-        assert share.stdout
-        url = share.stdout.readline().strip()
+        assert server.stdout
+        url = server.stdout.readline().strip()
         began = time.monotonic()
-        subprocess.run([program, "copy", source, f"{url}/"], check=True, capture_output=True)
+        subprocess.run([program, "copy", source, f"{url}/"], check=True, capture_output=True, timeout=LIMIT_S)
         return {"seconds": time.monotonic() - began, "load": os.getloadavg()[0]}
     finally:
-        end(share)
+        end(server)
 
 
 def table(results: dict[str, Any]) -> str:
@@ -108,11 +107,18 @@ def table(results: dict[str, Any]) -> str:
     text += "| | hashed, s | unhashed, s | rate that hashing costs, % |\n|---|--:|--:|--:|\n"
     for path, title in PATHS.items():
         seconds = {name: seconds_of(results, path, name) for name in ("hashed", "unhashed")}
-        if not all(seconds.values()):
-            sys.exit(f"{title}: no run of one of the two ended")
-        costs = sorted(100 * (1 - without / with_) for with_, without in zip(*seconds.values(), strict=False))
+        costs = costs_of(results, path)
+        if not costs:
+            sys.exit(f"{title}: no run of both ended")
         text += f"| {title} | {spread(seconds['hashed'])} | {spread(seconds['unhashed'])} | {spread(costs, 1)} |\n"
     return text
+
+
+def costs_of(results: dict[str, Any], path: str) -> list[float]:
+    """Of each run in which both ended."""
+    took = {(row["program"], row["run"]): row["seconds"] for row in results["rows"] if row["path"] == path and "seconds" in row}
+    pairs = [(took[hashed], took["unhashed", hashed[1]]) for hashed in took if hashed[0] == "hashed" and ("unhashed", hashed[1]) in took]
+    return [100 * (1 - without / with_) for with_, without in pairs]
 
 
 def seconds_of(results: dict[str, Any], path: str, name: str) -> list[float]:

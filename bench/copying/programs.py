@@ -64,8 +64,8 @@ class Peer:
         return ", ".join(str(need) for need in self.needs if not shutil.which(need))
 
 
-def share(run: Run) -> Server:
-    return Server("right", [VISAPULT, "share", run.target, "--write", "--bind", f"{RIGHT}:0"], port=None)
+def share(run: Run, program: Path = VISAPULT) -> Server:
+    return Server("right", [program, "share", run.target, "--write", "--bind", f"{RIGHT}:0"], port=None)
 
 
 def gridftp_server(run: Run) -> Server:

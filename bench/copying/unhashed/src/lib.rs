@@ -103,9 +103,8 @@ impl OutputReader {
 pub mod hazmat {
     use super::{Hash, Hasher};
 
-    pub enum Mode<'a> {
+    pub enum Mode {
         Hash,
-        KeyedHash(&'a [u8; 32]),
     }
 
     pub trait HasherExt {
@@ -123,11 +122,11 @@ pub mod hazmat {
         }
     }
 
-    pub fn merge_subtrees_non_root(_: &[u8; 32], _: &[u8; 32], _: Mode<'_>) -> [u8; 32] {
+    pub fn merge_subtrees_non_root(_: &[u8; 32], _: &[u8; 32], _: Mode) -> [u8; 32] {
         [0; 32]
     }
 
-    pub fn merge_subtrees_root(_: &[u8; 32], _: &[u8; 32], _: Mode<'_>) -> Hash {
+    pub fn merge_subtrees_root(_: &[u8; 32], _: &[u8; 32], _: Mode) -> Hash {
         Hash::default()
     }
 }
