@@ -1,7 +1,10 @@
 /** What hands do on the page: every key, drag and touch; controls that are reached and named. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { describe, test } from "node:test";
-import { difference, hasPicture, keep, picture, settled, until } from "./browser.mjs";
+import { difference, hasPicture, keep, openPage, picture, settled, until } from "./browser.mjs";
+import { writeNpy } from "./npy.mjs";
+import { startServer } from "./server.mjs";
 import { blob, serving } from "./serving.mjs";
 
 /** `words` of what is measured. */
@@ -156,6 +159,46 @@ describe("controls", () => {
     assert.ok(without < withAxes, `the axes stayed: ${without} of ${withAxes} pixels`);
     await keep(page, "no-axes");
     await page.close();
+  });
+
+  test("on a phone that lies on its side the controls are beside the picture, and can be scrolled to their end", async () => {
+    const page = await here.open({ width: 700, height: 400, hash: "panel=1" });
+    await hasPicture(page);
+    const box = (selector) => page.locator(selector).boundingBox();
+    const [stage, panel] = [await box(".stage"), await box(".panel")];
+    assert.ok(panel.x >= stage.x + stage.width - 1, "the controls are not beside the picture");
+    assert.ok(stage.width >= 350 && stage.height >= 300, `the picture has ${stage.width} x ${stage.height} pixels`);
+    const last = page.locator(".panel section").last();
+    await last.scrollIntoViewIfNeeded();
+    const { y, height } = await last.boundingBox();
+    assert.ok(y + height <= 401, `the controls end at ${y + height}`);
+    await keep(page, "phone-on-its-side");
+    await page.close();
+  });
+
+  test("a key that no link has is named, with those that it may have", async () => {
+    const page = await here.open({ hash: "stpe=7" });
+    await page.getByText(/\u201cstpe\u201d.*it may say view, at, step/).waitFor();
+    await page.close();
+  });
+
+  test("a flat box fills the first view, and the view it is reset to", async () => {
+    const page = await here.open({ hash: "panel=0", height: 600 });
+    await hasPicture(page);
+    const { distance } = await page.evaluate(() => window.visapult.camera);
+    assert.ok(distance > 3.5 && distance < 3.7, `a cube is seen from ${distance}`);
+    await page.close();
+    const flat = await startServer(writeNpy(join(here.folder, "flat.npy"), [128, 16, 2], (x) => x));
+    const wide = await openPage(here.browser, flat.url, { hash: "panel=0", height: 600 });
+    await hasPicture(wide);
+    const first = await wide.evaluate(() => window.visapult.camera.distance);
+    assert.ok(first > 1 && first < 2.2, `a flat box is seen from ${first}`);
+    await wide.keyboard.press("ArrowUp");
+    await wide.keyboard.press("-");
+    await wide.keyboard.press("Home");
+    assert.equal(await wide.evaluate(() => window.visapult.camera.distance), first);
+    await wide.close();
+    await flat.kill();
   });
 
   test("a notice is closed with the keyboard alone", async () => {

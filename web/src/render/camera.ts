@@ -4,13 +4,29 @@ import type { KeyCamera } from "../wire/index";
 /** Angles in degrees, lengths in world units (RENDERING, *Camera*). */
 export type Camera = KeyCamera;
 
-/** The first view: the whole box with room for its labels. */
-export function homeCamera(aspect: number): Camera {
-  const distance = HOME_DISTANCE * Math.max(1, 1 / aspect);
-  return { azimuth: 30, elevation: 20, distance, fov: 30, target: [0, 0, 0] };
+/** The first view: all of a box with these edges, as near as leaves room for its labels. */
+export function homeCamera(aspect: number, edges: Vec3 = CUBE): Camera {
+  const camera: Camera = { azimuth: 30, elevation: 20, distance: 1, fov: 30, target: [0, 0, 0] };
+  const { forward, right, up } = basisOf(camera);
+  const tangent = Math.tan((camera.fov * Math.PI) / 360);
+  const [acrossHome, upHome] = [tangent * aspect * HOME_SHARE[0], tangent * HOME_SHARE[1]];
+  const distances = cornersOf(edges).map((corner) => {
+    const across = Math.max(Math.abs(dot(corner, right)) / acrossHome, Math.abs(dot(corner, up)) / upHome);
+    return across - dot(corner, forward);
+  });
+  return { ...camera, distance: Math.max(...distances) };
 }
 
-const HOME_DISTANCE = 3.6;
+/** Where nothing is known of the grid. */
+const CUBE: Vec3 = [1, 1, 1];
+/** Shares of the picture's width and height that the box takes in the first view at most. */
+const HOME_SHARE = [0.75, 0.84] as const;
+
+/** Of a box centred at the origin. */
+function cornersOf(edges: Vec3): Vec3[] {
+  const sides = [-0.5, 0.5];
+  return sides.flatMap((x) => sides.flatMap((y) => sides.map((z): Vec3 => [x * edges[0], y * edges[1], z * edges[2]])));
+}
 
 const STEEPEST = 89;
 const NEAREST = 0.02;

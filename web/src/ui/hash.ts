@@ -18,6 +18,9 @@ export interface LinkState {
 }
 
 const RANGE_OF = "range.";
+/** What a link may say; those of transfer functions also with a dot and the name of another field. */
+export const LINK_KEYS = ["view", "at", "step", "field", "proxy", "panel", "axes", "range", "map", "opacity"] as const;
+const OF_FIELDS = ["range.", "map.", "opacity."] as const;
 
 export function writeHash(state: LinkState): string {
   const { camera } = state;
@@ -40,6 +43,8 @@ export type ReadLink = Omit<LinkState, "camera" | "step" | "panel"> & {
   readonly camera: Camera | null;
   readonly step: number | null | undefined;
   readonly panel: boolean | null;
+  /** Keys that no link has. */
+  readonly unknown: readonly string[];
 };
 
 /** Reads what it can; what is missing or damaged takes its default. */
@@ -59,7 +64,12 @@ export function readHash(hash: string): ReadLink {
     axes: entries.get("axes") !== "0",
     transfer: readTransfer(entries, ""),
     others: readOthers(entries),
+    unknown: [...new Set(entries.keys())].filter((key) => !isKnown(key)),
   };
+}
+
+function isKnown(key: string): boolean {
+  return LINK_KEYS.some((known) => known === key) || OF_FIELDS.some((known) => key.startsWith(known));
 }
 
 function readOthers(entries: URLSearchParams): Map<string, TransferFunction> {

@@ -1,5 +1,5 @@
 import { type Camera, homeCamera, orbit, type Painter, pan, type ShownState, zoom } from "../render/index";
-import { type Colours, geometryOf, type TransferFunction, transferToMessage } from "../volume/index";
+import { type Colours, type Geometry, geometryOf, type TransferFunction, transferToMessage } from "../volume/index";
 import type {
   ControlMessage,
   FieldMessage,
@@ -12,7 +12,7 @@ import type {
 import { type ConnectionState, Session } from "../worker/index";
 import { FieldStates } from "./field-states";
 import { type Absence, type FreshnessShown, FreshnessState } from "./freshness";
-import { readHash, writeHash } from "./hash";
+import { LINK_KEYS, readHash, writeHash } from "./hash";
 import type { LifelinesShown } from "./lifelines-state";
 import { Meter } from "./meter";
 import { type Notice, Notices } from "./notices";
@@ -55,6 +55,8 @@ export class Viewer {
   #camera: Camera;
   /** The first view, nothing turned yet: it fits whatever size the picture gets. */
   #atHome: boolean;
+  /** Of the grid's box, once it is known. */
+  #edges: Geometry["edges"] | undefined;
   #sequence = 0;
   /** The first view that asks for the proxy that is chosen. */
   #chosenAt = 0;
@@ -68,6 +70,7 @@ export class Viewer {
   readonly #trace = new PageTrace((message) => this.#session.tell(message));
   #wantedField: string | null;
   readonly #linkStep: number | null | undefined;
+  readonly #unknownKeys: readonly string[];
   #hashTimer: ReturnType<typeof setTimeout> | null = null;
 
   /** `wide`: there is room for the controls beside the picture. */
@@ -101,6 +104,7 @@ export class Viewer {
       notice: null,
     };
     this.#linkStep = link.step;
+    this.#unknownKeys = link.unknown;
     painter.onFrame = (shown) => this.#frameDrawn(shown);
     this.#session = new Session(base, token, {
       onState: (connection) => this.#connection(connection),
@@ -165,15 +169,19 @@ export class Viewer {
   }
 
   goHome(): void {
-    this.#moveTo(homeCamera(this.painter.aspect));
+    this.#moveTo(this.#homeCamera());
     this.#atHome = true;
   }
 
   /** The picture's size changed. */
   resize(cssWidth: number, cssHeight: number, pixelRatio: number): void {
     this.painter.resize(cssWidth, cssHeight, pixelRatio);
-    if (this.#atHome) this.#camera = homeCamera(this.painter.aspect);
+    if (this.#atHome) this.#camera = this.#homeCamera();
     this.#sendView();
+  }
+
+  #homeCamera(): Camera {
+    return homeCamera(this.painter.aspect, this.#edges);
   }
 
   chooseField(field: number): void {
@@ -317,7 +325,10 @@ export class Viewer {
     const { source, steps } = welcome;
     const same = this.#fields.begin(source);
     const field = this.#fieldIndex(source);
-    this.painter.begin(welcome.groups, geometryOf(source.grid), same);
+    const geometry = geometryOf(source.grid);
+    this.#edges = geometry.edges;
+    if (this.#atHome) this.#camera = this.#homeCamera();
+    this.painter.begin(welcome.groups, geometry, same);
     let { step } = this.#state;
     if (!this.#state.source) step = this.#linkStep === undefined ? (source.live ? null : steps.first) : this.#linkStep;
     const gone = step !== null && (step < steps.first || step > steps.last);
@@ -325,6 +336,9 @@ export class Viewer {
     this.#notices.dismiss();
     if (gone) {
       this.#notices.tell({ severity: "warning", text: "This step is gone: showing the nearest one there is." });
+    }
+    if (!this.#state.source && this.#unknownKeys.length > 0) {
+      this.#notices.tell({ severity: "warning", text: unknownWords(this.#unknownKeys) });
     }
     this.#steering.begin(welcome.session, same, welcome.steers);
     this.#freshness.clear();
@@ -434,6 +448,11 @@ export class Viewer {
       history.replaceState(history.state, "", hash);
     }, 300);
   }
+}
+
+function unknownWords(keys: readonly string[]): string {
+  const named = keys.slice(0, 3).map((key) => `\u201c${key.slice(0, 20)}\u201d`);
+  return `This link says ${named.join(", ")}, which means nothing here: it may say ${LINK_KEYS.join(", ")}.`;
 }
 
 const neutralTransfer = {

@@ -1,10 +1,36 @@
 import { describe, expect, test } from "vitest";
-import { basisOf, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
+import { basisOf, dot, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
 import { Pacing } from "../../src/render/pacing";
 import { bricksReplace, keyframeFits, newestOf, rangeHolds } from "../../src/render/selection";
 import { formatBytes, formatNumber, marksWithEnds, tickMarks, ticks } from "../../src/render/ticks";
 
 describe("camera", () => {
+  test.each([
+    [[1, 1, 1], 1.5],
+    [[1, 1, 1], 0.46],
+    [[1, 0.125, 0.008], 1.24],
+    [[1, 0.125, 0.008], 0.46],
+    [[0.008, 1, 0.125], 1.24],
+    [[0.008, 0.125, 1], 0.46],
+  ] as const)("the first view is filled by a box with edges %j in a picture of shape %d", (edges, aspect) => {
+    const camera = homeCamera(aspect, edges);
+    const { eye, forward, right, up } = basisOf(camera);
+    const tangent = Math.tan((camera.fov * Math.PI) / 360);
+    const shares = [-0.5, 0.5].flatMap((x) =>
+      [-0.5, 0.5].flatMap((y) =>
+        [-0.5, 0.5].map((z) => {
+          const from = [x * edges[0] - eye[0], y * edges[1] - eye[1], z * edges[2] - eye[2]] as const;
+          const depth = dot(from, forward) * tangent;
+          return [Math.abs(dot(from, right)) / (depth * aspect), Math.abs(dot(from, up)) / depth];
+        }),
+      ),
+    );
+    const [across, upwards] = [0, 1].map((i) => Math.max(...shares.map((share) => share[i])));
+    expect(across).toBeLessThan(0.751);
+    expect(upwards).toBeLessThan(0.841);
+    expect(Math.max(across / 0.75, upwards / 0.84)).toBeCloseTo(1, 6);
+  });
+
   test("azimuth and elevation 0 look down from +z", () => {
     const { eye, forward, right, up } = basisOf({ ...homeCamera(1.5), azimuth: 0, elevation: 0, distance: 3 });
     expect([eye, forward, right, up].map((v) => v.map((n) => Math.round(n * 1e9) / 1e9 + 0))).toEqual([

@@ -34,7 +34,7 @@ const state: LinkState = {
 };
 
 test("a link restores the whole state", () => {
-  expect(readHash(writeHash(state))).toEqual(state);
+  expect(readHash(writeHash(state))).toEqual({ ...state, unknown: [] });
 });
 
 test("colours that are no known map are written as stops", () => {
@@ -54,7 +54,7 @@ test("colours that are no known map are written as stops", () => {
       ],
     },
   };
-  expect(readHash(writeHash(custom))).toEqual(custom);
+  expect(readHash(writeHash(custom))).toEqual({ ...custom, unknown: [] });
 });
 
 test("a damaged link falls back to the defaults", () => {
@@ -68,5 +68,12 @@ test("a damaged link falls back to the defaults", () => {
     axes: true,
     transfer: null,
     others: new Map(),
+    unknown: [],
   });
+});
+
+test("keys that no link has are told, those of other fields are none", () => {
+  const { unknown } = readHash("#veiw=1,2,3,4&stpe=3&stpe=4&range.a=0,1&map.a=gray&opacity.a=0,0&axes=0");
+  expect(unknown).toEqual(["veiw", "stpe"]);
+  expect(readHash(writeHash(state)).unknown).toEqual([]);
 });
