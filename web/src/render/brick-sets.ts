@@ -7,7 +7,6 @@ import { type Gl, resetUnpacking } from "./gl";
 import { bricksReplace, type Wanted } from "./selection";
 import { SetsUnderWay, type SetUnderWay } from "./sets-under-way";
 import type { StandIns } from "./stand-ins";
-import { scalarTexels, type Texels } from "./texels";
 import { type Sized, TexturePool } from "./texture-pool";
 
 /** One level of one step on its way to the screen. */
@@ -37,7 +36,6 @@ const MOST_SPARE = 2;
 /** Assembles brick sets in textures, within a time budget per frame, and says which one to show. */
 export class BrickSets {
   readonly #gl: Gl;
-  readonly #texels: Texels;
   readonly #pool: TexturePool;
   readonly #standIns: StandIns;
   readonly #assemblies = new SetsUnderWay<Assembly>(MOST_ASSEMBLIES, (set) => this.#recycle(set));
@@ -46,9 +44,8 @@ export class BrickSets {
 
   constructor(gl: Gl, standIns: StandIns) {
     this.#gl = gl;
-    this.#texels = scalarTexels(gl);
     this.#standIns = standIns;
-    this.#pool = new TexturePool(gl, gl.TEXTURE_3D, this.#texels.format, MOST_SPARE);
+    this.#pool = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, MOST_SPARE);
   }
 
   get shown(): BrickSet | null {
@@ -136,10 +133,8 @@ export class BrickSets {
     resetUnpacking(gl);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_3D, set.texture);
-    const { type } = this.#texels;
-    const { lo, size } = brick;
-    const texels = this.#texels.of(brick.samples);
-    gl.texSubImage3D(gl.TEXTURE_3D, 0, lo[0], lo[1], lo[2], size[0], size[1], size[2], gl.RED, type, texels);
+    const { lo, size, samples } = brick;
+    gl.texSubImage3D(gl.TEXTURE_3D, 0, ...lo, ...size, gl.RED, gl.HALF_FLOAT, samples);
   }
 
   #recycle({ texture, size }: Sized): void {
