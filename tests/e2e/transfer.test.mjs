@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { hasPicture, keep, until } from "./browser.mjs";
-import { serving } from "./serving.mjs";
+import { blob, serving } from "./serving.mjs";
 
 /** Waves around 0, and two values far from all others. */
 const waves = (x, y, z) => [1000, -1000][x + y + z] ?? Math.sin(x / 3) * Math.cos(y / 4);
@@ -56,9 +56,12 @@ describe("the transfer function's panel", () => {
     await page.keyboard.press("Enter");
     const [from, to] = await rangeOf(page);
     assert.ok(from <= -0.9 && to >= 0.9 && to - from < 20, `${from} to ${to}`);
-    await show.waitFor({ state: "hidden" });
-    assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Range");
     await until(page, () => location.hash.includes("range="));
+    // What is outside now is said, and the way back is offered.
+    await page.getByText("0.029 % of values lie outside; this step's go from \u22121000 to 1000").waitFor();
+    await page.getByRole("button", { name: "Show all" }).click();
+    await show.waitFor();
+    assert.deepEqual(await rangeOf(page), [-1000, 1000]);
     await page.close();
   });
 
@@ -84,5 +87,34 @@ describe("the transfer function's panel", () => {
     const places = await handles.evaluateAll((all) => all.map((handle) => handle.getAttribute("transform")));
     assert.equal(new Set(places).size, places.length);
     await page.close();
+  });
+});
+
+describe("the colours of the steps of a file", () => {
+  const here = serving("growing", 24, (x, y, z, t) => 10 ** t * blob(x, y, z), 3);
+  const rangeOf = (page) => page.evaluate(() => window.visapult.transferFunction.range);
+  const shows = (page, step) => until(page, (v, n) => v.shown.step === n, step);
+
+  test("are those of the step that the page opened on, wherever it goes, and for whoever opens its link", async () => {
+    const page = await here.open({ query: { stills: "0" } });
+    await hasPicture(page);
+    const [lo, hi] = await rangeOf(page);
+    assert.ok(hi > 0.9 && hi <= 1, `${lo} to ${hi}`);
+    await page.keyboard.press(".");
+    await shows(page, 1);
+    await page.getByText(/lie outside; this step's go from \S+ to \S+$/).waitFor();
+    await keep(page, "step-outside");
+    assert.deepEqual(await rangeOf(page), [lo, hi]);
+    await until(page, () => location.hash.includes("step=1&") && location.hash.includes("range="));
+    const hash = await page.evaluate(() => location.hash);
+    const other = await here.open({ query: { stills: "0" }, hash });
+    await shows(other, 1);
+    const [from, to] = await rangeOf(other);
+    assert.ok(Math.abs(from - lo) < 1e-6 && Math.abs(to - hi) < 1e-6, `${from} to ${to}`);
+    await other.getByRole("button", { name: "Show all" }).click();
+    assert.ok((await rangeOf(other))[1] > 9);
+    await other.getByRole("button", { name: "Show all" }).waitFor({ state: "hidden" });
+    assert.equal(await other.evaluate(() => document.activeElement.getAttribute("aria-label")), "Range");
+    for (const one of [page, other]) await one.close();
   });
 });

@@ -47,8 +47,8 @@ pub struct LoadedStep {
     pub pyramids: Vec<Pyramid>,
     /// Range and histogram.
     pub statistics: FieldStatistics,
-    /// Range over the steps known when this one was loaded.
-    pub known_range: Option<ValueRange>,
+    /// What transfer functions are over where nobody says.
+    pub default_range: Option<ValueRange>,
     /// What has been encoded of this step.
     pub keyframes: Keyframes,
     /// What makes pictures of it.
@@ -65,7 +65,7 @@ impl LoadedStep {
 
     /// The transfer function a viewer starts with.
     pub fn default_transfer_function(&self) -> TransferFunction {
-        TransferFunction::default_for(self.known_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 }))
+        TransferFunction::default_for(self.default_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 }))
     }
 }
 
@@ -82,7 +82,8 @@ pub struct StepStore {
     levels: u32,
     steps_kept: usize,
     kept: Mutex<Kept>,
-    known_ranges: Mutex<HashMap<usize, ValueRange>>,
+    /// Of fields of a simulation, over the steps that have been read.
+    live_ranges: Mutex<HashMap<usize, ValueRange>>,
     spare_buffers: Mutex<Vec<Vec<f32>>>,
 }
 
@@ -134,7 +135,7 @@ impl StepStore {
             levels,
             steps_kept,
             kept: Mutex::default(),
-            known_ranges: Mutex::default(),
+            live_ranges: Mutex::default(),
             spare_buffers: Mutex::default(),
         })
     }
@@ -184,6 +185,7 @@ impl StepStore {
     /// Lets go of every step: the source counts from the beginning again.
     pub(crate) fn forget(&self) {
         *lock(&self.kept) = Kept::default();
+        lock(&self.live_ranges).clear();
     }
 
     fn slot(&self, key: StepKey) -> Slot {
@@ -234,8 +236,8 @@ impl StepStore {
         let loading = crew.as_ref().map(CrewStep::load);
         let (volume, pyramids) = pool.install(|| self.read_own(key, own))?;
         let range = loading.map_or_else(|| volume.range(), |asked| range_of(volume.range(), asked));
-        let known_range = self.widen_known_range(key.field, range);
-        let bins_over = known_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 });
+        let default_range = self.default_range(key.field, range);
+        let bins_over = default_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 });
         let counting = crew.as_ref().map(|crew| crew.count(bins_over));
         let mut statistics = pool.install(|| statistics_of(volume.blocks(), range, bins_over));
         counting.into_iter().for_each(|asked| add_counts(&mut statistics, asked));
@@ -247,7 +249,7 @@ impl StepStore {
             volume,
             pyramids,
             statistics,
-            known_range,
+            default_range,
             keyframes: Keyframes::default(),
             device,
             crew,
@@ -282,19 +284,17 @@ impl StepStore {
         Ok(Block { owned, stored, values: values.into() })
     }
 
-    /// The range over all steps known: declared by the source, or grown with every step read.
-    fn widen_known_range(&self, field: usize, step_range: Option<ValueRange>) -> Option<ValueRange> {
-        if let Some(declared) = self.source.info().fields[field].declared_range {
-            return Some(declared);
+    /// What transfer functions are over where nobody says. Of a file it depends on the step alone, whatever else has been looked at. A
+    /// simulation's steps come in one order for all who look, and its first may be constant: there it grows with them.
+    fn default_range(&self, field: usize, step_range: Option<ValueRange>) -> Option<ValueRange> {
+        let info = self.source.info();
+        let declared = info.fields[field].declared_range;
+        if declared.is_some() || !info.live {
+            return declared.or(step_range);
         }
-        let mut known = lock(&self.known_ranges);
-        let widened = match (known.get(&field).copied(), step_range) {
-            (Some(known), Some(step)) => Some(known.union(step)),
-            (known, step) => known.or(step),
-        };
-        if let Some(range) = widened {
-            known.insert(field, range);
-        }
+        let mut known = lock(&self.live_ranges);
+        let widened = [known.get(&field).copied(), step_range].into_iter().flatten().reduce(ValueRange::union);
+        known.extend(widened.map(|range| (field, range)));
         widened
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn step() -> LoadedStep {
         time: f64::NAN,
         pyramids: vec![Pyramid::of(&volume.blocks()[0], 1)],
         statistics: statistics_of(volume.blocks(), Some(range), range),
-        known_range: Some(range),
+        default_range: Some(range),
         keyframes: Keyframes::default(),
         device: StepDevice::new(SharedGpu::processor()),
         crew: None,

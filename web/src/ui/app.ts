@@ -8,6 +8,7 @@ import { listenToKeys } from "./keys";
 import { Panel, type Statistics } from "./panel";
 import { exposeToTests } from "./probe";
 import { Timeline } from "./timeline";
+import type { Histogram } from "./transfer-editor";
 import { Viewer, type ViewerState } from "./viewer";
 
 const STATISTICS_MS = 500;
@@ -38,8 +39,7 @@ class App {
   readonly #panel: Panel;
   readonly #timeline: Timeline;
   readonly #help = helpDialog();
-  #histogram: { of: FieldMessage; histogram: { range: readonly [number, number]; counts: readonly number[] } } | null =
-    null;
+  #histogram: { of: FieldMessage; histogram: Histogram } | null = null;
 
   constructor(root: HTMLElement, location: URL) {
     this.#root = root;
@@ -186,8 +186,11 @@ class App {
 
   #histogramOf(info: FieldMessage | null) {
     if (!info?.range) return null;
+    const { range, extent, finite, histogram: counts } = info;
+    // The range of a simulation grows by itself; what is beyond one that it declares comes and goes with every step.
+    const told = this.#viewer.state.source?.live ? range : (extent ?? range);
     if (this.#histogram?.of !== info)
-      this.#histogram = { of: info, histogram: { range: info.range, counts: info.histogram } };
+      this.#histogram = { of: info, histogram: { range, counts, finite, extent: told } };
     return this.#histogram.histogram;
   }
 
@@ -274,7 +277,7 @@ function fieldWords(info: FieldMessage | null): string {
   if (!info) return "";
   if (info.finite === 0 && info.missing === 0) return "This field is empty.";
   if (info.range === null || info.finite === 0) return "No value of this field is finite: there is nothing to draw.";
-  const [lo, hi] = info.range;
+  const [lo, hi] = info.extent ?? info.range;
   if (lo === hi) return `Every value of this field is ${formatNumber(lo)}.`;
   return info.missing > 0 ? `${info.missing.toLocaleString("en")} values are missing and drawn transparent.` : "";
 }

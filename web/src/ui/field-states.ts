@@ -1,12 +1,19 @@
 import { type Colours, type TransferFunction, transferFromMessage } from "../volume/index";
-import type { FieldMessage, SourceInfo } from "../wire/index";
+import type { FieldMessage, SourceInfo, StepSpan } from "../wire/index";
 
-/** Per field: what the server said of it and the transfer function in force, the server's until the user edits it. */
+/**
+ * Per field: what the server said of it and the transfer function in force, the server's until the user edits it.
+ *
+ * Steps of a file have functions of their own. That of the first that is shown, and not constant, is for all of them: colours can be compared.
+ */
 export class FieldStates {
   readonly #messages = new Map<number, FieldMessage>();
   readonly #transfers = new Map<number, TransferFunction>();
   readonly #sent = new Map<number, TransferFunction>();
   readonly #edited = new Set<number>();
+  /** Fields whose function of the server's is that of a step which other steps are shown with. */
+  readonly #settled = new Set<number>();
+  #settles = false;
   #source: SourceInfo | null = null;
   #fromLink: TransferFunction | null;
   #othersFromLink: Map<string, TransferFunction>;
@@ -18,9 +25,10 @@ export class FieldStates {
   }
 
   /** A session shows `source`; whether it is the same as before. Of another one nothing known holds. */
-  begin(source: SourceInfo): boolean {
+  begin(source: SourceInfo, { first, last }: StepSpan): boolean {
     const before = this.#source;
     this.#source = source;
+    this.#settles = !source.live && last > first;
     if (before === null) return false;
     const same = identityOf(before) === identityOf(source);
     if (!same) this.#clear();
@@ -40,18 +48,18 @@ export class FieldStates {
     return this.#sent.get(field)?.colours ?? null;
   }
 
-  /** The function in force if the user made it. */
-  edited(field: number): TransferFunction | null {
-    return this.#edited.has(field) ? this.transfer(field) : null;
+  /** The function in force if a link has to tell it: the user made it, or it depends on which step was shown first. */
+  linked(field: number): TransferFunction | null {
+    return this.#edited.has(field) || this.#settled.has(field) ? this.transfer(field) : null;
   }
 
-  /** Functions the user made for other fields than `field`, by their names. */
-  editedOthers(field: number): ReadonlyMap<string, TransferFunction> {
-    const edited = [...this.#edited].flatMap((other) => {
-      const [name, transfer] = [this.#nameOf(other), this.edited(other)];
+  /** The same for other fields than `field`, by their names. */
+  linkedOthers(field: number): ReadonlyMap<string, TransferFunction> {
+    const linked = [...this.#transfers.keys()].flatMap((other) => {
+      const [name, transfer] = [this.#nameOf(other), this.linked(other)];
       return other !== field && name !== undefined && transfer ? [[name, transfer] as const] : [];
     });
-    return new Map([...this.#othersFromLink, ...edited]);
+    return new Map([...this.#othersFromLink, ...linked]);
   }
 
   #nameOf(field: number): string | undefined {
@@ -63,6 +71,7 @@ export class FieldStates {
     this.#sent.clear();
     this.#transfers.clear();
     this.#edited.clear();
+    this.#settled.clear();
     this.#fromLink = null;
     this.#othersFromLink.clear();
   }
@@ -95,12 +104,14 @@ export class FieldStates {
     return next;
   }
 
-  /** The server's function, the same object until the server sends another. */
+  /** The server's function, the same object until the server sends another, or for good where it is for all steps. */
   #keep(message: FieldMessage): TransferFunction {
-    const { field, transferFunction } = message;
+    const { field, range, transferFunction } = message;
     const before = this.#messages.get(field)?.transferFunction;
     const known = this.#sent.get(field);
     this.#messages.set(field, message);
+    if (known && this.#settled.has(field)) return known;
+    if (this.#settles && range && range[0] < range[1]) this.#settled.add(field);
     if (known && JSON.stringify(before) === JSON.stringify(transferFunction)) return known;
     const next = transferFromMessage(transferFunction);
     this.#sent.set(field, next);

@@ -2,23 +2,32 @@ import { formatNumber } from "../render/index";
 import { MOST_VALUES, whereMostLie } from "./concentration";
 import { el, setText } from "./dom";
 import { boundWords, enteredRange, type Range } from "./numbers";
+import { shareWords, whatLiesOutside } from "./outside";
 import type { Histogram } from "./transfer-editor";
 
 const PROBLEM = "range-problem";
 
-/** The range of values as two numbers, why what was typed is none, and where most values lie if that is a small part of it. */
+/** Another range that would show more of the values. */
+interface Offer {
+  readonly words: string;
+  readonly button: string;
+  readonly range: Range;
+}
+
+/** The range of values as two numbers, why what was typed is none, and which other one would show more. */
 export class RangeRow {
   readonly element: HTMLElement;
   readonly #setRange: (lo: number, hi: number) => void;
   readonly #boxes = [bound("range-lo", "Lowest value of the range"), bound("range-hi", "Highest value of the range")];
   readonly #unit = el("span", { class: "unit" });
   readonly #problem = el("p", { id: PROBLEM, class: "note", role: "alert", hidden: true });
-  readonly #where = el("span");
-  readonly #offer: HTMLElement;
+  readonly #why = el("span");
+  readonly #take = el("button", { type: "button", title: "Set the range to these values" });
+  readonly #offerRow = el("p", { class: "quiet offer", hidden: true }, this.#why, this.#take);
   readonly #pair: HTMLElement;
   /** What a box shows may be rounded: this is not. */
   #range: Range = [0, 1];
-  #most: Range | null = null;
+  #offer: Offer | null = null;
   /** Boxes with something typed that is not taken yet. */
   readonly #isEdited = [false, false];
 
@@ -28,10 +37,8 @@ export class RangeRow {
     const to = el("span", { class: "quiet" }, "to");
     this.#pair = el("div", { class: "range", role: "group", "aria-label": "Range", tabindex: -1 });
     this.#pair.append(lo, to, hi, this.#unit);
-    const show = el("button", { type: "button", title: "Set the range to these values" }, "Show these");
-    show.addEventListener("click", () => this.#showMost());
-    this.#offer = el("p", { class: "quiet offer", hidden: true }, this.#where, show);
-    this.element = el("div", {}, this.#pair, this.#problem, this.#offer);
+    this.#take.addEventListener("click", () => this.#takeOffer());
+    this.element = el("div", {}, this.#pair, this.#problem, this.#offerRow);
     this.#boxes.forEach((box, i) => {
       this.#listen(box, i);
     });
@@ -46,9 +53,14 @@ export class RangeRow {
     if (isOther) this.#showProblem(null);
     this.#showBounds();
     setText(this.#unit, unit);
-    this.#most = histogram && whereMostLie(histogram, range);
-    this.#offer.hidden = this.#most === null;
-    if (this.#most) setText(this.#where, mostWords(this.#most));
+    this.#showOffer(histogram && (offerOfAll(histogram, range) ?? offerOfMost(histogram, range)));
+  }
+
+  #showOffer(offer: Offer | null): void {
+    this.#offer = offer;
+    this.#offerRow.hidden = offer === null;
+    setText(this.#why, offer?.words ?? "");
+    setText(this.#take, offer?.button ?? "");
   }
 
   #showBounds(): void {
@@ -99,18 +111,31 @@ export class RangeRow {
     this.#problem.hidden = problem === null;
   }
 
-  #showMost(): void {
-    if (!this.#most) return;
+  #takeOffer(): void {
+    if (!this.#offer) return;
     this.#giveUp();
-    this.#setRange(...this.#most);
+    this.#setRange(...this.#offer.range);
     // The button is not needed any more, and its focus would go nowhere.
-    if (this.#offer.hidden) this.#pair.focus();
+    if (this.#offerRow.hidden) this.#pair.focus();
   }
 }
 
-function mostWords([lo, hi]: Range): string {
+function offerOfAll(histogram: Histogram, shown: Range): Offer | null {
+  const outside = whatLiesOutside(histogram, shown);
+  if (!outside) return null;
+  const words = `${shareWords(outside.share)} lie outside; this step's go ${between(outside.extent, "from", "to")}`;
+  return { words, button: "Show all", range: outside.extent };
+}
+
+function offerOfMost(histogram: Histogram, shown: Range): Offer | null {
+  const most = whereMostLie(histogram, shown);
+  const words = (range: Range) => `${MOST_VALUES * 100} % of values lie ${between(range, "between", "and")}`;
+  return most && { words: words(most), button: "Show these", range: most };
+}
+
+function between([lo, hi]: Range, first: string, second: string): string {
   const [from, to] = [lo, hi].map((value) => formatNumber(value, hi - lo));
-  return `${MOST_VALUES * 100} % of values lie between ${from} and ${to}`;
+  return `${first} ${from} ${second} ${to}`;
 }
 
 function bound(id: string, label: string): HTMLInputElement {

@@ -3,10 +3,13 @@ import { colourAt, colourStops, type OpacityPoint, type TransferFunction } from 
 import { el, setAttributes, svg } from "./dom";
 import { pointBeside } from "./opacity-points";
 
-/** Counts over equal bins of a range. */
+/** Counts of a step's values over equal bins of a range. */
 export interface Histogram {
   readonly range: readonly [number, number];
   readonly counts: readonly number[];
+  /** Values of the step, those beyond the range among them; and from which to which they go. */
+  readonly finite: number;
+  readonly extent: readonly [number, number];
 }
 
 const WIDTH = 256;

@@ -323,7 +323,7 @@ export class Viewer {
 
   #welcome(welcome: Welcome): void {
     const { source, steps } = welcome;
-    const same = this.#fields.begin(source);
+    const same = this.#fields.begin(source, steps);
     const field = this.#fieldIndex(source);
     const geometry = geometryOf(source.grid);
     this.#edges = geometry.edges;
@@ -443,8 +443,8 @@ export class Viewer {
       this.#hashTimer = null;
       const { source, field, step, proxy, panel, axes } = this.#state;
       const name = source?.fields[field]?.name ?? null;
-      const edited = { transfer: this.#fields.edited(field), others: this.#fields.editedOthers(field) };
-      const hash = writeHash({ camera: this.#camera, field: name, step, proxy, panel, axes, ...edited });
+      const transfers = { transfer: this.#fields.linked(field), others: this.#fields.linkedOthers(field) };
+      const hash = writeHash({ camera: this.#camera, field: name, step, proxy, panel, axes, ...transfers });
       history.replaceState(history.state, "", hash);
     }, 300);
   }

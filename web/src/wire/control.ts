@@ -67,8 +67,10 @@ export interface FieldMessage {
   readonly kind: "field";
   readonly field: number;
   readonly step: number;
-  /** Over all steps known; `null` where no value is finite. */
+  /** Of the histogram, and of the transfer function that the server would choose; `null` where no value is finite. */
   readonly range: readonly [number, number] | null;
+  /** Smallest and largest value of the step. */
+  readonly extent: readonly [number, number] | null;
   readonly histogram: readonly number[];
   readonly finite: number;
   readonly missing: number;
@@ -163,12 +165,14 @@ function parseSpan(json: Json): StepSpan {
 }
 
 function parseField(json: Json): FieldMessage {
-  const range = json.isNull("range") ? null : pair(json.numbers("range"), "range");
+  const bounds = (name: string) => (json.isNull(name) ? null : pair(json.numbers(name), name));
+  const range = bounds("range");
   return {
     kind: "field",
     field: json.integer("field", 0),
     step: json.integer("step", 0),
     range,
+    extent: bounds("extent"),
     histogram: json.numbers("histogram"),
     finite: json.number("finite"),
     missing: json.number("missing"),

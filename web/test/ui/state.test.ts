@@ -12,6 +12,7 @@ const message = (field: number, a: number): FieldMessage => ({
   field,
   step: 0,
   range: [0, 1],
+  extent: [0, 1],
   histogram: [],
   finite: 1,
   missing: 0,
@@ -43,6 +44,18 @@ const source = (name: string, fields: string[]): SourceInfo => ({
   fields: fields.map((field) => ({ name: field, unit: "" })),
 });
 
+const ONE_STEP = { first: 0, last: 0 };
+const STEPS = { first: 0, last: 9 };
+
+/** What the server says of a step whose values go from 0 to `hi`. */
+const ranged = (step: number, hi: number): FieldMessage => ({
+  ...message(0, 0.5),
+  step,
+  range: [0, hi],
+  extent: [0, hi],
+  transferFunction: { ...message(0, 0.5).transferFunction, range: [0, hi] },
+});
+
 describe("fields", () => {
   test("the server's function follows the server until it is edited, and again after a reset", () => {
     const fields = new FieldStates(null, new Map());
@@ -68,29 +81,60 @@ describe("fields", () => {
     const fields = new FieldStates(edited, new Map());
     expect(fields.receive(message(1, 0.5), false)).not.toBe(edited);
     expect(fields.receive(message(0, 0.5), true)).toBe(edited);
-    expect(fields.edited(0)).toBe(edited);
+    expect(fields.linked(0)).toBe(edited);
   });
 
   test("functions that a link has for other fields are theirs, and stay in the link before and after they are shown", () => {
     const fields = new FieldStates(null, new Map([["q", edited]]));
-    expect(fields.begin(source("run", ["p", "q"]))).toBe(false);
+    expect(fields.begin(source("run", ["p", "q"]), ONE_STEP)).toBe(false);
     expect(fields.receive(message(0, 0.5), true)).not.toBe(edited);
-    expect(fields.editedOthers(0)).toEqual(new Map([["q", edited]]));
+    expect(fields.linkedOthers(0)).toEqual(new Map([["q", edited]]));
     expect(fields.receive(message(1, 0.5), true)).toBe(edited);
-    expect([fields.editedOthers(0), fields.editedOthers(1)]).toEqual([new Map([["q", edited]]), new Map()]);
+    expect([fields.linkedOthers(0), fields.linkedOthers(1)]).toEqual([new Map([["q", edited]]), new Map()]);
     fields.reset(1);
-    expect(fields.editedOthers(0)).toEqual(new Map());
+    expect(fields.linkedOthers(0)).toEqual(new Map());
+  });
+
+  test("all steps of a file have the colours of the first that is shown, and the link tells them", () => {
+    const fields = new FieldStates(null, new Map());
+    fields.begin(source("run", ["p"]), STEPS);
+    expect(fields.receive(ranged(3, 5), true)?.range).toEqual([0, 5]);
+    expect(fields.receive(ranged(4, 50), true)).toBeNull();
+    expect([fields.transfer(0)?.range, fields.linked(0)?.range]).toEqual([
+      [0, 5],
+      [0, 5],
+    ]);
+    expect(fields.linkedOthers(1)).toEqual(new Map([["p", fields.transfer(0)]]));
+    fields.edit(0, edited);
+    expect(fields.reset(0)?.range).toEqual([0, 5]);
+  });
+
+  test("a constant step gives its range to no other", () => {
+    const fields = new FieldStates(null, new Map());
+    fields.begin(source("run", ["p"]), STEPS);
+    fields.receive(ranged(0, 0), true);
+    expect(fields.linked(0)).toBeNull();
+    expect(fields.receive(ranged(1, 5), true)?.range).toEqual([0, 5]);
+    expect(fields.receive(ranged(2, 9), true)).toBeNull();
+  });
+
+  test("the range of a simulation goes on growing, and no link tells it", () => {
+    const fields = new FieldStates(null, new Map());
+    fields.begin({ ...source("run", ["p"]), live: true }, STEPS);
+    fields.receive(ranged(3, 5), true);
+    expect(fields.receive(ranged(4, 50), true)?.range).toEqual([0, 50]);
+    expect(fields.linked(0)).toBeNull();
   });
 
   test("of another source nothing known holds, of the same all does", () => {
     const fields = new FieldStates(null, new Map());
-    fields.begin(source("run", ["p"]));
+    fields.begin(source("run", ["p"]), ONE_STEP);
     fields.receive(message(0, 0.5), true);
     fields.edit(0, edited);
-    expect(fields.begin(source("run", ["p"]))).toBe(true);
-    expect([fields.message(0)?.field, fields.edited(0)]).toEqual([0, edited]);
-    expect(fields.begin(source("run", ["q"]))).toBe(false);
-    expect([fields.message(0), fields.transfer(0), fields.edited(0)]).toEqual([null, null, null]);
+    expect(fields.begin(source("run", ["p"]), ONE_STEP)).toBe(true);
+    expect([fields.message(0)?.field, fields.linked(0)]).toEqual([0, edited]);
+    expect(fields.begin(source("run", ["q"]), ONE_STEP)).toBe(false);
+    expect([fields.message(0), fields.transfer(0), fields.linked(0)]).toEqual([null, null, null]);
   });
 });
 

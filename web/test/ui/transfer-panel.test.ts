@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { whereMostLie } from "../../src/ui/concentration";
 import { boundWords, enteredRange, numberOf } from "../../src/ui/numbers";
 import { pointBeside } from "../../src/ui/opacity-points";
+import { shareWords, whatLiesOutside } from "../../src/ui/outside";
 
 vi.mock("../../src/render/index", () => ({}));
 
@@ -50,20 +51,45 @@ describe("where most values lie", () => {
     return bins;
   };
   const range = [0, 256] as const;
+  const of = (counted: readonly number[], bounds: readonly [number, number] = range) => {
+    const finite = counted.reduce((sum, count) => sum + count, 0);
+    return { range: bounds, counts: counted, finite, extent: bounds };
+  };
 
   test("is told where it is less than a tenth of the range that is shown", () => {
-    const outlier = { range, counts: counts([10, 500], [12, 490], [255, 1]) };
+    const outlier = of(counts([10, 500], [12, 490], [255, 1]));
     expect(whereMostLie(outlier, range)).toEqual([10, 13]);
     expect(whereMostLie(outlier, [10, 13])).toBeNull();
-    expect(whereMostLie({ range, counts: counts([0, 50], [24, 50], [255, 2]) }, range)).toEqual([0, 25]);
+    expect(whereMostLie(of(counts([0, 50], [24, 50], [255, 2])), range)).toEqual([0, 25]);
   });
 
   test("is not told where values are spread, or there are none, or all are one", () => {
-    expect(whereMostLie({ range, counts: counts([0, 50], [25, 50]) }, range)).toBeNull();
-    expect(whereMostLie({ range, counts: counts([0, 97], [255, 3]) }, range)).toBeNull();
-    expect(whereMostLie({ range, counts: counts() }, range)).toBeNull();
-    expect(whereMostLie({ range, counts: [] }, range)).toBeNull();
-    expect(whereMostLie({ range: [5, 5], counts: counts([0, 9]) }, [5, 5])).toBeNull();
+    expect(whereMostLie(of(counts([0, 50], [25, 50])), range)).toBeNull();
+    expect(whereMostLie(of(counts([0, 97], [255, 3])), range)).toBeNull();
+    expect(whereMostLie(of(counts()), range)).toBeNull();
+    expect(whereMostLie(of([]), range)).toBeNull();
+    expect(whereMostLie(of(counts([0, 9]), [5, 5]), [5, 5])).toBeNull();
+  });
+});
+
+describe("what lies outside the range that is shown", () => {
+  const ramp = { range: [0, 10], counts: Array.from({ length: 100 }, () => 3), finite: 300, extent: [0, 10] } as const;
+
+  test("is told with its share, unless nobody would see it", () => {
+    expect(whatLiesOutside(ramp, [0, 8])?.share).toBeCloseTo(0.2);
+    expect(whatLiesOutside(ramp, [20, 30])).toEqual({ share: 1, extent: [0, 10] });
+    expect(whatLiesOutside(ramp, [0, 9.95])).toBeNull();
+    expect(whatLiesOutside(ramp, [-5, 50])).toBeNull();
+  });
+
+  test("holds what the histogram leaves out", () => {
+    const outliers = { ...ramp, finite: 303, extent: [0, 1e30] } as const;
+    expect(whatLiesOutside(outliers, [0, 10])).toEqual({ share: 1 - 300 / 303, extent: [0, 1e30] });
+    expect(whatLiesOutside(outliers, [0, 1e30])).toBeNull();
+  });
+
+  test("is told in words", () => {
+    expect([1, 0.123, 2e-7].map(shareWords)).toEqual(["All values", "12 % of values", "Less than 0.01 % of values"]);
   });
 });
 

@@ -46,6 +46,7 @@ test("a field without finite values has no range", () => {
     field: 0,
     step: 1,
     range: null,
+    extent: null,
     histogram: [],
     finite: 0,
     missing: 8,

@@ -145,8 +145,10 @@ pub struct Field {
     pub field: usize,
     /// Step the histogram was taken from.
     pub step: StepIndex,
-    /// Smallest and largest value over the steps known; none where no value is finite.
+    /// That of the histogram, and of the default transfer function; none where no value is finite.
     pub range: Option<[f32; 2]>,
+    /// Smallest and largest value of this step.
+    pub extent: Option<[f32; 2]>,
     /// Finite values of this step in equal bins over `range`.
     pub histogram: Vec<u64>,
     /// Finite values of this step.

@@ -1,6 +1,40 @@
 //! A back end that many ask at once.
 
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use tempfile::TempDir;
 use visapult_pipeline::{BackEnd, BackEndConfig, Device, StepKey};
+
+fn back_end(source: &str) -> Arc<BackEnd> {
+    let config = BackEndConfig { source: source.to_owned(), pes: 1, threads: 2, device: Device::Cpu, crew: None };
+    BackEnd::open(&config).unwrap()
+}
+
+/// A file of steps of 8 x 8 x 8 values, ramps from 0 to `highest` of each.
+fn steps_up_to(folder: &Path, highest: &[f32]) -> String {
+    let ramp = |top: &f32| (0..512).map(|i| top * i as f32 / 511.0).collect::<Vec<_>>();
+    let bytes: Vec<u8> = highest.iter().flat_map(ramp).flat_map(f32::to_le_bytes).collect();
+    fs::write(folder.join("steps.raw"), bytes).unwrap();
+    let steps = highest.len();
+    let sidecar = format!(r#"{{"file": "steps.raw", "size": [8, 8, 8], "type": "f32", "steps": {steps}}}"#);
+    let path = folder.join("steps.json");
+    fs::write(&path, sidecar).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_colours_of_a_step_of_a_file_do_not_depend_on_what_was_looked_at_before() {
+    let folder = TempDir::new().unwrap();
+    let source = steps_up_to(folder.path(), &[1.0, 100.0, 10.0]);
+    let function_of =
+        |back_end: &BackEnd, step| back_end.load(StepKey { field: 0, step }).unwrap().default_transfer_function();
+    let looked_around = back_end(&source);
+    let [first, _, last] = [0, 1, 2].map(|step| function_of(&looked_around, step));
+    assert_eq!(function_of(&back_end(&source), 2), last);
+    assert_eq!([first.range, last.range], [Some([0.0, 1.0]), Some([0.0, 10.0])]);
+}
 
 /// A thread of the pool that waited for another to load would keep that one from its work.
 #[test]

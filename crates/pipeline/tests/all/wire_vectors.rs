@@ -240,6 +240,7 @@ fn control_messages_to_the_page() {
         field: 0,
         step: 12,
         range: Some([-1.0, 1.0]),
+        extent: Some([-0.5, 0.75]),
         histogram: vec![0, 4, 8],
         finite: 12,
         missing: 3,
