@@ -24,9 +24,9 @@ SOON = 60.0
 class Sharing:
     """A share that runs on this machine."""
 
-    def __init__(self, folder: Path, *options: object, log: Path) -> None:
+    def __init__(self, folder: Path, *options: object, log: Path, prefix: Iterable[object] = ()) -> None:
         self.log = log
-        self.process = Process([VISAPULT, "share", folder, "--bind", "127.0.0.1:0", "--log", log, *options])
+        self.process = Process([*prefix, VISAPULT, "share", folder, "--bind", "127.0.0.1:0", "--log", log, *options])
         #: What its first line ends with: where a policy names people, the URL of the first of them.
         self.url = self.process.read_line().split()[-1]
         self.name = self.url.split("@")[1].split("/")[0]
@@ -43,10 +43,10 @@ class Sharing:
 
 
 @contextlib.contextmanager
-def sharing(folder: Path, *options: object) -> Iterator[Sharing]:
+def sharing(folder: Path, *options: object, prefix: Iterable[object] = ()) -> Iterator[Sharing]:
     """A share of a folder, which is made if need be; its log lies beside that."""
     folder.mkdir(parents=True, exist_ok=True)
-    share = Sharing(folder, *options, log=folder.with_name(f"{folder.name}.log"))
+    share = Sharing(folder, *options, log=folder.with_name(f"{folder.name}.log"), prefix=prefix)
     try:
         yield share
     finally:
@@ -89,6 +89,16 @@ def tree_of(folder: Path) -> dict[bytes, tuple[Any, ...]]:
 def opened(group: Path) -> Any:
     """A group as zarr-python opens it, of whose members each test knows the kind."""
     return zarr.open_group(str(group), mode="r")
+
+
+def without_rights() -> list[str]:
+    """What starts a program for which modes hold: who is root reads and writes what is closed, unless that right is given up."""
+    rights = "-dac_override,-dac_read_search"
+    return ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"] if os.geteuid() == 0 else []
+
+
+def noise_file(path: Path, seed: int, length: int) -> None:
+    path.write_bytes(noise(random.Random(seed), length))
 
 
 def noise(source: random.Random, length: int) -> bytes:

@@ -1,6 +1,6 @@
 """`visapult doctor` on hosts and paths that something is wrong with: pictures of machines, and namespaces and links made here.
 
-What is wrong is seeded, one thing at a time. The table of what was found is printed at the end (`-rP` shows it); nine in ten must be.
+What is wrong is seeded, one thing at a time. The table of what was found is printed at the end (`-rP` shows it).
 """
 
 import json
@@ -21,7 +21,6 @@ from shares import sharing
 from wan import ENVIRONMENT, RIGHT, Link, link, unable
 
 SOON = 60
-FOUND_SHARE = 0.9
 #: What each seed came to: the ids that were found.
 TABLE: dict[str, tuple[str, list[str]]] = {}
 
@@ -140,8 +139,7 @@ def test_a_disk_that_is_slower_than_the_line_is_found(tmp_path: Path) -> None:
     host = draw(tmp_path)
     told = doctor("--root", host, "--rate", "500Tbit", "--disk", tmp_path)
     disks = [finding for finding in told.report["findings"] if finding["id"] == "disk"]
-    TABLE["a disk that is slower than the line"] = ("disk", ["disk"] if disks else [])
-    assert [finding["what"] for finding in disks] == ["the disk (write)", "the disk (read)"] or len(disks) == 2
+    assert [finding["what"] for finding in disks] == ["the disk (write)", "the disk (read)"]
     assert doctor("--root", host, "--rate", "1kbit", "--disk", tmp_path).ids == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ethtool", "proc", "qdisc", "sys"]
     missing = subprocess.run(
@@ -175,8 +173,11 @@ PATHS: dict[str, tuple[str, str | None]] = {
     "loss from there": (f"{PATH} --to-left loss=2%", "loss-back"),
     "a good path": (PATH, None),
 }
-#: Whether an end keeps up is a matter of what else the machine does that runs the tests.
-PATH_IDS = {"no-session", "udp-blocked", "mtu-hole", "path-mtu", "loss-out", "loss-back", "policed", "path-rate"}
+#: All that can be found along a path.
+PATH_IDS = {
+    "no-session", "udp-blocked", "mtu-hole", "path-mtu", "loss-out", "loss-back", "policed", "path-rate",
+    "coalescing-hurts", "end-busy", "stream-buffers",
+}  # fmt: skip
 
 
 def on_the_left(up: Link) -> tuple[str, ...]:
@@ -217,12 +218,14 @@ def looked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_a_path(looked: dict[str, Future[Told]], seed: str, tmp_path: Path) -> None:
     told, wanted = looked[seed].result(), PATHS[seed][1]
     expected = {wanted} if wanted else set()
-    if PATH_IDS & set(told.ids) != expected:
+    # Whether an end keeps up with what is wrong is a matter of what else the machine does that runs the tests.
+    ids = PATH_IDS - {"end-busy"} if wanted else PATH_IDS
+    if ids & set(told.ids) != expected:
         # The emulator of a machine with other work to do sometimes loses more than it is to: a second look, alone.
         told = look_along(PATHS[seed][0], tmp_path / "again")
     if wanted:
         note(seed, wanted, told)
-    found = PATH_IDS & set(told.ids)
+    found = ids & set(told.ids)
     if wanted == "policed":
         # Its bucket also loses some of what comes late and at once.
         found -= {"loss-out", "loss-back"}
@@ -352,13 +355,13 @@ def test_nobody_at_the_other_end_is_a_finding() -> None:
 
 def test_the_host_that_runs_the_tests_is_looked_at() -> None:
     told = doctor("--rate", "1Mbit")
-    assert told.code in (0, 1)
+    assert told.code == bool(told.ids)
     assert told.report["fine"] > 3
 
 
 @pytest.fixture(scope="module", autouse=True)
 def table() -> Iterator[None]:
-    """Prints what each seed came to; most must be found."""
+    """Prints what each seed came to; each test has asserted its own."""
     yield
     if not TABLE:
         return
@@ -366,4 +369,3 @@ def table() -> Iterator[None]:
     print("\n" + "\n".join(f"{seed:{width}}  {wanted:24} {' '.join(ids) or '-'}" for seed, (wanted, ids) in TABLE.items()))
     found = sum(wanted in ids for wanted, ids in TABLE.values())
     print(f"found: {found} of {len(TABLE)}")
-    assert found >= FOUND_SHARE * len(TABLE)

@@ -123,14 +123,15 @@ class Link:
     def stats(self) -> dict[str, Any]:
         return json.loads(wan("stats", "--name", self.name))
 
+    def carried(self, way: str | None = None) -> int:
+        """Bytes that have come out of it so far, one way or both."""
+        return sum(numbers["bytes_out"] for name, numbers in self.stats().items() if name in (way or "to_right to_left"))
+
     def wait_for_traffic(self, more: int = 200_000, way: str | None = None) -> None:
         """Waits until `more` bytes have been carried from now on."""
-        carried = lambda: sum(
-            numbers["bytes_out"] for name, numbers in self.stats().items() if name in (way or "to_right to_left")
-        )
-        until = carried() + more
+        until = self.carried(way) + more
         deadline = time.monotonic() + PATIENCE
-        while carried() < until:
+        while self.carried(way) < until:
             assert time.monotonic() < deadline, "no traffic"
             assert any(process.is_running() for process in self.processes), "nobody is left to make traffic"
             pause(0.05)

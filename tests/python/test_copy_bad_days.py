@@ -1,0 +1,183 @@
+"""Bad days of copies, from the command's side: each ends with one clear line, keeps what came, and touches nothing beside it."""
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shares import MEBI, SOON, copy, events, make_tree, noise_file, sharing, start_copy, tree_of, without_rights
+from test_bad_input import assert_one_clear_line
+from test_copy_power import mounted
+from wan import Process
+
+RATE = ("--rate", "100M")
+LARGE = 64 * MEBI
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A folder with a large file and a small one."""
+    folder = tmp_path / "source" / "run"
+    folder.mkdir(parents=True)
+    noise_file(folder / "large.raw", 31, LARGE)
+    (folder / "small.txt").write_text("small")
+    return folder
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[Path]:
+    """A folder to copy into, beside which nothing may come to be or go."""
+    (tmp_path / "target" / "into").mkdir(parents=True)
+    beside = tmp_path / "target" / "beside"
+    beside.write_text("beside")
+    yield tmp_path / "target" / "into"
+    assert beside.read_text() == "beside"
+    assert {path.name for path in (tmp_path / "target").iterdir()} <= {"into", "into.log", "beside"}
+
+
+def until_it_carries(copying: Process, least: int) -> None:
+    """Waits until a copy with `--json` has told of so many bytes."""
+    assert any(event.get("bytes_sent", 0) >= least for event in events(copying.said)), "it ended before"
+
+
+def assert_kept_and_marked(folder: Path) -> None:
+    """What came of the large file is there, and does not have its name."""
+    names = {path.name for path in folder.rglob("*")}
+    assert {"large.raw.visapult-part", "large.raw.visapult-log"} <= names, names
+    assert "large.raw" not in names
+
+
+@pytest.mark.parametrize("is_push", [True, False], ids=["into it", "out of it"])
+def test_a_share_that_vanishes_and_does_not_come_back(source: Path, target: Path, is_push: bool) -> None:
+    with sharing(target if is_push else source, "--write") as share:
+        words = [source, share.url] if is_push else [share.url, target]
+        copying = start_copy(*words, "--json", "--retry", "3s", *RATE)
+        until_it_carries(copying, 20 * MEBI)
+        share.process.signal(signal.SIGKILL)
+        ended = copying.end(SOON)
+    assert ended.code == 1, ended
+    assert_one_clear_line(ended.stderr, share.name)
+    assert_kept_and_marked(target)
+    with sharing(target if is_push else source, "--write") as share:
+        words = [source, share.url] if is_push else [share.url, target]
+        again = copy(*words)
+        assert again.code == 0, again
+        assert "were there from an earlier attempt" in again.stdout
+    assert tree_of(target / source.name) == tree_of(source)
+
+
+@pytest.mark.parametrize("comes_back", [True, False], ids=["and comes back", "for good"])
+def test_a_share_that_hangs(source: Path, target: Path, comes_back: bool) -> None:
+    with sharing(target, "--write") as share:
+        copying = start_copy(source, share.url, "--json", *RATE, *(() if comes_back else ("--retry", "1s")))
+        until_it_carries(copying, 20 * MEBI)
+        share.process.signal(signal.SIGSTOP)
+        if comes_back:
+            # Until it has said that the connection is lost.
+            lost = next(event for event in events(copying.said) if event["event"] == "notice")
+            assert "the connection is lost" in lost["why"], lost
+            share.process.signal(signal.SIGCONT)
+        ended = copying.end(SOON)
+        assert ended.code == (0 if comes_back else 1), ended
+        if comes_back:
+            assert tree_of(target / "run") == tree_of(source)
+        else:
+            assert_one_clear_line(ended.stderr, share.name)
+            assert_kept_and_marked(target)
+
+
+def test_two_copies_into_one_place(source: Path, target: Path) -> None:
+    with sharing(source) as share:
+        words = (f"{share.url}/large.raw", target)
+        first = start_copy(*words, "--json", *RATE)
+        until_it_carries(first, 4 * MEBI)
+        second = copy(*words)
+        assert second.code == 3, second
+        assert_one_clear_line(second.stderr, "large.raw", "another copy is writing it")
+        ended = first.end(SOON)
+        assert ended.code == 0, ended
+    assert [path.name for path in target.iterdir()] == ["large.raw"]
+    assert (target / "large.raw").read_bytes() == (source / "large.raw").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("length", "why"), [(40 * MEBI, "it became shorter while it was read"), (LARGE, "the digests of the two ends differ")],
+    ids=["it ends sooner", "it is written over"],
+)  # fmt: skip
+def test_a_file_that_changes_while_it_is_read(source: Path, target: Path, length: int, why: str) -> None:
+    with sharing(source) as share:
+        copying = start_copy(share.url, target, "--json", *RATE)
+        until_it_carries(copying, 4 * MEBI)
+        with (source / "large.raw").open("r+b") as file:
+            file.truncate(length)
+            file.seek(length - MEBI)
+            file.write(b"changed")
+        ended = copying.end(SOON)
+        assert ended.code == 3, ended
+        [failed] = [event for event in events(ended.stdout.splitlines()) if event["event"] == "failed"]
+        assert failed["path"] == "run/large.raw"
+        assert why in failed["why"]
+        assert not (target / "run" / "large.raw").exists()
+        assert (target / "run" / "small.txt").read_text() == "small"
+        assert copy(share.url, target).code == 0
+    assert tree_of(target / "run") == tree_of(source)
+
+
+def test_a_share_that_may_not_write(source: Path, target: Path) -> None:
+    closed = target / "run"
+    closed.mkdir()
+    (closed / "old").write_text("old")
+    closed.chmod(0o555)
+    with sharing(target, "--write", prefix=without_rights()) as share:
+        ended = copy(source, share.url)
+    assert ended.code == 3, ended
+    # A line for each, and no more.
+    assert sorted(ended.problems) == [f"visapult: run/{name}: cannot be written: permission denied" for name in ("large.raw", "small.txt")]
+    assert [path.name for path in closed.iterdir()] == ["old"]
+
+
+def test_the_disk_of_a_share_is_full(source: Path, target: Path) -> None:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40M", "none", target], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        with sharing(target, "--write") as share:
+            full = copy(source, share.url)
+            assert full.code == 1, full
+            assert_one_clear_line(full.stderr, "is full")
+            assert_kept_and_marked(target)
+            subprocess.run(["mount", "-o", "remount,size=90M", target], check=True)
+            again = copy(source, share.url)
+            assert again.code == 0, again
+        assert tree_of(target / "run") == tree_of(source)
+    finally:
+        subprocess.run(["umount", "-l", target], check=True)
+
+
+def test_names_that_are_one_where_case_does_not_count(tmp_path: Path) -> None:
+    disk, names = tmp_path / "disk", {"run/Density": b"one", "run/density": b"two", "run/other": b"other"}
+    for name, content in names.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    with disk.open("wb") as file:
+        file.truncate(64 * MEBI)
+    # What the tool lacks, and what the kernel lacks, is a reason to leave this out; so is that root alone may do it.
+    try:
+        made = subprocess.run(["mkfs.ext4", "-q", "-F", "-O", "casefold", disk], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        made = False
+    if not made:
+        pytest.skip("mkfs.ext4 makes no file system here in which case does not count")
+    with mounted(disk, tmp_path / "mounted") as top:
+        target = top / "folded"
+        target.mkdir()
+        if subprocess.run(["chattr", "+F", target], capture_output=True, check=False).returncode != 0:
+            pytest.skip("chattr cannot make case not count here")
+        ended = copy(tmp_path / "run", target)
+        assert ended.code == 3, ended
+        assert_one_clear_line(ended.stderr, "ensity", "something has taken its name meanwhile")
+        kept = {path.name: path.read_bytes() for path in (target / "run").iterdir()}
+        assert kept.pop("other") == b"other"
+        [(name, content)] = kept.items()
+        assert names[f"run/{name}"] == content
