@@ -3,9 +3,11 @@
 //! Knows no HTTP and no command line: a portal connects sessions to pages, the command line fills the configuration.
 
 mod back_end;
+mod background;
 mod choice;
 mod config;
 mod crew;
+mod defaults;
 mod device;
 mod error;
 pub mod flow;
@@ -13,6 +15,7 @@ mod info;
 mod keyframes;
 mod making;
 mod memory;
+mod outliers;
 mod planner;
 mod predictions;
 mod render;

@@ -114,6 +114,6 @@ pub(crate) fn image_of(
 /// The transfer function with its range filled in: that may be left to the data.
 pub(crate) fn resolved(step: &LoadedStep, transfer_function: &TransferFunction) -> TransferFunction {
     let mut resolved = transfer_function.clone();
-    resolved.range = resolved.range.or(step.default_range.map(|r| [r.lo, r.hi]));
+    resolved.range = resolved.range.or(step.defaults.data_range.map(|r| [r.lo, r.hi]));
     resolved
 }

@@ -104,7 +104,7 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let back_end = BackEnd::open_for(watch, &config.back_end)?;
     let step = back_end.load(key_of(&back_end, config)?)?;
     let load = started.elapsed().as_secs_f64();
-    let asked = config.transfer_function.clone().unwrap_or_else(|| step.default_transfer_function());
+    let asked = config.transfer_function.clone().unwrap_or_else(|| step.plain_transfer_function());
     let transfer_function = resolved(&step, &asked);
     let pool = back_end.pool();
     let maker = Maker { step: &step, config, transfer_function: &transfer_function, pool };

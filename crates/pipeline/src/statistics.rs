@@ -11,7 +11,7 @@ pub(crate) const HISTOGRAM_BINS: usize = 256;
 pub struct FieldStatistics {
     /// Smallest and largest finite value; none where there is none.
     pub range: Option<ValueRange>,
-    /// Finite values in equal bins over the range asked for.
+    /// Finite values in equal bins over the range that a viewer starts with.
     pub histogram: Vec<u64>,
     /// Finite values.
     pub finite: u64,
@@ -19,58 +19,82 @@ pub struct FieldStatistics {
     pub missing: u64,
 }
 
-/// Counts the values that the blocks own, in equal bins over `bins_over`.
-pub(crate) fn statistics_of(blocks: &[Block], range: Option<ValueRange>, bins_over: ValueRange) -> FieldStatistics {
+/// Finite values over a range, and how many there are besides.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Counts {
+    /// Values in the range, in equal bins.
+    pub(crate) bins: Vec<u64>,
+    /// The smallest and largest of these.
+    pub(crate) within: Option<ValueRange>,
+    /// Finite values, in the range or not.
+    pub(crate) finite: u64,
+    /// Values that are missing or not finite.
+    pub(crate) missing: u64,
+}
+
+/// Counts the values that the blocks own, in equal bins over `range`.
+pub(crate) fn count(blocks: &[Block], range: ValueRange) -> Counts {
     let rows: Vec<(&Block, usize)> =
         blocks.iter().flat_map(|block| (block.owned.lo[2]..block.owned.hi[2]).map(move |z| (block, z))).collect();
-    let counts = rows
-        .par_iter()
+    rows.par_iter()
         .fold(Counts::default, |mut counts, (block, z)| {
             for y in block.owned.lo[1]..block.owned.hi[1] {
                 let start = block.index_of([block.owned.lo[0], y, *z]);
-                counts.add(&block.values[start..start + block.owned.size()[0]], bins_over);
+                counts.add(&block.values[start..start + block.owned.size()[0]], range);
             }
             counts
         })
-        .reduce(Counts::default, Counts::merged);
-    let finite = counts.bins.iter().sum();
-    FieldStatistics { range, histogram: counts.bins, finite, missing: counts.missing }
-}
-
-struct Counts {
-    bins: Vec<u64>,
-    missing: u64,
+        .reduce(Counts::default, Counts::merged)
 }
 
 impl Default for Counts {
     fn default() -> Self {
-        Self { bins: vec![0; HISTOGRAM_BINS], missing: 0 }
+        Self { bins: vec![0; HISTOGRAM_BINS], within: None, finite: 0, missing: 0 }
     }
 }
 
 impl Counts {
-    fn add(&mut self, row: &[f32], over: ValueRange) {
+    fn add(&mut self, row: &[f32], range: ValueRange) {
         // Of half of each where all of it is more than an f32 holds.
-        let part = if (over.hi - over.lo).is_finite() { 1.0 } else { 0.5 };
-        let (lo, width) = (over.lo * part, over.hi * part - over.lo * part);
+        let part = if (range.hi - range.lo).is_finite() { 1.0 } else { 0.5 };
+        let (lo, width) = (range.lo * part, range.hi * part - range.lo * part);
         let scale = if width > 0.0 { HISTOGRAM_BINS as f32 / width } else { 0.0 };
+        let (mut least, mut greatest) = (f32::INFINITY, f32::NEG_INFINITY);
         for &value in row {
-            if value.is_finite() {
+            if !value.is_finite() {
+                self.missing += 1;
+                continue;
+            }
+            self.finite += 1;
+            if value >= range.lo && value <= range.hi {
                 let bin = ((value * part - lo) * scale) as usize;
                 self.bins[bin.min(HISTOGRAM_BINS - 1)] += 1;
-            } else {
-                self.missing += 1;
+                (least, greatest) = (least.min(value), greatest.max(value));
             }
         }
+        let seen = (least <= greatest).then_some(ValueRange { lo: least, hi: greatest });
+        self.within = union(self.within, seen);
     }
 
-    fn merged(mut self, other: Self) -> Self {
+    pub(crate) fn merged(mut self, other: Self) -> Self {
         for (mine, theirs) in self.bins.iter_mut().zip(&other.bins) {
             *mine += theirs;
         }
+        self.within = union(self.within, other.within);
+        self.finite += other.finite;
         self.missing += other.missing;
         self
     }
+
+    /// The counts of a step whose values go over all of `range`.
+    pub(crate) fn of_step(self, range: Option<ValueRange>) -> FieldStatistics {
+        FieldStatistics { range, histogram: self.bins, finite: self.finite, missing: self.missing }
+    }
+}
+
+/// The smallest range that holds what there is of both.
+pub(crate) fn union(a: Option<ValueRange>, b: Option<ValueRange>) -> Option<ValueRange> {
+    [a, b].into_iter().flatten().reduce(ValueRange::union)
 }
 
 #[cfg(test)]
@@ -94,7 +118,7 @@ mod tests {
             })
             .collect();
         let range = ValueRange::of(&blocks[0].values);
-        let statistics = statistics_of(&blocks, range, ValueRange { lo: 0.0, hi: 1.0 });
+        let statistics = count(&blocks, ValueRange { lo: 0.0, hi: 1.0 }).of_step(range);
         assert_eq!(range, Some(ValueRange { lo: 0.25, hi: 0.25 }));
         assert_eq!(statistics.finite + statistics.missing, 24);
         assert_eq!(statistics.histogram[64], statistics.finite);
@@ -106,7 +130,7 @@ mod tests {
         let values = vec![-3e38, 0.0, 3e38];
         let over = ValueRange { lo: -3e38, hi: 3e38 };
         let blocks = [Block { owned: bounds, stored: bounds, values: values.into() }];
-        let histogram = statistics_of(&blocks, Some(over), over).histogram;
+        let histogram = count(&blocks, over).bins;
         assert_eq!([0, HISTOGRAM_BINS / 2, HISTOGRAM_BINS - 1].map(|bin| histogram[bin]), [1, 1, 1]);
     }
 
@@ -115,6 +139,15 @@ mod tests {
         let bounds = Box3::of_size([2, 2, 2]);
         let blocks = [Block { owned: bounds, stored: bounds, values: vec![3.0; 8].into() }];
         let at = ValueRange { lo: 3.0, hi: 3.0 };
-        assert_eq!(statistics_of(&blocks, Some(at), at).histogram[0], 8);
+        assert_eq!(count(&blocks, at).bins[0], 8);
+    }
+
+    #[test]
+    fn values_beyond_the_range_are_in_no_bin() {
+        let bounds = Box3::of_size([5, 1, 1]);
+        let blocks = [Block { owned: bounds, stored: bounds, values: vec![-7.0, 0.25, 0.5, 9.0, f32::NAN].into() }];
+        let counts = count(&blocks, ValueRange { lo: 0.0, hi: 1.0 });
+        assert_eq!([counts.bins.iter().sum(), counts.finite, counts.missing], [2, 4, 1]);
+        assert_eq!(counts.within, Some(ValueRange { lo: 0.25, hi: 0.5 }));
     }
 }

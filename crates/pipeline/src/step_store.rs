@@ -13,13 +13,14 @@ use visapult_trace::Stage;
 use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex, ValueRange, Values, level_count};
 use visapult_volume_io::{ReadRequest, Source};
 
-use crate::crew::{Crew, CrewStep, add_counts, range_of};
+use crate::crew::{Crew, CrewStep, counts_of, range_of};
+use crate::defaults::{Defaults, over_all};
 use crate::device::{Device, SharedGpu, StepDevice};
 use crate::error::PipelineError;
 use crate::keyframes::Keyframes;
 use crate::memory;
 use crate::stages::at_pe;
-use crate::statistics::{FieldStatistics, statistics_of};
+use crate::statistics::{Counts, FieldStatistics, count, union};
 
 /// Edge of the coarsest level: the first picture a viewer gets.
 pub(crate) const COARSEST_EDGE: usize = 32;
@@ -47,8 +48,8 @@ pub struct LoadedStep {
     pub pyramids: Vec<Pyramid>,
     /// Range and histogram.
     pub statistics: FieldStatistics,
-    /// What transfer functions are over where nobody says.
-    pub default_range: Option<ValueRange>,
+    /// What a viewer starts with.
+    pub(crate) defaults: Defaults,
     /// What has been encoded of this step.
     pub keyframes: Keyframes,
     /// What makes pictures of it.
@@ -65,7 +66,12 @@ impl LoadedStep {
 
     /// The transfer function a viewer starts with.
     pub fn default_transfer_function(&self) -> TransferFunction {
-        TransferFunction::default_for(self.default_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 }))
+        self.defaults.transfer_function.clone()
+    }
+
+    /// The transfer function of a picture that nobody will adjust: over all values.
+    pub(crate) fn plain_transfer_function(&self) -> TransferFunction {
+        over_all(self.defaults.data_range)
     }
 }
 
@@ -236,11 +242,19 @@ impl StepStore {
         let loading = crew.as_ref().map(CrewStep::load);
         let (volume, pyramids) = pool.install(|| self.read_own(key, own))?;
         let range = loading.map_or_else(|| volume.range(), |asked| range_of(volume.range(), asked));
-        let default_range = self.default_range(key.field, range);
-        let bins_over = default_range.unwrap_or(ValueRange { lo: 0.0, hi: 1.0 });
-        let counting = crew.as_ref().map(|crew| crew.count(bins_over));
-        let mut statistics = pool.install(|| statistics_of(volume.blocks(), range, bins_over));
-        counting.into_iter().for_each(|asked| add_counts(&mut statistics, asked));
+        let count = |over| {
+            let asked = crew.as_ref().map(|crew| crew.count(over));
+            let own = pool.install(|| count(volume.blocks(), over));
+            Ok::<_, PipelineError>(asked.map_or_else(Vec::new, counts_of).into_iter().fold(own, Counts::merged))
+        };
+        let info = self.source.info();
+        let declared = info.fields[key.field].declared_range;
+        let (defaults, counts) = if info.live {
+            Defaults::of_simulation(declared.or_else(|| self.widened(key.field, range)), count)?
+        } else {
+            Defaults::of_file(declared, range, count)?
+        };
+        let statistics = counts.of_step(range);
         let time = self.source.time_of(key.step).unwrap_or(f64::NAN);
         let device = StepDevice::new(self.gpu.clone());
         Ok(LoadedStep {
@@ -249,7 +263,7 @@ impl StepStore {
             volume,
             pyramids,
             statistics,
-            default_range,
+            defaults,
             keyframes: Keyframes::default(),
             device,
             crew,
@@ -284,16 +298,10 @@ impl StepStore {
         Ok(Block { owned, stored, values: values.into() })
     }
 
-    /// What transfer functions are over where nobody says. Of a file it depends on the step alone, whatever else has been looked at. A
-    /// simulation's steps come in one order for all who look, and its first may be constant: there it grows with them.
-    fn default_range(&self, field: usize, step_range: Option<ValueRange>) -> Option<ValueRange> {
-        let info = self.source.info();
-        let declared = info.fields[field].declared_range;
-        if declared.is_some() || !info.live {
-            return declared.or(step_range);
-        }
+    /// The range of a simulation's field, which grows with its steps: they come in one order for all who look, and the first may be constant.
+    fn widened(&self, field: usize, step_range: Option<ValueRange>) -> Option<ValueRange> {
         let mut known = lock(&self.live_ranges);
-        let widened = [known.get(&field).copied(), step_range].into_iter().flatten().reduce(ValueRange::union);
+        let widened = union(known.get(&field).copied(), step_range);
         known.extend(widened.map(|range| (field, range)));
         widened
     }

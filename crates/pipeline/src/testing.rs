@@ -1,12 +1,15 @@
 //! What tests begin with: a step, a view of it, other views.
 
+use std::convert::Infallible;
+
 use rayon::ThreadPool;
 use visapult_render::{Camera, Pyramid, TransferFunction, Volume};
 use visapult_volume::{Grid, ValueRange};
 
+use crate::defaults::Defaults;
 use crate::device::{SharedGpu, StepDevice};
 use crate::keyframes::Keyframes;
-use crate::statistics::statistics_of;
+use crate::statistics::count;
 use crate::step_store::{LoadedStep, StepKey};
 use crate::wire::{ProxyChoice, View};
 
@@ -15,12 +18,14 @@ pub(crate) fn step() -> LoadedStep {
     let values = (0..32 * 32 * 32).map(|i| (i % 32) as f32 / 31.0).collect();
     let volume = Volume::whole(Grid::of_size([32; 3]), values).unwrap();
     let range = ValueRange { lo: 0.0, hi: 1.0 };
+    let counted = |over| Ok::<_, Infallible>(count(volume.blocks(), over));
+    let (defaults, counts) = Defaults::of_file(None, Some(range), counted).unwrap();
     LoadedStep {
         key: StepKey { field: 0, step: 0 },
         time: f64::NAN,
         pyramids: vec![Pyramid::of(&volume.blocks()[0], 1)],
-        statistics: statistics_of(volume.blocks(), Some(range), range),
-        default_range: Some(range),
+        statistics: counts.of_step(Some(range)),
+        defaults,
         keyframes: Keyframes::default(),
         device: StepDevice::new(SharedGpu::processor()),
         crew: None,

@@ -10,6 +10,7 @@ use visapult_render::{
 use visapult_volume::ValueRange;
 
 use super::parts::Part;
+use crate::statistics::{Counts, HISTOGRAM_BINS};
 
 /// Pixels of exact images as they are; of slabs, of which many lie behind one another and are rounded to codes anyway, in half of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +93,12 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn numbers(&mut self) -> Option<Vec<u64>> {
         self.items(Self::u64)
+    }
+
+    pub(crate) fn counts(&mut self) -> Option<Counts> {
+        let (bins, within) = (self.numbers()?, self.range()?);
+        (bins.len() == HISTOGRAM_BINS).then_some(())?;
+        Some(Counts { bins, within, finite: self.u64()?, missing: self.u64()? })
     }
 
     /// Bricks by PE.
@@ -258,6 +265,13 @@ impl Writer {
     pub(crate) fn numbers(&mut self, numbers: &[u64]) {
         self.count(numbers.len());
         numbers.iter().for_each(|n| self.put(n.to_le_bytes()));
+    }
+
+    pub(crate) fn counts(&mut self, counts: &Counts) {
+        self.numbers(&counts.bins);
+        self.range(counts.within);
+        self.put(counts.finite.to_le_bytes());
+        self.put(counts.missing.to_le_bytes());
     }
 
     pub(crate) fn bricks(&mut self, of_pe: &[Vec<EncodedBrick>]) {

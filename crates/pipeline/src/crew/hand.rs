@@ -20,7 +20,7 @@ use crate::config::BackEndConfig;
 use crate::error::PipelineError;
 use crate::flow::ClockOfBackEnd;
 use crate::making::encode_own;
-use crate::statistics::statistics_of;
+use crate::statistics::count;
 use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
 
 /// The hand, once its source is open; none where it could not be opened.
@@ -153,11 +153,7 @@ fn answer(step: &LoadedStep, asked: OfStep, out: &mut Writer) -> Option<()> {
     let volume = &step.volume;
     match asked {
         OfStep::Load => out.range(volume.range()),
-        OfStep::Count([lo, hi]) => {
-            let mut counts = statistics_of(volume.blocks(), None, ValueRange { lo, hi });
-            counts.histogram.push(counts.missing);
-            out.numbers(&counts.histogram);
-        }
+        OfStep::Count([lo, hi]) => out.counts(&count(volume.blocks(), ValueRange { lo, hi })),
         OfStep::Bricks { level, bits } => {
             let levels = step.pyramids.first()?.level_count();
             let bits = CodeBits::from_bits(bits).filter(|_| level < levels)?;

@@ -31,7 +31,7 @@ pub use hand::lend;
 pub(crate) use membership::Membership;
 use messages::{Agreement, Message, Question, json};
 pub(crate) use messages::{News, Order};
-pub(crate) use step::{CrewStep, add_counts, all_bricks, range_of};
+pub(crate) use step::{CrewStep, all_bricks, counts_of, range_of};
 
 use crate::error::PipelineError;
 use crate::flow::Receiver;

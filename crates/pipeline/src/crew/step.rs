@@ -19,7 +19,7 @@ use super::parts::Part;
 use super::slabs::SlabPlan;
 use super::{Crew, Membership};
 use crate::error::PipelineError;
-use crate::statistics::FieldStatistics;
+use crate::statistics::Counts;
 use crate::step_store::{StepKey, lock};
 
 /// Hands that are there and have not all answered within this time are left out.
@@ -255,14 +255,9 @@ pub(crate) fn range_of(own: Option<ValueRange>, asked: Asked<'_>) -> Option<Valu
     others.chain([own]).flatten().reduce(ValueRange::union)
 }
 
-/// Adds what the hands have counted.
-pub(crate) fn add_counts(own: &mut FieldStatistics, asked: Asked<'_>) {
-    for (_, counts) in asked.answers(|reader| reader.numbers()) {
-        let Some((missing, bins)) = counts.split_last() else { continue };
-        own.missing += missing;
-        own.histogram.iter_mut().zip(bins).for_each(|(own, other)| *own += other);
-        own.finite += bins.iter().sum::<u64>();
-    }
+/// What the hands have counted.
+pub(crate) fn counts_of(asked: Asked<'_>) -> Vec<Counts> {
+    asked.answers(|reader| reader.counts()).into_iter().map(|(_, counts)| counts).collect()
 }
 
 /// Bricks by PE, of all processes that have answered.

@@ -321,7 +321,7 @@ fn field_message(step: &LoadedStep) -> Field {
     Field {
         field: step.key.field,
         step: step.key.step,
-        range: step.default_range.map(|r| [r.lo, r.hi]),
+        range: step.defaults.range.map(|r| [r.lo, r.hi]),
         extent: step.statistics.range.map(|r| [r.lo, r.hi]),
         histogram: step.statistics.histogram.clone(),
         finite: step.statistics.finite,

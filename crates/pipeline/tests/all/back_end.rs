@@ -36,6 +36,27 @@ fn the_colours_of_a_step_of_a_file_do_not_depend_on_what_was_looked_at_before() 
     assert_eq!([first.range, last.range], [Some([0.0, 1.0]), Some([0.0, 10.0])]);
 }
 
+#[test]
+fn an_outlier_takes_nobodys_colours() {
+    let folder = TempDir::new().unwrap();
+    let source = steps_up_to(folder.path(), &[1.0; 4]);
+    let path = folder.path().join("steps.raw");
+    // One large step of all four.
+    let sidecar = fs::read_to_string(&source)
+        .unwrap()
+        .replace("[8, 8, 8]", "[8, 16, 16]")
+        .replace(r#""steps": 4"#, r#""steps": 1"#);
+    fs::write(&source, sidecar).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[400..404].copy_from_slice(&1e30_f32.to_le_bytes());
+    fs::write(&path, bytes).unwrap();
+    let step = back_end(&source).load(StepKey { field: 0, step: 0 }).unwrap();
+    assert_eq!(step.default_transfer_function().range, Some([0.0, 1.0]));
+    assert_eq!(step.statistics.range.map(|range| range.hi), Some(1e30));
+    assert_eq!(step.statistics.finite, 2048);
+    assert_eq!(step.statistics.histogram.iter().sum::<u64>(), 2047);
+}
+
 /// A thread of the pool that waited for another to load would keep that one from its work.
 #[test]
 fn whoever_asks_for_a_step_that_is_being_loaded_waits_for_it_alone() {
