@@ -183,6 +183,8 @@ def test_fields_without_contrast_render_and_say_so(values: float, tmp_path: Path
         (["--pes", "4096"], "PEs"),
         (["--proxy", "bricks", "--bricks-level", "40"], "level"),
         (["--proxy", "auto", "--budget", "10"], "budget"),
+        (["--slabs", "9"], "--slabs"),
+        (["--proxy", "exact", "--budget", "1MB"], "--budget"),
     ],
 )
 def test_options_that_do_not_fit(options: list[str], needle: str, tmp_path: Path) -> None:

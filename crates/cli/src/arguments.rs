@@ -202,15 +202,15 @@ pub(crate) struct RenderOptions {
     /// Number of slabs [default: 64; of scalar slabs as many as the grid needs, at most 128].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) slabs: Option<u16>,
-    /// Most segments of a ray.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=254))]
-    pub(crate) segments: u16,
-    /// Most bytes of the proxy on the wire (auto): bytes, or with kB, MB or GB.
-    #[arg(long, value_name = "BYTES", default_value = "8MB", value_parser = parse_bytes, allow_negative_numbers = true)]
-    pub(crate) budget: u64,
-    /// Level of detail of the bricks; 0 is the full resolution.
-    #[arg(long, value_name = "L", default_value_t = 0)]
-    pub(crate) bricks_level: u32,
+    /// Most segments of a ray [default: 64].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=254))]
+    pub(crate) segments: Option<u16>,
+    /// Most bytes of the proxy on the wire (auto): bytes, or with kB, MB or GB [default: 8MB].
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, allow_negative_numbers = true)]
+    pub(crate) budget: Option<u64>,
+    /// Level of detail of the bricks; 0 is the full resolution, and the default.
+    #[arg(long, value_name = "L")]
+    pub(crate) bricks_level: Option<u32>,
     /// Most bytes of the field that are held: a step of a file that takes more is read block by block [default: what is free, which a step must fit].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) memory: Option<u64>,

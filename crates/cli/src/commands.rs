@@ -170,8 +170,10 @@ fn check_writable(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Slabs of colour where no number is asked for.
+/// Where nothing else is asked for: slabs of colour, segments of a ray, bytes of the proxy.
 const COLOR_SLABS: u16 = 64;
+const SEGMENTS: u16 = 64;
+const BUDGET: u64 = 8_000_000;
 
 fn render_config(options: &RenderOptions, processes: &Processes) -> Result<RenderConfig> {
     let camera = Camera {
@@ -185,15 +187,7 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
     if !(0.01..=100.0).contains(&options.sample_step) {
         bail!("--sample-step {} must lie between 0.01 and 100", options.sample_step);
     }
-    let key_deg = [options.key_az, options.key_el];
-    let proxy = match options.proxy {
-        ProxyName::Exact => RenderProxy::Exact,
-        ProxyName::Bricks => RenderProxy::Bricks { level: options.bricks_level },
-        ProxyName::Slabs => RenderProxy::Slabs { key_deg, slabs: options.slabs.unwrap_or(COLOR_SLABS) },
-        ProxyName::ScalarSlabs => RenderProxy::ScalarSlabs { key_deg, slabs: options.slabs },
-        ProxyName::Segments => RenderProxy::Segments { key_deg, segments: options.segments },
-        ProxyName::Auto => RenderProxy::Auto { key_deg, budget: options.budget },
-    };
+    let proxy = proxy_of(options)?;
     Ok(RenderConfig {
         back_end: back_end_config(&options.source, &options.split, processes),
         field: options.field.clone(),
@@ -205,6 +199,37 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
         proxy,
         memory: options.memory,
     })
+}
+
+fn proxy_of(options: &RenderOptions) -> Result<RenderProxy> {
+    let key_deg = [options.key_az, options.key_el];
+    Ok(match options.proxy {
+        ProxyName::Exact => {
+            refuse_options_of_proxies(options)?;
+            RenderProxy::Exact
+        }
+        ProxyName::Bricks => RenderProxy::Bricks { level: options.bricks_level.unwrap_or(0) },
+        ProxyName::Slabs => RenderProxy::Slabs { key_deg, slabs: options.slabs.unwrap_or(COLOR_SLABS) },
+        ProxyName::ScalarSlabs => RenderProxy::ScalarSlabs { key_deg, slabs: options.slabs },
+        ProxyName::Segments => RenderProxy::Segments { key_deg, segments: options.segments.unwrap_or(SEGMENTS) },
+        ProxyName::Auto => RenderProxy::Auto { key_deg, budget: options.budget.unwrap_or(BUDGET) },
+    })
+}
+
+/// Who says how fine a proxy shall be wants one; a key view is asked for beside exact images, too, by who compares.
+fn refuse_options_of_proxies(options: &RenderOptions) -> Result<()> {
+    let given = [
+        ("--slabs", options.slabs.is_some()),
+        ("--segments", options.segments.is_some()),
+        ("--budget", options.budget.is_some()),
+        ("--bricks-level", options.bricks_level.is_some()),
+    ];
+    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        bail!(
+            "{option} says how fine a proxy is, and an exact image goes through none: name one with --proxy, or leave it out"
+        );
+    }
+    Ok(())
 }
 
 fn read_transfer_function(path: &Path) -> Result<TransferFunction> {

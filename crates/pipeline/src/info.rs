@@ -129,8 +129,17 @@ impl fmt::Display for SourceReport {
         if let (Some(from), Some(to)) = (self.times.first(), self.times.last()) {
             write!(f, ", times {from} to {to}{}", unit_suffix(&self.time_unit))?;
         }
+        if let Some((step, time)) = first_out_of_order(&self.times) {
+            write!(f, "; out of order: step {step} has time {time} (steps are shown as they are stored)")?;
+        }
         Ok(())
     }
+}
+
+/// The first step of which the time is no number, or before that of the step before.
+fn first_out_of_order(times: &[f64]) -> Option<(usize, f64)> {
+    let is_wrong = |step: &usize| times[*step].is_nan() || (*step > 0 && times[*step] < times[*step - 1]);
+    (0..times.len()).find(is_wrong).map(|step| (step, times[step]))
 }
 
 /// A number to six significant digits, as people write it.
@@ -145,4 +154,17 @@ fn unit_suffix(unit: &str) -> String {
 fn readable(value: f32) -> String {
     let has_few_places = value == 0.0 || (1e-4..1e9).contains(&value.abs());
     if has_few_places { value.to_string() } else { format!("{value:e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_time_that_is_out_of_order_is_told() {
+        assert_eq!(first_out_of_order(&[0.0, 0.0, 1.5]), None);
+        assert_eq!(first_out_of_order(&[]), None);
+        assert_eq!(first_out_of_order(&[0.0, 2.0, 1.0, 0.5]), Some((2, 1.0)));
+        assert!(matches!(first_out_of_order(&[0.0, f64::NAN, 1.0]), Some((1, time)) if time.is_nan()));
+    }
 }
