@@ -114,6 +114,27 @@ def test_only_hashes_travel_to_verify(shared: tuple[Path, str], tmp_path: Path) 
     assert "; 2 WRONG" in wrong.stdout
 
 
+def test_names_that_copies_keep_are_told_and_not_passed_over(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    (folder / "run").mkdir()
+    for name in ("a", "a.visapult-part", "b.visapult-log"):
+        (folder / "run" / name).write_text(name)
+    for source in (f"{url}/run", folder / "run"):
+        told = copy(source, tmp_path / "there/")
+        assert told.code == 0
+        assert "; 2 left out" in told.stdout
+        lines = told.stderr.splitlines()
+        assert len(lines) == 2 and all("is left out: names that end in .visapult-part" in line for line in lines), lines
+        left = [event["path"] for event in events(copy(source, tmp_path / "more/", "--json").stdout.splitlines()) if event["event"] == "left-out"]
+        assert [Path(path).name for path in left] == ["a.visapult-part", "b.visapult-log"]
+    (tmp_path / "there/run/mine.visapult-part").touch()
+    same = run("verify", tmp_path / "there/run", f"{url}/run", check=False)
+    assert same.returncode == 0
+    assert sorted(line.split(" is not compared")[0].rsplit("/", 1)[-1] for line in same.stderr.splitlines()) == [
+        "a.visapult-part", "b.visapult-log", "visapult: mine.visapult-part",
+    ]  # fmt: skip
+
+
 def test_each_person_has_a_url_and_what_a_policy_grants(tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     (folder / "runs").mkdir(parents=True)

@@ -58,6 +58,10 @@ fn compare(path: &Path, elsewhere: &Endpoint) -> Result<Verified> {
             Event::Differs { path, how } => (path, how),
             Event::Deleted(path) => (path, missing.to_owned()),
             Event::Failed { path, why } => (path, why),
+            Event::LeftOut { path, why } => {
+                say_beside(&format!("visapult: {path} is not compared: {why}\n"));
+                return;
+            }
             _ => return,
         };
         wrong += 1;

@@ -30,7 +30,7 @@ pub struct Tally {
     pub folders: u64,
     /// Things that failed.
     pub failed: u64,
-    /// Things left out because they are neither file, folder nor link.
+    /// Things left out: neither file, folder nor link, or called like what copies keep for themselves.
     pub left_out: u64,
     /// Files, folders and links deleted that the sources do not have; what was in a folder is not counted.
     pub deleted: u64,
@@ -175,7 +175,7 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { files, bytes, same_files, failed, resumed_bytes, deleted, .. } = self.tally;
+        let Tally { files, bytes, same_files, failed, resumed_bytes, deleted, left_out, .. } = self.tally;
         let seconds = self.elapsed.as_secs_f64();
         write!(out, "copied {}, {} in {}", counted(files, "file"), size(bytes), time(self.elapsed))?;
         write!(out, ", {}, verified", rate(self.arrived as f64 * 8.0 / seconds.max(1e-3)))?;
@@ -187,6 +187,9 @@ impl fmt::Display for Report {
         }
         if deleted > 0 {
             write!(out, "; {deleted} deleted")?;
+        }
+        if left_out > 0 {
+            write!(out, "; {left_out} left out")?;
         }
         if failed > 0 {
             write!(out, "; {failed} FAILED")?;

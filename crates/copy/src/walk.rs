@@ -15,7 +15,7 @@ use crate::error::{CopyError, reason};
 use crate::fields::{FieldPart, FieldTree, FieldWalk, Place, Turn};
 use crate::filter::Filter;
 use crate::listing::{Entry, Kind, MOST_DEPTH, Mtime, is_target};
-use crate::names::{Name, shown};
+use crate::names::{Name, OURS, shown};
 use crate::objects::{Keys, Step, Store};
 use crate::words::Span;
 
@@ -326,14 +326,14 @@ impl Walk {
             Some(Step::Odd { key, why }) => {
                 Some(Found::Unlisted { path: root.shown(Path::new(&key)), why, failed: true })
             }
+            Some(Step::Ours { path }) => Some(left_out(&root, &path)),
         }
     }
 
     fn enter(&mut self, dir: Dir, path: PathBuf, depth: u16) -> io::Result<()> {
         let mut names = Vec::new();
         for found in dir.entries()? {
-            let name = Name::new(found?.file_name().as_bytes());
-            names.extend(name.filter(|name| !name.is_ours()));
+            names.extend(Name::new(found?.file_name().as_bytes()));
         }
         names.sort_unstable();
         self.folders.push(Folder { dir, path, names: names.into_iter(), depth });
@@ -344,6 +344,9 @@ impl Walk {
         let folder = self.folders.last()?;
         let root = Arc::clone(self.root.as_ref()?);
         let (path, depth) = (folder.path.join(name.as_path()), folder.depth);
+        if name.is_ours() {
+            return self.filter.takes(&path).then(|| left_out(&root, &path));
+        }
         match self.look(&name, &path, depth) {
             Ok(entry) => entry.map(|entry| Found::Entry { entry, root, path }),
             Err(cause) => Some(self.unlisted(&path, &cause)),
@@ -388,6 +391,11 @@ impl Walk {
         let why = if is_special { "neither file, folder nor link".to_owned() } else { reason(cause) };
         Found::Unlisted { path, why, failed: !is_special }
     }
+}
+
+/// Nobody knows whether it is what a copy has gathered, or somebody's own.
+fn left_out(root: &Root, path: &Path) -> Found {
+    Found::Unlisted { path: root.shown(path), why: OURS.to_owned(), failed: false }
 }
 
 impl Iterator for Walk {
@@ -471,11 +479,11 @@ mod tests {
     fn folders_come_before_what_is_in_them() {
         let dir = tree();
         let run = dir.path().join("run");
-        let all = ["1 a.h5 a.h5", "1 b b", "2 empty b/empty", "2 z.raw b/z.raw", "1 l l", "pipe false"];
+        let all = ["1 a.h5 a.h5", "a.h5.visapult-part false", "1 b b", "2 empty b/empty", "2 z.raw b/z.raw", "1 l l", "pipe false"];
         let named = walked(Root::here(&run).unwrap(), &Filter::default());
         assert_eq!(named, [&["0 run "][..], &all[..]].concat());
         let content = walked(Root::here(&run.join(".")).unwrap(), &Filter::default());
-        assert_eq!(content[..2], ["0 a.h5 a.h5", "0 b b"]);
+        assert_eq!(content[..3], ["0 a.h5 a.h5", "a.h5.visapult-part false", "0 b b"]);
         let file = walked(Root::here(&run.join("a.h5")).unwrap(), &Filter::default());
         assert_eq!(file, ["0 a.h5 a.h5"]);
         let only = Patterns { include: vec!["*.raw".to_owned()], exclude: vec!["empty".to_owned()] };

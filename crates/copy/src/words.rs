@@ -154,6 +154,13 @@ pub struct Wish {
     pub part: Option<Part>,
 }
 
+impl Wish {
+    /// Two places are held against each other: nothing is to be copied.
+    pub(crate) fn is_comparison(&self) -> bool {
+        self.dry_run && self.alike == Alike::Content
+    }
+}
+
 /// A part of the files: those whose paths below the destination fall to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {

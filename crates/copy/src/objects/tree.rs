@@ -36,6 +36,10 @@ pub(crate) enum Step {
         key: String,
         why: String,
     },
+    /// One with a name that copies keep for themselves.
+    Ours {
+        path: PathBuf,
+    },
 }
 
 /// Lists what is below a key.
@@ -155,6 +159,8 @@ impl Growing {
             return true;
         };
         if parts.iter().any(Name::is_ours) {
+            let path = PathBuf::from(key);
+            self.steps.extend(self.filter.takes(&path).then_some(Step::Ours { path }));
             return true;
         }
         let file = if is_marker { None } else { parts.pop() };
@@ -230,6 +236,7 @@ mod tests {
             Step::Folder { path, depth, .. } => format!("{depth} {}/", path.display()),
             Step::File { path, depth, .. } => format!("{depth} {}", path.display()),
             Step::Odd { key, why } => format!("{key}: {}", why.split(' ').take(3).collect::<Vec<_>>().join(" ")),
+            Step::Ours { path } => format!("not {}", path.display()),
         };
         growing.steps.into_iter().map(told).collect()
     }
@@ -254,6 +261,13 @@ mod tests {
         assert_eq!(grown(&keys, Patterns::default()), all);
         let only = Patterns { include: vec!["2".to_owned()], exclude: vec!["b/1".to_owned()] };
         assert_eq!(grown(&keys, only), ["0 a/", "1 a/b/", "2 a/b/2", "0 b/", "1 b/2/"]);
+    }
+
+    #[test]
+    fn names_that_copies_keep_for_themselves_are_told() {
+        let keys = ["a", "a.visapult-part", "b/c.visapult-log", "tmp/d.visapult-part"];
+        let only = Patterns { include: Vec::new(), exclude: vec!["tmp/*".to_owned()] };
+        assert_eq!(grown(&keys, only), ["0 a", "not a.visapult-part", "not b/c.visapult-log"]);
     }
 
     #[test]

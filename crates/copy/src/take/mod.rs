@@ -30,7 +30,7 @@ use self::telling::Telling;
 use self::tree::{Tree, Unplaced};
 use crate::error::{CopyError, reason};
 use crate::landing::{Ground, Landing};
-use crate::names::shown;
+use crate::names::{OURS, shown};
 use crate::ranges::RangeName;
 use crate::report::{Event, Limit, Tally};
 use crate::stripes::Striped;
@@ -173,6 +173,11 @@ impl Taking<'_> {
     /// Deletes what the sources do not have, if it is sure that they do not.
     fn delete(&mut self, base: &Dir) -> Result<(), CopyError> {
         let surplus = self.tree.take_surplus();
+        if self.wish.is_comparison() {
+            for path in self.tree.take_ours() {
+                self.telling.left_out(shown(&path), OURS.to_owned())?;
+            }
+        }
         if self.wish.delete == Delete::Nothing || surplus.is_empty() {
             return Ok(());
         }

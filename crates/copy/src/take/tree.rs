@@ -64,6 +64,8 @@ pub(super) struct Tree {
     folders: Vec<(PathBuf, u32, Mtime)>,
     /// What is there and was not listed, in folders that are over; or why that cannot be told.
     surplus: Vec<Result<PathBuf, Unplaced>>,
+    /// What was not listed, and has a name that copies keep for themselves.
+    ours: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -96,7 +98,16 @@ impl Tree {
         let rename = landing.and_then(|landing| landing.rename.clone());
         let listed = (wish.delete == Delete::InDestination).then(HashSet::new);
         let levels = vec![Level { path: PathBuf::new(), dir, listed }];
-        Self { wish, rename, is_named: false, top: PathBuf::new(), levels, folders: Vec::new(), surplus: Vec::new() }
+        Self {
+            wish,
+            rename,
+            is_named: false,
+            top: PathBuf::new(),
+            levels,
+            folders: Vec::new(),
+            surplus: Vec::new(),
+            ours: Vec::new(),
+        }
     }
 
     /// Deals with the next entry, as far as it is no file to be copied. None if entries do not follow one another as they should.
@@ -268,7 +279,12 @@ impl Tree {
         for level in self.levels.drain(depth.min(self.levels.len())..).rev() {
             let (Some(listed), LevelDir::Open(dir)) = (&level.listed, &level.dir) else { continue };
             match surplus(dir, listed) {
-                Ok(names) => self.surplus.extend(names.iter().map(|name| Ok(level.path.join(name.as_path())))),
+                Ok(names) => {
+                    let (ours, surplus): (Vec<_>, Vec<_>) = names.iter().partition(|name| name.is_ours());
+                    let path = |name: &Name| level.path.join(name.as_path());
+                    self.ours.extend(ours.into_iter().map(path));
+                    self.surplus.extend(surplus.into_iter().map(path).map(Ok));
+                }
                 Err(cause) => self.surplus.push(Err(Unplaced {
                     path: level.path,
                     why: format!("what is to be deleted cannot be told: {}", reason(&cause)),
@@ -281,6 +297,11 @@ impl Tree {
     pub(super) fn take_surplus(&mut self) -> Vec<Result<PathBuf, Unplaced>> {
         self.leave(0);
         std::mem::take(&mut self.surplus)
+    }
+
+    /// What is there under names that copies keep for themselves, once all is listed.
+    pub(super) fn take_ours(&mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.ours)
     }
 
     /// Gives folders their modes and times, the innermost first, and waits until the disk has all names. Returns those that did not take them.
@@ -315,13 +336,13 @@ fn make_dir(dir: &Dir, name: &Path) -> io::Result<bool> {
     }
 }
 
-/// What is in a folder and was not listed. What is neither file, folder nor link stays, and what copies keep for themselves.
+/// What is in a folder and was not listed. What is neither file, folder nor link stays.
 fn surplus(dir: &Dir, listed: &HashSet<Name>) -> io::Result<Vec<Name>> {
     let mut surplus = Vec::new();
     for entry in dir.entries()? {
         let entry = entry?;
         let kind = entry.file_type()?;
-        let name = Name::new(entry.file_name().as_bytes()).filter(|name| !name.is_ours() && !listed.contains(name));
+        let name = Name::new(entry.file_name().as_bytes()).filter(|name| !listed.contains(name));
         let is_ordinary = kind.is_file() || kind.is_dir() || kind.is_symlink();
         surplus.extend(name.filter(|_| is_ordinary));
     }
