@@ -136,6 +136,11 @@ def test_keys_that_no_folder_can_hold(tmp_path: Path) -> None:
         ({"AWS_ACCESS_KEY_ID": "nobody"}, ["s3://bucket/run: ", "AWS_ACCESS_KEY_ID"]),
         ({"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, ["cannot be reached", "refused"]),
         ({"AWS_ENDPOINT_URL": "http://192.0.2.1"}, ["https"]),
+        ({"AWS_ENDPOINT_URL": "minio:9000"}, ["s3://bucket/run: AWS_ENDPOINT_URL is no URL of a store"]),
+        ({"AWS_ENDPOINT_URL": "https://mi nio"}, ["AWS_ENDPOINT_URL is no URL of a store"]),
+        ({"AWS_REGION": "eu west\t1"}, ["AWS_REGION holds a sign"]),
+        ({"AWS_REGION": "eu west/1"}, ["AWS_REGION is no name of a region"]),
+        ({"AWS_SESSION_TOKEN": "a\nb"}, ["AWS_SESSION_TOKEN holds a sign"]),
     ],
 )
 def test_who_may_not_and_what_is_not_there(how: dict[str, str], needles: list[str], store: Store, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::fault::Fault;
 use crate::keys::Renaming;
 use crate::url::{At, ObjectUrl, allows_plain, is_loopback};
+use crate::variables;
 
 /// Requests for content under way at one time.
 const REQUESTS: usize = 32;
@@ -92,7 +93,7 @@ impl Connection {
             .with_user_agent(object_store::HeaderValue::from_static(concat!("visapult/", env!("CARGO_PKG_VERSION"))));
         let (objects, bucket, is_anonymous): (Arc<dyn ObjectStore>, _, _) = match &url.at {
             At::Bucket { bucket, .. } => {
-                let (mut builder, is_anonymous) = from_environment(options);
+                let (mut builder, is_anonymous) = from_environment(options)?;
                 builder = builder.with_bucket_name(bucket).with_retry(retry).with_http_connector(Renaming);
                 let bucket = builder.build().map_err(|cause| Fault::from(cause).why(is_anonymous))?;
                 (Arc::new(bucket.clone()), Some(bucket), is_anonymous)
@@ -250,7 +251,10 @@ pub fn location(key: &str) -> Result<path::Path, Fault> {
 }
 
 /// What the environment says of the store, and whether it names nobody: then nothing is signed.
-fn from_environment(options: ClientOptions) -> (AmazonS3Builder, bool) {
+///
+/// # Errors
+/// Which variable makes no sense.
+fn from_environment(options: ClientOptions) -> Result<(AmazonS3Builder, bool), String> {
     let mut builder = AmazonS3Builder::new();
     let mut options = options;
     let said: Vec<(String, String)> = std::env::vars_os()
@@ -266,6 +270,7 @@ fn from_environment(options: ClientOptions) -> (AmazonS3Builder, bool) {
     builder = builder.with_client_options(options);
     for (name, value) in &said {
         if let Ok(key) = name.to_ascii_lowercase().parse() {
+            variables::check(name, value)?;
             builder = builder.with_config(key, value);
         }
     }
@@ -279,5 +284,5 @@ fn from_environment(options: ClientOptions) -> (AmazonS3Builder, bool) {
         "AWS_METADATA_ENDPOINT",
     ];
     let is_anonymous = sources.iter().all(|source| of(source).is_none());
-    (if is_anonymous { builder.with_skip_signature(true) } else { builder }, is_anonymous)
+    Ok((if is_anonymous { builder.with_skip_signature(true) } else { builder }, is_anonymous))
 }

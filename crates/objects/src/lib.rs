@@ -8,6 +8,7 @@ mod fault;
 mod keys;
 mod text;
 mod url;
+mod variables;
 
 pub use connection::{Connection, Got, PATIENCE, SENDING_PATIENCE, location};
 pub use fault::Fault;
