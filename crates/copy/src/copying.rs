@@ -111,7 +111,9 @@ pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Even
         tell_apart(&options.sources)?;
     }
     let plan = Plan::of(options)?;
-    redialled(options.retry, stop, watch, |attempt, watch| plan.attempt(options, stop, attempt, watch))
+    let mut report = Report::default();
+    redialled(options.retry, stop, &mut report, watch, |attempt, watch| plan.attempt(options, stop, attempt, watch))?;
+    Ok(report)
 }
 
 /// Refuses sources that become one thing at the destination: what one of them has and another not would be deleted.
@@ -128,25 +130,28 @@ fn tell_apart(sources: &[Endpoint]) -> Result<(), CopyError> {
 }
 
 /// Makes attempts until one brings it about, or for so long as a lost connection may be dialled again.
+///
+/// # Errors
+/// Why it ended before that; what was done by then is in `report`.
 pub(crate) fn redialled(
     retry: Duration,
     stop: &AtomicBool,
+    report: &mut Report,
     watch: &mut dyn FnMut(Event),
     mut make: impl FnMut(&mut Attempt, &mut dyn FnMut(Event)) -> Result<(), CopyError>,
-) -> Result<Report, CopyError> {
+) -> Result<(), CopyError> {
     let began = Instant::now();
-    let mut report = Report::default();
     let mut lost_at: Option<Instant> = None;
     loop {
         let mut attempt = Attempt::default();
         let outcome = make(&mut attempt, watch);
-        add(&mut report, &attempt);
+        add(report, &attempt);
         report.elapsed = began.elapsed();
         if attempt.was_admitted && attempt.arrived > 0 {
             lost_at = None;
         }
         match outcome {
-            Ok(()) => return Ok(report),
+            Ok(()) => return Ok(()),
             // Only who was there once is waited for.
             Err(cause) if cause.may_pass() && (attempt.was_admitted || lost_at.is_some()) => {
                 let since = *lost_at.get_or_insert_with(Instant::now);

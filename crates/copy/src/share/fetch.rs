@@ -66,6 +66,7 @@ impl Share {
         let verb = Verb::Get { paths: paths.clone(), only: only.clone(), span: *span, part: part.clone() };
         let request = Request::new(&request.job, verb).weighing(request.weight);
         let is_over = AtomicBool::new(false);
+        let mut report = Report::default();
         let outcome = thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
@@ -87,7 +88,7 @@ impl Share {
             };
             let may_dial = |host: &str| self.fetches.may_dial(host);
             let striped = Striped::new(from, request, options, &may_dial, &portion.most_bps);
-            let outcome = redialled(RETRY, &fetch.stop, &mut tell, |attempt, watch| {
+            let outcome = redialled(RETRY, &fetch.stop, &mut report, &mut tell, |attempt, watch| {
                 let landing = Landing::within(&dir, to, *into, wish.dry_run)?;
                 let landing = landing.map(|landing| if span.is_some() { landing.of_one_name() } else { Ok(landing) });
                 let session = striped.dial()?;
@@ -98,13 +99,14 @@ impl Share {
             outcome
         });
         let fault = outcome.as_ref().err().map(|cause| format!("from {}: {cause}", from.without_secret()));
-        let failed = outcome.as_ref().ok().and_then(|report| failures(report.tally.failed));
+        let Report { tally, arrived, .. } = report;
+        let failed = failures(tally.failed);
+        (told.files, told.bytes) = (tally.files, arrived);
         fetch.end(fault.as_deref().or(failed.as_deref()));
         if let Some(fault) = fault {
             return Err(CopyError::Here(fault));
         }
-        let Report { tally, arrived, .. } = outcome?;
-        (told.files, told.bytes, told.fault) = (tally.files, arrived, failed);
+        told.fault = failed;
         if session.note(&Word::Finished(tally).to_text()).is_ok() {
             linger(session);
         }

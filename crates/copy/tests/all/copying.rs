@@ -585,7 +585,7 @@ fn one_share_fetches_from_another() {
 fn a_fetch_ends_when_it_is_stopped_or_whoever_asked_leaves() {
     let (source, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(source.path().join("large"), vec![7; 64 << 20]).unwrap();
-    shared(source.path(), false, |from| {
+    let (((), fetched), given) = shared(source.path(), false, |from| {
         shared(there.path(), true, |to| {
             let Endpoint::There(share) = to.parse().unwrap() else { panic!() };
             let result = |number| loop {
@@ -613,7 +613,12 @@ fn a_fetch_ends_when_it_is_stopped_or_whoever_asked_leaves() {
             });
             assert!(matches!(outcome, Err(CopyError::Stopped)));
             assert!(result(2).contains("stopped"));
-        });
+        })
     });
+    // Both ends say what had travelled by then.
+    for audit in [fetched.last().unwrap(), given.last().unwrap()] {
+        let Audit { bytes, fault, .. } = audit;
+        assert!((1..64 << 20).contains(bytes) && fault.is_some(), "{audit:?}");
+    }
     assert!(!there.path().join("a").exists() && !there.path().join("b").exists());
 }
