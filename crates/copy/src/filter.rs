@@ -9,7 +9,8 @@ use crate::words::Patterns;
 /// Patterns of a request at most.
 const MOST_PATTERNS: usize = 256;
 
-/// Patterns, ready to be held against names. One without `/` is held against names, others against paths below what is copied.
+/// Patterns, ready to be held against names. One without `/` is held against names, others against paths below what is copied. One that ends
+/// with `/` means folders that match what is before it, and all that is in them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     include: Option<Set>,
@@ -18,6 +19,12 @@ pub(crate) struct Filter {
 
 #[derive(Clone, Debug)]
 struct Set {
+    any: Globs,
+    folders: Globs,
+}
+
+#[derive(Clone, Debug)]
+struct Globs {
     names: GlobSet,
     paths: GlobSet,
 }
@@ -31,12 +38,13 @@ impl Filter {
 
     /// The folder at `path` is walked.
     pub(crate) fn enters(&self, path: &Path) -> bool {
-        !self.exclude.as_ref().is_some_and(|set| set.has(path))
+        !self.exclude.as_ref().is_some_and(|set| set.any.has(path) || set.folders.has(path))
     }
 
-    /// The file or link at `path` is meant.
+    /// The file or link at `path` is meant, where its folder is walked.
     pub(crate) fn takes(&self, path: &Path) -> bool {
-        self.enters(path) && self.include.as_ref().is_none_or(|set| set.has(path))
+        let is_out = self.exclude.as_ref().is_some_and(|set| set.any.has(path));
+        !is_out && self.include.as_ref().is_none_or(|set| set.any.has(path) || set.holds(path))
     }
 }
 
@@ -48,18 +56,31 @@ impl Set {
         if patterns.is_empty() {
             return Ok(None);
         }
+        let (folders, any): (Vec<_>, Vec<_>) = patterns.iter().partition(|pattern| pattern.ends_with('/'));
+        Ok(Some(Self { any: Globs::new(&any)?, folders: Globs::new(&folders)? }))
+    }
+
+    /// What is at `path` is in a folder that is meant.
+    fn holds(&self, path: &Path) -> bool {
+        path.ancestors().skip(1).any(|folder| self.folders.has(folder))
+    }
+}
+
+impl Globs {
+    fn new(patterns: &[&String]) -> Result<Self, String> {
         let (mut names, mut paths) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         for pattern in patterns {
-            let glob = GlobBuilder::new(pattern.trim_start_matches('/')).literal_separator(true).build();
+            let written = pattern.trim_end_matches('/');
+            let glob = GlobBuilder::new(written.trim_start_matches('/')).literal_separator(true).build();
             let glob = glob.map_err(|cause| format!("pattern {pattern:?}: {}", cause.kind()))?;
-            if pattern.contains('/') {
+            if written.contains('/') {
                 paths.add(glob)
             } else {
                 names.add(glob)
             };
         }
         let built = |set: GlobSetBuilder| set.build().map_err(|cause| format!("patterns: {cause}"));
-        Ok(Some(Self { names: built(names)?, paths: built(paths)? }))
+        Ok(Self { names: built(names)?, paths: built(paths)? })
     }
 
     fn has(&self, path: &Path) -> bool {
@@ -83,5 +104,16 @@ mod tests {
         assert!(
             Filter::new(&Patterns { include: patterns(&["a[b"]), exclude: Vec::new() }).unwrap_err().contains("a[b")
         );
+    }
+    #[test]
+    fn a_slash_in_the_end_means_a_folder_and_what_is_in_it() {
+        let patterns = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect();
+        let filter = Filter::new(&Patterns { include: Vec::new(), exclude: patterns(&["tmp/", "a/old*/"]) }).unwrap();
+        assert!(!filter.enters("tmp".as_ref()) && !filter.enters("b/tmp".as_ref()) && !filter.enters("a/old1".as_ref()));
+        assert!(filter.takes("tmp".as_ref()) && filter.takes("a/old1".as_ref()), "files of these names");
+        assert!(filter.enters("old1".as_ref()) && filter.enters("b/a/old1".as_ref()));
+        let filter = Filter::new(&Patterns { include: patterns(&["run-*/", "*.h5"]), exclude: Vec::new() }).unwrap();
+        assert!(filter.takes("run-1/a/b.raw".as_ref()) && filter.takes("x/run-2/b".as_ref()));
+        assert!(filter.takes("a.h5".as_ref()) && !filter.takes("run-1".as_ref()) && !filter.takes("x/b".as_ref()));
     }
 }

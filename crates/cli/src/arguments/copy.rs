@@ -126,10 +126,11 @@ pub(crate) struct CopyOptions {
     /// What to copy, and in the end where to.
     #[arg(value_name = "SRC... DST", num_args = 2.., required = true)]
     pub(crate) places: Vec<Endpoint>,
-    /// Copy only files that match this pattern: of names, or with a / of paths below the source (`*.h5`, `run-*/**/*.h5`); may be repeated.
+    /// Copy only files that match this pattern: of names, or with a / of paths below the source (`*.h5`, `run-*/**/*.h5`); with a / in the end
+    /// all that is in such folders (`run-*/`); may be repeated.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) include: Vec<String>,
-    /// Leave out files and folders that match this pattern; may be repeated.
+    /// Leave out files and folders that match this pattern, with a / in the end only folders (`tmp/`), and what is in them; may be repeated.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Vec<String>,
     /// Compare by content what is there with the same size and time, and copy it if it differs; both ends read all of it.

@@ -160,7 +160,10 @@ impl Growing {
         };
         if parts.iter().any(Name::is_ours) {
             let path = PathBuf::from(key);
-            self.steps.extend(self.filter.takes(&path).then_some(Step::Ours { path }));
+            let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+            if folders.all(|folder| self.filter.enters(folder)) && self.filter.takes(&path) {
+                self.steps.push_back(Step::Ours { path });
+            }
             return true;
         }
         let file = if is_marker { None } else { parts.pop() };
@@ -266,7 +269,7 @@ mod tests {
     #[test]
     fn names_that_copies_keep_for_themselves_are_told() {
         let keys = ["a", "a.visapult-part", "b/c.visapult-log", "tmp/d.visapult-part"];
-        let only = Patterns { include: Vec::new(), exclude: vec!["tmp/*".to_owned()] };
+        let only = Patterns { include: Vec::new(), exclude: vec!["tmp/".to_owned()] };
         assert_eq!(grown(&keys, only), ["0 a", "not a.visapult-part", "not b/c.visapult-log"]);
     }
 
