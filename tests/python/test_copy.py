@@ -135,6 +135,34 @@ def test_names_that_copies_keep_are_told_and_not_passed_over(shared: tuple[Path,
     ]  # fmt: skip
 
 
+def test_two_folders_of_this_machine_are_held_against_each_other(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    make_tree(one, 11, 20, 3 * MEBI)
+    assert run("copy", f"{one}/.", other).returncode == 0
+    os.utime(other / "large.raw")
+    same = run("verify", one, other, check=False)
+    assert (same.returncode, same.stderr) == (0, "")
+    assert same.stdout.startswith("verified 22 files")
+    with (other / "large.raw").open("r+b") as file:
+        file.seek(MEBI)
+        file.write(b"changed")
+    (one / "mine").touch()
+    (other / "theirs").touch()
+    wrong = run("verify", one, other, check=False)
+    assert wrong.returncode == 1
+    assert sorted(wrong.stderr.splitlines()) == [
+        "visapult: large.raw: differs", f"visapult: mine: is not in {other}", "visapult: theirs: is not there",
+    ]  # fmt: skip
+    assert "; 3 WRONG" in wrong.stdout
+    files = run("verify", one / "large.raw", other / "large.raw", check=False)
+    assert files.returncode == 1
+    assert_one_clear_line(files.stderr, "large.raw: differs")
+    for words, needle in (((one,), "name what it is held against"), ((one, one / "mine"), "one is a folder"), ((one, tmp_path / "none"), "none")):
+        refused = run("verify", *words, check=False)
+        assert refused.returncode == 1
+        assert_one_clear_line(refused.stderr, needle)
+
+
 def test_each_person_has_a_url_and_what_a_policy_grants(tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     (folder / "runs").mkdir(parents=True)

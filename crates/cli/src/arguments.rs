@@ -63,7 +63,7 @@ pub(crate) enum Command {
     Copy(Box<CopyOptions>),
     /// Tell what a share fetches from other shares, or stop it.
     Fetches(FetchesOptions),
-    /// Hold files against the manifest of a copy, or against a share.
+    /// Hold files against the manifest of a copy, against other files, or against a share.
     Verify(VerifyOptions),
     /// Show where the time of a run went, from the events that --trace has recorded.
     Trace(TraceOptions),

@@ -1,5 +1,7 @@
-//! `visapult verify`: holds files against the manifest of a copy, against a share, of which only hashes travel, or against objects, which are read.
+//! `visapult verify`: holds files against the manifest of a copy, against other files of this machine, against a share, of which only hashes travel, or
+//! against objects, which are read.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,7 +20,14 @@ const RETRY: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
     match (&options.what, &options.with) {
+        (Endpoint::Here(folder), None) if folder.is_dir() => anyhow::bail!(
+            "{} is a folder: name what it is held against, too, another folder, a share or objects; or name the manifest of a copy first",
+            folder.display()
+        ),
         (Endpoint::Here(manifest), None) => check(manifest, Path::new(".")),
+        (Endpoint::Here(path), Some(other @ Endpoint::Here(there))) if path.is_dir() || there.is_file() => {
+            Ok(told(&compare_here(path, there, other)?))
+        }
         (Endpoint::Here(manifest), Some(Endpoint::Here(folder))) => check(manifest, folder),
         (Endpoint::Here(path), Some(elsewhere)) | (elsewhere, Some(Endpoint::Here(path))) => {
             Ok(told(&compare(path, elsewhere)?))
@@ -46,17 +55,30 @@ fn told(verified: &Verified) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Holds two folders, or two files, of this machine against each other.
+fn compare_here(path: &Path, there: &Path, other: &Endpoint) -> Result<Verified> {
+    let is_folder = |path: &Path| fs::metadata(path).map(|found| found.is_dir()).with_context(|| path.display().to_string());
+    if is_folder(path)? != is_folder(there)? {
+        anyhow::bail!("{} and {}: one is a folder, and the other a file", path.display(), there.display());
+    }
+    compare(path, other)
+}
+
 /// Holds what is at `path` against what is elsewhere.
 fn compare(path: &Path, elsewhere: &Endpoint) -> Result<Verified> {
     let wish = Wish { dry_run: true, alike: Alike::Content, delete: Delete::InFolders, ..Wish::default() };
-    let here = std::fs::metadata(path).with_context(|| path.display().to_string())?;
+    let here = fs::metadata(path).with_context(|| path.display().to_string())?;
     let source = elsewhere.clone().content(here.is_dir());
-    let missing = if matches!(elsewhere, Endpoint::There(_)) { "is not in the share" } else { "is not in the store" };
+    let missing = match elsewhere {
+        Endpoint::Here(there) => format!("is not in {}", there.display()),
+        Endpoint::There(_) => "is not in the share".to_owned(),
+        Endpoint::Stored(_) => "is not in the store".to_owned(),
+    };
     let mut wrong = 0;
     let report = dry_run(source, path.to_owned(), wish, &mut |event| {
         let (path, why) = match event {
             Event::Differs { path, how } => (path, how),
-            Event::Deleted(path) => (path, missing.to_owned()),
+            Event::Deleted(path) => (path, missing.clone()),
             Event::Failed { path, why } => (path, why),
             Event::LeftOut { path, why } => {
                 say_beside(&format!("visapult: {path} is not compared: {why}\n"));

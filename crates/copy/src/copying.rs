@@ -276,6 +276,9 @@ impl<'a> Plan<'a> {
         }
         match (destination, there.first()) {
             (Endpoint::There(to), None) => Ok(Self::Push { sources: here, to, into, job: fresh_job()? }),
+            (Endpoint::Here(to), None) if options.wish.is_comparison() => {
+                Ok(Self::Here { sources: here, to: Near::Path(to), into })
+            }
             (Endpoint::Here(to), None) => {
                 let paths = here.iter().filter_map(|near| if let Near::Path(path) = near { Some(path) } else { None });
                 paths.into_iter().try_for_each(|source| check_is_outside(source, to))?;

@@ -66,10 +66,11 @@ pub enum EndpointError {
 }
 
 impl Endpoint {
-    /// What is elsewhere, as that itself or, where it is a folder, what is in it.
+    /// What is there, as that itself or, where it is a folder, what is in it.
     #[must_use]
     pub fn content(mut self, is_content: bool) -> Self {
         match &mut self {
+            Self::Here(path) if is_content => path.as_mut_os_string().push("/."),
             Self::Here(_) => {}
             Self::There(remote) => remote.is_content = is_content,
             Self::Stored(url) => url.is_content = is_content,

@@ -80,6 +80,7 @@ own, which stays the same as long as their token file is there, and may do what 
 const VERIFY_HELP: &str = "\
 Examples:
   visapult verify copied.b3 copied             files against the hashes that `copy --manifest copied.b3` wrote
+  visapult verify run-12 /backup/run-12        two folders, or two files, of this machine: both are read
   visapult verify run-12 'ripp://.../run-12'   files here against those of a share: only hashes travel
   visapult verify 'ripp://.../run-12' > b3     the hashes of those in the share, for `b3sum --check`
   visapult verify run-12 s3://bucket/run-12    files here against objects, which are read
@@ -256,7 +257,7 @@ pub(crate) struct VerifyOptions {
     /// What `visapult copy --manifest` or `b3sum` wrote; or a file or folder; or what `visapult share` printed, or objects (s3://, https://).
     #[arg(value_name = "MANIFEST | PATH | URL")]
     pub(crate) what: Endpoint,
-    /// With a manifest, the folder that its paths are in (the DST of the copy) [default: .]; with a path the URL of what it is held against.
+    /// With a manifest, the folder that its paths are in (the DST of the copy) [default: .]; with a folder or file, what it is held against.
     #[arg(value_name = "PATH | URL")]
     pub(crate) with: Option<Endpoint>,
 }
