@@ -157,6 +157,12 @@ def test_two_folders_of_this_machine_are_held_against_each_other(tmp_path: Path)
     files = run("verify", one / "large.raw", other / "large.raw", check=False)
     assert files.returncode == 1
     assert_one_clear_line(files.stderr, "large.raw: differs")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "file").touch()
+    nothing = run("verify", tmp_path / "some", tmp_path / "empty", check=False)
+    assert nothing.returncode == 1
+    assert_one_clear_line(nothing.stderr, "file: is not in")
     for words, needle in (((one,), "name what it is held against"), ((one, one / "mine"), "one is a folder"), ((one, tmp_path / "none"), "none")):
         refused = run("verify", *words, check=False)
         assert refused.returncode == 1

@@ -183,7 +183,8 @@ impl Taking<'_> {
         }
         let Tally { wanted_files, same_files, failed, .. } = self.telling.tally;
         let is_partial = self.is_partial || failed > 0;
-        if is_partial || wanted_files + same_files == 0 {
+        // Only for a comparison it is enough that there is nothing.
+        if is_partial || (wanted_files + same_files == 0 && !self.wish.is_comparison()) {
             let why = if is_partial { "not all of the sources could be copied" } else { "the sources hold no file" };
             return self.telling.notice(format!("nothing is deleted, for {why}"));
         }
