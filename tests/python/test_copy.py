@@ -124,13 +124,13 @@ def test_names_that_copies_keep_are_told_and_not_passed_over(shared: tuple[Path,
         assert told.code == 0
         assert "; 2 left out" in told.stdout
         lines = told.stderr.splitlines()
-        assert len(lines) == 2 and all("is left out: names that end in .visapult-part" in line for line in lines), lines
+        assert len(lines) == 2 and all(" left out: names that end in .visapult-part" in line for line in lines), lines
         left = [event["path"] for event in events(copy(source, tmp_path / "more/", "--json").stdout.splitlines()) if event["event"] == "left-out"]
         assert [Path(path).name for path in left] == ["a.visapult-part", "b.visapult-log"]
     (tmp_path / "there/run/mine.visapult-part").touch()
     same = run("verify", tmp_path / "there/run", f"{url}/run", check=False)
     assert same.returncode == 0
-    assert sorted(line.split(" is not compared")[0].rsplit("/", 1)[-1] for line in same.stderr.splitlines()) == [
+    assert sorted(line.split(" not compared: names that end")[0].rsplit("/", 1)[-1] for line in same.stderr.splitlines()) == [
         "a.visapult-part", "b.visapult-log", "visapult: mine.visapult-part",
     ]  # fmt: skip
 
@@ -470,6 +470,24 @@ def test_nothing_is_deleted_where_a_file_cannot_be_read(tmp_path: Path) -> None:
     assert "closed" in ended.stderr
     assert "not all of the sources could be copied" in ended.stderr
     assert sorted(path.name for path in there.iterdir()) == ["file", "old"]
+
+
+def test_what_fails_alike_is_told_once(tmp_path: Path) -> None:
+    source, there = tmp_path / "run", tmp_path / "there"
+    source.mkdir()
+    for number in range(300):
+        (source / f"{number}.txt").write_text("text")
+    there.mkdir()
+    (there / "run").mkdir()
+    (there / "run").chmod(0o555)
+    ended = subprocess.run([str(word) for word in (*without_rights(), VISAPULT, "copy", source, there)], capture_output=True, text=True, timeout=SOON)
+    assert ended.returncode == 3, ended
+    lines = ended.stderr.splitlines()
+    # What takes longer than a second is told a second time.
+    assert len(lines) <= 2, lines
+    assert all(re.fullmatch(r"visapult: (then )?run/\d+.txt, .* more: cannot be written: permission denied", line) for line in lines), lines
+    assert sum(3 + int(line.split(" and ")[1].split()[0]) for line in lines) == 300
+    assert "300 FAILED" in ended.stdout
 
 
 def test_a_copy_that_fails_leaves_the_manifest_of_the_one_before(shared: tuple[Path, str], tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ use visapult_copy::{
 use visapult_ripp_net::{Options, Rate};
 
 use crate::arguments::CopyOptions;
+use crate::causes::Causes;
 use crate::say::{say, say_beside};
 use crate::stop::{self, INTERRUPTED};
 
@@ -79,9 +80,11 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
         terminal: std::io::stderr().is_terminal(),
         manifest,
         pace: Pace::default(),
+        causes: Causes::default(),
     };
     let outcome = copy(&wanted, stop, &mut |event| shown.show(event));
     shown.clear();
+    shown.causes.rest().iter().for_each(|line| shown.beside(line));
     match outcome {
         Ok(_) if shown.is_detached => Ok(ExitCode::SUCCESS),
         Ok(report) => {
@@ -125,6 +128,7 @@ struct Shown {
     terminal: bool,
     manifest: Option<Manifest>,
     pace: Pace,
+    causes: Causes,
 }
 
 impl Shown {
@@ -136,8 +140,8 @@ impl Shown {
                 }
             }
             Event::Progress(progress) => self.progress(&progress),
-            Event::Failed { path, why } => self.tell("failed", &path, &why, &format!("{path}: {why}")),
-            Event::LeftOut { path, why } => self.tell("left-out", &path, &why, &format!("{path} is left out: {why}")),
+            Event::Failed { path, why } => self.not_copied("failed", path, ": ", &why),
+            Event::LeftOut { path, why } => self.not_copied("left-out", path, " left out: ", &why),
             Event::Detached(number) if self.json => {
                 self.is_detached = true;
                 say(&json!({ "event": "detached", "number": number }).to_string());
@@ -149,20 +153,27 @@ impl Shown {
             Event::Deleted(path) if self.json => say(&json!({ "event": "deleted", "path": path }).to_string()),
             Event::Deleted(path) if self.dry_run => say(&format!("would delete {path}")),
             Event::Deleted(_) | Event::Differs { .. } => {}
-            Event::Notice(text) => self.tell("notice", "", &text, &text),
+            Event::Notice(text) if self.json => say(&event("notice", "", &text)),
+            Event::Notice(text) => self.beside(&text),
         }
     }
 
-    fn tell(&self, kind: &str, path: &str, why: &str, line: &str) {
-        self.clear();
+    fn not_copied(&mut self, kind: &str, path: String, what: &str, why: &str) {
         if self.json {
-            say(&json!({ "event": kind, "path": path, "why": why }).to_string());
-        } else {
-            say_beside(&format!("visapult: {line}\n"));
+            return say(&event(kind, &path, why));
         }
+        if let Some(line) = self.causes.note(Instant::now(), path, format!("{what}{why}")) {
+            self.beside(&line);
+        }
+    }
+
+    fn beside(&self, line: &str) {
+        self.clear();
+        say_beside(&format!("visapult: {line}\n"));
     }
 
     fn progress(&mut self, progress: &Progress) {
+        self.causes.due(Instant::now()).iter().for_each(|line| self.beside(line));
         let headway = self.pace.note(Instant::now(), progress);
         if self.json {
             say(&json!({
@@ -180,6 +191,10 @@ impl Shown {
             say_beside("\r\x1b[K");
         }
     }
+}
+
+fn event(kind: &str, path: &str, why: &str) -> String {
+    json!({ "event": kind, "path": path, "why": why }).to_string()
 }
 
 /// Whether a file is, or would be, below a folder.

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod backend;
+mod causes;
 mod commands;
 mod copy;
 mod doctor;

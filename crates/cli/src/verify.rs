@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use visapult_copy::{
@@ -12,6 +12,7 @@ use visapult_copy::{
 };
 
 use crate::arguments::VerifyOptions;
+use crate::causes::Causes;
 use crate::say::{say, say_beside};
 use crate::stop;
 
@@ -74,14 +75,15 @@ fn compare(path: &Path, elsewhere: &Endpoint) -> Result<Verified> {
         Endpoint::There(_) => "is not in the share".to_owned(),
         Endpoint::Stored(_) => "is not in the store".to_owned(),
     };
-    let mut wrong = 0;
+    let (mut wrong, mut left_out) = (0, Causes::default());
     let report = dry_run(source, path.to_owned(), wish, &mut |event| {
         let (path, why) = match event {
             Event::Differs { path, how } => (path, how),
             Event::Deleted(path) => (path, missing.clone()),
             Event::Failed { path, why } => (path, why),
             Event::LeftOut { path, why } => {
-                say_beside(&format!("visapult: {path} is not compared: {why}\n"));
+                let told = left_out.note(Instant::now(), path, format!(" not compared: {why}"));
+                told.iter().for_each(|line| say_beside(&format!("visapult: {line}\n")));
                 return;
             }
             _ => return,
@@ -89,6 +91,7 @@ fn compare(path: &Path, elsewhere: &Endpoint) -> Result<Verified> {
         wrong += 1;
         say_beside(&format!("visapult: {path}: {why}\n"));
     })?;
+    left_out.rest().iter().for_each(|line| say_beside(&format!("visapult: {line}\n")));
     Ok(Verified { right: report.same_files, bytes: report.same_bytes, wrong })
 }
 
