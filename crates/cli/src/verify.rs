@@ -58,7 +58,8 @@ fn told(verified: &Verified) -> ExitCode {
 
 /// Holds two folders, or two files, of this machine against each other.
 fn compare_here(path: &Path, there: &Path, other: &Endpoint) -> Result<Verified> {
-    let is_folder = |path: &Path| fs::metadata(path).map(|found| found.is_dir()).with_context(|| path.display().to_string());
+    let is_folder =
+        |path: &Path| fs::metadata(path).map(|found| found.is_dir()).with_context(|| path.display().to_string());
     if is_folder(path)? != is_folder(there)? {
         anyhow::bail!("{} and {}: one is a folder, and the other a file", path.display(), there.display());
     }

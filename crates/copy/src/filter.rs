@@ -109,7 +109,9 @@ mod tests {
     fn a_slash_in_the_end_means_a_folder_and_what_is_in_it() {
         let patterns = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect();
         let filter = Filter::new(&Patterns { include: Vec::new(), exclude: patterns(&["tmp/", "a/old*/"]) }).unwrap();
-        assert!(!filter.enters("tmp".as_ref()) && !filter.enters("b/tmp".as_ref()) && !filter.enters("a/old1".as_ref()));
+        assert!(
+            !filter.enters("tmp".as_ref()) && !filter.enters("b/tmp".as_ref()) && !filter.enters("a/old1".as_ref())
+        );
         assert!(filter.takes("tmp".as_ref()) && filter.takes("a/old1".as_ref()), "files of these names");
         assert!(filter.enters("old1".as_ref()) && filter.enters("b/a/old1".as_ref()));
         let filter = Filter::new(&Patterns { include: patterns(&["run-*/", "*.h5"]), exclude: Vec::new() }).unwrap();

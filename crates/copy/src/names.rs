@@ -12,8 +12,7 @@ const PARTIAL: &str = ".visapult-part";
 /// What has been verified of it is told by a file with this ending.
 const LOG: &str = ".visapult-log";
 /// Why what has such a name is left alone.
-pub(crate) const OURS: &str =
-    "names that end in .visapult-part or .visapult-log are kept for what is not whole yet; rename it if it is to be copied";
+pub(crate) const OURS: &str = "names that end in .visapult-part or .visapult-log are kept for what is not whole yet; rename it if it is to be copied";
 
 /// The name of one thing in a folder: 1 to 255 bytes without `/` and NUL, neither `.` nor `..`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

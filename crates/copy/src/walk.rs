@@ -479,7 +479,15 @@ mod tests {
     fn folders_come_before_what_is_in_them() {
         let dir = tree();
         let run = dir.path().join("run");
-        let all = ["1 a.h5 a.h5", "a.h5.visapult-part false", "1 b b", "2 empty b/empty", "2 z.raw b/z.raw", "1 l l", "pipe false"];
+        let all = [
+            "1 a.h5 a.h5",
+            "a.h5.visapult-part false",
+            "1 b b",
+            "2 empty b/empty",
+            "2 z.raw b/z.raw",
+            "1 l l",
+            "pipe false",
+        ];
         let named = walked(Root::here(&run).unwrap(), &Filter::default());
         assert_eq!(named, [&["0 run "][..], &all[..]].concat());
         let content = walked(Root::here(&run.join(".")).unwrap(), &Filter::default());

@@ -242,7 +242,8 @@ fn what_cannot_be_had_is_told_and_the_rest_is_copied() {
         let tally = report.unwrap().tally;
         assert_eq!((tally.files, tally.failed, tally.left_out), (1, 1, 2), "{events:?}");
         for (left, cause) in [("tree/pipe", "neither file"), ("tree/x.visapult-part", "names that end in")] {
-            let is_told = |event: &Event| matches!(event, Event::LeftOut { path, why } if path == left && why.starts_with(cause));
+            let is_told =
+                |event: &Event| matches!(event, Event::LeftOut { path, why } if path == left && why.starts_with(cause));
             assert!(events.iter().any(is_told), "{left}: {events:?}");
         }
         assert!(events.iter().any(|event| matches!(event, Event::Failed { path, why } if path == "taken" && why.contains("a folder has its name"))));
