@@ -14,76 +14,85 @@ use super::perf::{TransportName, parse_choice};
 
 const COPY_HELP: &str = "\
 Places:
-  path                              on this machine
-  ripp://TOKEN@host:port/NAME#PRINT what `visapult share` printed there, in quotes; a path may be appended:
-                                    'ripp://...#PRINT/run/a.h5', or stand before the #, with %20 for a blank
-  s3://BUCKET/KEY                   an object, or what is below it, in a store that AWS_ENDPOINT_URL names (else Amazon's);
-                                    AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION tell the rest, and never
-                                    the command line; without them nothing is signed, as public buckets have it
-  https://HOST/PATH                 one file; only as a source
+  path               on this machine
+  ripp://TOKEN@host:port/NAME#PRINT
+                     what `visapult share` printed there, in quotes; a path may
+                     be appended: 'ripp://...#PRINT/run/a.h5', or stand before
+                     the #, with %20 for a blank
+  s3://BUCKET/KEY    an object, or what is below it, in a store that
+                     AWS_ENDPOINT_URL names (else Amazon's); AWS_ACCESS_KEY_ID,
+                     AWS_SECRET_ACCESS_KEY and AWS_REGION tell the rest, and
+                     never the command line; without them nothing is signed, as
+                     public buckets have it
+  https://HOST/PATH  one file; only as a source
 
-Where things go, the same every time that the command is given:
-  a DST that is a folder takes the sources under their own names; so does one that is written with a / in the
-  end, that of several sources, and that of a folder: it is made if it is not there. Any other DST is the new
-  name of the one file. `SRC/.` is what is in the folder SRC. A SRC that is itself a link is followed; links
-  in folders are copied as links. Times and modes are kept, holes stay holes.
+Where things go is the same every time that the command is given: a DST that is a folder takes the sources under their own names; so does one that is written with a / in the end, that of several sources, and that of a folder: it is made if it is not there. Any other DST is the new name of the one file. `SRC/.` is what is in the folder SRC. A SRC that is itself a link is followed; links in folders are copied as links. Times and modes are kept, holes stay holes.
 
-What is there already, with the same size and time, is not sent (--checksum: with the same content, too). What
-is there and not in the sources stays, unless --delete is said: look at --dry-run first.
+What is there already, with the same size and time, is not sent (--checksum: with the same content, too). What is there and not in the sources stays, unless --delete is said: look at --dry-run first.
 
-A copy that was interrupted goes on where it was when the same command is given again; a file has its name only
-once it is whole and verified, until then it is NAME.visapult-part, beside NAME.visapult-log, which says what has
-been verified.
+A copy that was interrupted goes on where it was when the same command is given again; a file has its name only once it is whole and verified, until then it is NAME.visapult-part, beside NAME.visapult-log, which says what has been verified.
 
-Exit codes: 0 all is there; 1 it ended before that, and an error says why; 2 a command line that does not fit;
-3 some things were not copied, each is named, all others are there; 130 interrupted.
+Exit codes: 0 all is there; 1 it ended before that, and an error says why; 2 a command line that does not fit; 3 some things were not copied, each is named, all others are there; 130 interrupted.
 
 Examples:
   there:  visapult share /data/runs --bind 0.0.0.0:7440
-  here:   visapult copy 'ripp://...' .                       (all of it)
-          visapult copy 'ripp://.../run-12' here             (one thing)
-          visapult copy results/ notes.txt 'ripp://.../in/'  (the other way, where the share has --write)
-          visapult copy 'ripp://...' . --include '*.h5' --exclude tmp --dry-run
-          visapult copy 'ripp://.../run-12' mirror --checksum --delete     (mirror/run-12 becomes the same)
-          visapult copy 'ripp://A...' 'ripp://B.../in/'   (straight from A to B, where B was started with --fetch)
-          visapult copy 'ripp://.../big.raw' part.raw --range 1GiB-2GiB
-          visapult copy 'ripp://.../run.h5' part.zarr --field /density --box 0:256,:,128: --stride 2
-          visapult copy 'ripp://.../run.h5' small.zarr --steps 0:100:10 --level 2 --error 0.1%
-          visapult copy s3://bucket/run-12 .              (or on into a share: 'ripp://.../in/')
-          visapult copy run-12 s3://bucket/runs/          (or from a share)";
+  here, all of it:
+    visapult copy 'ripp://...' .
+  one thing, or some:
+    visapult copy 'ripp://.../run-12' here
+    visapult copy 'ripp://...' . --include '*.h5' --exclude tmp/ --dry-run
+    visapult copy 'ripp://.../big.raw' part.raw --range 1GiB-2GiB
+  the other way, where the share has --write:
+    visapult copy results/ notes.txt 'ripp://.../in/'
+  mirror/run-12 becomes the same:
+    visapult copy 'ripp://.../run-12' mirror --checksum --delete
+  straight from A to B, where B was started with --fetch:
+    visapult copy 'ripp://A...' 'ripp://B.../in/'
+  parts of fields:
+    visapult copy 'ripp://.../run.h5' part.zarr --field /density \\
+      --box 0:256,:,128: --stride 2
+    visapult copy 'ripp://.../run.h5' small.zarr --steps 0:100:10 --level 2 \\
+      --error 0.1%
+  out of a store, or into one (or a share at the other end):
+    visapult copy s3://bucket/run-12 .
+    visapult copy run-12 s3://bucket/runs/";
 
 const SHARE_HELP: &str = "\
 Examples:
   there:  visapult share /data/runs --bind 0.0.0.0:7440
   here:   visapult copy 'ripp://...' .
 
-All copies together have --rate, each way: they divide it by weight (`visapult copy --weight 3`), and what one
-leaves the others have. Without --rate each finds what the network carries.
+All copies together have --rate, each way: they divide it by weight (`visapult copy --weight 3`), and what one leaves the others have. Without --rate each finds what the network carries.
 
 Several machines that mount the same file system give as one: on each of them
   visapult share /data/runs --bind 0.0.0.0:7440 --stripe ~/runs.stripe
-Any one of their URLs is enough: a copy from it takes from all of them at once, one into it goes to all, and to those
-that are left when one of them dies. What --rate, --policy and --log say they say of one machine.
 
-Whoever has the URL may copy, until the share ends. With --policy each person has a URL of their
-own, which stays the same as long as their token file is there, and may do what the file says:
-  ask = \"Ada, ada@example.org\"         # told with every refusal
+Any one of their URLs is enough: a copy from it takes from all of them at once, one into it goes to all, and to those that are left when one of them dies. What --rate, --policy and --log say they say of one machine.
+
+Whoever has the URL may copy, until the share ends. With --policy each person has a URL of their own, which stays the same as long as their token file is there, and may do what the file says:
+  ask = \"Ada, ada@example.org\"      # told with every refusal
   [[person]]
   name = \"grace\"
-  read = [\"runs\", \"notes/2026\"]        # folders in the share, \".\" for all of it
+  read = [\"runs\", \"notes/2026\"]     # folders in the share, \".\" for all of it
   write = [\"incoming/grace\"]
-  most_rate = \"200M\"                    # and then one copy at a time
-  weight = 3                            # three times as much of --rate as a person of weight 1
-  hours = [\"mon-fri 18:00-07:30\", \"sat,sun\"]    # by the clock of this machine
-  token_file = \"grace.token\"            # the default, beside the policy; made if missing";
+  most_rate = \"200M\"                # and then one copy at a time
+  weight = 3                        # three times as much of --rate as weight 1
+  # by the clock of this machine:
+  hours = [\"mon-fri 18:00-07:30\", \"sat,sun\"]
+  # the default, beside the policy; made if missing:
+  token_file = \"grace.token\"";
 
 const VERIFY_HELP: &str = "\
 Examples:
-  visapult verify copied.b3 copied             files against the hashes that `copy --manifest copied.b3` wrote
-  visapult verify run-12 /backup/run-12        two folders, or two files, of this machine: both are read
-  visapult verify run-12 'ripp://.../run-12'   files here against those of a share: only hashes travel
-  visapult verify 'ripp://.../run-12' > b3     the hashes of those in the share, for `b3sum --check`
-  visapult verify run-12 s3://bucket/run-12    files here against objects, which are read
+  files against the hashes that `copy --manifest copied.b3` wrote:
+    visapult verify copied.b3 copied
+  two folders, or two files, of this machine, which are both read:
+    visapult verify run-12 /backup/run-12
+  files here against those of a share (only hashes travel), or against objects:
+    visapult verify run-12 'ripp://.../run-12'
+    visapult verify run-12 s3://bucket/run-12
+  the hashes of those in a share, for `b3sum --check`:
+    visapult verify 'ripp://.../run-12' > b3
 
 Each file that differs, or is on one side only, is named; the exit code is 0 if there is none.";
 
@@ -122,7 +131,7 @@ pub(crate) struct ShareOptions {
 
 /// Options of `visapult copy`.
 #[derive(Debug, Args)]
-#[command(after_help = COPY_HELP)]
+#[command(override_usage = "visapult copy [OPTIONS] <SRC>... <DST>", after_help = COPY_HELP)]
 pub(crate) struct CopyOptions {
     /// What to copy, and in the end where to.
     #[arg(value_name = "SRC... DST", num_args = 2.., required = true)]
@@ -192,7 +201,7 @@ pub(crate) struct CopyOptions {
 /// Which part of the fields in a source is made and sent.
 #[derive(Debug, Args)]
 #[command(
-    next_help_heading = "A part of the fields in SRC (.npy, .json, .nii, .h5, .nc, .zarr), made where it lies, and sent as the Zarr group DST.zarr"
+    next_help_heading = "A part of the fields in SRC, sent as the Zarr group DST.zarr"
 )]
 #[group(id = "part", multiple = true, conflicts_with_all = ["include", "exclude", "range", "delete_unmatched"])]
 pub(crate) struct PartOptions {
@@ -333,6 +342,18 @@ mod tests {
         }
         assert!(["0", "1,0,1", "-2", "1,2"].iter().all(|wrong| parse_stride(wrong).is_err()));
         assert!(["", "::0", "5:5", "1:2:3:4"].iter().all(|wrong| parse_steps(wrong).is_err()));
+    }
+
+    #[test]
+    fn help_is_wrapped_once() {
+        for help in [COPY_HELP, SHARE_HELP, VERIFY_HELP] {
+            let lines: Vec<&str> = help.lines().collect();
+            // What is laid out fits every terminal; what is not is one line, which the terminal's width wraps.
+            let is_laid_out = |line: &str| line.starts_with("  ");
+            assert!(lines.iter().all(|line| !is_laid_out(line) || line.chars().count() <= 80), "{help}");
+            let is_prose = |line: &str| !line.is_empty() && !is_laid_out(line);
+            assert!(lines.windows(2).all(|two| !(is_prose(two[0]) && is_prose(two[1]))), "{help}");
+        }
     }
 
     #[test]
