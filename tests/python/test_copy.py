@@ -56,7 +56,7 @@ def test_a_mirror_becomes_the_same_and_says_before_what_would_go(shared: tuple[P
     os.utime(tmp_path / "run" / "large.raw", ns=(times.st_atime_ns, times.st_mtime_ns))
     mirror = (f"{url}/run", tmp_path, "--checksum", "--delete")
     dry = copy(*mirror, "--dry-run")
-    assert dry.stdout.splitlines() == ["would delete run/0/old", "would copy 1 file, 1.0 MB; 21 files there already; would delete 1"]
+    assert dry.stdout.splitlines() == ["would copy run/large.raw, 1.0 MB", "would delete run/0/old", "would copy 1 file, 1.0 MB; 21 files there already; would delete 1"]
     partial = copy(*mirror, "--exclude", "0")
     assert partial.code == 2
     assert_one_clear_line(partial.stderr, "--delete-unmatched")
@@ -112,6 +112,24 @@ def test_only_hashes_travel_to_verify(shared: tuple[Path, str], tmp_path: Path) 
     assert wrong.returncode == 1
     assert sorted(wrong.stderr.splitlines()) == ["visapult: 0/0.txt: differs", "visapult: more: is not in the share"]
     assert "; 2 WRONG" in wrong.stdout
+
+
+def test_a_dry_run_names_what_it_would_do_in_every_direction(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    for run_folder in (folder / "run", tmp_path / "run"):
+        (run_folder / "sub").mkdir(parents=True)
+        (run_folder / "a.raw").write_bytes(bytes(2500))
+        (run_folder / "sub/b").write_bytes(b"b")
+    with sharing(tmp_path / "other", "--write", "--fetch", "127.0.0.1") as other:
+        new = f"{tmp_path}/new/"
+        for places in ((f"{url}/run", new), (tmp_path / "run", f"{url}/new/"), (tmp_path / "run", new), (f"{url}/run", other.url)):
+            *named, total = copy(*places, "--dry-run").stdout.splitlines()
+            assert named == ["would make run", "would copy run/a.raw, 2.5 kB", "would make run/sub", "would copy run/sub/b, 1 bytes"]
+            assert total == "would copy 2 files, 2.5 kB; 0 files there already"
+            told = events(copy(*places, "--dry-run", "--json").stdout.splitlines())
+            differing = [(event["path"], event["bytes"], event["why"]) for event in told if event["event"] == "differs"]
+            assert differing[1] == ("run/a.raw", 2500, "is not there")
+            assert len(differing) == 4
 
 
 def test_names_that_copies_keep_are_told_and_not_passed_over(shared: tuple[Path, str], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use visapult_copy::{
-    Alike, CopyError, Delete, Endpoint, Event, ManifestWriter, Pace, Patterns, Progress, Report, Wish, copy,
+    Alike, CopyError, Delete, Endpoint, Event, ManifestWriter, Pace, Patterns, Progress, Report, Wish, copy, size,
 };
 use visapult_ripp_net::{Options, Rate};
 
@@ -152,7 +152,12 @@ impl Shown {
             }
             Event::Deleted(path) if self.json => say(&json!({ "event": "deleted", "path": path }).to_string()),
             Event::Deleted(path) if self.dry_run => say(&format!("would delete {path}")),
-            Event::Deleted(_) | Event::Differs { .. } => {}
+            Event::Differs { path, how, bytes } if self.json => {
+                say(&json!({ "event": "differs", "path": path, "why": how, "bytes": bytes }).to_string());
+            }
+            Event::Differs { path, bytes: Some(bytes), .. } => say(&format!("would copy {path}, {}", size(bytes))),
+            Event::Differs { path, .. } => say(&format!("would make {path}")),
+            Event::Deleted(_) => {}
             Event::Notice(text) if self.json => say(&event("notice", "", &text)),
             Event::Notice(text) => self.beside(&text),
         }

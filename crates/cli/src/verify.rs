@@ -79,7 +79,7 @@ fn compare(path: &Path, elsewhere: &Endpoint) -> Result<Verified> {
     let (mut wrong, mut left_out) = (0, Causes::default());
     let report = dry_run(source, path.to_owned(), wish, &mut |event| {
         let (path, why) = match event {
-            Event::Differs { path, how } => (path, how),
+            Event::Differs { path, how, .. } => (path, how),
             Event::Deleted(path) => (path, missing.clone()),
             Event::Failed { path, why } => (path, why),
             Event::LeftOut { path, why } => {

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -371,16 +370,12 @@ impl<'a> Plan<'a> {
                     ListenerOptions { identity: None, token: Some(token), clients: Clients::default(), session };
                 let listener = Listener::bind(([127, 0, 0, 1], 0).into(), listening)?;
                 let url = listener.url("127.0.0.1", "here");
-                let (tell, told) = mpsc::channel();
-                let outcome = thread::scope(|scope| {
-                    scope.spawn(|| take_here(&listener, landing, wish, stop, tell));
+                thread::scope(|scope| {
+                    scope.spawn(|| take_here(&listener, landing, wish, stop));
                     let session = Session::dial(&url, &Trust::InsecureLoopback, None, &options.session)?;
                     attempt.was_admitted = true;
-                    let mut hear = |event| told.try_iter().chain([event]).for_each(&mut *watch);
-                    push(&session, walk, stop, attempt, &mut hear).map(drop)
-                });
-                told.try_iter().for_each(watch);
-                outcome
+                    push(&session, walk, stop, attempt, watch).map(drop)
+                })
             }
         }
     }
@@ -419,23 +414,11 @@ pub(crate) fn pull(
     outcome
 }
 
-/// The taking end of a copy on one machine.
-fn take_here(
-    listener: &Listener,
-    landing: Option<Landing>,
-    wish: Wish,
-    stop: &AtomicBool,
-    differences: mpsc::Sender<Event>,
-) {
+/// The taking end of a copy on one machine: the giving end is told of all, and tells it.
+fn take_here(listener: &Listener, landing: Option<Landing>, wish: Wish, stop: &AtomicBool) {
     const PATIENCE: Duration = Duration::from_secs(10);
     let Ok(Some(session)) = listener.accept(PATIENCE) else { return };
-    // The giving end is told of all else, and tells it.
-    let mut watch = |event| {
-        if matches!(event, Event::Differs { .. }) {
-            let _ = differences.send(event);
-        }
-    };
-    if take(&session, None, landing, wish, stop, &mut Taken::default(), &mut watch).is_ok() {
+    if take(&session, None, landing, wish, stop, &mut Taken::default(), &mut |_| {}).is_ok() {
         linger(&session);
     }
 }

@@ -7,7 +7,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use crate::error::CopyError;
 use crate::report::{Event, Progress};
-use crate::words::{FetchState, MOST_WHY, Word};
+use crate::words::{Differing, FetchState, MOST_WHY, Word};
 
 /// Fetches at one time: each dials an address that somebody else has named.
 const MOST_FETCHES: usize = 4;
@@ -120,7 +120,8 @@ impl Fetch {
             Event::Deleted(path) => Word::Deleted { paths: vec![path] },
             Event::Notice(text) => Word::Notice { text },
             Event::Hash { path, hash } => Word::Hashes { files: vec![(visapult_objects::escaped(&path), hash)] },
-            Event::Differs { .. } | Event::Detached(_) => return None,
+            Event::Differs { path, how, bytes } => Word::Differ { all: vec![Differing { path, how, bytes }] },
+            Event::Detached(_) => return None,
         })
     }
 

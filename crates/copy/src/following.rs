@@ -55,6 +55,7 @@ pub(crate) fn follow(
             Word::Deleted { paths } => {
                 paths.iter().for_each(|path| watch(Event::Deleted(printable(path.as_bytes()))));
             }
+            Word::Differ { all } => all.iter().for_each(|one| watch(one.event())),
             Word::Notice { text } => watch(Event::Notice(printable(text.as_bytes()))),
             Word::Hashes { files } => {
                 for (path, hash) in files {

@@ -146,6 +146,8 @@ pub enum Event {
         path: String,
         /// How.
         how: String,
+        /// Bytes of the file at the source; none of a folder or link.
+        bytes: Option<u64>,
     },
     /// Something was deleted that the sources do not have, or would be.
     Deleted(String),

@@ -1,10 +1,11 @@
 //! What the two ends of a copy say to each other: the dialler's request, and notes. Content travels in objects, as listings, bundles and ranges.
 
 use serde::{Deserialize, Serialize};
+use visapult_objects::printable;
 use visapult_ripp_net::RippUrl;
 
 use crate::fields::FieldPart;
-use crate::report::{Limit, Tally};
+use crate::report::{Event, Limit, Tally};
 
 /// What this build speaks: what every build of it understands, and with parts of fields, which older ones would take for whole files.
 pub(crate) const VERSION: u32 = 2;
@@ -279,6 +280,23 @@ impl Request {
     }
 }
 
+/// What is at the destination otherwise than at the source, or not at all; as people read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Differing {
+    pub(crate) path: String,
+    pub(crate) how: String,
+    /// Of a file at the source.
+    pub(crate) bytes: Option<u64>,
+}
+
+impl Differing {
+    /// As it is told here, whatever the other end has written.
+    pub(crate) fn event(&self) -> Event {
+        let Self { path, how, bytes } = self;
+        Event::Differs { path: printable(path.as_bytes()), how: printable(how.as_bytes()), bytes: *bytes }
+    }
+}
+
 /// A note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "word", rename_all = "kebab-case")]
@@ -320,6 +338,8 @@ pub(crate) enum Word {
     Done { files: Vec<u64> },
     /// Taker: files as they are in their place, where hashes were wished for: paths below the destination, [`escaped`](visapult_objects::escaped), and BLAKE3.
     Hashes { files: Vec<(String, String)> },
+    /// Taker, in a dry run: these would be copied, or made.
+    Differ { all: Vec<Differing> },
     /// Taker: these were deleted, or would be; as people read them.
     Deleted { paths: Vec<String> },
     /// A share that fetches: how far it is.

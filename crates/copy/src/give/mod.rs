@@ -288,6 +288,7 @@ impl Giving<'_> {
                     .iter()
                     .for_each(|path| (self.watch)(Event::Deleted(visapult_objects::printable(path.as_bytes()))));
             }
+            Word::Differ { all } => all.iter().for_each(|one| (self.watch)(one.event())),
             Word::Notice { text } => (self.watch)(Event::Notice(text)),
             Word::Nodes { urls } => (self.nodes, self.is_finished) = (urls, true),
             Word::Tally(tally) => self.tally = tally,

@@ -40,7 +40,7 @@ impl Taking<'_> {
                 let verdict = self.tree.take(entry).ok_or_else(|| protocol("its entries do not follow one another"))?;
                 match verdict {
                     Ok(verdict) => {
-                        let files = match self.on_verdict(number, verdict) {
+                        let files = match self.on_verdict(number, verdict)? {
                             Answer::Nothing => continue,
                             Answer::Wanted => &mut wanted,
                             Answer::Later => &mut later,
@@ -59,15 +59,15 @@ impl Taking<'_> {
         Ok(())
     }
 
-    fn on_verdict(&mut self, entry: u64, verdict: Verdict) -> Answer {
+    fn on_verdict(&mut self, entry: u64, verdict: Verdict) -> Result<Answer, CopyError> {
         match verdict {
             Verdict::Folder { path, is_new } => {
                 self.telling.tally.folders += u64::from(is_new);
-                self.tell_differs(is_new, &path, "is not there");
+                self.tell_differs(is_new, &path, "is not there", None)?;
             }
             Verdict::Link { path, is_new } => {
                 self.telling.tally.links += u64::from(is_new);
-                self.tell_differs(is_new, &path, "is another link, or not there");
+                self.tell_differs(is_new, &path, "is another link, or not there", None)?;
             }
             Verdict::NoLink => {
                 self.links += 1;
@@ -76,13 +76,13 @@ impl Taking<'_> {
             Verdict::Same { pending, .. } | Verdict::Wanted { pending, .. } if self.is_told_hashes() => {
                 self.comparing.begin(entry, false, true);
                 self.pending.insert(entry, pending);
-                return Answer::Compare;
+                return Ok(Answer::Compare);
             }
             Verdict::Same { pending, has_holes } if self.wish.alike != Alike::SizeAndTime => {
                 self.comparing.begin(entry, has_holes, false);
                 self.pending.insert(entry, pending.clone());
                 self.pool.give(Job::Hash { entry, pending });
-                return Answer::Compare;
+                return Ok(Answer::Compare);
             }
             Verdict::Same { pending, .. } => {
                 self.telling.count_same(&pending);
@@ -93,7 +93,7 @@ impl Taking<'_> {
             Verdict::Wanted { pending, has_holes } => return self.want(entry, pending, has_holes),
             Verdict::Elsewhere => {}
         }
-        Answer::Nothing
+        Ok(Answer::Nothing)
     }
 
     /// Only the hashes of the sources are asked for.
@@ -101,18 +101,16 @@ impl Taking<'_> {
         self.wish.dry_run && self.wish.hashes
     }
 
-    fn tell_differs(&mut self, differs: bool, path: &Path, how: &str) {
-        if differs && self.wish.dry_run {
-            self.telling.differs(path, how);
-        }
+    fn tell_differs(&mut self, differs: bool, path: &Path, how: &str, bytes: Option<u64>) -> Result<(), CopyError> {
+        if differs && self.wish.dry_run { self.telling.differs(path, how, bytes) } else { Ok(()) }
     }
 
-    fn want(&mut self, entry: u64, pending: Pending, has_holes: bool) -> Answer {
+    fn want(&mut self, entry: u64, pending: Pending, has_holes: bool) -> Result<Answer, CopyError> {
         self.telling.count_wanted(&pending);
         if self.wish.dry_run {
             let how = if pending.replaces { "differs" } else { "is not there" };
-            self.tell_differs(true, &pending.path(), how);
-            return Answer::Nothing;
+            self.tell_differs(true, &pending.path(), how, Some(pending.origin.size))?;
+            return Ok(Answer::Nothing);
         }
         let mut answer = Answer::Wanted;
         if is_ranged(pending.origin.size, has_holes) {
@@ -123,7 +121,7 @@ impl Taking<'_> {
             answer = Answer::Later;
         }
         self.pending.insert(entry, pending);
-        answer
+        Ok(answer)
     }
 
     pub(super) fn on_compared(&mut self, entry: u64, compared: Compared) -> Result<(), CopyError> {
@@ -137,7 +135,7 @@ impl Taking<'_> {
         if self.wish.dry_run {
             self.telling.same(entry);
         }
-        let answer = self.want(entry, pending, compared.has_holes);
+        let answer = self.want(entry, pending, compared.has_holes)?;
         if answer == Answer::Wanted {
             // Before it is said which ranges of it are.
             self.telling.say(&Word::Compared { wanted: vec![entry], same: Vec::new() })?;

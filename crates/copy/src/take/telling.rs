@@ -11,7 +11,7 @@ use crate::error::CopyError;
 use crate::names::shown;
 use crate::ranges::RangeHash;
 use crate::report::{Event, Limit, Progress, Tally};
-use crate::words::{MOST_WHY, Word};
+use crate::words::{Differing, MOST_WHY, Word};
 use visapult_objects::{cut, escaped, printable};
 
 /// Files in one note; and bytes of hashes and paths, after which a note is full enough.
@@ -31,6 +31,9 @@ pub(super) struct Telling<'a> {
     done: Vec<u64>,
     hashes: Vec<(String, String)>,
     hashes_len: usize,
+    /// What differs, in a dry run, with so many bytes of text.
+    differing: Vec<Differing>,
+    differing_len: usize,
     /// And files that were compared and are the same.
     same: Vec<u64>,
     began: Instant,
@@ -48,6 +51,8 @@ impl<'a> Telling<'a> {
             done: Vec::new(),
             hashes: Vec::new(),
             hashes_len: 0,
+            differing: Vec::new(),
+            differing_len: 0,
             same: Vec::new(),
             began: now,
             told_at: now,
@@ -85,6 +90,7 @@ impl<'a> Telling<'a> {
     }
 
     pub(super) fn deleted(&mut self, paths: &[String]) -> Result<(), CopyError> {
+        self.tell_differing()?;
         self.tally.deleted += paths.len() as u64;
         for paths in paths.chunks(DELETED) {
             self.say(&Word::Deleted { paths: paths.to_vec() })?;
@@ -94,8 +100,18 @@ impl<'a> Telling<'a> {
     }
 
     /// In a dry run, what would be done.
-    pub(super) fn differs(&mut self, path: &Path, how: &str) {
-        (self.watch)(Event::Differs { path: shown(path), how: how.to_owned() });
+    pub(super) fn differs(&mut self, path: &Path, how: &str, bytes: Option<u64>) -> Result<(), CopyError> {
+        let (path, how) = (shown(path), how.to_owned());
+        self.differing_len += path.len() + how.len() + 60;
+        self.differing.push(Differing { path: path.clone(), how: how.clone(), bytes });
+        (self.watch)(Event::Differs { path, how, bytes });
+        if self.differing_len >= HASHES_LEN { self.tell_differing() } else { Ok(()) }
+    }
+
+    fn tell_differing(&mut self) -> Result<(), CopyError> {
+        self.differing_len = 0;
+        let all = std::mem::take(&mut self.differing);
+        if all.is_empty() { Ok(()) } else { self.say(&Word::Differ { all }) }
     }
 
     /// A file is in its place.
@@ -162,6 +178,7 @@ impl<'a> Telling<'a> {
             self.say(&Word::Done { files: files.to_vec() })?;
         }
         self.tell_hashes()?;
+        self.tell_differing()?;
         self.say(&Word::Tally(self.tally))?;
         let (tally, elapsed, limit) = (self.tally, self.began.elapsed(), self.limit);
         (self.watch)(Event::Progress(Progress { tally, is_listed, arrived, elapsed, limit }));
