@@ -328,7 +328,7 @@ impl<'py> Watching<'py> {
 
     fn tell(&self, notice: Option<String>) -> PyResult<()> {
         let Some(progress) = &self.progress else { return Ok(()) };
-        let Headway { progress: Progress { tally, is_listed, limit, .. }, bps } = self.latest;
+        let Headway { progress: Progress { tally, is_listed, limit, .. }, bps, .. } = self.latest;
         progress.call1((CopyProgress {
             bytes: self.latest.bytes(),
             total_bytes: tally.wanted_bytes,

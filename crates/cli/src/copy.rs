@@ -183,6 +183,7 @@ impl Shown {
         if self.json {
             say(&json!({
                 "event": "progress", "seconds": progress.elapsed.as_secs_f64(), "bytes_sent": progress.arrived, "bits_per_second": headway.bps,
+                "files_per_second": headway.files_per_s, "seconds_left": headway.left_s(),
                 "limited_by": progress.limit, "all_listed": progress.is_listed, "tally": progress.tally,
             })
             .to_string());

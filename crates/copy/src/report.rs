@@ -20,6 +20,8 @@ pub struct Tally {
     pub bytes: u64,
     /// Bytes of them that were there from an earlier attempt.
     pub resumed_bytes: u64,
+    /// Bytes of files that are there by now, their holes and what was resumed among them: of small files those in their place. 0 if it is not told.
+    pub here_bytes: u64,
     /// Files that were there already.
     pub same_files: u64,
     /// Bytes of those.
@@ -45,6 +47,7 @@ impl Tally {
             files: self.files + other.files,
             bytes: self.bytes + other.bytes,
             resumed_bytes: self.resumed_bytes + other.resumed_bytes,
+            here_bytes: self.here_bytes + other.here_bytes,
             same_files: self.same_files + other.same_files,
             same_bytes: self.same_bytes + other.same_bytes,
             links: self.links + other.links,

@@ -46,6 +46,8 @@ pub(super) struct RangeOver {
     pub(super) entry: u64,
     pub(super) range: u64,
     pub(super) outcome: Result<RangeHash, String>,
+    /// Bytes of it that did not travel.
+    pub(super) hole_bytes: u64,
     /// Its content, where that is in memory.
     pub(super) buffer: Option<Arc<RangeBuffer>>,
     pub(super) from: NodeId,
@@ -119,6 +121,7 @@ struct Coming {
     incoming: Incoming,
     entry: u64,
     range: u64,
+    hole_bytes: u64,
     from: NodeId,
     buffer: Option<Arc<RangeBuffer>>,
 }
@@ -138,14 +141,20 @@ pub(super) struct Arriving {
     range_offers: VecDeque<(Offer, RangeName, Arc<Upload>, NodeId)>,
     /// Bytes of ranges in memory.
     buffered: Arc<AtomicU64>,
-    /// Bytes of content so far.
-    bytes: Arc<AtomicU64>,
+    /// Bytes of content so far, in bundles and in ranges.
+    bundled: Arc<AtomicU64>,
+    ranged: Arc<AtomicU64>,
 }
 
 impl Arriving {
     /// Bytes of content that have arrived.
     pub(super) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.bundled.load(Ordering::Relaxed) + self.bytes_in_ranges()
+    }
+
+    /// Those of them in ranges of large files.
+    pub(super) fn bytes_in_ranges(&self) -> u64 {
+        self.ranged.load(Ordering::Relaxed)
     }
 
     pub(super) fn accept_bundle(&mut self, offer: Offer, from: NodeId) -> Result<(), CopyError> {
@@ -171,7 +180,7 @@ impl Arriving {
                 return;
             }
             let Some((offer, from)) = self.offers.pop_front() else { return };
-            match CountedMemory::new(offer.length, &self.bytes) {
+            match CountedMemory::new(offer.length, &self.bundled) {
                 Ok(memory) => {
                     let memory = Arc::new(memory);
                     self.bundle_bytes += offer.length;
@@ -232,9 +241,11 @@ impl Arriving {
                         return self.range_offers.push_back((offer, name, Arc::clone(upload), from));
                     }
                 };
-                let sink = RangeSink { file, range, extents, arrived: Arc::clone(&self.bytes) };
+                let hole_bytes = range.length - offer.length;
+                let sink = RangeSink { file, range, extents, arrived: Arc::clone(&self.ranged) };
                 let incoming = offer.accept(Arc::new(sink));
-                self.ranges.push(Coming { incoming, entry: name.entry, range: name.range, from, buffer: None });
+                let (entry, range) = (name.entry, name.range);
+                self.ranges.push(Coming { incoming, entry, range, hole_bytes, from, buffer: None });
             }
             _ => offer.refuse("the range is not wanted, or is not what its name says"),
         }
@@ -245,11 +256,13 @@ impl Arriving {
         let Some((range, extents)) = range.and_then(|range| Some((range, name.extents(range.length)?))) else {
             return offer.refuse("the range is not wanted (any more)");
         };
-        match RangeBuffer::new(range, extents, &self.bytes, &self.buffered) {
+        let hole_bytes = range.length.saturating_sub(offer.length);
+        match RangeBuffer::new(range, extents, &self.ranged, &self.buffered) {
             Ok(buffer) => {
                 let buffer = Arc::new(buffer);
                 let incoming = offer.accept(Arc::clone(&buffer) as _);
-                self.ranges.push(Coming { incoming, entry: name.entry, range: name.range, from, buffer: Some(buffer) });
+                let (entry, range) = (name.entry, name.range);
+                self.ranges.push(Coming { incoming, entry, range, hole_bytes, from, buffer: Some(buffer) });
             }
             Err(cause) => offer.refuse(&cause.to_string()),
         }
@@ -259,12 +272,12 @@ impl Arriving {
     pub(super) fn take_ranges(&mut self) -> Vec<RangeOver> {
         let over = self.ranges.extract_if(.., |coming| coming.incoming.is_over());
         let mut over: Vec<_> = over
-            .map(|Coming { incoming, entry, range, from, buffer }| {
+            .map(|Coming { incoming, entry, range, hole_bytes, from, buffer }| {
                 let outcome = incoming.wait().map_err(|cause| cause.why).and_then(|delivery| {
                     let hash = delivery.digest.and_then(|hash| blake3::Hash::from_hex(hash).ok());
                     hash.map(|hash| *hash.as_bytes()).ok_or_else(|| "it came without a hash".to_owned())
                 });
-                RangeOver { entry, range, outcome, buffer, from }
+                RangeOver { entry, range, outcome, hole_bytes, buffer, from }
             })
             .collect();
         // When a range has failed the other end cancels the rest of its file: the cause comes first.

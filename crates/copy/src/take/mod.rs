@@ -312,7 +312,8 @@ impl Taking<'_> {
     fn tell(&mut self) -> Result<(), CopyError> {
         self.nodes.tell_done();
         self.nodes.divide(self.session, Instant::now());
-        self.telling.tell(self.listed == Some(self.entries), self.arriving.bytes())
+        let (arrived, in_ranges) = (self.arriving.bytes(), self.arriving.bytes_in_ranges());
+        self.telling.tell(self.listed == Some(self.entries), arrived, in_ranges)
     }
 }
 

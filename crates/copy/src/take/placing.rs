@@ -27,7 +27,7 @@ impl Taking<'_> {
                 Err(why) => self.leave_out(from, &why)?,
             }
         }
-        for RangeOver { entry, range, outcome, buffer, from } in self.arriving.take_ranges() {
+        for RangeOver { entry, range, outcome, buffer, hole_bytes, from } in self.arriving.take_ranges() {
             if let Err(why) = &outcome
                 && from != FIRST
                 && (!self.nodes.is_alive(from) || !is_full(why))
@@ -42,7 +42,10 @@ impl Taking<'_> {
                 (Some(Ranged::File(file)), _) => file,
                 (Some(Ranged::Upload(upload)), Some(buffer)) => {
                     match outcome {
-                        Ok(hash) => self.pool.give(Job::Put { entry, upload, index: range, hash, buffer }),
+                        Ok(hash) => {
+                            self.telling.placed_bytes += hole_bytes;
+                            self.pool.give(Job::Put { entry, upload, index: range, hash, buffer });
+                        }
                         Err(why) => self.on_bad_range(entry, &why)?,
                     }
                     continue;
@@ -50,6 +53,7 @@ impl Taking<'_> {
                 _ => continue,
             };
             let held = outcome.and_then(|hash| file.hold(range, hash).map_err(|cause| Fault::writing(&cause).why));
+            self.telling.placed_bytes += held.as_ref().map_or(0, |_| hole_bytes);
             match held {
                 Ok(true) => {
                     self.ranged.remove(&entry);
@@ -117,7 +121,10 @@ impl Taking<'_> {
                 for (entry, pending, outcome) in files {
                     self.no_more_of(entry);
                     match outcome {
-                        Ok((bytes, hash)) => self.on_kept(&pending, bytes, &hash)?,
+                        Ok((bytes, hash)) => {
+                            self.telling.placed_bytes += bytes;
+                            self.on_kept(&pending, bytes, &hash)?;
+                        }
                         Err(fault) => self.on_fault(entry, &pending, &fault)?,
                     }
                 }
