@@ -7,10 +7,11 @@
 //!    state 1, not:   bytes of the reason (2), the reason
 //! ```
 
+use visapult_objects::{cut, printable};
+
 use crate::bytes::Reader;
 use crate::listing::{MOST_WHOLE, Mtime};
 use crate::ranges::RangeHash;
-use visapult_objects::{cut, printable};
 
 /// A bundle is closed when it has so many files or bytes of content.
 pub(crate) const FULL_FILES: usize = 1024;

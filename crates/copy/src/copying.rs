@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use visapult_objects::{ObjectUrl, escaped};
 use visapult_ripp_net::{Clients, Listener, ListenerOptions, Options, RippUrl, Session, SessionError, Token, Trust};
 
 use crate::endpoint::{Endpoint, Remote};
@@ -23,7 +24,6 @@ use crate::stripes::Striped;
 use crate::take::{Taken, take};
 use crate::walk::{Root, Walk};
 use crate::words::{Alike, Delete, Patterns, Request, Span, Verb, Wish};
-use visapult_objects::{ObjectUrl, escaped};
 
 const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the other end to the next.

@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
+use visapult_objects::{escaped, unescaped};
+
 use crate::endpoint::Endpoint;
 use crate::listing::Mtime;
 use crate::log::{self, Origin};
@@ -12,7 +14,6 @@ use crate::people::written::{Place, Text};
 use crate::ranges::{RANGE, RangeName};
 use crate::words::{Request, Word};
 use crate::{bundle, listing, manifest};
-use visapult_objects::{escaped, unescaped};
 
 /// A decoder with its name.
 pub type Decoder = (&'static str, fn(&[u8]));

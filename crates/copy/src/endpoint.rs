@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use thiserror::Error;
+use visapult_objects::{At, ObjectUrl, unescaped};
 use visapult_ripp_net::{RippUrl, UrlError};
 
 use crate::names::{Name, inner_path};
-use visapult_objects::{At, ObjectUrl, unescaped};
 
 const SCHEME: &str = "ripp://";
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use visapult_objects::{printable, unescaped};
 use visapult_ripp_net::{Arrival, Options, Session};
 
 use crate::copying::{dial, fresh_job};
@@ -10,7 +11,6 @@ use crate::endpoint::Remote;
 use crate::error::CopyError;
 use crate::report::{Event, Progress, Tally};
 use crate::words::{FetchState, Request, Verb, Word};
-use visapult_objects::{printable, unescaped};
 
 const IDLE: Duration = Duration::from_millis(50);
 /// Fetches that one share tells of.

@@ -10,10 +10,10 @@ use std::fs::FileTimes;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use thiserror::Error;
+use visapult_objects::MOST_PATH;
 
 use crate::bytes::Reader;
 use crate::names::Name;
-use visapult_objects::MOST_PATH;
 
 /// Entries of one listing, and its bytes, at most.
 pub(crate) const MOST_ENTRIES: usize = 4096;

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 
 use tempfile::TempDir;
+use visapult_objects::escaped;
 use visapult_ripp_net::{
     Arrival, Clients, Flow, Incoming, Listener, ListenerOptions, MemorySink, Mode, Offer, Options, Outgoing, Session,
     Token, Trust,
@@ -26,7 +27,6 @@ use crate::source::{RangeSource, SourceFile};
 use crate::take::{Taken, take};
 use crate::walk::{Found, Root, Walk};
 use crate::words::{Patterns, Wish, Word};
-use visapult_objects::escaped;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const RANGES: u64 = MOST_EARLY as u64 + 2;

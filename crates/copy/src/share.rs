@@ -17,6 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use cap_std::fs::Dir;
+use visapult_objects::unescaped;
 use visapult_ripp_net::perf::Answered;
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Session, Token};
 
@@ -34,7 +35,6 @@ use crate::names::inner_path;
 use crate::people::Right;
 use crate::weights;
 use crate::words::{EARLY, Request, STRIPES, Verb, Word};
-use visapult_objects::unescaped;
 
 const POLL: Duration = Duration::from_millis(100);
 /// A dialler that has all it wants ends the session within this time.

@@ -200,9 +200,7 @@ pub(crate) struct CopyOptions {
 
 /// Which part of the fields in a source is made and sent.
 #[derive(Debug, Args)]
-#[command(
-    next_help_heading = "A part of the fields in SRC, sent as the Zarr group DST.zarr"
-)]
+#[command(next_help_heading = "A part of the fields in SRC, sent as the Zarr group DST.zarr")]
 #[group(id = "part", multiple = true, conflicts_with_all = ["include", "exclude", "range", "delete_unmatched"])]
 pub(crate) struct PartOptions {
     /// This field, by its name or its path in the file (density, /fields/density); may be repeated; all if it is not said.

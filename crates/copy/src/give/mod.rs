@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use visapult_objects::{cut, escaped, unescaped};
 use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session, Verdict};
 
 use self::ahead::Ahead;
@@ -28,7 +29,6 @@ use crate::report::{Event, Limit, Progress, Tally};
 use crate::source::{ReadTime, SourceFile};
 use crate::walk::Walk;
 use crate::words::{MOST_WHY, Word};
-use visapult_objects::{cut, escaped, unescaped};
 
 /// Name of the flow that content travels in, and of that of listings.
 const CONTENT: &str = "content";

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use visapult_objects::cut;
+
 use super::lister::Listed;
 use super::reader::{Job, Read, open};
 use super::{Giving, Task, UnderWay};
@@ -10,7 +12,6 @@ use crate::error::CopyError;
 use crate::ranges::{Extents, Range, RangeName, range};
 use crate::source::{RangeMemory, RangeSource, SourceFile};
 use crate::words::{MOST_WHY, Word};
-use visapult_objects::cut;
 
 /// Objects under way at most.
 const MOST_OBJECTS: usize = 4096;

@@ -19,6 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
+use visapult_objects::{cut, printable, unescaped};
 use visapult_ripp_net::{Arrival, Offer, Session};
 
 use self::arriving::{Arriving, Ranged};
@@ -35,7 +36,6 @@ use crate::ranges::RangeName;
 use crate::report::{Event, Limit, Tally};
 use crate::stripes::Striped;
 use crate::words::{Delete, MOST_WHY, Wish, Word};
-use visapult_objects::{cut, printable, unescaped};
 
 const POLL: Duration = Duration::from_millis(5);
 

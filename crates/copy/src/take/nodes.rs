@@ -5,6 +5,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use blake3::Hasher;
+use visapult_objects::printable;
 use visapult_ripp_net::{Arrival, Offer, Session};
 
 use super::arriving::Listings;
@@ -19,7 +20,6 @@ use crate::report::Tally;
 use crate::stripes::{Dialled, Striped};
 use crate::weights::{Claim, Meter, divide};
 use crate::words::Word;
-use visapult_objects::printable;
 
 /// What of an entry has to be the same.
 type Likeness = u64;

@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use visapult_objects::{cut, escaped, printable};
 use visapult_ripp_net::Session;
 
 use super::pool::Pending;
@@ -12,7 +13,6 @@ use crate::names::shown;
 use crate::ranges::RangeHash;
 use crate::report::{Event, Limit, Progress, Tally};
 use crate::words::{Differing, MOST_WHY, Word};
-use visapult_objects::{cut, escaped, printable};
 
 /// Files in one note; and bytes of hashes and paths, after which a note is full enough.
 pub(super) const FILES: usize = 2000;

@@ -373,7 +373,10 @@ fn what_the_sources_do_not_have_is_deleted_where_that_is_wished_and_sure() {
         mirror.wish.dry_run = true;
         let (dry, mut events) = run(&mirror);
         let kept = events.extract_if(.., |event| matches!(event, Event::Differs { .. })).collect::<Vec<_>>();
-        assert!(matches!(&kept[..], [Event::Differs { path, bytes: Some(4), .. }] if path == "run/sub/kept"), "{kept:?}");
+        assert!(
+            matches!(&kept[..], [Event::Differs { path, bytes: Some(4), .. }] if path == "run/sub/kept"),
+            "{kept:?}"
+        );
         let all = ["run/sub/old", "run/gone", "run/link"].map(|path| Event::Deleted(path.to_owned()));
         assert_eq!((dry.unwrap().tally.deleted, &events[..]), (3, &all[..]));
         assert!(at("run/gone").exists());
