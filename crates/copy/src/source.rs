@@ -140,14 +140,32 @@ fn mtime(metadata: &std::fs::Metadata) -> Mtime {
     Mtime { s: metadata.mtime(), ns: metadata.mtime_nsec().clamp(0, 999_999_999) as u32 }
 }
 
-/// How long reads of ranges took, all in all.
+/// How long reads took, all in all: those for what is sent of ranges, those for the hashes of ranges, which mostly come first and so wait for the disk,
+/// and those of small files.
 #[derive(Debug, Default)]
-pub(crate) struct ReadTime(AtomicU64);
+pub(crate) struct ReadTime {
+    sent: AtomicU64,
+    hashed: AtomicU64,
+    files: AtomicU64,
+}
 
 impl ReadTime {
-    pub(crate) fn total(&self) -> Duration {
-        Duration::from_nanos(self.0.load(Ordering::Relaxed))
+    /// Of each kind.
+    pub(crate) fn totals(&self) -> [Duration; 3] {
+        [&self.sent, &self.hashed, &self.files].map(|total| Duration::from_nanos(total.load(Ordering::Relaxed)))
     }
+
+    /// Reads small files.
+    pub(crate) fn of_files<T>(&self, read: impl FnOnce() -> T) -> T {
+        timed(&self.files, read)
+    }
+}
+
+fn timed<T>(total: &AtomicU64, read: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let outcome = read();
+    total.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    outcome
 }
 
 /// The data of a range, as an object.
@@ -165,15 +183,13 @@ impl Source for RangeSource {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let began = Instant::now();
-        self.extents.read(offset, into, |start, part| self.file.read_at(self.range.start + start, part))?;
-        self.read_time.0.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        Ok(())
+        let read = |start, part: &mut [u8]| self.file.read_at(self.range.start + start, part);
+        timed(&self.read_time.sent, || self.extents.read(offset, into, read))
     }
 
     /// The hash of the range is told only if the file is still the same.
     fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
-        let hash = self.range.hash(|at, part| self.file.read_at(at, part));
+        let hash = self.range.hash(|at, part| timed(&self.read_time.hashed, || self.file.read_at(at, part)));
         Some(hash.and_then(|hash| self.file.check_unchanged().map(|()| hash)))
     }
 }
@@ -231,7 +247,10 @@ mod tests {
         let mut content = vec![0; packed as usize];
         source.read_at(0, &mut content).unwrap();
         let whole = fs::read(&path).unwrap();
+        let [sent, before, _] = source.read_time.totals();
         assert_eq!(source.own_digest().unwrap().unwrap(), *blake3::hash(&whole).as_bytes());
+        // What is read for the hash is time that the disk took, too.
+        assert!(source.read_time.totals()[1] > before && source.read_time.totals()[0] == sent);
         // File systems that keep no holes tell of none.
         if packed == 8192 {
             assert_eq!(content, [[7; 4096], [9; 4096]].concat());

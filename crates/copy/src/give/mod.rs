@@ -104,13 +104,14 @@ pub(crate) fn give(
     let jobs_out = Mutex::new(jobs_out);
     let over = AtomicBool::new(false);
     let stores = walk.stores();
+    let read_time = Arc::new(ReadTime::default());
     let readers = if stores.is_empty() { READERS } else { STORED_READERS };
     thread::scope(|scope| {
         scope.spawn(move || lister::run(walk, &told_in));
         for _ in 0..readers {
             let read_in = read_in.clone();
-            let (jobs_out, over) = (&jobs_out, &over);
-            scope.spawn(move || reader::run(jobs_out, &read_in, over));
+            let (jobs_out, over, read_time) = (&jobs_out, &over, Arc::clone(&read_time));
+            scope.spawn(move || reader::run(jobs_out, &read_in, &read_time, over));
         }
         let mut giving = Giving {
             session,
@@ -138,8 +139,8 @@ pub(crate) fn give(
             ahead: Ahead::of(session.rate(), !stores.is_empty()),
             began: Instant::now(),
             told_at: Instant::now(),
-            read_time: Arc::default(),
-            read_until: Duration::ZERO,
+            read_time: Arc::clone(&read_time),
+            read_until: [Duration::ZERO; 3],
             limit: None,
             tally: Tally::default(),
             is_finished: false,
@@ -193,7 +194,7 @@ struct Giving<'a> {
     told_at: Instant,
     /// How long reads took, and how long they had until it was told last.
     read_time: Arc<ReadTime>,
-    read_until: Duration,
+    read_until: [Duration; 3],
     limit: Option<Limit>,
     tally: Tally,
     is_finished: bool,
@@ -435,10 +436,11 @@ impl Giving<'_> {
         (self.watch)(Event::Progress(Progress { tally, is_listed: self.told.is_none(), arrived, elapsed, limit }));
     }
 
-    /// Most of the time since it was told last went into reading ranges.
+    /// Most of the time since it was told last went into reading: for what was sent, for its hashes, or of small files.
     fn is_source_slow(&mut self) -> bool {
-        let before = std::mem::replace(&mut self.read_until, self.read_time.total());
-        self.read_until.saturating_sub(before) * 2 > self.told_at.elapsed()
+        let before = std::mem::replace(&mut self.read_until, self.read_time.totals());
+        let elapsed = self.told_at.elapsed();
+        self.read_until.iter().zip(before).any(|(now, before)| now.saturating_sub(before) * 2 > elapsed)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::bundle::{Builder, Item};
 use crate::error::reason;
 use crate::listing::MOST_WHOLE;
 use crate::ranges::{Range, RangeName};
-use crate::source::SourceFile;
+use crate::source::{ReadTime, SourceFile};
 
 /// A file that somebody writes to is read again so many times.
 const TRIES: usize = 3;
@@ -51,15 +51,15 @@ pub(super) struct Bundle {
 }
 
 /// Reads what it is given until there is no more, or it is over.
-pub(super) fn run(jobs: &Mutex<Receiver<Job>>, done: &Sender<Read>, over: &AtomicBool) {
+pub(super) fn run(jobs: &Mutex<Receiver<Job>>, done: &Sender<Read>, time: &ReadTime, over: &AtomicBool) {
     let mut content = Vec::new();
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let read = match job {
             Err(_) => return,
-            Ok(Job::Bundle(files)) => Read::Bundle(bundle(&files, &mut content, over)),
+            Ok(Job::Bundle(files)) => Read::Bundle(time.of_files(|| bundle(&files, &mut content, over))),
             Ok(Job::Range { name, range, listed }) => {
-                let content = stored::range(&listed, &range, over);
+                let content = time.of_files(|| stored::range(&listed, &range, over));
                 Read::Range { name, range, content }
             }
             Ok(Job::Hash(files)) => {
