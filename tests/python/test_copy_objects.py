@@ -185,6 +185,11 @@ def test_a_store_that_says_nothing(tmp_path: Path) -> None:
         time.sleep(0.5)
         running.signal(signal.SIGINT)
         assert running.end(10).code == 130
+        running = quiet.start("copy", "s3://bucket/x.zarr", tmp_path / "part.zarr", "--field", "density")
+        time.sleep(0.5)
+        running.signal(signal.SIGINT)
+        assert running.end(10).code == 130
+        assert not (tmp_path / "part.zarr").exists()
         quiet.environment["AWS_READ_TIMEOUT"] = "100ms"
         assert_one_clear_line(quiet.copy("s3://bucket/x", tmp_path).stderr, "s3://bucket/x: the store does not answer in time")
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -435,11 +436,30 @@ fn walk(sources: &[Near<'_>], options: &CopyOptions, stop: &AtomicBool) -> Resul
     let root = |source: &Near<'_>| match (options.span, &options.part, source) {
         (None, None, _) => source.root(stop),
         (Some(span), ..) => source.root(stop)?.cut(span),
-        (None, Some(part), Near::Stored(url)) => Root::stored_part(url, part),
+        (None, Some(part), Near::Stored(url)) => {
+            let (url, part) = ((*url).clone(), part.clone());
+            unless_stopped(stop, move || Root::stored_part(&url, &part))
+        }
         (None, Some(part), Near::Path(_)) => source.root(stop)?.part(part, Turn::default()),
     };
     let roots = sources.iter().map(root).collect::<Result<_, _>>()?;
     Ok(Walk::new(roots, Filter::new(&options.only).map_err(CopyError::Here)?))
+}
+
+/// What `work` comes to. Where a store is silent, that takes minutes: once it is to stop, it is left to end by itself.
+fn unless_stopped<T: Send + 'static>(
+    stop: &AtomicBool,
+    work: impl FnOnce() -> Result<T, CopyError> + Send + 'static,
+) -> Result<T, CopyError> {
+    let (done_in, done) = mpsc::channel();
+    thread::spawn(move || done_in.send(work()));
+    loop {
+        match done.recv_timeout(POLL) {
+            Ok(outcome) => return outcome,
+            Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
+            Err(_) => return Err(CopyError::Stopped),
+        }
+    }
 }
 
 /// A name for a copy that no other has.
