@@ -158,14 +158,14 @@ impl Shown {
             Event::Differs { path, bytes: Some(bytes), .. } => say(&format!("would copy {path}, {}", size(bytes))),
             Event::Differs { path, .. } => say(&format!("would make {path}")),
             Event::Deleted(_) => {}
-            Event::Notice(text) if self.json => say(&event("notice", "", &text)),
+            Event::Notice(text) if self.json => say(&told("notice", "", &text)),
             Event::Notice(text) => self.beside(&text),
         }
     }
 
     fn not_copied(&mut self, kind: &str, path: String, what: &str, why: &str) {
         if self.json {
-            return say(&event(kind, &path, why));
+            return say(&told(kind, &path, why));
         }
         if let Some(line) = self.causes.note(Instant::now(), path, format!("{what}{why}")) {
             self.beside(&line);
@@ -199,7 +199,7 @@ impl Shown {
     }
 }
 
-fn event(kind: &str, path: &str, why: &str) -> String {
+fn told(kind: &str, path: &str, why: &str) -> String {
     json!({ "event": kind, "path": path, "why": why }).to_string()
 }
 

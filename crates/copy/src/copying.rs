@@ -150,7 +150,7 @@ pub(crate) fn redialled(
         if attempt.was_admitted && attempt.arrived > 0 {
             lost_at = None;
         }
-        match outcome {
+        match outcome.map_err(|cause| cause.misdialled().unwrap_or(cause)) {
             Ok(()) => return Ok(()),
             // Only who was there once is waited for.
             Err(cause) if cause.may_pass() && (attempt.was_admitted || lost_at.is_some()) => {

@@ -110,10 +110,9 @@ fn next_word(session: &Session) -> Result<Option<Word>, CopyError> {
             offer.refuse("this end only listens");
             Ok(None)
         }
-        Some(Arrival::Note(note)) => match Word::from_text(&note.text) {
-            Some(Word::Refused { why }) => Err(CopyError::Refused(printable(why.as_bytes()))),
-            Some(word) => Ok(Some(word)),
-            None => Err(CopyError::Protocol("it said something that is no word".to_owned())),
+        Some(Arrival::Note(note)) => match Word::heard(&note.text)? {
+            Word::Refused { why } => Err(CopyError::Refused(printable(why.as_bytes()))),
+            word => Ok(Some(word)),
         },
     }
 }

@@ -247,7 +247,7 @@ impl Share {
 
     fn serve_one(&self, session: Session, stop: &AtomicBool, tell: &(dyn Fn(ShareEvent) + Sync)) {
         let Some(request) = Request::from_text(session.request()) else {
-            return refuse(&session, "this is a share: dial it with visapult copy");
+            return refuse(&session, "this URL is of a share: visapult copy and visapult verify take it");
         };
         if let Err(why) = self.check(&session, &request) {
             return refuse(&session, &why);

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use visapult_objects::printable;
 use visapult_ripp_net::RippUrl;
 
+use crate::error::CopyError;
 use crate::fields::FieldPart;
 use crate::report::{Event, Limit, Tally};
 
@@ -297,6 +298,9 @@ impl Differing {
     }
 }
 
+/// What waits at a URL publishes fields.
+const NO_SHARE: &str = "this URL is of no share: visapult copy takes those that visapult share prints; fields that visapult serve or a simulation publishes are for visapult view";
+
 /// A note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "word", rename_all = "kebab-case")]
@@ -363,6 +367,12 @@ impl Word {
     pub(crate) fn to_text(&self) -> String {
         #[expect(clippy::expect_used, reason = "plain data")]
         serde_json::to_string(self).expect("plain data")
+    }
+
+    /// # Errors
+    /// If it is no word at all: whoever is there has nothing to do with copies.
+    pub(crate) fn heard(text: &str) -> Result<Self, CopyError> {
+        Self::from_text(text).ok_or_else(|| CopyError::Here(NO_SHARE.to_owned()))
     }
 
     /// None if it is no word at all.

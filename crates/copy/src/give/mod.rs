@@ -238,10 +238,7 @@ impl Giving<'_> {
             match arrival {
                 Arrival::Offer(offer) => offer.refuse("this end gives and takes nothing"),
                 Arrival::Note(note) => {
-                    let word = Word::from_text(&note.text);
-                    let word =
-                        word.ok_or_else(|| CopyError::Protocol("it said something that is no word".to_owned()))?;
-                    self.on_word(word)?;
+                    self.on_word(Word::heard(&note.text)?)?;
                 }
             }
             if self.is_finished {

@@ -213,8 +213,7 @@ impl Taking<'_> {
             match arrival {
                 Arrival::Offer(offer) => self.on_offer(offer, FIRST)?,
                 Arrival::Note(note) => {
-                    let word = Word::from_text(&note.text);
-                    self.on_word(word.ok_or_else(|| protocol("it said something that is no word"))?)?;
+                    self.on_word(Word::heard(&note.text)?)?;
                 }
             }
         }
