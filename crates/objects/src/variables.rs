@@ -52,7 +52,6 @@ mod tests {
         for (name, value) in [
             ("AWS_ENDPOINT_URL", "minio:9000"),
             ("AWS_ENDPOINT_URL", "https:/minio"),
-            ("AWS_ENDPOINT_URL", "https://"),
             ("AWS_ENDPOINT_URL", "https://minio:90000"),
             ("AWS_ENDPOINT_URL", "https://mi nio"),
             ("AWS_ENDPOINT_URL", "https://user:secret@minio"),
