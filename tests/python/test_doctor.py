@@ -18,6 +18,7 @@ import doctor_pictures as pictures
 from conftest import VISAPULT
 from doctor_pictures import CLOCK, NIC, RINGS, draw
 from shares import sharing
+from test_bad_input import assert_one_clear_line
 from wan import ENVIRONMENT, RIGHT, Link, link, unable
 
 SOON = 60
@@ -369,3 +370,10 @@ def table() -> Iterator[None]:
     print("\n" + "\n".join(f"{seed:{width}}  {wanted:24} {' '.join(ids) or '-'}" for seed, (wanted, ids) in TABLE.items()))
     found = sum(wanted in ids for wanted, ids in TABLE.values())
     print(f"found: {found} of {len(TABLE)}")
+
+
+def test_an_interface_that_is_not_there_is_said_to_be_so_with_those_that_are() -> None:
+    command = [str(VISAPULT), "doctor", "--interface", "no-such0"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False, env=ENVIRONMENT)
+    assert ended.returncode == 2
+    assert_one_clear_line(ended.stderr, "no-such0", "--interface", "lo")

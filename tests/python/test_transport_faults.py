@@ -375,6 +375,20 @@ def ctrl_c_at_the_sender() -> None:
 
 
 @scenario
+def ctrl_c_long_before_the_time_is_up() -> None:
+    with link(*PATH.split()) as up:
+        _server, url = up.serve("--once")
+        sender = up.send(url, "--rate", "20M", "--time", "1h", "--json", "-")
+        up.wait_for_traffic()
+        sender.signal(signal.SIGINT)
+        ended = sender.end(SOON)
+    assert (ended.code, ended.problems) == (130, [])
+    # The rate is over the time that it took, not over that asked for.
+    report = json.loads(ended.stdout)
+    assert report["goodput_bps"] * report["seconds"] > 0.3 * 8 * report["bytes"] > 0
+
+
+@scenario
 def ctrl_c_at_the_receiver() -> None:
     server, sender = _interrupted(0)
     assert server.code == 130

@@ -6,7 +6,9 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use visapult_doctor::{Findings, Host, Path, Report, Roots, disk_speed, judge_disk, judge_no_path, judge_path};
+use visapult_doctor::{
+    Findings, Host, Path, Report, Roots, disk_speed, interface_is_there, judge_disk, judge_no_path, judge_path,
+};
 use visapult_ripp_net::{Identity, RippUrl, Trust, user_folder};
 
 use crate::arguments::DoctorOptions;
@@ -38,12 +40,16 @@ fn look(options: &DoctorOptions) -> Result<ExitCode> {
 }
 
 fn examine(options: &DoctorOptions) -> Result<Report> {
+    let roots = Roots::at(&options.root);
+    if let Some(name) = &options.interface {
+        interface_is_there(&roots, name)?;
+    }
     let mut findings = Findings::default();
     let path = options.url.as_ref().map(|url| measure(url, options.rate, &mut findings)).transpose()?.flatten();
     let peer = path.as_ref().map(|path| path.peer.ip()).or_else(|| options.url.as_ref().and_then(address));
     // A host is good enough for a path if it can do what that carries.
     let asked_bps = options.rate.or(path.as_ref().and_then(Path::carries_bps));
-    let host = Host::new(Roots::at(&options.root), options.interface.clone(), peer, asked_bps);
+    let host = Host::new(roots, options.interface.clone(), peer, asked_bps);
     findings.merge(host.examine());
     if let Some(path) = &path {
         host.judge_streams(path, &mut findings);

@@ -22,7 +22,7 @@ mod text;
 pub use change::Change;
 pub use disk::{DiskSpeed, disk_speed, judge_disk};
 pub use finding::{Finding, Findings, Unseen};
-pub use host::{DEFAULT_BPS, Host};
+pub use host::{DEFAULT_BPS, Host, NoInterface, interface_is_there};
 pub use journal::{Journal, JournalError};
 pub use path::{NoPath, Path, Way, judge_no_path, judge_path};
 pub use report::Report;

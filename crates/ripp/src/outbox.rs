@@ -159,6 +159,12 @@ impl Outbox {
         self.objects.get(&object).map(|found| (found.arrived, found.length))
     }
 
+    /// Bytes of an object that may still arrive: not there, and not given up.
+    #[must_use]
+    pub fn expected(&self, object: u32) -> u64 {
+        self.objects.get(&object).map_or(0, |found| found.length - found.arrived - found.given_up)
+    }
+
     /// The next region to send, of at most `most` bytes: what was lost first, then the flow that is furthest behind its share.
     pub fn next(&mut self, now: Time, most: u64) -> Option<Region> {
         self.next_repair(now, most).or_else(|| self.next_fresh(now, most))
@@ -306,8 +312,11 @@ mod tests {
     fn late_and_lossy_objects_are_given_up() {
         let mut lossy = outbox(Mode::Lossy, &[100]);
         let region = lossy.next(Time::ZERO, 1000).unwrap();
-        lossy.lost(Time::ZERO, region);
+        lossy.lost(Time::ZERO, Region { length: 60, ..region });
+        assert_eq!(lossy.expected(0), 40);
+        lossy.lost(Time::ZERO, Region { offset: 60, length: 40, ..region });
         assert_eq!(lossy.take_settled(), [Settled { object: 0, arrived: 0, given_up: 100 }]);
+        assert_eq!(lossy.expected(0), 0);
 
         let mut late = outbox(Mode::Deadline(Duration::from_millis(5)), &[100, 80]);
         let region = late.next(Time::ZERO, 60).unwrap();

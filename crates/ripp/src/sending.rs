@@ -101,6 +101,12 @@ impl Sending {
         (sums.arrived + under_way.map(|(arrived, _)| arrived).sum::<u64>(), sums.offered)
     }
 
+    /// Bytes of a flow that may still arrive: neither there nor given up. What the receiver has to say of them is not waited for.
+    #[must_use]
+    pub fn expected(&self, flow: u16) -> u64 {
+        self.live_of(flow).map(|object| self.outbox.expected(object)).sum()
+    }
+
     /// Why the first object of a flow failed since this was asked last, if one did.
     pub fn take_failure(&mut self, flow: u16) -> Option<String> {
         self.flows.get_mut(usize::from(flow))?.failure.take()

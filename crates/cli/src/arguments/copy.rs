@@ -35,7 +35,7 @@ A copy that was interrupted goes on where it was when the same command is given 
 Exit codes: 0 all is there; 1 it ended before that, and an error says why; 2 a command line that does not fit; 3 some things were not copied, each is named, all others are there; 130 interrupted.
 
 Examples:
-  there:  visapult share /data/runs --bind 0.0.0.0:7440
+  there:  visapult share /data/runs
   here, all of it:
     visapult copy 'ripp://...' .
   one thing, or some:
@@ -59,13 +59,13 @@ Examples:
 
 const SHARE_HELP: &str = "\
 Examples:
-  there:  visapult share /data/runs --bind 0.0.0.0:7440
+  there:  visapult share /data/runs
   here:   visapult copy 'ripp://...' .
 
 All copies together have --rate, each way: they divide it by weight (`visapult copy --weight 3`), and what one leaves the others have. Without --rate each finds what the network carries.
 
 Several machines that mount the same file system give as one: on each of them
-  visapult share /data/runs --bind 0.0.0.0:7440 --stripe ~/runs.stripe
+  visapult share /data/runs --stripe ~/runs.stripe
 
 Any one of their URLs is enough: a copy from it takes from all of them at once, one into it goes to all, and to those that are left when one of them dies. What --rate, --policy and --log say they say of one machine.
 
@@ -116,8 +116,8 @@ pub(crate) struct ShareOptions {
     /// serves for all. It has to be outside of what is shared, and yours alone (made so if it is not there).
     #[arg(long, value_name = "FOLDER")]
     pub(crate) stripe: Option<PathBuf>,
-    /// Address and port to listen on (0.0.0.0:7440 for all of this machine's); everything is encrypted, and needs the URL's token.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7440")]
+    /// Address and port to listen on (127.0.0.1:7440 for this machine alone); everything is encrypted, and needs the URL's token.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7440")]
     pub(crate) bind: SocketAddr,
     #[command(flatten)]
     pub(crate) listen: ListenOptions,

@@ -13,13 +13,11 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 /// Options of `visapult perf`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  there:  visapult perf serve --bind 0.0.0.0:7410\n  here:   visapult perf send 'ripp://...' \
+#[command(after_help = "Examples:\n  there:  visapult perf serve\n  here:   visapult perf send 'ripp://...' \
     --time 10s\n          visapult perf send 'ripp://...' --rate 950M --bytes 1GiB --json result.json\n\nWithout a secret in the URL:\n  \
     here:   visapult perf identity                     (prints a fingerprint)\n  \
     there:  visapult perf serve --trust FINGERPRINT    (prints a URL that admits only its owner)\n  \
-    here:   visapult perf send 'ripp://...'"
-)]
+    here:   visapult perf send 'ripp://...'")]
 pub(crate) struct PerfOptions {
     #[command(subcommand)]
     pub(crate) side: PerfSide,
@@ -38,7 +36,7 @@ pub(crate) enum PerfSide {
 /// Options of `visapult perf serve`.
 #[derive(Debug, Args)]
 pub(crate) struct PerfServeOptions {
-    /// Address and port to listen on; everything is encrypted, and needs the URL's token or a known certificate.
+    /// Address and port to listen on (127.0.0.1:7410 for this machine alone); everything is encrypted, and needs the URL's token or a known certificate.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7410")]
     pub(crate) bind: SocketAddr,
     /// Host name or address to put in the URL [default: the first address of this machine that fits].

@@ -17,6 +17,8 @@ mod tcp;
 
 use std::net::IpAddr;
 
+pub use route::{NoInterface, interface_is_there};
+
 use crate::finding::Findings;
 use crate::path::Path;
 use crate::roots::Roots;

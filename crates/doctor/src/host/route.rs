@@ -2,7 +2,28 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use thiserror::Error;
+
 use crate::roots::Roots;
+
+/// An interface was named that the host does not have.
+#[derive(Debug, Error)]
+#[error("there is no network interface {named:?} here; --interface takes one of {}", there.join(", "))]
+pub struct NoInterface {
+    named: String,
+    there: Vec<String>,
+}
+
+/// The interface that is named is there, as far as one can see.
+///
+/// # Errors
+/// If there are others, and not this one.
+pub fn interface_is_there(roots: &Roots, name: &str) -> Result<(), NoInterface> {
+    let is_ours = |name: &str| !roots.is_live() || index_of(name).is_some();
+    let there: Vec<_> = roots.names("/sys/class/net").into_iter().filter(|name| is_ours(name)).collect();
+    let is_there = there.iter().any(|found| found == name) || roots.is_live() && index_of(name).is_some();
+    if is_there || there.is_empty() { Ok(()) } else { Err(NoInterface { named: name.to_owned(), there }) }
+}
 
 /// The interface on the way to `peer`, or to everywhere.
 pub(super) fn interface_to(roots: &Roots, peer: Option<IpAddr>) -> Option<String> {

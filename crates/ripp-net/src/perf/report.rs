@@ -103,7 +103,11 @@ impl Report {
         let us = |time: Duration| time.as_micros() as u64;
         let rtt = first
             .map(|lane| &lane.rtt)
-            .map(|rtt| RttMicros { min: us(rtt.least()), median: us(rtt.quantile(0.5)), p99: us(rtt.quantile(0.99)) })
+            .map(|rtt| RttMicros {
+                min: us(least_rtt(statistics)),
+                median: us(rtt.quantile(0.5)),
+                p99: us(rtt.quantile(0.99)),
+            })
             .unwrap_or_default();
         let one_way_s = rtt.min as f64 * 0.5e-6;
         let over_s = asked.map_or(arrival_s(account), |asked| asked.as_secs_f64() - one_way_s) + one_way_s;
@@ -163,6 +167,12 @@ impl Rulings {
         let now_bps: u64 = statistics.lanes.iter().map(|lane| lane.rate_bps).sum();
         kept_bps.max(now_bps as f64) >= REACHED * most_bps as f64
     }
+}
+
+/// The least of all lanes or streams: what one of them sends may always have waited.
+fn least_rtt(statistics: &Statistics) -> Duration {
+    let known = statistics.lanes.iter().map(|lane| lane.rtt.least()).filter(|rtt| !rtt.is_zero());
+    known.min().unwrap_or_default()
 }
 
 /// Time from the first byte placed to the last.

@@ -18,6 +18,10 @@ const AHEAD: f64 = 0.25;
 /// The same of fast paths, beyond so many bytes: more would only pass through memory that no cache holds.
 const FAST_AHEAD: f64 = 0.03;
 const CACHED: f64 = (8 << 20) as f64;
+/// Where lost bytes stay lost, nothing but offers and their answers could hold up the rest: the control connection, which loses packets as the path does, may stand
+/// still for so long (TCP's pauses double), in seconds of the rate and bytes at most.
+const LOSSY_AHEAD: f64 = 3.0;
+const MOST_LOSSY_AHEAD: f64 = (32 << 20) as f64;
 /// What has arrived and is not verified yet may be as much again: more would fill memory that no cache holds while the processor is short.
 const VERIFYING: u64 = 2;
 /// Bytes on offer, and in an object, before it is known how fast the path is.
@@ -70,8 +74,12 @@ fn send_until(
     let mut told = Instant::now();
     let mut most_ahead = first_ahead(session.rate());
     let mut curtailed = false;
+    let mut stopped_after = None;
     loop {
         let stopping = stop.load(Ordering::Relaxed);
+        if stopping {
+            stopped_after.get_or_insert_with(|| began.elapsed());
+        }
         let more = !stopping
             && match amount {
                 Amount::Bytes(bytes) => offered < bytes,
@@ -93,11 +101,9 @@ fn send_until(
         let statistics = session.statistics();
         most_ahead = most_ahead.max(bytes_ahead(&statistics));
         let length = object_length(&statistics, most_ahead, amount, offered);
-        // What was lost for good is no longer ahead, though it never arrives.
         let pending: u64 = under_way.iter().map(|(_, length)| length).sum();
-        let ahead = pending.min(offered - statistics.sent().arrived_bytes.min(offered));
-        let room = most_ahead.max(2 * length as u64) - length as u64;
-        if more && ahead <= room && pending <= VERIFYING * room && under_way.len() < 4096 {
+        let room = most_ahead.max(lossy_ahead(mode, &statistics)).max(2 * length as u64) - length as u64;
+        if more && flow.expected() <= room && pending <= VERIFYING * room && under_way.len() < 4096 {
             let source = Patterned { pattern: Arc::clone(&pattern), index, length };
             under_way.push_back((flow.send(&index.to_string(), Arc::new(source))?, length as u64));
             offered += length as u64;
@@ -114,7 +120,7 @@ fn send_until(
     let statistics = session.statistics();
     let account = settle(session)?;
     let asked = match amount {
-        Amount::Time(time) => Some(time),
+        Amount::Time(time) => Some(stopped_after.map_or(time, |after| time.min(after))),
         Amount::Bytes(_) => None,
     };
     let lanes = session.statistics().lanes.len();
@@ -151,6 +157,12 @@ fn bytes_ahead(statistics: &Statistics) -> u64 {
 /// Bytes on offer beside those of round trips.
 fn ahead_of_arrival(bytes_per_s: f64) -> f64 {
     (AHEAD * bytes_per_s).min(CACHED).max(FAST_AHEAD * bytes_per_s)
+}
+
+/// Bytes on offer, where what is lost is lost.
+fn lossy_ahead(mode: Mode, statistics: &Statistics) -> u64 {
+    let bytes_per_s = statistics.lanes.iter().map(|lane| lane.rate_bps as f64 / 8.0).sum::<f64>();
+    if mode == Mode::Lossy { (LOSSY_AHEAD * bytes_per_s).min(MOST_LOSSY_AHEAD) as u64 } else { 0 }
 }
 
 fn object_length(statistics: &Statistics, most_ahead: u64, amount: Amount, offered: u64) -> usize {

@@ -289,6 +289,12 @@ impl Flow {
         self.shared.out().sending.progress(self.flow)
     }
 
+    /// Bytes of objects that were offered and may still arrive: neither known to be there nor lost for good.
+    #[must_use]
+    pub fn expected(&self) -> u64 {
+        self.shared.out().sending.expected(self.flow)
+    }
+
     /// Takes all objects back that are under way; more may be offered.
     pub fn cancel(&self) {
         let mut out = self.shared.out();

@@ -11,6 +11,7 @@ mod control;
 mod corpora;
 mod faults;
 mod flows;
+mod held_up;
 mod hostile;
 mod lanes;
 mod notes;
