@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { binary } from "./server.mjs";
 
-/** PSNR of the page's picture against what `visapult render` draws of `file` through a keyframe of `proxy` made from camera `key`, or exactly. */
-export async function decibels(page, { file, folder, proxy, key }) {
+/** PSNR of the page's picture against what `visapult render` draws of `file` through a keyframe of `proxy` (of so many `slabs`) made from camera `key`, or exactly. */
+export async function decibels(page, { file, folder, proxy, slabs, key }) {
   const { camera, transfer, width, height } = await page.evaluate(async () => {
     const { camera, transferFunction } = window.visapult;
     const { width, height } = await createImageBitmap(await window.visapult.png());
@@ -21,6 +21,7 @@ export async function decibels(page, { file, folder, proxy, key }) {
     "--el": camera.elevation,
     "--distance": camera.distance,
     "--proxy": proxy,
+    ...(slabs && { "--slabs": slabs }),
     ...(key && { "--key-az": key.azimuth, "--key-el": key.elevation }),
   };
   execFileSync(binary, ["render", file, ...Object.entries(options).flat().map(String)]);

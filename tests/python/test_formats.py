@@ -23,6 +23,7 @@ def sources(volume: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> dic
         "hdf5": write_hdf5(folder, volume),
         "zarr2": write_zarr(folder, volume, 2),
         "zarr3": write_zarr(folder, volume, 3),
+        "ome_zarr": write_ome_zarr(folder, volume),
     }
 
 
@@ -49,6 +50,21 @@ def write_zarr(folder: Path, volume: np.ndarray, version: Literal[2, 3]) -> str:
     return str(path)
 
 
+def write_ome_zarr(folder: Path, volume: np.ndarray) -> str:
+    """Version 0.5: the volume, and beside it a level of half as many samples that is not to be taken for it."""
+    path = folder / "volume.ome.zarr"
+    group = zarr.create_group(str(path), zarr_format=3)
+    datasets = []
+    for level, stride in enumerate([1, 2]):
+        values = volume[::stride, ::stride, ::stride]
+        group.create_array(str(level), shape=values.shape, chunks=(16, 16, 16), dtype="f4")[:] = values
+        scale = [{"type": "scale", "scale": [float(stride)] * 3}]
+        datasets.append({"path": str(level), "coordinateTransformations": scale})
+    axes = [{"name": name, "type": "space", "unit": "micrometer"} for name in "zyx"]
+    group.attrs["ome"] = {"version": "0.5", "multiscales": [{"name": "volume", "axes": axes, "datasets": datasets}]}
+    return str(path)
+
+
 @pytest.fixture(scope="session")
 def reference_image(sources: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
     out = tmp_path_factory.mktemp("reference") / "npy.png"
@@ -56,7 +72,7 @@ def reference_image(sources: dict[str, str], tmp_path_factory: pytest.TempPathFa
     return read_png(out)
 
 
-@pytest.mark.parametrize("format_name", ["nifti", "nifti_gz", "hdf5", "zarr2", "zarr3"])
+@pytest.mark.parametrize("format_name", ["nifti", "nifti_gz", "hdf5", "zarr2", "zarr3", "ome_zarr"])
 def test_every_format_gives_the_image_of_npy(
     format_name: str, sources: dict[str, str], reference_image: np.ndarray, tmp_path: Path
 ) -> None:
@@ -65,7 +81,7 @@ def test_every_format_gives_the_image_of_npy(
     np.testing.assert_array_equal(read_png(tmp_path / "image.png"), reference_image)
 
 
-@pytest.mark.parametrize("format_name", ["npy", "nifti", "hdf5", "zarr2", "zarr3"])
+@pytest.mark.parametrize("format_name", ["npy", "nifti", "hdf5", "zarr2", "zarr3", "ome_zarr"])
 def test_info_tells_size_and_range(format_name: str, sources: dict[str, str], volume: np.ndarray) -> None:
     told = run("info", sources[format_name]).stdout
     assert "48 x 40 x 56" in told

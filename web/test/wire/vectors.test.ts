@@ -163,6 +163,11 @@ test.each(["welcome", "steps", "field", "plan", "notice", "steering", "freshness
 );
 
 test("control messages keep what they say", () => {
+  const { protocol: _, source, ...welcome } = json<{ protocol: number; source: Record<string, unknown> }>("welcome");
+  const { time_unit: timeUnit, ...told } = source;
+  expect(parseControl(bytes("welcome"))).toEqual({ kind: "welcome", ...welcome, source: { ...told, timeUnit } });
+  const { throughput_bps: throughputBps, ...plan } = json<{ throughput_bps: number }>("plan");
+  expect(parseControl(bytes("plan"))).toEqual({ kind: "plan", ...plan, throughputBps });
   expect(parseControl(bytes("steps"))).toEqual({ kind: "steps", steps: json("steps") });
   expect(parseControl(bytes("notice"))).toEqual({ kind: "notice", ...json<object>("notice") });
   const field = json<{ range: number[]; histogram: number[] }>("field");

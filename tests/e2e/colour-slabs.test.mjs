@@ -1,0 +1,45 @@
+/** Slabs of colour in the page, of a field that they show best: turned with the server suspended, and held to what the program draws of them. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { decibels } from "./against-program.mjs";
+import { keep, lit, picture, settled, statistic, until } from "./browser.mjs";
+import { serving } from "./serving.mjs";
+
+const EDGE = 48;
+const LEAST_DB = 42;
+/** A shell that is thinner than a slab wherever the field is steep. */
+const SHELL = "range=-3,3&map=viridis&opacity=0,0;0.6,0;0.62,0.9;0.64,0;1,0";
+
+const ripples = (x, y, z) =>
+  Math.sin(0.9 * x + 0.4 * y) + Math.sin(0.8 * y - 0.5 * z + 1) + Math.sin(0.7 * z + 0.6 * x + 2);
+
+describe("slabs of colour", () => {
+  const here = serving("ripples", EDGE, ripples);
+  const { file, folder } = here;
+
+  test("they are drawn with the server suspended, as the program draws them", async (t) => {
+    const page = await here.open({ query: { stills: "0" }, hash: `proxy=slabs&${SHELL}` });
+    const plan = statistic(page, "Plan");
+    await plan.filter({ hasText: "slabs of colour, as chosen" }).waitFor();
+    await until(page, (v) => v.shown.proxy === "slabs");
+    await settled(page);
+    const told = await plan.textContent();
+    t.diagnostic(told);
+    const slabs = Number(/(\d+) slabs of colour/.exec(told)[1]);
+    const key = await page.evaluate(() => window.visapult.camera);
+    here.server.suspend();
+    t.after(() => here.server.resume());
+    await page.locator(".stage").focus();
+    for (const turns of [0, 3]) {
+      for (let press = 0; press < turns; press++) await page.keyboard.press("ArrowRight");
+      await settled(page);
+      assert.equal(await page.evaluate(() => window.visapult.shown.proxy), "slabs");
+      assert.ok(lit(await picture(page)) > 0.02, "the picture is black");
+      const db = await decibels(page, { file, folder, proxy: "slabs", slabs, key });
+      t.diagnostic(`${5 * turns} degrees: ${db.toFixed(1)} dB from the program's picture`);
+      assert.ok(db >= LEAST_DB, `${db} dB, ${5 * turns} degrees from the key view`);
+    }
+    await keep(page, "colour-slabs");
+    await page.close();
+  });
+});
