@@ -65,6 +65,17 @@ pub(crate) fn split_level(url: &str) -> Result<(&str, Option<usize>), SourceErro
     Ok((source, Some(level.parse().map_err(wrong)?)))
 }
 
+/// What is wrong with a path that is there but for an option at its end that no file has.
+pub(crate) fn refuse_unknown(url: &str) -> Result<(), SourceError> {
+    let Some((source, option)) = url.rsplit_once('?') else { return Ok(()) };
+    let Some((key, _)) = option.split_once('=') else { return Ok(()) };
+    if key == "level" || Path::new(url).exists() || !Path::new(source).exists() {
+        return Ok(());
+    }
+    let problem = format!("unknown option '{key}'; accepted is level=N, 0 being the finest");
+    Err(SourceError::Option { url: url.to_owned(), problem })
+}
+
 /// The grid of the means of 2 x 2 x 2 samples each. An axis of one sample stays as it is.
 fn halved(grid: &Grid) -> Grid {
     let mut coarse = Grid { size: coarsened_size(grid.size, 1), ..grid.clone() };
@@ -220,6 +231,19 @@ mod tests {
         let [nx, ny, _] = bounds.size();
         assert_eq!(out[(nx * ny) * 4 + nx * 7 + 20], value([92, 28, 20]) + 1.5 + 150.0 + 15_000.0);
         assert_eq!(out[out.len() - 1], 400.0 + 29_750.0 + 2_885_000.0);
+    }
+
+    #[test]
+    fn an_option_that_no_file_has_is_named() {
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let problem = refuse_unknown(&format!("{here}?leve=1")).unwrap_err().to_string();
+        assert!(
+            problem.ends_with("?leve=1: unknown option 'leve'; accepted is level=N, 0 being the finest"),
+            "{problem}"
+        );
+        for url in [here, &format!("{here}?level=1"), "https://example.org/field.zarr?version=3"] {
+            refuse_unknown(url).unwrap();
+        }
     }
 
     #[test]

@@ -53,6 +53,7 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
     {
         return at_level(open_path(file)?, level);
     }
+    level::refuse_unknown(url)?;
     open_path(url)
 }
 
