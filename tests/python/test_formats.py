@@ -1,7 +1,7 @@
 """One volume in four formats, each written by the format's own tool, gives one image."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import h5py
 import nibabel
@@ -54,7 +54,7 @@ def write_ome_zarr(folder: Path, volume: np.ndarray) -> str:
     """Version 0.5: the volume, and beside it a level of half as many samples that is not to be taken for it."""
     path = folder / "volume.ome.zarr"
     group = zarr.create_group(str(path), zarr_format=3)
-    datasets = []
+    datasets: list[Any] = []
     for level, stride in enumerate([1, 2]):
         values = volume[::stride, ::stride, ::stride]
         group.create_array(str(level), shape=values.shape, chunks=(16, 16, 16), dtype="f4")[:] = values
