@@ -7,20 +7,20 @@ import { serving } from "./serving.mjs";
 
 const EDGE = 48;
 const LEAST_DB = 42;
-/** A shell that is thinner than a slab wherever the field is steep. */
-const SHELL = "range=-3,3&map=viridis&opacity=0,0;0.6,0;0.62,0.9;0.64,0;1,0";
+/** Of a field that changes within a slab: what lies between the faces of a scalar slab is not what they say. */
+const COLOURS = "range=-3,3&map=viridis&opacity=0,0;0.6,0;0.8,0.9;1,0";
 
 const ripples = (x, y, z) =>
-  Math.sin(0.9 * x + 0.4 * y) + Math.sin(0.8 * y - 0.5 * z + 1) + Math.sin(0.7 * z + 0.6 * x + 2);
+  Math.sin(1.6 * x + 0.7 * y) + Math.sin(1.4 * y - 0.9 * z + 1) + Math.sin(1.2 * z + 1.1 * x + 2);
 
 describe("slabs of colour", () => {
   const here = serving("ripples", EDGE, ripples);
   const { file, folder } = here;
 
   test("they are drawn with the server suspended, as the program draws them", async (t) => {
-    const page = await here.open({ query: { stills: "0" }, hash: `proxy=slabs&${SHELL}` });
+    const page = await here.open({ query: { stills: "0" }, hash: `proxy=slabs&${COLOURS}` });
     const plan = statistic(page, "Plan");
-    await plan.filter({ hasText: "slabs of colour, as chosen" }).waitFor();
+    await plan.filter({ hasText: /slabs of colour, as chosen, \d/ }).waitFor();
     await until(page, (v) => v.shown.proxy === "slabs");
     await settled(page);
     const told = await plan.textContent();

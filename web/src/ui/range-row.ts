@@ -22,7 +22,7 @@ export class RangeRow {
   readonly #unit = el("span", { class: "unit" });
   readonly #problem = el("p", { id: PROBLEM, class: "note", role: "alert", hidden: true });
   readonly #why = el("span");
-  readonly #take = el("button", { type: "button", title: "Set the range to these values" });
+  readonly #take = el("button", { type: "button", title: "Set the range to these values" }, "Show all");
   readonly #offerRow = el("p", { class: "quiet offer", hidden: true }, this.#why, this.#take);
   readonly #pair: HTMLElement;
   /** What a box shows may be rounded: this is not. */
@@ -59,8 +59,9 @@ export class RangeRow {
   #showOffer(offer: Offer | null): void {
     this.#offer = offer;
     this.#offerRow.hidden = offer === null;
-    setText(this.#why, offer?.words ?? "");
-    setText(this.#take, offer?.button ?? "");
+    if (offer === null) return;
+    setText(this.#why, offer.words);
+    setText(this.#take, offer.button);
   }
 
   #showBounds(): void {
