@@ -22,6 +22,8 @@ import { blob, serving } from "./serving.mjs";
 const MOST_PREVIEW_BYTES = 250_000;
 /** Of 255. */
 const MOST_PREVIEW_OFF = 6;
+/** What a busy machine may make of the same work, done twice. */
+const MOST_SLOWER = 3;
 
 /** In the page: keeps its first picture, as `picture` does, in `window.first`. */
 function keepFirst() {
@@ -173,6 +175,24 @@ describe("a file", () => {
     await copy.close();
   });
 
+  test("a turn is on the screen as soon with the server suspended as with it running", async (t) => {
+    const took = { running: [], suspended: [] };
+    const page = await here.open({ query: { stills: "0" } });
+    await until(page, (v) => v.shown.level === 0);
+    t.after(() => here.server.resume());
+    for (let round = 0; round < 6; round++)
+      for (const state of ["running", "suspended"]) {
+        if (state === "suspended") here.server.suspend();
+        await settled(page);
+        took[state].push(await page.evaluate(timeTurn));
+        here.server.resume();
+      }
+    const [running, suspended] = [took.running, took.suspended].map(median);
+    t.diagnostic(`${running.toFixed(0)} ms running, ${suspended.toFixed(0)} ms suspended`);
+    assert.ok(suspended <= MOST_SLOWER * running, `${took.suspended} ms against ${took.running} ms`);
+    await page.close();
+  });
+
   test("slabs are drawn when they are chosen", async () => {
     const page = await here.open({ query: { stills: "0" }, hash: "proxy=slabs" });
     await until(page, (v) => v.shown.proxy === "slabs");
@@ -270,3 +290,14 @@ describe("a file", () => {
     });
   }
 });
+
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+
+/** In the page: milliseconds from a key press to the frame that it asks for. */
+async function timeTurn() {
+  const { frameCount } = window.visapult;
+  const began = performance.now();
+  document.querySelector(".stage").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+  while (window.visapult.frameCount === frameCount) await new Promise(requestAnimationFrame);
+  return performance.now() - began;
+}

@@ -88,7 +88,11 @@ pub(crate) fn serve_page(
     if !page.no_open && has_display() {
         open_browser(&url);
     }
-    let (stage, shown) = stage();
+    let (stage, shown) = stage(if is_simulation {
+        "No simulation has come yet. Give it the ripp:// URL that the back end printed."
+    } else {
+        "What is to be shown is being opened."
+    });
     thread::scope(|scope| {
         let opening = scope.spawn(|| open(stage));
         let served = portal.serve(shown, limit);

@@ -8,15 +8,19 @@ use visapult_pipeline::BackEnd;
 
 /// What pages show, as the server sees it.
 #[derive(Clone)]
-pub struct Shown(watch::Receiver<Option<Arc<BackEnd>>>);
+pub struct Shown {
+    back_end: watch::Receiver<Option<Arc<BackEnd>>>,
+    /// What pages are told until it has come.
+    awaited: &'static str,
+}
 
 /// Where the back end is put that pages wait for. Dropped empty, it says that none will come.
 pub struct Stage(watch::Sender<Option<Arc<BackEnd>>>);
 
-/// A back end to come.
-pub fn stage() -> (Stage, Shown) {
-    let (stage, shown) = watch::channel(None);
-    (Stage(stage), Shown(shown))
+/// A back end to come; pages are told what is `awaited`.
+pub fn stage(awaited: &'static str) -> (Stage, Shown) {
+    let (stage, back_end) = watch::channel(None);
+    (Stage(stage), Shown { back_end, awaited })
 }
 
 impl Stage {
@@ -32,14 +36,18 @@ impl Stage {
 }
 
 impl Shown {
+    pub(crate) fn awaited(&self) -> &'static str {
+        self.awaited
+    }
+
     /// The back end, if it has come.
     pub(crate) fn now(&self) -> Option<Arc<BackEnd>> {
-        self.0.borrow().clone()
+        self.back_end.borrow().clone()
     }
 
     /// The back end, once it has come; none if it will not.
     pub(crate) async fn coming(mut self) -> Option<Arc<BackEnd>> {
-        self.0.wait_for(Option::is_some).await.ok()?.clone()
+        self.back_end.wait_for(Option::is_some).await.ok()?.clone()
     }
 
     /// Returns when no back end will come.

@@ -119,8 +119,7 @@ async fn back_end_for(
     if let Some(back_end) = shown.now() {
         return Some((back_end, None));
     }
-    let text = "No simulation has come yet. Give it the ripp:// URL that the back end printed.".to_owned();
-    let notice = ToPage::Notice(Notice { severity: Severity::Info, text });
+    let notice = ToPage::Notice(Notice { severity: Severity::Info, text: shown.awaited().to_owned() });
     control.send(Message::Binary(notice.encode().into())).await.ok()?;
     let mut early = None;
     let leaves = async {

@@ -56,7 +56,7 @@ fn empty_server_with(patience: Patience) -> (Server, Stage) {
     let portal = Portal::bind(config).unwrap();
     let url = portal.url();
     let authority = url.trim_start_matches("http://").split('/').next().unwrap().to_owned();
-    let (stage, shown) = stage();
+    let (stage, shown) = stage("It is on its way.");
     std::thread::spawn(move || portal.serve(shown, None).unwrap());
     let [token, watch_token] = [&tokens.steer, &tokens.watch].map(|token| token.as_str().to_owned());
     (Server { authority, token, watch_token }, stage)
@@ -214,14 +214,14 @@ fn a_page_may_come_before_what_it_is_to_show() {
     let (server, stage) = empty_server();
     let mut early = open_at(&server, &format!("/session?token={}", server.token)).unwrap();
     let told = next_control(&mut early, NOTICE)["text"].to_string();
-    assert!(told.contains("No simulation has come yet"), "{told}");
+    assert!(told.contains("It is on its way."), "{told}");
     stage.show(ramp());
     assert_eq!(next_control(&mut early, WELCOME)["groups"], 2);
 }
 
 #[test]
 fn a_server_ends_when_there_will_be_nothing_to_show() {
-    let (stage, shown) = stage();
+    let (stage, shown) = stage("It is on its way.");
     let config = PortalConfig { port: Some(0), ..PortalConfig::with_tokens(Tokens::fresh().unwrap()) };
     let serving = std::thread::spawn(move || Portal::bind(config).unwrap().serve(shown, None).unwrap());
     drop(stage);
