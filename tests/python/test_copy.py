@@ -216,6 +216,17 @@ def test_each_person_has_a_url_and_what_a_policy_grants(tmp_path: Path) -> None:
     assert_one_clear_line(wrong.stderr, "people.toml line 5", "huors")
 
 
+def test_where_the_rate_limits_a_copy_that_is_told_whichever_end_gives(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "file").write_bytes(os.urandom(12 * MEBI))
+    with sharing(tmp_path / "shared", "--write") as share:
+        for places in [(tmp_path / "file", f"{share.url}/there"), (f"{share.url}/there", tmp_path / "back")]:
+            done = copy(*places, "--json", "--rate", "40M")
+            assert done.code == 0, done
+            told = [event.get("limited_by") for event in events(done.stdout.splitlines())]
+            assert "rate" in told, told
+
+
 def test_a_policy_bounds_the_rate_and_new_hours_end_a_copy_under_way(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "file").write_bytes(os.urandom(8 * MEBI))

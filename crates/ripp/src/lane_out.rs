@@ -16,7 +16,7 @@ pub use rtt::RoundTrip;
 use crate::flight::Flight;
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
-use crate::rate::{Causes, Controller, Evidence, RoundMeter, Seen};
+use crate::rate::{Causes, Controller, Evidence, Round, RoundMeter, Seen};
 use crate::time::{Time, wire_difference_us};
 use crate::window::WINDOW;
 use crate::wire::{CLEAR_HEADER, Ping, Pong, Report, TAG};
@@ -375,7 +375,9 @@ impl LaneOut {
         };
         if let Some(round) = self.meter.on_report(now, report, seen) {
             let was_starting = self.controller.is_starting();
-            self.evidence.note(round);
+            // What the program and the receiver allow less than the controller is no schedule that was not kept.
+            let paced_bps = round.paced_bps.min(self.allowed_bps(now) as f64);
+            self.evidence.note(Round { paced_bps, ..round });
             self.controller.on_round(now, &round);
             if was_starting && !self.controller.is_starting() {
                 self.evidence.clear();
