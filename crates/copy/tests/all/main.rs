@@ -4,3 +4,6 @@
 
 mod copying;
 mod corpora;
+mod fetching;
+mod policy;
+mod shares;

@@ -1,0 +1,113 @@
+//! Shares with a policy: what each person may do, and what changes when the policy does.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use visapult_copy::Access;
+
+use crate::shares::{done, options, run, served, text};
+
+#[test]
+fn each_person_may_do_what_the_policy_says() {
+    let (dir, target, source) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let share = dir.path().join("share");
+    for folder in ["runs/12", "secret", "in"] {
+        fs::create_dir_all(share.join(folder)).unwrap();
+        fs::write(share.join(folder).join("file"), folder).unwrap();
+    }
+    // Links that stay in the share lead out of what is granted.
+    symlink("../secret", share.join("runs/link")).unwrap();
+    symlink("../secret/file", share.join("runs/stolen")).unwrap();
+    symlink("../secret", share.join("in/link")).unwrap();
+    fs::write(source.path().join("new"), b"new").unwrap();
+    let policy = dir.path().join("people.toml");
+    let people = "ask = \"Ada\"\n[[person]]\nname = \"grace\"\nread = [\"runs\"]\nwrite = [\"in\"]\nmost_rate = \"500M\"\n\
+                [[person]]\nname = \"ada\"\nread = [\".\"]\nwrite = [\".\"]\n";
+    fs::write(&policy, people).unwrap();
+    let new = source.path().join("new");
+    let (_, audits) = served(&share, Access::Policy(policy), |urls, _| {
+        let [grace, ada] = urls else { panic!("{urls:?}") };
+        let refused = |from: &str, to: &str| run(&options(&[from], to)).0.unwrap_err().to_string();
+        assert_eq!(done(&[&format!("{grace}/runs")], text(target.path())).tally.files, 1);
+        assert_eq!(done(&[&format!("{grace}/runs/12/file")], text(&target.path().join("one"))).tally.files, 1);
+        assert_eq!(done(&[text(&new)], &format!("{grace}/in/sub/")).tally.files, 1);
+        for path in ["", "/secret", "/secret/file", "/in", "/runs2"] {
+            let why = refused(&format!("{grace}{path}"), text(target.path()));
+            assert!(why.contains("grace may not read") && why.ends_with("only runs; ask Ada"), "{path}: {why}");
+        }
+        for path in ["/runs/link", "/runs/stolen", "/runs/link/file"] {
+            let why = refused(&format!("{grace}{path}"), text(target.path()));
+            assert!(why.contains("leads out"), "{path}: {why}");
+        }
+        for path in ["", "/runs", "/secret/x", "/new"] {
+            let why = refused(text(&new), &format!("{grace}{path}"));
+            assert!(why.contains("grace may not write") && why.ends_with("only in; ask Ada"), "{path}: {why}");
+        }
+        assert!(refused(text(&new), &format!("{grace}/in/link/new")).contains("leads out"));
+        assert_eq!(done(&[&format!("{ada}/secret/file")], text(&target.path().join("two"))).tally.files, 1);
+    });
+    assert_eq!(fs::read_link(target.path().join("runs/link")).unwrap(), Path::new("../secret"));
+    assert_eq!(fs::read(share.join("in/sub/new")).unwrap(), b"new");
+    assert_eq!(fs::read_dir(share.join("secret")).unwrap().count(), 1);
+    assert_eq!((audits[0].who.as_deref(), audits.last().unwrap().who.as_deref()), (Some("grace"), Some("ada")));
+    assert!(audits[3].fault.as_deref().is_some_and(|fault| fault.contains("may not read")));
+}
+
+#[test]
+fn a_policy_that_changes_holds_from_then_on() {
+    let (dir, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (share, policy) = (dir.path().join("share"), dir.path().join("people.toml"));
+    for folder in ["runs", "secret"] {
+        fs::create_dir_all(share.join(folder)).unwrap();
+        fs::write(share.join(folder).join("file"), vec![7; 16 << 20]).unwrap();
+    }
+    let person = |name: &str, folder: &str| format!("[[person]]\nname = \"{name}\"\nread = [\"{folder}\"]\n");
+    let say = |people: &str| fs::write(&policy, format!("ask = \"Ada\"\n{people}")).unwrap();
+    say(&(person("grace", "runs") + &person("ada", "runs")));
+    served(&share, Access::Policy(policy.clone()), |urls, audits| {
+        let [grace, ada] = urls else { panic!("{urls:?}") };
+        let result = |url: &str, folder: &str| run(&options(&[&format!("{url}/{folder}/file")], text(target.path()))).0;
+        let until = |url: &str, folder: &str, may: bool| {
+            while result(url, folder).is_ok() != may {
+                thread::sleep(Duration::from_millis(20));
+            }
+        };
+        result(grace, "runs").unwrap();
+        result(grace, "secret").unwrap_err();
+        // What is under way ends where its person's rights are others now, and goes on where they are not.
+        let slow = |url: &str, to: &str| {
+            let mut slow = options(&[&format!("{url}/runs/file")], text(&target.path().join(to)));
+            slow.session.most_receive_bps = 50_000_000;
+            run(&slow).0
+        };
+        thread::scope(|scope| {
+            let of_grace = scope.spawn(|| slow(grace, "one"));
+            let of_ada = scope.spawn(|| slow(ada, "two"));
+            let begun = |name: &str| target.path().join(format!("{name}.visapult-part")).exists();
+            while !(begun("one") && begun("two")) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            say(&(person("grace", "secret") + &person("ada", "runs")));
+            let why = of_grace.join().unwrap().unwrap_err().to_string();
+            assert!(why.contains("has changed for you") || why.contains("only secret"), "{why}");
+            of_ada.join().unwrap().unwrap();
+        });
+        until(grace, "secret", true);
+        result(grace, "runs").unwrap_err();
+        // A mistake changes nothing; that it was read is seen by what comes after it.
+        say("mistake");
+        thread::sleep(Duration::from_millis(500));
+        result(grace, "secret").unwrap();
+        assert!(audits.lock().unwrap().iter().any(|audit| audit.fault.is_some()));
+        // Who is new has a token, and who is gone may do nothing.
+        say(&(person("eve", "runs") + &person("ada", "runs")));
+        until(grace, "secret", false);
+        let token = fs::read_to_string(dir.path().join("eve.token")).unwrap();
+        let (_, host) = ada.split_once('@').unwrap();
+        result(&format!("ripp://{}@{host}", token.trim()), "runs").unwrap();
+    });
+}
