@@ -71,9 +71,8 @@ fn serve(options: &PerfServeOptions) -> Result<ExitCode> {
     if options.json {
         say(&serde_json::json!({ "url": url }).to_string());
     } else {
-        say(&url.to_string());
+        say(&url);
     }
-    std::io::stdout().flush()?;
     let mut waiting = None;
     while !is_stopped() {
         let Some(session) = waiting.take().map_or_else(|| listener.accept(POLL), |session| Ok(Some(session)))? else {

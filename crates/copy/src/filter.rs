@@ -105,6 +105,7 @@ mod tests {
             Filter::new(&Patterns { include: patterns(&["a[b"]), exclude: Vec::new() }).unwrap_err().contains("a[b")
         );
     }
+
     #[test]
     fn a_slash_in_the_end_means_a_folder_and_what_is_in_it() {
         let patterns = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect();

@@ -8,7 +8,7 @@ export interface Texels {
   of(halves: Uint16Array<ArrayBuffer>): Uint16Array<ArrayBuffer> | Float32Array<ArrayBuffer>;
 }
 
-/** Of keyframes: half floats, the least memory; where the processor draws single floats. Bricks are half floats everywhere: processors wait for memory, not for numbers. */
+/** Of keyframes: half floats, the least memory; where the processor draws single floats. Bricks are half floats everywhere. */
 export function scalarTexels(gl: Gl): Texels {
   const needed = ["OES_texture_float_linear", "EXT_color_buffer_float"];
   const isFetchedByProcessor = drawsInSoftware(gl) && needed.every((name) => gl.getExtension(name) !== null);

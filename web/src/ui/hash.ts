@@ -20,7 +20,7 @@ export interface LinkState {
 const RANGE_OF = "range.";
 /** What a link may say; those of transfer functions also with a dot and the name of another field. */
 export const LINK_KEYS = ["view", "at", "step", "field", "proxy", "panel", "axes", "range", "map", "opacity"] as const;
-const OF_FIELDS = ["range.", "map.", "opacity."] as const;
+const OF_FIELDS = [RANGE_OF, "map.", "opacity."] as const;
 
 export function writeHash(state: LinkState): string {
   const { camera } = state;
