@@ -97,9 +97,9 @@ def make_sources(folder: Path, size: int, wanted: list[str]) -> dict[str, Path]:
 def measure_once(results: dict[str, Any], key: tuple[str, str, str, int], peer: Peer, source: Path, folder: Path) -> None:
     """One run, unless the results have it, or the peer cannot do it."""
     loss, what, name, number = key
-    before = [row for row in results["rows"] if (row["loss"], row["what"], row["peer"]) == key[:3]]
-    # Who has failed once is not waited for again.
-    done = any(row["run"] == number or "failed" in row for row in before)
+    before = [row for row in results["rows"] if (row["what"], row["peer"]) == (what, name) and float(row["loss"]) <= float(loss)]
+    # Who has failed once is not waited for again, nor at more loss.
+    done = any("failed" in row or (row["loss"], row["run"]) == (loss, number) for row in before)
     if done or (source.is_dir() and not peer.takes_folders):
         return
     target = folder / "target"
@@ -176,6 +176,7 @@ def table(results: dict[str, Any]) -> str:
     """Medians, least and most, for each kind of files; losses across, peers down."""
     text = f"# Copies, beside others\n\n`make bench-copy`: 1 Gbit/s, 80 ms, from memory to memory. {results['machine']}.\n"
     text += "Seconds, start and end included: median (least to most). In brackets the share of what the link carries of files.\n"
+    text += "Who has failed is not tried again, nor at more loss.\n"
     for what, title in TITLES.items():
         rows = [row for row in results["rows"] if row["what"] == what]
         losses = [loss for loss in LOSSES if any(row["loss"] == loss for row in rows)]
