@@ -1,5 +1,5 @@
 /**
- * From the command to the picture: `visapult view` on a 256^3 file, in a browser that is already open.
+ * From the command to the picture: `visapult view` on a 256^3 file, in a browser that is already open and at rest.
  *
  * Times run from the start of the process to the first (coarse) and the full-resolution image in the page; the peer is a bare
  * read of the same file by numpy, which is what any viewer must at least do. Prints a table and writes it to bench/results/start.md.
@@ -13,6 +13,8 @@ import { hasPicture, launch, until } from "../tests/e2e/browser.mjs";
 
 const RUNS = Number(process.env.RUNS ?? 7);
 const EDGE = 256;
+/** Chromium is at work for a while whenever it gets a new window: it loads menus of its own. */
+const SETTLE_MS = 3000;
 const here = fileURLToPath(new URL(".", import.meta.url));
 const binary = process.env.VISAPULT ?? join(here, "../target/release/visapult");
 const python = process.env.PYTHON ?? "python3";
@@ -31,6 +33,7 @@ function secondsOfNumpyRead(path) {
 
 async function measure(browser, path) {
   const page = await browser.newPage({ viewport: { width: 1024, height: 768 } });
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const started = performance.now();
   const since = () => (performance.now() - started) / 1000;
   const child = spawn(binary, ["view", path, "--port", "0", "--no-open"], { stdio: ["ignore", "pipe", "inherit"] });
