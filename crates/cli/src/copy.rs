@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 use visapult_copy::{
     Alike, CopyError, Delete, Endpoint, Event, ManifestWriter, Pace, Patterns, Progress, Report, Wish, copy, size,
@@ -18,29 +18,54 @@ use crate::causes::Causes;
 use crate::say::{say, say_beside};
 use crate::stop::{self, INTERRUPTED};
 
+/// It ended before all was there.
+const FAILED: u8 = 1;
 /// The command line does not fit.
 const WRONG_LINE: u8 = 2;
 /// Some things were not copied; all others are there.
 const SOME_FAILED: u8 = 3;
 
-pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
+/// Why a copy ended before all was there, and what the program returns then.
+struct Ended {
+    why: String,
+    code: u8,
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Ended {
+    fn from(cause: E) -> Self {
+        let cause = cause.into();
+        let is_stopped = matches!(cause.downcast_ref(), Some(CopyError::Stopped));
+        Self { why: format!("{cause:#}"), code: if is_stopped { INTERRUPTED } else { FAILED } }
+    }
+}
+
+/// Copies, and returns the exit code; why it ended before all was there is told, as an event, too, where those are wanted.
+pub(crate) fn run(options: &CopyOptions) -> ExitCode {
+    let code = copied(options).unwrap_or_else(|Ended { why, code }| {
+        if options.json {
+            say(&json!({ "event": "error", "why": why, "exit_code": code }).to_string());
+        }
+        say_beside(&format!("visapult: {why}\n"));
+        code
+    });
+    ExitCode::from(code)
+}
+
+fn copied(options: &CopyOptions) -> Result<u8, Ended> {
     let stop = stop::when_asked(None)?;
     if options.delete && !options.delete_unmatched && !(options.include.is_empty() && options.exclude.is_empty()) {
-        eprintln!(
-            "visapult: --delete would delete what --include and --exclude leave out, too: say --delete-unmatched if that is meant"
-        );
-        return Ok(ExitCode::from(WRONG_LINE));
+        let why = "--delete would delete what --include and --exclude leave out, too: say --delete-unmatched if that is meant";
+        return Err(Ended { why: why.to_owned(), code: WRONG_LINE });
     }
     let Some((destination, sources)) = options.places.split_last() else {
-        anyhow::bail!("what is to be copied where?")
+        return Err(anyhow!("what is to be copied where?").into());
     };
     if let (true, Some(path), Endpoint::Here(folder)) = (options.delete, &options.manifest, destination)
         && lies_in(path, folder)
     {
-        anyhow::bail!(
-            "--delete would delete the manifest {}, which the sources do not have: name it elsewhere",
-            path.display()
-        );
+        let path = path.display();
+        let why = "which the sources do not have: name it elsewhere";
+        return Err(anyhow!("--delete would delete the manifest {path}, {why}").into());
     }
     let manifest = options.manifest.clone().map(Manifest::create).transpose()?;
     let lanes = options.lanes.unwrap_or(options.local.len().clamp(1, 64) as u16);
@@ -85,27 +110,21 @@ pub(crate) fn run(options: &CopyOptions) -> Result<ExitCode> {
     let outcome = copy(&wanted, stop, &mut |event| shown.show(event));
     shown.clear();
     shown.causes.rest().iter().for_each(|line| shown.beside(line));
-    match outcome {
-        Ok(_) if shown.is_detached => Ok(ExitCode::SUCCESS),
-        Ok(report) => {
-            if let Some(manifest) = shown.manifest {
-                manifest.finish()?;
-            }
-            say(&if options.json {
-                finished(&report).to_string()
-            } else if options.dry_run {
-                report.tally.foreseen()
-            } else {
-                report.to_string()
-            });
-            Ok(if report.tally.failed > 0 { ExitCode::from(SOME_FAILED) } else { ExitCode::SUCCESS })
-        }
-        Err(CopyError::Stopped) => {
-            say_beside(&format!("visapult: {}\n", CopyError::Stopped));
-            Ok(ExitCode::from(INTERRUPTED))
-        }
-        Err(cause) => Err(cause.into()),
+    let report = outcome?;
+    if shown.is_detached {
+        return Ok(0);
     }
+    if let Some(manifest) = shown.manifest {
+        manifest.finish()?;
+    }
+    say(&if options.json {
+        finished(&report).to_string()
+    } else if options.dry_run {
+        report.tally.foreseen()
+    } else {
+        report.to_string()
+    });
+    Ok(if report.tally.failed > 0 { SOME_FAILED } else { 0 })
 }
 
 /// As much of a line as the terminal shows in one: the next could not take the place of a longer one.
@@ -158,7 +177,7 @@ impl Shown {
             Event::Differs { path, bytes: Some(bytes), .. } => say(&format!("would copy {path}, {}", size(bytes))),
             Event::Differs { path, .. } => say(&format!("would make {path}")),
             Event::Deleted(_) => {}
-            Event::Notice(text) if self.json => say(&told("notice", "", &text)),
+            Event::Notice(text) if self.json => say(&json!({ "event": "notice", "why": text }).to_string()),
             Event::Notice(text) => self.beside(&text),
         }
     }

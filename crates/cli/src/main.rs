@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         Command::Doctor(options) => Ok(doctor::run(&options)),
         Command::Perf(options) => perf::run(&options.side),
         Command::Share(options) => share::run(&options).map(|()| ExitCode::SUCCESS),
-        Command::Copy(options) => copy::run(&options),
+        Command::Copy(options) => Ok(copy::run(&options)),
         Command::Fetches(options) => fetches::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Verify(options) => verify::run(&options),
     };
