@@ -474,6 +474,30 @@ def test_what_looks_like_another_place_is_no_folder_here(tmp_path: Path, place: 
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_a_share_is_read_only_unless_it_is_to_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with sharing(tmp_path / "shared", "--read-only") as share:
+        assert_one_clear_line(copy(tmp_path / "file", share.url).stderr, "read-only", "--write")
+        [entry] = share.copies()
+        assert (entry["what"], entry["files"]) == ("put", 0) and "read-only" in entry["result"]
+    both = run("share", tmp_path, "--read-only", "--write", check=False)
+    assert both.returncode == 2
+    assert_one_clear_line(both.stderr, "--read-only", "--write")
+    assert "--read-only" in run("share", "--help").stdout
+
+
+def test_a_mistake_in_a_policy_that_changes_is_told_and_the_one_before_holds(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "a").write_text("a")
+    policy = tmp_path / "people.toml"
+    policy.write_text('ask = "Ada"\n[[person]]\nname = "grace"\nread = ["."]\n')
+    with sharing(tmp_path / "shared", "--policy", policy) as share:
+        policy.write_text(policy.read_text().replace("read", "raed"))
+        told = share.process.said.readline()
+        assert "people.toml line 4" in told and told.endswith("; what the policy said before holds\n")
+        assert copy(f"{share.url}/a", tmp_path / "there").code == 0
+
+
 def test_sources_of_one_name_do_not_delete_each_other(tmp_path: Path) -> None:
     for side, name in (("one", "a"), ("two", "b")):
         (tmp_path / side / "run").mkdir(parents=True)

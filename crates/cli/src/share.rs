@@ -23,7 +23,8 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
     let log = log.transpose()?.map(Mutex::new);
     let access = match &options.policy {
         Some(file) => Access::Policy(file.clone()),
-        None => Access::Url { write: options.write },
+        // Nothing is written unless that is said.
+        None => Access::Url { write: options.write && !options.read_only },
     };
     let mut share = Share::open(visapult_copy::ShareOptions {
         folder: options.folder.clone(),
@@ -43,6 +44,7 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
         }
     };
     say_urls(&|_| true);
+    let notice = |said: String| say(&if options.json { json!({ "notice": said }).to_string() } else { said });
     share.serve(stop, &|event| match event {
         ShareEvent::Done(audit) => {
             let record = record(&audit);
@@ -51,9 +53,9 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
                 append(log, &record);
             }
         }
+        ShareEvent::MistakenPolicy { why } => notice(format!("{why}; what the policy said before holds")),
         ShareEvent::Policy { fresh } => {
-            let said = "the policy was read again";
-            say(&if options.json { json!({ "notice": said }).to_string() } else { said.to_owned() });
+            notice("the policy was read again".to_owned());
             say_urls(&|who| who.as_ref().is_some_and(|who| fresh.contains(who)));
         }
     })?;
@@ -100,6 +102,7 @@ fn what(audit: &Audit) -> &'static str {
         Deed::Put => "put",
         Deed::Fetch { .. } => "fetch",
         Deed::Check => "check",
+        Deed::Dial => "dial",
     }
 }
 
@@ -112,7 +115,11 @@ fn line(audit: &Audit) -> String {
     let speed = rate(audit.bytes as f64 * 8.0 / audit.elapsed.as_secs_f64().max(1e-3));
     let paths: String =
         audit.paths.iter().map(|path| format!(" {}", if path.is_empty() { "." } else { path })).collect();
-    let files = if audit.deed == Deed::Check { String::new() } else { format!("{}, ", counted(audit.files, "file")) };
+    let files = if matches!(audit.deed, Deed::Check | Deed::Dial) {
+        String::new()
+    } else {
+        format!("{}, ", counted(audit.files, "file"))
+    };
     format!(
         "{} {} {}{paths}: {files}{}, {speed}, {}",
         humantime::format_rfc3339_seconds(audit.began),

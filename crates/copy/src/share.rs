@@ -17,12 +17,12 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use cap_std::fs::Dir;
-use visapult_objects::unescaped;
+use visapult_objects::{printable, unescaped};
 use visapult_ripp_net::perf::Answered;
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Session, Token};
 
 use self::copies::{Copies, Copy};
-use self::ends::Which;
+use self::ends::{MOST_PATHS, Which};
 use self::link::Portion;
 use self::policy::Policy;
 use self::rights::Rights;
@@ -31,11 +31,12 @@ use crate::error::CopyError;
 use crate::fetching::Fetches;
 use crate::fields::Turn;
 use crate::give::Begin;
-use crate::names::inner_path;
+use crate::names::{inner_path, shown};
 use crate::people::Right;
 use crate::weights;
 use crate::words::{EARLY, Request, STRIPES, Verb, Word};
 
+const NO_REQUEST: &str = "this URL is of a share: visapult copy and visapult verify take it";
 const POLL: Duration = Duration::from_millis(100);
 /// A dialler that has all it wants ends the session within this time.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
@@ -83,6 +84,8 @@ pub enum Deed {
     },
     /// What the path carries was measured.
     Check,
+    /// They dialled, and did not ask for a copy.
+    Dial,
 }
 
 impl Deed {
@@ -119,6 +122,23 @@ pub struct Audit {
 }
 
 impl Audit {
+    /// Of what somebody asks for, which begins now.
+    fn of_request(session: &Session, request: Option<&Request>) -> Self {
+        let verb = request.map(|request| &request.verb);
+        let shown = |path: &String| inner(path).map_or_else(|_| printable(path.as_bytes()), |path| shown(&path));
+        Self {
+            who: session.member().map(ToOwned::to_owned),
+            peer: session.peer(),
+            began: SystemTime::now(),
+            deed: verb.map_or(Deed::Dial, Deed::of),
+            paths: verb.map_or(&[][..], Verb::places).iter().take(MOST_PATHS).map(shown).collect(),
+            files: 0,
+            bytes: 0,
+            elapsed: Duration::ZERO,
+            fault: None,
+        }
+    }
+
     fn of_check(check: Answered) -> Self {
         let Answered { peer, began, elapsed, bytes, fault } = check;
         Self { who: None, peer, began, deed: Deed::Check, paths: Vec::new(), files: 0, bytes, elapsed, fault }
@@ -128,8 +148,13 @@ impl Audit {
 /// What happens while a share is served.
 #[derive(Clone, Debug)]
 pub enum ShareEvent {
-    /// A copy has ended, or a check of the path.
+    /// A copy has ended, or was refused, or a check of the path has ended.
     Done(Audit),
+    /// The policy was read again and has a mistake: what it said before holds.
+    MistakenPolicy {
+        /// Which, and where.
+        why: String,
+    },
     /// The policy was read again and holds.
     Policy {
         /// Those who have tokens that nobody had before: their URLs are new.
@@ -246,11 +271,17 @@ impl Share {
     }
 
     fn serve_one(&self, session: Session, stop: &AtomicBool, tell: &(dyn Fn(ShareEvent) + Sync)) {
-        let Some(request) = Request::from_text(session.request()) else {
-            return refuse(&session, "this URL is of a share: visapult copy and visapult verify take it");
+        let request = Request::from_text(session.request());
+        let mut told = Audit::of_request(&session, request.as_ref());
+        let turn_away = |session: &Session, told: Audit, why: String| {
+            refuse(session, &why);
+            tell(ShareEvent::Done(Audit { fault: Some(why), ..told }));
+        };
+        let Some(request) = request else {
+            return turn_away(&session, told, NO_REQUEST.to_owned());
         };
         if let Err(why) = self.check(&session, &request) {
-            return refuse(&session, &why);
+            return turn_away(&session, told, why);
         }
         if let Verb::Fetches { stop } = request.verb {
             return self.tell_fetches(&session, stop);
@@ -263,21 +294,10 @@ impl Share {
         // Whose rate has a bound copies one thing at a time.
         let alone = self.rights.most_bps(&copy.session).is_some();
         if let Err(why) = self.copies.enter(&copy, &request.job, alone) {
-            return refuse(&copy.session, &why);
+            return turn_away(&copy.session, told, why);
         }
         // It may have no more than its portion from the beginning.
         self.divide_link();
-        let mut told = Audit {
-            who: copy.session.member().map(ToOwned::to_owned),
-            peer: copy.session.peer(),
-            began: SystemTime::now(),
-            deed: Deed::of(&request.verb),
-            paths: Vec::new(),
-            files: 0,
-            bytes: 0,
-            elapsed: Duration::ZERO,
-            fault: None,
-        };
         let began = Instant::now();
         let outcome = match (self.rights.out_of_hours(&copy.session), &request.verb) {
             (Some(why), _) => Err(CopyError::Here(why)),

@@ -109,6 +109,17 @@ pub(crate) enum Verb {
     },
 }
 
+impl Verb {
+    /// What it is about, below the share.
+    pub(crate) fn places(&self) -> &[String] {
+        match self {
+            Self::Get { paths, .. } | Self::Stripe { paths, .. } => paths,
+            Self::Put { to, .. } | Self::Fetch { to, .. } => std::slice::from_ref(to),
+            Self::Fetches { .. } => &[],
+        }
+    }
+}
+
 const fn one() -> u32 {
     1
 }

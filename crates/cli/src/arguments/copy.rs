@@ -61,6 +61,8 @@ const SHARE_HELP: &str = "\
 Examples:
   there:  visapult share /data/runs
   here:   visapult copy 'ripp://...' .
+  where others may copy into it, too; without --write it is --read-only:
+    visapult share /data/incoming --write
 
 All copies together have --rate, each way: they divide it by weight (`visapult copy --weight 3`), and what one leaves the others have. Without --rate each finds what the network carries.
 
@@ -102,6 +104,9 @@ Each file that differs, or is on one side only, is named; the exit code is 0 if 
 pub(crate) struct ShareOptions {
     /// The folder to share.
     pub(crate) folder: PathBuf,
+    /// Others may copy from it only, and not into it: so it is without this, too.
+    #[arg(long, conflicts_with_all = ["write", "policy"])]
+    pub(crate) read_only: bool,
     /// Others may copy into it, too, and not from it only.
     #[arg(long)]
     pub(crate) write: bool,

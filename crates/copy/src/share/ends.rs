@@ -11,14 +11,13 @@ use crate::fields::{FieldPart, ONE_SOURCE};
 use crate::filter::Filter;
 use crate::give::{Begin, Given, give};
 use crate::landing::Landing;
-use crate::names::shown;
 use crate::people::Right;
 use crate::take::{Taken, take};
 use crate::walk::{Root, Walk};
 use crate::words::{Patterns, Span, Wish};
 
 /// Paths of one request.
-const MOST_PATHS: usize = 1000;
+pub(super) const MOST_PATHS: usize = 1000;
 
 /// Which of what somebody wants is meant, and when it is offered.
 pub(super) struct Which<'a> {
@@ -45,7 +44,6 @@ impl Share {
         for path in paths {
             let is_content = path.ends_with("/.");
             let path = inner(path)?;
-            told.paths.push(shown(&path));
             let (dir, name, path) = self.place(session, Right::Read, &path)?;
             let root = Root::within(&dir, name.as_ref(), path)?;
             let root = if is_content { root.content() } else { root };
@@ -75,7 +73,6 @@ impl Share {
         told: &mut Audit,
     ) -> Result<(), CopyError> {
         let to = inner(to)?;
-        told.paths.push(shown(&to));
         let (dir, _, to) = self.place(session, Right::Write, &to)?;
         let landing = Landing::within(&dir, to, into, wish.dry_run)?;
         let landing = landing

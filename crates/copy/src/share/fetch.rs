@@ -12,7 +12,6 @@ use super::{Audit, POLL, Share, inner, linger};
 use crate::copying::{pull, redialled};
 use crate::error::CopyError;
 use crate::landing::Landing;
-use crate::names::shown;
 use crate::people::Right;
 use crate::report::{Event, Report, Tally};
 use crate::stripes::Striped;
@@ -45,7 +44,6 @@ impl Share {
         };
         let Copy { session, portion, .. } = copy;
         let to = inner(to)?;
-        told.paths.push(shown(&to));
         let (dir, _, to) = self.place(session, Right::Write, &to)?;
         if !self.fetches.may_dial(&from.host) {
             let host = &from.host;

@@ -86,7 +86,7 @@ impl Share {
         let Rights::People(policy) = &self.rights else { return };
         match policy.read_again(&self.dir, &self.path) {
             None => {}
-            Some(Err(cause)) => tracing::warn!("{cause}; what the policy said before holds"),
+            Some(Err(cause)) => tell(ShareEvent::MistakenPolicy { why: cause.to_string() }),
             Some(Ok(Change { ended, fresh })) => {
                 self.listener.admit(policy.people().members());
                 let is_theirs =

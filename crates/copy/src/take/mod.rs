@@ -83,6 +83,7 @@ pub(crate) fn take(
             dealing: None,
         };
         let outcome = taking.run();
+        taking.count_late();
         *taken = Taken { tally: taking.telling.tally, arrived: taking.arriving.bytes() };
         if let Err(CopyError::Here(why) | CopyError::Protocol(why)) = &outcome {
             // It is told why, if it still listens.

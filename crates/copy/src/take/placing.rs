@@ -163,6 +163,23 @@ impl Taking<'_> {
         }
     }
 
+    /// Files that got their names when the copy was over already.
+    pub(super) fn count_late(&mut self) {
+        for done in self.pool.end() {
+            match done {
+                Done::Placed { files, .. } => {
+                    let placed = files.into_iter().filter_map(|(.., outcome)| outcome.ok());
+                    placed.for_each(|(bytes, _)| self.telling.count_kept(bytes));
+                }
+                Done::Kept { entry, hash: Ok(_) } | Done::Put { entry, whole: Ok(Some(_)) } => {
+                    let kept = self.pending.remove(&entry);
+                    kept.into_iter().for_each(|pending| self.telling.count_kept(pending.origin.size));
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// All ranges of a file are there, and it has its name; or why not.
     fn on_whole(&mut self, entry: u64, hash: Result<RangeHash, Fault>) -> Result<(), CopyError> {
         let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Scope;
 
@@ -118,7 +118,8 @@ impl Fault {
 /// The threads' end of jobs.
 #[derive(Debug)]
 pub(super) struct Pool {
-    jobs: Sender<Job>,
+    /// None once there are no more.
+    jobs: Option<Sender<Job>>,
     done: Receiver<Done>,
     /// Jobs that are not done.
     waiting: usize,
@@ -149,22 +150,22 @@ impl Pool {
             match ground.cloned() {
                 None => {}
                 Some(Ground::Folder(base)) => {
-                    let mut folders = Folders { base, latest: None, is_synced, over };
-                    scope.spawn(move || work(&jobs, &done, |job| folders.do_job(job)));
+                    let mut folders = Folders { base, latest: None, is_synced, over: Arc::clone(&over) };
+                    scope.spawn(move || work(&jobs, &done, &over, |job| folders.do_job(job)));
                 }
                 Some(Ground::Shelf(shelf)) => {
-                    let shelving = Shelving { shelf, over };
-                    scope.spawn(move || work(&jobs, &done, |job| shelving.do_job(job)));
+                    let shelving = Shelving { shelf, over: Arc::clone(&over) };
+                    scope.spawn(move || work(&jobs, &done, &over, |job| shelving.do_job(job)));
                 }
             }
         }
-        Self { jobs, done, waiting: 0, over }
+        Self { jobs: Some(jobs), done, waiting: 0, over }
     }
 
     pub(super) fn give(&mut self, job: Job) {
         self.waiting += 1;
         // Threads end after the pool.
-        let _ = self.jobs.send(job);
+        let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }
 
     pub(super) fn take(&mut self) -> Option<Done> {
@@ -173,19 +174,31 @@ impl Pool {
         Some(done)
     }
 
+    /// Has its threads end what they are at, and begin nothing more. Returns what was not taken of what they have done.
+    pub(super) fn end(&mut self) -> Vec<Done> {
+        self.over.store(true, Ordering::Relaxed);
+        self.jobs = None;
+        self.done.iter().collect()
+    }
+
     pub(super) const fn is_idle(&self) -> bool {
         self.waiting == 0
     }
 }
 
-fn work(jobs: &Mutex<Receiver<Job>>, done: &Sender<Done>, mut do_job: impl FnMut(Job) -> Done) {
-    loop {
-        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = job else { return };
+fn work(jobs: &Mutex<Receiver<Job>>, done: &Sender<Done>, over: &AtomicBool, mut do_job: impl FnMut(Job) -> Done) {
+    while let Ok(job) = next(jobs) {
+        if over.load(Ordering::Relaxed) {
+            return;
+        }
         if done.send(do_job(job)).is_err() {
             return;
         }
     }
+}
+
+fn next(jobs: &Mutex<Receiver<Job>>) -> Result<Job, RecvError> {
+    jobs.lock().unwrap_or_else(PoisonError::into_inner).recv()
 }
 
 /// Opens folders; files that follow one another mostly lie in the same.

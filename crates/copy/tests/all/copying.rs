@@ -129,10 +129,10 @@ fn what_cannot_be_had_is_told_and_the_rest_is_copied() {
 fn a_copy_out_of_a_share_ends_once_the_share_knows_how_it_ended() {
     let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(source.path().join("file"), vec![7; 3_000_000]).unwrap();
-    served(source.path(), Access::Url { write: false }, |urls, audits| {
+    served(source.path(), Access::Url { write: false }, |urls, heard| {
         for number in 1..=20 {
             done(&[&format!("{}/file", urls[0])], text(&target.path().join(number.to_string())));
-            assert_eq!(audits.lock().unwrap().len(), number);
+            assert_eq!(heard.audits.lock().unwrap().len(), number);
         }
     });
 }

@@ -5,5 +5,6 @@
 mod copying;
 mod corpora;
 mod fetching;
+mod logged;
 mod policy;
 mod shares;

@@ -68,7 +68,7 @@ fn a_policy_that_changes_holds_from_then_on() {
     let person = |name: &str, folder: &str| format!("[[person]]\nname = \"{name}\"\nread = [\"{folder}\"]\n");
     let say = |people: &str| fs::write(&policy, format!("ask = \"Ada\"\n{people}")).unwrap();
     say(&(person("grace", "runs") + &person("ada", "runs")));
-    served(&share, Access::Policy(policy.clone()), |urls, audits| {
+    served(&share, Access::Policy(policy.clone()), |urls, heard| {
         let [grace, ada] = urls else { panic!("{urls:?}") };
         let result = |url: &str, folder: &str| run(&options(&[&format!("{url}/{folder}/file")], text(target.path()))).0;
         let until = |url: &str, folder: &str, may: bool| {
@@ -98,11 +98,14 @@ fn a_policy_that_changes_holds_from_then_on() {
         });
         until(grace, "secret", true);
         result(grace, "runs").unwrap_err();
-        // A mistake changes nothing; that it was read is seen by what comes after it.
+        // A mistake changes nothing, and is told.
         say("mistake");
-        thread::sleep(Duration::from_millis(500));
+        while heard.mistakes.lock().unwrap().is_empty() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(heard.mistakes.lock().unwrap()[0].contains("people.toml line 2"), "{:?}", heard.mistakes);
         result(grace, "secret").unwrap();
-        assert!(audits.lock().unwrap().iter().any(|audit| audit.fault.is_some()));
+        assert!(heard.audits.lock().unwrap().iter().any(|audit| audit.fault.is_some()));
         // Who is new has a token, and who is gone may do nothing.
         say(&(person("eve", "runs") + &person("ada", "runs")));
         until(grace, "secret", false);

@@ -19,12 +19,26 @@ pub(crate) fn shared<T>(folder: &Path, write: bool, work: impl FnOnce(&str) -> T
     served(folder, Access::Url { write }, |urls, _| work(&urls[0]))
 }
 
-/// A share that is served as long as `work` lasts, which sees what has been logged so far.
-pub(crate) fn served<T>(
-    folder: &Path,
-    access: Access,
-    work: impl FnOnce(&[String], &Mutex<Vec<Audit>>) -> T,
-) -> (T, Vec<Audit>) {
+/// What a share has told so far.
+#[derive(Default)]
+pub(crate) struct Heard {
+    pub(crate) audits: Mutex<Vec<Audit>>,
+    /// Of its policy.
+    pub(crate) mistakes: Mutex<Vec<String>>,
+}
+
+impl Heard {
+    fn hear(&self, event: ShareEvent) {
+        match event {
+            ShareEvent::Done(audit) => self.audits.lock().unwrap().push(audit),
+            ShareEvent::MistakenPolicy { why } => self.mistakes.lock().unwrap().push(why),
+            ShareEvent::Policy { .. } => {}
+        }
+    }
+}
+
+/// A share that is served as long as `work` lasts, which sees what has been told so far.
+pub(crate) fn served<T>(folder: &Path, access: Access, work: impl FnOnce(&[String], &Heard) -> T) -> (T, Vec<Audit>) {
     let own = tempfile::tempdir().unwrap();
     let options = ShareOptions {
         folder: folder.to_owned(),
@@ -36,18 +50,14 @@ pub(crate) fn served<T>(
     };
     let share = Share::open(options).unwrap();
     let urls: Vec<_> = share.urls("127.0.0.1").into_iter().map(|(_, url)| url.to_string()).collect();
-    let (stop, audits) = (AtomicBool::new(false), Mutex::new(Vec::new()));
-    let tell = |event| {
-        if let ShareEvent::Done(audit) = event {
-            audits.lock().unwrap().push(audit);
-        }
-    };
+    let (stop, heard) = (AtomicBool::new(false), Heard::default());
+    let tell = |event| heard.hear(event);
     let outcome = thread::scope(|scope| {
         scope.spawn(|| share.serve(&stop, &tell));
         let _stop = StopAtEnd(&stop);
-        work(&urls, &audits)
+        work(&urls, &heard)
     });
-    (outcome, audits.into_inner().unwrap())
+    (outcome, heard.audits.into_inner().unwrap())
 }
 
 /// Stops the share, even if what it is for has failed.
