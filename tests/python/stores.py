@@ -51,17 +51,23 @@ class Store:
 @contextmanager
 def rclone(folder: Path, signed: bool = True) -> Iterator[Store]:
     """rclone's S3 server, over a folder."""
+    with rclone_serving("s3", folder, "--vfs-cache-mode", "off", *(["--auth-key", f"{KEY},{SECRET}"] if signed else [])) as endpoint:
+        yield Store(endpoint, folder) if signed else Store(endpoint, folder, {})
+
+
+@contextmanager
+def rclone_serving(kind: str, folder: Path, *options: object) -> Iterator[str]:
+    """One of rclone's servers, over a folder: where it is."""
     folder.mkdir(exist_ok=True)
-    command: list[str | Path] = [RCLONE, "serve", "s3", "--addr", "127.0.0.1:0", "--vfs-cache-mode", "off"]
-    command += [*(["--auth-key", f"{KEY},{SECRET}"] if signed else []), folder]
+    command = [str(word) for word in (RCLONE, "serve", kind, "--addr", "127.0.0.1:0", "--dir-cache-time", "1ms", *options, folder)]
     environment = {**os.environ, "RCLONE_CONFIG": "/dev/null"}
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     try:
         assert server.stderr
-        found = next(filter(None, (re.search(r"http://127\.0\.0\.1:\d+", line) for line in server.stderr)), None)
+        found = next(filter(None, (re.search(r"https?://127\.0\.0\.1:\d+", line) for line in server.stderr)), None)
         assert found, "rclone does not serve"
         threading.Thread(target=server.stderr.read, daemon=True).start()
-        yield Store(found[0], folder) if signed else Store(found[0], folder, {})
+        yield found[0]
     finally:
         server.terminate()
         server.wait()

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -11,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import run
-from shares import MEBI, MOST_RESENT, noise, shared  # noqa: F401 (a fixture)
+from conftest import VISAPULT, run
+from shares import MEBI, MOST_RESENT, noise, shared, without_rights  # noqa: F401 (a fixture)
 from stores import KEY, SECRET, SOON, Store, certified, faulty, rclone
 from test_bad_input import assert_one_clear_line
 
@@ -257,8 +258,6 @@ def test_where_things_go_in_a_bucket(store: Store, shared: tuple[Path, str], tmp
     assert contents(store.folder / "other") == expected
     assert store.copy(one, "s3://bucket/part", "--range", "1MiB-18MiB").code == 0
     assert (store.folder / "bucket/part").read_bytes() == one.read_bytes()[MEBI : 18 * MEBI]
-    assert_one_clear_line(store.copy(folder / "run", "s3://bucket/x/", "--delete").stderr, "--delete is for folders")
-    assert_one_clear_line(store.copy(one, "https://127.0.0.1:1/x").stderr, "copied from, not into")
     assert_one_clear_line(store.copy(one, "s3://nowhere/x").stderr, "s3://nowhere/x: ", "there is no such bucket")
     odd = tmp_path / "odd"
     odd.mkdir()
@@ -268,6 +267,42 @@ def test_where_things_go_in_a_bucket(store: Store, shared: tuple[Path, str], tmp
     assert refused.code == 3
     assert_one_clear_line(refused.stderr, "the name is no text")
     assert contents(store.folder / "other/odd") == {"good": b""}
+
+
+def test_what_the_sources_do_not_have_is_deleted_from_a_bucket(store: Store, tmp_path: Path) -> None:
+    bucket, run_folder = store.folder / "bucket", tmp_path / "run"
+    make_run(run_folder, 10, MEBI)
+    assert store.copy(run_folder, "s3://bucket/in/").code == 0
+    for old in ("in/run/old", "in/run/3/older", "in/run/gone/a/b", "in/run/gone/c", "in/run/3.txt", "in/beside", "in/run-2/x"):
+        (bucket / old).parent.mkdir(parents=True, exist_ok=True)
+        (bucket / old).write_text(old)
+    before = contents(bucket)
+    (run_folder / "step 4.txt").write_text("new")
+    mirror = (run_folder, "s3://bucket/in/", "--delete")
+    gone = ["run/3.txt", "run/3/older", "run/gone", "run/old"]
+    *named, total = store.copy(*mirror, "--dry-run").stdout.splitlines()
+    assert sorted(line for line in named if "delete" in line) == [f"would delete {path}" for path in gone]
+    assert total.endswith("; would delete 4")
+    assert contents(bucket) == before
+    # Not where a source cannot be read.
+    (run_folder / "closed").write_text("closed")
+    (run_folder / "closed").chmod(0)
+    said = {"AWS_ENDPOINT_URL": store.endpoint, **store.environment}
+    words = [*without_rights(), VISAPULT, "copy", *mirror]
+    partial = subprocess.run([str(word) for word in words], env={**os.environ, **said}, capture_output=True, text=True, check=False, timeout=SOON)
+    assert partial.returncode == 3 and "nothing is deleted, for not all of the sources could be copied" in partial.stderr
+    assert set(before) <= set(contents(bucket))
+    (run_folder / "closed").unlink()
+    done = store.copy(*mirror)
+    assert (done.code, done.stderr) == (0, "") and "; 4 deleted" in done.stdout
+    assert contents(bucket / "in/run") == contents(run_folder)
+    assert {"beside", "run-2/x"} <= set(contents(bucket / "in"))
+    # All of the destination, where the source is what is in a folder; and without being said nothing goes.
+    (run_folder / "step 4.txt").unlink()
+    assert store.copy(f"{run_folder}/.", "s3://bucket/in/run").code == 0
+    assert "step 4.txt" in contents(bucket / "in/run")
+    assert "; 1 deleted" in store.copy(f"{run_folder}/.", "s3://bucket/in/run", "--delete", "--no-resume").stdout
+    assert contents(bucket / "in/run") == contents(run_folder)
 
 
 def test_what_is_not_finished_leaves_nothing(tmp_path: Path) -> None:

@@ -60,6 +60,9 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
     let Some((destination, sources)) = options.places.split_last() else {
         return Err(anyhow!("what is to be copied where?").into());
     };
+    for source in sources {
+        source.check_source().map_err(|cause| Ended { why: cause.to_string(), code: WRONG_LINE })?;
+    }
     if let (true, Some(path), Endpoint::Here(folder)) = (options.delete, &options.manifest, destination)
         && lies_in(path, folder)
     {

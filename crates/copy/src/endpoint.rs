@@ -60,12 +60,22 @@ pub enum EndpointError {
     Objects(#[from] visapult_objects::UrlError),
     /// Of the web.
     #[error(
-        "of https:// one file is copied: the URL has to end with its name, for servers tell in no common way what is in a folder"
+        "from https:// one file is copied: the URL has to end with its name, for servers tell in no common way what is in a folder"
     )]
     Folder,
 }
 
 impl Endpoint {
+    /// Whether anything can be copied from there: of the web it is a file that has a name.
+    ///
+    /// # Errors
+    /// [`EndpointError::Folder`].
+    pub fn check_source(&self) -> Result<(), EndpointError> {
+        let Self::Stored(url @ ObjectUrl { at: At::Web { .. }, .. }) = self else { return Ok(()) };
+        let name = url.name().and_then(|name| Name::new(&name)).filter(|name| !name.is_ours());
+        if url.is_folder || name.is_none() { Err(EndpointError::Folder) } else { Ok(()) }
+    }
+
     /// What is there, as that itself or, where it is a folder, what is in it.
     #[must_use]
     pub fn content(mut self, is_content: bool) -> Self {
@@ -87,7 +97,7 @@ impl FromStr for Endpoint {
     fn from_str(text: &str) -> Result<Self, EndpointError> {
         let text = if text.contains("://") { text.trim() } else { text };
         if let Some(url) = ObjectUrl::parse(text) {
-            return one_file(url?).map(Self::Stored);
+            return Ok(Self::Stored(url?));
         }
         let Some(rest) = text.strip_prefix(SCHEME) else {
             return if is_elsewhere(text) { Err(EndpointError::Elsewhere) } else { Ok(Self::Here(text.into())) };
@@ -159,13 +169,6 @@ impl Endpoint {
     }
 }
 
-/// Of the web it is the one that has a name.
-fn one_file(url: ObjectUrl) -> Result<ObjectUrl, EndpointError> {
-    let name = url.name().and_then(|name| Name::new(&name)).filter(|name| !name.is_ours());
-    let is_web = matches!(url.at, At::Web { .. });
-    if is_web && (url.is_folder || name.is_none()) { Err(EndpointError::Folder) } else { Ok(url) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,7 +226,7 @@ mod tests {
         }
         assert!("ripp://host/x".parse::<Endpoint>().is_err());
         for wrong in ["https://h", "https://h/", "https://h/a/", "https://h/%2e%2e", "https://h/a.visapult-part"] {
-            assert!(matches!(wrong.parse::<Endpoint>(), Err(EndpointError::Folder)), "{wrong}");
+            assert!(matches!(wrong.parse::<Endpoint>().unwrap().check_source(), Err(EndpointError::Folder)), "{wrong}");
         }
     }
 }

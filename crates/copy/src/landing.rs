@@ -13,7 +13,7 @@ use visapult_objects::ObjectUrl;
 use crate::error::CopyError;
 use crate::names::{Name, shown};
 use crate::objects::Shelf;
-use crate::words::{Delete, Wish};
+use crate::words::Wish;
 
 /// A part of a file must not take the place of the whole, which has its name in the folder.
 pub(crate) const PART_NEEDS_NAME: &str =
@@ -66,12 +66,7 @@ impl Landing {
     /// # Errors
     /// If nothing can be copied there.
     pub(crate) fn stored(url: &ObjectUrl, into: bool, wish: Wish, stop: &AtomicBool) -> Result<Self, CopyError> {
-        if wish.delete != Delete::Nothing {
-            return Err(CopyError::Here(format!(
-                "{url}: --delete is for folders; in object stores nothing is deleted"
-            )));
-        }
-        let (shelf, rename) = Shelf::open(url, into, wish.anew, stop)?;
+        let (shelf, rename) = Shelf::open(url, into, wish, stop)?;
         Ok(Self { ground: Ground::Shelf(Arc::new(shelf)), rename })
     }
 

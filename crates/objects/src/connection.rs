@@ -15,6 +15,7 @@ use object_store::{ClientOptions, GetOptions, GetRange, GetResult, ObjectStore, 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::asker::{self, Asker};
 use crate::fault::Fault;
 use crate::keys::Renaming;
 use crate::url::{At, ObjectUrl, allows_plain, is_loopback};
@@ -46,7 +47,7 @@ pub struct Connection {
     /// The same where it is a bucket.
     bucket: Option<AmazonS3>,
     url: ObjectUrl,
-    is_anonymous: bool,
+    asker: Asker,
     requests: Semaphore,
     is_closed: AtomicBool,
 }
@@ -91,18 +92,24 @@ impl Connection {
             .with_read_timeout(patience)
             .with_connect_timeout(CONNECT_PATIENCE)
             .with_user_agent(object_store::HeaderValue::from_static(concat!("visapult/", env!("CARGO_PKG_VERSION"))));
-        let (objects, bucket, is_anonymous): (Arc<dyn ObjectStore>, _, _) = match &url.at {
+        let (objects, bucket, asker): (Arc<dyn ObjectStore>, _, _) = match &url.at {
             At::Bucket { bucket, .. } => {
-                let (mut builder, is_anonymous) = from_environment(options)?;
+                let (mut builder, asker) = from_environment(options)?;
                 builder = builder.with_bucket_name(bucket).with_retry(retry).with_http_connector(Renaming);
-                let bucket = builder.build().map_err(|cause| Fault::from(cause).why(is_anonymous))?;
-                (Arc::new(bucket.clone()), Some(bucket), is_anonymous)
+                let bucket = builder.build().map_err(|cause| Fault::from(cause).why(asker))?;
+                (Arc::new(bucket.clone()), Some(bucket), asker)
             }
             At::Web { url: text, is_plain } => {
-                let builder = HttpBuilder::new().with_url(text).with_retry(retry);
-                let web = builder.with_client_options(options.with_allow_http(*is_plain)).build();
+                let mut options = options.with_allow_http(*is_plain);
+                // The URL itself may let one in.
+                let mut asker = if text.contains('?') { Asker::Somebody } else { Asker::NobodyOfWeb };
+                if let Some(headers) = asker::of_web()? {
+                    options = options.with_default_headers(headers);
+                    asker = Asker::Somebody;
+                }
+                let web = HttpBuilder::new().with_url(text).with_retry(retry).with_client_options(options).build();
                 // What the library says of a URL may hold all of it.
-                (Arc::new(web.map_err(|_| "is no URL that can be asked for".to_owned())?), None, false)
+                (Arc::new(web.map_err(|_| "is no URL that can be asked for".to_owned())?), None, asker)
             }
         };
         Ok(Self {
@@ -111,7 +118,7 @@ impl Connection {
             objects,
             bucket,
             url: url.clone(),
-            is_anonymous,
+            asker,
             requests: Semaphore::new(REQUESTS),
             is_closed: AtomicBool::new(false),
         })
@@ -138,7 +145,7 @@ impl Connection {
     /// As a person is told it.
     #[must_use]
     pub fn why(&self, fault: &Fault) -> String {
-        fault.why(self.is_anonymous)
+        fault.why(self.asker)
     }
 
     /// Does `work` until it is done, or nobody wants to know any more.
@@ -250,11 +257,11 @@ pub fn location(key: &str) -> Result<path::Path, Fault> {
     path::Path::parse(key).map_err(|cause| Fault::Store(cause.into()))
 }
 
-/// What the environment says of the store, and whether it names nobody: then nothing is signed.
+/// What the environment says of the store, and as whom it is asked: as nobody nothing is signed.
 ///
 /// # Errors
 /// Which variable makes no sense.
-fn from_environment(options: ClientOptions) -> Result<(AmazonS3Builder, bool), String> {
+fn from_environment(options: ClientOptions) -> Result<(AmazonS3Builder, Asker), String> {
     let mut builder = AmazonS3Builder::new();
     let mut options = options;
     let said: Vec<(String, String)> = std::env::vars_os()
@@ -284,5 +291,6 @@ fn from_environment(options: ClientOptions) -> Result<(AmazonS3Builder, bool), S
         "AWS_METADATA_ENDPOINT",
     ];
     let is_anonymous = sources.iter().all(|source| of(source).is_none());
-    Ok((if is_anonymous { builder.with_skip_signature(true) } else { builder }, is_anonymous))
+    let asker = if is_anonymous { Asker::NobodyOfStore } else { Asker::Somebody };
+    Ok((if is_anonymous { builder.with_skip_signature(true) } else { builder }, asker))
 }

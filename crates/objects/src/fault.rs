@@ -4,6 +4,7 @@ use std::error::Error;
 
 use object_store::client::{HttpError, HttpErrorKind};
 
+use crate::asker::Asker;
 use crate::text::{cut, printable};
 
 /// Letters of what a store says by itself, at most.
@@ -22,6 +23,8 @@ pub enum Fault {
     Short,
     /// It is longer than it may be.
     Long,
+    /// What was put there is not what is there.
+    Differs,
     /// It is of a server that does not tell what there is.
     Unlisted,
     /// What the library says.
@@ -69,21 +72,21 @@ impl Fault {
     }
 
     /// As a person is told it; who has no credentials is told of them.
-    #[must_use]
-    pub fn why(&self, is_anonymous: bool) -> String {
+    pub(crate) fn why(&self, asker: Asker) -> String {
         match self {
             Self::Stopped => "stopped".to_owned(),
             Self::Changed => "it has changed since it was listed; copy it again".to_owned(),
             Self::Missing => "there is no such object, and none below it".to_owned(),
             Self::Short => "the store sent less than it said".to_owned(),
             Self::Long => "it is longer than such an object may be".to_owned(),
+            Self::Differs => "what was written is not what was sent; copy it again".to_owned(),
             Self::Unlisted => "what is there cannot be listed: servers of https:// tell in no common way".to_owned(),
-            Self::Store(cause) => why(cause, is_anonymous),
+            Self::Store(cause) => why(cause, asker),
         }
     }
 }
 
-fn why(cause: &object_store::Error, is_anonymous: bool) -> String {
+fn why(cause: &object_store::Error, asker: Asker) -> String {
     let text = cause.to_string();
     let code = between(&text, "<Code>", "</Code>").unwrap_or_default();
     let status = status(&text).unwrap_or_default();
@@ -99,13 +102,15 @@ fn why(cause: &object_store::Error, is_anonymous: bool) -> String {
         "EntityTooLarge" => "it is larger than the store allows".to_owned(),
         "QuotaExceeded" | "InsufficientStorage" => "the quota of the store is used up".to_owned(),
         _ if text.contains("redirect without LOCATION") || status.starts_with("301") => elsewhere(&text),
-        _ if status.starts_with("401") || status.starts_with("403") => {
-            if is_anonymous {
-                "denied, and there are no credentials in the environment: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profiles are not read)".to_owned()
-            } else {
-                "denied: whoever has these credentials, or this URL, may not do that".to_owned()
-            }
+        _ if status.starts_with("401") || status.starts_with("403") => asker.when_denied().to_owned(),
+        "" if status.starts_with("405") || status.starts_with("501") => {
+            format!("the server takes no files there ({status}): it has to speak WebDAV, and to let you write")
         }
+        "" if status.starts_with("409") => {
+            "the folder that it goes into is not there, and the server makes none: make it there".to_owned()
+        }
+        "" if status.starts_with("413") => "it is larger than the server takes".to_owned(),
+        "" if status.starts_with("507") => "the server has no room for it".to_owned(),
         _ if status.starts_with("404") => "there is no such object".to_owned(),
         _ if !status.is_empty() => {
             let said = between(&text, "<Message>", "</Message>").unwrap_or(code);
@@ -158,7 +163,8 @@ mod tests {
     use super::*;
 
     fn told(source: &str) -> String {
-        Fault::Store(object_store::Error::Generic { store: "S3", source: source.to_owned().into() }).why(true)
+        Fault::Store(object_store::Error::Generic { store: "S3", source: source.to_owned().into() })
+            .why(Asker::NobodyOfStore)
     }
 
     #[test]
@@ -173,6 +179,8 @@ mod tests {
         assert!(moved.contains("eu-west-1") && moved.contains("AWS_REGION"), "{moved}");
         let busy = answer("503 Slow Down", "<Code>SlowDown</Code><Message>Reduce\u{1b} your rate</Message>");
         assert_eq!(busy, "the store answers 503 Slow Down, whatever is tried: Reduce\u{fffd} your rate");
+        assert!(answer("405 Method Not Allowed", "").contains("WebDAV"));
+        assert!(answer("409 Conflict", "").contains("make it there"));
         assert_eq!(told("a b"), "a b");
     }
 }

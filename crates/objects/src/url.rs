@@ -83,6 +83,22 @@ impl ObjectUrl {
         is_name(&name).then_some(name)
     }
 
+    /// What holds it, and the key that it has there: of a server, the path. None if that is no path of text.
+    #[must_use]
+    pub fn apart(&self) -> Option<(Self, String)> {
+        let (url, is_plain) = match &self.at {
+            At::Bucket { key, .. } => return Some((self.clone(), key.clone())),
+            At::Web { url, is_plain } => (url, *is_plain),
+        };
+        let (place, query) = url.find('?').map_or((url.as_str(), ""), |at| url.split_at(at));
+        let (scheme, rest) = place.split_once("://")?;
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let key = String::from_utf8(unescaped(path)?).ok()?;
+        let is_path = key.is_empty() || key.split('/').all(|part| is_name(part.as_bytes()));
+        let at = At::Web { url: format!("{scheme}://{authority}{query}"), is_plain };
+        is_path.then(|| (Self { at, ..self.clone() }, key))
+    }
+
     /// What is at `path` below it.
     #[must_use]
     pub fn below(&self, path: &str) -> Self {
@@ -219,6 +235,21 @@ mod tests {
         for wrong in ["https://", "https://u:p@h/a", "https://h/a b", "http://h/a"] {
             let told = told(wrong);
             assert!(told.starts_with("no: ") && !told.contains("u:p"), "{wrong}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_server_and_the_path_on_it() {
+        let apart = |text: &str| {
+            let (server, key) = ObjectUrl::parse(text).unwrap().unwrap().apart()?;
+            let At::Web { url, .. } = server.at else { panic!("{text}") };
+            Some((url, key))
+        };
+        let found = |url: &str, key: &str| Some((url.to_owned(), key.to_owned()));
+        assert_eq!(apart("https://h:1/dav/a%20b/?sig=1"), found("https://h:1?sig=1", "dav/a b"));
+        assert_eq!(apart("https://h"), found("https://h", ""));
+        for no_path in ["https://h/a//b", "https://h/a/%2e%2e/b", "https://h/%ff"] {
+            assert_eq!(apart(no_path), None, "{no_path}");
         }
     }
 

@@ -24,7 +24,9 @@ Places:
                      AWS_SECRET_ACCESS_KEY and AWS_REGION tell the rest, and
                      never the command line; without them nothing is signed, as
                      public buckets have it
-  https://HOST/PATH  one file; only as a source
+  https://HOST/PATH  one file; as DST a folder or file of a server of WebDAV;
+                     VISAPULT_HTTPS_USER and VISAPULT_HTTPS_PASSWORD, or
+                     VISAPULT_HTTPS_TOKEN, say who asks
 
 Where things go is the same every time that the command is given: a DST that is a folder takes the sources under their own names; so does one that is written with a / in the end, that of several sources, and that of a folder: it is made if it is not there. Any other DST is the new name of the one file. `SRC/.` is what is in the folder SRC. A SRC that is itself a link is followed; links in folders are copied as links. Times and modes are kept, holes stay holes.
 
@@ -55,7 +57,8 @@ Examples:
       --error 0.1%
   out of a store, or into one (or a share at the other end):
     visapult copy s3://bucket/run-12 .
-    visapult copy run-12 s3://bucket/runs/";
+    visapult copy run-12 s3://bucket/runs/
+    visapult copy run-12 https://host/dav/runs/";
 
 const SHARE_HELP: &str = "\
 Examples:

@@ -1,48 +1,49 @@
-//! A place in a bucket that things are copied into: what is there, and putting more there.
+//! A place in a bucket, or on a server of WebDAV, that things are copied into: what is there, putting more there, and deleting.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{StreamExt, future};
+use futures_util::{StreamExt, future, stream};
 use object_store::aws::AmazonS3;
-use object_store::multipart::{MultipartStore, PartId};
-use object_store::{
-    Attribute, Attributes, GetOptions, GetRange, MultipartId, ObjectStore, PutMultipartOptions, PutOptions, PutPayload,
-    path,
-};
-use visapult_ripp_net::{MemorySink, Sink};
+use object_store::multipart::MultipartStore;
+use object_store::{Attribute, Attributes, GetRange, MultipartId, PutOptions, PutPayload, path};
 
-use visapult_objects::{At, Fault, ObjectUrl, SENDING_PATIENCE, key_of, location};
+use visapult_objects::{Fault, ObjectUrl, SENDING_PATIENCE, key_of, location};
 
 use super::store::{Store, Told};
 use crate::error::CopyError;
-use crate::listing::Mtime;
-use crate::log::Origin;
+use crate::listing::{MOST_DEPTH, Mtime};
 use crate::names::Name;
-use crate::ranges::{Extents, Range, RangeHash, count, file_hash, range};
+use crate::ranges::{RangeHash, count, file_hash, range};
+use crate::words::{Delete, Wish};
 
 /// Parts of an object at most, as stores have it: each is a range.
-pub(crate) const MOST_PARTS: u64 = 10_000;
+const MOST_PARTS: u64 = 10_000;
+/// Ranges of a file that is put there at once: they are in memory until then, beside those of another.
+const MOST_AT_ONCE: u64 = 8;
 /// Unfinished uploads are given up within this time in the end.
 const LAST_PATIENCE: Duration = Duration::from_secs(10);
 /// What rclone calls the time of a file, too.
 const MTIME: &str = "mtime";
 
-/// A place in a bucket.
+/// A place in a bucket, or on a server.
 pub(crate) struct Shelf {
-    store: Store,
-    bucket: AmazonS3,
+    pub(super) store: Store,
+    /// None of a server, which takes files whole and has folders.
+    pub(super) bucket: Option<AmazonS3>,
     /// What keys of what is copied begin with.
     prefix: String,
-    there: HashMap<String, Told>,
+    there: BTreeMap<String, Told>,
     /// Uploads that are not finished, by their keys.
     begun: Mutex<HashMap<path::Path, MultipartId>>,
+    /// Folders of a server that are there.
+    folders: tokio::sync::Mutex<HashSet<String>>,
 }
 
 impl fmt::Debug for Shelf {
@@ -52,71 +53,40 @@ impl fmt::Debug for Shelf {
 }
 
 impl Shelf {
-    /// Looks what there is at `url`, unless all is copied anew; tells the name of the one thing, if the URL has it.
+    /// Looks what there is at `url`, unless all is copied anew and nothing deleted; tells the name of the one thing, if the URL has it.
     ///
     /// # Errors
     /// If nothing can be copied there.
     pub(crate) fn open(
         url: &ObjectUrl,
         into: bool,
-        anew: bool,
+        wish: Wish,
         stop: &AtomicBool,
     ) -> Result<(Self, Option<Name>), CopyError> {
-        let At::Bucket { key, .. } = &url.at else {
-            return Err(CopyError::Here(format!(
-                "{url}: what is at https:// is copied from, not into: there is no one way to write there"
-            )));
-        };
-        let store = Store::connect(url, SENDING_PATIENCE)?;
-        let Some(bucket) = store.connection.bucket().cloned() else {
-            return Err(CopyError::Here(format!("{url} is no bucket")));
-        };
-        let mut there = HashMap::new();
-        if !anew {
-            let looked = Self::look(&store, key, into, &mut there, stop);
-            looked.map_err(|fault| match fault {
+        let no_text = || CopyError::Here(format!("{url}: the path is none that a folder can hold, in text of UTF-8"));
+        let (holder, key) = url.apart().ok_or_else(no_text)?;
+        let store = Store::connect(&holder, SENDING_PATIENCE)?;
+        let mut found = Found::default();
+        if !wish.anew || wish.delete != Delete::Nothing {
+            found.look(&store, &key, into || url.is_folder, stop).map_err(|fault| match fault {
                 Fault::Stopped => CopyError::Stopped,
-                fault => CopyError::Here(format!(
-                    "{url}: what is there cannot be told (--no-resume does not look): {}",
-                    store.why(&fault)
-                )),
+                fault => {
+                    let why = store.why(&fault);
+                    CopyError::Here(format!("{url}: what is there cannot be told (--no-resume does not look): {why}"))
+                }
             })?;
         }
-        let below = store.prefix();
+        let Found { there, folders } = found;
+        let below = if key.is_empty() { String::new() } else { format!("{key}/") };
         let is_folder = into || url.is_folder || key.is_empty() || there.keys().any(|key| key.starts_with(&below));
-        let (folder, name) = key.rsplit_once('/').unwrap_or(("", key));
+        let (folder, name) = key.rsplit_once('/').unwrap_or(("", &key));
         let (prefix, rename) = match Name::new(name.as_bytes()).filter(|_| !is_folder) {
             Some(name) => (if folder.is_empty() { String::new() } else { format!("{folder}/") }, Some(name)),
             None => (below, None),
         };
-        Ok((Self { store, bucket, prefix, there, begun: Mutex::default() }, rename))
-    }
-
-    fn look(
-        store: &Store,
-        key: &str,
-        into: bool,
-        there: &mut HashMap<String, Told>,
-        stop: &AtomicBool,
-    ) -> Result<(), Fault> {
-        if !into && !key.is_empty() {
-            match store.look(key, stop) {
-                Ok(told) => drop(there.insert(key.to_owned(), told)),
-                Err(fault) if fault.is_missing() => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        let mut listed = store.list();
-        let all = async {
-            while let Some(meta) = listed.next().await.transpose()? {
-                let (key, is_path) = key_of(&meta.location);
-                if is_path {
-                    there.insert(key, Told::from(&meta));
-                }
-            }
-            Ok(())
-        };
-        store.connection.run(all, stop)
+        let bucket = store.connection.bucket().cloned();
+        let folders = tokio::sync::Mutex::new(folders);
+        Ok((Self { store, bucket, prefix, there, begun: Mutex::default(), folders }, rename))
     }
 
     fn key(&self, path: &Path) -> io::Result<String> {
@@ -134,54 +104,148 @@ impl Shelf {
         self.key(path).map(|key| self.there.get(&key).copied())
     }
 
+    /// The names of what there was in the folder `path` when we looked.
+    ///
+    /// # Errors
+    /// If nothing can be there.
+    pub(crate) fn names(&self, path: &Path) -> io::Result<BTreeSet<Name>> {
+        let key = self.key(path)?;
+        let below = if path.as_os_str().is_empty() { key } else { key + "/" };
+        Ok(names_below(&self.there, &below))
+    }
+
     pub(crate) fn why(&self, fault: &Fault) -> String {
         self.store.why(fault)
     }
 
-    fn begun(&self) -> MutexGuard<'_, HashMap<path::Path, MultipartId>> {
+    /// Why a file of so many bytes cannot be put there, if so.
+    pub(crate) fn too_large(&self, size: u64) -> Option<String> {
+        match &self.bucket {
+            Some(_) if count(size) > MOST_PARTS => {
+                Some("is larger than 167 GB, which are 10 000 parts of 16 MiB: no store takes more".to_owned())
+            }
+            None if count(size) > MOST_AT_ONCE => Some(
+                "is larger than 134 MB (128 MiB), and servers of https:// take no file in parts: put it into a bucket or a share"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+
+    pub(super) fn begun(&self) -> MutexGuard<'_, HashMap<path::Path, MultipartId>> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn location(&self, path: &Path) -> Result<path::Path, Fault> {
+    pub(super) fn location(&self, path: &Path) -> Result<path::Path, Fault> {
         location(&self.key(path).map_err(|_| Fault::Missing)?)
     }
 
     /// Puts small files there, several at one time.
     pub(crate) fn put_all(&self, files: &[(PathBuf, Mtime, &[u8])], over: &AtomicBool) -> Vec<Result<(), Fault>> {
-        let puts = files.iter().map(|(path, mtime, content)| self.put(path, *mtime, Bytes::copy_from_slice(content)));
-        let all = async { Ok(future::join_all(puts).await) };
-        self.store.connection.run(all, over).unwrap_or_else(|_| files.iter().map(|_| Err(Fault::Stopped)).collect())
+        let puts = files.iter().map(|(path, mtime, content)| {
+            let hash = *blake3::hash(content).as_bytes();
+            self.put(path, *mtime, Bytes::copy_from_slice(content).into(), hash)
+        });
+        self.all(puts, over)
     }
 
-    async fn put(&self, path: &Path, mtime: Mtime, content: Bytes) -> Result<(), Fault> {
+    /// Puts a file there at once. A store holds what it receives against what was signed; of what a server has received nothing is known before it is read.
+    pub(super) async fn put(
+        &self,
+        path: &Path,
+        mtime: Mtime,
+        content: PutPayload,
+        hash: RangeHash,
+    ) -> Result<(), Fault> {
         let location = self.location(path)?;
-        let _turn = self.store.connection.turn().await;
+        let size = content.content_length() as u64;
         let options = PutOptions { attributes: attributes(mtime), ..PutOptions::default() };
-        self.bucket.put_opts(&location, PutPayload::from(content), options).await?;
-        Ok(())
+        let is_bucket = self.bucket.is_some();
+        let mut new = if is_bucket { None } else { self.new_folder(&location).await };
+        let turn = self.store.connection.turn().await;
+        self.store.connection.objects().put_opts(&location, content, options).await?;
+        drop(turn);
+        if let Some(folders) = &mut new {
+            folders.extend(folders_of(location.as_ref()));
+        }
+        drop(new);
+        if is_bucket || self.read_hash(&location, size).await? == hash { Ok(()) } else { Err(Fault::Differs) }
+    }
+
+    /// A folder that is not there is made with what goes into it first: others wait for that one, for no folder can be made twice.
+    async fn new_folder(&self, location: &path::Path) -> Option<tokio::sync::MutexGuard<'_, HashSet<String>>> {
+        let (folder, _) = location.as_ref().rsplit_once('/')?;
+        let folders = self.folders.lock().await;
+        (!folders.contains(folder)).then_some(folders)
     }
 
     /// The hash of what is there.
     pub(crate) fn hash(&self, path: &Path, size: u64, over: &AtomicBool) -> Result<RangeHash, Fault> {
         let location = self.location(path)?;
-        let hashes = (0..count(size)).filter_map(|index| range(size, index)).map(|range| {
-            let part = range.start..range.start + range.length;
-            let options = GetOptions { range: Some(GetRange::Bounded(part)), ..GetOptions::default() };
-            let read = async { Ok(self.bucket.get_opts(&location, options).await?.bytes().await?) };
-            let content = self.store.connection.run(read, over)?;
-            if content.len() as u64 == range.length { Ok(range.hash_of(&content)) } else { Err(Fault::Changed) }
-        });
-        Ok(*file_hash(&hashes.collect::<Result<Vec<_>, _>>()?).as_bytes())
+        self.store.connection.run(self.read_hash(&location, size), over)
+    }
+
+    async fn read_hash(&self, location: &path::Path, size: u64) -> Result<RangeHash, Fault> {
+        if count(size) > 1 {
+            match self.read_ranges(location, size).await {
+                Err(fault) if fault.is_of_ranges() => {}
+                outcome => return outcome,
+            }
+        }
+        let got = self.store.connection.get(location, None, size).await?;
+        Ok(*blake3::hash(&got.bytes).as_bytes())
+    }
+
+    async fn read_ranges(&self, location: &path::Path, size: u64) -> Result<RangeHash, Fault> {
+        let mut hashes = Vec::new();
+        for range in (0..count(size)).filter_map(|index| range(size, index)) {
+            let part = GetRange::Bounded(range.start..range.start + range.length);
+            let got = self.store.connection.get(location, Some(part), range.length).await?;
+            if got.bytes.len() as u64 != range.length {
+                return Err(Fault::Changed);
+            }
+            hashes.push(range.hash_of(&got.bytes));
+        }
+        Ok(*file_hash(&hashes).as_bytes())
+    }
+
+    /// Deletes what there was at these paths when we looked: a file, or all that is below it.
+    pub(crate) fn delete_all(&self, paths: &[PathBuf], over: &AtomicBool) -> Vec<Result<(), Fault>> {
+        self.all(paths.iter().map(|path| self.delete(path)), over)
+    }
+
+    async fn delete(&self, path: &Path) -> Result<(), Fault> {
+        let key = self.key(path).map_err(|_| Fault::Missing)?;
+        let below = format!("{key}/");
+        let keys = self.there.contains_key(&key).then(|| key.clone()).into_iter();
+        let inner =
+            self.there.range(below.clone()..).map(|(key, _)| key.clone()).take_while(|key| key.starts_with(&below));
+        let keys: Vec<_> = keys.chain(inner).map(|key| path::Path::parse(key).map_err(Into::into)).collect();
+        let _turn = self.store.connection.turn().await;
+        let mut gone = self.store.connection.objects().delete_stream(stream::iter(keys).boxed());
+        while let Some(outcome) = gone.next().await {
+            outcome?;
+        }
+        Ok(())
+    }
+
+    /// What comes of all of these, which are done at one time.
+    fn all<T: Future<Output = Result<(), Fault>>>(
+        &self,
+        work: impl ExactSizeIterator<Item = T>,
+        over: &AtomicBool,
+    ) -> Vec<Result<(), Fault>> {
+        let number = work.len();
+        let all = async { Ok(future::join_all(work).await) };
+        self.store.connection.run(all, over).unwrap_or_else(|_| (0..number).map(|_| Err(Fault::Stopped)).collect())
     }
 
     /// Gives up what was not finished: else it takes room, and nobody sees it.
     pub(crate) fn abandon(&self) {
         let begun = std::mem::take(&mut *self.begun());
-        if begun.is_empty() {
-            return;
-        }
+        let Some(bucket) = self.bucket.as_ref().filter(|_| !begun.is_empty()) else { return };
         let is_late = AtomicBool::new(false);
-        let aborts = begun.iter().map(|(location, id)| self.bucket.abort_multipart(location, id));
+        let aborts = begun.iter().map(|(location, id)| bucket.abort_multipart(location, id));
         let all = async {
             let _ = tokio::time::timeout(LAST_PATIENCE, future::join_all(aborts)).await;
             Ok(())
@@ -190,150 +254,112 @@ impl Shelf {
     }
 }
 
-fn attributes(mtime: Mtime) -> Attributes {
+pub(super) fn attributes(mtime: Mtime) -> Attributes {
     let text = format!("{}.{:09}", mtime.s, mtime.ns);
     Attributes::from_iter([(Attribute::Metadata(MTIME.into()), text)])
 }
 
-/// A large file on its way into a bucket, range by range.
-#[derive(Debug)]
-pub(crate) struct Upload {
-    shelf: Arc<Shelf>,
-    path: PathBuf,
-    origin: Origin,
-    /// None for a file of one range, which is put there at once.
-    id: Option<MultipartId>,
-    parts: Mutex<BTreeMap<u64, (RangeHash, Option<PartId>)>>,
+/// What there is.
+#[derive(Default)]
+struct Found {
+    there: BTreeMap<String, Told>,
+    /// Of a server.
+    folders: HashSet<String>,
 }
 
-impl Upload {
-    pub(crate) fn begin(shelf: &Arc<Shelf>, path: PathBuf, origin: Origin, over: &AtomicBool) -> Result<Self, Fault> {
-        let mut id = None;
-        if count(origin.size) > 1 {
-            let location = shelf.location(&path)?;
-            let options =
-                PutMultipartOptions { attributes: attributes(origin.mtime), ..PutMultipartOptions::default() };
-            let begun = shelf
-                .store
-                .connection
-                .run(async { Ok(shelf.bucket.create_multipart_opts(&location, options).await?) }, over)?;
-            shelf.begun().insert(location, begun.clone());
-            id = Some(begun);
-        }
-        Ok(Self { shelf: Arc::clone(shelf), path, origin, id, parts: Mutex::default() })
-    }
-
-    fn parts(&self) -> MutexGuard<'_, BTreeMap<u64, (RangeHash, Option<PartId>)>> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A range that is still missing.
-    pub(crate) fn wants(&self, index: u64) -> Option<Range> {
-        range(self.origin.size, index).filter(|_| !self.parts().contains_key(&index))
-    }
-
-    /// Puts a range there; true if it was the last.
-    pub(crate) fn put(
-        &self,
-        index: u64,
-        hash: RangeHash,
-        content: &Arc<RangeBuffer>,
-        over: &AtomicBool,
-    ) -> Result<bool, Fault> {
-        let shelf = &self.shelf;
-        let bytes = Bytes::from_owner(Held(Arc::clone(content)));
-        let part = match &self.id {
-            None => {
-                shelf.store.connection.run(shelf.put(&self.path, self.origin.mtime, bytes), over)?;
-                None
+impl Found {
+    fn look(&mut self, store: &Store, key: &str, is_folder: bool, stop: &AtomicBool) -> Result<(), Fault> {
+        if !is_folder && !key.is_empty() {
+            match store.look(key, stop) {
+                Ok(told) => drop(self.there.insert(key.to_owned(), told)),
+                Err(fault) if fault.is_missing() => {}
+                Err(fault) => return Err(fault),
             }
-            Some(id) => {
-                let location = shelf.location(&self.path)?;
-                let put = async {
-                    let _turn = shelf.store.connection.turn().await;
-                    Ok(shelf.bucket.put_part(&location, id, index as usize, PutPayload::from(bytes)).await?)
-                };
-                Some(shelf.store.connection.run(put, over)?)
-            }
-        };
-        let mut parts = self.parts();
-        parts.insert(index, (hash, part));
-        Ok(parts.len() as u64 == count(self.origin.size))
-    }
-
-    /// All ranges are there: it is an object from now on. Returns its hash.
-    pub(crate) fn keep(&self, over: &AtomicBool) -> Result<RangeHash, Fault> {
-        let (hashes, parts): (Vec<_>, Vec<_>) = std::mem::take(&mut *self.parts()).into_values().unzip();
-        if let Some(id) = &self.id {
-            let location = self.shelf.location(&self.path)?;
-            let parts = parts.into_iter().flatten().collect();
-            self.shelf
-                .store
-                .connection
-                .run(async { Ok(self.shelf.bucket.complete_multipart(&location, id, parts).await?) }, over)?;
-            self.shelf.begun().remove(&location);
         }
-        Ok(*file_hash(&hashes).as_bytes())
-    }
-}
-
-/// A range in memory, between the other end and a bucket.
-#[derive(Debug)]
-pub(crate) struct RangeBuffer {
-    memory: MemorySink,
-    range: Range,
-    extents: Extents,
-    arrived: Arc<AtomicU64>,
-    /// Bytes of all that there are.
-    held: Arc<AtomicU64>,
-}
-
-impl Drop for RangeBuffer {
-    fn drop(&mut self) {
-        self.held.fetch_sub(self.range.length, Ordering::Relaxed);
-    }
-}
-
-impl RangeBuffer {
-    /// # Errors
-    /// If there is not so much memory.
-    pub(crate) fn new(
-        range: Range,
-        extents: Extents,
-        arrived: &Arc<AtomicU64>,
-        held: &Arc<AtomicU64>,
-    ) -> io::Result<Self> {
-        let memory = MemorySink::try_new(range.length as usize).map_err(io::Error::other)?;
-        held.fetch_add(range.length, Ordering::Relaxed);
-        Ok(Self { memory, range, extents, arrived: Arc::clone(arrived), held: Arc::clone(held) })
+        if store.connection.bucket().is_some() {
+            return store.connection.run(self.list(store), stop);
+        }
+        let top = location(key)?;
+        store.connection.run(self.walk(store, top), stop)
     }
 
-    fn bytes(&self) -> &[u8] {
-        self.memory.memory_at(0).unwrap_or_default()
-    }
-}
-
-impl Sink for RangeBuffer {
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.extents.write(offset, bytes, |start, part| self.memory.write_at(start, part))?;
-        self.arrived.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    async fn list(&mut self, store: &Store) -> Result<(), Fault> {
+        let mut listed = store.list();
+        while let Some(meta) = listed.next().await.transpose()? {
+            let (key, is_path) = key_of(&meta.location);
+            if is_path {
+                self.there.insert(key, Told::from(&meta));
+            }
+        }
         Ok(())
     }
 
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.extents.read(offset, into, |start, part| self.memory.read_at(start, part))
-    }
-
-    fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
-        Some(Ok(self.range.hash_of(self.bytes())))
+    /// Folder by folder: not every server tells of all at once.
+    async fn walk(&mut self, store: &Store, top: path::Path) -> Result<(), Fault> {
+        let mut level = vec![top];
+        for _ in 0..MOST_DEPTH {
+            let looks = level.iter().map(|folder| async move {
+                let _turn = store.connection.turn().await;
+                store.connection.objects().list_with_delimiter(Some(folder)).await
+            });
+            let found = future::join_all(looks).await;
+            let mut next = Vec::new();
+            for (folder, found) in level.iter().zip(found) {
+                let found = found?;
+                let is_inside = |at: &path::Path| at.prefix_matches(folder) && at != folder;
+                for meta in found.objects.iter().filter(|meta| is_inside(&meta.location)) {
+                    self.folders.extend(folders_of(meta.location.as_ref()));
+                    self.there.insert(meta.location.to_string(), Told::from(meta));
+                }
+                next.extend(found.common_prefixes.into_iter().filter(is_inside));
+            }
+            self.folders.extend(next.iter().map(ToString::to_string));
+            if next.is_empty() {
+                break;
+            }
+            level = next;
+        }
+        Ok(())
     }
 }
 
-/// A buffer as the library holds it until it is sent.
-struct Held(Arc<RangeBuffer>);
+/// The folders that a key is in.
+fn folders_of(key: &str) -> impl Iterator<Item = String> {
+    key.match_indices('/').map(|(at, _)| key[..at].to_owned())
+}
 
-impl AsRef<[u8]> for Held {
-    fn as_ref(&self) -> &[u8] {
-        self.0.bytes()
+/// What keys that begin with `below` go on with, up to the next slash.
+fn names_below(there: &BTreeMap<String, Told>, below: &str) -> BTreeSet<Name> {
+    let mut names = BTreeSet::new();
+    let mut from = below.to_owned();
+    while let Some((key, _)) = there.range(from..).next()
+        && let Some(rest) = key.strip_prefix(below)
+    {
+        let (name, next) = match rest.split_once('/') {
+            // Behind all that is in a folder.
+            Some((folder, _)) => (folder, format!("{below}{folder}0")),
+            None => (rest, format!("{key}\0")),
+        };
+        names.extend(Name::new(name.as_bytes()));
+        from = next;
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_a_folder_are_those_up_to_the_next_slash() {
+        let told = Told { size: 1, mtime: Mtime { s: 1, ns: 0 } };
+        let keys = ["a", "a/x", "a/y/z", "a.b", "b/1", "b/2/3", "b0", "c"];
+        let there: BTreeMap<_, _> = keys.iter().map(|&key| (key.to_owned(), told)).collect();
+        let names = |below| names_below(&there, below).iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(names(""), ["a", "a.b", "b", "b0", "c"]);
+        assert_eq!(names("a/"), ["x", "y"]);
+        assert_eq!(names("b/2/"), ["3"]);
+        assert_eq!(names("none/"), Vec::<String>::new());
+        assert_eq!(folders_of("a/b/c").collect::<Vec<_>>(), ["a", "a/b"]);
     }
 }

@@ -159,7 +159,7 @@ impl Store {
         }
     }
 
-    /// All objects below the prefix, as the store lists them.
+    /// All objects of a bucket below the prefix, as the store lists them.
     pub(super) fn list(&self) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
         let below = match &self.url().at {
             At::Bucket { key, .. } => path::Path::parse(key).ok(),

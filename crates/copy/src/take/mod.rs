@@ -13,12 +13,11 @@ mod telling;
 mod tree;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cap_std::fs::Dir;
 use visapult_objects::{cut, printable, unescaped};
 use visapult_ripp_net::{Arrival, Offer, Session};
 
@@ -28,7 +27,7 @@ use self::dealing::{Dealing, FIRST, NodeId, Piece};
 use self::nodes::Nodes;
 use self::pool::{Pending, Pool};
 use self::telling::Telling;
-use self::tree::{Tree, Unplaced};
+use self::tree::Tree;
 use crate::error::{CopyError, reason};
 use crate::landing::{Ground, Landing};
 use crate::names::{OURS, shown};
@@ -160,8 +159,10 @@ impl Taking<'_> {
             let links = crate::report::counted(self.links, "link");
             self.telling.notice(format!("{links} left out: object stores hold none"))?;
         }
+        if let Some(ground) = self.ground.clone() {
+            self.delete(&ground)?;
+        }
         if let Some(Ground::Folder(base)) = self.ground.clone() {
-            self.delete(&base)?;
             for unplaced in self.tree.finish(&base) {
                 self.telling.fail(None, &unplaced.path, &unplaced.why)?;
             }
@@ -172,7 +173,7 @@ impl Taking<'_> {
     }
 
     /// Deletes what the sources do not have, if it is sure that they do not.
-    fn delete(&mut self, base: &Dir) -> Result<(), CopyError> {
+    fn delete(&mut self, ground: &Ground) -> Result<(), CopyError> {
         let surplus = self.tree.take_surplus();
         if self.wish.is_comparison() {
             for path in self.tree.take_ours() {
@@ -189,21 +190,35 @@ impl Taking<'_> {
             let why = if is_partial { "not all of the sources could be copied" } else { "the sources hold no file" };
             return self.telling.notice(format!("nothing is deleted, for {why}"));
         }
-        let mut deleted = Vec::new();
+        let (mut paths, mut deleted) = (Vec::new(), Vec::new());
         for found in surplus {
-            let outcome = found.and_then(|path| {
-                let gone = if self.wish.dry_run { Ok(()) } else { tree::delete(base, &path) };
-                match gone {
-                    Ok(()) => Ok(path),
-                    Err(cause) => Err(Unplaced { path, why: format!("cannot be deleted: {}", reason(&cause)) }),
-                }
-            });
-            match outcome {
-                Ok(path) => deleted.push(shown(&path)),
+            match found {
+                Ok(path) => paths.push(path),
                 Err(unplaced) => self.telling.fail(None, &unplaced.path, &unplaced.why)?,
             }
         }
+        for (path, gone) in paths.iter().zip(self.delete_from(ground, &paths)) {
+            match gone {
+                Ok(()) => deleted.push(shown(path)),
+                Err(why) => self.telling.fail(None, path, &format!("cannot be deleted: {why}"))?,
+            }
+        }
         self.telling.deleted(&deleted)
+    }
+
+    /// Deletes these, unless it is a dry run: of each why it is still there, if so.
+    fn delete_from(&self, ground: &Ground, paths: &[PathBuf]) -> Vec<Result<(), String>> {
+        match ground {
+            _ if self.wish.dry_run => paths.iter().map(|_| Ok(())).collect(),
+            Ground::Folder(base) => {
+                let delete = |path: &PathBuf| tree::delete(base, path).map_err(|cause| reason(&cause));
+                paths.iter().map(delete).collect()
+            }
+            Ground::Shelf(shelf) => {
+                let gone = shelf.delete_all(paths, self.stop).into_iter();
+                gone.map(|gone| gone.map_err(|fault| shelf.why(&fault))).collect()
+            }
+        }
     }
 
     /// Takes what the other end says and offers; waits a little for it.

@@ -1,4 +1,4 @@
-//! What is done at the taking end where that is a bucket.
+//! What is done at the taking end where that is a bucket, or a server of WebDAV.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,10 +7,9 @@ use std::sync::atomic::AtomicBool;
 use super::pool::{Done, Fault, Job, Pending, Placed};
 use crate::bundle::{self, Item};
 use crate::listing::Mtime;
-use crate::objects::{MOST_PARTS, Shelf, Upload};
-use crate::ranges::count;
+use crate::objects::{Shelf, Upload};
 
-/// Puts things into a bucket.
+/// Puts things into a bucket, or onto a server.
 pub(super) struct Shelving {
     pub(super) shelf: Arc<Shelf>,
     pub(super) over: Arc<AtomicBool>,
@@ -45,8 +44,7 @@ impl Shelving {
     }
 
     fn begin(&self, pending: &Pending) -> Result<Upload, Fault> {
-        if count(pending.origin.size) > MOST_PARTS {
-            let why = "is larger than 167 GB, which are 10 000 parts of 16 MiB: no store takes more".to_owned();
+        if let Some(why) = self.shelf.too_large(pending.origin.size) {
             return Err(Fault { why, is_full: false });
         }
         Upload::begin(&self.shelf, pending.path(), pending.origin, &self.over).map_err(|fault| self.fault(&fault))

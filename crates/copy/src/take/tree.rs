@@ -1,6 +1,6 @@
 //! The tree at the taking end: folders and links are made as they are listed, files are held against what is there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -277,8 +277,13 @@ impl Tree {
     /// Nothing more goes into folders at this depth, or deeper.
     fn leave(&mut self, depth: usize) {
         for level in self.levels.drain(depth.min(self.levels.len())..).rev() {
-            let (Some(listed), LevelDir::Open(dir)) = (&level.listed, &level.dir) else { continue };
-            match surplus(dir, listed) {
+            let Some(listed) = &level.listed else { continue };
+            let found = match &level.dir {
+                LevelDir::Open(dir) => surplus(dir, listed),
+                LevelDir::Shelf(shelf) => shelf.names(&level.path).map(|there| without(there, listed)),
+                LevelDir::Absent | LevelDir::Failed => continue,
+            };
+            match found {
                 Ok(names) => {
                     let (ours, surplus): (Vec<_>, Vec<_>) = names.iter().partition(|name| name.is_ours());
                     let path = |name: &Name| level.path.join(name.as_path());
@@ -326,6 +331,10 @@ impl Tree {
         }
         unplaced
     }
+}
+
+fn without(names: BTreeSet<Name>, listed: &HashSet<Name>) -> Vec<Name> {
+    names.into_iter().filter(|name| !listed.contains(name)).collect()
 }
 
 /// Makes a folder; true unless somebody else has just made it.

@@ -1,0 +1,115 @@
+"""Copies onto servers of WebDAV: rclone's, encrypted and with a password, and one that takes nothing."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import run
+from shares import MEBI, noise, shared  # noqa: F401 (a fixture)
+from stores import SECRET, Store, certified, rclone_serving
+from test_bad_input import assert_one_clear_line
+from test_copy_objects import contents, make_run
+
+USER = "ada"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Store]:
+    """A server with a password and a certificate; its folder is what it serves."""
+    certificate, key, authority = certified(tmp_path)
+    options = ("--cert", certificate, "--key", key, "--user", USER, "--pass", SECRET)
+    with rclone_serving("webdav", tmp_path / "dav", *options) as endpoint:
+        who = {"VISAPULT_HTTPS_USER": USER, "VISAPULT_HTTPS_PASSWORD": SECRET, "SSL_CERT_FILE": str(authority)}
+        yield Store(endpoint, tmp_path / "dav", who)
+
+
+def test_a_folder_goes_onto_a_server(server: Store, tmp_path: Path) -> None:
+    run_folder, there = tmp_path / "run", server.folder / "dir/sub/run"
+    make_run(run_folder, 200, 40 * MEBI)
+    to = f"{server.endpoint}/dir/sub/"
+    copied = server.copy(run_folder, to, "--manifest", tmp_path / "b3")
+    assert (copied.code, copied.stderr) == (0, "")
+    assert "copied 202 files" in copied.stdout
+    assert contents(there) == contents(run_folder)
+    assert "verified 202 files" in run("verify", tmp_path / "b3", server.folder / "dir/sub").stdout
+    again = server.copy(run_folder, to)
+    assert "copied 0 files" in again.stdout and "202 files there already" in again.stdout
+    # One that differs in its size, and one in what is in it alone.
+    (there / "1" / "step 1.txt").write_text("short")
+    raw = bytearray((there / "density.raw").read_bytes())
+    raw[20 * MEBI] ^= 1
+    (there / "density.raw").write_bytes(raw)
+    assert "copied 1 file," in server.copy(run_folder, to).stdout
+    assert "copied 1 file," in server.copy(run_folder, to, "--checksum").stdout
+    assert contents(there) == contents(run_folder)
+
+
+def test_where_things_go_on_a_server(server: Store, shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    make_run(folder / "run", 20, 20 * MEBI)
+    one = folder / "run" / "density.raw"
+    assert server.copy(one, f"{server.endpoint}/new%20name.raw").code == 0
+    assert server.copy(one, f"{server.endpoint}/a b/".replace(" ", "%20")).code == 0
+    assert set(contents(server.folder)) == {"new name.raw", "a b/density.raw"}
+    assert server.copy(f"{url}/run", f"{server.endpoint}/out").code == 0
+    assert contents(server.folder / "out/run") == contents(folder / "run")
+    # And back, with what lets one in.
+    assert server.copy(f"{server.endpoint}/out/run/density.raw", tmp_path / "back").code == 0
+    assert (tmp_path / "back").read_bytes() == one.read_bytes()
+
+
+def test_what_the_sources_do_not_have_is_deleted_from_a_server(server: Store, tmp_path: Path) -> None:
+    run_folder, there = tmp_path / "run", server.folder / "run"
+    make_run(run_folder, 10, MEBI)
+    mirror = (run_folder, f"{server.endpoint}/", "--delete")
+    assert server.copy(*mirror).code == 0
+    for old in ("old", "gone/a"):
+        (there / old).parent.mkdir(exist_ok=True)
+        (there / old).write_text(old)
+    dry = server.copy(*mirror, "--dry-run").stdout.splitlines()
+    assert dry[:-1] == ["would delete run/gone", "would delete run/old"]
+    assert "; 2 deleted" in server.copy(*mirror).stdout
+    assert contents(there) == contents(run_folder)
+
+
+def test_what_is_too_large_for_one_request_is_named_and_the_rest_copied(server: Store, tmp_path: Path) -> None:
+    source = tmp_path / "run"
+    source.mkdir()
+    (source / "fits.raw").write_bytes(noise(random.Random(1), 128 * MEBI))
+    (source / "small").write_text("small")
+    with (source / "large.raw").open("wb") as large:
+        large.truncate(128 * MEBI + 1)
+    copied = server.copy(source, f"{server.endpoint}/")
+    assert copied.code == 3
+    assert_one_clear_line(copied.stderr, "run/large.raw", "134 MB", "bucket")
+    assert set(contents(server.folder / "run")) == {"fits.raw", "small"}
+    assert (server.folder / "run/fits.raw").read_bytes() == (source / "fits.raw").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("how", "needle"),
+    [
+        ({"VISAPULT_HTTPS_PASSWORD": "wrong"}, "denied: whoever has these credentials"),
+        ({"VISAPULT_HTTPS_USER": "", "VISAPULT_HTTPS_PASSWORD": ""}, "set VISAPULT_HTTPS_USER"),
+        ({"VISAPULT_HTTPS_TOKEN": "both"}, "VISAPULT_HTTPS_TOKEN is there beside VISAPULT_HTTPS_USER"),
+    ],
+)
+def test_who_may_not_is_told_so(how: dict[str, str], needle: str, server: Store, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("file")
+    server.environment |= how
+    refused = server.copy(tmp_path / "file", f"{server.endpoint}/")
+    assert refused.code == 1
+    assert_one_clear_line(refused.stderr, server.endpoint, needle)
+
+
+@pytest.mark.parametrize(("kind", "options", "needle"), [("http", (), "405"), ("webdav", ("--read-only",), "")])
+def test_a_server_that_takes_nothing_is_told_in_one_line(kind: str, options: tuple[str, ...], needle: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("file")
+    with rclone_serving(kind, tmp_path / "served", *options) as endpoint:
+        for more in ((), ("--no-resume",)):
+            refused = Store("", environment={}).copy(tmp_path / "file", f"{endpoint}/", *more)
+            assert refused.code in (1, 3)
+            assert_one_clear_line(refused.stderr, needle)
+    assert not contents(tmp_path / "served")
