@@ -293,6 +293,11 @@ def test_what_is_found_is_mended_and_put_back_exactly(mistuned: Path) -> None:
     applied = mend(mistuned, "--apply", "--yes")
     assert applied.returncode == 0, applied
     assert applied.stdout.count("done: ") == 5 + 8
+    found, now = applied.stdout.split("Before, and now:\n")
+    ids = re.findall(r"^  more    docs/src/doctor.md#(.*)$", found, re.MULTILINE)
+    assert re.findall(r"^  ([\w-]+): mended$", now, re.MULTILINE) == ids
+    assert len(re.findall(r"^    before  ", now, re.MULTILINE)) == len(ids)
+    assert now.splitlines()[-1].startswith("Nothing was found that holds")
     after = pictures.seen(mistuned)
     assert after != before
     assert doctor("--root", mistuned).ids == []

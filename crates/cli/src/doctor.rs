@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use visapult_doctor::{
-    Findings, Host, Path, Report, Roots, disk_speed, interface_is_there, judge_disk, judge_no_path, judge_path,
+    Compared, Findings, Host, Path, Report, Roots, disk_speed, interface_is_there, judge_disk, judge_no_path,
+    judge_path,
 };
 use visapult_ripp_net::{Identity, RippUrl, Trust, user_folder};
 
@@ -27,7 +28,7 @@ fn look(options: &DoctorOptions) -> Result<ExitCode> {
     if options.undo {
         return mend::undo(options).map(|()| ExitCode::SUCCESS);
     }
-    let report = examine(options)?;
+    let report = examine(options, options.rate)?;
     if options.fix {
         report.commands().iter().for_each(|command| println!("{command}"));
     } else if options.json {
@@ -35,20 +36,29 @@ fn look(options: &DoctorOptions) -> Result<ExitCode> {
     } else {
         print!("{report}");
     }
-    let is_fine = if options.apply { mend::apply(options, &report)? } else { report.findings.is_empty() };
+    let failed = if options.apply { mend::apply(options, &report)? } else { None };
+    let is_fine = match failed {
+        None => report.findings.is_empty(),
+        Some(failed) => {
+            let after = examine(options, Some(report.asked_bps))?;
+            print!("\n{}", Compared { before: &report, after: &after });
+            failed == 0 && after.findings.is_empty()
+        }
+    };
     Ok(if is_fine { ExitCode::SUCCESS } else { FOUND.into() })
 }
 
-fn examine(options: &DoctorOptions) -> Result<Report> {
+/// Looks at the host, and along the path if there is one, at this rate or what those are good for.
+fn examine(options: &DoctorOptions, asked_bps: Option<u64>) -> Result<Report> {
     let roots = Roots::at(&options.root);
     if let Some(name) = &options.interface {
         interface_is_there(&roots, name)?;
     }
     let mut findings = Findings::default();
-    let path = options.url.as_ref().map(|url| measure(url, options.rate, &mut findings)).transpose()?.flatten();
+    let path = options.url.as_ref().map(|url| measure(url, asked_bps, &mut findings)).transpose()?.flatten();
     let peer = path.as_ref().map(|path| path.peer.ip()).or_else(|| options.url.as_ref().and_then(address));
     // A host is good enough for a path if it can do what that carries.
-    let asked_bps = options.rate.or(path.as_ref().and_then(Path::carries_bps));
+    let asked_bps = asked_bps.or(path.as_ref().and_then(Path::carries_bps));
     let host = Host::new(roots, options.interface.clone(), peer, asked_bps);
     findings.merge(host.examine());
     if let Some(path) = &path {

@@ -4,11 +4,12 @@
 //! - [`Path::measure`], [`judge_path`]: what a path to a listener carries, and what is wrong with it.
 //! - [`disk_speed`], [`judge_disk`]: what a folder takes and gives.
 //! - [`Journal`]: changes that can be put back.
-//! - [`Report`]: all of it, the dearest first.
+//! - [`Report`]: all of it, the dearest first; [`Compared`]: what has become of it.
 //!
 //! Invariant: what could not be seen is told as that, never as fine; and nothing is found that does not matter at the rate asked for.
 
 mod change;
+mod compared;
 mod disk;
 mod ethtool;
 mod finding;
@@ -20,6 +21,7 @@ mod roots;
 mod text;
 
 pub use change::Change;
+pub use compared::Compared;
 pub use disk::{DiskSpeed, disk_speed, judge_disk};
 pub use finding::{Finding, Findings, Unseen};
 pub use host::{DEFAULT_BPS, Host, NoInterface, interface_is_there};

@@ -12,17 +12,17 @@ use crate::arguments::DoctorOptions;
 
 const FILE: &str = "visapult/doctor.json";
 
-/// Makes the changes that mend what was found; true if nothing is left to be done by hand.
-pub(super) fn apply(options: &DoctorOptions, report: &Report) -> Result<bool> {
+/// Makes the changes that mend what was found: how many failed, if any were to be made.
+pub(super) fn apply(options: &DoctorOptions, report: &Report) -> Result<Option<usize>> {
     let changes: Vec<&Change> = report.findings.iter().flat_map(|finding| &finding.changes).collect();
     let rest = report.findings.iter().filter(|finding| finding.changes.is_empty()).count();
     if changes.is_empty() {
         println!("Nothing that is found can be mended by a command{}.", if rest > 0 { "; see above" } else { "" });
-        return Ok(rest == 0);
+        return Ok(None);
     }
     if !options.yes && !is_wanted(&changes)? {
         println!("Nothing was changed.");
-        return Ok(false);
+        return Ok(None);
     }
     let mut journal = Journal::open(&state_file()?, Roots::at(&options.root))?;
     let mut failed = 0;
@@ -40,7 +40,7 @@ pub(super) fn apply(options: &DoctorOptions, report: &Report) -> Result<bool> {
         "Until the machine is restarted; visapult doctor --undo puts back what was there before ({} changes).",
         journal.len()
     );
-    Ok(failed == 0 && rest == 0)
+    Ok(Some(failed))
 }
 
 /// Puts back what was changed.
