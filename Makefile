@@ -165,11 +165,15 @@ bench-transport: build
 	tools/setup.sh bench
 	python3 bench/transport/run.py $(OPTIONS)
 
-## bench-copy: files beside GridFTP, UDT, rsync, scp, rclone and xrdcp over the testbed (root; two hours, goes on where it was); OPTIONS='--runs 1 --losses 0 --only visapult,rsync --json /tmp/copy.json'
+## bench-copy: files beside GridFTP, UDT, rsync, scp, rclone and xrdcp over the testbed (root; two hours, goes on where it was), then many small ones over loopback, what hashing costs,
+## and from disk to disk; OPTIONS are for the first: OPTIONS='--runs 1 --losses 0 --only visapult,rsync --json /tmp/copy.json'
 bench-copy: build
 	cargo build --release --locked --bin wan
 	tools/setup.sh bench
 	VISAPULT=$(abspath $(BINARY)) python3 bench/copying/run.py $(OPTIONS)
+	VISAPULT=$(abspath $(BINARY)) python3 bench/copying/many.py
+	VISAPULT=$(abspath $(BINARY)) python3 bench/copying/hashing.py
+	VISAPULT=$(abspath $(BINARY)) python3 bench/copying/disks.py
 
 ## bench-transport-local: the transport over loopback beside the bare loop, QUIC and TCP, over a pair of virtual interfaces (root), and how exactly it keeps a rate
 bench-transport-local: build

@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=RESULTS)
     options = parser.parse_args()
     if not BLKIO.exists():
-        raise SystemExit(f"{BLKIO} is not there: this needs control groups of version 1, which bound what is written back, too")
+        return print(f"disks: left out, for {BLKIO} is not there: this needs control groups of version 1, which bound what is written back, too")
     peers = [name for name in options.only.split(",") if not PEERS[name].missing()]
     results: dict[str, Any] = {"machine": machine(package_version("rsync")), "bytes": options.bytes, "rows": []}
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="bench-disks-") as folder:
@@ -78,7 +78,9 @@ def main() -> None:
                             options.json.write_text(json.dumps(results, indent=1) + "\n")
                             told = row.get("failed") or f"{row['seconds']:.2f} s of {floor:.2f} s, {100 * floor / row['seconds']:.1f} %"
                             print(f"run {number + 1}  {case.title:<40} {name:<9} {told}", flush=True)
-    print(table(results))
+    text = table(results)
+    options.json.with_suffix(".md").write_text(text)
+    print("\n" + text)
 
 
 class Disk:
@@ -168,7 +170,7 @@ def once(name: str, here: Disk, there: Disk, seed: int) -> dict[str, Any]:
 
 def table(results: dict[str, Any]) -> str:
     peers = list(dict.fromkeys(row["peer"] for row in results["rows"]))
-    text = f"From disk to disk: {results['bytes'] / 1e6:.0f} MB, `python3 bench/copying/disks.py`. {results['machine']}.\n"
+    text = f"# Copies from disk to disk\n\n`python3 bench/copying/disks.py`: {results['bytes'] / 1e6:.0f} MB. {results['machine']}.\n"
     text += "How busy what is slowest was kept, %: median (least to most).\n\n"
     text += "| slowest | its own time, s |" + "".join(f" {PEERS[peer].title} |" for peer in peers) + "\n|---|--:|" + "--:|" * len(peers) + "\n"
     for case in CASES:

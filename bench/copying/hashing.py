@@ -50,7 +50,9 @@ def main() -> None:
                     told = row.get("failed") or f"{row['seconds']:.2f} s"
                     print(f"run {number + 1}  {PATHS[path]:<16} {name:<9} {told}", flush=True)
                     options.json.write_text(json.dumps(results, indent=1) + "\n")
-    print(table(results))
+    text = table(results)
+    options.json.with_suffix(".md").write_text(text)
+    print("\n" + text)
 
 
 def build_unhashed() -> Path:
@@ -103,7 +105,7 @@ def over_loopback(program: Path, source: Path, target: Path) -> dict[str, Any]:
 
 def table(results: dict[str, Any]) -> str:
     """Medians, least and most, and the median of what each pair tells."""
-    text = f"Hashing's cost: a file of {results['bytes'] / 1e6:.0f} MB, `python3 bench/copying/hashing.py`. {results['machine']}.\n\n"
+    text = f"# What hashing costs a copy\n\n`python3 bench/copying/hashing.py`: a file of {results['bytes'] / 1e6:.0f} MB. {results['machine']}.\n\n"
     text += "| | hashed, s | unhashed, s | rate that hashing costs, % |\n|---|--:|--:|--:|\n"
     for path, title in PATHS.items():
         seconds = {name: seconds_of(results, path, name) for name in ("hashed", "unhashed")}
