@@ -103,9 +103,10 @@ def test_two_copies_into_one_place(source: Path, target: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "why"), [(40 * MEBI, "it became shorter while it was read"), (LARGE, "the digests of the two ends differ")],
-    ids=["it ends sooner", "it is written over"],
-)  # fmt: skip
+    ("length", "why"),
+    [(40 * MEBI, "it was cut from 67108864 to 41943040 bytes while it was read"), (LARGE, "it changes while it is read"), (LARGE + MEBI, "it changes while it is read")],
+    ids=["it ends sooner", "it is written over", "it grows"],
+)
 def test_a_file_that_changes_while_it_is_read(source: Path, target: Path, length: int, why: str) -> None:
     with sharing(source) as share:
         copying = start_copy(share.url, target, "--json", *RATE)

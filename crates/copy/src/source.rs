@@ -20,6 +20,8 @@ use crate::listing::Mtime;
 use crate::ranges::{Extents, MOST_EXTENTS, Range};
 use crate::walk::{Base, Root};
 
+/// Bytes of what is sent, after which it is looked whether the file has changed: a datagram is too little for that.
+const LOOK: u64 = 1 << 20;
 pub(crate) const CHANGED: &str = "it changes while it is read; copy it when nobody writes to it";
 
 /// Where its bytes are.
@@ -182,9 +184,12 @@ impl Source for RangeSource {
         self.extents.bytes()
     }
 
+    /// What was read after the hash was made is not given if the file has changed since: that is seen in a while, and after the last of the range.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         let read = |start, part: &mut [u8]| self.file.read_at(self.range.start + start, part);
-        timed(&self.read_time.sent, || self.extents.read(offset, into, read))
+        timed(&self.read_time.sent, || self.extents.read(offset, into, read))?;
+        let end = offset + into.len() as u64;
+        if offset / LOOK < end / LOOK || end == self.length() { self.file.check_unchanged() } else { Ok(()) }
     }
 
     /// The hash of the range is told only if the file is still the same.
@@ -277,5 +282,30 @@ mod tests {
         assert!(told.contains("became shorter"), "{told}");
         fs::write(&path, vec![2; 6000]).unwrap();
         assert!(source.own_digest().unwrap().unwrap_err().to_string().contains("changes while"));
+    }
+
+    #[test]
+    fn what_changes_after_it_was_hashed_is_not_given_either() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("live");
+        let length = 3 * LOOK;
+        let mut part = vec![0; 1000];
+        for (grows, at) in [(true, 0), (false, 5)] {
+            fs::write(&path, vec![1; length as usize]).unwrap();
+            let file = Arc::new(open(&path));
+            let (range, extents) = (range(length, 0).unwrap(), Extents::dense(length));
+            let source = RangeSource { range, extents, file, read_time: Arc::default() };
+            source.own_digest().unwrap().unwrap();
+            source.read_at(length - 1000, &mut part).unwrap();
+            let written = fs::File::options().write(true).open(&path).unwrap();
+            written.write_all_at(b"more", if grows { length } else { at }).unwrap();
+            // A clock that is coarse may tell the same time twice.
+            written.set_times(fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH)).unwrap();
+            source.read_at(LOOK + 5, &mut part).unwrap();
+            for offset in [LOOK - 500, length - 1000] {
+                let told = source.read_at(offset, &mut part).unwrap_err().to_string();
+                assert!(told.contains("changes while"), "{told}");
+            }
+        }
     }
 }
