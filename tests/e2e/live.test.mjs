@@ -170,3 +170,55 @@ describe("a live simulation", () => {
     assert.deepEqual(page.errors, []);
   });
 });
+
+describe("a live simulation of which two steps are kept", () => {
+  let server;
+  let browser;
+  let page;
+
+  before(async () => {
+    server = await startServer("demo:wave?n=64&rate=0.5&history=1");
+    browser = await launch();
+    page = await openPage(browser, server.url);
+    await hasPicture(page);
+  });
+
+  after(async () => {
+    await browser?.close();
+    await server?.kill();
+  });
+
+  const kept = () => page.getByRole("status").filter({ hasText: "The server does not keep step" });
+
+  test("the step at which it is paused stays when it is kept no longer, and that is told", async () => {
+    await page.locator(".stage").focus();
+    await page.keyboard.press("Space");
+    await until(page, (v) => v.wantedStep !== null);
+    const paused = await page.evaluate(() => window.visapult.wantedStep);
+    await until(page, (v, step) => v.steps.first > step, paused);
+    await kept().filter({ hasText: `step ${paused} any more: it stays here` }).waitFor();
+    const { last } = await page.evaluate(() => window.visapult.steps);
+    await until(page, (v, step) => v.steps.last > step + 1, last);
+    assert.deepEqual(
+      await page.evaluate(() => [window.visapult.wantedStep, window.visapult.shown.step]),
+      [paused, paused],
+    );
+    await keep(page, "paused-kept-no-longer");
+  });
+
+  test("it is turned, and exact pictures of it come", async () => {
+    const step = await page.evaluate(() => window.visapult.wantedStep);
+    const { azimuth } = await page.evaluate(() => window.visapult.camera);
+    await page.keyboard.press("ArrowRight");
+    await until(page, (v, before) => v.camera.azimuth !== before && v.shown.proxy === "still", azimuth);
+    assert.equal(await page.evaluate(() => window.visapult.shown.step), step);
+  });
+
+  test("whoever follows again sees the newest, and nothing is told any more", async () => {
+    await page.keyboard.press("l");
+    const { last } = await page.evaluate(() => window.visapult.steps);
+    await until(page, (v, step) => v.wantedStep === null && v.shown.step >= step, last);
+    await kept().waitFor({ state: "detached" });
+    assert.deepEqual(page.errors, []);
+  });
+});

@@ -202,6 +202,24 @@ describe("a file", () => {
     await page.close();
   });
 
+  test("a link that was copied while it played plays on", async (t) => {
+    const moving = (x, y, z, t) => blob(x - 3 * t, y, z);
+    const series = await startServer(writeNpy(join(here.folder, "played.npy"), 32, moving, 80));
+    t.after(() => series.kill());
+    const page = await openPage(here.browser, series.url, { query: { stills: "0" } });
+    await until(page, (v) => v.shown.step === 0);
+    await page.locator(".stage").focus();
+    await page.keyboard.press("Space");
+    await page.waitForFunction(() => /step=\d+&play=1/.test(location.hash));
+    const link = await page.evaluate(() => location.hash);
+    await page.close();
+    const copy = await openPage(here.browser, series.url, { query: { stills: "0" }, hash: link });
+    await until(copy, (v, step) => v.shown.step > step, Number(link.match(/step=(\d+)/)[1]));
+    await copy.getByRole("button", { name: "Pause" }).click();
+    await copy.waitForFunction(() => !location.hash.includes("play"));
+    await copy.close();
+  });
+
   test("a time series plays to its end, each step shown", async () => {
     const moving = (x, y, z, t) => blob(x - 3 * t, y, z);
     const series = await startServer(writeNpy(join(here.folder, "series.npy"), 32, moving, 6));

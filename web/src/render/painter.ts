@@ -356,7 +356,9 @@ export class Painter {
     const [width, height] = this.size;
     if (still.width !== width || still.height !== height) return null;
     const set = this.#proxies.bricks;
-    return set && set.field === still.field && set.step > still.step ? null : still;
+    if (set?.field !== still.field) return still;
+    // Of the step that is wanted there may be no still any more, but of another one.
+    return set.step > still.step || (set.step === this.#wanted.step && still.step !== set.step) ? null : still;
   }
 
   #image(): Shown | null {

@@ -4,6 +4,7 @@ import { el, iconButton, setText } from "./dom";
 import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
 import { icons } from "./icons";
+import { keptWords } from "./kept";
 import { listenToKeys } from "./keys";
 import { Panel, type Statistics } from "./panel";
 import { exposeToTests } from "./probe";
@@ -34,6 +35,7 @@ class App {
   readonly #told = el("div", { class: "status" }, this.#status, this.#dismiss);
   readonly #quality = el("div", { class: "quality", "aria-hidden": "true" });
   readonly #fresh = el("div", { class: "fresh", "aria-hidden": "true" });
+  readonly #kept = el("div", { class: "kept", role: "status" });
   readonly #missing = el("div", { class: "missing", role: "status" });
   readonly #viewer: Viewer;
   readonly #panel: Panel;
@@ -88,7 +90,7 @@ class App {
     this.#stage.append(
       this.#canvas,
       this.#overlay,
-      el("div", { class: "corner" }, this.#missing, this.#fresh, this.#quality),
+      el("div", { class: "corner" }, this.#kept, this.#missing, this.#fresh, this.#quality),
     );
     this.#dismiss.addEventListener("click", () => {
       this.#viewer.dismissNotice();
@@ -172,6 +174,7 @@ class App {
     const freshness = this.#viewer?.freshness;
     setText(this.#fresh, freshness?.words ?? "");
     setText(this.#missing, freshness?.missing ?? "");
+    setText(this.#kept, keptWords(step, shown?.step ?? null, steps));
     this.#timeline.show({
       steps,
       step,
@@ -275,7 +278,6 @@ function statusWords(state: ViewerState): string {
 
 function fieldWords(info: FieldMessage | null): string {
   if (!info) return "";
-  if (info.finite === 0 && info.missing === 0) return "This field is empty.";
   if (info.range === null || info.finite === 0) return "No value of this field is finite: there is nothing to draw.";
   const [lo, hi] = info.extent ?? info.range;
   if (lo === hi) return `Every value of this field is ${formatNumber(lo)}.`;

@@ -8,6 +8,8 @@ export interface LinkState {
   readonly field: string | null;
   /** `null` follows the newest. */
   readonly step: number | null;
+  /** Steps follow each other. */
+  readonly playing: boolean;
   readonly proxy: ProxyChoice;
   readonly panel: boolean;
   readonly axes: boolean;
@@ -19,7 +21,19 @@ export interface LinkState {
 
 const RANGE_OF = "range.";
 /** What a link may say; those of transfer functions also with a dot and the name of another field. */
-export const LINK_KEYS = ["view", "at", "step", "field", "proxy", "panel", "axes", "range", "map", "opacity"] as const;
+export const LINK_KEYS = [
+  "view",
+  "at",
+  "step",
+  "play",
+  "field",
+  "proxy",
+  "panel",
+  "axes",
+  "range",
+  "map",
+  "opacity",
+] as const;
 const OF_FIELDS = [RANGE_OF, "map.", "opacity."] as const;
 
 export function writeHash(state: LinkState): string {
@@ -28,6 +42,7 @@ export function writeHash(state: LinkState): string {
     ["view", [camera.azimuth, camera.elevation, camera.distance, camera.fov].map(short).join(",")],
     ["step", state.step === null ? "live" : String(state.step)],
   ];
+  if (state.playing) parts.push(["play", "1"]);
   if (camera.target.some((n) => n !== 0)) parts.push(["at", camera.target.map(short).join(",")]);
   if (state.field !== null) parts.push(["field", state.field]);
   if (state.proxy !== "auto") parts.push(["proxy", state.proxy]);
@@ -59,6 +74,7 @@ export function readHash(hash: string): ReadLink {
     camera,
     field: entries.get("field"),
     step: readStep(entries.get("step")),
+    playing: entries.get("play") === "1",
     proxy: proxyChoice(entries.get("proxy")),
     panel: entries.has("panel") ? entries.get("panel") !== "0" : null,
     axes: entries.get("axes") !== "0",

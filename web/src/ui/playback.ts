@@ -56,6 +56,6 @@ export class Playback {
   #goOn(from: number): void {
     const { playing, step, steps } = this.#state();
     if (!playing || step !== from) return this.advance();
-    this.#next(from >= steps.last ? null : from + 1);
+    this.#next(from >= steps.last ? null : Math.max(steps.first, from + 1));
   }
 }

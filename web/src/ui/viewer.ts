@@ -92,7 +92,7 @@ export class Viewer {
       steps: { first: 0, last: 0 },
       field: 0,
       step: link.step ?? null,
-      playing: false,
+      playing: link.playing,
       proxy: link.proxy,
       panel: link.panel ?? wide,
       axes: link.axes,
@@ -247,7 +247,8 @@ export class Viewer {
   /** Live: pause at what is shown, or follow again. Files: start or stop advancing. */
   togglePlay(): void {
     const { source, step, steps, playing } = this.#state;
-    if (source?.live && step === null) return this.goTo(this.painter.shown.step ?? steps.last);
+    // The one that is seen, even if the server has let go of it.
+    if (source?.live && step === null) return this.#wantStep(this.painter.shown.step ?? steps.last, false);
     if (playing) return this.#set({ playing: false });
     const atEnd = (step ?? steps.last) >= steps.last;
     if (source?.live && atEnd) return this.follow();
@@ -335,8 +336,10 @@ export class Viewer {
     if (gone && step !== null) step = source.live ? null : Math.min(steps.last, Math.max(steps.first, step));
     this.#notices.dismiss();
     if (gone) {
-      this.#notices.tell({ severity: "warning", text: "This step is gone: showing the nearest one there is." });
+      const instead = source.live ? "following the newest" : "showing the nearest one there is";
+      this.#notices.tell({ severity: "warning", text: `This step is gone: ${instead}.` });
     }
+    const playing = this.#state.playing && (same || !this.#state.source) && step !== null;
     if (!this.#state.source && this.#unknownKeys.length > 0) {
       this.#notices.tell({ severity: "warning", text: unknownWords(this.#unknownKeys) });
     }
@@ -346,7 +349,7 @@ export class Viewer {
     this.painter.want({ field, step, proxy: this.#state.proxy });
     const known = this.#knownOf(field);
     const plan = same ? this.#state.plan : null;
-    this.#set({ source, steps, field, step, ...known, plan, playing: false, steering: this.#steeringShown() });
+    this.#set({ source, steps, field, step, ...known, plan, playing, steering: this.#steeringShown() });
     this.#sendView();
   }
 
@@ -394,13 +397,13 @@ export class Viewer {
   }
 
   #newSteps(steps: StepSpan): void {
-    const { step } = this.#state;
+    const { step, playing } = this.#state;
     this.#set({ steps });
     if (this.absence) this.#set({ steering: this.#steeringShown() });
-    if (step === null || step >= steps.first) return;
-    this.#wantStep(steps.first, this.#state.playing);
-    const text = `Step ${step} is gone: the source keeps steps from ${steps.first}.`;
-    this.#notices.tell({ severity: "warning", text });
+    if (!playing || step === null || step >= steps.first) return;
+    // Who is slower than the simulation would never see a step.
+    this.follow();
+    this.#notices.tell({ severity: "warning", text: `Step ${step} is gone: following the newest.` });
   }
 
   #newField(message: FieldMessage): void {
@@ -441,10 +444,10 @@ export class Viewer {
     if (this.#hashTimer !== null || !this.#state.source) return;
     this.#hashTimer = setTimeout(() => {
       this.#hashTimer = null;
-      const { source, field, step, proxy, panel, axes } = this.#state;
+      const { source, field, step, playing, proxy, panel, axes } = this.#state;
       const name = source?.fields[field]?.name ?? null;
       const transfers = { transfer: this.#fields.linked(field), others: this.#fields.linkedOthers(field) };
-      const hash = writeHash({ camera: this.#camera, field: name, step, proxy, panel, axes, ...transfers });
+      const hash = writeHash({ camera: this.#camera, field: name, step, playing, proxy, panel, axes, ...transfers });
       history.replaceState(history.state, "", hash);
     }, 300);
   }

@@ -15,6 +15,7 @@ const state: LinkState = {
   camera: { azimuth: 12.5, elevation: -40, distance: 2.25, fov: 30, target: [0.1, 0, -0.2] },
   field: "pressure, static",
   step: 12,
+  playing: true,
   proxy: "bricks",
   panel: false,
   axes: false,
@@ -58,11 +59,12 @@ test("colours that are no known map are written as stops", () => {
 });
 
 test("a damaged link falls back to the defaults", () => {
-  const read = readHash("#view=1,2&step=-3&range=a,b&opacity=1&map=viridis&proxy=none&range.p=0,1&map.p=x&axes=2");
+  const read = readHash("#view=1,2&step=-3&range=a,b&opacity=1&map=viridis&proxy=none&range.p=0,1&map.p=x&axes=2&play=yes");
   expect(read).toEqual({
     camera: null,
     field: null,
     step: undefined,
+    playing: false,
     proxy: "auto",
     panel: null,
     axes: true,
@@ -73,7 +75,7 @@ test("a damaged link falls back to the defaults", () => {
 });
 
 test("keys that no link has are told, those of other fields are none", () => {
-  const { unknown } = readHash("#veiw=1,2,3,4&stpe=3&stpe=4&range.a=0,1&map.a=gray&opacity.a=0,0&axes=0");
-  expect(unknown).toEqual(["veiw", "stpe"]);
+  const { unknown } = readHash("#veiw=1,2,3,4&stpe=3&stpe=4&play=1&paly=1&range.a=0,1&map.a=gray&opacity.a=0,0&axes=0");
+  expect(unknown).toEqual(["veiw", "stpe", "paly"]);
   expect(readHash(writeHash(state)).unknown).toEqual([]);
 });

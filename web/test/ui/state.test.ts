@@ -192,6 +192,17 @@ describe("playback", () => {
     expect(asked).toEqual([4]);
   });
 
+  test("goes on from the oldest step that is kept", () => {
+    const asked: (number | null)[] = [];
+    const playback = new Playback(
+      () => ({ ...state, steps: { first: 7, last: 9 } }),
+      (step) => asked.push(step),
+    );
+    playback.frame(shown(3, 0));
+    vi.advanceTimersByTime(200);
+    expect(asked).toEqual([7]);
+  });
+
   test("ends at the last step", () => {
     const asked: (number | null)[] = [];
     const playback = new Playback(

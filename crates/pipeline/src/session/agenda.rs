@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use visapult_render::{Camera, Form, TransferFunction};
-use visapult_volume::StepSpan;
+use visapult_volume::{StepIndex, StepSpan};
 
 use crate::step_store::StepKey;
 use crate::views::angle_between_deg;
@@ -93,6 +93,8 @@ pub(crate) struct Outlook<'a> {
     pub(crate) steps: StepSpan,
     /// Whether steps keep coming.
     pub(crate) live: bool,
+    /// Other processes have parts of the current step, and let go of them with the source.
+    pub(crate) has_parts_elsewhere: bool,
     /// Whether all that was queued is on its way.
     pub(crate) all_sent: bool,
     /// Whether what is on its way arrives in time: a page that is behind is sent no further step, but a newer one later.
@@ -116,11 +118,21 @@ pub(crate) struct Outlook<'a> {
 }
 
 impl Outlook<'_> {
-    /// The step the user wants.
-    pub(crate) fn wanted(&self) -> StepKey {
+    /// The step the user wants, `current` being shown or sent. In place of one that a running simulation does not keep that one stays, or the newest
+    /// comes: the oldest would be gone before it is there, and the next.
+    fn wanted(&self, current: Option<StepKey>) -> StepKey {
+        let field = self.view.field;
         let unasked = if self.live { self.steps.last } else { self.steps.first };
-        let step = self.view.step.map_or(unasked, |step| self.steps.clamp(step));
-        StepKey { field: self.view.field, step }
+        let step = match self.view.step {
+            Some(step) if !self.live || self.keeps(step) => self.steps.clamp(step),
+            Some(_) => current.filter(|current| current.field == field).map_or(unasked, |current| current.step),
+            None => unasked,
+        };
+        StepKey { field, step }
+    }
+
+    fn keeps(&self, step: StepIndex) -> bool {
+        self.steps.clamp(step) == step
     }
 
     fn follows(&self) -> bool {
@@ -130,7 +142,7 @@ impl Outlook<'_> {
 
 /// Decides what a session does next.
 pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
-    let wanted = outlook.wanted();
+    let wanted = outlook.wanted(progress.current);
     if progress.failed == Some(wanted) {
         return Work::Wait(None);
     }
@@ -141,7 +153,8 @@ pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
             return Work::Begin(wanted);
         }
     }
-    if !outlook.all_sent || (outlook.follows() && !outlook.in_time) {
+    let is_let_go = outlook.has_parts_elsewhere && !outlook.keeps(current.step);
+    if !outlook.all_sent || (outlook.follows() && !outlook.in_time) || is_let_go {
         return Work::Wait(None);
     }
     // Something to look at goes first.

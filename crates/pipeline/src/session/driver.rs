@@ -139,6 +139,7 @@ impl Driver {
             ahead: state.heading.camera(now).filter(|_| view.moving).unwrap_or(view.camera),
             steps: self.back_end.steps(),
             live,
+            has_parts_elsewhere: self.step.as_ref().is_some_and(|step| step.crew.is_some()),
             all_sent: state.lanes.iter().all(|lane| lane.queue.is_empty()),
             in_time: state.lanes.iter().all(|lane| lane.link.behind(now) <= MOST_BEHIND),
             plan: &plan,
@@ -189,7 +190,10 @@ impl Driver {
             Ok(step) => step,
             Err(problem) => {
                 self.progress.failed = Some(key);
-                self.told.notice(Severity::Error, problem.to_string());
+                // That it has gone meanwhile is no failure: the span of steps says so.
+                if key.step >= self.back_end.steps().first {
+                    self.told.notice(Severity::Error, problem.to_string());
+                }
                 return;
             }
         };

@@ -12,6 +12,8 @@ struct Scene {
     elapsed: Duration,
     stepping: bool,
     live: bool,
+    steps: StepSpan,
+    has_parts_elsewhere: bool,
     all_sent: bool,
     in_time: bool,
     form: Form,
@@ -32,6 +34,8 @@ impl Scene {
             elapsed: Duration::ZERO,
             stepping: false,
             live: false,
+            steps: StepSpan { first: 0, last: 9 },
+            has_parts_elsewhere: false,
             all_sent: true,
             in_time: true,
             form: Form::Bricks { level: 0 },
@@ -49,8 +53,9 @@ impl Scene {
             view: &self.view,
             view_at: self.view_at,
             ahead: self.ahead(),
-            steps: StepSpan { first: 0, last: 9 },
+            steps: self.steps,
             live: self.live,
+            has_parts_elsewhere: self.has_parts_elsewhere,
             all_sent: self.all_sent,
             in_time: self.in_time,
             plan: &self.plan,
@@ -114,6 +119,34 @@ fn a_step_chosen_by_hand_overtakes_what_is_being_sent() {
     assert_eq!(scene.next(&sent(0, 8)), Work::Begin(StepKey { field: 0, step: 2 }));
     scene.view.step = Some(4000);
     assert_eq!(scene.next(&Progress::default()), Work::Begin(AT_9));
+}
+
+#[test]
+fn a_step_that_is_looked_at_stays_when_the_simulation_keeps_it_no_longer() {
+    let mut scene = Scene { live: true, steps: StepSpan { first: 5, last: 9 }, ..Scene::new() };
+    scene.view.step = Some(0);
+    // It is made finer as ever, up to a still.
+    assert_eq!(scene.next(&sent(3, 8)), Work::Bricks { level: 2, bits: 8 });
+    scene.elapsed = REST_BEFORE_STILL;
+    assert_eq!(scene.next(&sent(0, 8)), Work::Still);
+    // Other processes have let go of their parts.
+    scene.has_parts_elsewhere = true;
+    assert_eq!(scene.next(&sent(3, 8)), Work::Wait(None));
+    scene.view.step = None;
+    assert_eq!(scene.next(&sent(3, 8)), Work::Begin(AT_9));
+}
+
+#[test]
+fn a_step_that_came_too_late_is_not_chased() {
+    let mut scene = Scene { live: true, steps: StepSpan { first: 5, last: 9 }, ..Scene::new() };
+    scene.view.step = Some(2);
+    assert_eq!(scene.next(&Progress::default()), Work::Begin(AT_9));
+    scene.steps = StepSpan { first: 15, last: 19 };
+    let begun = Progress { current: Some(AT_9), ..Progress::default() };
+    assert_eq!(scene.next(&begun), Work::Bricks { level: 3, bits: 8 });
+    // Of another field there is nothing yet.
+    scene.view.field = 1;
+    assert_eq!(scene.next(&begun), Work::Begin(StepKey { field: 1, step: 19 }));
 }
 
 #[test]
