@@ -1,5 +1,6 @@
 """One volume in four formats, each written by the format's own tool, gives one image."""
 
+import json
 from pathlib import Path
 from typing import Any, Literal
 
@@ -86,6 +87,23 @@ def test_info_tells_size_and_range(format_name: str, sources: dict[str, str], vo
     told = run("info", sources[format_name]).stdout
     assert "48 x 40 x 56" in told
     assert f"{volume.max():.4f}"[:5] in told
+
+
+def test_info_looks_at_all_steps_or_says_at_which(tmp_path: Path) -> None:
+    series = np.zeros((3, 4, 5, 6), np.float32)
+    series[1, 2, 3, 4], series[2, 0, 0, 0] = 7.5, np.nan
+    np.save(tmp_path / "series.npy", series)
+    [field] = json.loads(run("info", "--json", tmp_path / "series.npy").stdout)["fields"]
+    assert (field["range"], field["missing"], field["steps"]) == ([0, 7.5], 1, [0, 2])
+    assert "looked at" not in run("info", tmp_path / "series.npy").stdout
+
+    # Nothing but a header takes room.
+    large = np.lib.format.open_memmap(tmp_path / "large.npy", mode="w+", dtype="u1", shape=(3, 512, 512, 512))
+    large[2, 0, 0, 0] = 9
+    del large
+    [field] = json.loads(run("info", "--json", tmp_path / "large.npy").stdout)["fields"]
+    assert (field["range"], field["steps"]) == ([0, 0], [0, 0])
+    assert "0 to 0 (looked at: step 0)" in run("info", tmp_path / "large.npy").stdout
 
 
 def test_the_spacing_of_an_hdf5_file_is_that_of_the_dataset_that_tells_one(volume: np.ndarray, tmp_path: Path) -> None:

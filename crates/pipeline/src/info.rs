@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use visapult_volume::ValueRange;
+use visapult_volume::{StepSpan, ValueRange};
 
 use crate::back_end::open_whole;
 use crate::config::BackEndConfig;
@@ -49,32 +49,38 @@ pub struct FieldReport {
     pub range: Option<[f32; 2]>,
     /// Values among those looked at that are missing or not finite.
     pub missing: u64,
-    /// What was looked at of the first step: a stored level, 0 being the finest.
+    /// First and last of the steps that were looked at.
+    pub steps: [u64; 2],
+    /// What was looked at of them: a stored level, 0 being the finest.
     pub level: usize,
     /// The share of that level's values, up to 1.
     pub share: f64,
 }
 
 impl SourceReport {
-    /// Opens `source`, and looks through the first step of every field for its range; of what is very large, through a coarser level or a
-    /// part.
+    /// Opens `source`, and looks through the steps of every field for its range; of what is large, and of what runs or comes over a flow, through the
+    /// first, of what is very large through a coarser level or a part.
     ///
     /// # Errors
     /// [`PipelineError`] if it cannot be opened, or a field cannot be read.
     pub fn of(source: &str) -> Result<Self, PipelineError> {
         let config = BackEndConfig { source: source.to_owned(), pes: 1, threads: 0, device: Device::Cpu, crew: None };
-        let source = open_whole(Watch::All, &config)?.source;
+        let opened = open_whole(Watch::All, &config)?;
+        let source = opened.source;
         let info = source.info();
         let steps = source.steps();
+        let is_at_rest = opened.helm.is_none() && !info.live;
+        let wanted = if is_at_rest { steps } else { StepSpan { last: steps.first, ..steps } };
         let fields = (0..info.fields.len()).map(|field| {
             let known = &info.fields[field];
-            let seen = survey(source.as_ref(), field, steps.first)?;
+            let seen = survey(source.as_ref(), field, wanted)?;
             Ok(FieldReport {
                 name: known.name.clone(),
                 unit: known.unit.clone(),
                 scalar_type: known.scalar_type.to_string(),
                 range: known.declared_range.or(seen.range).map(|ValueRange { lo, hi }| [lo, hi]),
                 missing: seen.missing,
+                steps: [seen.steps.first, seen.steps.last],
                 level: seen.level,
                 share: seen.share,
             })
@@ -116,12 +122,7 @@ impl fmt::Display for SourceReport {
             if field.missing > 0 {
                 write!(f, ", {} values missing", field.missing)?;
             }
-            match (field.level, field.share) {
-                (0, 1.0) => {}
-                (level, 1.0) => write!(f, " (looked at: level {level})")?,
-                (level, share) => write!(f, " (looked at: {} % of level {level})", short(share * 100.0))?,
-            }
-            writeln!(f)?;
+            writeln!(f, "{}", field.looked_at(self.steps))?;
         }
         let [first, last] = self.steps;
         let live = if self.live { ", more coming" } else { "" };
@@ -133,6 +134,20 @@ impl fmt::Display for SourceReport {
             write!(f, "; out of order: step {step} has time {time} (steps are shown as they are stored)")?;
         }
         Ok(())
+    }
+}
+
+impl FieldReport {
+    /// What was looked at, where that is not all of the source's `steps`.
+    fn looked_at(&self, steps: [u64; 2]) -> String {
+        let step = (self.steps != steps).then(|| format!("step {}", self.steps[0]));
+        let part = match (self.level, self.share) {
+            (0, 1.0) => None,
+            (level, 1.0) => Some(format!("level {level}")),
+            (level, share) => Some(format!("{} % of level {level}", short(share * 100.0))),
+        };
+        let words: Vec<String> = step.into_iter().chain(part).collect();
+        if words.is_empty() { String::new() } else { format!(" (looked at: {})", words.join(", ")) }
     }
 }
 

@@ -1,9 +1,9 @@
-//! Looks through the values of a step, part by part; of what is very large at a coarser level, or at a few parts.
+//! Looks through the values of steps, part by part; of what is very large at one step, a coarser level, or a few parts.
 //!
 //! Invariant: the memory that is taken does not grow with the source.
 
 use rayon::prelude::*;
-use visapult_volume::{Box3, StepIndex, ValueRange};
+use visapult_volume::{Box3, StepSpan, ValueRange};
 use visapult_volume_io::{ReadRequest, Source};
 
 use crate::error::PipelineError;
@@ -13,18 +13,22 @@ use crate::memory;
 const MOST_SAMPLES: usize = 1 << 30;
 /// The same of a source that is far away.
 const MOST_FAR: usize = 1 << 24;
+/// Samples of several steps that are looked at.
+const MOST_OF_STEPS: usize = 1 << 28;
 /// Samples read at once.
 const PART_SAMPLES: usize = 1 << 26;
 /// Parts along each axis of what has more samples, and their edge.
 const PROBES: usize = 4;
 const PROBE_EDGE: usize = 64;
 
-/// What was seen of a step of a field.
+/// What was seen of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Survey {
+    /// The steps that were looked at.
+    pub(crate) steps: StepSpan,
     /// The stored level that was looked at, 0 being the finest.
     pub(crate) level: usize,
-    /// The share of its values that were looked at, up to 1.
+    /// The share of its values in these steps that were looked at, up to 1.
     pub(crate) share: f64,
     /// Smallest and largest finite value.
     pub(crate) range: Option<ValueRange>,
@@ -32,11 +36,11 @@ pub(crate) struct Survey {
     pub(crate) missing: u64,
 }
 
-/// Looks through a step of `field`.
+/// Looks through `steps` of `field`, or the first of them where all are too much.
 ///
 /// # Errors
 /// [`PipelineError`] if it cannot be read.
-pub(crate) fn survey(source: &dyn Source, field: usize, step: StepIndex) -> Result<Survey, PipelineError> {
+pub(crate) fn survey(source: &dyn Source, field: usize, steps: StepSpan) -> Result<Survey, PipelineError> {
     let levels = &source.info().levels;
     let samples_of = |level: usize| levels[level].sample_count();
     let most = if source.is_far() { MOST_FAR } else { MOST_SAMPLES };
@@ -45,15 +49,21 @@ pub(crate) fn survey(source: &dyn Source, field: usize, step: StepIndex) -> Resu
     let size = levels[level].size;
     let parts = if small.is_some() { layers(size) } else { probes(size) };
     let mut values = memory::values(source.info(), parts.iter().map(Box3::volume).max().unwrap_or(0))?;
-    let (mut range, mut missing, mut looked_at) = (None, 0, 0);
-    for bounds in parts {
-        let values = &mut values[..bounds.volume()];
-        source.read(&ReadRequest { field, step, level, bounds }, values).map_err(PipelineError::source)?;
-        range = union(range, range_of(values));
-        missing += values.par_iter().filter(|value| !value.is_finite()).count() as u64;
-        looked_at += values.len();
+    let count = usize::try_from(steps.last - steps.first).unwrap_or(usize::MAX).saturating_add(1);
+    let fit = small.is_some() && samples_of(level).saturating_mul(count) <= most.min(MOST_OF_STEPS);
+    let steps = if fit { steps } else { StepSpan { last: steps.first, ..steps } };
+    let (mut range, mut missing, mut looked_at) = (None, 0, 0_usize);
+    for step in steps.first..=steps.last {
+        for &bounds in &parts {
+            let values = &mut values[..bounds.volume()];
+            source.read(&ReadRequest { field, step, level, bounds }, values).map_err(PipelineError::source)?;
+            range = union(range, range_of(values));
+            missing += values.par_iter().filter(|value| !value.is_finite()).count() as u64;
+            looked_at += values.len();
+        }
     }
-    Ok(Survey { level, share: looked_at as f64 / samples_of(level) as f64, range, missing })
+    let samples = samples_of(level) as f64 * (steps.last - steps.first + 1) as f64;
+    Ok(Survey { steps, level, share: looked_at as f64 / samples, range, missing })
 }
 
 fn range_of(values: &[f32]) -> Option<ValueRange> {
