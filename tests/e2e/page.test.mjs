@@ -202,6 +202,23 @@ describe("a file", () => {
     await page.close();
   });
 
+  test("a file that is written anew while it is viewed is said to have changed, and what is shown stays", async (t) => {
+    const path = writeNpy(join(here.folder, "rewritten.npy"), 32, blob, 3);
+    const series = await startServer(path);
+    t.after(() => series.kill());
+    const page = await openPage(here.browser, series.url, { query: { stills: "0" } });
+    await until(page, (v) => v.shown.level === 0);
+    writeNpy(path, 16, blob, 3);
+    await page.locator(".stage").focus();
+    await page.keyboard.press("]");
+    await page.getByText("rewritten.npy has changed since it was opened (it had 393").waitFor();
+    assert.ok(lit(await picture(page)) > 0.02, "the picture went with the file");
+    assert.equal(await page.evaluate(() => window.visapult.stats.connection), "open");
+    assert.deepEqual(page.errors, []);
+    await keep(page, "changed");
+    await page.close();
+  });
+
   test("a link that was copied while it played plays on", async (t) => {
     const moving = (x, y, z, t) => blob(x - 3 * t, y, z);
     const series = await startServer(writeNpy(join(here.folder, "played.npy"), 32, moving, 80));

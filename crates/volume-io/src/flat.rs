@@ -8,6 +8,7 @@ use visapult_volume::{Box3, StepIndex, StepSpan};
 use crate::bytes::BytesAt;
 use crate::scalar::Encoding;
 use crate::tiles::{covering, read_tiles};
+use crate::witness::Witness;
 use crate::{ReadRequest, Source, SourceError, SourceInfo};
 
 /// Values one thread converts at a time: 1 MiB of `f32`.
@@ -59,11 +60,13 @@ impl Layout {
 pub(crate) struct FlatSource<B> {
     info: SourceInfo,
     array: FlatArray<B>,
+    witness: Witness,
 }
 
 impl<B: BytesAt> FlatSource<B> {
-    pub(crate) fn new(info: SourceInfo, array: FlatArray<B>) -> Self {
-        Self { info, array }
+    /// `witness`: of the file that holds the array.
+    pub(crate) fn new(info: SourceInfo, array: FlatArray<B>, witness: Witness) -> Self {
+        Self { info, array, witness }
     }
 }
 
@@ -86,7 +89,7 @@ impl<B: BytesAt> Source for FlatSource<B> {
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps(), out.len())?;
-        self.array.read(request.step, &request.bounds, out)
+        self.witness.during(|| self.array.read(request.step, &request.bounds, out))
     }
 }
 

@@ -17,6 +17,7 @@ use visapult_volume::{FieldInfo, StepSpan};
 
 use crate::bytes::BytesAt;
 use crate::place::Place;
+use crate::witness::Witness;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
 use dataset::Stored;
 use find::Reach;
@@ -29,6 +30,7 @@ pub(crate) struct Hdf5 {
     info: SourceInfo,
     steps: StepSpan,
     fields: Vec<Stored>,
+    witness: Witness,
 }
 
 impl Hdf5 {
@@ -36,6 +38,7 @@ impl Hdf5 {
     pub(crate) fn open(place: &Place, inside: Option<&str>) -> Result<Self, SourceError> {
         let wrong = |problem: String| SourceError::format(place.display(), problem);
         let (bytes, length) = place.open()?;
+        let witness = Witness::growing(place, &bytes)?;
         check_beginning(place, &bytes, length)?;
         let opened = if place.is_confined() {
             // The library opens by name: this is the name of the very file that was found inside.
@@ -71,7 +74,7 @@ impl Hdf5 {
             time_unit: axes.time_unit,
             live: false,
         };
-        Ok(Self { info, steps: StepSpan { first: 0, last: first.shape.steps - 1 }, fields })
+        Ok(Self { info, steps: StepSpan { first: 0, last: first.shape.steps - 1 }, fields, witness })
     }
 }
 
@@ -97,7 +100,7 @@ impl Source for Hdf5 {
         if out.is_empty() {
             return Ok(());
         }
-        self.fields[request.field].read(request.step, &request.bounds, out)
+        self.witness.during(|| self.fields[request.field].read(request.step, &request.bounds, out))
     }
 }
 

@@ -19,6 +19,7 @@ mod shape;
 mod source;
 mod tiles;
 mod wave;
+mod witness;
 mod zarr;
 
 use std::path::Path;

@@ -13,6 +13,7 @@ use crate::bytes::BytesAt;
 use crate::flat::{FlatArray, FlatSource, Layout};
 use crate::gunzip::{Gunzip, MAX_EXPANSION};
 use crate::place::Place;
+use crate::witness::Witness;
 use crate::{Source, SourceError, SourceInfo, shape};
 use header::Header;
 
@@ -22,6 +23,7 @@ pub(crate) fn open(place: &Place) -> Result<Box<dyn Source>, SourceError> {
     let refuse = |cause| SourceError::io(path.display(), cause);
     let wrong = |problem: String| SourceError::format(path.display(), problem);
     let (mut file, length) = place.open()?;
+    let witness = Witness::fixed(place, &file)?;
     let compressed = is_gzip(&file, length).map_err(refuse)?;
     let mut start = Vec::new();
     let limit = header::LONGEST as u64;
@@ -38,7 +40,7 @@ pub(crate) fn open(place: &Place) -> Result<Box<dyn Source>, SourceError> {
     let layout = Layout::x_fastest(header.size, header.steps).ok_or_else(too_large)?;
     let info = describe(path, &header, grid, compressed);
     if !compressed {
-        return assemble(path, info, file, length, &header, layout);
+        return assemble(path, info, file, length, &header, layout, witness);
     }
     let available = length.saturating_mul(MAX_EXPANSION);
     // What the array needs is held against `available` before anything is decompressed.
@@ -46,7 +48,7 @@ pub(crate) fn open(place: &Place) -> Result<Box<dyn Source>, SourceError> {
     file.rewind().map_err(refuse)?;
     let no_spool = |cause| SourceError::io(std::env::temp_dir().display(), cause);
     let unpacked = Gunzip::new(file, need.min(available)).map_err(no_spool)?;
-    assemble(path, info, unpacked, available, &header, layout)
+    assemble(path, info, unpacked, available, &header, layout, witness)
 }
 
 fn is_gzip(file: &File, length: u64) -> std::io::Result<bool> {
@@ -64,10 +66,11 @@ fn assemble<B: BytesAt + 'static>(
     available: u64,
     header: &Header,
     layout: Layout,
+    witness: Witness,
 ) -> Result<Box<dyn Source>, SourceError> {
     let path = path.display().to_string();
     let array = FlatArray::new(path, bytes, available, header.offset, header.encoding, layout)?;
-    Ok(Box::new(FlatSource::new(info, array)))
+    Ok(Box::new(FlatSource::new(info, array, witness)))
 }
 
 fn describe(path: &Path, header: &Header, grid: Grid, compressed: bool) -> SourceInfo {

@@ -11,6 +11,7 @@ use crate::bytes::BytesAt;
 use crate::flat::{FlatArray, FlatSource, Layout};
 use crate::place::Place;
 use crate::scalar::{ByteOrder, Encoding};
+use crate::witness::Witness;
 use crate::{SourceError, SourceInfo, shape};
 
 /// Longest header that is read: NumPy's own limit is 10 000 bytes.
@@ -21,6 +22,7 @@ pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
     let shown = place.display();
     let wrong = |problem: String| SourceError::format(&shown, problem);
     let (file, length) = place.open()?;
+    let witness = Witness::fixed(place, &file)?;
     let (text, offset) = header_text(&file, length).map_err(wrong)?;
     let header = Header::parse(&text).map_err(wrong)?;
     let encoding = encoding_of(&header.descr).map_err(wrong)?;
@@ -46,7 +48,7 @@ pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
         time_unit: String::new(),
         live: false,
     };
-    Ok(FlatSource::new(info, array))
+    Ok(FlatSource::new(info, array, witness))
 }
 
 /// The header's text, and the byte at which the values begin.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, Metadata, OpenOptions, OpenOptionsExt};
 
 use crate::SourceError;
 
@@ -69,6 +69,14 @@ impl Place {
         match &self.within {
             None => self.path.is_file(),
             Some(dir) => dir.is_file(&self.path),
+        }
+    }
+
+    /// What the system knows of what is there now.
+    pub(crate) fn metadata(&self) -> io::Result<Metadata> {
+        match &self.within {
+            None => Ok(Metadata::from_just_metadata(std::fs::metadata(&self.path)?)),
+            Some(dir) => dir.metadata(&self.path),
         }
     }
 

@@ -9,6 +9,7 @@ use visapult_volume::{Centering, FieldInfo, Grid, ScalarType};
 use crate::flat::{FlatArray, FlatSource, Layout};
 use crate::place::Place;
 use crate::scalar::{ByteOrder, Encoding};
+use crate::witness::Witness;
 use crate::{SourceError, SourceInfo, shape};
 
 /// Longest sidecar that is read: one time per step fits for 100 000 steps.
@@ -100,6 +101,7 @@ pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
 
     let raw = place.beside(&sidecar.file);
     let (file, length) = raw.open()?;
+    let witness = Witness::fixed(&raw, &file)?;
     let encoding = sidecar.encoding();
     let shown = raw.display();
     let array = FlatArray::new(shown.clone(), file, length, sidecar.header_bytes, encoding, layout)?;
@@ -111,7 +113,7 @@ pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
         );
         return Err(SourceError::format(shown, problem));
     }
-    Ok(FlatSource::new(sidecar.info(place.shown(), grid), array))
+    Ok(FlatSource::new(sidecar.info(place.shown(), grid), array, witness))
 }
 
 impl Sidecar {

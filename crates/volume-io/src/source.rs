@@ -125,6 +125,14 @@ pub enum SourceError {
         /// What is wrong, where in the file, what to do.
         problem: String,
     },
+    /// The file is another one than that which was opened, or was written to.
+    #[error("{path} has changed since it was opened ({change}): open it again")]
+    Changed {
+        /// File concerned.
+        path: String,
+        /// In which way.
+        change: String,
+    },
     /// No format fits the name.
     #[error(
         "no reader for {url}: expected .npy, .json (raw + sidecar), .nii, .nii.gz, file.h5:/dataset, a .zarr folder (here, at https:// or s3://), or demo:wave"
@@ -167,11 +175,9 @@ impl SourceError {
 
     /// The operating system refused to open or read `path`.
     pub fn io(path: impl ToString, cause: std::io::Error) -> Self {
-        if cause.kind() == std::io::ErrorKind::UnexpectedEof {
-            return Self::format(
-                path,
-                "it ends before its values do: it has become shorter since it was opened; open it again",
-            );
+        // Where a reader has words of its own for it, those are told.
+        if cause.kind() == std::io::ErrorKind::UnexpectedEof && cause.get_ref().is_none() {
+            return Self::format(path, "it ends before its values do: it is truncated; copy it again");
         }
         Self::Io { path: path.to_string(), cause }
     }

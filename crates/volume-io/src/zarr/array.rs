@@ -144,7 +144,8 @@ impl Stored {
         }
         read_tiles(&tiles, bounds, out, |tile, out| {
             self.read_tile(step, channel, tile, &options, out, |bytes, out| self.decode(bytes, out))
-        })
+        })?;
+        store.check_is_still_there()
     }
 
     fn read_tile(

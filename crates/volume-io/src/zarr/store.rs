@@ -127,7 +127,11 @@ impl Store {
     /// Sees that chunks are not missing because all is gone.
     pub(super) fn check_is_still_there(&self) -> Result<(), SourceError> {
         match &self.at {
-            At::Folder(_) => Ok(()),
+            At::Folder(place) if is_node(place) => Ok(()),
+            At::Folder(place) => {
+                let problem = "its metadata is gone since it was opened, and so may be its values: open it again";
+                Err(SourceError::format(place.display(), problem))
+            }
             At::Objects(objects, _) => objects.check_is_still_there(),
         }
     }

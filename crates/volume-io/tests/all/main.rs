@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_input;
+mod changed_files;
 mod damaged_files;
 mod foreign_files;
 mod npy;
