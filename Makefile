@@ -41,6 +41,7 @@ demo-wan: build
 ## test: every test. Those that wait, for networks and then for browsers, go first; what computes takes what they leave of the processors. Each part tells when it is over;
 ## what fails is run once more and, if it then passes, told as unsteady
 test:
+	@tools/setup.sh packages build python browser
 	$(MAKE) --jobs=3 test-ready
 	$(MAKE) --jobs=2 --output-sync=recurse test-run
 

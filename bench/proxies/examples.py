@@ -25,11 +25,11 @@ def shells_and_cloud(waves: Callable[[], Field], turbulence: Callable[[], Field]
     return [thin, Subject("turbulence, soft", turbulence, SOFT_CLOUD, THIN_SHELLS)]
 
 
-def rows_of(example: str, subject: Subject, folder: Path, runs: int) -> list[Row]:
-    """What an example says of a subject, a row for each line."""
+def rows_of(example: str, subject: Subject, folder: Path, runs: int, *what: str) -> list[Row]:
+    """What an example says of a subject, a row for each line; of all that it can do, or of one thing."""
     command = ["cargo", "run", "--release", "--locked", "--quiet", "-p", "visapult-render", "--example", example, "--"]
     grid, field, function, _ = subject.written(folder)
-    done = subprocess.run([*command, grid, field, function, str(runs)], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([*command, grid, field, function, str(runs), *what], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return [{"subject": subject.name} | json.loads(line) for line in done.stdout.splitlines()]
 
 
