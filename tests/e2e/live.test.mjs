@@ -196,13 +196,15 @@ describe("a live simulation of which two steps are kept", () => {
     await until(page, (v) => v.wantedStep !== null);
     const paused = await page.evaluate(() => window.visapult.wantedStep);
     await until(page, (v, step) => v.steps.first > step, paused);
-    await kept().filter({ hasText: `step ${paused} any more: it stays here` }).waitFor();
+    await kept()
+      .filter({ hasText: `step ${paused} any more: it stays here` })
+      .waitFor();
     const { last } = await page.evaluate(() => window.visapult.steps);
     await until(page, (v, step) => v.steps.last > step + 1, last);
-    assert.deepEqual(
-      await page.evaluate(() => [window.visapult.wantedStep, window.visapult.shown.step]),
-      [paused, paused],
-    );
+    assert.deepEqual(await page.evaluate(() => [window.visapult.wantedStep, window.visapult.shown.step]), [
+      paused,
+      paused,
+    ]);
     await keep(page, "paused-kept-no-longer");
   });
 

@@ -59,7 +59,9 @@ test("colours that are no known map are written as stops", () => {
 });
 
 test("a damaged link falls back to the defaults", () => {
-  const read = readHash("#view=1,2&step=-3&range=a,b&opacity=1&map=viridis&proxy=none&range.p=0,1&map.p=x&axes=2&play=yes");
+  const read = readHash(
+    "#view=1,2&step=-3&range=a,b&opacity=1&map=viridis&proxy=none&range.p=0,1&map.p=x&axes=2&play=yes",
+  );
   expect(read).toEqual({
     camera: null,
     field: null,

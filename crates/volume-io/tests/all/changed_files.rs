@@ -40,11 +40,12 @@ impl Opened {
         Self { source, file: dir.path().join(file), _dir: dir }
     }
 
-    fn read(&self) -> Result<Vec<f32>, String> {
+    /// The bits of all values: one that is missing is equal to itself.
+    fn read(&self) -> Result<Vec<u32>, String> {
         let bounds = Box3::of_size(self.source.info().grid().size);
         let mut out = vec![0.0; bounds.volume()];
         let read = self.source.read(&ReadRequest { field: 0, step: 0, level: 0, bounds }, &mut out);
-        read.map(|()| out).map_err(|cause| cause.to_string())
+        read.map(|()| out.into_iter().map(f32::to_bits).collect()).map_err(|cause| cause.to_string())
     }
 
     /// What is told in place of values; once and for all.
@@ -84,7 +85,8 @@ fn a_file_that_becomes_shorter_is_not_read_on() {
 #[test]
 fn a_file_that_is_written_to_is_not_read_on_unless_it_may_grow() {
     let later = SystemTime::now() + Duration::from_secs(7);
-    let written = |opened: &Opened| File::options().write(true).open(&opened.file).unwrap().set_modified(later).unwrap();
+    let written =
+        |opened: &Opened| File::options().write(true).open(&opened.file).unwrap().set_modified(later).unwrap();
     for fixture in FIXED {
         let opened = Opened::of(fixture);
         opened.read().unwrap();
