@@ -233,7 +233,7 @@ describe("a file", () => {
     const copy = await openPage(here.browser, series.url, { query: { stills: "0" }, hash: link });
     await until(copy, (v, step) => v.shown.step > step, Number(link.match(/step=(\d+)/)[1]));
     await copy.getByRole("button", { name: "Pause" }).click();
-    await copy.waitForFunction(() => !location.hash.includes("play"));
+    await copy.waitForFunction(() => !location.hash.includes("play=1"));
     await copy.close();
   });
 
