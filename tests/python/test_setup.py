@@ -37,7 +37,7 @@ def program(machine: Path, name: str, script: str) -> None:
 
 def said(machine: Path, *arguments: str) -> list[str]:
     """What setting up says before it gives up."""
-    command = [machine / "bash", SETUP, *arguments]
+    command = [str(machine / "bash"), str(SETUP), *arguments]
     ended = subprocess.run(command, env={"PATH": str(machine), "HOME": str(machine)}, capture_output=True, text=True, check=False)
     assert ended.returncode == 1, ended.stdout
     return ended.stderr.splitlines()
