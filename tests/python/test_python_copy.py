@@ -10,8 +10,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import nbclient
 import numpy as np
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from shares import MEBI, SOON, copy, make_tree, opened, shared, tree_of  # noqa: F401 (a fixture)
 from wan import Process
@@ -242,10 +244,6 @@ except KeyboardInterrupt:
 
 
 def test_a_notebook_shows_a_line_and_stops_at_its_button(shared: tuple[Path, str], tmp_path: Path) -> None:
-    nbclient = pytest.importorskip("nbclient", reason="no notebooks are installed here")
-    pytest.importorskip("ipykernel", reason="no kernel of notebooks is installed here")
-    from nbformat.v4 import new_code_cell, new_notebook
-
     folder, url = shared
     make_tree(folder / "run", 8, 5, 30 * MEBI)
     places = {"url": f"{url}/run", "here": str(tmp_path / "here"), "there": str(tmp_path / "there")}
