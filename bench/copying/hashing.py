@@ -92,7 +92,8 @@ def peer(program: Path) -> Peer:
 
 
 def over_loopback(program: Path, source: Path, target: Path) -> dict[str, Any]:
-    server = subprocess.Popen([program, "share", target, "--write", "--bind", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    command = [program, "share", target, "--write", "--bind", "127.0.0.1:0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         assert server.stdout
         url = server.stdout.readline().strip()

@@ -52,7 +52,8 @@ def nothing(_target: Path, _work: Path) -> Iterator[str]:
 @contextlib.contextmanager
 def share(target: Path, _work: Path) -> Iterator[str]:
     """A share of the target, and its URL."""
-    process = subprocess.Popen([VISAPULT, "share", target, "--write", "--bind", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    command = [VISAPULT, "share", target, "--write", "--bind", "127.0.0.1:0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         assert process.stdout
         yield process.stdout.readline().strip()
@@ -68,7 +69,7 @@ def rsync_daemon(target: Path, work: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = ["rsync", "--daemon", "--no-detach", "--address=127.0.0.1", f"--port={port}", f"--config={config}"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, text=True, start_new_session=True)
     try:
         if not wait_listening(process.pid, port, READY_S):
             raise SystemExit("rsync's daemon is not ready")
