@@ -104,7 +104,7 @@ def test_who_may_not_is_told_so(how: dict[str, str], needle: str, server: Store,
     assert_one_clear_line(refused.stderr, server.endpoint, needle)
 
 
-@pytest.mark.parametrize(("kind", "options", "needle"), [("http", (), "405"), ("webdav", ("--read-only",), "")])
+@pytest.mark.parametrize(("kind", "options", "needle"), [("http", (), "405"), ("webdav", ("--read-only",), "(404)")])
 def test_a_server_that_takes_nothing_is_told_in_one_line(kind: str, options: tuple[str, ...], needle: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("file")
     with rclone_serving(kind, tmp_path / "served", *options) as endpoint:

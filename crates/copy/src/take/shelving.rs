@@ -71,6 +71,11 @@ impl Shelving {
     }
 
     fn fault(&self, fault: &visapult_objects::Fault) -> Fault {
-        Fault { why: format!("cannot be written: {}", self.shelf.why(fault)), is_full: false }
+        let why = if fault.is_missing() {
+            "the server takes nothing there (404): see whether the folder is there, and may be written".to_owned()
+        } else {
+            self.shelf.why(fault)
+        };
+        Fault { why: format!("cannot be written: {why}"), is_full: false }
     }
 }
