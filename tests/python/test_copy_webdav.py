@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,8 +22,8 @@ def server(tmp_path: Path) -> Iterator[Store]:
     certificate, key, authority = certified(tmp_path)
     options = ("--cert", certificate, "--key", key, "--user", USER, "--pass", SECRET)
     with rclone_serving("webdav", tmp_path / "dav", *options) as endpoint:
-        who = {"VISAPULT_HTTPS_USER": USER, "VISAPULT_HTTPS_PASSWORD": SECRET, "SSL_CERT_FILE": str(authority)}
-        yield Store(endpoint, tmp_path / "dav", who)
+        who = {"VISAPULT_HTTPS_HOST": urlsplit(endpoint).netloc, "VISAPULT_HTTPS_USER": USER, "VISAPULT_HTTPS_PASSWORD": SECRET}
+        yield Store(endpoint, tmp_path / "dav", who | {"SSL_CERT_FILE": str(authority)})
 
 
 def test_a_folder_goes_onto_a_server(server: Store, tmp_path: Path) -> None:
@@ -92,7 +93,9 @@ def test_what_is_too_large_for_one_request_is_named_and_the_rest_copied(server: 
     ("how", "needle"),
     [
         ({"VISAPULT_HTTPS_PASSWORD": "wrong"}, "denied: whoever has these credentials"),
-        ({"VISAPULT_HTTPS_USER": "", "VISAPULT_HTTPS_PASSWORD": ""}, "set VISAPULT_HTTPS_USER"),
+        ({"VISAPULT_HTTPS_USER": "", "VISAPULT_HTTPS_PASSWORD": ""}, "no credentials for this host"),
+        ({"VISAPULT_HTTPS_HOST": "elsewhere.example.org"}, "no credentials for this host: set VISAPULT_HTTPS_HOST"),
+        ({"VISAPULT_HTTPS_HOST": ""}, "VISAPULT_HTTPS_HOST has to say for which server"),
         ({"VISAPULT_HTTPS_TOKEN": "both"}, "VISAPULT_HTTPS_TOKEN is there beside VISAPULT_HTTPS_USER"),
     ],
 )

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use object_store::{HeaderMap, HeaderValue};
 
+const HOST: &str = "VISAPULT_HTTPS_HOST";
 const USER: &str = "VISAPULT_HTTPS_USER";
 const PASSWORD: &str = "VISAPULT_HTTPS_PASSWORD";
 const TOKEN: &str = "VISAPULT_HTTPS_TOKEN";
@@ -28,24 +29,36 @@ impl Asker {
                 "denied, and there are no credentials in the environment: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profiles are not read)"
             }
             Self::NobodyOfWeb => {
-                "denied, and there are no credentials in the environment: set VISAPULT_HTTPS_USER and VISAPULT_HTTPS_PASSWORD, or VISAPULT_HTTPS_TOKEN"
+                "denied, and the environment has no credentials for this host: set VISAPULT_HTTPS_HOST to it, and VISAPULT_HTTPS_USER and VISAPULT_HTTPS_PASSWORD, or VISAPULT_HTTPS_TOKEN"
             }
         }
     }
 }
 
-/// What every request to a server tells of who asks; nothing if the environment names nobody.
+/// What every request to the server of `url` tells of who asks; nothing if the environment names nobody, or another server: none is told the
+/// secrets of another.
 ///
 /// # Errors
 /// Which variable makes no sense. No value is told: it may be a secret.
-pub(crate) fn of_web() -> Result<Option<HeaderMap>, String> {
+pub(crate) fn of_web(url: &str) -> Result<Option<HeaderMap>, String> {
     let said = |name: &str| match std::env::var(name) {
         Ok(value) if value.is_empty() => Ok(None),
         Ok(value) => Ok(Some(value)),
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(std::env::VarError::NotUnicode(_)) => Err(format!("{name} is no text")),
     };
-    headers(said(USER)?, said(PASSWORD)?, said(TOKEN)?)
+    let told = headers(said(USER)?, said(PASSWORD)?, said(TOKEN)?)?;
+    match said(HOST)? {
+        _ if told.is_none() => Ok(None),
+        None => Err(format!("{HOST} has to say for which server {USER} or {TOKEN} is: it alone is told")),
+        Some(host) => Ok(told.filter(|_| host.eq_ignore_ascii_case(host_of(url)))),
+    }
+}
+
+/// With its port, where the URL names one.
+fn host_of(url: &str) -> &str {
+    let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
+    behind.split(['/', '?']).next().unwrap_or_default()
 }
 
 fn headers(user: Option<String>, password: Option<String>, token: Option<String>) -> Result<Option<HeaderMap>, String> {
@@ -69,6 +82,13 @@ fn headers(user: Option<String>, password: Option<String>, token: Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_known_by_its_host_and_port() {
+        for url in ["https://h.org:8443/a", "https://h.org:8443", "https://h.org:8443?a=/b"] {
+            assert_eq!(host_of(url), "h.org:8443");
+        }
+    }
 
     #[test]
     fn a_user_or_a_token_is_told_and_nothing_by_halves() {

@@ -103,7 +103,7 @@ impl Connection {
                 let mut options = options.with_allow_http(*is_plain);
                 // The URL itself may let one in.
                 let mut asker = if text.contains('?') { Asker::Somebody } else { Asker::NobodyOfWeb };
-                if let Some(headers) = asker::of_web()? {
+                if let Some(headers) = asker::of_web(text)? {
                     options = options.with_default_headers(headers);
                     asker = Asker::Somebody;
                 }

@@ -26,7 +26,8 @@ Places:
                      public buckets have it
   https://HOST/PATH  one file; as DST a folder or file of a server of WebDAV;
                      VISAPULT_HTTPS_USER and VISAPULT_HTTPS_PASSWORD, or
-                     VISAPULT_HTTPS_TOKEN, say who asks
+                     VISAPULT_HTTPS_TOKEN, say who asks the server that
+                     VISAPULT_HTTPS_HOST names, and it alone is told
 
 Where things go is the same every time that the command is given: a DST that is a folder takes the sources under their own names; so does one that is written with a / in the end, that of several sources, and that of a folder: it is made if it is not there. Any other DST is the new name of the one file. `SRC/.` is what is in the folder SRC. A SRC that is itself a link is followed; links in folders are copied as links. Times and modes are kept, holes stay holes.
 
