@@ -40,6 +40,16 @@ impl Hex {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl PartialEq<[u8; 32]> for Hash {
+    fn eq(&self, other: &[u8; 32]) -> bool {
+        self.0 == *other
+    }
 }
 
 impl fmt::Display for Hash {
