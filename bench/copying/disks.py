@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from programs import PEERS, ROOT, Run
-from run import HEADERS, MTU, is_same, make_sources, timed
+from run import HEADERS, MTU, is_same, make_sources, publish, timed
 
 from columns import long_path
 from machine import machine, package_version
@@ -78,9 +78,7 @@ def main() -> None:
                             options.json.write_text(json.dumps(results, indent=1) + "\n")
                             told = row.get("failed") or f"{row['seconds']:.2f} s of {floor:.2f} s, {100 * floor / row['seconds']:.1f} %"
                             print(f"run {number + 1}  {case.title:<40} {name:<9} {told}", flush=True)
-    text = table(results)
-    options.json.with_suffix(".md").write_text(text)
-    print("\n" + text)
+    publish(table(results), options.json)
 
 
 class Disk:

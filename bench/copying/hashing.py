@@ -20,12 +20,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from programs import ROOT, VISAPULT, Client, Peer, Run, share
-from run import LIMIT_S, make_sources, timed
+from programs import ROOT, VISAPULT, Client, Peer, Run, share, share_here
+from run import LIMIT_S, make_sources, publish, timed
 
 from columns import long_path
 from machine import machine
-from measure import end
 
 RESULTS = ROOT / "bench" / "results" / "hashing.json"
 UNHASHED = ROOT / "out" / "unhashed"
@@ -50,9 +49,7 @@ def main() -> None:
                     told = row.get("failed") or f"{row['seconds']:.2f} s"
                     print(f"run {number + 1}  {PATHS[path]:<16} {name:<9} {told}", flush=True)
                     options.json.write_text(json.dumps(results, indent=1) + "\n")
-    text = table(results)
-    options.json.with_suffix(".md").write_text(text)
-    print("\n" + text)
+    publish(table(results), options.json)
 
 
 def build_unhashed() -> Path:
@@ -92,16 +89,10 @@ def peer(program: Path) -> Peer:
 
 
 def over_loopback(program: Path, source: Path, target: Path) -> dict[str, Any]:
-    command = [program, "share", target, "--write", "--bind", "127.0.0.1:0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        assert server.stdout
-        url = server.stdout.readline().strip()
+    with share_here(target, program) as url:
         began = time.monotonic()
         subprocess.run([program, "copy", source, f"{url}/"], check=True, capture_output=True, timeout=LIMIT_S)
         return {"seconds": time.monotonic() - began, "load": os.getloadavg()[0]}
-    finally:
-        end(server)
 
 
 def table(results: dict[str, Any]) -> str:

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from programs import ROOT, VISAPULT
-from run import LIMIT_S, READY_S, SMALL_BYTES, is_same
+from programs import ROOT, VISAPULT, rsync_config, share_here
+from run import LIMIT_S, READY_S, SMALL_OF_A_FOLDER, is_same, make_small, publish
 
 # From the folders that `programs` adds to the path.
 from machine import machine, package_version
@@ -31,7 +31,6 @@ from measure import end
 from processes import wait_listening
 
 RESULTS = ROOT / "bench" / "results" / "many.json"
-FILES_OF_A_FOLDER = 250
 
 
 @dataclass(frozen=True)
@@ -50,22 +49,9 @@ def nothing(_target: Path, _work: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def share(target: Path, _work: Path) -> Iterator[str]:
-    """A share of the target, and its URL."""
-    command = [VISAPULT, "share", target, "--write", "--bind", "127.0.0.1:0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        assert process.stdout
-        yield process.stdout.readline().strip()
-    finally:
-        end(process)
-
-
-@contextlib.contextmanager
 def rsync_daemon(target: Path, work: Path) -> Iterator[str]:
     """A daemon that takes into the target, and the target as it is called there."""
-    config = work / "rsyncd.conf"
-    config.write_text(f"use chroot = no\nuid = {os.getuid()}\ngid = {os.getgid()}\n[in]\npath = {target}\nread only = no\n")
+    config = rsync_config(target, work)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = ["rsync", "--daemon", "--no-detach", "--address=127.0.0.1", f"--port={port}", f"--config={config}"]
@@ -79,7 +65,7 @@ def rsync_daemon(target: Path, work: Path) -> Iterator[str]:
 
 
 WAYS = {
-    "visapult": Way("visapult copy, into a share", VISAPULT, share, lambda source, _, url: [VISAPULT, "copy", source, f"{url}/"]),
+    "visapult": Way("visapult copy, into a share", VISAPULT, lambda target, _: share_here(target), lambda source, _, url: [VISAPULT, "copy", source, f"{url}/"]),
     "rsync": Way("rsync, its daemon", "rsync", rsync_daemon, lambda source, _, url: ["rsync", "-a", "-W", source, url]),
     "cp": Way("cp -r, no network", "cp", nothing, lambda source, target, _: ["cp", "-r", source, target]),
     "tar": Way(
@@ -101,7 +87,8 @@ def main() -> None:
         print(f"{ways.pop(name).title}: not installed", flush=True)
     results: dict[str, Any] = {"machine": machine(package_version("rsync")), "files": options.files, "rows": []}
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="bench-many-") as folder:
-        source = make_files(Path(folder) / "many", options.files)
+        source = Path(folder) / "many"
+        make_small(source, options.files)
         for number in range(options.runs):
             for name, way in ways.items():
                 row = {"way": name, "run": number, **once(way, source, Path(folder))}
@@ -109,17 +96,7 @@ def main() -> None:
                 told = row.get("failed") or f"{row['seconds']:.2f} s, {options.files / row['seconds']:.0f} files/s"
                 print(f"run {number + 1}  {way.title:<28} {told}", flush=True)
                 options.json.write_text(json.dumps(results, indent=1) + "\n")
-    text = table(results)
-    options.json.with_suffix(".md").write_text(text)
-    print("\n" + text)
-
-
-def make_files(folder: Path, files: int) -> Path:
-    for number in range(files):
-        path = folder / str(number // FILES_OF_A_FOLDER) / str(number)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(os.urandom(SMALL_BYTES))
-    return folder
+    publish(table(results), options.json)
 
 
 def once(way: Way, source: Path, folder: Path) -> dict[str, Any]:
@@ -141,7 +118,7 @@ def once(way: Way, source: Path, folder: Path) -> dict[str, Any]:
 
 def table(results: dict[str, Any]) -> str:
     files = results["files"]
-    text = f"# Many small files, beside others\n\n`python3 bench/copying/many.py`: {files} files of 4 KiB in folders of {FILES_OF_A_FOLDER}, from memory to memory over loopback. "
+    text = f"# Many small files, beside others\n\n`python3 bench/copying/many.py`: {files} files of 4 KiB in folders of {SMALL_OF_A_FOLDER}, from memory to memory over loopback. "
     text += f"{results['machine']}.\nMedian (least to most).\n\n| | files/s | seconds |\n|---|--:|--:|\n"
     for name, way in WAYS.items():
         seconds = sorted(row["seconds"] for row in results["rows"] if row["way"] == name and "seconds" in row)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path += [str(ROOT / "bench"), str(ROOT / "bench" / "transport")]
+from measure import end  # noqa: E402
 from testbed import LEFT, RIGHT  # noqa: E402
 
 VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).resolve()
@@ -68,6 +70,18 @@ def share(run: Run, program: Path = VISAPULT) -> Server:
     return Server("right", [program, "share", run.target, "--write", "--bind", f"{RIGHT}:0"], port=None)
 
 
+@contextlib.contextmanager
+def share_here(target: Path, program: Path = VISAPULT) -> Iterator[str]:
+    """A share on loopback that others may write to, and its URL."""
+    command = [program, "share", target, "--write", "--bind", "127.0.0.1:0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert process.stdout
+        yield process.stdout.readline().strip()
+    finally:
+        end(process)
+
+
 def gridftp_server(run: Run) -> Server:
     options = ["-aa", "-anonymous-user", "root", "-allow-root", "-data-interface", RIGHT, "-log-level", "ERROR"]
     return Server("right", ["globus-gridftp-server", *options, "-p", PORT])
@@ -79,9 +93,15 @@ def gridftp(run: Run, _: str) -> Client:
     return Client("left", ["globus-url-copy", *options, f"file://{run.source}{'/' * is_folder}", f"ftp://{RIGHT}:{PORT}{run.target}/"])
 
 
+def rsync_config(target: Path, work: Path) -> Path:
+    """Of a daemon that takes into the target, which it calls `in`."""
+    config = work / "rsyncd.conf"
+    config.write_text(f"use chroot = no\nuid = {os.getuid()}\ngid = {os.getgid()}\n[in]\npath = {target}\nread only = no\n")
+    return config
+
+
 def rsync_server(run: Run) -> Server:
-    config = run.work / "rsyncd.conf"
-    config.write_text(f"use chroot = no\nuid = root\ngid = root\n[in]\npath = {run.target}\nread only = no\n")
+    config = rsync_config(run.target, run.work)
     return Server("right", ["rsync", "--daemon", "--no-detach", "--port", PORT, f"--config={config}"])
 
 

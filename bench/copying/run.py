@@ -40,7 +40,7 @@ LOSSES = ["0", "0.1", "1"]
 HEADERS, MTU = 28 + 33, 1500
 #: No copy is waited for longer, and no server until it is ready.
 LIMIT_S, READY_S = 120, 10
-SMALL, SMALL_BYTES = 10_000, 4096
+SMALL, SMALL_BYTES, SMALL_OF_A_FOLDER = 10_000, 4096, 250
 PACKAGES = ["globus-gridftp-server-progs", "libudt0", "rsync", "openssh-client", "rclone", "xrootd-client"]
 TITLES = {"file": "a large file", "many": "10,000 files of 4 KiB", "one": "one file of their bytes"}
 
@@ -74,8 +74,12 @@ def main() -> None:
                     for name, peer in peers.items():
                         measure_once(results, (loss, what, name, number), peer, source, Path(folder))
                         options.json.write_text(json.dumps(results, indent=1) + "\n")
-    text = table(results)
-    options.json.with_suffix(".md").write_text(text)
+    publish(table(results), options.json)
+
+
+def publish(text: str, rows: Path) -> None:
+    """Beside the rows that it is of."""
+    rows.with_suffix(".md").write_text(text)
     print("\n" + text)
 
 
@@ -87,11 +91,15 @@ def make_sources(folder: Path, size: int, wanted: list[str]) -> dict[str, Path]:
                 for at in range(0, length, 1 << 20):
                     file.write(os.urandom(min(1 << 20, length - at)))
     if "many" in wanted:
-        for number in range(SMALL):
-            path = folder / "many" / str(number // 250) / str(number)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(os.urandom(SMALL_BYTES))
+        make_small(folder / "many", SMALL)
     return {name: folder / name for name in wanted}
+
+
+def make_small(folder: Path, files: int) -> None:
+    for number in range(files):
+        path = folder / str(number // SMALL_OF_A_FOLDER) / str(number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(os.urandom(SMALL_BYTES))
 
 
 def measure_once(results: dict[str, Any], key: tuple[str, str, str, int], peer: Peer, source: Path, folder: Path) -> None:
