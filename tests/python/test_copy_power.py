@@ -14,7 +14,7 @@ from conftest import VISAPULT
 from shares import MEBI, copy, make_tree, tree_of
 from wan import ENVIRONMENT
 
-CALLS = "fdatasync,fsync,renameat,renameat2"
+CALLS = "fdatasync,fsync,sync_file_range,renameat,renameat2"
 
 
 def traces_calls() -> bool:
@@ -54,6 +54,8 @@ def test_no_file_has_its_name_before_the_disk_has_it(tmp_path: Path) -> None:
     assert len(named) == 32
     # While other ranges came, and before it had its name.
     assert late >= 2
+    begun = [call for calls in threads for call in calls if re.match(r"sync_file_range\(\d+<.*large\.raw\.visapult-part>, 0, 0, SYNC_FILE_RANGE_WRITE\) += 0", call)]
+    assert begun, "nothing has the disk write before it is waited for"
     # And in the end the names themselves.
     folders = {match[1] for calls in threads for call in calls if (match := re.match(r"fsync\(\d+<(.*)>\) += 0", call))}
     there = tmp_path / "there"
@@ -65,7 +67,7 @@ def test_who_does_not_want_to_wait_does_not(tmp_path: Path) -> None:
     make_tree(tmp_path / "run", 2, 10, MEBI)
     done, threads = traced(tmp_path / "calls", tmp_path / "run", tmp_path / "there", "--no-sync")
     assert done.returncode == 0, done.stderr
-    assert not [call for calls in threads for call in calls if "sync(" in call and "=" in call]
+    assert not [call for calls in threads for call in calls if "sync" in call and "=" in call]
 
 
 def test_what_the_disk_has_lost_is_told_and_has_no_name(tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
@@ -134,8 +134,10 @@ pub(crate) struct RangedFile {
     partial: Partial,
     origin: Origin,
     state: Mutex<State>,
-    /// Ranges since the disk was last made to have them; none counts while it is.
+    /// Ranges since the disk was last made to have them.
     unsynced: AtomicU64,
+    /// Somebody has the disk write.
+    is_writing: AtomicBool,
     /// The error of the disk, if it has lost some.
     lost: Mutex<Option<i32>>,
 }
@@ -189,6 +191,7 @@ impl RangedFile {
             origin,
             state: Mutex::new(State { log, hashes }),
             unsynced: AtomicU64::new(0),
+            is_writing: AtomicBool::new(false),
             lost: Mutex::new(None),
         };
         Ok(Found { file, had_changed })
@@ -231,18 +234,27 @@ impl RangedFile {
         Ok(hashes.len() as u64 == count(self.origin.size))
     }
 
-    /// Whether it is time for [`RangedFile::sync`]: once in a few ranges, so that the disk works while others come.
-    pub(crate) fn wants_sync(&self) -> bool {
-        self.partial.place.is_synced && self.unsynced.fetch_add(1, Ordering::Relaxed) + 1 == SYNC_EVERY
+    /// A range is there: whether it is time for [`RangedFile::write`], which one does at a time.
+    pub(crate) fn wants_writing(&self) -> bool {
+        self.unsynced.fetch_add(1, Ordering::Relaxed);
+        self.partial.place.is_synced && !self.is_writing.swap(true, Ordering::Relaxed)
     }
 
-    /// Waits until the disk has the ranges that are there, and after them the log that tells of them.
-    pub(crate) fn sync(&self) -> io::Result<()> {
+    /// Has the disk write what is there, so that it works while more comes; once in a few ranges waits until it has them, and after them the log that
+    /// tells of them.
+    pub(crate) fn write(&self) -> io::Result<()> {
+        let outcome = if self.unsynced.load(Ordering::Relaxed) < SYNC_EVERY { Ok(()) } else { self.sync() };
+        // What has come meanwhile does not wait for the next range.
+        begin_writing(&self.partial.file);
+        self.is_writing.store(false, Ordering::Relaxed);
+        outcome
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.unsynced.store(0, Ordering::Relaxed);
         self.sync_content()?;
         let log = self.state().log.as_ref().map(Log::handle).transpose()?;
-        let outcome = log.map_or(Ok(()), |log| log.sync_data());
-        self.unsynced.store(0, Ordering::Relaxed);
-        outcome
+        log.map_or(Ok(()), |log| log.sync_data())
     }
 
     /// A system tells only once that the disk has lost something: whoever asks after that is told here.
@@ -268,6 +280,14 @@ impl RangedFile {
         }
         Ok(*file_hash(&hashes).as_bytes())
     }
+}
+
+/// Has the system begin to write what the disk does not have, and waits for nothing.
+#[expect(unsafe_code, reason = "no safe wrapper among the crates in use")]
+fn begin_writing(file: &File) {
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and no memory is handed over.
+    // What cannot be begun is written, and its error told, when somebody waits for it.
+    let _ = unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
 }
 
 /// Reads a range back; one that is not what it should be is emptied, for holes are not sent.
@@ -396,6 +416,26 @@ mod tests {
         assert_eq!(file.keep().unwrap_err().raw_os_error(), Some(Errno::IO.raw_os_error()));
         assert!(file.sync().is_err());
         assert_eq!(names(&dir), ["a.visapult-part"]);
+    }
+
+    #[test]
+    fn one_has_the_disk_write_and_what_comes_meanwhile_counts_for_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let origin = Origin { size: 8 * RANGE, mtime: MTIME, start: 0 };
+        let file = RangedFile::open(&place(&dir, "a"), origin, false).unwrap().file;
+        let unsynced = || file.unsynced.load(Ordering::Relaxed);
+        assert!(file.wants_writing());
+        assert!((2..=SYNC_EVERY + 1).all(|_| !file.wants_writing()));
+        file.write().unwrap();
+        assert_eq!(unsynced(), 0);
+        assert!(file.wants_writing() && !file.wants_writing());
+        file.write().unwrap();
+        assert_eq!(unsynced(), 2);
+        // Nor does one who fails keep others from it.
+        *file.lost.lock().unwrap() = Some(Errno::IO.raw_os_error());
+        assert!(file.wants_writing() && !file.wants_writing());
+        assert!(file.write().is_err());
+        assert!(file.wants_writing());
     }
 
     #[test]

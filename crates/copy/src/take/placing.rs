@@ -59,7 +59,7 @@ impl Taking<'_> {
                     self.ranged.remove(&entry);
                     self.pool.give(Job::Keep { entry, file });
                 }
-                Ok(false) if file.wants_sync() => self.pool.give(Job::Sync { entry, file }),
+                Ok(false) if file.wants_writing() => self.pool.give(Job::Write { entry, file }),
                 Ok(false) => {}
                 Err(why) => self.on_bad_range(entry, &why)?,
             }
@@ -130,7 +130,7 @@ impl Taking<'_> {
                 }
                 Ok(())
             }
-            Done::Synced { entry, outcome } => match (outcome, self.pending.get(&entry).cloned()) {
+            Done::Written { entry, outcome } => match (outcome, self.pending.get(&entry).cloned()) {
                 (Err(fault), Some(pending)) => {
                     self.drop_pending(entry);
                     self.on_fault(entry, &pending, &fault)

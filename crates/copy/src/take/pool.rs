@@ -50,8 +50,8 @@ pub(super) enum Job {
     Open { entry: u64, pending: Pending, anew: bool },
     /// Put the files of a bundle in their places, those that are wanted.
     Place { bundle: Arc<CountedMemory>, files: Vec<Option<(u64, Pending)>> },
-    /// Make the disk have what is there of a file.
-    Sync { entry: u64, file: Arc<RangedFile> },
+    /// Have the disk write what is there of a file.
+    Write { entry: u64, file: Arc<RangedFile> },
     /// Give a file its name.
     Keep { entry: u64, file: Arc<RangedFile> },
     /// Put a range into a store, and end it there if that was the last.
@@ -83,7 +83,7 @@ pub(super) enum Done {
         files: Vec<Placed>,
     },
     /// Nothing has to follow, unless the disk has failed.
-    Synced {
+    Written {
         entry: u64,
         outcome: Result<(), Fault>,
     },
@@ -227,8 +227,8 @@ impl Folders {
                 });
                 Done::Placed { bytes: bytes.len() as u64, files: files.collect() }
             }
-            Job::Sync { entry, file } => {
-                Done::Synced { entry, outcome: file.sync().map_err(|cause| Fault::writing(&cause)) }
+            Job::Write { entry, file } => {
+                Done::Written { entry, outcome: file.write().map_err(|cause| Fault::writing(&cause)) }
             }
             Job::Keep { entry, file } => {
                 Done::Kept { entry, hash: file.keep().map_err(|cause| Fault::writing(&cause)) }

@@ -33,7 +33,7 @@ impl Shelving {
                 Done::Kept { entry, hash: Err(Fault { why, is_full: false }) }
             }
             // What a store has taken it keeps.
-            Job::Sync { entry, .. } => Done::Synced { entry, outcome: Ok(()) },
+            Job::Write { entry, .. } => Done::Written { entry, outcome: Ok(()) },
             Job::Hash { entry, pending } => {
                 let hash = self.shelf.hash(&pending.path(), pending.origin.size, &self.over);
                 let fault =
