@@ -19,7 +19,9 @@ use std::time::{Duration, Instant, SystemTime};
 use cap_std::fs::Dir;
 use visapult_objects::{printable, unescaped};
 use visapult_ripp_net::perf::Answered;
-use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Session, Token};
+use visapult_ripp_net::{
+    Clients, Identity, Listener, ListenerOptions, Member, Options, Refused, RippUrl, Session, Token,
+};
 
 use self::copies::{Copies, Copy};
 use self::ends::{MOST_PATHS, Which};
@@ -84,7 +86,7 @@ pub enum Deed {
     },
     /// What the path carries was measured.
     Check,
-    /// They dialled, and did not ask for a copy.
+    /// They dialled, and were not let in, or did not ask for a copy.
     Dial,
 }
 
@@ -143,12 +145,19 @@ impl Audit {
         let Answered { peer, began, elapsed, bytes, fault } = check;
         Self { who: None, peer, began, deed: Deed::Check, paths: Vec::new(), files: 0, bytes, elapsed, fault }
     }
+
+    fn of_refusal(refused: Refused) -> Self {
+        let Refused { peer, when, why, untold } = refused;
+        let fault = if untold > 0 { format!("{why}; {untold} more were refused since the one before") } else { why };
+        let (paths, elapsed) = (Vec::new(), Duration::ZERO);
+        Self { who: None, peer, began: when, deed: Deed::Dial, paths, files: 0, bytes: 0, elapsed, fault: Some(fault) }
+    }
 }
 
 /// What happens while a share is served.
 #[derive(Clone, Debug)]
 pub enum ShareEvent {
-    /// A copy has ended, or was refused, or a check of the path has ended.
+    /// A copy has ended, or was refused, or a check of the path has ended, or somebody was not let in.
     Done(Audit),
     /// The policy was read again and has a mistake: what it said before holds.
     MistakenPolicy {
@@ -246,7 +255,7 @@ impl Share {
         }
     }
 
-    /// Serves until `stop` is set; tells of every copy that has ended, of checks of the path, and of another policy.
+    /// Serves until `stop` is set; tells of every copy that has ended, of checks of the path, of who was not let in, and of another policy.
     ///
     /// # Errors
     /// If nobody can be listened to any more.
@@ -262,6 +271,9 @@ impl Share {
                 }
                 while let Some(check) = self.listener.answered_check() {
                     tell(ShareEvent::Done(Audit::of_check(check)));
+                }
+                while let Some(refused) = self.listener.refused() {
+                    tell(ShareEvent::Done(Audit::of_refusal(refused)));
                 }
                 let Some(session) = self.listener.accept(POLL)? else { continue };
                 scope.spawn(move || self.serve_one(session, stop, tell));

@@ -33,7 +33,7 @@ pub use identity::{Identity, IdentityError, user_folder};
 pub use policy::{Policy, PolicyError, PolicyFile, Ruling};
 pub use session::{
     Arrival, Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, NoMemory, Note,
-    ObjectError, Offer, Options, Outgoing, Rate, Session, SessionError, Sink, Source, Statistics,
+    ObjectError, Offer, Options, Outgoing, Rate, Refused, Session, SessionError, Sink, Source, Statistics,
 };
 pub use socket::{
     Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use visapult_copy::{Audit, CopyError, Deed, Event, copy};
-use visapult_ripp_net::{Options, RippUrl, Session, Trust};
+use visapult_copy::{Access, Audit, CopyError, Deed, Event, copy};
+use visapult_ripp_net::{Options, Rate, RippUrl, Session, Token, Trust};
 
-use crate::shares::{options, run, shared, text};
+use crate::shares::{options, run, served, shared, text};
 
 /// Files below a folder that have their names.
 fn named(folder: &Path) -> u64 {
@@ -24,24 +24,27 @@ fn named(folder: &Path) -> u64 {
 
 #[test]
 fn a_put_that_ends_midway_counts_the_files_that_have_their_names() {
+    const FILES: u64 = 6000;
     let (source, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    for number in 0..6000 {
+    for number in 0..FILES {
         let folder = source.path().join(format!("run/{}", number / 500));
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(number.to_string()), vec![number as u8; 4096]).unwrap();
     }
     let (_, audits) = shared(there.path(), true, |url| {
         let stop = AtomicBool::new(false);
-        let pushed = options(&[text(&source.path().join("run"))], url);
+        let mut pushed = options(&[text(&source.path().join("run"))], url);
+        // It takes five seconds, and hears of the first long before that.
+        pushed.session.rate = Rate::Fixed(40_000_000);
         let outcome = copy(&pushed, &stop, &mut |event| {
             if let Event::Progress(progress) = event {
                 stop.fetch_or(progress.tally.files > 0, Ordering::Relaxed);
             }
         });
-        // A machine that is fast enough has all of it before it hears.
-        assert!(matches!(outcome, Ok(_) | Err(CopyError::Stopped)));
+        assert!(matches!(outcome, Err(CopyError::Stopped)), "{outcome:?}");
     });
     let [Audit { deed: Deed::Put, files, paths, .. }] = &audits[..] else { panic!("{audits:?}") };
+    assert!((1..FILES).contains(files), "{files}");
     assert_eq!((*files, &paths[..]), (named(there.path()), &[String::new()][..]));
 }
 
@@ -78,5 +81,29 @@ fn each_copy_that_is_refused_leaves_a_line() {
     for ((deed, paths, fault), (kind, path, why)) in told.iter().zip(expected) {
         assert_eq!((*deed, paths.first().map(String::as_str)), (kind, path), "{fault:?}");
         assert!(fault.is_some_and(|fault| fault.contains(why)), "{fault:?}");
+    }
+}
+
+#[test]
+fn who_has_not_the_token_leaves_a_line() {
+    let there = tempfile::tempdir().unwrap();
+    let (_, audits) = served(there.path(), Access::Url { write: true }, |urls, heard| {
+        let url: RippUrl = urls[0].parse().unwrap();
+        for token in [None, Some(Token::fresh().unwrap())] {
+            let wrong = RippUrl { token, ..url.clone() };
+            let trust = Trust::for_url(&wrong).unwrap();
+            Session::dial(&wrong, &trust, None, &Options::default()).unwrap_err();
+        }
+        while heard.audits.lock().unwrap().len() < 2 {
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    assert_eq!(audits.len(), 2);
+    for Audit { who, peer, deed, paths, files, bytes, fault, .. } in &audits {
+        assert_eq!((who, deed, paths.len(), *files, *bytes), (&None, &Deed::Dial, 0, 0, 0));
+        assert!(
+            peer.ip().is_loopback() && fault.as_deref().is_some_and(|why| why.contains("token is wrong")),
+            "{fault:?}"
+        );
     }
 }

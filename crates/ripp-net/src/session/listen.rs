@@ -14,6 +14,7 @@ use visapult_ripp::record::{Cipher, End};
 use super::control_loop::{self, Recourse, printable};
 use super::digest::DigestKeys;
 use super::lane::LaneLink;
+use super::refused::{Refusals, Refused};
 use super::setup::{self, ANSWER_PATIENCE};
 use super::shared::{Shared, lock};
 use super::strangers::{Stranger, Strangers};
@@ -53,6 +54,7 @@ pub struct Listener {
     members: Arc<RwLock<Vec<Member>>>,
     sessions: Mutex<Receiver<Session>>,
     answered: Mutex<Receiver<Answered>>,
+    refusals: Arc<Mutex<Refusals>>,
     stop: Waker,
     thread: Option<JoinHandle<()>>,
 }
@@ -79,6 +81,7 @@ impl Listener {
         let (token, identity) = (options.token.clone(), options.identity.as_ref().map(Identity::fingerprint));
         let members = Arc::new(RwLock::new(options.clients.members.clone()));
         let options = Arc::new(options);
+        let refusals = Arc::new(Mutex::new(Refusals::new(Instant::now())));
         let (strangers, sessions_by_number, checking) = (Strangers::default(), Arc::default(), Arc::default());
         let door = Door {
             options,
@@ -86,6 +89,7 @@ impl Listener {
             policy,
             queue,
             answered: answered_in,
+            refusals: Arc::clone(&refusals),
             strangers,
             sessions: sessions_by_number,
             checking,
@@ -95,7 +99,7 @@ impl Listener {
             .spawn(move || door.run(&control))
             .map_err(SessionError::Thread)?;
         let (sessions, answered) = (Mutex::new(sessions), Mutex::new(answered));
-        Ok(Self { local, token, identity, members, sessions, answered, stop, thread: Some(thread) })
+        Ok(Self { local, token, identity, members, sessions, answered, refusals, stop, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -138,6 +142,12 @@ impl Listener {
     pub fn answered_check(&self) -> Option<Answered> {
         lock(&self.answered).try_recv().ok()
     }
+
+    /// A session that was refused, and has not been told of here. Of many only a few are told, with the number of the others.
+    #[must_use]
+    pub fn refused(&self) -> Option<Refused> {
+        lock(&self.refusals).take()
+    }
 }
 
 impl Drop for Listener {
@@ -156,6 +166,7 @@ struct Door {
     policy: Arc<Policy>,
     queue: SyncSender<Session>,
     answered: SyncSender<Answered>,
+    refusals: Arc<Mutex<Refusals>>,
     strangers: Strangers,
     /// Sessions that further streams may join, by their secret numbers.
     sessions: Arc<Mutex<HashMap<String, Weak<Shared>>>>,
@@ -173,7 +184,12 @@ impl Door {
                 match door.handshake(link, stranger) {
                     Ok(Some(session)) => door.hand_over(session),
                     Ok(None) => {}
-                    Err(cause) => tracing::info!("no session with {peer}: {cause}"),
+                    Err(cause) => {
+                        if let SessionError::Refused { why, .. } = &cause {
+                            lock(&door.refusals).note(Instant::now(), peer, why);
+                        }
+                        tracing::info!("no session with {peer}: {cause}");
+                    }
                 }
             };
             if let Err(cause) = thread::Builder::new().name("ripp-handshake".to_owned()).spawn(work) {

@@ -14,6 +14,7 @@ mod options;
 mod path;
 mod place;
 mod receive;
+mod refused;
 mod send;
 mod setup;
 mod shared;
@@ -37,6 +38,7 @@ pub use objects::{
     Arrival, Delivery, Incoming, MemorySink, NoMemory, Note, ObjectError, Offer, Outgoing, Sink, Source,
 };
 pub use options::{Options, Rate};
+pub use refused::Refused;
 pub use statistics::{LaneStatistics, Statistics};
 pub(crate) use stream::Ack;
 
