@@ -34,8 +34,12 @@ struct Ended {
 impl<E: Into<anyhow::Error>> From<E> for Ended {
     fn from(cause: E) -> Self {
         let cause = cause.into();
-        let is_stopped = matches!(cause.downcast_ref(), Some(CopyError::Stopped));
-        Self { why: format!("{cause:#}"), code: if is_stopped { INTERRUPTED } else { FAILED } }
+        let code = match cause.downcast_ref() {
+            Some(CopyError::Stopped) => INTERRUPTED,
+            Some(CopyError::Source(_)) => WRONG_LINE,
+            _ => FAILED,
+        };
+        Self { why: format!("{cause:#}"), code }
     }
 }
 
@@ -60,9 +64,6 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
     let Some((destination, sources)) = options.places.split_last() else {
         return Err(anyhow!("what is to be copied where?").into());
     };
-    for source in sources {
-        source.check_source().map_err(|cause| Ended { why: cause.to_string(), code: WRONG_LINE })?;
-    }
     if let (true, Some(path), Endpoint::Here(folder)) = (options.delete, &options.manifest, destination)
         && lies_in(path, folder)
     {

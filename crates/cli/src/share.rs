@@ -24,7 +24,7 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
     let access = match &options.policy {
         Some(file) => Access::Policy(file.clone()),
         // Nothing is written unless that is said.
-        None => Access::Url { write: options.write && !options.read_only },
+        None => Access::Url { write: options.write },
     };
     let mut share = Share::open(visapult_copy::ShareOptions {
         folder: options.folder.clone(),

@@ -107,8 +107,7 @@ impl CopyOptions {
 /// # Errors
 /// Why it ended before that. Files that could not be copied do not end it: they are counted, and told to `watch`.
 pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Event)) -> Result<Report, CopyError> {
-    let checked = options.sources.iter().try_for_each(Endpoint::check_source);
-    checked.map_err(|cause| CopyError::Here(cause.to_string()))?;
+    options.sources.iter().try_for_each(Endpoint::check_source)?;
     if options.wish.delete != Delete::Nothing {
         tell_apart(&options.sources)?;
     }

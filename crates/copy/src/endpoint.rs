@@ -67,10 +67,7 @@ pub enum EndpointError {
 
 impl Endpoint {
     /// Whether anything can be copied from there: of the web it is a file that has a name.
-    ///
-    /// # Errors
-    /// [`EndpointError::Folder`].
-    pub fn check_source(&self) -> Result<(), EndpointError> {
+    pub(crate) fn check_source(&self) -> Result<(), EndpointError> {
         let Self::Stored(url @ ObjectUrl { at: At::Web { .. }, .. }) = self else { return Ok(()) };
         let name = url.name().and_then(|name| Name::new(&name)).filter(|name| !name.is_ours());
         if url.is_folder || name.is_none() { Err(EndpointError::Folder) } else { Ok(()) }

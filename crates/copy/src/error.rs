@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 use visapult_ripp_net::SessionError;
 
+use crate::endpoint::EndpointError;
 use crate::names::shown;
 
 /// Why a copy ended before it was done. What was copied until then is kept.
@@ -15,6 +16,9 @@ pub enum CopyError {
     /// There is no session, or no more of it.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// Nothing can be copied from one of the sources, whatever there is.
+    #[error(transparent)]
+    Source(#[from] EndpointError),
     /// The other end will not go on.
     #[error("the other end: {0}")]
     Refused(String),

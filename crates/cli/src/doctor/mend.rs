@@ -12,7 +12,7 @@ use crate::arguments::DoctorOptions;
 
 const FILE: &str = "visapult/doctor.json";
 
-/// Makes the changes that mend what was found: how many failed, if any were to be made.
+/// Makes the changes that mend what was found: how many failed, unless nothing is another way now.
 pub(super) fn apply(options: &DoctorOptions, report: &Report) -> Result<Option<usize>> {
     let changes: Vec<&Change> = report.findings.iter().flat_map(|finding| &finding.changes).collect();
     let rest = report.findings.iter().filter(|finding| finding.changes.is_empty()).count();
@@ -26,7 +26,7 @@ pub(super) fn apply(options: &DoctorOptions, report: &Report) -> Result<Option<u
     }
     let mut journal = Journal::open(&state_file()?, Roots::at(&options.root))?;
     let mut failed = 0;
-    for change in changes {
+    for change in &changes {
         match journal.make(change) {
             Ok(true) => println!("done: {}", change.command()),
             Ok(false) => println!("so already: {}", change.command()),
@@ -35,6 +35,10 @@ pub(super) fn apply(options: &DoctorOptions, report: &Report) -> Result<Option<u
                 eprintln!("visapult: {cause}");
             }
         }
+    }
+    if failed == changes.len() {
+        println!("Nothing was changed.");
+        return Ok(None);
     }
     println!(
         "Until the machine is restarted; visapult doctor --undo puts back what was there before ({} changes).",
