@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import shutil
 import statistics
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from programs import PEERS, ROOT, Run
-from run import HEADERS, MTU, is_same, make_sources, publish, timed
+from run import HEADERS, MTU, is_same, keep, make_sources, publish, timed
 
 from columns import long_path
 from machine import machine, package_version
@@ -74,10 +73,8 @@ def main() -> None:
                         for name in peers:
                             row = {"case": case.title, "peer": name, "run": number, "floor": floor}
                             row |= once(name, here, there, number + 1)
-                            results["rows"].append(row)
-                            options.json.write_text(json.dumps(results, indent=1) + "\n")
-                            told = row.get("failed") or f"{row['seconds']:.2f} s of {floor:.2f} s, {100 * floor / row['seconds']:.1f} %"
-                            print(f"run {number + 1}  {case.title:<40} {name:<9} {told}", flush=True)
+                            told = lambda took: f"{took:.2f} s of {floor:.2f} s, {100 * floor / took:.1f} %"
+                            keep(results, row, options.json, f"{case.title:<40} {name:<9}", told)
     publish(table(results), options.json)
 
 

@@ -9,7 +9,6 @@ program is built in `out/unhashed` from what is committed, with `bench/copying/u
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from programs import ROOT, VISAPULT, Client, Peer, Run, share, share_here
-from run import LIMIT_S, make_sources, publish, timed
+from run import LIMIT_S, keep, make_sources, publish, timed
 
 from columns import long_path
 from machine import machine
@@ -45,10 +44,7 @@ def main() -> None:
             for path in PATHS:
                 for name, program in programs.items():
                     row = {"path": path, "program": name, "run": number, **once(path, program, source, Path(folder), number)}
-                    results["rows"].append(row)
-                    told = row.get("failed") or f"{row['seconds']:.2f} s"
-                    print(f"run {number + 1}  {PATHS[path]:<16} {name:<9} {told}", flush=True)
-                    options.json.write_text(json.dumps(results, indent=1) + "\n")
+                    keep(results, row, options.json, f"{PATHS[path]:<16} {name:<9}", lambda took: f"{took:.2f} s")
     publish(table(results), options.json)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import shutil
 import socket
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from programs import ROOT, VISAPULT, rsync_config, share_here
-from run import LIMIT_S, READY_S, SMALL_OF_A_FOLDER, is_same, make_small, publish
+from run import LIMIT_S, READY_S, SMALL_OF_A_FOLDER, is_same, keep, make_small, publish
 
 # From the folders that `programs` adds to the path.
 from machine import machine, package_version
@@ -92,10 +91,7 @@ def main() -> None:
         for number in range(options.runs):
             for name, way in ways.items():
                 row = {"way": name, "run": number, **once(way, source, Path(folder))}
-                results["rows"].append(row)
-                told = row.get("failed") or f"{row['seconds']:.2f} s, {options.files / row['seconds']:.0f} files/s"
-                print(f"run {number + 1}  {way.title:<28} {told}", flush=True)
-                options.json.write_text(json.dumps(results, indent=1) + "\n")
+                keep(results, row, options.json, f"{way.title:<28}", lambda took: f"{took:.2f} s, {options.files / took:.0f} files/s")
     publish(table(results), options.json)
 
 

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +72,15 @@ def main() -> None:
             for loss in options.losses.split(","):
                 for what, source in sources.items():
                     for name, peer in peers.items():
-                        measure_once(results, (loss, what, name, number), peer, source, Path(folder))
-                        options.json.write_text(json.dumps(results, indent=1) + "\n")
+                        measure_once(results, (loss, what, name, number), peer, source, Path(folder), options.json)
     publish(table(results), options.json)
+
+
+def keep(results: dict[str, Any], row: dict[str, Any], rows: Path, what: str, told: Callable[[float], str]) -> None:
+    """Adds a row to those of this run, at once, and shows it: what was measured, and what is told of its seconds, or how it failed."""
+    results["rows"].append(row)
+    rows.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"run {row['run'] + 1}  {what} {row.get('failed') or told(row['seconds'])}", flush=True)
 
 
 def publish(text: str, rows: Path) -> None:
@@ -102,7 +108,7 @@ def make_small(folder: Path, files: int) -> None:
         path.write_bytes(os.urandom(SMALL_BYTES))
 
 
-def measure_once(results: dict[str, Any], key: tuple[str, str, str, int], peer: Peer, source: Path, folder: Path) -> None:
+def measure_once(results: dict[str, Any], key: tuple[str, str, str, int], peer: Peer, source: Path, folder: Path, rows: Path) -> None:
     """One run, unless the results have it, or the peer cannot do it."""
     loss, what, name, number = key
     before = [row for row in results["rows"] if (row["what"], row["peer"]) == (what, name) and float(row["loss"]) <= float(loss)]
@@ -123,9 +129,8 @@ def measure_once(results: dict[str, Any], key: tuple[str, str, str, int], peer: 
         if not is_same(source, target):
             row = {**row, "failed": "what arrived is not what was sent"}
     shutil.rmtree(target)
-    results["rows"].append(row)
-    told = row.get("failed") or f"{row['seconds']:7.2f} s {100 * row['share']:5.1f} %"
-    print(f"run {number + 1}  loss {loss:>3} %  {TITLES[what]:<24} {peer.title:<22} {told}", flush=True)
+    named = f"loss {loss:>3} %  {TITLES[what]:<24} {peer.title:<22}"
+    keep(results, row, rows, named, lambda seconds: f"{seconds:7.2f} s {100 * row['share']:5.1f} %")
 
 
 def timed(peer: Peer, run: Run, column: Column, seed: int) -> dict[str, Any]:
