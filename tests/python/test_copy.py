@@ -347,23 +347,6 @@ def test_a_full_disk_is_told_and_what_was_copied_is_kept(shared: tuple[Path, str
         subprocess.run(["umount", "-l", small], check=True)
 
 
-def test_the_book_is_followed_word_by_word(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "src" / "copying.md").read_text()
-    section = page.split("## On one machine, to try it")[1]
-    commands = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
-    assert commands
-    script = "trap 'kill $(jobs -p)' EXIT\n" + commands[1]
-    environment = {**ENVIRONMENT, "PATH": f"{VISAPULT.parent}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    first, second, verified = done.stdout.splitlines()[-3:]
-    assert first.startswith("copied 501 files")
-    assert "501 files there already" in second
-    assert verified.startswith("verified 501 files")
-
-
 def verified_bytes(folder: Path) -> int:
     """What need not be sent again: files that have their names, and ranges that a log tells of."""
     total = 0
