@@ -1,6 +1,7 @@
 """Images and keyframes on a graphics processor beside the processor: seconds of each, in turn, in a warm process.
 
-The copy of the field to the device's memory is told apart: it is made once for a step. Writes bench/results/gpu.md and gpu.json.
+The copy of the field to the device's memory is told apart: it is made once for a step. Of slabs of colour it is told, too, where the time goes.
+Writes bench/results/gpu.md and gpu.json.
 
     cargo build --release --locked -p visapult-render --example devices
     python bench/gpu.py [--edges 256,512,1024] [--frames 10] [--device gpu]
@@ -20,6 +21,7 @@ from machine import machine
 
 ROOT = Path(__file__).resolve().parent.parent
 DEVICES = ROOT / "target" / "release" / "examples" / "devices"
+STAGES = ["looking for what is visible", "casting on the device", "waiting for it to be read", "compressing on the processor"]
 
 
 def main() -> None:
@@ -49,7 +51,9 @@ def document(report: dict) -> str:
         f"`make bench-gpu`: seconds, median (least to most) of {report['frames']} pictures, each from another side: images of 1024 x 1024 pixels, 128 slabs of "
         "512 x 512 rays, segments as a view gets them, tiles compressed. The first picture, which compiles kernels, is left out; the copy of the field to the "
         "device is made once.\n\n"
-        f"{report['machine']}\n\n{table(report['rows'])}\n"
+        f"{report['machine']}\n\n{table(report['rows'])}\n\n"
+        "Where the time of slabs goes on the device, medians in seconds. What is read and compressed is cut into pieces: the device reads the next while the "
+        f"processor compresses one.\n\n{stages(report['rows'])}\n"
     )
 
 
@@ -62,6 +66,16 @@ def table(rows: list[dict]) -> str:
         lines.append(
             f"| {row['edge']} | {row['work']} | {row['upload_s']:.3f} | {spread(row['gpu_s'])} | {spread(row['cpu_s'])} | **{speed:.1f}x** | {alike} |"
         )
+    return "\n".join(lines)
+
+
+def stages(rows: list[dict]) -> str:
+    """Medians of the stages of slabs as a Markdown table."""
+    lines = [f"| n | {' | '.join(STAGES)} | bytes |", "|---" * (len(STAGES) + 2) + "|"]
+    for row in rows:
+        if row["stages_s"]:
+            medians = " | ".join(f"{statistics.median(stage):.4f}" for stage in zip(*row["stages_s"], strict=True))
+            lines.append(f"| {row['edge']} | {medians} | {statistics.median(row['bytes']):,.0f} |")
     return "\n".join(lines)
 
 

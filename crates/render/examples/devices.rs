@@ -9,8 +9,8 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde_json::json;
 use visapult_render::{
-    Camera, Gpu, GpuError, GpuKind, GpuVolume, Image, KeyView, Quality, SegmentKey, TransferFunction, Volume,
-    make_scalar_slabs, make_segments, make_slabs, render_exact,
+    Camera, Gpu, GpuError, GpuKind, GpuVolume, Image, KeyView, Quality, SegmentKey, SlabStages, TransferFunction,
+    Volume, make_scalar_slabs, make_segments, make_slabs, render_exact,
 };
 use visapult_volume::{Grid, ValueRange};
 
@@ -66,11 +66,13 @@ struct Subject {
 struct Made {
     bytes: usize,
     image: Option<Image>,
+    stages: Option<SlabStages>,
 }
 
 impl Subject {
     fn measured(&self, work: &str, frames: usize) -> Outcome<serde_json::Value> {
         let (mut on_gpu, mut on_cpu, mut least_db) = (Vec::new(), Vec::new(), f64::INFINITY);
+        let (mut stages, mut bytes) = (Vec::new(), Vec::new());
         for frame in 0..=frames {
             let camera = Camera { azimuth_deg: TURN_DEG * frame as f64, ..Camera::default() };
             let started = Instant::now();
@@ -81,6 +83,8 @@ impl Subject {
             if frame > 0 {
                 on_gpu.push((between - started).as_secs_f64());
                 on_cpu.push(between.elapsed().as_secs_f64());
+                bytes.push(theirs.bytes);
+                stages.extend(theirs.stages.map(|of| [of.looking, of.casting, of.fetching, of.compressing]));
             }
             if let (Some(theirs), Some(ours)) = (&theirs.image, &ours.image) {
                 least_db = least_db.min(Quality::of(theirs, ours)?.psnr_db);
@@ -91,7 +95,9 @@ impl Subject {
             }
         }
         let psnr_db = least_db.is_finite().then_some(least_db);
-        Ok(json!({ "work": work, "gpu_s": on_gpu, "cpu_s": on_cpu, "psnr_db": psnr_db }))
+        Ok(
+            json!({ "work": work, "gpu_s": on_gpu, "cpu_s": on_cpu, "bytes": bytes, "stages_s": stages, "psnr_db": psnr_db }),
+        )
     }
 
     fn key(camera: Camera) -> KeyView {
@@ -100,12 +106,12 @@ impl Subject {
 
     fn on_gpu(&self, work: &str, camera: Camera) -> Result<Made, GpuError> {
         let Self { volume, device, function, range } = self;
-        let of_bytes = |bytes| Made { bytes, image: None };
+        let of_bytes = |bytes| Made { bytes, image: None, stages: None };
         Ok(match work {
             "exact" => of_image(device.render_exact(&camera, function, SIZE, SIZE, 1.0)?.image),
             "slabs" => {
-                let keyframe = device.make_slabs(volume, &Self::key(camera), function, 1.0)?;
-                of_bytes(keyframe.wire_bytes())
+                let (keyframe, stages) = device.make_slabs_in_stages(volume, &Self::key(camera), function, 1.0)?;
+                Made { stages: Some(stages), ..of_bytes(keyframe.wire_bytes()) }
             }
             "scalar slabs" => of_bytes(device.make_scalar_slabs(volume, &Self::key(camera), *range)?.wire_bytes()),
             _ => {
@@ -116,7 +122,7 @@ impl Subject {
 
     fn on_cpu(&self, work: &str, camera: Camera) -> Made {
         let Self { volume, function, range, .. } = self;
-        let of_bytes = |bytes| Made { bytes, image: None };
+        let of_bytes = |bytes| Made { bytes, image: None, stages: None };
         match work {
             "exact" => of_image(render_exact(volume, &camera, function, SIZE, SIZE, 1.0).image),
             "slabs" => of_bytes(make_slabs(volume, &Self::key(camera), function, 1.0).wire_bytes()),
@@ -127,5 +133,5 @@ impl Subject {
 }
 
 fn of_image(image: Image) -> Made {
-    Made { bytes: 1, image: Some(image) }
+    Made { bytes: 1, image: Some(image), stages: None }
 }

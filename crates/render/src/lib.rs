@@ -36,7 +36,7 @@ pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;
 pub use cpu::TileRect;
 pub use estimate::{Form, Prediction, Predictor, Subject};
-pub use gpu::{Gpu, GpuError, GpuKind, GpuVolume};
+pub use gpu::{Gpu, GpuError, GpuKind, GpuVolume, SlabStages};
 pub use image::{Image, PngError};
 pub use parts::{Patch, composite_places, image_of_patches, is_run, render_runs, runs};
 pub use quality::{Quality, SizeMismatch};

@@ -33,7 +33,7 @@ impl Macrocells {
 
     /// The range of all values.
     pub(crate) fn range(&self) -> Option<ValueRange> {
-        let [lo, hi] = self.ranges.iter().copied().fold(NOTHING, union);
+        let [lo, hi] = self.ranges.par_iter().copied().reduce(|| NOTHING, union);
         (lo <= hi).then_some(ValueRange { lo, hi })
     }
 

@@ -17,6 +17,7 @@ pub struct Volume {
     first: usize,
     blocks: Vec<Block>,
     macrocells: Vec<Macrocells>,
+    range: Option<ValueRange>,
     /// Values of blocks that are one sample wide, doubled along x; empty for the others.
     doubled: Vec<Vec<f32>>,
 }
@@ -131,14 +132,15 @@ impl Volume {
                 return Err(VolumeError::BlockTooLarge { index });
             }
         }
-        let macrocells = blocks.iter_mut().map(Macrocells::of).collect();
+        let macrocells: Vec<Macrocells> = blocks.iter_mut().map(Macrocells::of).collect();
+        let range = macrocells.iter().filter_map(Macrocells::range).reduce(ValueRange::union);
         let double = |block: &Block| {
             let thin = block.stored.size()[0] == 1;
             if thin { block.values.iter().flat_map(|&value| [value; 2]).collect() } else { Vec::new() }
         };
         let doubled = blocks.iter().map(double).collect();
         let placement = Placement::of(&grid);
-        Ok(Self { grid, placement, decomposition, first, blocks, macrocells, doubled })
+        Ok(Self { grid, placement, decomposition, first, blocks, macrocells, range, doubled })
     }
 
     /// A volume of one block: `values` of the whole grid, `[z, y, x]`.
@@ -209,7 +211,7 @@ impl Volume {
 
     /// Range of the finite values; `None` where there is none.
     pub fn range(&self) -> Option<ValueRange> {
-        self.macrocells.iter().filter_map(Macrocells::range).reduce(ValueRange::union)
+        self.range
     }
 }
 

@@ -125,13 +125,21 @@ impl PlaneEncoder {
 
     /// Compresses the planes pushed since the last call into one frame.
     pub fn finish(&mut self) -> Vec<u8> {
-        let bound = zstd::zstd_safe::compress_bound(self.differences.len());
+        let mut differences = std::mem::take(&mut self.differences);
+        let frame = self.compress(&differences);
+        differences.clear();
+        self.differences = differences;
+        frame
+    }
+
+    /// Compresses planes that are differences already into one frame.
+    pub(crate) fn compress(&mut self, differences: &[u8]) -> Vec<u8> {
+        let bound = zstd::zstd_safe::compress_bound(differences.len());
         if self.frame.len() < bound {
             self.frame.resize(bound, 0);
         }
-        let compressed = self.compressor.compress_to_buffer(&self.differences, &mut self.frame);
+        let compressed = self.compressor.compress_to_buffer(differences, &mut self.frame);
         let length = compressed.expect("a buffer of zstd's own bound holds any frame");
-        self.differences.clear();
         self.frame[..length].to_vec()
     }
 }

@@ -119,18 +119,6 @@ impl LayerTile {
         self.visible.resize(count, false);
     }
 
-    /// Makes it the layers of `rect` that are in `bytes`, those of which anything is `visible`.
-    pub(crate) fn fill(&mut self, rect: &TileRect, visible: &[u32], bytes: &[u8]) {
-        self.clear(rect, visible.len());
-        let layer = size_of::<[f32; 4]>() * rect.width * rect.height;
-        let shown = (0..visible.len()).filter(|slab| visible[*slab] != 0);
-        for slab in shown {
-            self.visible[slab] = true;
-            let range = slab * layer..(slab + 1) * layer;
-            bytemuck::cast_slice_mut::<[f32; 4], u8>(&mut self.rgba)[range.clone()].copy_from_slice(&bytes[range]);
-        }
-    }
-
     fn index(&self, slab: usize, x: usize, y: usize) -> usize {
         (slab * self.height + y) * self.width + x
     }

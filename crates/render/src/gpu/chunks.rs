@@ -23,6 +23,8 @@ pub struct GpuVolume {
     pub(super) gpu: Gpu,
     pub(super) placement: Placement,
     pub(super) range: Option<ValueRange>,
+    /// Largest buffer that is made for it.
+    pub(super) most_bytes: u64,
     decomposition: Decomposition,
     /// Those of each PE, along z; none of PEs of other processes.
     chunks: Vec<Vec<Chunk>>,
@@ -81,29 +83,37 @@ impl Gpu {
     /// As [`Gpu::upload`].
     #[doc(hidden)]
     pub fn upload_in_pieces(&self, volume: &Volume, most_bytes: u64) -> Result<GpuVolume, GpuError> {
-        let pes = volume.decomposition().counts().iter().product();
-        let mut chunks: Vec<Vec<Chunk>> = (0..pes).map(|_| Vec::new()).collect();
-        self.attempt(|| {
-            let mut number = 0;
-            let bounds = volume.grid().bounds();
-            for (index, (block, cells)) in volume.blocks().iter().zip(volume.macrocells()).enumerate() {
-                let pieces = pieces_of(block, cells, most_bytes)
-                    .ok_or_else(|| self.failed("two layers of the field are larger than a buffer may be"))?;
-                for piece in pieces {
-                    chunks[volume.first() + index].push(self.chunk(number, block, cells, &piece, &bounds)?);
-                    number += 1;
-                }
-            }
-            Ok(())
-        })?;
+        let attempt = || self.attempt(|| self.chunks_of(volume, most_bytes));
+        let chunks = match attempt() {
+            Err(GpuError::OutOfMemory { .. }) if self.tidy_up() => attempt()?,
+            attempted => attempted?,
+        };
         Ok(GpuVolume {
             gpu: self.clone(),
             placement: *volume.placement(),
             range: volume.range(),
+            most_bytes,
             decomposition: volume.decomposition().clone(),
             chunks,
             shown: Mutex::default(),
         })
+    }
+
+    /// Those of each PE.
+    fn chunks_of(&self, volume: &Volume, most_bytes: u64) -> Result<Vec<Vec<Chunk>>, GpuError> {
+        let pes = volume.decomposition().counts().iter().product();
+        let mut chunks: Vec<Vec<Chunk>> = (0..pes).map(|_| Vec::new()).collect();
+        let mut number = 0;
+        let bounds = volume.grid().bounds();
+        for (index, (block, cells)) in volume.blocks().iter().zip(volume.macrocells()).enumerate() {
+            let pieces = pieces_of(block, cells, most_bytes)
+                .ok_or_else(|| self.failed("two layers of the field are larger than a buffer may be"))?;
+            for piece in pieces {
+                chunks[volume.first() + index].push(self.chunk(number, block, cells, &piece, &bounds)?);
+                number += 1;
+            }
+        }
+        Ok(chunks)
     }
 
     fn chunk(
@@ -171,8 +181,8 @@ impl GpuVolume {
         for chunk in chunks {
             let buffers: Vec<_> = (0..).zip(buffers(chunk)).collect();
             pass.set_bind_group(0, &self.gpu.bound(kernel, &buffers), &[]);
-            let [x, y] = size.map(|n| (n as u32).div_ceil(GROUP_EDGE));
-            pass.dispatch_workgroups(x, y, 1);
+            let [x, y, z] = groups_of(size);
+            pass.dispatch_workgroups(x, y, z);
         }
     }
 
@@ -193,6 +203,12 @@ impl GpuVolume {
         };
         self.decomposition.front_to_back(eye).into_iter().flat_map(nearest_first).collect()
     }
+}
+
+/// Groups of threads for so many rays.
+pub(super) fn groups_of(size: [usize; 2]) -> [u32; 3] {
+    let [x, y] = size.map(|n| (n as u32).div_ceil(GROUP_EDGE));
+    [x, y, 1]
 }
 
 /// Cuts a block between layers of cubes so that each piece fits `most_bytes`; `None` where a layer of cubes does not.

@@ -1,22 +1,31 @@
 //! A graphics processor as a calculator: buffers, kernels and what comes back of them; every failure is a value.
 
 use std::future::Future;
+use std::ops::{Deref, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytemuck::Pod;
 use thiserror::Error;
 use wgpu::{
-    Adapter, Backends, BindGroup, BindGroupEntry, Buffer, BufferUsages, CommandEncoder, ComputePipeline, Device,
-    DeviceType, ErrorFilter, InstanceFlags, PollType, Queue,
+    Adapter, Backends, BindGroup, BindGroupEntry, Buffer, BufferAsyncError, BufferUsages, CommandEncoder,
+    ComputePassDescriptor, ComputePipeline, Device, DeviceType, ErrorFilter, InstanceFlags, PollType, Queue,
+    SubmissionIndex,
 };
 
 /// Largest piece of a buffer that is filled at once: a copy of it is made on the way.
 const MOST_BYTES_AT_ONCE: usize = 64 << 20;
 /// Largest buffer asked for, however large the device allows them to be.
 const MOST_BUFFER_BYTES: u64 = 1 << 30;
+/// Most bytes of buffers that are kept for the next picture while nobody uses them: to make new ones takes longer than to fill them.
+const MOST_KEPT_BYTES: u64 = 512 << 20;
+/// No binding is empty.
+const LEAST_BYTES: u64 = 16;
+/// Where parts of a picture begin when they are fetched together.
+const FETCH_ALIGNMENT: u64 = 16;
 
 /// Which adapters count as a graphics processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +90,24 @@ struct Opened {
     most_bytes: u64,
     lost: Arc<OnceLock<String>>,
     kernels: Kernels,
+    /// The longest unused first.
+    kept: Mutex<Vec<Buffer>>,
+}
+
+/// A buffer that kernels read and write, for a while; what it holds at first means nothing.
+pub(super) struct Lent {
+    gpu: Gpu,
+    buffer: Buffer,
+}
+
+/// Bytes on their way from the device.
+pub(super) struct Fetch {
+    gpu: Gpu,
+    copy: Buffer,
+    /// What was asked for, in `copy`.
+    ranges: Vec<Range<u64>>,
+    submission: SubmissionIndex,
+    outcome: Receiver<Result<(), BufferAsyncError>>,
 }
 
 /// The kernels, each compiled when it is first used.
@@ -90,6 +117,9 @@ pub(super) struct Kernels {
     pub(super) spread: Kernel,
     pub(super) exact: Kernel,
     pub(super) layers: Kernel,
+    pub(super) last_layers: Kernel,
+    pub(super) look: Kernel,
+    pub(super) differ: Kernel,
     pub(super) lines: Kernel,
 }
 
@@ -153,9 +183,43 @@ impl Gpu {
         GpuError::Failed { name: self.0.name.clone(), cause: cause.to_owned() }
     }
 
-    /// A buffer of zeros that kernels read and write, and that is read back.
-    pub(super) fn results(&self, bytes: u64) -> Buffer {
-        self.buffer(bytes, BufferUsages::STORAGE | BufferUsages::COPY_SRC)
+    /// A buffer of at least so many bytes, perhaps one that is kept.
+    pub(super) fn lend(&self, bytes: u64) -> Lent {
+        let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
+        Lent { gpu: self.clone(), buffer: self.kept_or_new(bytes, usage) }
+    }
+
+    /// The same, of zeros once what is encoded so far is done.
+    pub(super) fn lend_zeros(&self, encoder: &mut CommandEncoder, bytes: u64) -> Lent {
+        let lent = self.lend(bytes);
+        encoder.clear_buffer(&lent, 0, None);
+        lent
+    }
+
+    fn kept_or_new(&self, bytes: u64, usage: BufferUsages) -> Buffer {
+        // Few sizes, so that most fit again; none larger than may be for that.
+        let rounded = bytes.next_multiple_of((bytes.next_power_of_two() / 8).max(4));
+        let size = if rounded > self.0.most_bytes { bytes } else { rounded };
+        let mut kept = self.kept();
+        let found = kept.iter().rposition(|buffer| buffer.usage() == usage && buffer.size() == size.max(LEAST_BYTES));
+        found.map(|found| kept.remove(found)).unwrap_or_else(|| self.buffer(size, usage))
+    }
+
+    fn keep(&self, buffer: Buffer) {
+        let mut kept = self.kept();
+        kept.push(buffer);
+        while kept.iter().map(Buffer::size).sum::<u64>() > MOST_KEPT_BYTES {
+            kept.remove(0);
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Buffer>> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets go of all buffers that nobody uses; whether there were any.
+    pub(super) fn tidy_up(&self) -> bool {
+        !std::mem::take(&mut *self.kept()).is_empty()
     }
 
     /// A buffer that kernels read, and perhaps write.
@@ -187,8 +251,7 @@ impl Gpu {
     }
 
     fn buffer(&self, bytes: u64, usage: BufferUsages) -> Buffer {
-        // No binding is empty.
-        let size = bytes.max(16).next_multiple_of(4);
+        let size = bytes.max(LEAST_BYTES).next_multiple_of(4);
         self.0.device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false })
     }
 
@@ -225,38 +288,77 @@ impl Gpu {
         self.0.queue.submit([encoder.finish()]);
     }
 
-    /// Does what is encoded, and hands out what `buffers` hold after it.
-    pub(super) fn finish<T>(
+    /// Runs `kernel` in so many groups of threads.
+    pub(super) fn dispatch(
         &self,
-        mut encoder: CommandEncoder,
-        buffers: &[&Buffer],
-        take: impl FnOnce(&[&[u8]]) -> T,
-    ) -> Result<T, GpuError> {
-        let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
-        let copies: Vec<Buffer> = buffers.iter().map(|buffer| self.buffer(buffer.size(), usage)).collect();
-        for (buffer, copy) in buffers.iter().zip(&copies) {
-            encoder.copy_buffer_to_buffer(buffer, 0, copy, 0, buffer.size());
+        encoder: &mut CommandEncoder,
+        kernel: &ComputePipeline,
+        buffers: &[(u32, &Buffer)],
+        [x, y, z]: [u32; 3],
+    ) {
+        let bound = self.bound(kernel, buffers);
+        let mut pass = encoder.begin_compute_pass(&ComputePassDescriptor::default());
+        pass.set_pipeline(kernel);
+        pass.set_bind_group(0, &bound, &[]);
+        pass.dispatch_workgroups(x, y, z);
+    }
+
+    /// Does what is encoded, and fetches the first so many bytes of each buffer after it; multiples of four.
+    pub(super) fn fetch(&self, mut encoder: CommandEncoder, buffers: &[(&Buffer, u64)]) -> Fetch {
+        let mut end = 0;
+        let mut range_of = |bytes: u64| {
+            let start = u64::next_multiple_of(end, FETCH_ALIGNMENT);
+            end = start + bytes;
+            start..end
+        };
+        let ranges: Vec<Range<u64>> = buffers.iter().map(|(_, bytes)| range_of(*bytes)).collect();
+        let copy = self.kept_or_new(end, BufferUsages::MAP_READ | BufferUsages::COPY_DST);
+        for ((buffer, bytes), range) in buffers.iter().zip(&ranges) {
+            encoder.copy_buffer_to_buffer(buffer, 0, &copy, range.start, *bytes);
         }
         let submission = self.0.queue.submit([encoder.finish()]);
         let (told, outcome) = mpsc::channel();
-        for copy in &copies {
-            let told = told.clone();
-            // Nobody listens only where an earlier one has failed.
-            copy.slice(..).map_async(wgpu::MapMode::Read, move |mapped| told.send(mapped).unwrap_or_default());
-        }
-        drop(told);
-        self.wait(Some(submission))?;
-        for mapped in outcome {
-            mapped.map_err(|cause| self.failed(&one_line(&cause)))?;
-        }
-        let views = copies.iter().map(|copy| copy.slice(..).get_mapped_range());
-        let views: Vec<_> = views.collect::<Result<_, _>>().map_err(|cause| self.failed(&one_line(&cause)))?;
-        Ok(take(&views.iter().map(|view| &view[..]).collect::<Vec<_>>()))
+        // Nobody listens only where something else has failed.
+        copy.map_async(wgpu::MapMode::Read, .., move |mapped| told.send(mapped).unwrap_or_default());
+        Fetch { gpu: self.clone(), copy, ranges, submission, outcome }
     }
 
-    fn wait(&self, submission_index: Option<wgpu::SubmissionIndex>) -> Result<(), GpuError> {
+    fn wait(&self, submission_index: Option<SubmissionIndex>) -> Result<(), GpuError> {
         let waited = self.0.device.poll(PollType::Wait { submission_index, timeout: None });
         waited.map(drop).map_err(|cause| self.failed(&one_line(&cause)))
+    }
+}
+
+impl Deref for Lent {
+    type Target = Buffer;
+
+    fn deref(&self) -> &Buffer {
+        &self.buffer
+    }
+}
+
+impl Drop for Lent {
+    /// What is done with it next is done after all that it was used for so far.
+    fn drop(&mut self) {
+        self.gpu.keep(self.buffer.clone());
+    }
+}
+
+impl Fetch {
+    /// Waits for the bytes, and hands out those of each buffer.
+    pub(super) fn take<T>(self, take: impl FnOnce(&[&[u8]]) -> T) -> Result<T, GpuError> {
+        let Self { gpu, copy, ranges, submission, outcome } = self;
+        gpu.wait(Some(submission))?;
+        let mapped = outcome.recv().map_err(|cause| gpu.failed(&one_line(&cause)))?;
+        mapped.map_err(|cause| gpu.failed(&one_line(&cause)))?;
+        let view = copy.get_mapped_range(..).map_err(|cause| gpu.failed(&one_line(&cause)))?;
+        let parts: Vec<&[u8]> =
+            ranges.into_iter().map(|range| &view[range.start as usize..range.end as usize]).collect();
+        let taken = take(&parts);
+        drop(view);
+        copy.unmap();
+        gpu.keep(copy);
+        Ok(taken)
     }
 }
 
@@ -287,7 +389,15 @@ fn open(kind: GpuKind) -> Result<Gpu, GpuError> {
     });
     // Whatever goes wrong is told to whoever asked for it; this is what nobody waits for.
     device.on_uncaptured_error(Arc::new(|_| {}));
-    let gpu = Gpu(Arc::new(Opened { name, device, queue, most_bytes, lost, kernels: Kernels::default() }));
+    let gpu = Gpu(Arc::new(Opened {
+        name,
+        device,
+        queue,
+        most_bytes,
+        lost,
+        kernels: Kernels::default(),
+        kept: Mutex::default(),
+    }));
     std::mem::forget(gpu.clone());
     Ok(gpu)
 }

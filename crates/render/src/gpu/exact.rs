@@ -1,5 +1,7 @@
 //! The exact image, band by band.
 
+use rayon::prelude::*;
+
 use super::chunks::GpuVolume;
 use super::device::GpuError;
 use super::rays::RaysTold;
@@ -59,17 +61,19 @@ impl GpuVolume {
             ..RaysTold::new(view, self.near(view), self.placement.edges, &self.placement, [0, first], size)
         };
         let gpu = &self.gpu;
-        let (rays, colors, taken) =
-            (gpu.told(&rays), gpu.results((16 * size[0] * rows) as u64), gpu.results(4 * rows as u64));
-        let kernel = gpu.kernel(&gpu.kernels().exact, SOURCE, "march");
+        let rays = gpu.told(&rays);
+        let bytes = [16 * size[0] * rows, 4 * rows].map(|bytes| bytes as u64);
         let mut encoder = gpu.encoder();
+        let [colors, taken] = bytes.map(|bytes| gpu.lend_zeros(&mut encoder, bytes));
+        let kernel = gpu.kernel(&gpu.kernels().exact, SOURCE, "march");
         self.cast(&mut encoder, kernel, self.front_to_back(view), size, |chunk| {
             let empty = &shown.empty_layers[chunk.number];
             vec![&rays, &chunk.told, &chunk.values, &shown.table, empty, &colors, &taken]
         });
-        gpu.finish(encoder, &[&colors, &taken], |read| {
-            rgba.extend_from_slice(&bytemuck::pod_collect_to_vec::<u8, [f32; 4]>(read[0])[..size[0] * rows]);
-            bytemuck::pod_collect_to_vec::<u8, u32>(read[1]).iter().map(|&row| u64::from(row)).sum()
+        gpu.fetch(encoder, &[(&colors, bytes[0]), (&taken, bytes[1])]).take(|fetched| {
+            // Memory that was not used before costs more time than what is written there: all threads share it.
+            rgba.par_extend(bytemuck::cast_slice::<u8, [f32; 4]>(fetched[0]).par_iter());
+            bytemuck::cast_slice::<u8, u32>(fetched[1]).iter().map(|&row| u64::from(row)).sum()
         })
     }
 

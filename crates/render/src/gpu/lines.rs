@@ -88,12 +88,13 @@ impl GpuVolume {
             distances: distances.map(|n| n as u32),
             ..RaysTold::new(view, planes.near, planes.edges, &self.placement, place.lo, place.size)
         });
-        let found = self.gpu.results(4 * (count * planes.count) as u64);
+        let bytes = 4 * (count * planes.count) as u64;
+        let found = self.gpu.lend(bytes);
         let kernel = self.gpu.kernel(&self.gpu.kernels().lines, SOURCE, "take");
         let mut encoder = self.gpu.encoder();
         self.cast(&mut encoder, kernel, self.chunks(), place.size, |chunk| {
             vec![&rays, &chunk.told, &chunk.values, &found]
         });
-        self.gpu.finish(encoder, &[&found], |read| take(&bytemuck::pod_collect_to_vec(read[0])))
+        self.gpu.fetch(encoder, &[(&found, bytes)]).take(|fetched| take(bytemuck::cast_slice(fetched[0])))
     }
 }

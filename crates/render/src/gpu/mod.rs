@@ -14,3 +14,4 @@ mod visible;
 
 pub use chunks::GpuVolume;
 pub use device::{Gpu, GpuError, GpuKind};
+pub use layers::SlabStages;

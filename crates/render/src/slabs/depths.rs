@@ -45,15 +45,24 @@ impl<'a> Shown<'a> {
 
     /// The least position along `normal` of a visible cell.
     ///
-    /// In a visible macrocell at least one cell is visible: no need to look into those behind the far end of another.
+    /// Along a row of macrocells positions do not fall, counted from one of its ends: the first visible one is the nearest there. In a visible
+    /// macrocell at least one cell is visible: no need to look into those behind the far end of another.
     fn least(&self, normal: [f64; 3]) -> Option<f64> {
-        let macrocells = || (0..self.cells.ranges.len()).into_par_iter();
-        let is_visible = |index: &usize| self.table.any_visible(self.cells.ranges[*index]);
+        let length = self.cells.counts[0];
+        let rows = || (0..self.cells.ranges.len() / length).into_par_iter();
+        let index = |row: usize, place: usize| row * length + if normal[0] < 0.0 { length - 1 - place } else { place };
+        let is_visible = |index: usize| self.table.any_visible(self.cells.ranges[index]);
+        let first = |row: usize| (0..length).find(|place| is_visible(index(row, *place))).unwrap_or(length);
+        let firsts: Vec<usize> = rows().map(first).collect();
         let far = |index: usize| -self.along(&self.samples(index), normal.map(|c| -c));
-        let enough = macrocells().filter(is_visible).map(far).reduce(|| f64::INFINITY, f64::min);
+        let nearest = rows().filter(|row| firsts[*row] < length).map(|row| far(index(row, firsts[row])));
+        let enough = nearest.reduce(|| f64::INFINITY, f64::min);
         let near = |samples: &[[usize; 2]; 3]| self.along(samples, normal);
-        let candidates = macrocells().filter(|index| near(&self.samples(*index)) < enough && is_visible(index));
-        let inside = candidates.flat_map_iter(|index| cells_of(&self.samples(index)));
+        let candidates = |row: usize| {
+            let macrocells = (firsts[row]..length).map(move |place| index(row, place));
+            macrocells.take_while(|index| near(&self.samples(*index)) < enough).filter(|index| is_visible(*index))
+        };
+        let inside = rows().flat_map_iter(candidates).flat_map_iter(|index| cells_of(&self.samples(index)));
         let visible = inside.filter(|cell| near(cell) < enough && self.is_visible(cell));
         let least = visible.map(|cell| near(&cell)).reduce(|| enough, f64::min);
         least.is_finite().then_some(least)

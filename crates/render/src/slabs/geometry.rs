@@ -120,7 +120,7 @@ impl SlabGeometry {
     }
 
     /// Tiles along each axis of a layer.
-    pub(super) fn tile_counts(&self) -> [usize; 2] {
+    pub(crate) fn tile_counts(&self) -> [usize; 2] {
         [self.width, self.height].map(|edge| usize::from(edge).div_ceil(TILE_EDGE))
     }
 
@@ -130,7 +130,7 @@ impl SlabGeometry {
     }
 
     /// The texels of the tile at `cell`: its own and one more to each side, within the layer.
-    pub(super) fn tile_place(&self, cell: [usize; 2]) -> TilePlace {
+    pub(crate) fn tile_place(&self, cell: [usize; 2]) -> TilePlace {
         let edges = [self.width, self.height].map(usize::from);
         let lo = cell.map(|c| (c * TILE_EDGE).saturating_sub(1));
         let hi: [usize; 2] = std::array::from_fn(|axis| ((cell[axis] + 1) * TILE_EDGE + 1).min(edges[axis]));

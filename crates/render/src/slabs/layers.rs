@@ -40,12 +40,7 @@ impl LayerCoder {
             let [r, g, b, alpha] = texel_of(color, phase, ratio);
             (*red, *green, *blue, *code) = (r as u8, g as u8, b as u8, alpha);
         }
-        Some(SlabTile {
-            slab: slab as u16,
-            lo: place.lo.map(|n| n as u16),
-            size: place.size.map(|n| n as u16),
-            payload: self.planes.encode(place.size[0]),
-        })
+        Some(SlabTile::new(slab, place, self.planes.encode(place.size[0])))
     }
 }
 

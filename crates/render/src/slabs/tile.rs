@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::geometry::TilePlace;
 use crate::codec::{CodecError, with_decoder, with_encoder};
 
 /// Texels along the edge of a tile without its overlap.
@@ -15,7 +16,7 @@ pub(super) const TILE_EDGE_MAX: usize = TILE_EDGE + 2;
 pub const ALPHA_CODES: u16 = 1023;
 
 /// Bytes per texel before compression.
-const TEXEL_BYTES: usize = 5;
+pub(crate) const TEXEL_BYTES: usize = 5;
 
 /// A tile of one layer as it crosses the wire: see `docs/src/view-protocol.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,17 @@ impl TileError {
 }
 
 impl SlabTile {
+    /// The tile at `place` of differences as [`TexelPlanes::encode`] compresses them.
+    pub(crate) fn of_differences(slab: usize, place: &TilePlace, differences: &[u8]) -> Self {
+        let payload = with_encoder(|encoder| encoder.compress(differences));
+        Self::new(slab, place, payload)
+    }
+
+    pub(super) fn new(slab: usize, place: &TilePlace, payload: Vec<u8>) -> Self {
+        let [lo, size] = place.words();
+        Self { slab: slab as u16, lo, size, payload }
+    }
+
     /// Bytes in a message: 16 of header and the payload.
     pub fn wire_bytes(&self) -> usize {
         16 + self.payload.len()
