@@ -18,7 +18,8 @@ SOURCE ?= demo:wave?n=128
 # put theirs into the same virtual environment.
 PYTHON_ROOMS := bindings/python $(addprefix crates/,comm copy objects pipeline render ripp ripp-net trace volume volume-io) Cargo.toml Cargo.lock
 PYTHON_PACKAGE := $(PYTHON)/package-$(shell find $(PYTHON_ROOMS) -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
-WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f 2>/dev/null)
+PAGE_KERNELS := web/src/generated/page.ts
+WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f -not -path '$(PAGE_KERNELS)' 2>/dev/null)
 
 .PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e test-computing test-ready test-run programs python-package web simulate bench-exact bench-gpu bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-copy bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build setup-browser setup-gpu setup-mpi
 
@@ -76,12 +77,18 @@ web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	cd web && npm install --no-save --no-fund --no-audit --loglevel=error
 	touch $@
 
-web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES) tools/licences.py
+web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES) $(PAGE_KERNELS) tools/licences.py
 	cd web && npm run --silent build
 	python3 tools/licences.py texts > web/dist/licenses.txt
 	touch $@
 
 web: web/dist/index.html
+
+# What the page calculates in WebAssembly.
+$(PAGE_KERNELS): $(shell find bindings/page -name '*.rs') bindings/page/Cargo.toml tools/embed_wasm.mjs | setup-build
+	cargo build --locked --profile page --target wasm32-unknown-unknown -p visapult-page
+	mkdir -p $(@D)
+	node tools/embed_wasm.mjs target/wasm32-unknown-unknown/page/visapult_page.wasm > $@
 
 # The Python package is built for an interpreter, and tested from it. No documentation has code that runs.
 TEST_RUST := cargo test --release --locked --workspace --exclude visapult-python --lib --bins --tests
@@ -94,7 +101,7 @@ programs: setup-build web/dist/index.html
 test-rust: build setup-gpu
 	python3 tools/run_tests.py cargo $(TEST_RUST) --no-fail-fast
 
-test-web: web/node_modules/.package-lock.json
+test-web: web/node_modules/.package-lock.json $(PAGE_KERNELS)
 	cd web && npm test --silent
 
 $(PYTHON)/ready: $(wildcard tests/python/requirements*.txt)

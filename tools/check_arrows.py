@@ -11,6 +11,7 @@ MAY_IMPORT = {
     "objects": set(),
     "volume": set(),
     "volume-io": {"objects", "volume"},
+    "page": set(),
     "render": {"volume"},
     "ripp": set(),
     "ripp-net": {"ripp"},

@@ -87,6 +87,11 @@ setup_build() {
   has_version python3 3.11 "$(python3 -c 'import platform; print(platform.python_version())' 2>/dev/null)" 'python.org' || versions=1
   setup_packages build
   [ "$versions" = 0 ] || exit 1
+  # The page calculates in WebAssembly.
+  if ! [ -d "$(rustc --print target-libdir --target wasm32-unknown-unknown)" ]; then
+    have rustup || fail 'Rust has no target wasm32-unknown-unknown: install it, or Rust from rustup.rs, which brings it'
+    rustup target add wasm32-unknown-unknown
+  fi
   # HDF5 is built from source and linked statically; its build wants a newer cmake than Debian 12 has.
   if ! has_cmake; then
     printf 'visapult set-up: installing cmake for this project in %s\n' "$tools"

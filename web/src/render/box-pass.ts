@@ -34,6 +34,11 @@ export class BoxPass {
     return this.#program.isReady;
   }
 
+  /** The driver begins with what draws. */
+  begin(): void {
+    this.#program.begin();
+  }
+
   at(name: string): WebGLUniformLocation | null {
     return this.#program.at(name);
   }

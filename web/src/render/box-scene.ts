@@ -28,17 +28,24 @@ export interface Edge {
   readonly facing: 0 | 1 | 2;
 }
 
+/** Whether edges lie behind the volume or before it. */
+export type Side = "far" | "near";
+
+const OPACITY: Readonly<Record<Side, number>> = { far: 0.45, near: 0.55 };
+
 /** The bounding box, drawn by three.js into the page's one WebGL context: far edges before the volume, near ones after it. */
 export class BoxScene {
   readonly #renderer: WebGLRenderer;
   readonly #scene = new Scene();
   readonly #material: ShaderMaterial;
   readonly #mesh: Mesh<BufferGeometry, ShaderMaterial>;
+  readonly #lines = { far: new Lines(), near: new Lines() };
   readonly camera = new PerspectiveCamera();
 
   constructor(canvas: HTMLCanvasElement, gl: Gl) {
     this.#renderer = new WebGLRenderer({ canvas, context: gl });
     this.#renderer.autoClear = false;
+    this.#renderer.sortObjects = false;
     this.#material = new ShaderMaterial({
       vertexShader: lineVertex,
       fragmentShader: lineFragment,
@@ -59,6 +66,8 @@ export class BoxScene {
     this.#mesh = new Mesh(new BufferGeometry(), this.#material);
     this.#mesh.frustumCulled = false;
     this.#scene.add(this.#mesh);
+    // The driver is at it while the page waits for the server.
+    this.#renderer.compile(this.#scene, this.camera);
   }
 
   /** Brings three.js' camera to `camera`. */
@@ -80,17 +89,35 @@ export class BoxScene {
     this.#renderer.resetState();
   }
 
-  draw(edges: readonly Edge[], width: number, height: number, pixelRatio: number, opacity: number): void {
+  draw(side: Side, edges: readonly Edge[], width: number, height: number, pixelRatio: number): void {
     if (edges.length === 0) return;
     this.#renderer.setViewport(0, 0, width / this.#renderer.getPixelRatio(), height / this.#renderer.getPixelRatio());
     this.#material.uniforms.viewport.value.set(width, height);
     this.#material.uniforms.width.value = Math.max(1, pixelRatio);
-    this.#material.uniforms.opacity.value = opacity;
-    const old = this.#mesh.geometry;
-    this.#mesh.geometry = segments(edges);
-    old.dispose();
+    this.#material.uniforms.opacity.value = OPACITY[side];
+    this.#mesh.geometry = this.#lines[side].of(edges);
     this.#renderer.render(this.#scene, this.camera);
   }
+}
+
+/** The edges that were drawn last on one side: as the view turns, they stay the same for long. */
+class Lines {
+  #edges: readonly Edge[] = [];
+  #geometry = new BufferGeometry();
+
+  of(edges: readonly Edge[]): BufferGeometry {
+    if (!areSame(edges, this.#edges)) {
+      this.#geometry.dispose();
+      this.#edges = edges;
+      this.#geometry = segments(edges);
+    }
+    return this.#geometry;
+  }
+}
+
+function areSame(edges: readonly Edge[], others: readonly Edge[]): boolean {
+  const isAt = (a: Vec3, b: Vec3) => a.every((n, i) => n === b[i]);
+  return edges.length === others.length && edges.every(({ a, b }, i) => isAt(a, others[i].a) && isAt(b, others[i].b));
 }
 
 /** The twelve edges of a box centred at the origin, as seen from `eye`. */

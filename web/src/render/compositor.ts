@@ -27,6 +27,7 @@ export class Compositor {
   constructor(gl: Gl) {
     this.#gl = gl;
     this.#image = new Program(gl, screenVertex, imageFragment);
+    this.#image.begin();
     this.#fading = new Program(gl, screenVertex, fadingFragment);
     this.#empty = gl.createVertexArray();
   }

@@ -4,6 +4,8 @@ export const MOVING_BUDGET_MS = 30;
 const DATA_BUDGET_MS = 140;
 const REST_MS = 140;
 const DATA_REST_MS = 450;
+/** How long a picture may stay coarse while more is coming: over a slow link it does for minutes. */
+const COMING_MS = 2000;
 
 /** What a tick does: a whole picture, what is there once more, the next rows at full resolution, or nothing yet. */
 export type Turn = "whole" | "present" | "refine" | "wait";
@@ -27,6 +29,7 @@ export class DrawingOrder {
   #presentDue = true;
   #budgetMs = MOVING_BUDGET_MS;
   #restAt = 0;
+  #changedAt = 0;
 
   /** Of what is to be seen: grows whenever it changes. */
   get version(): number {
@@ -39,17 +42,23 @@ export class DrawingOrder {
   }
 
   viewChanged(now: number): void {
-    this.#changed(MOVING_BUDGET_MS, now + REST_MS);
+    this.#changed(MOVING_BUDGET_MS, now, REST_MS);
   }
 
   dataChanged(now: number): void {
-    this.#changed(DATA_BUDGET_MS, now + DATA_REST_MS);
+    this.#changed(DATA_BUDGET_MS, now, DATA_REST_MS);
   }
 
-  #changed(budgetMs: number, restAt: number): void {
+  /** Part of what will be seen has come: what is on the screen is about to be replaced. */
+  dataCame(now: number): void {
+    this.#restAt = Math.max(this.#restAt, Math.min(now + DATA_REST_MS, this.#changedAt + COMING_MS));
+  }
+
+  #changed(budgetMs: number, now: number, restMs: number): void {
     this.#changes += 1;
     this.#budgetMs = budgetMs;
-    this.#restAt = restAt;
+    this.#changedAt = now;
+    this.#restAt = now + restMs;
   }
 
   /** Something is to be laid over the picture. */

@@ -28,6 +28,11 @@ export class FacePass {
     this.#classified = new Classified(gl);
   }
 
+  /** The driver begins with what draws. */
+  begin(): void {
+    this.#pass.begin();
+  }
+
   /** Whether it can draw without waiting for the driver. */
   get isReady(): boolean {
     return this.#pass.isReady;

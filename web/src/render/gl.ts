@@ -22,30 +22,42 @@ export interface Bound {
 /** A program with its uniform locations by name. The driver is asked how it went only where the program is used: until then it works beside the page. */
 export class Program {
   readonly #gl: Gl;
+  readonly #sources: readonly [vertex: string, fragment: string];
   readonly #program: WebGLProgram;
-  readonly #shaders: readonly WebGLShader[];
+  #shaders: readonly WebGLShader[] = [];
   readonly #parallel: KHR_parallel_shader_compile | null;
   readonly #locations = new Map<string, WebGLUniformLocation | null>();
-  #isLinked = false;
+  #state: "idle" | "linking" | "linked" = "idle";
 
   constructor(gl: Gl, vertex: string, fragment: string) {
     this.#gl = gl;
+    this.#sources = [vertex, fragment];
     this.#parallel = gl.getExtension("KHR_parallel_shader_compile");
     this.#program = gl.createProgram();
+  }
+
+  /** The driver begins with it, if it has not yet. */
+  begin(): void {
+    if (this.#state !== "idle") return;
+    const gl = this.#gl;
+    const [vertex, fragment] = this.#sources;
     this.#shaders = [compile(gl, gl.VERTEX_SHADER, vertex), compile(gl, gl.FRAGMENT_SHADER, fragment)];
     for (const shader of this.#shaders) gl.attachShader(this.#program, shader);
     gl.linkProgram(this.#program);
+    this.#state = "linking";
   }
 
-  /** Whether it can be used without waiting for the driver, as far as that can be told. */
+  /** Whether it can be used without waiting for the driver, as far as that can be told; the driver begins with it where not. */
   get isReady(): boolean {
-    if (this.#isLinked || !this.#parallel) return true;
+    this.begin();
+    if (this.#state === "linked" || !this.#parallel) return true;
     return Boolean(this.#gl.getProgramParameter(this.#program, this.#parallel.COMPLETION_STATUS_KHR));
   }
 
   /** Throws what the driver has against it. */
   use(): void {
-    if (!this.#isLinked) this.#link();
+    this.begin();
+    if (this.#state !== "linked") this.#link();
     this.#gl.useProgram(this.#program);
   }
 
@@ -56,7 +68,7 @@ export class Program {
       throw new GraphicsError(`the graphics driver refused a shader program: ${logs.filter(Boolean).join(" ")}`);
     }
     for (const shader of this.#shaders) gl.deleteShader(shader);
-    this.#isLinked = true;
+    this.#state = "linked";
   }
 
   at(name: string): WebGLUniformLocation | null {

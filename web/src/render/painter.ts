@@ -175,6 +175,7 @@ export class Painter {
   /** Takes what came over connection `group`. */
   accept(part: BulkPart, group: number): void {
     this.#proxies.accept(part, group);
+    this.#order.dataCame(performance.now());
     if (part.type === "still" && this.#stills.accept(part)) this.#order.coverChanged();
     this.#schedule();
   }

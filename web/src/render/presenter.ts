@@ -1,5 +1,5 @@
 import type { Geometry, TransferFunction } from "../volume/index";
-import { BoxScene, boxEdges, type Edge } from "./box-scene";
+import { BoxScene, boxEdges, type Edge, type Side } from "./box-scene";
 import { basisOf, type Camera } from "./camera";
 import { Compositor, type Shown } from "./compositor";
 import { Fade } from "./fade";
@@ -21,9 +21,6 @@ export interface Setting {
   /** Of the legend. */
   readonly transfer: TransferFunction | null;
 }
-
-const FAR_EDGES = 0.45;
-const NEAR_EDGES = 0.55;
 
 /** Puts an image of the volume on the canvas, between the far and the near edges of its box, and labels above it. */
 export class Presenter {
@@ -70,11 +67,11 @@ export class Presenter {
     this.#box.look(camera, width, height);
     const before = this.fade.takeBefore();
     this.#compositor.clear(width, height);
-    this.#drawBox(drawn.filter(isFar), FAR_EDGES);
+    this.#drawBox("far", drawn.filter(isFar));
     if (image) this.#compositor.over(image, before, width, height);
     this.#drawBox(
+      "near",
       drawn.filter((edge) => !isFar(edge)),
-      NEAR_EDGES,
     );
     this.#drawOverlay(setting, edges);
   }
@@ -99,11 +96,11 @@ export class Presenter {
     });
   }
 
-  #drawBox(edges: readonly Edge[], opacity: number): void {
+  #drawBox(side: Side, edges: readonly Edge[]): void {
     if (edges.length === 0) return;
     const [width, height] = this.size;
     this.#box.reset();
-    this.#box.draw(edges, width, height, this.#pixelRatio, opacity);
+    this.#box.draw(side, edges, width, height, this.#pixelRatio);
     this.#box.reset();
   }
 

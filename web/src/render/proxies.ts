@@ -73,10 +73,13 @@ export class Proxies {
       case "bricks":
         return this.#bricks.accept(part);
       case "slabs":
+        this.#passes.slabs.begin();
         return this.#slabs.accept(part);
       case "scalarSlabs":
+        this.#passes.faces.begin();
         return this.#faces.accept(part);
       case "segments":
+        this.#passes.segments.begin();
         return this.#segments.accept(part);
       case "tileList":
         for (const sets of [this.#slabs, this.#faces, this.#segments]) sets.expect(part.header.set, part.list);
@@ -90,9 +93,9 @@ export class Proxies {
     this.#standIns.known = this.#known(scene);
     const advanced = [
       this.#bricks.advance(budgetMs, wanted),
-      slabs.isReady && this.#slabs.advance(budgetMs),
-      faces.isReady && this.#faces.advance(budgetMs),
-      segments.isReady && this.#segments.advance(budgetMs),
+      this.#slabs.isUploading && slabs.isReady && this.#slabs.advance(budgetMs),
+      this.#faces.isUploading && faces.isReady && this.#faces.advance(budgetMs),
+      this.#segments.isUploading && segments.isReady && this.#segments.advance(budgetMs),
     ];
     this.#releaseUnwanted(wanted);
     return advanced.includes(true);

@@ -34,6 +34,11 @@ export class SegmentPass {
     this.#distances = gl.createTexture();
   }
 
+  /** The driver begins with what draws. */
+  begin(): void {
+    this.#pass.begin();
+  }
+
   /** Whether it can draw without waiting for the driver. */
   get isReady(): boolean {
     return this.#pass.isReady;

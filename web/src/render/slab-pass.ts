@@ -14,6 +14,11 @@ export class SlabPass {
     this.#program = new Program(gl, slabVertex, slabFragment);
   }
 
+  /** The driver begins with what draws. */
+  begin(): void {
+    this.#program.begin();
+  }
+
   /** Whether it can draw without waiting for the driver. */
   get isReady(): boolean {
     return this.#program.isReady;

@@ -29,6 +29,8 @@ export class VolumePass {
   constructor(gl: Gl) {
     this.#gl = gl;
     this.#pass = new BoxPass(gl, volumeFragment);
+    // Bricks come first; what draws keyframes waits until there are some.
+    this.#pass.begin();
     this.#classification = new Classification(gl);
   }
 

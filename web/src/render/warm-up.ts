@@ -32,6 +32,7 @@ export class WarmUp {
   readonly #targets: Readonly<Record<WorkKind, readonly Target[]>>;
   readonly #fences: Fences;
   readonly #due = samples();
+  #hasPresented = false;
 
   constructor(gl: Gl, passes: Passes, presenter: Presenter, targets: Readonly<Record<WorkKind, readonly Target[]>>) {
     this.#passes = passes;
@@ -56,11 +57,14 @@ export class WarmUp {
     const [target] = this.#targets[subject.kind];
     target.resize(EDGE, EDGE);
     subject.draw(target, 0, EDGE, "exact");
+    const presents = !this.#hasPresented;
+    this.#hasPresented = true;
     const image: Shown = { texture: target.texture, fromTop: false };
-    this.#presenter.present(image, { geometry, camera, annotation, transfer });
+    // Once: it takes all pixels of the screen.
+    if (presents) this.#presenter.present(image, { geometry, camera, annotation, transfer });
     this.#fences.submit(performance.now(), EDGE * EDGE, subject.kind);
     if (this.isDone) this.#proxies.begin(1, false);
-    return true;
+    return presents;
   }
 
   #begin(): void {

@@ -56,6 +56,7 @@ export class Panel {
   readonly #note = el("p", { class: "note", role: "status" });
   readonly #editor: TransferEditor;
   readonly #map = el("select", { id: "map" });
+  #transferShown: readonly unknown[] = [];
   /** The colours that the server sent, where they are none of the maps. */
   readonly #sentColours = el("option", { value: "sent" }, "default");
   readonly #range: RangeRow;
@@ -100,6 +101,9 @@ export class Panel {
 
   /** `sent`: the colours that the server sent. */
   showTransfer(transfer: TransferFunction, sent: Colours | null, histogram: Histogram | null, unit: string): void {
+    const shown = [transfer, sent, histogram, unit];
+    if (shown.every((part, i) => part === this.#transferShown[i])) return;
+    this.#transferShown = shown;
     const { colours, range } = transfer;
     this.#editor.show(transfer, histogram, unit);
     this.#sentColours.hidden = this.#sentColours.disabled = sent?.kind !== "stops";

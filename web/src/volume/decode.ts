@@ -10,18 +10,13 @@ import {
   unpackFaceTile,
   unpackSlabTile,
 } from "../wire/index";
-import { brickCellRanges, type CellRanges, constantCellRanges } from "./ranges";
+import { constantCellRanges, type Size3 } from "./ranges";
+import { NO_DATA, type Unpacked, unpackCodes } from "./unpack";
 
-/** Stands for *no data*: any trilinear mix with it that matters is far below every value, which are in [0, 1]. */
-export const NO_DATA = -60000;
-
-/** A brick ready to upload. */
-export interface DecodedBrick {
-  readonly lo: readonly [number, number, number];
-  readonly size: readonly [number, number, number];
-  /** Half floats, `[z, y, x]`: values normalised over the set's lo..hi, or [`NO_DATA`]. */
-  readonly samples: Uint16Array<ArrayBuffer>;
-  readonly ranges: CellRanges;
+/** A brick ready to upload: values normalised over the set's lo..hi. */
+export interface DecodedBrick extends Unpacked {
+  readonly lo: Size3;
+  readonly size: Size3;
 }
 
 export function decodeBrick(message: BricksMessage, brick: PackedBrick): DecodedBrick {
@@ -36,31 +31,8 @@ export function decodeBrick(message: BricksMessage, brick: PackedBrick): Decoded
     return { lo, size, samples, ranges: constantCellRanges(lo, size, value) };
   }
   const perCode = (brick.valueHi - brick.valueLo) / (2 ** message.bits - 2);
-  const codeValue = (code: number) => normalise(brick.valueLo + perCode * (code - 1));
-  return {
-    lo,
-    size,
-    samples: toHalves(codes, message.bits, codeValue),
-    ranges: brickCellRanges(codes, lo, size, codeValue),
-  };
-}
-
-function toHalves(
-  codes: Uint8Array | Uint16Array,
-  bits: number,
-  codeValue: (code: number) => number,
-): Uint16Array<ArrayBuffer> {
-  const halves = new Uint16Array(codes.length);
-  const direct = bits === 16 && codes.length < 1 << 15;
-  if (direct) {
-    for (let i = 0; i < codes.length; i++) halves[i] = halfFromNumber(codes[i] === 0 ? NO_DATA : codeValue(codes[i]));
-    return halves;
-  }
-  const table = new Uint16Array(2 ** bits);
-  table[0] = halfFromNumber(NO_DATA);
-  for (let code = 1; code < table.length; code++) table[code] = halfFromNumber(codeValue(code));
-  for (let i = 0; i < codes.length; i++) halves[i] = table[codes[i]];
-  return halves;
+  const [first, step] = span > 0 ? [(brick.valueLo - message.lo) / span, perCode / span] : [0, 0];
+  return { lo, size, ...unpackCodes(codes, lo, size, first, step) };
 }
 
 /** A tile of a slab ready to upload. */

@@ -7,3 +7,4 @@ export { emptyDistances } from "./occupancy";
 export { anyCellRanges, CELL_EDGE, type CellRanges, LevelRanges } from "./ranges";
 export { decodeSegments, planeStride, valuesAlongRay } from "./segments";
 export * from "./transfer";
+export { NO_DATA, readyUnpacking } from "./unpack";

@@ -1,4 +1,4 @@
-import { colourAt, colourStops, opacityAt, REFERENCE_LENGTH, type TransferFunction } from "./transfer";
+import { colourStops, coloursAlong, opacitiesAlong, REFERENCE_LENGTH, type TransferFunction } from "./transfer";
 
 /** Parts that the range is divided into. */
 export const INTEGRAL_BINS = 4096;
@@ -14,19 +14,19 @@ export class Integrals {
   readonly #visibleBelow = new Uint32Array(INTEGRAL_BINS + 1);
 
   constructor(transfer: TransferFunction) {
-    const stops = colourStops(transfer.colours);
+    const places = INTEGRAL_BINS * PLACES;
+    const [red, green, blue] = coloursAlong(colourStops(transfer.colours), places, 0.5, places);
+    const opacities = opacitiesAlong(transfer.opacity, places, 0.5, places);
     const sum = [0, 0, 0, 0];
     for (let bin = 0; bin < INTEGRAL_BINS; bin++) {
       const mean = [0, 0, 0, 0];
-      for (let place = 0; place < PLACES; place++) {
-        const s = (bin + (place + 0.5) / PLACES) / INTEGRAL_BINS;
-        const opacity = Math.min(MOST_OPACITY, Math.max(0, opacityAt(transfer.opacity, s)));
+      for (let place = bin * PLACES; place < (bin + 1) * PLACES; place++) {
+        const opacity = Math.min(MOST_OPACITY, Math.max(0, opacities[place]));
         if (opacity === 0) continue;
         const tau = -Math.log(1 - opacity) / REFERENCE_LENGTH / PLACES;
-        const [r, g, b] = colourAt(stops, s);
-        mean[0] += r * tau;
-        mean[1] += g * tau;
-        mean[2] += b * tau;
+        mean[0] += red[place] * tau;
+        mean[1] += green[place] * tau;
+        mean[2] += blue[place] * tau;
         mean[3] += tau;
       }
       this.texels.set(sum, 4 * bin);

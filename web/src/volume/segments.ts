@@ -1,7 +1,7 @@
-import { halfFromNumber, MOST_SEGMENT_CODE, type PackedSegments, type SegmentKey } from "../wire/index";
-import { type DecodedBrick, NO_DATA } from "./decode";
-import { brickCellRanges } from "./ranges";
+import { MOST_SEGMENT_CODE, type PackedSegments, type SegmentKey } from "../wire/index";
+import type { DecodedBrick } from "./decode";
 import { continues, cubic, type SegmentRays, segmentRays } from "./segment-rays";
+import { unpackCodes } from "./unpack";
 
 /** Most values of a keyframe: 256 MiB of half floats. */
 const MOST_VALUES = 1 << 27;
@@ -10,10 +10,6 @@ const MOST_ALONG_RAY = 2048;
 /** Parts of a code that values between knots are told apart by: more would be lost in half floats. */
 const PARTS = 4;
 const MOST = MOST_SEGMENT_CODE * PARTS;
-
-const halfOfCode = Uint16Array.from({ length: MOST + 2 }, (_, code) =>
-  halfFromNumber(code === 0 ? NO_DATA : (code - 1) / MOST),
-);
 
 /** Every how many planes the page keeps a value of each ray: each, where there is room. */
 export function planeStride({ rays, planeCount }: Pick<SegmentKey, "rays" | "planeCount">): number {
@@ -34,9 +30,7 @@ export function decodeSegments(tile: PackedSegments, key: Pick<SegmentKey, "rays
   for (let ray = 0; ray + 1 < rays.starts.length; ray++) readRay(rays, ray, stride, codes, ray * along);
   const lo = [0, tile.x, tile.y] as const;
   const size = [along, tile.width, tile.height] as const;
-  const ranges = brickCellRanges(codes, lo, size, (code) => (code - 1) / MOST);
-  for (let i = 0; i < codes.length; i++) codes[i] = halfOfCode[codes[i]];
-  return { lo, size, samples: codes, ranges };
+  return { lo, size, ...unpackCodes(codes, lo, size, 0, 1 / MOST) };
 }
 
 /** Writes a ray's values at every `stride`th plane, from 1 on; 0 stays where there is none. */

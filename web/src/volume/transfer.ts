@@ -99,6 +99,30 @@ export function opacityAt(points: readonly OpacityPoint[], s: number): number {
   return lerp(below[1], above[1], t);
 }
 
+/** Red, green and blue at the places `(first + i) / parts`: [`colourAt`] of each, in one walk along the stops. */
+export function coloursAlong(
+  stops: readonly ColourStop[],
+  count: number,
+  first: number,
+  parts: number,
+): readonly [Float64Array, Float64Array, Float64Array] {
+  return [
+    along(stops, 1, count, first, parts),
+    along(stops, 2, count, first, parts),
+    along(stops, 3, count, first, parts),
+  ];
+}
+
+/** [`opacityAt`] of the places `(first + i) / parts`, in one walk along the points. */
+export function opacitiesAlong(
+  points: readonly OpacityPoint[],
+  count: number,
+  first: number,
+  parts: number,
+): Float64Array {
+  return along(points, 1, count, first, parts);
+}
+
 /** Entries of a colour table, without the last, transparent one that stands for *no data*. */
 export const TABLE_ENTRIES = 4095;
 
@@ -112,13 +136,16 @@ export class ColourTable {
   constructor(transfer: TransferFunction, dt: number) {
     this.texels = new Float32Array((TABLE_ENTRIES + 1) * 4);
     this.#visibleBelow = new Uint32Array(TABLE_ENTRIES + 1);
-    const stops = colourStops(transfer.colours);
+    const [red, green, blue] = coloursAlong(colourStops(transfer.colours), TABLE_ENTRIES, 0, TABLE_ENTRIES - 1);
+    const opacities = opacitiesAlong(transfer.opacity, TABLE_ENTRIES, 0, TABLE_ENTRIES - 1);
+    const perReference = dt / REFERENCE_LENGTH;
     for (let i = 0; i < TABLE_ENTRIES; i++) {
-      const s = i / (TABLE_ENTRIES - 1);
-      const opacity = Math.min(1, Math.max(0, opacityAt(transfer.opacity, s)));
-      const alpha = 1 - (1 - opacity) ** (dt / REFERENCE_LENGTH);
-      const [r, g, b] = colourAt(stops, s);
-      this.texels.set([r * alpha, g * alpha, b * alpha, alpha], 4 * i);
+      const opacity = Math.min(1, Math.max(0, opacities[i]));
+      const alpha = opacity === 0 ? 0 : 1 - (1 - opacity) ** perReference;
+      this.texels[4 * i] = red[i] * alpha;
+      this.texels[4 * i + 1] = green[i] * alpha;
+      this.texels[4 * i + 2] = blue[i] * alpha;
+      this.texels[4 * i + 3] = alpha;
       this.#visibleBelow[i + 1] = this.#visibleBelow[i] + (alpha > 0 ? 1 : 0);
     }
   }
@@ -153,6 +180,29 @@ function bracket<P extends readonly [number, ...number[]]>(points: readonly P[],
   const above = points[Math.min(points.length - 1, i)];
   const width = above[0] - below[0];
   return [below, above, width > 0 && s > below[0] ? (s - below[0]) / width : 0];
+}
+
+/** Number `column` of the points at `count` places `(first + i) / parts`. */
+function along(
+  points: readonly (readonly number[])[],
+  column: number,
+  count: number,
+  first: number,
+  parts: number,
+): Float64Array {
+  const values = new Float64Array(count);
+  const last = points.length - 1;
+  let next = 0;
+  for (let i = 0; i < count; i++) {
+    const at = (first + i) / parts;
+    while (next <= last && points[next][0] <= at) next++;
+    const below = points[Math.max(0, next - 1)];
+    const above = points[Math.min(last, next)];
+    const width = above[0] - below[0];
+    const t = width > 0 && at > below[0] ? (at - below[0]) / width : 0;
+    values[i] = lerp(below[column], above[column], t);
+  }
+  return values;
 }
 
 function jumps(points: readonly OpacityPoint[]): number[] {

@@ -1,5 +1,5 @@
 /** One data connection: receives bulk messages, acknowledges them, decodes them and hands them to the page. */
-import { decodeBrick, decodeFaceTile, decodeSegments, decodeTile } from "../volume/index";
+import { decodeBrick, decodeFaceTile, decodeSegments, decodeTile, readyUnpacking } from "../volume/index";
 import { encodeAck, parseBulk, readyZstd, unpackStillTile, WireError } from "../wire/index";
 import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
 
@@ -11,7 +11,7 @@ const scope = self as unknown as WorkerScope;
 
 let socket: WebSocket | null = null;
 let asked: ToWorker | null = null;
-const ready = readyZstd();
+const ready = Promise.all([readyZstd(), readyUnpacking()]);
 // Whoever opens a connection is told.
 ready.catch(() => {});
 

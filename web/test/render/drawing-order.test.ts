@@ -46,3 +46,13 @@ test("a coarse picture is refined at rest, later after new data than after a tur
   expect(order.budgetMs).toBeGreaterThan(budget);
   expect([order.next(nothing, 1500), order.isDone(nothing)]).toEqual(["wait", true]);
 });
+
+test("a coarse picture is not refined while more is coming, but for two seconds at most", () => {
+  const order = drawn();
+  order.dataChanged(1000);
+  order.beginsWhole();
+  order.dataCame(1400);
+  expect([order.next(coarse, 1500), order.next(coarse, 1850)]).toEqual(["wait", "refine"]);
+  for (let now = 1400; now < 4000; now += 100) order.dataCame(now);
+  expect([order.next(coarse, 2900), order.next(coarse, 3000)]).toEqual(["wait", "refine"]);
+});

@@ -15,7 +15,8 @@ import {
   transferFromMessage,
   transferToMessage,
 } from "../../src/volume/index";
-import { brickCellRanges, CELL_EDGE } from "../../src/volume/ranges";
+import { CELL_EDGE } from "../../src/volume/ranges";
+import { unpackCodes } from "../../src/volume/unpack";
 import { type BricksMessage, halfFromNumber, numberFromHalf, type TransferPoint } from "../../src/wire/index";
 import { rawFrame } from "../wire/build";
 
@@ -96,7 +97,7 @@ describe("macrocell ranges", () => {
       const codes = new Uint8Array((x1 - x0) * 12 * 9);
       let i = 0;
       for (let z = 0; z < 9; z++) for (let y = 0; y < 12; y++) for (let x = x0; x < x1; x++) codes[i++] = at(x, y, z);
-      level.merge(brickCellRanges(codes, [x0, 0, 0], [x1 - x0, 12, 9], (code) => code));
+      level.merge(unpackCodes(codes, [x0, 0, 0], [x1 - x0, 12, 9], 1 / 256, 1 / 256).ranges);
     }
     const cells = size.map((n) => Math.ceil(n / CELL_EDGE));
     expect(level.size).toEqual(cells);
@@ -114,7 +115,7 @@ describe("macrocell ranges", () => {
             }
           }
           const i = (cz * cells[1] + cy) * cells[0] + cx;
-          expect([level.min[i], level.max[i]]).toEqual([Math.min(...values), Math.max(...values)]);
+          expect([256 * level.min[i], 256 * level.max[i]]).toEqual([Math.min(...values), Math.max(...values)]);
         }
       }
     }
