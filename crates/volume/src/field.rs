@@ -77,13 +77,17 @@ impl ValueRange {
         const LANES: usize = 16;
         let mut lo = [f32::INFINITY; LANES];
         let mut hi = [f32::NEG_INFINITY; LANES];
-        for chunk in values.chunks(LANES) {
-            for (lane, &value) in chunk.iter().enumerate() {
-                let finite = value.is_finite();
-                lo[lane] = if finite && value < lo[lane] { value } else { lo[lane] };
-                hi[lane] = if finite && value > hi[lane] { value } else { hi[lane] };
-            }
+        let mut widen = |lane: usize, value: f32| {
+            let finite = value.is_finite();
+            lo[lane] = if finite && value < lo[lane] { value } else { lo[lane] };
+            hi[lane] = if finite && value > hi[lane] { value } else { hi[lane] };
+        };
+        // As many each time, so that the compiler makes SIMD of it.
+        let (chunks, rest) = values.as_chunks::<LANES>();
+        for chunk in chunks {
+            (0..LANES).for_each(|lane| widen(lane, chunk[lane]));
         }
+        rest.iter().enumerate().for_each(|(lane, &value)| widen(lane, value));
         let lo = lo.into_iter().fold(f32::INFINITY, f32::min);
         let hi = hi.into_iter().fold(f32::NEG_INFINITY, f32::max);
         (lo <= hi).then_some(Self { lo, hi })

@@ -42,7 +42,6 @@ class App {
   readonly #timeline: Timeline;
   readonly #help = helpDialog();
   #histogram: { of: FieldMessage; histogram: Histogram } | null = null;
-  #isShowDue = false;
 
   constructor(root: HTMLElement, location: URL) {
     this.#root = root;
@@ -78,7 +77,7 @@ class App {
     this.#build();
     painter.resize(this.#stage.clientWidth, this.#stage.clientHeight, window.devicePixelRatio || 1);
     const wide = window.matchMedia("(min-width: 701px)").matches;
-    this.#viewer = new Viewer(painter, location, query.get("token") ?? "", wide, () => this.#showSoon());
+    this.#viewer = new Viewer(painter, location, query.get("token") ?? "", wide, (state) => this.#show(state));
     this.#listen();
     this.#show(this.#viewer.state);
     exposeToTests(this.#viewer);
@@ -152,16 +151,6 @@ class App {
     this.#panel.focusField();
   }
 
-  /** With the next picture: several messages may come before it. */
-  #showSoon(): void {
-    if (this.#isShowDue) return;
-    this.#isShowDue = true;
-    requestAnimationFrame(() => {
-      this.#isShowDue = false;
-      this.#show(this.#viewer.state);
-    });
-  }
-
   #show(state: ViewerState): void {
     const { source, steps, step, playing, field, fieldInfo, transfer } = state;
     this.#root.classList.toggle("panel-closed", !state.panel);
@@ -174,15 +163,15 @@ class App {
     this.#dismiss.hidden = state.connection.kind !== "open" || state.notice === null;
     if (!source) return;
     this.#panel.showSource(source);
-    const absence = this.#viewer.absence;
+    const absence = this.#viewer?.absence ?? null;
     document.title = pageTitle(source, field);
     this.#panel.showSteering(state.steering, absence, state.connection.kind === "open");
     this.#panel.showField(field, fieldWords(fieldInfo));
     this.#panel.showProxy(state.proxy);
     const unit = source.fields[field]?.unit ?? "";
     if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit);
-    const { shown } = this.#viewer.painter;
-    const { freshness } = this.#viewer;
+    const shown = this.#viewer?.painter.shown;
+    const freshness = this.#viewer?.freshness;
     setText(this.#fresh, freshness?.words ?? "");
     setText(this.#missing, freshness?.missing ?? "");
     setText(this.#kept, keptWords(step, shown?.step ?? null, steps));
