@@ -52,7 +52,8 @@ impl<'a> Shown<'a> {
         let rows = || (0..self.cells.ranges.len() / length).into_par_iter();
         let index = |row: usize, place: usize| row * length + if normal[0] < 0.0 { length - 1 - place } else { place };
         let is_visible = |index: usize| self.table.any_visible(self.cells.ranges[index]);
-        let first = |row: usize| (0..length).find(|place| is_visible(index(row, *place))).unwrap_or(length);
+        let ranges = |row: usize| (0..length).map(move |place| self.cells.ranges[index(row, place)]);
+        let first = |row: usize| self.first_visible(ranges(row)).unwrap_or(length);
         let firsts: Vec<usize> = rows().map(first).collect();
         let far = |index: usize| -self.along(&self.samples(index), normal.map(|c| -c));
         let nearest = rows().filter(|row| firsts[*row] < length).map(|row| far(index(row, firsts[row])));
@@ -66,6 +67,21 @@ impl<'a> Shown<'a> {
         let visible = inside.filter(|cell| near(cell) < enough && self.is_visible(cell));
         let least = visible.map(|cell| near(&cell)).reduce(|| enough, f64::min);
         least.is_finite().then_some(least)
+    }
+
+    /// The place of the first of some ranges of values of which anything is visible.
+    ///
+    /// What lies within values of which nothing is visible is not looked up: most of what is empty has nearly the same values.
+    fn first_visible(&self, mut ranges: impl Iterator<Item = [f32; 2]>) -> Option<usize> {
+        let mut unseen = [f32::INFINITY, f32::NEG_INFINITY];
+        ranges.position(|range| {
+            if range[0] >= unseen[0] && range[1] <= unseen[1] {
+                return false;
+            }
+            let both = [range[0].min(unseen[0]), range[1].max(unseen[1])];
+            unseen = if self.table.any_visible(both) { range } else { both };
+            self.table.any_visible(range)
+        })
     }
 
     /// The samples at the ends of a macrocell.
