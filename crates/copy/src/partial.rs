@@ -1,7 +1,7 @@
 //! Files at the taking end: gathered under a name beside their own, which they get only when they are whole and verified.
 
 use std::collections::BTreeMap;
-use std::fs::{File, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
@@ -23,6 +23,9 @@ const TAKEN: &str = "another copy is writing it";
 const COLLIDES: &str = "something has taken its name meanwhile: a file whose name differs in upper and lower case only, or another program's";
 /// Ranges that are written before the disk is made to have them: 64 MiB.
 const SYNC_EVERY: u64 = 4;
+/// The mode of what nobody else is to read, and write to; and what a mode is of what a system tells of a file.
+const OURS_ALONE: u32 = 0o600;
+const MODE: u32 = 0o7777;
 /// A partial is opened again if another copy has just finished it.
 const TRIES: usize = 3;
 
@@ -43,22 +46,27 @@ pub(crate) struct Place {
 struct Partial {
     place: Place,
     file: File,
+    /// Its mode, and its length when it was opened.
+    mode: u32,
+    length: u64,
 }
 
 impl Partial {
-    fn open(place: &Place) -> io::Result<Self> {
+    /// Opens it; one that is made has this mode, as far as the user's mask lets it.
+    fn open(place: &Place, mode: u32) -> io::Result<Self> {
         for _ in 0..TRIES {
             let part = place.name.partial();
-            let file = create(&place.folder, &part)?;
+            let (file, found) = create(&place.folder, &part, mode)?;
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => return Err(io::Error::other(TAKEN)),
                 // Some file systems have no locks.
                 Err(_) => {}
             }
-            let (ours, there) = (file.metadata()?, place.folder.symlink_metadata(part.as_path()));
-            if there.is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev()) {
-                return Ok(Self { place: place.clone(), file });
+            let there = place.folder.symlink_metadata(part.as_path());
+            if there.is_ok_and(|there| there.ino() == found.ino() && there.dev() == found.dev()) {
+                let (mode, length) = (found.mode() & MODE, found.len());
+                return Ok(Self { place: place.clone(), file, mode, length });
             }
         }
         Err(io::Error::other(TAKEN))
@@ -72,7 +80,9 @@ impl Partial {
     /// Gives the file its times, its mode and its name.
     fn keep(&self, mtime: Mtime) -> io::Result<()> {
         let Place { folder, name, mode, replaces, .. } = &self.place;
-        self.file.set_permissions(Permissions::from_mode(*mode))?;
+        if self.mode != *mode {
+            self.file.set_permissions(Permissions::from_mode(*mode))?;
+        }
         self.file.set_times(mtime.times())?;
         let part = name.partial();
         if !replaces {
@@ -94,13 +104,14 @@ impl Partial {
     }
 }
 
-fn create(folder: &Dir, name: &Name) -> io::Result<File> {
+fn create(folder: &Dir, name: &Name, mode: u32) -> io::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).mode(0o600).follow(FollowSymlinks::No);
+    options.read(true).write(true).create(true).mode(mode).follow(FollowSymlinks::No);
     options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
     let file = folder.open_with(name.as_path(), &options)?.into_std();
-    if file.metadata()?.is_file() {
-        Ok(file)
+    let found = file.metadata()?;
+    if found.is_file() {
+        Ok((file, found))
     } else {
         Err(io::Error::other("something that is no file lies in its place"))
     }
@@ -108,8 +119,8 @@ fn create(folder: &Dir, name: &Name) -> io::Result<File> {
 
 /// Puts a small file in its place, and reads it back before it gets its name.
 pub(crate) fn place_whole(place: &Place, content: &[u8], hash: &RangeHash, mtime: Mtime) -> io::Result<()> {
-    let partial = Partial::open(place)?;
-    let written = write_whole(&partial.file, content, hash);
+    let partial = Partial::open(place, place.mode | OURS_ALONE)?;
+    let written = write_whole(&partial, content, hash);
     let outcome = written.and_then(|()| partial.sync()).and_then(|()| partial.keep(mtime));
     if outcome.is_err() {
         partial.remove();
@@ -117,8 +128,8 @@ pub(crate) fn place_whole(place: &Place, content: &[u8], hash: &RangeHash, mtime
     outcome
 }
 
-fn write_whole(file: &File, content: &[u8], hash: &RangeHash) -> io::Result<()> {
-    if file.metadata()?.len() > 0 {
+fn write_whole(Partial { file, length, .. }: &Partial, content: &[u8], hash: &RangeHash) -> io::Result<()> {
+    if *length > 0 {
         file.set_len(0)?;
     }
     file.write_all_at(content, 0)?;
@@ -161,13 +172,13 @@ pub(crate) struct Found {
 impl RangedFile {
     /// Opens the partial and verifies what is there of it; nothing is if it is to be copied `anew`.
     pub(crate) fn open(place: &Place, origin: Origin, anew: bool) -> io::Result<Found> {
-        let partial = Partial::open(place)?;
+        let partial = Partial::open(place, OURS_ALONE)?;
         let ranges = count(origin.size);
         let mut hashes = BTreeMap::new();
         let (mut log, mut had_changed) = (None, false);
         let mut held = None;
         if ranges > 1 {
-            let (mut read, found) = Log::read(create(&place.folder, &place.name.log())?, &origin)?;
+            let (mut read, found) = Log::read(create(&place.folder, &place.name.log(), OURS_ALONE)?.0, &origin)?;
             let length = partial.file.metadata()?.len();
             had_changed = found.is_none() && length > 0 && !anew;
             held = found.filter(|_| length == origin.size && !anew);
@@ -403,6 +414,25 @@ mod tests {
         let replacing = Place { replaces: true, ..place };
         assert!(place_whole(&replacing, b"x", &[0; 32], MTIME).unwrap_err().to_string().contains("not what was sent"));
         assert_eq!(names(&dir), ["a"]);
+    }
+
+    #[test]
+    fn a_small_file_has_its_mode_whatever_it_was_made_with() {
+        let dir = tempfile::tempdir().unwrap();
+        for mode in [0o400, 0o644, 0o666, 0o777] {
+            for was in [None, Some(0o600), Some(0o755)] {
+                let place = Place { mode, replaces: true, ..place(&dir, "a") };
+                if let Some(was) = was {
+                    // What an earlier attempt has left.
+                    let part = dir.path().join("a.visapult-part");
+                    std::fs::write(&part, b"longer than it is to be").unwrap();
+                    std::fs::set_permissions(part, Permissions::from_mode(was)).unwrap();
+                }
+                place_whole(&place, b"content", blake3::hash(b"content").as_bytes(), MTIME).unwrap();
+                assert_eq!(std::fs::metadata(dir.path().join("a")).unwrap().mode() & 0o7777, mode);
+                assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"content");
+            }
+        }
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub(super) struct Tree {
 struct Level {
     path: PathBuf,
     dir: LevelDir,
+    /// It was made just now: nothing is in it but what is put there.
+    is_new: bool,
     /// Names that were listed, where what was not is to be deleted.
     listed: Option<HashSet<Name>>,
 }
@@ -97,7 +99,7 @@ impl Tree {
         };
         let rename = landing.and_then(|landing| landing.rename.clone());
         let listed = (wish.delete == Delete::InDestination).then(HashSet::new);
-        let levels = vec![Level { path: PathBuf::new(), dir, listed }];
+        let levels = vec![Level { path: PathBuf::new(), dir, is_new: false, listed }];
         Self {
             wish,
             rename,
@@ -127,12 +129,12 @@ impl Tree {
             }
         }
         let level = self.levels.get_mut(depth)?;
-        let (folder, dir) = (level.path.clone(), level.dir.clone());
+        let (folder, dir, is_new) = (level.path.clone(), level.dir.clone(), level.is_new);
         if let Some(listed) = &mut level.listed {
             listed.insert(name.clone());
         }
         let path = folder.join(name.as_path());
-        let spot = Spot { folder, dir, name, mode: entry.mode, mtime: entry.mtime };
+        let spot = Spot { folder, dir, is_new, name, mode: entry.mode, mtime: entry.mtime };
         Some(
             self.place(&spot, entry.kind)
                 .map_err(|cause| Unplaced { path, why: format!("cannot be written: {}", reason(&cause)) }),
@@ -153,7 +155,7 @@ impl Tree {
             other => Ok(other.clone()),
         };
         self.top.clone_from(&path);
-        self.levels = vec![Level { path, dir: made.unwrap_or(LevelDir::Failed), listed: None }];
+        self.levels = vec![Level { path, dir: made.unwrap_or(LevelDir::Failed), is_new: false, listed: None }];
     }
 
     /// `path` as it is below the destination.
@@ -173,7 +175,8 @@ impl Tree {
                 let made = self.folder(spot);
                 let dir = made.as_ref().map_or(LevelDir::Failed, |(dir, _)| dir.clone());
                 let listed = (self.wish.delete != Delete::Nothing).then(HashSet::new);
-                self.levels.push(Level { path: spot.path(), dir, listed });
+                let is_new = made.as_ref().is_ok_and(|(_, is_new)| *is_new);
+                self.levels.push(Level { path: spot.path(), dir, is_new, listed });
                 made.map(|(_, is_new)| Verdict::Folder { path: spot.path(), is_new })
             }
             Kind::Link { .. } if matches!(spot.dir, LevelDir::Shelf(_)) => Ok(Verdict::NoLink),
@@ -249,7 +252,9 @@ impl Tree {
                 Verdict::Wanted { pending, has_holes }
             });
         }
-        let there = spot.dir()?.map_or(Ok(None), |dir| spot.there(dir))?;
+        // What else comes into a folder that was made just now is found when the file gets its name.
+        let dir = spot.dir()?.filter(|_| !spot.is_new);
+        let there = dir.map_or(Ok(None), |dir| spot.there(dir))?;
         let pending = self.pending(spot, size, there.is_some());
         let is_same = |there: &Metadata| there.len() == size && (any_time || spot.mtime.is_kept_as(mtime(there)));
         match there {
@@ -414,6 +419,8 @@ fn as_file(dir: &Dir) -> io::Result<File> {
 struct Spot {
     folder: PathBuf,
     dir: LevelDir,
+    /// The folder was made just now.
+    is_new: bool,
     name: Name,
     mode: u32,
     mtime: Mtime,
