@@ -2,8 +2,7 @@
 
 Two disks that are file systems of their own (ext4 on loop devices in memory), which the kernel holds to a rate of reading and writing, and a link of
 1 Gbit/s and 80 ms between them. Each copy is timed until the disk at the destination has all of it (`sync -f`), the source not in memory before. What is
-slowest could have done it in `floor` seconds: the link by its payload capacity, a disk by what `dd` takes to read or write the same file. Root, ext4, control
-groups.
+slowest could have done it in `floor` seconds: the link by its payload capacity, a disk by the rate that it is held to. Root, ext4, control groups.
 
     python3 bench/copying/disks.py [--runs 3] [--only visapult,rsync] [--bytes 1000000000] [--json FILE]
 """
@@ -69,7 +68,7 @@ def main() -> None:
             for number in range(options.runs):
                 for case in CASES:
                     with here.bounded("read", case.read), there.bounded("write", case.write):
-                        floor = max(link_seconds(options.bytes), read_seconds(here), write_seconds(there, here))
+                        floor = floor_seconds(case, options.bytes)
                         for name in peers:
                             row = {"case": case.title, "peer": name, "run": number, "floor": floor}
                             row |= once(name, here, there, number + 1)
@@ -123,21 +122,9 @@ def run(*command: object) -> str:
     return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def link_seconds(size: int) -> float:
-    return size * 8 / (long_path("disks", 0, "1bdp").rate * (MTU - HEADERS) / MTU)
-
-
-def read_seconds(disk: Disk) -> float:
-    disk.forget()
-    return seconds("dd", f"if={disk.at}/file", "of=/dev/null", "bs=1M")
-
-
-def write_seconds(disk: Disk, source: Disk) -> float:
-    size = (source.at / "file").stat().st_size
-    took = seconds("dd", "if=/dev/zero", f"of={disk.at}/zeros", "bs=1M", f"count={size >> 20}", "conv=fdatasync")
-    (disk.at / "zeros").unlink()
-    run("sync", "-f", disk.at)
-    return took
+def floor_seconds(case: Case, size: int) -> float:
+    link = long_path("disks", 0, "1bdp").rate / 8 * (MTU - HEADERS) / MTU
+    return max(size / rate for rate in (link, case.read, case.write) if rate)
 
 
 def seconds(*command: object) -> float:
