@@ -55,17 +55,17 @@ impl GpuVolume {
     ) -> Result<SegmentKeyframe, GpuError> {
         let maker = SegmentMaker::new(volume, key, transfer_function, range);
         let (view, planes) = (key.view(), maker.planes());
-        let parts = maker.places().into_par_iter().with_max_len(1).map(|place| {
-            let tile = |found: &[f32]| {
-                let ray = |[x, y]: [usize; 2]| (y - place.lo[1]) * place.size[0] + x - place.lo[0];
-                maker.tile(&place, |at, on, values| {
+        let strips = maker.strips().into_par_iter().with_max_len(1).map(|strip| {
+            let follow = |found: &[f32]| {
+                let ray = |[x, y]: [usize; 2]| (y - strip.lo[1]) * strip.size[0] + x - strip.lo[0];
+                maker.follow(&strip, |at, on, values| {
                     values.extend_from_slice(&found[ray(at) * planes.count + on.first..][..on.count]);
                 })
             };
-            self.gpu.attempt(|| self.values_of(&view, &planes, &place, Order::RayByRay, tile))
+            self.gpu.attempt(|| self.values_of(&view, &planes, &strip, Order::RayByRay, follow))
         });
-        let parts = parts.collect::<Result<_, GpuError>>()?;
-        Ok(maker.keyframe(parts))
+        let strips = strips.collect::<Result<_, GpuError>>()?;
+        Ok(maker.keyframe(strips))
     }
 
     /// Hands out the values at all planes of the rays of `place`; those outside the box mean nothing.

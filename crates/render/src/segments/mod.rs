@@ -68,9 +68,20 @@ pub fn make_segments(
 ) -> SegmentKeyframe {
     let maker = SegmentMaker::new(volume, key, transfer_function, range);
     let sampler = Sampler::new(volume);
-    let cast = |place: TilePlace| maker.tile(&place, |_, on, values| sampler.line(on, values));
-    let parts = maker.places().into_par_iter().with_max_len(1).map(cast).collect();
-    maker.keyframe(parts)
+    let follow = |strip: TilePlace| maker.follow(&strip, |_, on, values| sampler.line(on, values));
+    let strips = maker.strips().into_par_iter().with_max_len(1).map(follow).collect();
+    maker.keyframe(strips)
+}
+
+/// Rows of a tile's rays that one thread follows at a time.
+const STRIP_ROWS: usize = 16;
+
+/// What was followed of some rows of a tile.
+pub(crate) struct Strip {
+    /// Row by row.
+    rays: Vec<Vec<Knot>>,
+    /// Taken for them.
+    samples: u64,
 }
 
 /// Makes segments of the values along rays, wherever these are read.
@@ -94,8 +105,21 @@ impl<'a> SegmentMaker<'a> {
     }
 
     /// The tiles that rays are cut into, row by row.
-    pub(crate) fn places(&self) -> Vec<TilePlace> {
+    fn places(&self) -> Vec<TilePlace> {
         if self.has_values { self.geometry.tile_places() } else { Vec::new() }
+    }
+
+    /// What one thread follows at a time: some rows of rays of each tile, from top to bottom. Tiles differ too much in what they take to be
+    /// shared out whole.
+    pub(crate) fn strips(&self) -> Vec<TilePlace> {
+        let strips_of = |place: TilePlace| {
+            let strips = TilePlace::squares([1, place.size[1]], STRIP_ROWS).into_iter();
+            strips.map(move |strip| TilePlace {
+                lo: [place.lo[0], place.lo[1] + strip.lo[1]],
+                size: [place.size[0], strip.size[1]],
+            })
+        };
+        self.places().into_iter().flat_map(strips_of).collect()
     }
 
     /// Where rays are looked at.
@@ -103,10 +127,16 @@ impl<'a> SegmentMaker<'a> {
         self.geometry.planes_around(&self.key.view())
     }
 
-    /// The keyframe of the tiles at all places.
-    pub(crate) fn keyframe(self, parts: Vec<(Option<SegmentTile>, u64)>) -> SegmentKeyframe {
-        let samples = parts.iter().map(|(_, samples)| samples).sum();
-        let tiles = parts.into_iter().filter_map(|(tile, _)| tile).collect();
+    /// The keyframe of what was followed of all strips.
+    pub(crate) fn keyframe(self, strips: Vec<Strip>) -> SegmentKeyframe {
+        let samples = strips.iter().map(|strip| strip.samples).sum();
+        let mut strips = strips.into_iter();
+        let rays_at = |place: TilePlace| {
+            let of_tile = strips.by_ref().take(place.size[1].div_ceil(STRIP_ROWS));
+            (place, of_tile.flat_map(|strip| strip.rays).collect())
+        };
+        let tiles: Vec<(TilePlace, Vec<Vec<Knot>>)> = self.places().into_iter().map(rays_at).collect();
+        let tiles = tiles.into_par_iter().with_max_len(1).filter_map(|(place, rays)| tile_of(&place, &rays)).collect();
         SegmentKeyframe { camera: self.key.camera, geometry: self.geometry, tiles, samples }
     }
 
@@ -125,19 +155,18 @@ impl<'a> SegmentMaker<'a> {
         }
     }
 
-    /// The tile of some rays, where they hold anything, and the samples taken.
-    pub(crate) fn tile(
-        &self,
-        place: &TilePlace,
-        read: impl FnMut([usize; 2], &RayPlanes, &mut Vec<f32>),
-    ) -> (Option<SegmentTile>, u64) {
-        let [width, height] = place.size;
-        let at = |i: usize| [place.lo[0] + i % width, place.lo[1] + i / width];
+    /// Follows the rays of a strip, one after another.
+    pub(crate) fn follow(&self, strip: &TilePlace, read: impl FnMut([usize; 2], &RayPlanes, &mut Vec<f32>)) -> Strip {
+        let [width, height] = strip.size;
+        let at = |i: usize| [strip.lo[0] + i % width, strip.lo[1] + i / width];
         let mut follow = self.follower(read);
-        let (rays, samples): (Vec<Vec<Knot>>, Vec<u64>) = (0..width * height).map(|i| follow(at(i))).unzip();
-        let samples = samples.iter().sum();
-        let holds = rays.iter().any(|knots| !knots.is_empty());
-        let [lo, size] = place.words();
-        (holds.then(|| SegmentTile::encode(lo, size, &rays)), samples)
+        let (rays, samples): (_, Vec<u64>) = (0..width * height).map(|i| follow(at(i))).unzip();
+        Strip { rays, samples: samples.iter().sum() }
     }
+}
+
+/// The tile of these rays, where they hold anything.
+fn tile_of(place: &TilePlace, rays: &[Vec<Knot>]) -> Option<SegmentTile> {
+    let [lo, size] = place.words();
+    rays.iter().any(|knots| !knots.is_empty()).then(|| SegmentTile::encode(lo, size, rays))
 }
