@@ -46,7 +46,7 @@ pub(crate) struct Place {
 struct Partial {
     place: Place,
     file: File,
-    /// Its mode, and its length when it was opened.
+    /// Its mode and its length, when it became ours.
     mode: u32,
     length: u64,
 }
@@ -56,14 +56,15 @@ impl Partial {
     fn open(place: &Place, mode: u32) -> io::Result<Self> {
         for _ in 0..TRIES {
             let part = place.name.partial();
-            let (file, found) = create(&place.folder, &part, mode)?;
+            let file = open(&place.folder, &part, mode)?;
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => return Err(io::Error::other(TAKEN)),
                 // Some file systems have no locks.
                 Err(_) => {}
             }
-            let there = place.folder.symlink_metadata(part.as_path());
+            // Not before: whoever had it until now may have written to it.
+            let (found, there) = (regular(&file)?, place.folder.symlink_metadata(part.as_path()));
             if there.is_ok_and(|there| there.ino() == found.ino() && there.dev() == found.dev()) {
                 let (mode, length) = (found.mode() & MODE, found.len());
                 return Ok(Self { place: place.clone(), file, mode, length });
@@ -104,17 +105,17 @@ impl Partial {
     }
 }
 
-fn create(folder: &Dir, name: &Name, mode: u32) -> io::Result<(File, Metadata)> {
+/// A file that is there, or is made with this mode.
+fn open(folder: &Dir, name: &Name, mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).mode(mode).follow(FollowSymlinks::No);
     options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
-    let file = folder.open_with(name.as_path(), &options)?.into_std();
+    Ok(folder.open_with(name.as_path(), &options)?.into_std())
+}
+
+fn regular(file: &File) -> io::Result<Metadata> {
     let found = file.metadata()?;
-    if found.is_file() {
-        Ok((file, found))
-    } else {
-        Err(io::Error::other("something that is no file lies in its place"))
-    }
+    if found.is_file() { Ok(found) } else { Err(io::Error::other("something that is no file lies in its place")) }
 }
 
 /// Puts a small file in its place, and reads it back before it gets its name.
@@ -178,7 +179,9 @@ impl RangedFile {
         let (mut log, mut had_changed) = (None, false);
         let mut held = None;
         if ranges > 1 {
-            let (mut read, found) = Log::read(create(&place.folder, &place.name.log(), OURS_ALONE)?.0, &origin)?;
+            let log_file = open(&place.folder, &place.name.log(), OURS_ALONE)?;
+            regular(&log_file)?;
+            let (mut read, found) = Log::read(log_file, &origin)?;
             let length = partial.file.metadata()?.len();
             had_changed = found.is_none() && length > 0 && !anew;
             held = found.filter(|_| length == origin.size && !anew);
