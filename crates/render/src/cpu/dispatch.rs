@@ -12,6 +12,11 @@ pub(crate) trait Task {
     fn run<L: Lanes>(self, lanes: L) -> Self::Output;
 }
 
+/// Runs `task` compiled for the widest instruction set of this processor.
+pub(crate) fn run_best<T: Task>(task: T) -> T::Output {
+    InstructionSet::best().run(task)
+}
+
 /// An instruction set that this processor has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum InstructionSet {

@@ -16,6 +16,8 @@ mod avx2;
 mod avx512;
 
 pub(crate) use caster::{Caster, OPAQUE, front_to_back};
+pub(crate) use dispatch::{Task, run_best};
+pub(crate) use lanes::Lanes;
 pub use layers::TileRect;
 pub(crate) use layers::{LayerCaster, LayerPlanes, LayerTile};
 

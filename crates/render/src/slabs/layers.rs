@@ -2,6 +2,7 @@
 
 use super::geometry::TilePlace;
 use super::tile::{ALPHA_CODES, SlabTile, TexelPlanes};
+use crate::cpu::{Lanes, Task, run_best};
 
 /// Makes tiles of the layers of one place after another; keep one per thread, it reuses its memory.
 #[derive(Default)]
@@ -31,16 +32,33 @@ impl LayerCoder {
         self.planes.rgb.iter_mut().for_each(|plane| plane.resize(rgba.len(), 0));
         self.planes.alpha.resize(rgba.len(), 0);
         self.ratios.resize(rgba.len(), 1.0);
+        let Self { planes, ratios } = self;
+        run_best(Coding { rgba, planes, ratios, phase: phase_of(slab) });
+        Some(SlabTile::new(slab, place, self.planes.encode(place.size[0])))
+    }
+}
+
+/// The texels of a layer, to be coded.
+struct Coding<'a> {
+    rgba: &'a [[f32; 4]],
+    planes: &'a mut TexelPlanes,
+    ratios: &'a mut [f32],
+    phase: f32,
+}
+
+impl Task for Coding<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, _: L) {
         let [red, green, blue] = &mut self.planes.rgb;
         let colors = red.iter_mut().zip(green).zip(blue);
-        let phase = phase_of(slab);
         for (((((red, green), blue), code), ratio), &color) in
-            colors.zip(&mut self.planes.alpha).zip(&mut self.ratios).zip(rgba)
+            colors.zip(&mut self.planes.alpha).zip(self.ratios).zip(self.rgba)
         {
-            let [r, g, b, alpha] = texel_of(color, phase, ratio);
+            let [r, g, b, alpha] = texel_of(color, self.phase, ratio);
             (*red, *green, *blue, *code) = (r as u8, g as u8, b as u8, alpha);
         }
-        Some(SlabTile::new(slab, place, self.planes.encode(place.size[0])))
     }
 }
 
@@ -72,40 +90,45 @@ const MOST_CARRIED: f32 = 4e-3;
 ///
 /// Colours of faint texels are rounded to multiples of up to `2^COARSEST`, so that `alpha * colour` is off by at most half
 /// a code: what cannot be seen is not sent.
+///
+/// Without branches, so that the compiler makes SIMD of it.
 #[inline(always)]
 fn texel_of([r, g, b, alpha]: [f32; 4], phase: f32, ratio: &mut f32) -> [u16; 4] {
-    if alpha < LEAST_ALPHA {
-        return [0; 4];
-    }
+    let shows = alpha >= LEAST_ALPHA;
     let phase = if alpha < FAINT { phase } else { 0.5 };
     let exponent = (alpha.to_bits() >> 23) as i32 - 127;
     let coarse = (-2 - exponent).clamp(0, COARSEST);
     let per_step = 255.0 / (alpha * (1 << coarse) as f32);
-    let color = |c: f32| (((c * per_step + phase) as i32) << coarse).min(255) as u16;
-    [color(r), color(g), color(b), alpha_code(alpha, phase, ratio)]
+    let color = |c: f32| (((c * per_step + phase) as i32) << coarse).min(255);
+    let (code, after) = alpha_code(alpha, phase, *ratio);
+    *ratio = if shows { after } else { *ratio };
+    [color(r), color(g), color(b), code].map(|code| if shows { code as u16 } else { 0 })
 }
 
-/// The code of an opacity, one more or less where that brings what comes through all codes back to what comes through all layers.
+/// The code of an opacity, one more or less where that brings what comes through all codes back to what comes through all layers; and the ratio of the two
+/// behind it.
 #[inline(always)]
-fn alpha_code(alpha: f32, phase: f32, ratio: &mut f32) -> u16 {
+fn alpha_code(alpha: f32, phase: f32, ratio: f32) -> (i32, f32) {
     let top = f32::from(ALPHA_CODES);
-    let through = (1.0 - alpha) * *ratio;
+    let through = (1.0 - alpha) * ratio;
     let of_code = |code: f32| {
         let root = code * (1.0 / f32::from(ALPHA_CODES));
         (1.0 - root * root).max(f32::MIN_POSITIVE)
     };
-    let code = (alpha.sqrt() * top + phase).floor().min(top);
+    let code = ((alpha.sqrt() * top + phase) as i32 as f32).min(top);
     let coded = of_code(code);
     let off = through - coded;
     // More comes through the layers than through the codes where the code is too large.
-    let change = if off > CARRIED * coded { -1.0 } else { f32::from(u8::from(off < -CARRIED * coded)) };
+    let less = if off > CARRIED * coded { -1.0 } else { 0.0 };
+    let change = if off < -CARRIED * coded { 1.0 } else { less };
     let other = (code + change).clamp(0.0, top);
     let other_coded = of_code(other);
     let other_off = through - other_coded;
     let is_better = other_off.abs() * coded < off.abs() * other_coded;
-    let (code, off, coded) = if is_better { (other, other_off, other_coded) } else { (code, off, coded) };
-    *ratio = 1.0 + (off / coded).clamp(-MOST_CARRIED, MOST_CARRIED);
-    code as u16
+    let code = if is_better { other } else { code };
+    let off = if is_better { other_off } else { off };
+    let coded = if is_better { other_coded } else { coded };
+    (code as i32, 1.0 + (off / coded).clamp(-MOST_CARRIED, MOST_CARRIED))
 }
 
 #[cfg(test)]
