@@ -2,6 +2,6 @@
 export * from "./camera";
 export { GraphicsError } from "./gl";
 export { Painter, type PainterOptions } from "./painter";
-export type { Annotation } from "./presenter";
 export type { ShownState } from "./shown";
+export type { Annotation } from "./surroundings";
 export { formatBytes, formatNumber, formatRate } from "./ticks";

@@ -7,11 +7,12 @@ import { Fences, type WorkKind } from "./fences";
 import { type Gl, GraphicsError, Target } from "./gl";
 import { Pacing } from "./pacing";
 import { Passes } from "./passes";
-import { type Annotation, Presenter } from "./presenter";
+import { Presenter } from "./presenter";
 import { Proxies, type Scene } from "./proxies";
 import type { Wanted } from "./selection";
 import { nothingShown, type ShownState, stillShown } from "./shown";
 import { type Still, Stills } from "./stills";
+import type { Annotation } from "./surroundings";
 import { WarmUp } from "./warm-up";
 
 export interface PainterOptions {
@@ -249,7 +250,9 @@ export class Painter {
       case "wait":
         if (this.#isWarmingUp && this.#warmUp.advance()) this.#present();
     }
-    const isBusy = this.#proxies.isUploading || this.#fences.pending || this.#isWarmingUp;
+    if (!this.#isWarmingUp) this.#presenter.surround(() => this.#order.coverChanged());
+    const { isLoading } = this.#presenter;
+    const isBusy = this.#proxies.isUploading || this.#fences.pending || this.#isWarmingUp || isLoading;
     if (isBusy || !this.#order.isDone(this.#found)) this.#schedule();
   }
 

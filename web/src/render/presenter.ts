@@ -1,42 +1,23 @@
-import type { Geometry, TransferFunction } from "../volume/index";
-import { BoxScene, boxEdges, type Edge, type Side } from "./box-scene";
-import { basisOf, type Camera } from "./camera";
 import { Compositor, type Shown } from "./compositor";
 import { Fade } from "./fade";
 import { type Gl, GraphicsError } from "./gl";
-import { Overlay } from "./overlay";
-
-/** Words and scales drawn over the picture. */
-export interface Annotation {
-  readonly lengthUnit: string;
-  readonly legendTitle: string | null;
-  readonly axes: boolean;
-}
-
-/** What is laid around an image of the volume. */
-export interface Setting {
-  readonly geometry: Geometry | null;
-  readonly camera: Camera;
-  readonly annotation: Annotation;
-  /** Of the legend. */
-  readonly transfer: TransferFunction | null;
-}
+import type { Setting, Surroundings } from "./surroundings";
 
 /** Puts an image of the volume on the canvas, between the far and the near edges of its box, and labels above it. */
 export class Presenter {
   readonly #canvas: HTMLCanvasElement;
   readonly #overlayCanvas: HTMLCanvasElement;
-  readonly #overlay: Overlay;
+  readonly #gl: Gl;
   readonly #compositor: Compositor;
-  readonly #box: BoxScene;
+  #surroundings: Surroundings | null = null;
+  #isLoading = false;
   readonly fade: Fade;
   #pixelRatio = 1;
 
   constructor(canvas: HTMLCanvasElement, overlay: HTMLCanvasElement, gl: Gl) {
     this.#canvas = canvas;
     this.#overlayCanvas = overlay;
-    this.#overlay = new Overlay(overlay);
-    this.#box = new BoxScene(canvas, gl);
+    this.#gl = gl;
     this.#compositor = new Compositor(gl);
     this.fade = new Fade(gl, this.#compositor);
   }
@@ -58,22 +39,36 @@ export class Presenter {
     }
   }
 
+  /** What surrounds the image is on its way. */
+  get isLoading(): boolean {
+    return this.#isLoading;
+  }
+
+  /** Loads what surrounds the image, if it is not there; `then` is called once it can be drawn. */
+  async surround(then: () => void): Promise<void> {
+    if (this.#surroundings !== null || this.#isLoading) return;
+    this.#isLoading = true;
+    try {
+      const { Surroundings } = await import("./surroundings");
+      this.#surroundings = new Surroundings(this.#canvas, this.#overlayCanvas, this.#gl);
+      then();
+    } catch {
+      // The server is gone: it is tried again when something else is to be seen.
+    } finally {
+      this.#isLoading = false;
+    }
+  }
+
   present(image: Shown | null, setting: Setting): void {
     const [width, height] = this.size;
-    const { geometry, camera, annotation } = setting;
-    const edges = geometry ? boxEdges(geometry.edges, basisOf(camera).eye) : [];
-    const drawn = annotation.axes ? edges : [];
-    const isFar = (edge: Edge) => edge.facing === 0;
-    this.#box.look(camera, width, height);
+    const around = this.#surroundings;
+    around?.look(setting);
     const before = this.fade.takeBefore();
     this.#compositor.clear(width, height);
-    this.#drawBox("far", drawn.filter(isFar));
+    if (setting.annotation.axes) around?.drawBox("far", this.#pixelRatio);
     if (image) this.#compositor.over(image, before, width, height);
-    this.#drawBox(
-      "near",
-      drawn.filter((edge) => !isFar(edge)),
-    );
-    this.#drawOverlay(setting, edges);
+    if (setting.annotation.axes) around?.drawBox("near", this.#pixelRatio);
+    around?.drawLabels(setting, this.#pixelRatio);
   }
 
   /** The image alone. */
@@ -94,20 +89,5 @@ export class Presenter {
     return new Promise((resolve, reject) => {
       copy.toBlob((blob) => (blob ? resolve(blob) : reject(new GraphicsError("the browser made no PNG"))), "image/png");
     });
-  }
-
-  #drawBox(side: Side, edges: readonly Edge[]): void {
-    if (edges.length === 0) return;
-    const [width, height] = this.size;
-    this.#box.reset();
-    this.#box.draw(side, edges, width, height, this.#pixelRatio);
-    this.#box.reset();
-  }
-
-  #drawOverlay({ geometry, camera, annotation, transfer }: Setting, edges: readonly Edge[]): void {
-    const { lengthUnit, legendTitle, axes } = annotation;
-    const legend = legendTitle !== null && transfer ? { title: legendTitle, transfer } : null;
-    const labels = geometry && { geometry, lengthUnit, camera, edges, legend, axes };
-    this.#overlay.draw(labels, this.#box.camera, this.#pixelRatio);
   }
 }

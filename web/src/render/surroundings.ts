@@ -1,0 +1,57 @@
+import type { Geometry, TransferFunction } from "../volume/index";
+import { BoxScene, boxEdges, type Edge, type Side } from "./box-scene";
+import { basisOf, type Camera } from "./camera";
+import type { Gl } from "./gl";
+import { Overlay } from "./overlay";
+
+/** Words and scales drawn over the picture. */
+export interface Annotation {
+  readonly lengthUnit: string;
+  readonly legendTitle: string | null;
+  readonly axes: boolean;
+}
+
+/** What is laid around an image of the volume. */
+export interface Setting {
+  readonly geometry: Geometry | null;
+  readonly camera: Camera;
+  readonly annotation: Annotation;
+  /** Of the legend. */
+  readonly transfer: TransferFunction | null;
+}
+
+/** What three.js and a canvas of words draw around an image of the volume. It is loaded by itself: a first picture does not wait for it. */
+export class Surroundings {
+  readonly #canvas: HTMLCanvasElement;
+  readonly #overlay: Overlay;
+  readonly #box: BoxScene;
+  #edges: readonly Edge[] = [];
+
+  constructor(canvas: HTMLCanvasElement, overlay: HTMLCanvasElement, gl: Gl) {
+    this.#canvas = canvas;
+    this.#overlay = new Overlay(overlay);
+    this.#box = new BoxScene(canvas, gl);
+  }
+
+  /** What is drawn next surrounds this. */
+  look({ geometry, camera }: Setting): void {
+    this.#edges = geometry ? boxEdges(geometry.edges, basisOf(camera).eye) : [];
+    this.#box.look(camera, this.#canvas.width, this.#canvas.height);
+  }
+
+  /** The box's edges behind the volume, or before it. */
+  drawBox(side: Side, pixelRatio: number): void {
+    const edges = this.#edges.filter((edge) => (edge.facing === 0) === (side === "far"));
+    if (edges.length === 0) return;
+    this.#box.reset();
+    this.#box.draw(side, edges, this.#canvas.width, this.#canvas.height, pixelRatio);
+    this.#box.reset();
+  }
+
+  drawLabels({ geometry, camera, annotation, transfer }: Setting, pixelRatio: number): void {
+    const { lengthUnit, legendTitle, axes } = annotation;
+    const legend = legendTitle !== null && transfer ? { title: legendTitle, transfer } : null;
+    const labels = geometry && { geometry, lengthUnit, camera, edges: this.#edges, legend, axes };
+    this.#overlay.draw(labels, this.#box.camera, pixelRatio);
+  }
+}
