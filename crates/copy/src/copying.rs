@@ -13,7 +13,7 @@ use crate::endpoint::{Endpoint, Remote};
 use crate::error::CopyError;
 use crate::fields::{FieldPart, NEEDS_GROUP, ONE_SOURCE, Turn};
 use crate::filter::Filter;
-use crate::following::{Followed, follow};
+use crate::following::{Followed, follow, hear_refusal};
 use crate::give::{Begin, Given, give};
 use crate::landing::{Landing, PART_NEEDS_NAME};
 use crate::names::shown;
@@ -326,8 +326,9 @@ impl<'a> Plan<'a> {
                     let session = begin(one.url, &one.session(options), &one.request(options, job, verb))?;
                     let outcome = push(&session, walk, stop, attempt, watch);
                     if let Err(CopyError::Session(_)) = outcome {
-                        // Why we were not admitted, if so.
+                        // Why we were not admitted, or may not, if so.
                         session.admitted()?;
+                        hear_refusal(&session)?;
                     }
                     attempt.was_admitted = true;
                     outcome

@@ -17,6 +17,7 @@ use visapult_ripp_net::{
 };
 
 use crate::filter::Filter;
+use crate::following::hear_refusal;
 use crate::give::{Begin, Given, MOST_EARLY, give};
 use crate::landing::Landing;
 use crate::listing;
@@ -187,6 +188,19 @@ fn what_is_refused_after_another_part_was_asked_for_is_offered_again() {
         say(session, &Word::Ranges { entry: 0, ranges: vec![(1, RANGES - 1)] });
         take_all(session, rest);
     });
+}
+
+#[test]
+fn a_refusal_is_heard_by_whoever_notices_the_end_first() {
+    let (here, there) = sessions();
+    say(&there, &Word::Refused { why: "not into this folder".to_owned() });
+    there.end_because("not into this folder");
+    while here.is_alive() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let told = hear_refusal(&here).unwrap_err().to_string();
+    assert_eq!(told, "the other end: not into this folder");
+    hear_refusal(&here).unwrap();
 }
 
 /// Has the file taken into `into` from one that does as `giver` says.
