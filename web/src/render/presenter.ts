@@ -48,15 +48,12 @@ export class Presenter {
   async surround(then: () => void): Promise<void> {
     if (this.#surroundings !== null || this.#isLoading) return;
     this.#isLoading = true;
-    try {
-      const { Surroundings } = await import("./surroundings");
-      this.#surroundings = new Surroundings(this.#canvas, this.#overlayCanvas, this.#gl);
-      then();
-    } catch {
-      // The server is gone: it is tried again when something else is to be seen.
-    } finally {
-      this.#isLoading = false;
-    }
+    // Without a server there is none: it is asked again when something else is to be seen.
+    const loaded = await import("./surroundings").catch(() => null);
+    this.#isLoading = false;
+    if (loaded === null) return;
+    this.#surroundings = new loaded.Surroundings(this.#canvas, this.#overlayCanvas, this.#gl);
+    then();
   }
 
   present(image: Shown | null, setting: Setting): void {

@@ -178,8 +178,13 @@ function bracket<P extends readonly [number, ...number[]]>(points: readonly P[],
   while (i < points.length && points[i][0] <= s) i++;
   const below = points[Math.max(0, i - 1)];
   const above = points[Math.min(points.length - 1, i)];
+  return [below, above, shareOf(below, above, s)];
+}
+
+/** How far `s` is on the way from one point to the next. */
+function shareOf(below: readonly number[], above: readonly number[], s: number): number {
   const width = above[0] - below[0];
-  return [below, above, width > 0 && s > below[0] ? (s - below[0]) / width : 0];
+  return width > 0 && s > below[0] ? (s - below[0]) / width : 0;
 }
 
 /** Number `column` of the points at `count` places `(first + i) / parts`. */
@@ -198,9 +203,7 @@ function along(
     while (next <= last && points[next][0] <= at) next++;
     const below = points[Math.max(0, next - 1)];
     const above = points[Math.min(last, next)];
-    const width = above[0] - below[0];
-    const t = width > 0 && at > below[0] ? (at - below[0]) / width : 0;
-    values[i] = lerp(below[column], above[column], t);
+    values[i] = lerp(below[column], above[column], shareOf(below, above, at));
   }
   return values;
 }
