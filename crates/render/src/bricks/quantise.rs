@@ -2,6 +2,8 @@
 
 use visapult_volume::ValueRange;
 
+use crate::codec::whole;
+
 /// Width of a brick's codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CodeBits {
@@ -74,7 +76,7 @@ pub(super) fn quantise<C: Code>(values: &[f32], range: ValueRange, codes: &mut V
     let (lo, scale_f32) = (range.lo, scale as f32);
     if (range.hi - lo).is_finite() && scale_f32.is_finite() {
         codes.extend(values.iter().map(|&v| {
-            let code = ((v - lo) * scale_f32 + 1.5) as i32;
+            let code = whole((v - lo) * scale_f32 + 1.5);
             C::from_i32(if v.is_finite() { code } else { 0 })
         }));
     } else {

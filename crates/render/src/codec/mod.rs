@@ -12,8 +12,12 @@ use std::ops::Range;
 use thiserror::Error;
 use zstd::bulk::{Compressor, Decompressor};
 
+mod whole;
+
 #[cfg(test)]
 mod tests;
+
+pub(crate) use whole::whole;
 
 /// zstd level of all payloads: higher ones cost more time than the link gains.
 pub const ZSTD_LEVEL: i32 = 3;
@@ -47,7 +51,8 @@ pub enum CodecError {
 pub struct PlaneEncoder {
     compressor: Compressor<'static>,
     differences: Vec<u8>,
-    row: Vec<u16>,
+    /// Differences of an image of 16 bits.
+    image: Vec<u16>,
     frame: Vec<u8>,
 }
 
@@ -58,7 +63,7 @@ impl PlaneEncoder {
     /// If zstd cannot allocate its tables.
     pub fn new(level: i32) -> Self {
         let compressor = Compressor::new(level).expect("zstd allocates its compressor");
-        Self { compressor, differences: Vec::new(), row: Vec::new(), frame: Vec::new() }
+        Self { compressor, differences: Vec::new(), image: Vec::new(), frame: Vec::new() }
     }
 
     /// Appends a plane of 8-bit samples.
@@ -84,37 +89,22 @@ impl PlaneEncoder {
 
     /// Appends an image of 8-bit samples in rows of `width`: differences to `left + above - above left`.
     pub fn push_image_8(&mut self, plane: &[u8], width: usize) {
-        let mut above = &[][..];
-        for row in plane.chunks(width.max(1)) {
-            let start = self.differences.len();
-            self.differences.extend_from_slice(row);
-            let out = &mut self.differences[start..];
-            out.iter_mut().zip(above).for_each(|(out, above)| *out = out.wrapping_sub(*above));
-            differ_in_place(out, u8::wrapping_sub);
-            above = row;
-        }
+        let start = self.differences.len();
+        self.differences.resize(start + plane.len(), 0);
+        image_differences(plane, width, u8::wrapping_add, u8::wrapping_sub, &mut self.differences[start..]);
     }
 
     /// Appends an image of 16-bit samples in rows of `width`: differences as for 8 bits, those from -1 down interleaved
     /// with those from 0 up (`0, -1, 1, -2, ...` are 0, 1, 2, 3, ...), then all low bytes and all high bytes.
     pub fn push_image_16(&mut self, plane: &[u16], width: usize) {
-        let mut row_differences = std::mem::take(&mut self.row);
+        self.image.resize(plane.len(), 0);
+        image_differences(plane, width, u16::wrapping_add, u16::wrapping_sub, &mut self.image);
         let start = self.differences.len();
         self.differences.resize(start + 2 * plane.len(), 0);
         let (low, high) = self.differences[start..].split_at_mut(plane.len());
-        let width = width.max(1);
-        let mut above = &[][..];
-        for ((row, low), high) in plane.chunks(width).zip(low.chunks_mut(width)).zip(high.chunks_mut(width)) {
-            row_differences.clear();
-            row_differences.extend_from_slice(row);
-            row_differences.iter_mut().zip(above).for_each(|(out, above)| *out = out.wrapping_sub(*above));
-            differ_in_place(&mut row_differences, u16::wrapping_sub);
-            for ((low, high), difference) in low.iter_mut().zip(high).zip(&row_differences) {
-                [*low, *high] = interleave_signs(*difference).to_le_bytes();
-            }
-            above = row;
+        for ((low, high), difference) in low.iter_mut().zip(high).zip(&self.image) {
+            [*low, *high] = interleave_signs(*difference).to_le_bytes();
         }
-        self.row = row_differences;
     }
 
     /// Appends samples of 16 bits as they are: all low bytes, then all high bytes.
@@ -258,10 +248,22 @@ impl Default for PlaneDecoder {
     }
 }
 
-/// Replaces each value but the first by its difference to the one before it.
-fn differ_in_place<T: Copy>(values: &mut [T], subtract: impl Fn(T, T) -> T) {
-    for i in (1..values.len()).rev() {
-        values[i] = subtract(values[i], values[i - 1]);
+/// Differences of an image in rows of `width` to the plane through three neighbours; left of it and above it lies 0.
+fn image_differences<T: Copy>(
+    image: &[T],
+    width: usize,
+    add: impl Fn(T, T) -> T,
+    subtract: impl Fn(T, T) -> T,
+    out: &mut [T],
+) {
+    let width = width.max(1);
+    let mut above: &[T] = &[];
+    for (row, out) in image.chunks(width).zip(out.chunks_mut(width)) {
+        out.copy_from_slice(row);
+        out.iter_mut().zip(above).for_each(|(out, above)| *out = subtract(*out, *above));
+        out[1..].iter_mut().zip(row).for_each(|(out, left)| *out = subtract(*out, *left));
+        out[1..].iter_mut().zip(above).for_each(|(out, above_left)| *out = add(*out, *above_left));
+        above = row;
     }
 }
 

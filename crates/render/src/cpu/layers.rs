@@ -303,20 +303,10 @@ impl LayersTask<'_, '_> {
         let (mut at, mut samples) = (0_usize, 0);
         while at < count {
             let empty = occupancy.empty_samples(&sweep, at as f32);
-            at = at.saturating_add(empty as usize);
-            if at >= count {
-                break;
-            }
-            let here = (start + at) / per_slab;
-            if here != slab {
-                self.out.set_packet(slab, corner, &lanes.store_colors(front));
-                slab = here;
-                front = lanes.load_colors(&self.out.packet(slab, corner));
-            }
             if empty > 0.0 {
+                at = at.saturating_add(empty as usize);
                 continue;
             }
-            let stretch = STRIDE.min((slab + 1) * per_slab - start - at).min(count - at);
             let mut off = [none; STRIDE];
             let mut positions = [[none; 3]; STRIDE];
             for i in 0..STRIDE {
@@ -331,7 +321,13 @@ impl LayersTask<'_, '_> {
             for i in 0..STRIDE {
                 entries[i] = lanes.entries(self.scene.table, values[i], off[i], reach);
             }
-            for entries in &entries[..stretch] {
+            let stretch = STRIDE.min(count - at);
+            for (number, entries) in (start + at..).zip(&entries[..stretch]) {
+                if !(slab * per_slab..(slab + 1) * per_slab).contains(&number) {
+                    self.out.set_packet(slab, corner, &lanes.store_colors(front));
+                    slab = number / per_slab;
+                    front = lanes.load_colors(&self.out.packet(slab, corner));
+                }
                 front = lanes.composite(front, self.scene.table, entries);
             }
             samples += (0..LANES).map(|lane| overlap(range, lane, start + at, stretch)).sum::<u64>();

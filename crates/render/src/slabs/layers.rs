@@ -2,6 +2,7 @@
 
 use super::geometry::TilePlace;
 use super::tile::{ALPHA_CODES, SlabTile, TexelPlanes};
+use crate::codec::whole;
 use crate::cpu::{Lanes, Task, run_best};
 
 /// Makes tiles of the layers of one place after another; keep one per thread, it reuses its memory.
@@ -99,7 +100,7 @@ fn texel_of([r, g, b, alpha]: [f32; 4], phase: f32, ratio: &mut f32) -> [u16; 4]
     let exponent = (alpha.to_bits() >> 23) as i32 - 127;
     let coarse = (-2 - exponent).clamp(0, COARSEST);
     let per_step = 255.0 / (alpha * (1 << coarse) as f32);
-    let color = |c: f32| (((c * per_step + phase) as i32) << coarse).min(255);
+    let color = |c: f32| (whole(c * per_step + phase) << coarse).min(255);
     let (code, after) = alpha_code(alpha, phase, *ratio);
     *ratio = if shows { after } else { *ratio };
     [color(r), color(g), color(b), code].map(|code| if shows { code as u16 } else { 0 })
@@ -115,7 +116,7 @@ fn alpha_code(alpha: f32, phase: f32, ratio: f32) -> (i32, f32) {
         let root = code * (1.0 / f32::from(ALPHA_CODES));
         (1.0 - root * root).max(f32::MIN_POSITIVE)
     };
-    let code = ((alpha.sqrt() * top + phase) as i32 as f32).min(top);
+    let code = (whole(alpha.sqrt() * top + phase) as f32).min(top);
     let coded = of_code(code);
     let off = through - coded;
     // More comes through the layers than through the codes where the code is too large.
@@ -128,7 +129,7 @@ fn alpha_code(alpha: f32, phase: f32, ratio: f32) -> (i32, f32) {
     let code = if is_better { other } else { code };
     let off = if is_better { other_off } else { off };
     let coded = if is_better { other_coded } else { coded };
-    (code as i32, 1.0 + (off / coded).clamp(-MOST_CARRIED, MOST_CARRIED))
+    (whole(code), 1.0 + (off / coded).clamp(-MOST_CARRIED, MOST_CARRIED))
 }
 
 #[cfg(test)]
