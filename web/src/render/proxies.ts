@@ -4,12 +4,12 @@ import { type BrickSet, BrickSets } from "./brick-sets";
 import type { Camera } from "./camera";
 import { covers } from "./coverage";
 import type { FacePicture } from "./face-pass";
-import { type FaceSet, FaceSets } from "./face-sets";
+import { type FaceSet, type FaceSets, faceSets } from "./face-sets";
 import type { WorkKind } from "./fences";
 import type { Gl, Target } from "./gl";
 import type { Passes } from "./passes";
 import type { SegmentPicture } from "./segment-pass";
-import { type SegmentSet, SegmentSets } from "./segment-sets";
+import { type SegmentSet, type SegmentSets, segmentSets } from "./segment-sets";
 import { keyframeFits, newestOf, rangeHolds, slabsServe, type Wanted, WIDEST_ANGLE } from "./selection";
 import { bricksShown, keyframeShown, type Precision, type ShownState } from "./shown";
 import { type SlabSet, SlabSets } from "./slab-sets";
@@ -51,8 +51,8 @@ export class Proxies {
     this.#standIns = new StandIns(gl);
     this.#bricks = new BrickSets(gl, this.#standIns);
     this.#slabs = new SlabSets(gl, this.#standIns);
-    this.#faces = new FaceSets(gl, this.#standIns);
-    this.#segments = new SegmentSets(gl, this.#standIns);
+    this.#faces = faceSets(gl, this.#standIns);
+    this.#segments = segmentSets(gl, this.#standIns);
     this.#passes = passes;
   }
 

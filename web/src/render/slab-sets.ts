@@ -1,10 +1,9 @@
 import type { DecodedTile } from "../volume/index";
-import { type BulkHeader, type KeyView, type Place, TILE_EDGE, type TileList } from "../wire/index";
+import { type KeyView, type Place, TILE_EDGE } from "../wire/index";
 import type { SlabsPart } from "../worker/index";
 import { type Gl, resetUnpacking } from "./gl";
-import { KeyframeAssembly, tilesAcross } from "./keyframe-assembly";
+import { type Assembled, type Keeper, KeyframeSets, tilesAcross } from "./keyframe-sets";
 import type { Spot, StandIns } from "./stand-ins";
-import { Succession } from "./succession";
 import { type Sized, TexturePool } from "./texture-pool";
 
 /** A keyframe ready to draw. */
@@ -35,36 +34,16 @@ const SLOTS_PER_ROW = Math.floor(ATLAS_EDGE / SLOT);
 const SLOTS_PER_LAYER = SLOTS_PER_ROW ** 2;
 const FLOATS_PER_TILE = 12;
 
-/** Assembles keyframes in texture atlases. */
-export class SlabSets {
-  readonly #gl: Gl;
-  readonly #assembly: KeyframeAssembly<Tile, SlabsPart, Room>;
-  readonly #standIns: StandIns;
-  readonly #pool: TexturePool;
-  /** Complete ones. */
-  readonly keyframes: Succession<SlabSet>;
+/** Keyframes of slabs of colour, which serve for the transfer function that they were made with alone. */
+export class SlabSets extends KeyframeSets<Tile, SlabsPart, Room, SlabSet> {
   #validAfter = 0;
 
   constructor(gl: Gl, standIns: StandIns) {
-    this.#gl = gl;
-    this.#standIns = standIns;
-    this.#pool = new TexturePool(gl, gl.TEXTURE_2D_ARRAY, gl.RGBA16F, 1);
-    this.keyframes = new Succession(({ tiles, atlas }) => {
-      gl.deleteVertexArray(tiles);
-      this.#pool.keep(atlas);
-    });
-    this.#assembly = new KeyframeAssembly({
-      prepare: (_, tiles) => this.#prepare(tiles),
-      upload: (room, tile, slot, part) => this.#upload(room, tile, slot, part),
-      recycle: ({ atlas }) => this.#pool.keep(atlas),
-      extent: ({ rays, slabCount }) => [...tilesAcross(rays), slabCount],
-      placeOf: ({ x, y, slab }) => [drawnFrom(x) / TILE_EDGE, drawnFrom(y) / TILE_EDGE, slab],
-      lost,
-    });
+    super(new SlabKeeper(gl, standIns));
   }
 
   /** The newest complete keyframe made with the present transfer function; `null` if none. */
-  get shown(): SlabSet | null {
+  override get shown(): SlabSet | null {
     const { shown } = this.keyframes;
     return shown && shown.id > this.#validAfter ? shown : null;
   }
@@ -74,57 +53,38 @@ export class SlabSets {
     return id > this.#validAfter ? this.keyframes.find(id) : null;
   }
 
-  get isUploading(): boolean {
-    return this.#assembly.isUploading;
-  }
-
-  begin(groups: number): void {
-    this.#assembly.begin(groups);
+  override begin(groups: number): void {
+    super.begin(groups);
     this.#validAfter = 0;
-    this.keyframes.release();
   }
 
   /** Keyframes known so far show something else than what is wanted now (another transfer function). */
   invalidate(): void {
-    this.#validAfter = this.#assembly.newest;
+    this.#validAfter = this.newest;
   }
+}
 
-  /** Which tiles the keyframe of a set has. */
-  expect(set: number, list: TileList): void {
-    this.#assembly.expect(set, list);
-  }
+/** Keeps keyframes in texture atlases. */
+class SlabKeeper implements Keeper<SlabsPart, Tile, Room, SlabSet> {
+  readonly #gl: Gl;
+  readonly #standIns: StandIns;
+  readonly #pool: TexturePool;
 
-  /** Something has come over connection `group`. */
-  hear(header: BulkHeader, group: number): void {
-    this.#assembly.hear(header, group);
-  }
-
-  accept(part: SlabsPart): void {
-    this.#assembly.accept(part);
-  }
-
-  /** Uploads a complete keyframe for about `budgetMs`. True if what is shown changed. */
-  advance(budgetMs: number): boolean {
-    const made = this.#assembly.advance(budgetMs);
-    if (!made) return false;
-    const { type: _, header, tiles: __, ...key } = made.part;
-    const { set, field, step, time } = header;
-    const tiles = this.#instances(made.room.places);
-    const tileCount = made.tiles.length;
-    const { atlas } = made.room;
-    this.keyframes.follow({ ...key, id: set, field, step, time, atlas, tiles, tileCount, since: performance.now() });
-    return true;
+  constructor(gl: Gl, standIns: StandIns) {
+    this.#gl = gl;
+    this.#standIns = standIns;
+    this.#pool = new TexturePool(gl, gl.TEXTURE_2D_ARRAY, gl.RGBA16F, 1);
   }
 
   /** Back to front. */
-  #prepare(tiles: Tile[]): Room | null {
+  prepare(_: SlabsPart, tiles: Tile[]): Room | null {
     tiles.sort((a, b) => b.slab - a.slab);
     const layers = Math.max(1, Math.ceil(tiles.length / SLOTS_PER_LAYER));
     const atlas = this.#pool.take([ATLAS_EDGE, ATLAS_EDGE, layers]);
     return atlas && { atlas, places: new Float32Array(tiles.length * FLOATS_PER_TILE) };
   }
 
-  #upload({ atlas, places }: Room, tile: Tile, slot: number, part: SlabsPart): void {
+  upload({ atlas, places }: Room, tile: Tile, slot: number, part: SlabsPart): void {
     const layer = Math.floor(slot / SLOTS_PER_LAYER);
     const inLayer = slot % SLOTS_PER_LAYER;
     const x = (inLayer % SLOTS_PER_ROW) * SLOT;
@@ -150,6 +110,17 @@ export class SlabSets {
     gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, layer, width, height, 1, gl.RGBA, gl.HALF_FLOAT, texels);
   }
 
+  recycle({ atlas }: Room): void {
+    this.#pool.keep(atlas);
+  }
+
+  finish({ part, tiles, room }: Assembled<SlabsPart, Tile, Room>): SlabSet {
+    const { type: _, header, tiles: __, ...key } = part;
+    const { set, field, step, time } = header;
+    const drawn = { atlas: room.atlas, tiles: this.#instances(room.places), tileCount: tiles.length };
+    return { ...key, id: set, field, step, time, ...drawn, since: performance.now() };
+  }
+
   #instances(places: Float32Array): WebGLVertexArrayObject {
     const gl = this.#gl;
     const array = gl.createVertexArray();
@@ -167,14 +138,26 @@ export class SlabSets {
     gl.deleteBuffer(buffer);
     return array;
   }
-}
+  release({ tiles, atlas }: SlabSet): void {
+    this.#gl.deleteVertexArray(tiles);
+    this.#pool.keep(atlas);
+  }
 
-/** With its overlap, as far as there are rays. */
-function lost({ rays }: SlabsPart, [column, row, slab]: Place): Tile {
-  const [x, y] = [Math.max(0, column * TILE_EDGE - 1), Math.max(0, row * TILE_EDGE - 1)];
-  const width = Math.min(rays[0], (column + 1) * TILE_EDGE + 1) - x;
-  const height = Math.min(rays[1], (row + 1) * TILE_EDGE + 1) - y;
-  return { slab, x, y, width, height, texels: null };
+  extent({ rays, slabCount }: SlabsPart): Place {
+    return [...tilesAcross(rays), slabCount];
+  }
+
+  placeOf({ x, y, slab }: Tile): Place {
+    return [drawnFrom(x) / TILE_EDGE, drawnFrom(y) / TILE_EDGE, slab];
+  }
+
+  /** With its overlap, as far as there are rays. */
+  lost({ rays }: SlabsPart, [column, row, slab]: Place): Tile {
+    const [x, y] = [Math.max(0, column * TILE_EDGE - 1), Math.max(0, row * TILE_EDGE - 1)];
+    const width = Math.min(rays[0], (column + 1) * TILE_EDGE + 1) - x;
+    const height = Math.min(rays[1], (row + 1) * TILE_EDGE + 1) - y;
+    return { slab, x, y, width, height, texels: null };
+  }
 }
 
 /** First ray of a tile that is drawn: tiles away from the layer's edge begin with one texel of overlap. */

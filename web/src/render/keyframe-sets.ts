@@ -1,5 +1,6 @@
 import { type BulkHeader, missingFrom, type Place, TILE_EDGE, type TileList } from "../wire/index";
 import { SetsUnderWay, type SetUnderWay } from "./sets-under-way";
+import { Succession } from "./succession";
 
 /** Part of a keyframe, as one message brought it. */
 interface Part<Tile> {
@@ -8,15 +9,18 @@ interface Part<Tile> {
 }
 
 /**
- * How a kind of keyframe is kept: `prepare` makes room for all tiles of one, `upload` puts one in, `recycle` takes a room back.
+ * How a kind of keyframe is kept: `prepare` makes room for all tiles of one, `upload` puts one in, `recycle` takes a room back. `finish` makes what is
+ * drawn of a room that has all tiles, and `release` takes that back.
  *
  * The others are about tiles that do not come: where those are that do, and what stands for one that does not.
  */
-export interface Keeper<P, Tile, Room> {
+export interface Keeper<P, Tile, Room, Keyframe> {
   /** `null` if there is no room for one so large: it is left out. */
   prepare(part: P, tiles: Tile[]): Room | null;
   upload(room: Room, tile: Tile, number: number, part: P): void;
   recycle(room: Room): void;
+  finish(assembled: Assembled<P, Tile, Room>): Keyframe;
+  release(keyframe: Keyframe): void;
   /** Columns, rows and layers of tiles. */
   extent(part: P): Place;
   placeOf(tile: Tile): Place;
@@ -41,9 +45,11 @@ interface Gathered<Tile, P> extends SetUnderWay {
 /** Incomplete keyframes kept at most. */
 const MOST_GATHERED = 2;
 
-/** The newest keyframe on its way to the screen: gathered from all connections, then uploaded in pieces. */
-export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
-  readonly #keeper: Keeper<P, Tile, Room>;
+/** Keyframes of one kind: gathered from all connections, uploaded in pieces, shown. */
+export class KeyframeSets<Tile, P extends Part<Tile>, Room, Keyframe extends { readonly id: number }> {
+  /** Complete ones. */
+  readonly keyframes: Succession<Keyframe>;
+  readonly #keeper: Keeper<P, Tile, Room, Keyframe>;
   readonly #gathered = new SetsUnderWay<Gathered<Tile, P>>(MOST_GATHERED, () => {});
   /** Of the newest set that has one. */
   #list: { set: number; list: TileList } | null = null;
@@ -51,8 +57,14 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
   #uploading: { part: P; tiles: Tile[]; room: Room; uploaded: number } | null = null;
   #newest = 0;
 
-  constructor(keeper: Keeper<P, Tile, Room>) {
+  constructor(keeper: Keeper<P, Tile, Room, Keyframe>) {
     this.#keeper = keeper;
+    this.keyframes = new Succession((keyframe) => keeper.release(keyframe));
+  }
+
+  /** The newest complete one. */
+  get shown(): Keyframe | null {
+    return this.keyframes.shown;
   }
 
   /** Number of the newest set known. */
@@ -70,6 +82,7 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
     this.#newest = 0;
     this.#list = null;
     this.#drop();
+    this.keyframes.release();
   }
 
   /** Which tiles set number `set` has. */
@@ -92,20 +105,21 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
     set.tiles.push(...part.tiles);
   }
 
-  /** Uploads a complete keyframe for about `budgetMs`; gives it once all is uploaded. */
-  advance(budgetMs: number): Assembled<P, Tile, Room> | null {
+  /** Uploads a complete keyframe for about `budgetMs`. True if what is shown changed. */
+  advance(budgetMs: number): boolean {
     if (!this.#uploading) this.#beginUpload();
     const now = this.#uploading;
-    if (!now) return null;
+    if (!now) return false;
     const until = performance.now() + budgetMs;
     const { part, tiles, room } = now;
     while (now.uploaded < tiles.length) {
-      if (performance.now() > until) return null;
+      if (performance.now() > until) return false;
       this.#keeper.upload(room, tiles[now.uploaded], now.uploaded, part);
       now.uploaded += 1;
     }
     this.#uploading = null;
-    return { part, tiles, room };
+    this.keyframes.follow(this.#keeper.finish({ part, tiles, room }));
+    return true;
   }
 
   #beginUpload(): void {
@@ -124,7 +138,10 @@ export class KeyframeAssembly<Tile, P extends Part<Tile>, Room> {
     const { list } = this.#list;
     const [columns, rows, layers] = this.#keeper.extent(part);
     if (list.columns !== columns || list.rows !== rows || list.layers !== layers) return [];
-    const missing = missingFrom(list, tiles.map(this.#keeper.placeOf));
+    const missing = missingFrom(
+      list,
+      tiles.map((tile) => this.#keeper.placeOf(tile)),
+    );
     return missing.map((place) => this.#keeper.lost(part, place));
   }
 
