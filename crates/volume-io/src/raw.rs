@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use visapult_volume::{Centering, FieldInfo, Grid, ScalarType};
 
 use crate::flat::{FlatArray, FlatSource, Layout};
@@ -21,8 +22,8 @@ const MAX_SIDECAR: u64 = 4 << 20;
 struct Sidecar {
     file: String,
     size: [usize; 3],
-    #[serde(rename = "type")]
-    scalar: Scalar,
+    #[serde(rename = "type", deserialize_with = "scalar_type")]
+    scalar: ScalarType,
     #[serde(default)]
     byte_order: Order,
     #[serde(default)]
@@ -47,22 +48,6 @@ struct Sidecar {
     fill: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Scalar {
-    U8,
-    I8,
-    U16,
-    I16,
-    U32,
-    I32,
-    U64,
-    I64,
-    F16,
-    F32,
-    F64,
-}
-
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Order {
@@ -77,6 +62,14 @@ enum CellOrPoint {
     #[default]
     Point,
     Cell,
+}
+
+fn scalar_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ScalarType, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    ScalarType::of_name(&name).ok_or_else(|| {
+        let known = ScalarType::ALL.map(|known| known.to_string()).join(", ");
+        D::Error::custom(format!("type {name:?} is none of {known}"))
+    })
 }
 
 fn one() -> u64 {
@@ -140,38 +133,19 @@ impl Sidecar {
             Order::Little => ByteOrder::Little,
             Order::Big => ByteOrder::Big,
         };
-        Encoding { fill: self.fill, ..Encoding::plain(self.scalar.into(), order) }
+        Encoding { fill: self.fill, ..Encoding::plain(self.scalar, order) }
     }
 
     fn info(self, path: &Path, grid: Grid) -> SourceInfo {
-        let scalar_type = self.scalar.into();
         let name = self.field.unwrap_or_else(|| shape::file_stem(path));
         SourceInfo {
             name: shape::file_name(path),
             format: "raw with JSON sidecar".to_owned(),
             levels: vec![grid],
-            fields: vec![FieldInfo { name, unit: self.value_unit, scalar_type, declared_range: None }],
+            fields: vec![FieldInfo { name, unit: self.value_unit, scalar_type: self.scalar, declared_range: None }],
             times: self.times,
             time_unit: self.time_unit,
             live: false,
-        }
-    }
-}
-
-impl From<Scalar> for ScalarType {
-    fn from(scalar: Scalar) -> Self {
-        match scalar {
-            Scalar::U8 => Self::U8,
-            Scalar::I8 => Self::I8,
-            Scalar::U16 => Self::U16,
-            Scalar::I16 => Self::I16,
-            Scalar::U32 => Self::U32,
-            Scalar::I32 => Self::I32,
-            Scalar::U64 => Self::U64,
-            Scalar::I64 => Self::I64,
-            Scalar::F16 => Self::F16,
-            Scalar::F32 => Self::F32,
-            Scalar::F64 => Self::F64,
         }
     }
 }

@@ -20,6 +20,17 @@ pub enum ScalarType {
 }
 
 impl ScalarType {
+    /// Every type there is.
+    pub const ALL: [Self; 11] = {
+        use ScalarType::{F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+        [U8, I8, U16, I16, U32, I32, U64, I64, F16, F32, F64]
+    };
+
+    /// The type that is displayed so.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.to_string() == name)
+    }
+
     /// Bytes per value.
     pub const fn bytes(self) -> usize {
         match self {
@@ -113,6 +124,12 @@ impl ValueRange {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_tell_types_apart() {
+        assert!(ScalarType::ALL.into_iter().all(|known| ScalarType::of_name(&known.to_string()) == Some(known)));
+        assert_eq!(ScalarType::of_name("F32"), None);
+    }
 
     #[test]
     fn range_ignores_what_is_not_finite() {

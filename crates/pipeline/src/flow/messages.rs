@@ -224,16 +224,11 @@ impl DeclaredField {
         Ok(FieldInfo {
             name: self.name.clone(),
             unit: self.unit.clone(),
-            scalar_type: scalar_type(&self.scalar_type)
+            scalar_type: ScalarType::of_name(&self.scalar_type)
                 .ok_or_else(|| format!("field {} is of unknown type {}", self.name, self.scalar_type))?,
             declared_range: range,
         })
     }
-}
-
-fn scalar_type(name: &str) -> Option<ScalarType> {
-    use ScalarType::{F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
-    [U8, I8, U16, I16, U32, I32, U64, I64, F16, F32, F64].into_iter().find(|known| known.to_string() == name)
 }
 
 impl Declaration {
