@@ -40,6 +40,8 @@ LOSSES = ["0", "0.1", "1"]
 HEADERS, MTU = 28 + 33, 1500
 #: No copy is waited for longer, and no server until it is ready.
 LIMIT_S, READY_S = 120, 10
+#: How often a copy is made until the testbed keeps up.
+TRIES = 3
 SMALL, SMALL_BYTES, SMALL_OF_A_FOLDER = 10_000, 4096, 250
 PACKAGES = ["globus-gridftp-server-progs", "libudt0", "rsync", "openssh-client", "rclone", "xrootd-client"]
 TITLES = {"file": "a large file", "many": "10,000 files of 4 KiB", "one": "one file of their bytes"}
@@ -116,21 +118,34 @@ def measure_once(results: dict[str, Any], key: tuple[str, str, str, int], peer: 
     done = any("failed" in row or (row["loss"], row["run"]) == (loss, number) for row in before)
     if done or (source.is_dir() and not peer.takes_folders):
         return
-    target = folder / "target"
+    column = long_path("copy", float(loss) / 100, "1bdp")
+    row = {"loss": loss, "what": what, "peer": name, "run": number, **copied_well(peer, source, folder, column, number + 1)}
+    named = f"loss {loss:>3} %  {TITLES[what]:<24} {peer.title:<22}"
+    keep(results, row, rows, named, lambda seconds: f"{seconds:7.2f} s {100 * row['share']:5.1f} %")
+
+
+def copied_well(peer: Peer, source: Path, folder: Path, column: Column, seed: int) -> dict[str, Any]:
+    """A copy that the testbed kept up with; the last one if there is none."""
+    for tries in range(1, TRIES + 1):
+        row = {**copied(peer, source, folder, column, seed), "tries": tries}
+        if "failed" in row or row["honest"]:
+            break
+    return row
+
+
+def copied(peer: Peer, source: Path, folder: Path, column: Column, seed: int) -> dict[str, Any]:
+    """One copy, held against its source."""
+    target, work = folder / "target", folder / "work"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
-    work = folder / "work"
     work.mkdir(exist_ok=True)
-    column = long_path("copy", float(loss) / 100, "1bdp")
-    row = {"loss": loss, "what": what, "peer": name, "run": number}
-    row |= timed(peer, Run(source, target, work), column, number + 1)
+    row = timed(peer, Run(source, target, work), column, seed)
     if "seconds" in row:
         row["share"] = size_of(source) * 8 / row["seconds"] / (column.rate * (MTU - HEADERS) / MTU)
         if not is_same(source, target):
-            row = {**row, "failed": "what arrived is not what was sent"}
+            row["failed"] = "what arrived is not what was sent"
     shutil.rmtree(target)
-    named = f"loss {loss:>3} %  {TITLES[what]:<24} {peer.title:<22}"
-    keep(results, row, rows, named, lambda seconds: f"{seconds:7.2f} s {100 * row['share']:5.1f} %")
+    return row
 
 
 def timed(peer: Peer, run: Run, column: Column, seed: int) -> dict[str, Any]:
@@ -189,7 +204,7 @@ def table(results: dict[str, Any]) -> str:
     """Medians, least and most, for each kind of files; losses across, peers down."""
     text = f"# Copies, beside others\n\n`make bench-copy`: 1 Gbit/s, 80 ms, from memory to memory. {results['machine']}.\n"
     text += "Seconds, start and end included: median (least to most). In brackets the share of what the link carries of files.\n"
-    text += "Who has failed is not tried again, nor at more loss.\n"
+    text += f"A copy with which the testbed did not keep up is made again, {TRIES - 1} times at most, and counts only where it kept up with none. Who has failed is not tried again, nor at more loss.\n"
     for what, title in TITLES.items():
         rows = [row for row in results["rows"] if row["what"] == what]
         losses = [loss for loss in LOSSES if any(row["loss"] == loss for row in rows)]
@@ -209,12 +224,13 @@ def table(results: dict[str, Any]) -> str:
 
 def cell(rows: list[dict[str, Any]]) -> str:
     """The runs of one peer over one link."""
-    good = [row for row in rows if "failed" not in row]
-    if not good:
+    ended = [row for row in rows if "failed" not in row]
+    if not ended:
         return rows[0]["failed"] if rows else ""
+    good = [row for row in ended if row["honest"]] or ended
     seconds = sorted(row["seconds"] for row in good)
     share = statistics.median(row["share"] for row in good)
-    late = "" if all(row["honest"] for row in good) else ", the testbed was late"
+    late = "" if good[0]["honest"] else ", the testbed was late"
     return f"{statistics.median(seconds):.2f} ({seconds[0]:.2f} to {seconds[-1]:.2f}) [{100 * share:.1f} %{late}]"
 
 

@@ -19,7 +19,7 @@ reached the receiving program in the first {seconds} s after its client was star
 Ours counts what arrived in that time and was verified in the end. Median of {runs}, least to most in brackets.
 The ceiling is the payload that UDP could carry on that link without loss. TCP may use buffers of 256 MiB; all sockets of the libraries have
 large buffers and the link's MTU. CPU seconds are those of the two programs; the kernel's work for the receiver falls to the testbed.
-A figure in (parentheses) does not count: the testbed itself did not keep up.
+A run that the testbed did not keep up with is made again, twice at most; a figure in (parentheses) does not count: it never kept up.
 
 {machine}
 """

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import report
 from columns import COLUMNS, Column
-from measure import measure
+from measure import measure_well
 from peers import PEERS, Peer
 from testbed import ROOT, WAN
 from versions import measured_on
@@ -84,7 +84,7 @@ def measure_column(column: Column, peers: list[Peer], runs: int) -> dict[str, ob
     found: dict[str, list[dict[str, object]]] = {peer.name: [] for peer in peers}
     for turn in range(runs):
         for peer in peers:
-            run = measure(peer, column, seed=turn + 1)
+            run = measure_well(peer, column, seed=turn + 1)
             found[peer.name].append(run)
             print(f"  {peer.name:14} {line(run)}", flush=True)
     rows = [{"peer": peer.name, "title": peer.title, "runs": found[peer.name]} for peer in peers]

@@ -14,31 +14,32 @@ pub fn monotonic() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Prints `time total_bytes` at most every 50 ms.
+/// Prints `time total_bytes` at most every 50 ms, and at the end what came last.
 #[derive(Default)]
 pub struct Meter {
     bytes: u64,
+    came: f64,
     printed: f64,
 }
 
 impl Meter {
     pub fn add(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
-        let now = monotonic();
-        if now - self.printed >= 0.05 {
-            self.printed = now;
-            self.print(now);
+        self.came = monotonic();
+        if self.came - self.printed >= 0.05 {
+            self.printed = self.came;
+            self.print();
         }
     }
 
-    fn print(&self, now: f64) {
-        let _ = writeln!(std::io::stdout().lock(), "{now:.6} {}", self.bytes);
+    fn print(&self) {
+        let _ = writeln!(std::io::stdout().lock(), "{:.6} {}", self.came, self.bytes);
     }
 }
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        self.print(monotonic());
+        self.print();
     }
 }
 

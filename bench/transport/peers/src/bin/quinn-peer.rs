@@ -99,6 +99,8 @@ async fn send(address: SocketAddr) -> Result<()> {
     }
     connection.close(VarInt::from_u32(0), b"time over");
     println!("{:?}", connection.stats().path);
+    // Until the other end has been told: it would wait for more half a minute.
+    endpoint.wait_idle().await;
     Ok(())
 }
 
