@@ -1,6 +1,6 @@
 /** The page over files: stills, fades, links, downloads, and addresses, fields or browsers with nothing to show. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import {
@@ -172,6 +172,11 @@ describe("a file", () => {
       assert.ok(Math.abs(camera[name] - restored[name]) < 1e-3, name);
     assert.ok(difference(await picture(page), await picture(copy)) < 0.5);
     await page.close();
+    // Another link of the same page, pasted over it.
+    const loaded = copy.waitForEvent("load");
+    await copy.evaluate(() => location.assign("#view=100,50,4,30"));
+    await loaded;
+    await until(copy, (v) => v.camera.azimuth === 100 && v.shown.level === 0);
     await copy.close();
   });
 
@@ -311,7 +316,7 @@ describe("a file", () => {
   });
 
   for (const [name, valueAt, words] of [
-    ["constant", () => 7.5, "Every value of this field is 7.5."],
+    ["constant", () => 7.5, "Every value of this field is 7.5 in single precision."],
     ["nothing-finite", () => Number.NaN, "No value of this field is finite"],
   ]) {
     test(`a field that is ${name} is said to be so`, async () => {
@@ -321,10 +326,61 @@ describe("a file", () => {
       assert.deepEqual(page.errors, []);
       await keep(page, name);
       await page.close();
+      const closed = await openPage(here.browser, odd.url, { hash: "panel=0" });
+      await closed.locator(".corner").getByText(words).waitFor();
+      await closed.close();
       await odd.kill();
     });
   }
+
+  test("what is odd about a step is said of that step", async () => {
+    const valueAt = (x, y, z, t) => (t === 0 ? Number.NaN : t === 1 ? x : 2);
+    const odd = await startServer(writeNpy(join(here.folder, "odd-steps.npy"), 16, valueAt, 3));
+    const page = await openPage(here.browser, odd.url);
+    await page.getByText("No value of this step is finite").waitFor();
+    await page.keyboard.press(".");
+    await until(page, (v) => v.shown.step === 1);
+    await page.getByText("of this step").waitFor({ state: "hidden" });
+    await page.keyboard.press(".");
+    await page.getByText("Every value of this step is 2").waitFor();
+    await page.close();
+    await odd.kill();
+  });
+
+  test("playing ends at a step that cannot be read, and says why", async () => {
+    const odd = await startServer(writeBrokenSeries(join(here.folder, "broken.zarr")));
+    const page = await openPage(here.browser, odd.url);
+    await until(page, (v) => v.shown.step === 0);
+    await page.getByRole("button", { name: "Play" }).click();
+    await page.locator(".status").getByText("broken.zarr").waitFor();
+    await page.getByRole("button", { name: "Play" }).waitFor();
+    await page.close();
+    await odd.kill();
+  });
 });
+
+/** A Zarr array of three steps, the second of which lacks most of its bytes. */
+function writeBrokenSeries(folder) {
+  mkdirSync(folder);
+  const edge = 8;
+  const shape = [3, edge, edge, edge];
+  const about = {
+    zarr_format: 2,
+    shape,
+    chunks: [1, edge, edge, edge],
+    dtype: "<f4",
+    compressor: null,
+    fill_value: 0,
+    order: "C",
+    filters: null,
+  };
+  writeFileSync(join(folder, ".zarray"), JSON.stringify(about));
+  for (const step of [0, 1, 2]) {
+    const values = Buffer.from(new Float32Array(edge ** 3).map((_, i) => i % (7 + step)).buffer);
+    writeFileSync(join(folder, `${step}.0.0.0`), step === 1 ? values.subarray(0, 10) : values);
+  }
+  return folder;
+}
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 

@@ -213,6 +213,23 @@ def test_a_picture_that_cannot_be_written_is_an_error(volume: np.ndarray, tmp_pa
     assert (tmp_path / "old.png").read_bytes() == b"old"
 
 
+def test_an_image_takes_the_place_of_no_other_file(tmp_path: Path) -> None:
+    source, out, report = tmp_path / "field.npy", tmp_path / "out.png", tmp_path / "report.json"
+    np.save(source, np.ones((4, 4, 4), np.float32))
+    values = source.read_bytes()
+    sidecar = tmp_path / "raw.json"
+    (tmp_path / "raw").write_bytes(bytes(4 * 64))
+    sidecar.write_text(json.dumps({"file": "raw", "size": [4, 4, 4], "type": "f32"}))
+    for options in (["--out", source], ["--out", out, "--json", source]):
+        finished = run("render", source, *options, check=False)
+        assert finished.returncode != 0 and "field.npy is there, and is no" in finished.stderr
+    assert "raw.json is there" in run("render", sidecar, "--out", out, "--json", sidecar, check=False).stderr
+    assert source.read_bytes() == values and "raw" in sidecar.read_text() and not out.exists()
+    for _ in range(2):
+        run("render", source, "--out", out, "--json", report, "--size", "8x8")
+
+
+
 @pytest.mark.parametrize("scale", [1e-30, 1e-36, 1e-43, 3e38])
 @pytest.mark.parametrize("proxy", ["exact", "bricks", "slabs", "scalar-slabs", "segments"])
 def test_values_of_any_size_are_rendered(volume: np.ndarray, scale: float, proxy: str, tmp_path: Path) -> None:

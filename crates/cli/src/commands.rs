@@ -1,6 +1,7 @@
 //! What each subcommand does: fill the configuration, run the pipeline, report.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, available_parallelism};
@@ -139,8 +140,8 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
     if let Some(crew) = processes.crew_of_another()? {
         return Ok(lend_to(crew, &config.back_end)?);
     }
-    let mut outputs = [Some(&options.out), options.json.as_ref()].into_iter().flatten();
-    outputs.try_for_each(|path| check_writable(path))?;
+    check_writable(&options.out, &options.source, Output::Png)?;
+    options.json.iter().try_for_each(|path| check_writable(path, &options.source, Output::Json))?;
     let started = Instant::now();
     let rendered = visapult_pipeline::render(&config)?;
     let encoding = Instant::now();
@@ -157,8 +158,29 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
     Ok(())
 }
 
-/// What cannot be written is told before anything is computed for it. A file that is there stays as it is until there is another.
-fn check_writable(path: &Path) -> Result<()> {
+/// What `render` writes: how such a file is called, and how it begins.
+#[derive(Clone, Copy)]
+enum Output {
+    Png,
+    Json,
+}
+
+impl Output {
+    fn named(self) -> (&'static str, &'static [u8]) {
+        match self {
+            Self::Png => ("PNG image", b"\x89PNG"),
+            Self::Json => ("JSON report", b"{"),
+        }
+    }
+}
+
+/// What cannot be written, or would take the place of something else, is told before anything is computed for it. A file that is there stays as it is until
+/// there is another.
+fn check_writable(path: &Path, source: &str, output: Output) -> Result<()> {
+    if path.is_file() && !may_be_replaced(path, source, output)? {
+        let (name, _) = output.named();
+        bail!("{} is there, and is no {name} made before: name another file, or remove it first", path.display());
+    }
     let is_new = !path.exists();
     if !(is_new || path.is_file()) {
         return Ok(());
@@ -178,6 +200,17 @@ fn check_writable(path: &Path) -> Result<()> {
 const COLOR_SLABS: u16 = 64;
 const SEGMENTS: u16 = 64;
 const BUDGET: u64 = 8_000_000;
+
+/// Whether a file is empty or of the kind that takes its place, and not what is read.
+fn may_be_replaced(path: &Path, source: &str, output: Output) -> Result<bool> {
+    let (_, beginning) = output.named();
+    let shown = || format!("cannot read {}", path.display());
+    let mut found = Vec::new();
+    File::open(path).with_context(shown)?.take(beginning.len() as u64).read_to_end(&mut found).with_context(shown)?;
+    let is_source =
+        fs::canonicalize(source).is_ok_and(|source| fs::canonicalize(path).is_ok_and(|path| path == source));
+    Ok(!is_source && (found.is_empty() || found == beginning))
+}
 
 fn render_config(options: &RenderOptions, processes: &Processes) -> Result<RenderConfig> {
     let camera = Camera {

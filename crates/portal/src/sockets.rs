@@ -34,6 +34,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Longest reason that fits a close frame.
 const MOST_REASON_BYTES: usize = 120;
 
+/// Why a session ends whose page says nothing.
+const NOTHING_HEARD: &str = "nothing was heard in time";
+
 type Parameters = Query<HashMap<String, String>>;
 
 /// Opens a session. Whoever asks without an upgrade is told whether the token would do: a WebSocket that is refused does not say why.
@@ -167,9 +170,9 @@ async fn read_views(
             Some(bytes) => Ok(Some(bytes)),
             None => next_message(reader, limit).await,
         };
-        let Some(bytes) = heard.map_err(|problem| match has_view {
-            true => problem,
-            false => format!("no View within {first_view_within:?}: {problem}"),
+        let Some(bytes) = heard.map_err(|problem| match problem.as_str() {
+            NOTHING_HEARD if !has_view => format!("no View within {first_view_within:?}"),
+            _ => problem,
         })?
         else {
             return Ok(());
@@ -217,7 +220,7 @@ async fn next_message(reader: &mut SplitStream<WebSocket>, limit: Duration) -> R
     loop {
         let next = tokio::time::timeout_at(until.max(tokio::time::Instant::now()), reader.next());
         match next.await {
-            Err(_) => return Err("nothing was heard in time".to_owned()),
+            Err(_) => return Err(NOTHING_HEARD.to_owned()),
             Ok(None) | Ok(Some(Ok(Message::Close(_)))) => return Ok(None),
             Ok(Some(Ok(Message::Binary(bytes)))) => return Ok(Some(bytes)),
             Ok(Some(Ok(Message::Text(_)))) => return Err("text message: this protocol is binary".to_owned()),

@@ -1,5 +1,5 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
-import type { FieldMessage, SourceInfo } from "../wire/index";
+import type { FieldMessage, SourceInfo, StepSpan } from "../wire/index";
 import { el, iconButton, setText } from "./dom";
 import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
@@ -36,6 +36,7 @@ class App {
   readonly #quality = el("div", { class: "quality", "aria-hidden": "true" });
   readonly #fresh = el("div", { class: "fresh", "aria-hidden": "true" });
   readonly #kept = el("div", { class: "kept", role: "status" });
+  readonly #nothing = el("div", { class: "nothing", role: "status" });
   readonly #missing = el("div", { class: "missing", role: "status" });
   readonly #viewer: Viewer;
   readonly #panel: Panel;
@@ -90,7 +91,7 @@ class App {
     this.#stage.append(
       this.#canvas,
       this.#overlay,
-      el("div", { class: "corner" }, this.#kept, this.#missing, this.#fresh, this.#quality),
+      el("div", { class: "corner" }, this.#nothing, this.#kept, this.#missing, this.#fresh, this.#quality),
     );
     this.#dismiss.addEventListener("click", () => {
       this.#viewer.dismissNotice();
@@ -128,8 +129,9 @@ class App {
       setText(this.#status, "The graphics processor was reset: reloading.");
       this.#told.hidden = false;
     });
-    // Everything on the page is in its URL, so loading it again restores it.
+    // Everything on the page is in its URL, so loading it again restores it, or shows what a pasted one says.
     this.#canvas.addEventListener("webglcontextrestored", () => window.location.reload());
+    window.addEventListener("hashchange", () => window.location.reload());
     new ResizeObserver(() => this.#resize()).observe(this.#stage);
     setInterval(() => this.#showStatistics(), STATISTICS_MS);
   }
@@ -166,7 +168,9 @@ class App {
     const absence = this.#viewer?.absence ?? null;
     document.title = pageTitle(source, field);
     this.#panel.showSteering(state.steering, absence, state.connection.kind === "open");
-    this.#panel.showField(field, fieldWords(fieldInfo));
+    const words = fieldWords(fieldInfo, steps);
+    this.#panel.showField(field, words);
+    setText(this.#nothing, state.panel || !showsNothing(fieldInfo) ? "" : words);
     this.#panel.showProxy(state.proxy);
     const unit = source.fields[field]?.unit ?? "";
     if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit);
@@ -271,17 +275,28 @@ function statusWords(state: ViewerState): string {
     }
     case "refused":
       return "This address is not valid, or not any more: open the one that the program printed.";
+    case "silent":
+      return "The server does not answer. The view turns all the same; nothing new comes until it does.";
     case "open":
       return notice?.text ?? (state.source?.live && !state.fieldInfo ? "Waiting for the first step\u2026" : "");
   }
 }
 
-function fieldWords(info: FieldMessage | null): string {
+/** What is odd about the values of the step that is shown. */
+function fieldWords(info: FieldMessage | null, { first, last }: StepSpan): string {
   if (!info) return "";
-  if (info.range === null || info.finite === 0) return "No value of this field is finite: there is nothing to draw.";
+  const where = first === last ? "this field" : "this step";
+  // The server reads all types so: values may coincide, or be too large.
+  if (info.range === null || info.finite === 0)
+    return `No value of ${where} is finite in single precision: there is nothing to draw.`;
   const [lo, hi] = info.extent ?? info.range;
-  if (lo === hi) return `Every value of this field is ${formatNumber(lo)}.`;
+  if (lo === hi) return `Every value of ${where} is ${formatNumber(lo)} in single precision.`;
   return info.missing > 0 ? `${info.missing.toLocaleString("en")} values are missing and drawn transparent.` : "";
+}
+
+/** Whether there is nothing in the picture by which one could tell that it is one. */
+function showsNothing(info: FieldMessage | null): boolean {
+  return info !== null && (info.extent === null || info.extent[0] === info.extent[1]);
 }
 
 function noGraphics(error: unknown): HTMLElement {

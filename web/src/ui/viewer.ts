@@ -390,10 +390,16 @@ export class Viewer {
         this.#freshness.receive(message, performance.now());
         return this.#set({ steering: this.#steeringShown() });
       case "notice":
-        if (message.severity === "error") this.#steering.forget();
-        this.#set({ steering: this.#steeringShown() });
-        return this.#notices.tell(message);
+        return this.#noticed(message);
     }
+  }
+
+  #noticed(notice: Notice): void {
+    if (notice.severity === "error") this.#steering.forget();
+    // What is wrong with a step is not waited for: it would be for ever.
+    const playing = this.#state.playing && notice.severity !== "error";
+    this.#set({ playing, steering: this.#steeringShown() });
+    this.#notices.tell(notice);
   }
 
   #newSteps(steps: StepSpan): void {

@@ -1,5 +1,6 @@
 import {
   type ControlMessage,
+  encodeClock,
   encodeSteer,
   encodeView,
   parseControl,
@@ -7,6 +8,7 @@ import {
   type ViewMessage,
   WireError,
 } from "../wire/index";
+import { Heartbeat } from "./heartbeat";
 import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
 
 type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
@@ -14,6 +16,8 @@ type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
 export type ConnectionState =
   | { readonly kind: "connecting" }
   | { readonly kind: "open" }
+  /** It is open, and nothing has come over it for a while, whatever was asked. */
+  | { readonly kind: "silent" }
   /** The server is there, and does not let this page in. */
   | { readonly kind: "refused" }
   | { readonly kind: "lost"; readonly reason: string; readonly attempt: number; readonly retryAt: number };
@@ -29,6 +33,7 @@ export interface SessionEvents {
 }
 
 const FORBIDDEN = 403;
+const NO_ANSWER = "the server does not answer";
 const ANSWER_WITHIN_MS = 2000;
 const FIRST_RETRY_MS = 300;
 const LONGEST_RETRY_MS = 4000;
@@ -51,6 +56,11 @@ export class Session {
   #viewTimer: ReturnType<typeof setTimeout> | null = null;
   #sentAt = 0;
   #retryTimer: ReturnType<typeof setTimeout> | null = null;
+  readonly #heartbeat = new Heartbeat({
+    ask: () => this.tell(encodeClock(performance.now())),
+    onSilence: (isSilent) => this.#events.onState({ kind: isSilent ? "silent" : "open" }),
+    onLost: () => this.#lose(NO_ANSWER),
+  });
 
   /** `base`: the page's URL; the sockets are beside it. */
   constructor(base: URL, token: string, events: SessionEvents) {
@@ -78,7 +88,7 @@ export class Session {
       const refused = !wasOpen && (await this.#isRefused());
       if (socket !== this.#socket) return;
       if (refused) this.#end();
-      else this.#lose(reason || "the server does not answer");
+      else this.#lose(reason || NO_ANSWER);
     };
   }
 
@@ -115,10 +125,12 @@ export class Session {
     try {
       if (!(data instanceof ArrayBuffer)) throw new WireError("a text message on the session");
       const message = parseControl(new Uint8Array(data));
+      this.#heartbeat.hear();
       if (message === null) return;
       if (message.kind !== "welcome") return this.#events.onControl(message);
       this.#attempt = 0;
       this.#welcomed = true;
+      this.#heartbeat.begin();
       this.#epoch += 1;
       this.#openData(message);
       this.#events.onState({ kind: "open" });
@@ -146,6 +158,7 @@ export class Session {
     const worker = new Worker(new URL("./data-worker.ts", import.meta.url), { type: "module" });
     worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
       if (!this.#welcomed || data.epoch !== this.#epoch) return;
+      if (data.type !== "closed") this.#heartbeat.hear();
       switch (data.type) {
         case "part":
           return this.#events.onPart(data.part, this.#workers.indexOf(worker), data.arrival);
@@ -179,6 +192,7 @@ export class Session {
     const socket = this.#socket;
     this.#socket = null;
     this.#welcomed = false;
+    this.#heartbeat.end();
     socket?.close();
     for (const worker of this.#workers) worker.postMessage({ type: "close" } satisfies ToWorker);
   }
