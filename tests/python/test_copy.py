@@ -526,22 +526,6 @@ def test_what_fails_alike_is_told_once(tmp_path: Path) -> None:
     assert "300 FAILED" in ended.stdout
 
 
-@pytest.mark.parametrize(
-    ("kind", "needle"), [(["perf", "serve"], "for visapult perf send"), (["serve", "demo:wave?n=16"], "for visapult view")]
-)
-def test_a_url_of_another_kind_is_told_as_that(tmp_path: Path, kind: list[str], needle: str) -> None:
-    (tmp_path / "file").touch()
-    for places in (["{url}", tmp_path / "there"], [tmp_path / "file", "{url}"]):
-        other = Process([VISAPULT, *kind, "--bind", "127.0.0.1:0"])
-        try:
-            url = other.read_line().split()[-1]
-            ended = copy(*(str(place).format(url=url) for place in places))
-            assert ended.code == 1
-            assert_one_clear_line(ended.stderr, needle, "visapult share prints")
-        finally:
-            other.stop()
-
-
 def test_a_copy_that_fails_leaves_the_manifest_of_the_one_before(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     (folder / "file").write_text("content")

@@ -115,13 +115,3 @@ def test_a_back_end_that_nobody_dials_says_so() -> None:
     assert alone.returncode == 1
     assert alone.stdout.startswith("ripp://")
     assert "no simulation has come" in alone.stderr
-
-
-def test_one_viewer_of_a_back_end_for_simulations_is_told_where_to_look() -> None:
-    back_end = Process([str(VISAPULT), "backend", "--listen", "127.0.0.1:0", "--no-open", "--for", "20s"])
-    try:
-        refused = run("info", back_end.read_line(), check=False)
-        assert refused.returncode != 0
-        assert_one_clear_line(refused.stderr, "simulations are expected here")
-    finally:
-        back_end.stop()

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use visapult_ripp_net::perf::{self, Amount, Progress, Report, Request};
 use visapult_ripp_net::{
-    Authorities, Clients, Identity, Listener, ListenerOptions, Options, Rate, Session, Token, Trust, user_folder,
+    Authorities, Clients, Identity, Listener, ListenerOptions, Options, Rate, Service, Session, Token, Trust,
+    user_folder,
 };
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
@@ -106,6 +107,7 @@ fn listen(options: &PerfServeOptions) -> Result<Listener> {
         rate: options.rate,
         most_receive_bps: options.most_rate.unwrap_or(0),
         local: options.local.clone(),
+        service: Some(Service::Perf),
         ..Options::default()
     };
     let authorities = options.ca.as_deref().map(Authorities::from_file).transpose()?;
@@ -141,7 +143,7 @@ fn turn_away_others(listener: &Listener, is_over: impl Fn() -> bool) -> Result<O
 
 fn serve_one(session: &Session, options: &PerfServeOptions) -> Result<()> {
     let Some(request) = Request::from_text(session.request()) else {
-        session.end_because("only measurements are served here; dial with visapult perf send");
+        session.end_because(&Service::Perf.to_string());
         bail!("the dialler does not want a measurement");
     };
     let report = if request.reverse {
@@ -217,6 +219,7 @@ fn dial(options: &PerfSendOptions, amount: Amount) -> Result<Session> {
         local: options.local.clone(),
         mtu: options.mtu.0,
         transport: options.transport.transport(),
+        service: Some(Service::Perf),
         request: Request::new(amount, options.mode, options.reverse).to_text(),
         ..Options::default()
     };

@@ -7,7 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_objects::{ObjectUrl, escaped};
-use visapult_ripp_net::{Clients, Listener, ListenerOptions, Options, RippUrl, Session, SessionError, Token, Trust};
+use visapult_ripp_net::{
+    Clients, Listener, ListenerOptions, Options, RippUrl, Service, Session, SessionError, Token, Trust,
+};
 
 use crate::endpoint::{Endpoint, Remote};
 use crate::error::CopyError;
@@ -151,7 +153,7 @@ pub(crate) fn redialled(
         if attempt.was_admitted && attempt.arrived > 0 {
             lost_at = None;
         }
-        match outcome.map_err(|cause| cause.misdialled().unwrap_or(cause)) {
+        match outcome {
             Ok(()) => return Ok(()),
             // Only who was there once is waited for.
             Err(cause) if cause.may_pass() && (attempt.was_admitted || lost_at.is_some()) => {
@@ -482,7 +484,7 @@ fn begin(url: &RippUrl, options: &Options, request: &Request) -> Result<Session,
     } else {
         Trust::for_url(url).map_err(SessionError::from)?
     };
-    let session = Options { request: request.to_text(), ..options.clone() };
+    let session = Options { service: Some(Service::Share), request: request.to_text(), ..options.clone() };
     Ok(Session::begin(url, &trust, None, &session)?)
 }
 

@@ -39,22 +39,6 @@ impl CopyError {
         Self::Here(format!("{}: {}", shown(path), reason(cause)))
     }
 
-    /// The URL is of something else, which said so.
-    pub(crate) fn misdialled(&self) -> Option<Self> {
-        const KINDS: [(&str, &str); 2] = [
-            (
-                "only measurements are served here",
-                "this URL is of visapult perf serve, for visapult perf send: visapult copy takes those that visapult share prints",
-            ),
-            (
-                "simulations are expected here",
-                "this URL is of visapult backend, for simulations: visapult copy takes those that visapult share prints",
-            ),
-        ];
-        let said = self.to_string();
-        KINDS.iter().find(|(says, _)| said.contains(says)).map(|(_, told)| Self::Here((*told).to_owned()))
-    }
-
     /// Another attempt may do better.
     pub(crate) const fn may_pass(&self) -> bool {
         matches!(self, Self::Session(SessionError::Ended(_) | SessionError::Control(_) | SessionError::Protocol { .. }))

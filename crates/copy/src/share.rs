@@ -20,7 +20,7 @@ use cap_std::fs::Dir;
 use visapult_objects::{printable, unescaped};
 use visapult_ripp_net::perf::Answered;
 use visapult_ripp_net::{
-    Clients, Identity, Listener, ListenerOptions, Member, Options, Refused, RippUrl, Session, Token,
+    Clients, Identity, Listener, ListenerOptions, Member, Options, Refused, RippUrl, Service, Session, Token,
 };
 
 use self::copies::{Copies, Copy};
@@ -38,7 +38,6 @@ use crate::people::Right;
 use crate::weights;
 use crate::words::{EARLY, Request, STRIPES, Verb, Word};
 
-const NO_REQUEST: &str = "this URL is of a share: visapult copy and visapult verify take it";
 const POLL: Duration = Duration::from_millis(100);
 /// A dialler that has all it wants ends the session within this time.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
@@ -211,7 +210,8 @@ impl Share {
             }
         };
         let fetches = Fetches::new(&fetch)?;
-        let listener = Listener::bind(bind, ListenerOptions { identity, token, clients, session: session.clone() })?;
+        let listening = Options { service: Some(Service::Share), ..session.clone() };
+        let listener = Listener::bind(bind, ListenerOptions { identity, token, clients, session: listening })?;
         Ok(Self {
             listener,
             name: url_name(&real),
@@ -290,7 +290,7 @@ impl Share {
             tell(ShareEvent::Done(Audit { fault: Some(why), ..told }));
         };
         let Some(request) = request else {
-            return turn_away(&session, told, NO_REQUEST.to_owned());
+            return turn_away(&session, told, Service::Share.to_string());
         };
         if let Err(why) = self.check(&session, &request) {
             return turn_away(&session, told, why);

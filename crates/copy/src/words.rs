@@ -309,9 +309,6 @@ impl Differing {
     }
 }
 
-/// What waits at a URL publishes fields.
-const NO_SHARE: &str = "this URL is of no share: visapult copy takes those that visapult share prints; fields that visapult serve or a simulation publishes are for visapult view";
-
 /// A note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "word", rename_all = "kebab-case")]
@@ -381,9 +378,9 @@ impl Word {
     }
 
     /// # Errors
-    /// If it is no word at all: whoever is there has nothing to do with copies.
+    /// If it is no word at all.
     pub(crate) fn heard(text: &str) -> Result<Self, CopyError> {
-        Self::from_text(text).ok_or_else(|| CopyError::Here(NO_SHARE.to_owned()))
+        Self::from_text(text).ok_or_else(|| CopyError::Protocol("it said something that is no word".to_owned()))
     }
 
     /// None if it is no word at all.

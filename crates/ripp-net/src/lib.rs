@@ -44,3 +44,4 @@ pub use url::{RippUrl, UrlError};
 pub use visapult_ripp::control::Transport;
 pub use visapult_ripp::outbox::Mode;
 pub use visapult_ripp::rate::Verdict;
+pub use visapult_ripp::service::Service;

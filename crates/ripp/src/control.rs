@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::outbox::Mode;
 use crate::record::Cipher;
+use crate::service::Service;
 
 /// Versions of the protocol that this build speaks, the preferred first.
 pub const VERSIONS: [u32; 1] = [2];
@@ -34,6 +35,9 @@ pub enum Message {
     Rejected {
         /// What, and what to do.
         why: String,
+        /// What is served there, where that is something else than was dialled for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        serves: Option<Word<Service>>,
     },
     /// The sending end opens a flow.
     Flow {
@@ -164,6 +168,9 @@ pub struct Hello {
     /// Bytes of IP packets at most, in either direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u16>,
+    /// What it is dialled for, if only that will do: who serves something else says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<Word<Service>>,
     /// What it would like to do, for the program at the other end.
     #[serde(default)]
     pub request: String,

@@ -75,7 +75,7 @@ fn each_copy_that_is_refused_leaves_a_line() {
         (&Deed::Put, Some("in"), "read-only"),
         (&Deed::Get, Some("none"), "no such file"),
         (&Deed::Get, Some(""), "no share of that name"),
-        (&Deed::Dial, None, "this URL is of a share"),
+        (&Deed::Dial, None, "this URL is of visapult share"),
         (&Deed::Get, Some("../etc/passwd"), "leads out"),
     ];
     for ((deed, paths, fault), (kind, path, why)) in told.iter().zip(expected) {

@@ -69,7 +69,8 @@ impl Receiver {
         self.greet(session);
         let mut rank = None;
         let outcome = self.receive_from(session, &mut rank);
-        let why = outcome.err().or_else(|| session.admitted().err().map(|cause| cause.to_string()));
+        // If it failed because there was no session, that is the reason to be told.
+        let why = session.admitted().err().map(|cause| cause.to_string()).or(outcome.err());
         if let Some(why) = &why {
             session.end_because(why);
         }

@@ -7,7 +7,9 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Mode, Options, RippUrl, Session, Token};
+use visapult_ripp_net::{
+    Clients, Identity, Listener, ListenerOptions, Mode, Options, RippUrl, Service, Session, Token,
+};
 use visapult_volume::{FieldInfo, SharedValues, StepIndex, StepSpan};
 use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 
@@ -145,7 +147,7 @@ impl FlowSource {
     ) -> Result<FlowDoor, FlowError> {
         let token = identity.as_ref().map(|_| Token::fresh()).transpose();
         let token = token.map_err(|cause| FlowError::Usage(cause.to_string()))?;
-        let session = options.session.clone();
+        let session = Options { service: Some(Service::BackEnd), ..options.session.clone() };
         let protection = ListenerOptions { identity, token, clients: Clients::default(), session };
         let listener = Listener::bind(at, protection)?;
         let url = listener.url(host, &url_name("publish"));
@@ -298,7 +300,8 @@ impl Threads {
     /// Reaches a publisher now, and again whenever it comes back.
     fn dial(&mut self, url: RippUrl) -> Result<(), FlowError> {
         let trust = trust_of(&url)?;
-        let options = Options { request: SUBSCRIBE.to_owned(), ..self.receiver.options.session.clone() };
+        let session = self.receiver.options.session.clone();
+        let options = Options { service: Some(Service::Fields), request: SUBSCRIBE.to_owned(), ..session };
         let first = Session::begin(&url, &trust, None, &options)?;
         self.spawn(move |receiver| {
             let mut session = Some(first);
@@ -329,9 +332,7 @@ fn take_publishers(receiver: &Arc<Receiver>, listener: &Listener) {
             Err(cause) => return receiver.note_trouble(&cause.to_string()),
         };
         if session.request() != PUBLISH {
-            session.end_because(
-                "simulations are expected here, to publish what they compute; to look at it, open the page",
-            );
+            session.end_because(&Service::BackEnd.to_string());
             continue;
         }
         let receiving = Arc::clone(receiver);

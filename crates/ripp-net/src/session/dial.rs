@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word};
 use visapult_ripp::record::End;
+use visapult_ripp::service::Service;
 
-use super::control_loop::{self, Recourse};
+use super::control_loop::{self, Recourse, printable};
 use super::digest::DigestKeys;
 use super::path::Told;
 use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
 use super::shared::Shared;
 use super::stream::{FALLBACK_STREAMS, Opener, Reached};
 use super::{Options, Session, SessionError};
-use crate::control::{ControlLink, ControlReceiver};
+use crate::control::{ControlEvent, ControlLink, ControlReceiver};
 use crate::identity::Identity;
 use crate::policy::least;
 use crate::token::Token;
@@ -105,7 +106,7 @@ impl Dialled {
         let Self { began, local, secret, mut options, mut opener } = self;
         let asked = Instant::now();
         let peer = opener.at;
-        let welcome = welcome(shared, receiver, &peer.to_string())?;
+        let welcome = welcome(shared, receiver, &peer.to_string(), options.service)?;
         let rtt = asked.elapsed();
         options.mtu = least(options.mtu, welcome.mtu);
         let told = |(lane, &port): (usize, &u16)| {
@@ -150,19 +151,57 @@ fn hello(url: &RippUrl, options: &Options, plain_secret: Option<String>) -> Hell
         ciphers: options.ciphers.clone(),
         transport: options.transport.map(Word::Known),
         mtu: options.mtu,
+        service: options.service.map(Word::Known),
         request: options.request.clone(),
         plain_secret,
     }
 }
 
-fn welcome(shared: &Shared, receiver: &ControlReceiver, peer: &str) -> Result<Welcome, SessionError> {
-    match setup::next_message(shared, receiver, peer, Instant::now() + ANSWER_PATIENCE)? {
+/// Waits for the listener's answer to a hello that wanted this service.
+fn welcome(
+    shared: &Shared,
+    receiver: &ControlReceiver,
+    peer: &str,
+    wanted: Option<Service>,
+) -> Result<Welcome, SessionError> {
+    match next_message(shared, receiver, peer)? {
         Message::Welcome(welcome) if VERSIONS.contains(&welcome.version) => Ok(welcome),
         Message::Welcome(welcome) => {
             Err(SessionError::protocol(&peer, &format!("it chose version {} of the protocol", welcome.version)))
         }
+        Message::Rejected { serves: Some(Word::Known(service)), .. } => {
+            Err(SessionError::OtherService { is: service.to_string(), wanted })
+        }
+        // A later build knows best what it is.
+        Message::Rejected { serves: Some(Word::Unknown(_)), why } => {
+            Err(SessionError::OtherService { is: printable(&why), wanted })
+        }
+        Message::Rejected { serves: None, why } => {
+            Err(SessionError::Refused { peer: peer.to_owned(), why: printable(&why) })
+        }
+        Message::Bye { why } => Err(SessionError::Ended(printable(&why))),
         _ => Err(SessionError::protocol(&peer, &"no welcome")),
     }
+}
+
+/// The first message, unless the session ends before.
+fn next_message(shared: &Shared, receiver: &ControlReceiver, peer: &str) -> Result<Message, SessionError> {
+    const LOOK: Duration = Duration::from_millis(50);
+    let deadline = Instant::now() + ANSWER_PATIENCE;
+    while !shared.is_over() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(SessionError::protocol(&peer, &"it does not answer"));
+        }
+        match receiver.recv_timeout(left.min(LOOK)) {
+            Some(ControlEvent::Message(bytes)) => {
+                return Message::from_bytes(&bytes).map_err(|cause| SessionError::message(&peer, &cause));
+            }
+            Some(ControlEvent::Closed(reason)) => return Err(SessionError::protocol(&peer, &reason)),
+            None => {}
+        }
+    }
+    Err(SessionError::Ended(shared.why().unwrap_or_default()))
 }
 
 /// Lanes leave from the address that reached the listener, so that both go the same way.

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 use visapult_ripp::control::MessageError;
+use visapult_ripp::service::Service;
 
 use crate::control::ControlError;
 use crate::identity::IdentityError;
@@ -30,6 +31,14 @@ pub enum SessionError {
         peer: String,
         /// What it said.
         why: String,
+    },
+    /// Something else is served at the URL than it was dialled for.
+    #[error("{is}{}", .wanted.map(|wanted| format!("; here one is wanted that {} prints", wanted.printed_by())).unwrap_or_default())]
+    OtherService {
+        /// What is, and what takes such URLs.
+        is: String,
+        /// What it was dialled for.
+        wanted: Option<Service>,
     },
     /// The other end spoke out of turn.
     #[error("{peer} does not speak as a RIPP peer should: {why}")]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word, choose_version};
 use visapult_ripp::record::{Cipher, End};
+use visapult_ripp::service::Service;
 
 use super::control_loop::{self, Recourse, printable};
 use super::digest::DigestKeys;
@@ -223,8 +224,9 @@ impl Door {
         let ruling = self.policy.ruling(None, peer.ip()).cloned();
         let Agreed { version, cipher, transport, options, member } = match self.judge(&hello, shown, ruling.as_ref()) {
             Ok(agreed) => agreed,
-            Err(why) => {
-                control.send(&Message::Rejected { why: why.clone() }.to_bytes())?;
+            Err(Rejection { why, serves }) => {
+                let rejected = Message::Rejected { why: why.clone(), serves: serves.map(Word::Known) };
+                control.send(&rejected.to_bytes())?;
                 return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
             }
         };
@@ -256,10 +258,11 @@ impl Door {
     }
 
     /// What a session that is admitted is like, or why it is not.
-    fn judge(&self, hello: &Hello, shown: Option<Shown>, ruling: Option<&Ruling>) -> Result<Agreed, String> {
+    fn judge(&self, hello: &Hello, shown: Option<Shown>, ruling: Option<&Ruling>) -> Result<Agreed, Rejection> {
         let version = choose_version(&VERSIONS, &hello.versions).ok_or_else(|| no_common_version(&hello.versions))?;
         let member = self.check_admission(hello, shown)?;
         let own = &self.options.session;
+        check_service(own.service, hello.service.as_ref())?;
         let mtu = least(own.mtu, hello.mtu);
         let asked = Options { request: hello.request.clone(), mtu, ..own.clone() };
         let options = ruling.map_or_else(|| Ok(asked.clone()), |ruling| ruling.apply(&asked));
@@ -320,7 +323,7 @@ impl Door {
                 Ok(())
             }
             Err(why) => {
-                let rejected = Message::Rejected { why: why.clone() };
+                let rejected = Message::Rejected { why: why.clone(), serves: None };
                 link.send_first(&rejected.to_bytes(), Instant::now() + ANSWER_PATIENCE)?;
                 Err(SessionError::Refused { peer: "this listener".to_owned(), why })
             }
@@ -336,6 +339,29 @@ struct Agreed {
     transport: Option<Transport>,
     options: Options,
     member: Option<String>,
+}
+
+/// Why a session is not admitted.
+struct Rejection {
+    why: String,
+    /// What is served here, where that is why.
+    serves: Option<Service>,
+}
+
+impl From<String> for Rejection {
+    fn from(why: String) -> Self {
+        Self { why, serves: None }
+    }
+}
+
+/// Who has dialled for something else is told what is served here.
+fn check_service(own: Option<Service>, wanted: Option<&Word<Service>>) -> Result<(), Rejection> {
+    match (own, wanted) {
+        (Some(own), Some(wanted)) if *wanted != Word::Known(own) => {
+            Err(Rejection { why: own.to_string(), serves: Some(own) })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Why somebody who speaks other versions is not admitted, and which end is to be updated.
@@ -382,6 +408,6 @@ fn hello(link: &mut ControlLink, peer: &str) -> Result<Hello, SessionError> {
         Ok(_) => ("the first message is to be a hello".to_owned(), SessionError::protocol(&peer, &"no hello")),
         Err(cause) => (cause.to_string(), SessionError::message(&peer, &cause)),
     };
-    link.send_first(&Message::Rejected { why }.to_bytes(), deadline)?;
+    link.send_first(&Message::Rejected { why, serves: None }.to_bytes(), deadline)?;
     Err(cause)
 }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use visapult_ripp::control::Transport;
 use visapult_ripp::record::Cipher;
+use visapult_ripp::service::Service;
 
 use crate::policy::{PolicyFile, least};
 
@@ -42,6 +43,8 @@ pub struct Options {
     pub ciphers: Vec<Cipher>,
     /// What caps all this, path by path.
     pub policy: PolicyFile,
+    /// What a listener serves, and what a dialler wants to find; none is anything.
+    pub service: Option<Service>,
     /// What the dialler wants, for the program at the other end.
     pub request: String,
 }
@@ -81,6 +84,7 @@ impl Default for Options {
             transport: None,
             ciphers,
             policy: PolicyFile::default(),
+            service: None,
             request: String::new(),
         }
     }

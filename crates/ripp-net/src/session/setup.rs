@@ -1,19 +1,18 @@
-//! What both ends do alike to begin a session: keys, sockets, threads, and waiting for a path.
+//! What both ends do alike to begin a session: keys, sockets and threads.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use visapult_ripp::control::Message;
 use visapult_ripp::record::{Cipher, End, LaneSecret};
 
 use super::lane::LaneLink;
 use super::objects::Arrival;
 use super::path::Told;
 use super::shared::Shared;
-use super::{Options, Rate, SessionError, control_loop, digest, receive, send};
-use crate::control::{ControlEvent, ControlReceiver, ControlSender, KeyExporter};
+use super::{Options, Rate, SessionError, digest, receive, send};
+use crate::control::{ControlSender, KeyExporter};
 use crate::socket::{Ecn, LaneSocket};
 
 /// A UDP path that answers later than this, and later than four round trips of the control channel, is taken to be blocked.
@@ -102,37 +101,4 @@ pub(super) fn start_lanes(
         shared.spawn(format!("ripp-out-{index}"), move || send::run(&sending, index))?;
     }
     Ok(())
-}
-
-/// The next message of the handshake, unless the session ends before.
-pub(super) fn next_message(
-    shared: &Shared,
-    receiver: &ControlReceiver,
-    peer: &str,
-    deadline: Instant,
-) -> Result<Message, SessionError> {
-    const LOOK: Duration = Duration::from_millis(50);
-    while !shared.is_over() {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(SessionError::protocol(&peer, &"it does not answer"));
-        }
-        match receiver.recv_timeout(left.min(LOOK)) {
-            Some(ControlEvent::Message(bytes)) => return read_message(&bytes, peer),
-            Some(ControlEvent::Closed(reason)) => return Err(SessionError::protocol(&peer, &reason)),
-            None => {}
-        }
-    }
-    Err(SessionError::Ended(shared.why().unwrap_or_default()))
-}
-
-fn read_message(bytes: &[u8], peer: &str) -> Result<Message, SessionError> {
-    match Message::from_bytes(bytes) {
-        Ok(Message::Rejected { why }) => {
-            Err(SessionError::Refused { peer: peer.to_owned(), why: control_loop::printable(&why) })
-        }
-        Ok(Message::Bye { why }) => Err(SessionError::Ended(control_loop::printable(&why))),
-        Ok(message) => Ok(message),
-        Err(cause) => Err(SessionError::message(&peer, &cause)),
-    }
 }

@@ -27,6 +27,7 @@ fn hello(url: &RippUrl) -> Hello {
         ciphers: vec![Cipher::Aes128Gcm],
         transport: None,
         mtu: None,
+        service: None,
         request: String::new(),
         plain_secret: None,
     }
@@ -183,7 +184,7 @@ fn builds_without_a_common_version_are_told_which_to_update() {
     ] {
         let hostile = Hostile::connect(&url);
         hostile.say(&Message::Hello(Hello { versions, ..hello(&url) }));
-        let Message::Rejected { why } = hostile.hear() else { panic!("not rejected") };
+        let Message::Rejected { why, .. } = hostile.hear() else { panic!("not rejected") };
         assert!(why.contains(needle), "{why}");
     }
     let hostile = Hostile::connect(&url);
@@ -213,7 +214,7 @@ fn a_later_build_is_understood_as_far_as_possible_and_told_what_is_not() {
         (r#""lanes":0,"ciphers":["aes128-gcm"]"#, "1 lane at least"),
         (r#""lanes":"many","ciphers":["aes128-gcm"]"#, "not understood"),
     ] {
-        let Message::Rejected { why } = answer(rest) else { panic!("not rejected: {rest}") };
+        let Message::Rejected { why, .. } = answer(rest) else { panic!("not rejected: {rest}") };
         assert!(why.contains(needle), "{why}");
     }
 }

@@ -16,4 +16,5 @@ mod hostile;
 mod lanes;
 mod notes;
 mod policy;
+mod services;
 mod streams;

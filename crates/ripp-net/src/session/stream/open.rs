@@ -82,7 +82,7 @@ impl Opener {
             return Ok((link, ack));
         }
         match Message::from_bytes(&answer) {
-            Ok(Message::Rejected { why }) => Err(SessionError::Refused { peer: self.at.to_string(), why }),
+            Ok(Message::Rejected { why, .. }) => Err(SessionError::Refused { peer: self.at.to_string(), why }),
             _ => Err(SessionError::protocol(&self.at, &"it answers a stream with something else")),
         }
     }
