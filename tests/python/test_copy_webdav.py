@@ -1,29 +1,24 @@
-"""Copies onto servers of WebDAV: rclone's, encrypted and with a password, and one that takes nothing."""
+"""Copies onto servers of WebDAV: two that are encrypted and have a password, and one that takes nothing."""
 
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
 from conftest import run
 from shares import MEBI, noise, shared  # noqa: F401 (a fixture)
-from stores import SECRET, Store, certified, rclone_serving
+from stores import Store, rclone_serving
 from test_bad_input import assert_one_clear_line
 from test_copy_objects import contents, make_run
+from webdav import rclone_dav, wsgidav
 
-USER = "ada"
 
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Store]:
+@pytest.fixture(params=[rclone_dav, wsgidav])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A server with a password and a certificate; its folder is what it serves."""
-    certificate, key, authority = certified(tmp_path)
-    options = ("--cert", certificate, "--key", key, "--user", USER, "--pass", SECRET)
-    with rclone_serving("webdav", tmp_path / "dav", *options) as endpoint:
-        who = {"VISAPULT_HTTPS_HOST": urlsplit(endpoint).netloc, "VISAPULT_HTTPS_USER": USER, "VISAPULT_HTTPS_PASSWORD": SECRET}
-        yield Store(endpoint, tmp_path / "dav", who | {"SSL_CERT_FILE": str(authority)})
+    with request.param(tmp_path) as store:
+        yield store
 
 
 def test_a_folder_goes_onto_a_server(server: Store, tmp_path: Path) -> None:
@@ -75,6 +70,23 @@ def test_what_the_sources_do_not_have_is_deleted_from_a_server(server: Store, tm
     assert contents(there) == contents(run_folder)
 
 
+def test_folders_are_made_and_files_replaced_whatever_a_server_answers_then(tmp_path: Path) -> None:
+    run_folder = tmp_path / "run"
+    make_run(run_folder, 10, MEBI)
+    with wsgidav(tmp_path) as server:
+        assert server.copy(run_folder, f"{server.endpoint}/dir/sub/").code == 0
+        # It makes no folder for what is put there, tells so, and is asked for each that is missing.
+        made = set(server.answers)
+        assert {("PUT", 409), ("MKCOL", 201), ("PUT", 201)} <= made and ("PUT", 204) not in made, made
+        assert server.answers.count(("MKCOL", 201)) == len({path.parent for path in (server.folder / "dir").rglob("*")})
+        server.answers.clear()
+        assert server.copy(run_folder, f"{server.endpoint}/dir/sub/", "--no-resume").code == 0
+        # What replaces another is no news.
+        assert ("PUT", 204) in server.answers and ("PUT", 201) not in server.answers, server.answers
+        assert contents(server.folder / "dir/sub/run") == contents(run_folder)
+
+
+@pytest.mark.parametrize("server", [rclone_dav], indirect=True)
 def test_what_is_too_large_for_one_request_is_named_and_the_rest_copied(server: Store, tmp_path: Path) -> None:
     source = tmp_path / "run"
     source.mkdir()

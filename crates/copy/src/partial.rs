@@ -52,11 +52,11 @@ struct Partial {
 }
 
 impl Partial {
-    /// Opens it; one that is made has this mode, as far as the user's mask lets it.
-    fn open(place: &Place, mode: u32) -> io::Result<Self> {
+    /// Opens it; one that is made is nobody else's to read or write until it is kept.
+    fn open(place: &Place) -> io::Result<Self> {
         for _ in 0..TRIES {
             let part = place.name.partial();
-            let file = open(&place.folder, &part, mode)?;
+            let file = open(&place.folder, &part)?;
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => return Err(io::Error::other(TAKEN)),
@@ -105,10 +105,10 @@ impl Partial {
     }
 }
 
-/// A file that is there, or is made with this mode.
-fn open(folder: &Dir, name: &Name, mode: u32) -> io::Result<File> {
+/// A file that is there, or is made.
+fn open(folder: &Dir, name: &Name) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).mode(mode).follow(FollowSymlinks::No);
+    options.read(true).write(true).create(true).mode(OURS_ALONE).follow(FollowSymlinks::No);
     options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
     Ok(folder.open_with(name.as_path(), &options)?.into_std())
 }
@@ -120,7 +120,7 @@ fn regular(file: &File) -> io::Result<Metadata> {
 
 /// Puts a small file in its place, and reads it back before it gets its name.
 pub(crate) fn place_whole(place: &Place, content: &[u8], hash: &RangeHash, mtime: Mtime) -> io::Result<()> {
-    let partial = Partial::open(place, place.mode | OURS_ALONE)?;
+    let partial = Partial::open(place)?;
     let written = write_whole(&partial, content, hash);
     let outcome = written.and_then(|()| partial.sync()).and_then(|()| partial.keep(mtime));
     if outcome.is_err() {
@@ -173,13 +173,13 @@ pub(crate) struct Found {
 impl RangedFile {
     /// Opens the partial and verifies what is there of it; nothing is if it is to be copied `anew`.
     pub(crate) fn open(place: &Place, origin: Origin, anew: bool) -> io::Result<Found> {
-        let partial = Partial::open(place, OURS_ALONE)?;
+        let partial = Partial::open(place)?;
         let ranges = count(origin.size);
         let mut hashes = BTreeMap::new();
         let (mut log, mut had_changed) = (None, false);
         let mut held = None;
         if ranges > 1 {
-            let log_file = open(&place.folder, &place.name.log(), OURS_ALONE)?;
+            let log_file = open(&place.folder, &place.name.log())?;
             regular(&log_file)?;
             let (mut read, found) = Log::read(log_file, &origin)?;
             let length = partial.file.metadata()?.len();
@@ -436,6 +436,18 @@ mod tests {
                 assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"content");
             }
         }
+    }
+
+    #[test]
+    fn nobody_else_reads_or_writes_a_small_file_before_it_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place { mode: 0o666, ..place(&dir, "a") };
+        let partial = Partial::open(&place).unwrap();
+        write_whole(&partial, b"content", blake3::hash(b"content").as_bytes()).unwrap();
+        let mode = |name: &str| std::fs::metadata(dir.path().join(name)).unwrap().mode() & MODE;
+        assert_eq!(mode("a.visapult-part"), 0o600);
+        partial.keep(MTIME).unwrap();
+        assert_eq!(mode("a"), 0o666);
     }
 
     #[test]
