@@ -4,14 +4,13 @@
 
 use std::time::{Duration, Instant};
 
+use visapult_ripp_net::division;
+
 /// How often a rate is divided anew.
 pub(crate) const EVERY: Duration = Duration::from_millis(100);
 /// Without a byte for so long it makes no use of anything.
 const IDLE: Duration = Duration::from_millis(500);
-/// Share of what it may that a copy has to make use of, to be taken for one that would make use of more.
-const HUNGRY: f64 = 0.8;
-/// What a copy that is not is left beyond what it made use of, that it may grow; and of the whole rate all of them together, that they may begin.
-const ROOM: f64 = 1.25;
+/// What all copies together are left of the whole rate, that they may begin.
 const LEAST_SHARE: f64 = 0.02;
 
 /// Greatest weight.
@@ -29,13 +28,6 @@ pub(crate) struct Claim {
     pub(crate) may_bps: f64,
 }
 
-impl Claim {
-    /// What it would make use of.
-    fn demand(&self, least_bps: f64) -> f64 {
-        if self.used_bps >= HUNGRY * self.may_bps { f64::INFINITY } else { (ROOM * self.used_bps).max(least_bps) }
-    }
-}
-
 /// What each may do from here on, of `total_bps` in all.
 pub(crate) fn divide(total_bps: f64, claims: &[Claim]) -> Vec<f64> {
     let mut people: Vec<(&Option<String>, Vec<usize>)> = Vec::new();
@@ -46,37 +38,15 @@ pub(crate) fn divide(total_bps: f64, claims: &[Claim]) -> Vec<f64> {
         }
     }
     let least_bps = LEAST_SHARE * total_bps / claims.len().max(1) as f64;
-    let demand = |at: usize| claims[at].demand(least_bps);
+    let demand = |at: usize| division::demand(claims[at].used_bps, claims[at].may_bps, least_bps);
     let of_people: Vec<_> =
         people.iter().map(|(_, own)| (claims[own[0]].person_weight, own.iter().map(|&at| demand(at)).sum())).collect();
     let mut shares = vec![0.0; claims.len()];
-    for ((_, own), share_bps) in people.iter().zip(fill(total_bps, &of_people)) {
+    for ((_, own), share_bps) in people.iter().zip(division::divide(total_bps, &of_people)) {
         let of_own: Vec<_> = own.iter().map(|&at| (claims[at].weight, demand(at))).collect();
-        own.iter().zip(fill(share_bps, &of_own)).for_each(|(&at, share_bps)| shares[at] = share_bps);
+        own.iter().zip(division::divide(share_bps, &of_own)).for_each(|(&at, share_bps)| shares[at] = share_bps);
     }
     shares
-}
-
-/// Divides all of `total` by weight; who wants less than that has it, and the others divide the rest.
-fn fill(total: f64, wants: &[(u32, f64)]) -> Vec<f64> {
-    let mut shares = vec![0.0; wants.len()];
-    let mut open: Vec<usize> = (0..wants.len()).collect();
-    let mut left = total;
-    loop {
-        let weights: f64 = open.iter().map(|&at| f64::from(wants[at].0)).sum();
-        let share = |at: usize| left * f64::from(wants[at].0) / weights.max(1.0);
-        let modest: Vec<usize> = open.iter().copied().filter(|&at| wants[at].1 < share(at)).collect();
-        // If all are, nobody is there to have the rest, and each may do more than it would.
-        if modest.is_empty() || modest.len() == open.len() {
-            open.iter().for_each(|&at| shares[at] = share(at));
-            return shares;
-        }
-        for &at in &modest {
-            shares[at] = wants[at].1;
-        }
-        left -= modest.iter().map(|&at| wants[at].1).sum::<f64>();
-        open.retain(|at| !modest.contains(at));
-    }
 }
 
 /// What somebody has made use of, in bytes counted from its beginning, as a rate.

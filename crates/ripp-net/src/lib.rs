@@ -42,6 +42,7 @@ pub use token::{Token, TokenError};
 pub use trust::{Authorities, Clients, Member, Trust, TrustError};
 pub use url::{RippUrl, UrlError};
 pub use visapult_ripp::control::Transport;
+pub use visapult_ripp::division;
 pub use visapult_ripp::outbox::Mode;
 pub use visapult_ripp::rate::Verdict;
 pub use visapult_ripp::service::Service;

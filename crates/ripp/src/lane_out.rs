@@ -210,6 +210,17 @@ impl LaneOut {
         self.most_bps = if most_bps == 0 { 1 } else { most_bps };
     }
 
+    /// Looks for no greater rate than this from here on, or keeps this where a rate is fixed.
+    pub fn set_asked(&mut self, asked_bps: u64) {
+        self.controller.set_most(asked_bps);
+    }
+
+    /// What it would make use of if it might go at `may_bps` and no faster, in bits per second, and `least_bps` at least.
+    #[must_use]
+    pub fn demand_bps(&self, may_bps: f64, least_bps: f64) -> f64 {
+        if self.given_up { least_bps } else { self.controller.demand_bps(may_bps, least_bps) }
+    }
+
     /// Decides what to do now; fills `burst` if that is to send one.
     pub fn turn(&mut self, now: Time, outbox: &mut Outbox, burst: &mut Burst) -> Turn {
         if let Some(ping) = self.due_ping(now, outbox) {

@@ -6,6 +6,7 @@
 
 pub mod control;
 pub mod digest;
+pub mod division;
 pub mod flight;
 pub mod inbox;
 pub mod lane_in;

@@ -14,6 +14,7 @@ pub use fixed::Fixed;
 pub use round::{Round, RoundMeter, Seen};
 pub use verdict::Verdict;
 
+use crate::division::demand;
 use crate::time::Time;
 
 /// Decides the rate of a lane, once a round trip.
@@ -32,6 +33,24 @@ impl Controller {
         match self {
             Self::Fixed(fixed) => fixed.rate_bps(),
             Self::Auto(auto) => auto.rate_bps(),
+        }
+    }
+
+    /// Goes no faster than this from here on, in bits of IP packets per second; a rate that is fixed is fixed at it.
+    pub fn set_most(&mut self, most_bps: u64) {
+        match self {
+            Self::Fixed(fixed) => fixed.ask(most_bps),
+            Self::Auto(auto) => auto.set_most(most_bps),
+        }
+    }
+
+    /// What it would make use of if it might go at `may_bps` and no faster, in bits per second, and `least_bps` at least. A fixed rate is kept whatever
+    /// the path carries of it.
+    #[must_use]
+    pub fn demand_bps(&self, may_bps: f64, least_bps: f64) -> f64 {
+        match self {
+            Self::Fixed(_) => f64::INFINITY,
+            Self::Auto(auto) => demand(auto.rate_bps() as f64, may_bps, least_bps),
         }
     }
 

@@ -5,6 +5,9 @@ use std::process::{Command, Output};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use visapult_ripp_net::{
+    Clients, Identity, Listener, ListenerOptions, Options, Session, SessionError, Token, Trust,
+};
 use visapult_testbed::namespaces::{Side, enter};
 
 /// Long enough that only something broken runs into it.
@@ -64,4 +67,18 @@ impl Drop for Testbed {
     fn drop(&mut self) {
         self.wan("down", &[]);
     }
+}
+
+/// A listener on the right, and a session to it from the left.
+pub(crate) fn session(testbed: &Testbed, options: Options) -> Result<(Listener, Session), SessionError> {
+    let listen = || {
+        let identity = Some(Identity::load_or_create(tempfile::tempdir().unwrap().path()).unwrap());
+        let token = Some(Token::fresh().unwrap());
+        let options = ListenerOptions { identity, token, clients: Clients::default(), session: Options::default() };
+        Listener::bind(format!("{RIGHT}:0").parse().unwrap(), options).unwrap()
+    };
+    let listener = testbed.at(Side::Right, listen).join().unwrap();
+    let url = listener.url(RIGHT, "");
+    let dial = move || Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &options);
+    testbed.at(Side::Left, dial).join().unwrap().map(|session| (listener, session))
 }

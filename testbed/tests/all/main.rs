@@ -5,5 +5,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod common;
+mod lanes;
 mod links;
 mod streams;

@@ -3,27 +3,9 @@
 use std::sync::Arc;
 use std::thread;
 
-use visapult_ripp_net::{
-    Clients, Identity, Listener, ListenerOptions, MemorySink, Mode, Options, Rate, Session, SessionError, Sink, Token,
-    Transport, Trust,
-};
-use visapult_testbed::namespaces::Side;
+use visapult_ripp_net::{MemorySink, Mode, Options, Rate, Session, SessionError, Sink, Transport};
 
-use crate::common::{PATIENCE, RIGHT, Testbed};
-
-/// A listener on the right, and a session to it from the left.
-fn session(testbed: &Testbed, options: Options) -> Result<(Listener, Session), SessionError> {
-    let listen = || {
-        let identity = Some(Identity::load_or_create(tempfile::tempdir().unwrap().path()).unwrap());
-        let token = Some(Token::fresh().unwrap());
-        let options = ListenerOptions { identity, token, clients: Clients::default(), session: Options::default() };
-        Listener::bind(format!("{RIGHT}:0").parse().unwrap(), options).unwrap()
-    };
-    let listener = testbed.at(Side::Right, listen).join().unwrap();
-    let url = listener.url(RIGHT, "");
-    let dial = move || Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &options);
-    testbed.at(Side::Left, dial).join().unwrap().map(|session| (listener, session))
-}
+use crate::common::{PATIENCE, Testbed, session};
 
 fn content(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 31 + at / 253) as u8).collect()

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp::control::Message;
 
+use super::parts::divide_rates;
 use super::shared::{Out, Shared};
 use super::stream::Opener;
 use crate::control::{CloseReason, ControlEvent, ControlReceiver};
@@ -155,7 +156,8 @@ impl Watch {
         if self.looked.is_some_and(|looked| looked.elapsed() < self.every()) {
             return;
         }
-        self.looked = Some(Instant::now());
+        let since = self.looked.replace(Instant::now()).map_or(TICK, |looked| looked.elapsed());
+        divide_rates(shared, since);
         shared.end_without_streams(&mut self.without_streams);
         if shared.streams.are_on() || self.turning {
             return;

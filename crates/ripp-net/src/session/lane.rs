@@ -14,6 +14,7 @@ use visapult_ripp::record::{LaneSecret, Sealer};
 use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, LEAST_DATAGRAM, MOST_DATAGRAM, Ping, Pong, Report, TAG};
 
+use super::parts::Arrivals;
 use super::path::{Path, Told};
 use super::shared::lock;
 use crate::socket::LaneSocket;
@@ -33,6 +34,7 @@ pub(super) struct LaneLink {
     pub(super) receive_secret: LaneSecret,
     /// The lane's sender waits on this, with the session's `out` lock.
     pub(super) work: Condvar,
+    pub(super) arrivals: Arrivals,
     path: Mutex<Path>,
     closed: AtomicBool,
 }
@@ -51,6 +53,7 @@ impl LaneLink {
         receive_secret: LaneSecret,
         peer: Option<Told>,
         mtu: Option<u16>,
+        lanes: usize,
     ) -> Self {
         let most =
             mtu.map_or(MOST_DATAGRAM, |mtu| usize::from(mtu).saturating_sub(28).clamp(LEAST_DATAGRAM, MOST_DATAGRAM));
@@ -62,6 +65,7 @@ impl LaneLink {
             send_secret,
             receive_secret,
             work: Condvar::new(),
+            arrivals: Arrivals::of_lanes(lanes),
             path: Mutex::new(path),
             closed: AtomicBool::new(false),
         }
@@ -241,7 +245,7 @@ mod tests {
         let [send, receive] =
             [End::Listener, End::Dialer].map(|from| LaneSecret::derive(&[7; 32], Cipher::Aes128Gcm, 0, from));
         let socket = LaneSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        (LaneLink::new(socket, send.clone(), receive, told, Some(1500)), Sealer::new(send))
+        (LaneLink::new(socket, send.clone(), receive, told, Some(1500), 1), Sealer::new(send))
     }
 
     fn somebody() -> (UdpSocket, SocketAddr) {

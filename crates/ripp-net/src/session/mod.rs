@@ -11,6 +11,7 @@ mod lane;
 mod listen;
 mod objects;
 mod options;
+mod parts;
 mod path;
 mod place;
 mod receive;

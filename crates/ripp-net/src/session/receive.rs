@@ -31,7 +31,8 @@ const SWALLOWED_REPORTS: u32 = 20;
 /// Receives on lane `index` until the session ends.
 pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
     let link = Arc::clone(&shared.links()[index]);
-    let credit = Credit { most_rate_bps: share_bps(shared), ..Credit::default() };
+    let most_rate_bps = link.arrivals.share_of(shared.most_receive_bps());
+    let credit = Credit { most_rate_bps, ..Credit::default() };
     let now = shared.now();
     let mut thread = Thread {
         shared,
@@ -68,11 +69,6 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
             }
         }
     }
-}
-
-/// The lanes share what is allowed; none is given nothing, which would be no limit.
-fn share_bps(shared: &Shared) -> u64 {
-    shared.most_receive_bps().div_ceil(shared.links().len() as u64)
 }
 
 /// The others go on with what a lane had under way that is of no more use; without any the session ends.
@@ -167,7 +163,7 @@ impl Thread<'_> {
             self.lane_in.report(now, |_| {});
             return;
         };
-        self.lane_in.set_most_rate(share_bps(self.shared));
+        self.lane_in.set_most_rate(self.link.arrivals.share_of(self.shared.most_receive_bps()));
         let (link, sealer) = (self.link, &mut self.sealer);
         self.lane_in.report(now, |report| {
             let mut datagram = vec![0; CLEAR_HEADER + Report::MOST + TAG];
@@ -204,6 +200,7 @@ impl Thread<'_> {
             self.place(&mut data);
             let bytes: u64 = data.iter().map(|datagram| datagram.wire_bytes).sum();
             self.shared.received_bytes.fetch_add(bytes, Ordering::Relaxed);
+            self.link.arrivals.note(bytes);
             for datagram in data.drain(..).filter(|datagram| datagram.welcome) {
                 let sent_us = Some(datagram.piece.header.sent_us);
                 let Data { waited, number, wire_bytes, marked, .. } = datagram;

@@ -65,7 +65,7 @@ pub(super) fn links(
         }
         let secrets = [end, end.peer()].map(|from| LaneSecret::derive(secret, cipher, lane as u16, from));
         let [send, receive] = secrets;
-        Ok(Arc::new(LaneLink::new(socket, send, receive, peer, options.mtu)))
+        Ok(Arc::new(LaneLink::new(socket, send, receive, peer, options.mtu, peers.len())))
     };
     peers.iter().enumerate().map(link).collect()
 }

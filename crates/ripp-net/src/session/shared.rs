@@ -22,7 +22,7 @@ use super::digest::{DigestKeys, Job};
 use super::lane::LaneLink;
 use super::objects::{Arrival, Delivery, Note, ObjectError, Offer, Outcome, Room, Sink, Source};
 use super::stream::{Pace, StreamOut, Streams};
-use super::{Options, SessionError};
+use super::{Options, Rate, SessionError};
 use crate::control::{ControlError, ControlSender};
 
 /// Bytes of messages that wait for the other end to take some; a peer that lets more gather is not served.
@@ -41,17 +41,25 @@ pub(super) struct Out {
     /// One per stream that was ever opened.
     pub(super) streams: Vec<StreamOut>,
     pub(super) pace: Pace,
-    /// What the program allows all lanes together at present; 0 sets no limit.
+    /// What was asked for of all lanes together, and what the program allows them at present; 0 sets no limit.
+    pub(super) asked_bps: u64,
     pub(super) most_send_bps: u64,
+    /// Which part of that each lane has.
+    pub(super) parts: Vec<f64>,
     pub(super) sources: HashMap<u32, Outbound>,
 }
 
 impl Out {
-    /// Tells the lanes what the program allows.
+    /// Tells the lanes what each may of what was asked for, and of what the program allows.
     pub(super) fn limit_lanes(&mut self) {
-        let lanes = self.lanes.len().max(1) as u64;
-        let most_bps = if self.most_send_bps == 0 { u64::MAX } else { self.most_send_bps / lanes };
-        self.lanes.iter_mut().flatten().for_each(|lane| lane.set_most(most_bps));
+        for (lane, part) in self.lanes.iter_mut().zip(&self.parts) {
+            let Some(lane) = lane else { continue };
+            let of = |bps: u64| (bps as f64 * part) as u64;
+            if self.asked_bps > 0 {
+                lane.set_asked(of(self.asked_bps));
+            }
+            lane.set_most(if self.most_send_bps == 0 { u64::MAX } else { of(self.most_send_bps) });
+        }
     }
 
     /// What a lane had under way goes back to the outbox; the lane is no more.
@@ -140,7 +148,12 @@ impl Shared {
             retired: SentCounts::default(),
             streams: Vec::new(),
             pace: Pace::new(options),
+            asked_bps: match options.rate {
+                Rate::Fixed(bps) => bps,
+                Rate::Auto { most_bps } => most_bps.unwrap_or(0),
+            },
             most_send_bps: 0,
+            parts: Vec::new(),
             sources: HashMap::new(),
         };
         Self {
@@ -204,7 +217,10 @@ impl Shared {
 
     /// Gives the session its lanes, once.
     pub(super) fn set_links(&self, links: Vec<Arc<LaneLink>>) {
-        self.out().lanes.resize_with(links.len(), || None);
+        let mut out = self.out();
+        out.lanes.resize_with(links.len(), || None);
+        out.parts = vec![1.0 / links.len().max(1) as f64; links.len()];
+        drop(out);
         let _ = self.links.set(links);
     }
 

@@ -120,6 +120,11 @@ impl Auto {
         self
     }
 
+    pub(super) fn set_most(&mut self, most_bps: u64) {
+        self.most_bps = (most_bps as f64).clamp(LEAST_BPS, MOST_BPS);
+        self.set_rate(self.rate_bps);
+    }
+
     pub(super) fn rate_bps(&self) -> u64 {
         self.rate_bps as u64
     }

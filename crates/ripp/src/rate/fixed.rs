@@ -45,6 +45,13 @@ impl Fixed {
         self.rate_bps < self.asked_bps
     }
 
+    /// Another rate from here on; what does not arrive of it does not of a greater one.
+    pub(super) fn ask(&mut self, rate_bps: u64) {
+        let was_broken = self.is_broken();
+        self.asked_bps = rate_bps.max(1);
+        self.rate_bps = if was_broken { self.rate_bps.min(self.asked_bps) } else { self.asked_bps };
+    }
+
     pub(super) const fn causes(&self) -> &Causes {
         &self.causes
     }
