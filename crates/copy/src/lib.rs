@@ -25,6 +25,7 @@ mod landing;
 mod listing;
 mod log;
 mod manifest;
+mod memory;
 mod names;
 mod objects;
 #[cfg(test)]

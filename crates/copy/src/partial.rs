@@ -12,8 +12,9 @@ use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt};
 use rustix::fs::{FallocateFlags, FlockOperation, RenameFlags};
 use rustix::io::Errno;
-use visapult_ripp_net::{MemorySink, Sink};
+use visapult_ripp_net::Sink;
 
+use crate::error::is_full;
 use crate::listing::Mtime;
 use crate::log::{Log, Origin};
 use crate::names::Name;
@@ -152,6 +153,8 @@ pub(crate) struct RangedFile {
     is_writing: AtomicBool,
     /// The error of the disk, if it has lost some.
     lost: Mutex<Option<i32>>,
+    /// There was no room for something of it.
+    is_full: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -207,6 +210,7 @@ impl RangedFile {
             unsynced: AtomicU64::new(0),
             is_writing: AtomicBool::new(false),
             lost: Mutex::new(None),
+            is_full: AtomicBool::new(false),
         };
         Ok(Found { file, had_changed })
     }
@@ -244,8 +248,19 @@ impl RangedFile {
         let mut state = self.state();
         let State { log, hashes } = &mut *state;
         hashes.insert(index, hash);
-        log.as_mut().map_or(Ok(()), |log| log.add(index, &hash))?;
+        self.noting(log.as_mut().map_or(Ok(()), |log| log.add(index, &hash)))?;
         Ok(hashes.len() as u64 == count(self.origin.size))
+    }
+
+    /// There was no room for something of it: there is none for anything else either.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    fn noting(&self, written: io::Result<()>) -> io::Result<()> {
+        written.inspect_err(|cause| {
+            self.is_full.fetch_or(is_full(cause), Ordering::Relaxed);
+        })
     }
 
     /// A range is there: whether it is time for [`RangedFile::write`], which one does at a time.
@@ -328,7 +343,8 @@ pub(crate) struct RangeSink {
 impl Sink for RangeSink {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let Self { file, range, extents, .. } = self;
-        extents.write(offset, bytes, |start, part| file.partial.file.write_all_at(part, range.start + start))?;
+        let write = |start, part: &[u8]| file.partial.file.write_all_at(part, range.start + start);
+        file.noting(extents.write(offset, bytes, write))?;
         self.arrived.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(())
     }
@@ -340,43 +356,6 @@ impl Sink for RangeSink {
 
     fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
         Some(self.range.hash(|at, part| self.file.partial.file.read_exact_at(part, at)))
-    }
-}
-
-/// Memory that a listing or bundle arrives in.
-#[derive(Debug)]
-pub(crate) struct CountedMemory {
-    memory: MemorySink,
-    arrived: Arc<AtomicU64>,
-}
-
-impl CountedMemory {
-    /// # Errors
-    /// If there is not so much memory.
-    pub(crate) fn new(length: u64, arrived: &Arc<AtomicU64>) -> io::Result<Self> {
-        let length = usize::try_from(length).map_err(io::Error::other)?;
-        let memory = MemorySink::try_new(length).map_err(io::Error::other)?;
-        Ok(Self { memory, arrived: Arc::clone(arrived) })
-    }
-
-    /// All of it, once it has arrived.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.memory.memory_at(0).unwrap_or_default()
-    }
-}
-
-impl Sink for CountedMemory {
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.arrived.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        self.memory.write_at(offset, bytes)
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.memory.read_at(offset, into)
-    }
-
-    fn memory_at(&self, offset: u64) -> Option<&[u8]> {
-        self.memory.memory_at(offset)
     }
 }
 

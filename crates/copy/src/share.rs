@@ -1,5 +1,6 @@
 //! A folder that others copy from, and into where its user allows it.
 
+mod audit;
 mod copies;
 mod ends;
 mod fetch;
@@ -14,17 +15,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
-use visapult_objects::{printable, unescaped};
-use visapult_ripp_net::perf::Answered;
+use visapult_objects::unescaped;
 use visapult_ripp_net::{
-    Clients, Identity, Listener, ListenerOptions, Member, Options, Refused, RippUrl, Service, Session, Token,
+    Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Service, Session, Token,
 };
 
+pub use self::audit::{Audit, Deed};
 use self::copies::{Copies, Copy};
-use self::ends::{MOST_PATHS, Which};
+use self::ends::Which;
 use self::link::Portion;
 use self::policy::Policy;
 use self::rights::Rights;
@@ -33,7 +34,7 @@ use crate::error::CopyError;
 use crate::fetching::Fetches;
 use crate::fields::Turn;
 use crate::give::Begin;
-use crate::names::{inner_path, shown};
+use crate::names::inner_path;
 use crate::people::Right;
 use crate::weights;
 use crate::words::{EARLY, Request, STRIPES, Verb, Word};
@@ -69,88 +70,6 @@ pub enum Access {
     },
     /// Those that this file names, each what it says of them. It is read again when it changes.
     Policy(PathBuf),
-}
-
-/// What somebody has had done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deed {
-    /// It was copied from the share.
-    Get,
-    /// It was copied into the share.
-    Put,
-    /// It was copied into the share from another, which they named.
-    Fetch {
-        /// The other, without its secret.
-        from: String,
-    },
-    /// What the path carries was measured.
-    Check,
-    /// They dialled, and were not let in, or did not ask for a copy.
-    Dial,
-}
-
-impl Deed {
-    fn of(verb: &Verb) -> Self {
-        match verb {
-            Verb::Get { .. } | Verb::Stripe { .. } | Verb::Fetches { .. } => Self::Get,
-            Verb::Put { .. } => Self::Put,
-            Verb::Fetch { from, .. } => Self::Fetch { from: from.without_secret() },
-        }
-    }
-}
-
-/// What was done, by whom.
-#[derive(Clone, Debug)]
-pub struct Audit {
-    /// The name that the policy has for them.
-    pub who: Option<String>,
-    /// From where.
-    pub peer: SocketAddr,
-    /// Since when.
-    pub began: SystemTime,
-    /// What.
-    pub deed: Deed,
-    /// Of what, below the share.
-    pub paths: Vec<String>,
-    /// Files copied.
-    pub files: u64,
-    /// Bytes of content that travelled.
-    pub bytes: u64,
-    /// How long.
-    pub elapsed: Duration,
-    /// Why it ended before it was done, or how many things failed.
-    pub fault: Option<String>,
-}
-
-impl Audit {
-    /// Of what somebody asks for, which begins now.
-    fn of_request(session: &Session, request: Option<&Request>) -> Self {
-        let verb = request.map(|request| &request.verb);
-        let shown = |path: &String| inner(path).map_or_else(|_| printable(path.as_bytes()), |path| shown(&path));
-        Self {
-            who: session.member().map(ToOwned::to_owned),
-            peer: session.peer(),
-            began: SystemTime::now(),
-            deed: verb.map_or(Deed::Dial, Deed::of),
-            paths: verb.map_or(&[][..], Verb::places).iter().take(MOST_PATHS).map(shown).collect(),
-            files: 0,
-            bytes: 0,
-            elapsed: Duration::ZERO,
-            fault: None,
-        }
-    }
-
-    fn of_check(check: Answered) -> Self {
-        let Answered { peer, began, elapsed, bytes, fault } = check;
-        Self { who: None, peer, began, deed: Deed::Check, paths: Vec::new(), files: 0, bytes, elapsed, fault }
-    }
-
-    fn of_refusal(refused: Refused) -> Self {
-        let Refused { peer, when, why, untold } = refused;
-        let fault = if untold > 0 { format!("{why}; {untold} more were refused since the one before") } else { why };
-        let (paths, elapsed) = (Vec::new(), Duration::ZERO);
-        Self { who: None, peer, began: when, deed: Deed::Dial, paths, files: 0, bytes: 0, elapsed, fault: Some(fault) }
-    }
 }
 
 /// What happens while a share is served.

@@ -312,7 +312,10 @@ fn messages() {
         r#"{"type":"hello","versions":[2],"token":null,"name":"","lanes":0,"ciphers":[]}"#,
     ];
     refused.iter().for_each(|text| assert!(Message::from_bytes(text.as_bytes()).is_err(), "{text}"));
-    let later = [r#"{"type":"telepathy","strength":3}"#, r#"{"type":"rejected","why":"post is brought here","serves":"pigeons"}"#];
+    let later = [
+        r#"{"type":"telepathy","strength":3}"#,
+        r#"{"type":"rejected","why":"post is brought here","serves":"pigeons"}"#,
+    ];
     let serves = Some(Word::Unknown("pigeons".to_owned()));
     let understood = [Message::Unknown, Message::Rejected { why: "post is brought here".to_owned(), serves }];
     assert_eq!(later.map(|text| Message::from_bytes(text.as_bytes()).unwrap()), understood);

@@ -5,9 +5,7 @@ use std::process::{Command, Output};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use visapult_ripp_net::{
-    Clients, Identity, Listener, ListenerOptions, Options, Session, SessionError, Token, Trust,
-};
+use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, Session, SessionError, Token, Trust};
 use visapult_testbed::namespaces::{Side, enter};
 
 /// Long enough that only something broken runs into it.

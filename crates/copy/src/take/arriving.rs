@@ -12,8 +12,9 @@ use crate::bundle::MOST_BUNDLE;
 use crate::error::CopyError;
 use crate::give::MOST_EARLY;
 use crate::listing::MOST_LISTING;
+use crate::memory::CountedMemory;
 use crate::objects::{RangeBuffer, Upload};
-use crate::partial::{CountedMemory, RangeSink, RangedFile};
+use crate::partial::{RangeSink, RangedFile};
 use crate::ranges::{RANGE, Range, RangeHash, RangeName};
 
 /// Listings that are received at one time, at most.

@@ -11,9 +11,10 @@ use super::pool::{Done, Fault, Job, Pending};
 use super::{Taking, protocol};
 use crate::bundle;
 use crate::error::CopyError;
+use crate::memory::CountedMemory;
 use crate::names::shown;
 use crate::objects::Upload;
-use crate::partial::{CountedMemory, Found};
+use crate::partial::Found;
 use crate::ranges::{RangeHash, count};
 use crate::words::{Alike, Word};
 
@@ -30,7 +31,7 @@ impl Taking<'_> {
         for RangeOver { entry, range, outcome, buffer, hole_bytes, from } in self.arriving.take_ranges() {
             if let Err(why) = &outcome
                 && from != FIRST
-                && (!self.nodes.is_alive(from) || !is_full(why))
+                && (!self.nodes.is_alive(from) || !self.is_full(entry))
             {
                 self.leave_out(from, why)?;
                 continue;
@@ -88,11 +89,17 @@ impl Taking<'_> {
         if !self.session.is_alive() {
             return Err(SessionError::Ended(self.session.why_ended().unwrap_or_default()).into());
         }
+        let is_full = self.is_full(entry);
         let Some(pending) = self.drop_pending(entry) else { return Ok(()) };
-        if is_full(why) {
+        if is_full {
             return Err(self.full(&pending));
         }
         self.telling.fail(Some(entry), &pending.path(), why)
+    }
+
+    /// There was no room for a file that comes in ranges.
+    fn is_full(&self, entry: u64) -> bool {
+        matches!(self.ranged.get(&entry), Some(Ranged::File(file)) if file.is_full())
     }
 
     fn full(&self, pending: &Pending) -> CopyError {
@@ -261,9 +268,4 @@ impl Taking<'_> {
         }
         self.telling.fail(Some(entry), &pending.path(), &fault.why)
     }
-}
-
-/// What went wrong with a range is that there is no room for it.
-fn is_full(why: &str) -> bool {
-    why.contains("os error 28") || why.contains("os error 122")
 }

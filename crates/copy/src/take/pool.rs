@@ -15,9 +15,10 @@ use crate::error::{is_full, reason};
 use crate::hashing::hash;
 use crate::landing::Ground;
 use crate::log::Origin;
+use crate::memory::CountedMemory;
 use crate::names::Name;
 use crate::objects::{RangeBuffer, Upload};
-use crate::partial::{CountedMemory, Found, Place, RangedFile, place_whole};
+use crate::partial::{Found, Place, RangedFile, place_whole};
 use crate::ranges::RangeHash;
 
 /// Threads: small files are made by several at once.

@@ -1,35 +1,24 @@
 //! Listening for sessions.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word, choose_version};
-use visapult_ripp::record::{Cipher, End};
-use visapult_ripp::service::Service;
-
-use super::control_loop::{self, Recourse, printable};
-use super::digest::DigestKeys;
-use super::lane::LaneLink;
+use super::door::Door;
 use super::refused::{Refusals, Refused};
-use super::setup::{self, ANSWER_PATIENCE};
-use super::shared::{Shared, lock};
-use super::strangers::{Stranger, Strangers};
+use super::shared::lock;
+use super::strangers::Strangers;
 use super::{Options, Session, SessionError};
-use crate::control::{ControlLink, ControlListener, Security, Shown};
+use crate::control::{ControlListener, Security};
 use crate::identity::Identity;
-use crate::perf::{self, Answered};
-use crate::policy::{Policy, Ruling, least};
+use crate::perf::Answered;
 use crate::socket::Waker;
 use crate::token::Token;
 use crate::trust::{Clients, Member};
 use crate::url::RippUrl;
 
-const WRONG_TOKEN: &str = "the token is wrong; copy the whole URL that the listener printed";
 /// Sessions that wait to be taken.
 const MOST_WAITING: usize = 16;
 
@@ -158,256 +147,4 @@ impl Drop for Listener {
             let _ = thread.join();
         }
     }
-}
-
-#[derive(Clone)]
-struct Door {
-    options: Arc<ListenerOptions>,
-    members: Arc<RwLock<Vec<Member>>>,
-    policy: Arc<Policy>,
-    queue: SyncSender<Session>,
-    answered: SyncSender<Answered>,
-    refusals: Arc<Mutex<Refusals>>,
-    strangers: Strangers,
-    /// Sessions that further streams may join, by their secret numbers.
-    sessions: Arc<Mutex<HashMap<String, Weak<Shared>>>>,
-    /// A check of the path is under way.
-    checking: Arc<AtomicBool>,
-}
-
-impl Door {
-    fn run(&self, control: &ControlListener) {
-        while let Ok(link) = control.accept() {
-            let Ok(stranger) = self.strangers.admit(&link) else { continue };
-            let door = self.clone();
-            let work = move || {
-                let peer = link.peer_addr();
-                match door.handshake(link, stranger) {
-                    Ok(Some(session)) => door.hand_over(session),
-                    Ok(None) => {}
-                    Err(cause) => {
-                        if let SessionError::Refused { why, .. } = &cause {
-                            lock(&door.refusals).note(Instant::now(), peer, why);
-                        }
-                        tracing::info!("no session with {peer}: {cause}");
-                    }
-                }
-            };
-            if let Err(cause) = thread::Builder::new().name("ripp-handshake".to_owned()).spawn(work) {
-                tracing::warn!("no thread for a new session: {cause}");
-            }
-        }
-    }
-
-    fn hand_over(&self, session: Session) {
-        if let Some(request) = perf::asked_check(&session) {
-            let answered = perf::serve_check(&session, &request, &self.checking);
-            // Not every program asks for them.
-            let _ = self.answered.try_send(answered);
-            return;
-        }
-        if let Err(TrySendError::Full(session) | TrySendError::Disconnected(session)) = self.queue.try_send(session) {
-            session.end_because("busy: the listening program takes no more sessions at present; try again later");
-        }
-    }
-
-    /// Makes a session of what comes, or adds it to one as a stream.
-    fn handshake(&self, mut link: ControlLink, stranger: Stranger) -> Result<Option<Session>, SessionError> {
-        let began = Instant::now();
-        let (peer, local) = (link.peer_addr(), link.local_addr());
-        let (exporter, shown) = (link.exporter(), link.shown());
-        let hello = hello(&mut link, &peer.to_string())?;
-        if let Some(number) = &hello.join {
-            return self.join(link, number, &hello).map(|()| None);
-        }
-        let (control, receiver) = link.split()?;
-        let ruling = self.policy.ruling(None, peer.ip()).cloned();
-        let Agreed { version, cipher, transport, options, member } = match self.judge(&hello, shown, ruling.as_ref()) {
-            Ok(agreed) => agreed,
-            Err(Rejection { why, serves }) => {
-                let rejected = Message::Rejected { why: why.clone(), serves: serves.map(Word::Known) };
-                control.send(&rejected.to_bytes())?;
-                return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
-            }
-        };
-        drop(stranger);
-        let secret = setup::session_secret(exporter.as_ref(), hello.plain_secret.as_deref())?;
-        let streams = [transport, options.transport].contains(&Some(Transport::Tcp));
-        let lanes = if streams { 0 } else { hello.lanes.min(MOST_LANES) };
-        let peers = vec![None; usize::from(lanes)];
-        let session = session_number()?;
-        let links = setup::links(&secret, cipher, End::Listener, &options, local.ip(), &peers)?;
-        let at = |link: &Arc<LaneLink>| link.socket.local_addr().ip().to_canonical();
-        let addresses = if options.local.is_empty() { Vec::new() } else { links.iter().map(at).collect() };
-        let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
-        let (mtu, number) = (options.mtu, session.clone());
-        let welcome = Welcome { version, cipher, ports, addresses, mtu, session: number };
-        let begun = setup::begin(control.clone(), &options)?;
-        let shared = Arc::clone(&begun.shared);
-        shared.set_digest_keys(DigestKeys::derive(&secret, cipher, End::Listener));
-        // From here on the session sees to the end of what was started.
-        let mut made = Session::new(begun, peer, hello.name, &options, ruling);
-        made.member = member;
-        setup::start_lanes(&shared, links, &options)?;
-        self.enter(session, &shared);
-        control.send(&Message::Welcome(welcome).to_bytes())?;
-        let keeping = Arc::clone(&shared);
-        shared.spawn("ripp-control".to_owned(), move || control_loop::run(&keeping, &receiver, &Recourse::None))?;
-        let _ = shared.setup.set(began.elapsed());
-        Ok(Some(made))
-    }
-
-    /// What a session that is admitted is like, or why it is not.
-    fn judge(&self, hello: &Hello, shown: Option<Shown>, ruling: Option<&Ruling>) -> Result<Agreed, Rejection> {
-        let version = choose_version(&VERSIONS, &hello.versions).ok_or_else(|| no_common_version(&hello.versions))?;
-        let member = self.check_admission(hello, shown)?;
-        let own = &self.options.session;
-        check_service(own.service, hello.service.as_ref())?;
-        let mtu = least(own.mtu, hello.mtu);
-        let asked = Options { request: hello.request.clone(), mtu, ..own.clone() };
-        let options = ruling.map_or_else(|| Ok(asked.clone()), |ruling| ruling.apply(&asked));
-        let mut options = options.map_err(|cause| cause.to_string())?;
-        let most = member.as_ref().and_then(|member| member.most_bps);
-        options.limit(most, most);
-        let transport = transport(hello.transport.as_ref(), options.transport)?;
-        let cipher = hello.ciphers.iter().find(|cipher| options.ciphers.contains(cipher));
-        let cipher = cipher.copied().ok_or_else(|| "no cipher that both ends know".to_owned())?;
-        Ok(Agreed { version, cipher, transport, options, member: member.map(|member| member.name) })
-    }
-
-    /// A known certificate or a token lets in, and one is needed unless there is none here. Returns whose token it is, if that is known.
-    fn check_admission(&self, hello: &Hello, shown: Option<Shown>) -> Result<Option<Member>, String> {
-        if shown.is_some_and(|shown| shown.known) {
-            return Ok(None);
-        }
-        let ListenerOptions { token, clients, .. } = self.options.as_ref();
-        let told = hello.token.as_deref().and_then(|told| Token::parse(told).ok());
-        let is_told = |token: &Token| told.as_ref().is_some_and(|told| token.matches(told.as_bytes()));
-        let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(member) = members.iter().find(|member| is_told(&member.token)) {
-            return Ok(Some(member.clone()));
-        }
-        match (token, shown) {
-            (Some(token), _) if is_told(token) => Ok(None),
-            (Some(_), _) => Err(WRONG_TOKEN.to_owned()),
-            (None, _) if !members.is_empty() => Err(WRONG_TOKEN.to_owned()),
-            (None, _) if clients.is_empty() => Ok(None),
-            (None, Some(Shown { fingerprint, .. })) => {
-                Err(format!("your certificate is not known there; it is to be started with --trust {fingerprint}"))
-            }
-            (None, None) => {
-                Err("only known certificates are admitted, and you showed none; leave the token away from \
-                                 the URL, or name an identity"
-                    .to_owned())
-            }
-        }
-    }
-
-    /// Lets further streams join the session.
-    fn enter(&self, number: String, session: &Arc<Shared>) {
-        let mut sessions = lock(&self.sessions);
-        sessions.retain(|_, session| session.upgrade().is_some_and(|session| !session.is_over()));
-        sessions.insert(number, Arc::downgrade(session));
-    }
-
-    /// Adds a stream to the session that it knows the number of.
-    fn join(&self, mut link: ControlLink, number: &str, hello: &Hello) -> Result<(), SessionError> {
-        let found = lock(&self.sessions).get(number).and_then(Weak::upgrade).filter(|session| !session.is_over());
-        let session = self.check_admission(hello, link.shown()).and_then(|_| {
-            found.ok_or_else(|| "there is no such session (any more) to join; dial a new one".to_owned())
-        });
-        match session {
-            Ok(session) => {
-                session.add_stream(link, None)?;
-                session.use_streams();
-                Ok(())
-            }
-            Err(why) => {
-                let rejected = Message::Rejected { why: why.clone(), serves: None };
-                link.send_first(&rejected.to_bytes(), Instant::now() + ANSWER_PATIENCE)?;
-                Err(SessionError::Refused { peer: "this listener".to_owned(), why })
-            }
-        }
-    }
-}
-
-/// What both ends of a session go by.
-struct Agreed {
-    version: u32,
-    cipher: Cipher,
-    /// The transport that the dialler insists on.
-    transport: Option<Transport>,
-    options: Options,
-    member: Option<String>,
-}
-
-/// Why a session is not admitted.
-struct Rejection {
-    why: String,
-    /// What is served here, where that is why.
-    serves: Option<Service>,
-}
-
-impl From<String> for Rejection {
-    fn from(why: String) -> Self {
-        Self { why, serves: None }
-    }
-}
-
-/// Who has dialled for something else is told what is served here.
-fn check_service(own: Option<Service>, wanted: Option<&Word<Service>>) -> Result<(), Rejection> {
-    match (own, wanted) {
-        (Some(own), Some(wanted)) if *wanted != Word::Known(own) => {
-            Err(Rejection { why: own.to_string(), serves: Some(own) })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Why somebody who speaks other versions is not admitted, and which end is to be updated.
-fn no_common_version(theirs: &[u32]) -> String {
-    let named = |versions: &[u32]| {
-        let most = versions.iter().take(8).map(u32::to_string);
-        most.collect::<Vec<_>>().join(" and ")
-    };
-    let update = if theirs.iter().max() < VERSIONS.iter().max() { "yours" } else { "the one there" };
-    format!("it speaks version {} of the protocol, you {}: update {update}", named(&VERSIONS), named(theirs))
-}
-
-/// The transport that is insisted on, if it is to be had here.
-fn transport(wanted: Option<&Word<Transport>>, allowed: Option<Transport>) -> Result<Option<Transport>, String> {
-    use Transport::{Tcp, Udp};
-    let wanted = match wanted {
-        Some(Word::Unknown(word)) => {
-            let word = printable(word);
-            return Err(format!("it does not know the transport `{word}`; dial with --transport auto, or update it"));
-        }
-        Some(Word::Known(known)) => Some(*known),
-        None => None,
-    };
-    match (wanted, allowed) {
-        (Some(Tcp), Some(Udp)) => Err("data moves by datagrams only here; dial with --transport auto".to_owned()),
-        (Some(Udp), Some(Tcp)) => Err("data moves over streams only here; dial with --transport auto".to_owned()),
-        _ => Ok(wanted),
-    }
-}
-
-/// A number that nobody guesses: 128 random bits.
-fn session_number() -> Result<String, SessionError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|cause| SessionError::protocol(&"this machine", &cause))?;
-    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
-}
-
-/// The first message; who says something else is told what was wrong with it.
-fn hello(link: &mut ControlLink, peer: &str) -> Result<Hello, SessionError> {
-    let deadline = Instant::now() + ANSWER_PATIENCE;
-    let bytes = link.first_message(deadline)?;
-    let (why, cause) = match Message::from_bytes(&bytes) {
-        Ok(Message::Hello(hello)) => return Ok(hello),
-        Ok(_) => ("the first message is to be a hello".to_owned(), SessionError::protocol(&peer, &"no hello")),
-        Err(cause) => (cause.to_string(), SessionError::message(&peer, &cause)),
-    };
-    link.send_first(&Message::Rejected { why, serves: None }.to_bytes(), deadline)?;
-    Err(cause)
 }

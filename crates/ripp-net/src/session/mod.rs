@@ -6,6 +6,7 @@
 mod control_loop;
 mod dial;
 mod digest;
+mod door;
 mod error;
 mod lane;
 mod listen;

@@ -67,7 +67,8 @@ fn answered_with(answer: &Message) -> (Message, SessionError) {
 #[test]
 fn a_service_of_a_later_build_is_told_in_its_own_words() {
     let serves = Some(Word::Unknown("pigeons".to_owned()));
-    let (hello, refused) = answered_with(&Message::Rejected { why: "this URL is of a dovecote\u{7}".to_owned(), serves });
+    let (hello, refused) =
+        answered_with(&Message::Rejected { why: "this URL is of a dovecote\u{7}".to_owned(), serves });
     assert!(matches!(hello, Message::Hello(hello) if hello.service == Some(Word::Known(Service::Fields))));
     assert_eq!(
         refused.to_string(),
