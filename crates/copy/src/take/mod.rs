@@ -4,6 +4,7 @@ mod arriving;
 mod asking;
 mod comparing;
 mod dealing;
+mod deleting;
 mod dividing;
 mod nodes;
 mod placing;
@@ -13,7 +14,7 @@ mod telling;
 mod tree;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,13 +29,12 @@ use self::nodes::Nodes;
 use self::pool::{Pending, Pool};
 use self::telling::Telling;
 use self::tree::Tree;
-use crate::error::{CopyError, reason};
+use crate::error::CopyError;
 use crate::landing::{Ground, Landing};
-use crate::names::{OURS, shown};
 use crate::ranges::RangeName;
 use crate::report::{Event, Limit, Tally};
 use crate::stripes::Striped;
-use crate::words::{Delete, MOST_WHY, Wish, Word};
+use crate::words::{MOST_WHY, Wish, Word};
 
 const POLL: Duration = Duration::from_millis(5);
 
@@ -170,55 +170,6 @@ impl Taking<'_> {
         self.tell()?;
         self.nodes.finish();
         self.telling.say(&Word::Finished(self.telling.tally))
-    }
-
-    /// Deletes what the sources do not have, if it is sure that they do not.
-    fn delete(&mut self, ground: &Ground) -> Result<(), CopyError> {
-        let surplus = self.tree.take_surplus();
-        if self.wish.is_comparison() {
-            for path in self.tree.take_ours() {
-                self.telling.left_out(shown(&path), OURS.to_owned())?;
-            }
-        }
-        if self.wish.delete == Delete::Nothing || surplus.is_empty() {
-            return Ok(());
-        }
-        let Tally { wanted_files, same_files, failed, .. } = self.telling.tally;
-        let is_partial = self.is_partial || failed > 0;
-        // Only for a comparison it is enough that there is nothing.
-        if is_partial || (wanted_files + same_files == 0 && !self.wish.is_comparison()) {
-            let why = if is_partial { "not all of the sources could be copied" } else { "the sources hold no file" };
-            return self.telling.notice(format!("nothing is deleted, for {why}"));
-        }
-        let (mut paths, mut deleted) = (Vec::new(), Vec::new());
-        for found in surplus {
-            match found {
-                Ok(path) => paths.push(path),
-                Err(unplaced) => self.telling.fail(None, &unplaced.path, &unplaced.why)?,
-            }
-        }
-        for (path, gone) in paths.iter().zip(self.delete_from(ground, &paths)) {
-            match gone {
-                Ok(()) => deleted.push(shown(path)),
-                Err(why) => self.telling.fail(None, path, &format!("cannot be deleted: {why}"))?,
-            }
-        }
-        self.telling.deleted(&deleted)
-    }
-
-    /// Deletes these, unless it is a dry run: of each why it is still there, if so.
-    fn delete_from(&self, ground: &Ground, paths: &[PathBuf]) -> Vec<Result<(), String>> {
-        match ground {
-            _ if self.wish.dry_run => paths.iter().map(|_| Ok(())).collect(),
-            Ground::Folder(base) => {
-                let delete = |path: &PathBuf| tree::delete(base, path).map_err(|cause| reason(&cause));
-                paths.iter().map(delete).collect()
-            }
-            Ground::Shelf(shelf) => {
-                let gone = shelf.delete_all(paths, self.stop).into_iter();
-                gone.map(|gone| gone.map_err(|fault| shelf.why(&fault))).collect()
-            }
-        }
     }
 
     /// Takes what the other end says and offers; waits a little for it.

@@ -1,0 +1,61 @@
+//! What the sources do not have is deleted in the end, where that is wished for.
+
+use std::path::PathBuf;
+
+use super::{Taking, tree};
+use crate::error::{CopyError, reason};
+use crate::landing::Ground;
+use crate::names::{OURS, shown};
+use crate::report::Tally;
+use crate::words::Delete;
+
+impl Taking<'_> {
+    /// Deletes what the sources do not have, if it is sure that they do not.
+    pub(super) fn delete(&mut self, ground: &Ground) -> Result<(), CopyError> {
+        let surplus = self.tree.take_surplus();
+        if self.wish.is_comparison() {
+            for path in self.tree.take_ours() {
+                self.telling.left_out(shown(&path), OURS.to_owned())?;
+            }
+        }
+        if self.wish.delete == Delete::Nothing || surplus.is_empty() {
+            return Ok(());
+        }
+        let Tally { wanted_files, same_files, failed, .. } = self.telling.tally;
+        let is_partial = self.is_partial || failed > 0;
+        // Only for a comparison it is enough that there is nothing.
+        if is_partial || (wanted_files + same_files == 0 && !self.wish.is_comparison()) {
+            let why = if is_partial { "not all of the sources could be copied" } else { "the sources hold no file" };
+            return self.telling.notice(format!("nothing is deleted, for {why}"));
+        }
+        let (mut paths, mut deleted) = (Vec::new(), Vec::new());
+        for found in surplus {
+            match found {
+                Ok(path) => paths.push(path),
+                Err(unplaced) => self.telling.fail(None, &unplaced.path, &unplaced.why)?,
+            }
+        }
+        for (path, gone) in paths.iter().zip(self.delete_from(ground, &paths)) {
+            match gone {
+                Ok(()) => deleted.push(shown(path)),
+                Err(why) => self.telling.fail(None, path, &format!("cannot be deleted: {why}"))?,
+            }
+        }
+        self.telling.deleted(&deleted)
+    }
+
+    /// Deletes these, unless it is a dry run: of each why it is still there, if so.
+    fn delete_from(&self, ground: &Ground, paths: &[PathBuf]) -> Vec<Result<(), String>> {
+        match ground {
+            _ if self.wish.dry_run => paths.iter().map(|_| Ok(())).collect(),
+            Ground::Folder(base) => {
+                let delete = |path: &PathBuf| tree::delete(base, path).map_err(|cause| reason(&cause));
+                paths.iter().map(delete).collect()
+            }
+            Ground::Shelf(shelf) => {
+                let gone = shelf.delete_all(paths, self.stop).into_iter();
+                gone.map(|gone| gone.map_err(|fault| shelf.why(&fault))).collect()
+            }
+        }
+    }
+}
