@@ -51,7 +51,7 @@ fn answered_with(answer: &Message) -> (Message, SessionError) {
     let listener = ControlListener::bind("127.0.0.1:0".parse().unwrap(), &Security::InsecureLoopback).unwrap();
     let url: RippUrl = format!("ripp://{}/test", listener.local_addr()).parse().unwrap();
     std::thread::scope(|scope| {
-        let hears = scope.spawn(|| {
+        let hears = scope.spawn(move || {
             let (sender, receiver) = listener.accept().unwrap().split().unwrap();
             let Some(ControlEvent::Message(hello)) = receiver.recv_timeout(PATIENCE) else { panic!("no hello") };
             sender.send(&answer.to_bytes()).unwrap();
