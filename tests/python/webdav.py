@@ -60,7 +60,8 @@ def wsgidav(work: Path) -> Iterator[Answering]:
 
         return app(environ, start)
 
-    server = wsgi.Server(("127.0.0.1", 0), remembering)
+    # Each connection that waits for its next request may hold a thread for ten seconds.
+    server = wsgi.Server(("127.0.0.1", 0), remembering, numthreads=64)
     server.ssl_adapter = BuiltinSSLAdapter(str(certificate), str(key))
     server.prepare()
     thread = threading.Thread(target=server.serve, daemon=True)
