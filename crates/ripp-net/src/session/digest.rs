@@ -50,6 +50,9 @@ pub(super) enum Job {
 pub(super) fn run(shared: &Arc<Shared>, jobs: &Receiver<Job>) {
     let mut chunk = vec![0; CHUNK];
     while let Ok(job) = jobs.recv() {
+        if shared.is_over() {
+            return;
+        }
         match job {
             Job::Tell { object, source } => tell(shared, object, &*source, &mut chunk),
             Job::Verify { object, place, expected } => verify(shared, object, &place, &expected, &mut chunk),
@@ -61,6 +64,7 @@ fn tell(shared: &Shared, object: u32, source: &dyn Source, chunk: &mut [u8]) {
     let found = source.own_digest().unwrap_or_else(|| {
         let key = &shared.digest_keys()?.own;
         digest(
+            shared,
             key.object(object),
             source.length(),
             chunk,
@@ -85,7 +89,14 @@ fn verify(shared: &Arc<Shared>, object: u32, place: &Place, expected: &str, chun
     let sink: &dyn Sink = &*place.sink;
     let found = sink.own_digest().unwrap_or_else(|| {
         let key = &shared.digest_keys()?.peer;
-        digest(key.object(object), place.length, chunk, |at| sink.memory_at(at), |at, part| sink.read_at(at, part))
+        digest(
+            shared,
+            key.object(object),
+            place.length,
+            chunk,
+            |at| sink.memory_at(at),
+            |at, part| sink.read_at(at, part),
+        )
     });
     let fault = match found.map(hex) {
         Ok(found) if found.eq_ignore_ascii_case(expected) => None,
@@ -109,8 +120,9 @@ fn hex(digest: [u8; 32]) -> String {
     })
 }
 
-/// The digest of `length` bytes: of chunks that lie together in `memory` there, of others as they are `read`.
+/// The digest of `length` bytes: of chunks that lie together in `memory` there, of others as they are `read`. None once the session is over: nobody waits for it.
 fn digest<'a>(
+    shared: &Shared,
     mut digest: ObjectDigest<'_>,
     length: u64,
     chunk: &mut [u8],
@@ -119,6 +131,9 @@ fn digest<'a>(
 ) -> io::Result<[u8; 32]> {
     let mut offset = 0;
     while offset < length {
+        if shared.is_over() {
+            return Err(io::Error::other("the session has ended"));
+        }
         let wanted = usize::try_from(length - offset).map_or(CHUNK, |left| left.min(CHUNK));
         let part = match memory(offset).and_then(|part| part.get(..wanted)) {
             Some(part) => part,
