@@ -160,7 +160,7 @@ def wan(*words: str) -> str:
 def link(*options: str) -> Iterator[Link]:
     """A link with a name of its own, gone at the end whatever happens."""
     up = Link(f"faults-{os.getpid()}-{next(_numbers)}")
-    wan("up", "--name", up.name, "--for", "3m", *options)
+    wan("up", "--name", up.name, "--for", "15m", *options)
     try:
         yield up
     finally:
