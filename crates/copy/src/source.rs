@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io;
+use std::ops;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use blake3::Hash;
@@ -41,6 +42,8 @@ pub(crate) struct SourceFile {
     pub(crate) size: u64,
     length: u64,
     pub(crate) mtime: Mtime,
+    /// The stretch of data that was found last. To find its end, a system may walk through all of the file, and do nothing else meanwhile.
+    data: Mutex<ops::Range<u64>>,
 }
 
 impl SourceFile {
@@ -48,7 +51,8 @@ impl SourceFile {
         if let Some(fields) = root.fields() {
             let made = fields.file(path)?;
             let size = made.bytes.len() as u64;
-            return Ok(Self { content: Content::Made(made.bytes), start: 0, size, length: size, mtime: made.mtime });
+            let content = Content::Made(made.bytes);
+            return Ok(Self { content, start: 0, size, length: size, mtime: made.mtime, data: Mutex::default() });
         }
         let mut options = OpenOptions::new();
         // A pipe that has taken the file's place must not make us wait.
@@ -62,7 +66,7 @@ impl SourceFile {
         let mtime = mtime(&metadata);
         let length = metadata.len();
         let (start, size) = root.span().unwrap_or((0, length));
-        Ok(Self { content: Content::File(file), start, size, length, mtime })
+        Ok(Self { content: Content::File(file), start, size, length, mtime, data: Mutex::default() })
     }
 
     /// # Errors
@@ -120,21 +124,32 @@ impl SourceFile {
         let mut pieces = Vec::new();
         let mut at = first;
         while at < end {
-            let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
-                Ok(start) if start < end => start,
-                Ok(_) | Err(Errno::NXIO) => break,
+            let data = match self.data(file, at, end) {
+                Ok(Some(data)) => data,
+                Ok(None) => break,
                 Err(_) => return Extents::dense(range.length),
             };
-            let Ok(hole) = rustix::fs::seek(file, SeekFrom::Hole(start)) else {
-                return Extents::dense(range.length);
-            };
-            at = hole.min(end).max(start + 1);
-            pieces.push((start - first, at - start));
+            at = data.end.min(end).max(data.start + 1);
+            pieces.push((data.start - first, at - data.start));
             if pieces.len() > MOST_EXTENTS {
                 return Extents::dense(range.length);
             }
         }
         Extents::new(pieces, range.length).unwrap_or_else(|| Extents::dense(range.length))
+    }
+
+    /// The next stretch of data of a file that begins, or goes on, before `end`.
+    fn data(&self, file: &File, at: u64, end: u64) -> rustix::io::Result<Option<ops::Range<u64>>> {
+        let mut known = self.data.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(&at) {
+            let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+                Ok(start) if start < end => start,
+                Ok(_) | Err(Errno::NXIO) => return Ok(None),
+                Err(cause) => return Err(cause),
+            };
+            *known = start..rustix::fs::seek(file, SeekFrom::Hole(start))?;
+        }
+        Ok(Some(at.max(known.start)..known.end))
     }
 }
 
@@ -262,6 +277,35 @@ mod tests {
         } else {
             assert_eq!(packed, 1 << 20);
         }
+    }
+
+    #[test]
+    fn ranges_of_one_stretch_are_told_alike_in_any_order() {
+        const MIB: u64 = 1 << 20;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sparse");
+        let written = fs::File::create(&path).unwrap();
+        written.set_len(96 * MIB).unwrap();
+        // Data from the middle of the first range to that of the third, and in the fifth.
+        for at in (8..40).chain(70..71) {
+            written.write_all_at(&[7; MIB as usize], at * MIB).unwrap();
+        }
+        let told = |file: &SourceFile, index| file.extents(&range(file.size, index).unwrap());
+        let fresh: Vec<_> = (0..6).map(|index| told(&open(&path), index)).collect();
+        let file = open(&path);
+        for index in [1, 1, 2, 0, 3, 4, 2, 5, 0] {
+            assert_eq!(told(&file, index), fresh[index as usize], "range {index}");
+        }
+        // File systems that keep no holes tell of none.
+        if fresh[5] != Extents::dense(16 * MIB) {
+            let pieces = [&[(8 * MIB, 8 * MIB)][..], &[(0, 16 * MIB)], &[(0, 8 * MIB)], &[], &[(6 * MIB, MIB)], &[]];
+            let expected = pieces.map(|pieces| Extents::new(pieces.to_vec(), 16 * MIB).unwrap());
+            assert_eq!(fresh, expected);
+        }
+        // What was found is not looked for again.
+        told(&file, 1);
+        written.set_len(20 * MIB).unwrap();
+        assert_eq!(told(&file, 2), fresh[2]);
     }
 
     #[test]
