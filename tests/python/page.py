@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 from websockets.sync.client import connect
 
 PATIENCE_S = 60
-NOTICE, STEPS, STEERING = 5, 2, 6
+NOTICE, STEPS, STEERING, FIELD = 5, 2, 6, 3
 VIEW, STEER = 64, 66
 FIRST_VIEW = json.loads((Path(__file__).parents[2] / "testdata" / "wire" / "view.json").read_text())
 
 
 class Page:
-    """A session. It keeps the newest of what the server says; data connections it opens none."""
+    """A session. It keeps the newest of what the server says, and all of its notices and words on fields; data connections it opens none."""
 
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
@@ -25,6 +25,7 @@ class Page:
         self.steps: dict = {}
         self.steering: dict = {}
         self.notices: list[str] = []
+        self.fields: list[dict] = []
         self._send(VIEW, FIRST_VIEW)
 
     def _send(self, kind: int, body: dict) -> None:
@@ -40,6 +41,8 @@ class Page:
             self.steps = json.loads(body)
         elif kind == STEERING:
             self.steering = json.loads(body)
+        elif kind == FIELD:
+            self.fields.append(json.loads(body))
         elif kind == NOTICE:
             self.notices.append(json.loads(body)["text"])
 

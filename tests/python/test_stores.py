@@ -13,7 +13,7 @@ import pytest
 import zarr
 
 from conftest import run
-from page import Page
+from page import PATIENCE_S, Page
 from shares import opened
 from stores import SECRET, Faulty, Store, certified, faulty, rclone
 from test_bad_input import assert_one_clear_line
@@ -264,6 +264,32 @@ def test_a_page_shows_what_is_far_away_until_the_store_is_gone(tmp_path: Path) -
             page.close()
             assert f"{url}/zarr.json" in missing()[0]
         finally:
+            view.stop()
+
+
+def test_a_coarser_level_is_looked_at_while_the_finest_is_on_its_way(tmp_path: Path) -> None:
+    image(tmp_path / "image.zarr", (168, 84))
+    with served(tmp_path / "image.zarr") as (server, url):
+        may_come = threading.Event()
+
+        def on_key(key: str) -> None:
+            level, name = key.split("/")[-2:]
+            if level == "0" and name[0].isdigit():
+                may_come.wait(PATIENCE_S)
+
+        server.on_key = on_key
+        view = HERE.start("view", url, "--port", "0", "--no-open")
+        try:
+            page = Page(view.read_line())
+            page.until(lambda: page.fields, "a first look")
+            # Of the middles of 21 x 21 cubes.
+            assert [(told["provisional"], told["finite"]) for told in page.fields] == [(True, 84 * 21 * 21)]
+            may_come.set()
+            page.until(lambda: len(page.fields) > 1, "the step")
+            page.close()
+            assert (page.fields[1]["provisional"], page.fields[1]["finite"]) == (False, 168**3)
+        finally:
+            may_come.set()
             view.stop()
 
 

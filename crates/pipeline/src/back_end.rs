@@ -84,7 +84,8 @@ impl BackEnd {
         Self::start(StepStore::fitting(Box::new(flow), config.pes, config.crew.clone())?, helm, None, config)
     }
 
-    fn start(
+    /// Starts the threads.
+    pub(crate) fn start(
         mut store: StepStore,
         helm: Option<FlowHelm>,
         coarser: Option<ShownCoarser>,
@@ -159,9 +160,17 @@ impl BackEnd {
     /// Begins to load what a page will show first, while the page is still on its way. A running simulation has moved on
     /// by then, so this is for what does not move.
     pub fn prepare_first_view(self: &Arc<Self>) {
-        if !self.store.source().info().live {
-            self.prefetch(StepKey { field: 0, step: self.steps().first });
+        if self.store.source().info().live {
+            return;
         }
+        let key = StepKey { field: 0, step: self.steps().first };
+        let back_end = Arc::clone(self);
+        std::thread::spawn(move || {
+            // What is read for a first look would wait behind all of the step.
+            back_end.store.glance(key);
+            // A failure is told to whoever asks for the step.
+            let _ = back_end.load(key);
+        });
     }
 
     /// The rendering threads.

@@ -30,7 +30,7 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    fn new(bodies: Vec<BulkBody>) -> Arc<Self> {
+    pub(crate) fn new(bodies: Vec<BulkBody>) -> Arc<Self> {
         let bytes = bodies.iter().map(|body| body.bytes.len() as u64).sum();
         Arc::new(Self { bodies, bytes })
     }

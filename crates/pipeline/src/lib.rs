@@ -11,6 +11,7 @@ mod defaults;
 mod device;
 mod error;
 pub mod flow;
+mod glance;
 mod info;
 mod keyframes;
 mod making;

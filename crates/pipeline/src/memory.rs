@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use visapult_ripp_net::units::prefixed;
-use visapult_volume_io::{Source, SourceInfo, at_level, levels_of, names_level};
+use visapult_volume_io::{Source, SourceInfo, from_level, levels_of, names_level};
 
 use crate::error::PipelineError;
 
@@ -56,7 +56,7 @@ pub(crate) fn fitting_level(source: Box<dyn Source>) -> Result<(Box<dyn Source>,
         return Ok((source, None));
     }
     let notice = ShownCoarser { source_name: info.name.clone(), level, is_stored, sizes, needed, free };
-    let coarser = at_level(source, level).map_err(PipelineError::source)?;
+    let coarser = from_level(source, level).map_err(PipelineError::source)?;
     Ok((coarser, Some(notice)))
 }
 

@@ -17,6 +17,7 @@ use crate::crew::{Crew, CrewStep, counts_of, range_of};
 use crate::defaults::{Defaults, over_all};
 use crate::device::{Device, SharedGpu, StepDevice};
 use crate::error::PipelineError;
+use crate::glance::Glance;
 use crate::keyframes::Keyframes;
 use crate::memory;
 use crate::stages::at_pe;
@@ -76,6 +77,7 @@ impl LoadedStep {
 }
 
 type Slot = Arc<OnceLock<Result<Arc<LoadedStep>, PipelineError>>>;
+type Look = Arc<OnceLock<Option<Arc<Glance>>>>;
 
 /// Reads steps of a source and keeps the latest.
 pub struct StepStore {
@@ -88,6 +90,8 @@ pub struct StepStore {
     levels: u32,
     steps_kept: usize,
     kept: Mutex<Kept>,
+    /// The last first look.
+    looked: Mutex<Option<(StepKey, Look)>>,
     /// Of fields of a simulation, over the steps that have been read.
     live_ranges: Mutex<HashMap<usize, ValueRange>>,
     spare_buffers: Mutex<Vec<Vec<f32>>>,
@@ -141,6 +145,7 @@ impl StepStore {
             levels,
             steps_kept,
             kept: Mutex::default(),
+            looked: Mutex::default(),
             live_ranges: Mutex::default(),
             spare_buffers: Mutex::default(),
         })
@@ -186,6 +191,22 @@ impl StepStore {
             kept.oldest_first.retain(|other| *other != key);
         }
         loaded
+    }
+
+    /// A first look at a step that is not there yet and takes long to read, where one is to be had sooner: made now unless it was the last that was asked for.
+    pub(crate) fn glance(&self, key: StepKey) -> Option<Arc<Glance>> {
+        let is_loaded = lock(&self.kept).slots.get(&key).is_some_and(|slot| slot.get().is_some());
+        if is_loaded || self.crew.is_some() {
+            return None;
+        }
+        let look = self.look(key);
+        look.get_or_init(|| Glance::of(self.source(), key, self.levels).map(Arc::new)).clone()
+    }
+
+    fn look(&self, key: StepKey) -> Look {
+        let mut looked = lock(&self.looked);
+        let same = looked.as_ref().filter(|(of, _)| *of == key).map(|(_, look)| Arc::clone(look));
+        same.unwrap_or_else(|| Arc::clone(&looked.insert((key, Look::default())).1))
     }
 
     /// Lets go of every step: the source counts from the beginning again.

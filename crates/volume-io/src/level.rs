@@ -1,4 +1,4 @@
-//! A source as if it stored one of its levels alone, or one that is coarser than all it stores.
+//! A source as if it stored one of its levels alone, or no finer ones, or one that is coarser than all it stores.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,10 +14,10 @@ const LEAST_EDGE: usize = 8;
 /// Samples of a stored level that are held while a coarser one is made from them.
 const HELD: usize = 8 << 20;
 
-struct OneLevel {
+struct FromLevel {
     source: Box<dyn Source>,
     info: SourceInfo,
-    /// The level that is read.
+    /// The finest level that is read.
     stored: usize,
     /// How often that is halved.
     halvings: u32,
@@ -40,6 +40,19 @@ pub fn levels_of(info: &SourceInfo) -> Vec<Grid> {
 /// # Errors
 /// [`SourceError::Request`] if there is no such level.
 pub fn at_level(source: Box<dyn Source>, level: usize) -> Result<Box<dyn Source>, SourceError> {
+    limited(source, level, 1)
+}
+
+/// The same with the coarser ones that it stores.
+///
+/// # Errors
+/// [`SourceError::Request`] if there is no such level.
+pub fn from_level(source: Box<dyn Source>, level: usize) -> Result<Box<dyn Source>, SourceError> {
+    limited(source, level, usize::MAX)
+}
+
+/// At most so many levels, from `level` on.
+fn limited(source: Box<dyn Source>, level: usize, most: usize) -> Result<Box<dyn Source>, SourceError> {
     let mut info = source.info().clone();
     let levels = levels_of(&info);
     let Some(grid) = levels.get(level).cloned() else {
@@ -47,9 +60,10 @@ pub fn at_level(source: Box<dyn Source>, level: usize) -> Result<Box<dyn Source>
         return Err(SourceError::Request { name: info.name, problem });
     };
     let stored = level.min(info.levels.len() - 1);
-    info.levels = vec![grid];
+    let coarser = info.levels.iter().skip(level + 1).cloned();
+    info.levels = [grid].into_iter().chain(coarser).take(most).collect();
     info.name += &format!("{OPTION}{level}");
-    Ok(Box::new(OneLevel { source, info, stored, halvings: (level - stored) as u32 }))
+    Ok(Box::new(FromLevel { source, info, stored, halvings: (level - stored) as u32 }))
 }
 
 /// Whether `url` names one level of a source, and so no other.
@@ -86,7 +100,7 @@ fn halved(grid: &Grid) -> Grid {
     coarse
 }
 
-impl Source for OneLevel {
+impl Source for FromLevel {
     fn info(&self) -> &SourceInfo {
         &self.info
     }
@@ -103,8 +117,12 @@ impl Source for OneLevel {
         self.source.time_of(step)
     }
 
-    fn grain(&self, _level: usize) -> [usize; 3] {
-        self.source.grain(self.stored).map(|samples| (samples >> self.halvings).max(1))
+    fn grain(&self, level: usize) -> [usize; 3] {
+        self.source.grain(self.stored + level).map(|samples| (samples >> self.halvings).max(1))
+    }
+
+    fn samples_read(&self) -> usize {
+        self.source.info().levels[self.stored].sample_count()
     }
 
     fn is_far(&self) -> bool {
@@ -118,7 +136,7 @@ impl Source for OneLevel {
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps(), out.len())?;
         if self.halvings == 0 {
-            return self.source.read(&ReadRequest { level: self.stored, ..*request }, out);
+            return self.source.read(&ReadRequest { level: self.stored + request.level, ..*request }, out);
         }
         let bounds = request.bounds;
         for tile in tiles(&bounds, self.halvings) {
@@ -129,7 +147,7 @@ impl Source for OneLevel {
     }
 }
 
-impl OneLevel {
+impl FromLevel {
     /// The samples of `coarse`, made from the level that is read.
     fn means(&self, request: &ReadRequest, coarse: &Box3) -> Result<Vec<f32>, SourceError> {
         let whole = self.source.info().levels[self.stored].size;
@@ -197,7 +215,8 @@ mod tests {
             let Box3 { lo, .. } = request.bounds;
             let [nx, ny, _] = request.bounds.size();
             for (i, out) in out.iter_mut().enumerate() {
-                *out = value([lo[0] + i % nx, lo[1] + i / nx % ny, lo[2] + i / (nx * ny)]);
+                *out =
+                    value([lo[0] + i % nx, lo[1] + i / nx % ny, lo[2] + i / (nx * ny)]) + 0.25 * request.level as f32;
             }
             Ok(())
         }
@@ -231,6 +250,26 @@ mod tests {
         let [nx, ny, _] = bounds.size();
         assert_eq!(out[(nx * ny) * 4 + nx * 7 + 20], value([92, 28, 20]) + 1.5 + 150.0 + 15_000.0);
         assert_eq!(out[out.len() - 1], 400.0 + 29_750.0 + 2_885_000.0);
+    }
+
+    #[test]
+    fn levels_that_are_stored_stay_below_the_one_that_is_shown() {
+        let stored = || {
+            let mut info = ramp([64, 64, 64]).info().clone();
+            info.levels = [64, 32, 16].map(|edge| Grid::of_size([edge; 3])).to_vec();
+            Box::new(Ramp(info))
+        };
+        let source = from_level(stored(), 1).unwrap();
+        let edges = |source: &dyn Source| source.info().levels.iter().map(|grid| grid.size[0]).collect::<Vec<_>>();
+        assert_eq!((edges(source.as_ref()), source.samples_read()), (vec![32, 16], 32 * 32 * 32));
+        for level in [0, 1] {
+            let mut out = [0.0];
+            let bounds = Box3 { lo: [3, 2, 1], hi: [4, 3, 2] };
+            source.read(&ReadRequest { field: 0, step: 0, level, bounds }, &mut out).unwrap();
+            assert_eq!(out[0], value([3, 2, 1]) + 0.25 * (level + 1) as f32);
+        }
+        assert_eq!(edges(at_level(stored(), 1).unwrap().as_ref()), [32]);
+        assert_eq!(from_level(stored(), 3).unwrap().samples_read(), 16 * 16 * 16);
     }
 
     #[test]

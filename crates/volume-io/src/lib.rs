@@ -35,7 +35,7 @@ const HDF5: [&str; 6] = [".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4"];
 /// Those of other files.
 const FILES: [&str; 4] = [".npy", ".nii", ".nii.gz", ".json"];
 
-pub use level::{at_level, levels_of, names_level};
+pub use level::{at_level, from_level, levels_of, names_level};
 pub use source::{ReadRequest, Source, SourceError, SourceInfo};
 pub use zarr::{ZarrArray, zarr_group};
 

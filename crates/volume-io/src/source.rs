@@ -73,6 +73,11 @@ pub trait Source: Send + Sync {
         [1; 3]
     }
 
+    /// Samples that are read for all of a step of the finest level.
+    fn samples_read(&self) -> usize {
+        self.info().grid().sample_count()
+    }
+
     /// Whether values come over a network when they are read, and so not at once.
     fn is_far(&self) -> bool {
         false

@@ -278,13 +278,19 @@ function statusWords(state: ViewerState): string {
     case "silent":
       return "The server does not answer. The view turns all the same; nothing new comes until it does.";
     case "open":
-      return notice?.text ?? (state.source?.live && !state.fieldInfo ? "Waiting for the first step\u2026" : "");
+      return notice?.text ?? waitingWords(state);
   }
+}
+
+function waitingWords({ source, fieldInfo }: ViewerState): string {
+  if (fieldInfo?.provisional) return "A first look, while this step is read\u2026";
+  return source?.live && !fieldInfo ? "Waiting for the first step\u2026" : "";
 }
 
 /** What is odd about the values of the step that is shown. */
 function fieldWords(info: FieldMessage | null, { first, last }: StepSpan): string {
-  if (!info) return "";
+  // What few values tell is not told of all.
+  if (!info || info.provisional) return "";
   const where = first === last ? "this field" : "this step";
   // The server reads all types so: values may coincide, or be too large.
   if (info.range === null || info.finite === 0)

@@ -106,12 +106,12 @@ export class FieldStates {
 
   /** The server's function, the same object until the server sends another, or for good where it is for all steps. */
   #keep(message: FieldMessage): TransferFunction {
-    const { field, range, transferFunction } = message;
+    const { field, provisional, range, transferFunction } = message;
     const before = this.#messages.get(field)?.transferFunction;
     const known = this.#sent.get(field);
     this.#messages.set(field, message);
     if (known && this.#settled.has(field)) return known;
-    if (this.#settles && range && range[0] < range[1]) this.#settled.add(field);
+    if (this.#settles && !provisional && range && range[0] < range[1]) this.#settled.add(field);
     if (known && JSON.stringify(before) === JSON.stringify(transferFunction)) return known;
     const next = transferFromMessage(transferFunction);
     this.#sent.set(field, next);

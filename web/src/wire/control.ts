@@ -67,6 +67,8 @@ export interface FieldMessage {
   readonly kind: "field";
   readonly field: number;
   readonly step: number;
+  /** All of it is of few values, while the step is still being read: another message follows. */
+  readonly provisional: boolean;
   /** Of the histogram, and of the transfer function that the server would choose; `null` where no value is finite. */
   readonly range: readonly [number, number] | null;
   /** Smallest and largest value of the step. */
@@ -171,6 +173,7 @@ function parseField(json: Json): FieldMessage {
     kind: "field",
     field: json.integer("field", 0),
     step: json.integer("step", 0),
+    provisional: json.flag("provisional"),
     range,
     extent: bounds("extent"),
     histogram: json.numbers("histogram"),

@@ -11,6 +11,7 @@ const message = (field: number, a: number): FieldMessage => ({
   kind: "field",
   field,
   step: 0,
+  provisional: false,
   range: [0, 1],
   extent: [0, 1],
   histogram: [],
@@ -116,6 +117,25 @@ describe("fields", () => {
     expect(fields.linked(0)).toBeNull();
     expect(fields.receive(ranged(1, 5), true)?.range).toEqual([0, 5]);
     expect(fields.receive(ranged(2, 9), true)).toBeNull();
+  });
+
+  test("what few values of a step tell holds until all of it is there, and for no other step", () => {
+    const fields = new FieldStates(null, new Map());
+    fields.begin(source("run", ["p"]), STEPS);
+    expect(fields.receive({ ...ranged(3, 4), provisional: true }, true)?.range).toEqual([0, 4]);
+    expect(fields.linked(0)).toBeNull();
+    expect(fields.receive(ranged(3, 5), true)?.range).toEqual([0, 5]);
+    expect(fields.receive(ranged(4, 50), true)).toBeNull();
+    expect(fields.linked(0)?.range).toEqual([0, 5]);
+  });
+
+  test("an edit while a step is still being read stays", () => {
+    const fields = new FieldStates(null, new Map());
+    fields.begin(source("run", ["p"]), ONE_STEP);
+    fields.receive({ ...ranged(0, 4), provisional: true }, true);
+    fields.edit(0, edited);
+    expect(fields.receive(ranged(0, 5), true)).toBeNull();
+    expect(fields.transfer(0)).toBe(edited);
   });
 
   test("the range of a simulation goes on growing, and no link tells it", () => {

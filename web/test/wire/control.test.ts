@@ -45,6 +45,7 @@ test("a field without finite values has no range", () => {
   const field = {
     field: 0,
     step: 1,
+    provisional: false,
     range: null,
     extent: null,
     histogram: [],

@@ -170,8 +170,10 @@ test("control messages keep what they say", () => {
   expect(parseControl(bytes("plan"))).toEqual({ kind: "plan", ...plan, throughputBps });
   expect(parseControl(bytes("steps"))).toEqual({ kind: "steps", steps: json("steps") });
   expect(parseControl(bytes("notice"))).toEqual({ kind: "notice", ...json<object>("notice") });
-  const field = json<{ range: number[]; histogram: number[] }>("field");
-  expect(parseControl(bytes("field"))).toMatchObject({ range: field.range, histogram: field.histogram });
+  const { range, histogram, provisional } = json<{ range: number[]; histogram: number[]; provisional: boolean }>(
+    "field",
+  );
+  expect(parseControl(bytes("field"))).toMatchObject({ range, histogram, provisional });
 });
 
 test("freshness keeps which share is fresh, and whose part is missing", () => {

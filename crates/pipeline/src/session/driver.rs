@@ -1,5 +1,8 @@
 //! The thread of a session: waits for something to do, does it, queues the result.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,10 +14,12 @@ use super::measured::Measured;
 use super::told::Told;
 use super::{ControlSink, Lane, Right, SessionShared, State};
 use crate::back_end::BackEnd;
+use crate::defaults::Defaults;
 use crate::flow::Look;
 use crate::keyframes::Encoded;
 use crate::planner::{Decision, Situation, plan, turn_that_costs};
 use crate::predictions::Predicted;
+use crate::statistics::FieldStatistics;
 use crate::step_store::{LoadedStep, StepKey, lock};
 use crate::wire::{BulkHeader, Field, Severity, ToPage, View};
 
@@ -185,6 +190,9 @@ impl Driver {
         if self.back_end.is_serial() {
             self.look = None;
         }
+        if !self.progress.has_picture {
+            self.glance(key);
+        }
         let loaded = self.back_end.load(key);
         let step = match loaded {
             Ok(step) => step,
@@ -201,8 +209,17 @@ impl Driver {
         self.notice_playing(key);
         self.progress = Progress { current: Some(key), has_picture: self.progress.has_picture, ..Progress::default() };
         self.measured.begin();
-        self.told.say(&ToPage::Field(field_message(&step)));
+        let whole = field_message(key, &step.defaults, &step.statistics);
+        self.told.say(&ToPage::Field(whole));
         self.step = Some(step);
+    }
+
+    /// Something to look at and to turn while a large step is read.
+    fn glance(&self, key: StepKey) {
+        let Some(glance) = self.back_end.store().glance(key) else { return };
+        let told = Field { provisional: true, ..field_message(key, &glance.defaults, &glance.statistics) };
+        self.told.say(&ToPage::Field(told));
+        self.queue(key, glance.time, &glance.encoded(self.back_end.groups()), None);
     }
 
     fn notice_playing(&mut self, key: StepKey) {
@@ -224,7 +241,7 @@ impl Driver {
         self.measured.note_bricks(level, bits, encoded.bytes, samples);
         self.progress.finest = Some((level, bits));
         self.progress.has_picture = true;
-        self.queue(&step, &encoded, None);
+        self.queue(step.key, step.time, &encoded, None);
     }
 
     fn queue_keyframe(&mut self, view: &View, camera: Camera, form: Form) {
@@ -235,7 +252,7 @@ impl Driver {
         let encoded = step.keyframes.keyframe(&step, view, form, groups, self.back_end.pool());
         self.measured.note_keyframe(view, form, encoded.bytes);
         self.progress.keyframe_of = Some((view.clone(), form));
-        self.queue(&step, &encoded, Some(asked));
+        self.queue(step.key, step.time, &encoded, Some(asked));
     }
 
     /// Predictions of the field that is shown: what they are worth changes little from step to step.
@@ -276,16 +293,11 @@ impl Driver {
         let groups = self.back_end.groups();
         let encoded = step.keyframes.still(&step, view, groups, self.back_end.pool());
         self.progress.still_of = Some(view.sequence);
-        self.queue(&step, &encoded, None);
+        self.queue(step.key, step.time, &encoded, None);
     }
 
-    fn queue(&self, step: &LoadedStep, encoded: &Encoded, asked: Option<Instant>) {
-        let header = BulkHeader {
-            field: step.key.field as u16,
-            set: self.back_end.next_set(),
-            step: step.key.step,
-            time: step.time,
-        };
+    fn queue(&self, key: StepKey, time: f64, encoded: &Encoded, asked: Option<Instant>) {
+        let header = BulkHeader { field: key.field as u16, set: self.back_end.next_set(), step: key.step, time };
         self.shared.queue(header, &encoded.bodies, asked);
     }
 }
@@ -321,15 +333,16 @@ fn quick_level(situation: &Situation) -> u32 {
     (0..levels).find(|&level| situation.level_bytes(level) <= budget).unwrap_or(levels - 1)
 }
 
-fn field_message(step: &LoadedStep) -> Field {
+fn field_message(key: StepKey, defaults: &Defaults, statistics: &FieldStatistics) -> Field {
     Field {
-        field: step.key.field,
-        step: step.key.step,
-        range: step.defaults.range.map(|r| [r.lo, r.hi]),
-        extent: step.statistics.range.map(|r| [r.lo, r.hi]),
-        histogram: step.statistics.histogram.clone(),
-        finite: step.statistics.finite,
-        missing: step.statistics.missing,
-        transfer_function: step.default_transfer_function(),
+        field: key.field,
+        step: key.step,
+        provisional: false,
+        range: defaults.range.map(|r| [r.lo, r.hi]),
+        extent: statistics.range.map(|r| [r.lo, r.hi]),
+        histogram: statistics.histogram.clone(),
+        finite: statistics.finite,
+        missing: statistics.missing,
+        transfer_function: defaults.transfer_function.clone(),
     }
 }

@@ -145,6 +145,8 @@ pub struct Field {
     pub field: usize,
     /// Step the histogram was taken from.
     pub step: StepIndex,
+    /// It was taken from few values, while the step is still being read: another message follows.
+    pub provisional: bool,
     /// That of the histogram, and of the default transfer function; none where no value is finite.
     pub range: Option<[f32; 2]>,
     /// Smallest and largest value of this step.

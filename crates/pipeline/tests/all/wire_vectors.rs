@@ -239,6 +239,7 @@ fn control_messages_to_the_page() {
     let field = Field {
         field: 0,
         step: 12,
+        provisional: true,
         range: Some([-1.0, 1.0]),
         extent: Some([-0.5, 0.75]),
         histogram: vec![0, 4, 8],

@@ -1,0 +1,47 @@
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::Value;
+
+use crate::back_end::BackEnd;
+use crate::config::BackEndConfig;
+use crate::device::Device;
+use crate::session::Right;
+use crate::step_store::StepStore;
+use crate::testing::{Gate, Ramp, view};
+
+const KIND_FIELD: u8 = 3;
+const KIND_BRICKS: u8 = 16;
+/// Where a message of bricks tells their level.
+const LEVEL_AT: usize = 24;
+
+/// The next message on the state of the field.
+fn field(control: &Receiver<Vec<u8>>) -> Value {
+    let message = control.iter().find(|message| message[0] == KIND_FIELD).unwrap();
+    serde_json::from_slice(&message[1..]).unwrap()
+}
+
+#[test]
+fn a_large_step_is_looked_at_while_it_is_read() {
+    // More than is read at once for a look.
+    const SIZE: [usize; 3] = [192, 160, 144];
+    let gate = Gate::default();
+    let source = Ramp::of(&[SIZE], [1; 3]).held(SIZE.iter().product(), &gate);
+    let config = BackEndConfig { source: String::new(), pes: 1, threads: 1, device: Device::Cpu, crew: None };
+    let store = StepStore::fitting(Box::new(source), 1, None).unwrap();
+    let back_end = BackEnd::start(store, None, None, &config).unwrap();
+    let (say, control) = channel();
+    let (send, bulk) = channel();
+    let session =
+        back_end.begin_session("page".to_owned(), Right::Watch, Box::new(move |message| say.send(message).is_ok()));
+    session.attach(0, Box::new(move |message| send.send(message).unwrap_or_default())).unwrap();
+    session.on_view(view()).unwrap();
+    let first = field(&control);
+    assert_eq!((&first["provisional"], &first["finite"]), (&true.into(), &(192 * 20 * 18).into()));
+    let bricks: Vec<u8> = bulk.recv().unwrap();
+    assert_eq!([bricks[0], bricks[LEVEL_AT]], [KIND_BRICKS, 3]);
+    gate.open();
+    let whole = field(&control);
+    assert_eq!((&whole["provisional"], &whole["finite"]), (&false.into(), &SIZE.iter().product::<usize>().into()));
+    let bricks: Vec<u8> = bulk.recv().unwrap();
+    assert_eq!([bricks[0], bricks[LEVEL_AT]], [KIND_BRICKS, 3]);
+}
