@@ -12,10 +12,12 @@ Where a fixture has a fill value, samples with u mod 10 == 3 are missing. `fixtu
 reader must find in it; `crates/volume-io/tests/all/foreign_files.rs` holds every reader to it.
 """
 
+import base64
 import gzip
 import json
 import pathlib
 import shutil
+import struct
 import warnings
 
 import h5py
@@ -415,12 +417,124 @@ def write_ome(folder):
     group.create_array("other", data=np.zeros((3, 2, 2)))
 
 
+def write_axes():
+    """Axes as they are met: in other orders, falling, uneven, of several units; values that are missing in several ways; links."""
+    nz, ny, nx = SIZE[::-1]
+    rising = {"z": (2.0 * np.arange(nz) + 3.5, "m"), "y": (0.75 * np.arange(ny) + 2, "metres"),
+              "x": ((0.5 * np.arange(nx) - 1).astype("f4"), "m")}  # fmt: skip
+    placed = dict(unit="m", levels=[level(SIZE, (0.5, 0.75, 2), (-1, 2, 3.5))])
+
+    def named(name, **also):
+        return dict(fields=[{"name": name, "unit": ""}]) | also
+
+    def scaled(group, values, axes):
+        data = group.create_dataset("v", data=values)
+        for place, (name, (coordinates, unit)) in enumerate(axes.items()):
+            group.create_dataset(name, data=coordinates)
+            group[name].attrs["units"] = unit
+            group[name].make_scale(name)
+            data.dims[place].attach_scale(group[name])
+
+    with h5py.File(HERE / "hdf5" / "axes.h5", "w") as file:
+        scaled(file.create_group("falling"), volume("u8")[:, ::-1], rising | {"y": (6.5 - 0.75 * np.arange(ny), "m")})
+        uneven = rising | {"z": (np.array([3.5, 4.0, 5.0, 7.0, 11.5]), "m")}
+        scaled(file.create_group("uneven"), volume("u8"), uneven)
+        mixed = {"lev": (np.linspace(1000, 100, nz), "hPa"), "lat": (np.linspace(60, -60, ny), "degrees_north"),
+                 "lon": (np.linspace(0, 310, nx), "degrees_east")}  # fmt: skip
+        scaled(file.create_group("mixed"), volume("u8")[:, ::-1], mixed)
+        data = file.create_dataset("backwards/v", data=volume("u8")[::-1, :, ::-1])
+        data.attrs["spacing"], data.attrs["origin"] = [-0.5, 0.75, -2.0], [4.0, 2.0, 11.5]
+        data.attrs["spacing_unit"] = "m"
+        file.create_dataset("static/moving", data=volume("u8", 2))
+        file.create_dataset("static/mask", data=volume("u8"))
+        for name, spacing in (("one", 0.5), ("other", 0.7)):
+            file.create_dataset(f"apart/{name}", data=volume("u8")).attrs["spacing"] = [spacing] * 3
+    turned = "y turned, to grow with the coordinates"
+    expect("hdf5/axes.h5:/falling", "u8", **named("v", remark=turned), **placed)
+    expect("hdf5/axes.h5:/uneven", "u8", **named("v", remark="coordinates z are uneven"), **placed)
+    remark = "different units (lon degrees_east, lat degrees_north, lev hPa) not used: spacing 1; " + turned
+    expect("hdf5/axes.h5:/mixed", "u8", **named("v", remark=remark))
+    expect("hdf5/axes.h5:/backwards", "u8", **named("v", remark="x and z turned"), **placed)
+
+    values = volume("i16", fill=-1)
+    values[2:][counter()[2:] % 10 == 3] = -2
+    with h5py.File(HERE / "hdf5" / "missing.h5", "w") as file:
+        both = file.create_dataset("both", data=values)
+        both.attrs["_FillValue"], both.attrs["missing_value"] = np.int16(-1), np.int16(-2)
+        file.create_dataset("list", data=values).attrs["missing_value"] = np.array([-1, -2], "i2")
+        packed = dict(chunks=(2, 4, 6), compression="gzip", shuffle=True)
+        for name, options in (("unsigned", {}), ("unsigned_packed", packed), ("unsigned_checked", {"fletcher32": True})):
+            data = file.create_dataset(name, data=volume("u8", fill=255).view("i1"), **options)
+            data.attrs["_Unsigned"], data.attrs["_FillValue"] = "true", np.int8(-1)
+    for name in ("both", "list"):
+        expect(f"hdf5/missing.h5:/{name}", "i16", missing=True, **named(name))
+    for name in ("unsigned", "unsigned_packed", "unsigned_checked"):
+        expect(f"hdf5/missing.h5:/{name}", "u8", missing=True, **named(name))
+
+    with h5py.File(HERE / "hdf5" / "target.h5", "w") as file:
+        file.create_dataset("before", data=np.arange(99.0))
+        file.create_dataset("inner/flat", data=volume("f32"))
+        file.create_dataset("inner/packed", data=volume("f32", c=1), chunks=(2, 4, 6), compression="gzip")
+    with h5py.File(HERE / "hdf5" / "linked.h5", "w") as file:
+        file.create_dataset("pad", data=np.arange(2000.0))
+        file["flat"] = h5py.ExternalLink("target.h5", "/inner/flat")
+        file["group"] = h5py.ExternalLink("target.h5", "/inner")
+        file["loop"] = file["/"]
+        file["soft"] = h5py.SoftLink("/flat")
+    expect("hdf5/linked.h5", "f32", fields=[{"name": "flat", "unit": ""}, {"name": "packed", "unit": ""}])
+    expect("hdf5/linked.h5:/soft", "f32", **named("soft"))
+    expect("hdf5/linked.h5:/group/packed", "f32", first_field=1, **named("packed"))
+
+    folder = HERE / "zarr"
+    chunks = (2, 3, 4)
+    for version in (2, 3):
+        name = f"v{version}_coordinates.zarr"
+        group = zarr.open_group(folder / name, mode="w", zarr_format=version)
+        axes = {"time": (np.array([0, 6], "i8"), "hours"), "lev": ((2 * np.arange(nz) + 3).astype("i4"), "m"),
+                "lat": ((8 - np.arange(ny)).astype("i2"), "m"), "lon": rising["x"]}  # fmt: skip
+        for axis, (coordinates, unit) in axes.items():
+            group.create_array(axis, data=coordinates).attrs["units"] = unit
+        for c, field in enumerate(("T", "u")):
+            values = volume("f32", 2, c=c)[:, :, ::-1]
+            if version == 2:
+                made = group.create_array(field, data=values, chunks=(1, *chunks))
+                made.attrs["_ARRAY_DIMENSIONS"] = list(axes)
+            else:
+                group.create_array(field, data=values, chunks=(1, *chunks), dimension_names=list(axes))
+        grid = dict(unit="m", levels=[level(SIZE, (0.5, 1, 2), (-1, 2, 3))], times=[0, 6], time_unit="hours", steps=2)
+        fields = [{"name": field, "unit": ""} for field in "Tu"]
+        expect(f"zarr/{name}", "f32", fields=fields, remark=turned, **grid)
+        expect(f"zarr/{name}/u", "f32", first_field=1, **named("u", remark=turned), **grid)
+
+    def array(name, values, chunks=chunks, **options):
+        zarr.create_array(folder / name, data=values, chunks=chunks, **options)
+
+    array("v3_xyz.zarr", volume("f32").T, dimension_names=["X", "Y", "Z"])
+    expect("zarr/v3_xyz.zarr", "f32")
+    names = {"attributes": {"_ARRAY_DIMENSIONS": ["lat", "lon", "time", "lev"]}, "zarr_format": 2}
+    array("v2_yxtz.zarr", volume("f32", 3).transpose(2, 3, 0, 1), chunks=(2, 3, 2, 4), **names)
+    expect("zarr/v2_yxtz.zarr", "f32", steps=3)
+    array("refused_names.zarr", volume("u8"), dimension_names=["z", "y", "t"])
+    fill = base64.b64encode(struct.pack("<d", -9998.0)).decode()
+    array("v3_xarray_fill.zarr", volume("f32", fill=-9998), attributes={"_FillValue": fill})
+    expect("zarr/v3_xarray_fill.zarr", "f32", missing=True)
+
+    group = zarr.open_group(folder / "ome_0.5_txyz.zarr", mode="w", zarr_format=3)
+    group.create_array("0", data=volume("u16", 2)[:, ::-1].transpose(0, 3, 2, 1), chunks=(1, 6, 4, 3))
+    axes = [{"name": "t", "type": "time"}, *({"name": name, "type": "space", "unit": "micrometer"} for name in "xyz")]
+    at = [{"type": "scale", "scale": [0.5, 0.5, 0.75, -2]}, {"type": "translation", "translation": [0, -1, 2, 11.5]}]
+    image = {"name": "cells", "axes": axes, "datasets": [{"path": "0", "coordinateTransformations": at}]}
+    group.attrs["ome"] = {"version": "0.5", "multiscales": [image]}
+    expect("zarr/ome_0.5_txyz.zarr", "u16", steps=2, times=[0, 0.5], **placed | {"unit": "um"}, **named("cells", remark="z turned"))
+
+
 def main():
     write_npy()
     write_raw()
     write_nifti()
     write_hdf5()
     write_zarr()
+    write_axes()
     lines = ",\n".join(" " + json.dumps(fixture) for fixture in FIXTURES)
     (HERE / "fixtures.json").write_text(f"[\n{lines}\n]\n")
 

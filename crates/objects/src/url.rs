@@ -99,6 +99,24 @@ impl ObjectUrl {
         is_path.then(|| (Self { at, ..self.clone() }, key))
     }
 
+    /// What it is in; none for a whole bucket, and for what a server has at its root.
+    #[must_use]
+    pub fn above(&self) -> Option<Self> {
+        let at = match &self.at {
+            At::Bucket { key, .. } if key.is_empty() => return None,
+            At::Bucket { bucket, key } => {
+                let key = key.rsplit_once('/').map_or("", |(above, _)| above).to_owned();
+                At::Bucket { bucket: bucket.clone(), key }
+            }
+            At::Web { url, is_plain } => {
+                let (place, query) = url.find('?').map_or((url.as_str(), ""), |at| url.split_at(at));
+                let (above, _) = place.rsplit_once('/').filter(|(above, _)| !above.ends_with(['/', ':']))?;
+                At::Web { url: format!("{above}{query}"), is_plain: *is_plain }
+            }
+        };
+        Some(Self { at, is_folder: false, is_content: false })
+    }
+
     /// What is at `path` below it.
     #[must_use]
     pub fn below(&self, path: &str) -> Self {

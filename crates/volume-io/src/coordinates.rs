@@ -1,32 +1,133 @@
-//! Coordinates of samples along an axis.
+//! Coordinates of samples along the axes, and the grid that they make.
 
-/// Evenly spaced, growing coordinates.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Even {
-    pub(crate) first: f64,
-    pub(crate) spacing: f64,
+use visapult_volume::Grid;
+
+/// Characters of a name or a unit that a remark repeats.
+const MOST_REPEATED: usize = 40;
+
+/// What a file says of where samples lie along one axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Coordinates {
+    pub(crate) name: String,
+    pub(crate) unit: String,
+    pub(crate) values: Vec<f64>,
 }
 
-impl Even {
-    /// `None` unless the coordinates grow by the same distance each, to one part in a hundred.
-    pub(crate) fn of(coordinates: &[f64]) -> Option<Self> {
-        let (&first, &last) = (coordinates.first()?, coordinates.last()?);
-        let spacing = (last - first) / (coordinates.len() as f64 - 1.0);
-        let even = |pair: &[f64]| (pair[1] - pair[0] - spacing).abs() <= 0.01 * spacing;
-        let usable = spacing.is_finite() && spacing > 0.0 && coordinates.windows(2).all(even);
-        usable.then_some(Self { first, spacing })
+/// The distance between neighbouring samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Spacing {
+    /// Negative where coordinates fall.
+    mean: f64,
+    is_even: bool,
+}
+
+/// Puts coordinates along x, y, z into a grid of unit spacing; tells what of them it is not. Spacings are negative where coordinates fall.
+///
+/// Lengths in different units cannot be compared: then there are none, and only y and x run the way that their coordinates grow.
+pub(crate) fn place(along: [Option<Coordinates>; 3], grid: &mut Grid) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let mut used = Vec::new();
+    for (axis, found) in along.into_iter().enumerate().filter(|(axis, _)| grid.size[*axis] > 1) {
+        let Some(found) = found else { continue };
+        match Spacing::of(&found.values) {
+            Some(spacing) => used.push((axis, found, spacing)),
+            None => remarks.push(format!("coordinates {} neither grow nor fall: not used", cut(&found.name))),
+        }
     }
+    let Some((_, first, _)) = used.first() else { return remarks };
+    let unit = symbol(&first.unit).to_owned();
+    if used.iter().any(|(_, found, _)| symbol(&found.unit) != unit) {
+        let named: Vec<_> = used.iter().map(|(_, found, _)| described(found)).collect();
+        remarks.push(format!("coordinates in different units ({}) not used: spacing 1", named.join(", ")));
+        for (axis, ..) in used.iter().filter(|(axis, _, spacing)| *axis < 2 && spacing.mean < 0.0) {
+            (grid.spacing[*axis], grid.origin[*axis]) = (-1.0, (grid.size[*axis] - 1) as f64);
+        }
+        return remarks;
+    }
+    for axis in (0..3).filter(|axis| grid.size[*axis] > 1 && !used.iter().any(|(known, ..)| known == axis)) {
+        remarks.push(format!("no coordinates along {}: spacing 1", ["x", "y", "z"][axis]));
+    }
+    for (axis, found, spacing) in used {
+        grid.spacing[axis] = spacing.mean;
+        grid.origin[axis] = found.values[0];
+        if !spacing.is_even {
+            remarks.push(format!("coordinates {} are uneven: their mean spacing is taken", cut(&found.name)));
+        }
+    }
+    grid.unit = unit;
+    remarks
+}
+
+impl Spacing {
+    /// `None` unless each coordinate is greater than the one before, or each less. Even are those that differ by one part in a hundred at most.
+    fn of(coordinates: &[f64]) -> Option<Self> {
+        let (&first, &last) = (coordinates.first()?, coordinates.last()?);
+        let mean = (last - first) / (coordinates.len() as f64 - 1.0);
+        let distances = || coordinates.windows(2).map(|pair| pair[1] - pair[0]);
+        let is_usable = mean.is_finite() && distances().all(|distance| distance * mean > 0.0);
+        let is_even = distances().all(|distance| (distance - mean).abs() <= 0.01 * mean.abs());
+        is_usable.then_some(Self { mean, is_even })
+    }
+}
+
+/// One word for units that are written in several ways.
+fn symbol(unit: &str) -> &str {
+    match unit.to_ascii_lowercase().as_str() {
+        "degree" | "degrees" | "degrees_north" | "degree_north" | "degrees_east" | "degree_east" => "degrees",
+        "metre" | "metres" | "meter" | "meters" => "m",
+        "kilometre" | "kilometres" | "kilometer" | "kilometers" => "km",
+        _ => unit,
+    }
+}
+
+fn described(found: &Coordinates) -> String {
+    let unit = if found.unit.is_empty() { "without a unit" } else { &found.unit };
+    format!("{} {}", cut(&found.name), cut(unit))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(MOST_REPEATED).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn coordinates(name: &str, unit: &str, values: &[f64]) -> Option<Coordinates> {
+        Some(Coordinates { name: name.to_owned(), unit: unit.to_owned(), values: values.to_vec() })
+    }
+
     #[test]
-    fn only_even_growing_coordinates_are_a_grid() {
-        assert_eq!(Even::of(&[1.0, 1.5, 2.0]), Some(Even { first: 1.0, spacing: 0.5 }));
-        for uneven in [&[1.0, 2.0, 4.0][..], &[3.0, 2.0, 1.0], &[1.0], &[], &[1.0, 1.0], &[0.0, f64::NAN, 2.0]] {
-            assert_eq!(Even::of(uneven), None, "{uneven:?}");
+    fn coordinates_that_turn_back_have_no_spacing() {
+        assert_eq!(Spacing::of(&[1.0, 1.5, 2.0]), Some(Spacing { mean: 0.5, is_even: true }));
+        assert_eq!(Spacing::of(&[3.0, 2.0, 1.0]), Some(Spacing { mean: -1.0, is_even: true }));
+        assert_eq!(Spacing::of(&[1.0, 2.0, 4.0]), Some(Spacing { mean: 1.5, is_even: false }));
+        for useless in [&[1.0, 3.0, 2.0, 4.0][..], &[1.0], &[], &[1.0, 1.0], &[0.0, f64::NAN, 2.0]] {
+            assert_eq!(Spacing::of(useless), None, "{useless:?}");
         }
+    }
+
+    #[test]
+    fn degrees_of_both_kinds_are_one_unit() {
+        let mut grid = Grid::of_size([3, 2, 1]);
+        let along = [
+            coordinates("lon", "degrees_east", &[0.0, 2.0, 4.0]),
+            coordinates("lat", "degrees_north", &[5.0, 4.0]),
+            None,
+        ];
+        assert!(place(along, &mut grid).is_empty());
+        assert_eq!((grid.spacing, grid.origin, grid.unit.as_str()), ([2.0, -1.0, 1.0], [0.0, 5.0, 0.0], "degrees"));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told() {
+        let told = |along| place(along, &mut Grid::of_size([3, 2, 3])).join("; ");
+        let lon = || coordinates("lon", "degrees_east", &[0.0, 2.0, 4.0]);
+        let height = |values| coordinates("height", "m", values);
+        assert!(told([lon(), None, height(&[0.0, 1.0, 2.0])]).contains("different units (lon degrees_east, height m)"));
+        assert!(told([height(&[0.0, 1.0, 9.0]), None, None]).contains("height are uneven"));
+        assert!(told([height(&[0.0, 1.0, 0.5]), None, None]).contains("neither grow nor fall"));
+        assert!(told([height(&[0.0, 1.0, 2.0]), None, None]).contains("no coordinates along y"));
+        assert_eq!(told([None, None, None]), "");
     }
 }

@@ -8,19 +8,22 @@ mod chunks;
 mod dataset;
 mod find;
 mod heap;
+mod home;
 mod library;
 
-use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
 use visapult_volume::{FieldInfo, StepSpan};
 
+use crate::axes::Axes;
 use crate::bytes::BytesAt;
 use crate::place::Place;
-use crate::witness::Witness;
+use crate::reversed::Reversed;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
 use dataset::Stored;
 use find::Reach;
+use home::{Home, Homes};
 
 /// What an HDF5 file begins with, at byte 0 or after a user block of 512, 1024, ... bytes.
 const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
@@ -29,20 +32,27 @@ const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 pub(crate) struct Hdf5 {
     info: SourceInfo,
     steps: StepSpan,
-    fields: Vec<Stored>,
-    witness: Witness,
+    fields: Vec<Field>,
+    reversed: Reversed,
+}
+
+/// A dataset and the file that it is in.
+struct Field {
+    stored: Stored,
+    home: Arc<Home>,
+    /// It has no steps: it is the same at all.
+    is_static: bool,
 }
 
 impl Hdf5 {
     /// Opens the dataset, or the group of datasets, at `inside`; with none, what the file holds.
     pub(crate) fn open(place: &Place, inside: Option<&str>) -> Result<Self, SourceError> {
         let wrong = |problem: String| SourceError::format(place.display(), problem);
-        let (bytes, length) = place.open()?;
-        let witness = Witness::growing(place, &bytes)?;
-        check_beginning(place, &bytes, length)?;
+        let home = Home::open(place)?;
+        check_beginning(&home)?;
         let opened = if place.is_confined() {
             // The library opens by name: this is the name of the very file that was found inside.
-            hdf5_metno::File::open(format!("/proc/self/fd/{}", bytes.as_raw_fd()))
+            hdf5_metno::File::open(format!("/proc/self/fd/{}", home.bytes.as_raw_fd()))
         } else {
             hdf5_metno::File::open(place.shown())
         };
@@ -50,31 +60,37 @@ impl Hdf5 {
             opened.map_err(|e| wrong(format!("the HDF5 library cannot open it: {}; copy it again", one_line(&e))))?;
         let reach = if place.is_confined() { Reach::File } else { Reach::Anywhere };
         let found = find::datasets(&file, inside, reach).map_err(wrong)?;
-        let first = &found[0];
-        let axes = axes_of(&found).map_err(wrong)?;
+        let mut axes = axes_of(&found).map_err(wrong)?;
+        let reversed = Reversed::of(&mut axes.grid);
+        axes.remarks.extend(reversed.remark());
         axes.grid.validate().map_err(|e| wrong(e.to_string()))?;
+        let mut homes = Homes::new(&file, home);
         let mut fields = Vec::new();
         let mut infos = Vec::new();
         for found in &found {
-            let stored = Stored::new(place, (&bytes, length), &file, found)?;
+            let home = homes.of(&found.dataset)?;
+            let stored = Stored::new(&home, found)?;
             infos.push(FieldInfo {
                 name: found.name.clone(),
                 unit: attributes::text(&found.dataset, "units").unwrap_or_default(),
                 scalar_type: stored.encoding().scalar,
                 declared_range: None,
             });
-            fields.push(stored);
+            fields.push(Field { stored, home, is_static: !found.shape.has_step_axis });
         }
+        let steps = found.iter().map(|found| found.shape.steps).max().unwrap_or(1);
         let info = SourceInfo {
             name: shape::file_name(place.shown()),
-            format: format!("HDF5, {}", fields[0].layout_name()),
+            format: [&[format!("HDF5, {}", fields[0].stored.layout_name())], axes.remarks.as_slice()]
+                .concat()
+                .join("; "),
             levels: vec![axes.grid],
             fields: infos,
             times: axes.times,
             time_unit: axes.time_unit,
             live: false,
         };
-        Ok(Self { info, steps: StepSpan { first: 0, last: first.shape.steps - 1 }, fields, witness })
+        Ok(Self { info, steps: StepSpan { first: 0, last: steps - 1 }, fields, reversed })
     }
 }
 
@@ -88,11 +104,11 @@ impl Source for Hdf5 {
     }
 
     fn grain(&self, _level: usize) -> [usize; 3] {
-        self.fields[0].grain()
+        self.fields[0].stored.grain()
     }
 
     fn is_as_stored(&self, field: usize) -> bool {
-        self.fields[field].encoding().is_plain()
+        self.fields[field].stored.encoding().is_plain()
     }
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
@@ -100,36 +116,37 @@ impl Source for Hdf5 {
         if out.is_empty() {
             return Ok(());
         }
-        self.witness.during(|| self.fields[request.field].read(request.step, &request.bounds, out))
+        let field = &self.fields[request.field];
+        let step = if field.is_static { 0 } else { request.step };
+        let bounds = self.reversed.in_file(&request.bounds, self.info.grid().size);
+        field.home.witness.during(|| field.stored.read(step, &bounds, out))?;
+        self.reversed.turn(bounds.size(), out);
+        Ok(())
     }
 }
 
-/// The grid of the first dataset that tells one, for all are of one size; of files in which none does, of the first.
-fn axes_of(found: &[find::Found]) -> Result<attributes::Axes, String> {
-    let mut all = Vec::new();
-    for one in found {
-        all.push(attributes::axes(&one.dataset, &one.shape)?);
-    }
-    let plain = visapult_volume::Grid::of_size(found[0].shape.size);
-    let with_times = all.iter().find(|axes| !axes.times.is_empty());
-    let times = with_times.map(|axes| (axes.times.clone(), axes.time_unit.clone()));
-    let telling = all.iter().position(|axes| axes.grid != plain).unwrap_or(0);
-    let mut axes = all.swap_remove(telling);
-    if let (true, Some(times)) = (axes.times.is_empty(), times) {
-        (axes.times, axes.time_unit) = times;
-    }
-    Ok(axes)
+/// The axes that all datasets share.
+fn axes_of(found: &[find::Found]) -> Result<Axes, String> {
+    let told = found.iter().map(|one| Ok((one.name.clone(), attributes::axes(&one.dataset, &one.shape)?)));
+    Axes::of_all(&told.collect::<Result<Vec<_>, String>>()?)
+        .map_err(|problem| format!("{problem}: add ':/' and one of their names to the file's"))
 }
 
 /// Refuses what is not HDF5, or would not let the library go.
-fn check_beginning(place: &Place, file: &File, length: u64) -> Result<(), SourceError> {
+fn check_beginning(home: &Home) -> Result<(), SourceError> {
+    let Home { place, bytes: file, length, .. } = home;
     let offsets = std::iter::once(0).chain((9..40).map(|bit| 1 << bit));
-    for offset in offsets.take_while(|offset| offset + SIGNATURE.len() as u64 <= length) {
+    for offset in offsets.take_while(|offset| offset + SIGNATURE.len() as u64 <= *length) {
         let mut start = [0; SIGNATURE.len()];
         file.read_at(offset, &mut start).map_err(|cause| SourceError::io(place.display(), cause))?;
         if start == SIGNATURE {
-            return heap::check(file, length).map_err(|problem| SourceError::format(place.display(), problem));
+            return heap::check(file, *length).map_err(|problem| SourceError::format(place.display(), problem));
         }
+    }
+    let mut start = [0; 3];
+    if *length > 3 && file.read_at(0, &mut start).is_ok() && start == *b"CDF" {
+        let problem = "it is a file of netCDF's classic format, not netCDF-4: convert it (nccopy -k nc4 in.nc out.nc)";
+        return Err(SourceError::format(place.display(), problem));
     }
     Err(SourceError::format(place.display(), "it has no HDF5 signature: it is not HDF5, or its beginning is lost"))
 }

@@ -3,6 +3,7 @@
 //! A source knows its grid, fields and steps once it is open; values are read by box, as `f32`, missing values as NaN.
 //! Invariant: nothing a header claims is allocated before it is held against the file's real size.
 
+mod axes;
 mod bytes;
 mod coordinates;
 mod demo;
@@ -14,6 +15,7 @@ mod nifti;
 mod npy;
 mod place;
 mod raw;
+mod reversed;
 mod scalar;
 mod shape;
 mod source;

@@ -69,7 +69,7 @@ fn assemble<B: BytesAt + 'static>(
     witness: Witness,
 ) -> Result<Box<dyn Source>, SourceError> {
     let path = path.display().to_string();
-    let array = FlatArray::new(path, bytes, available, header.offset, header.encoding, layout)?;
+    let array = FlatArray::new(path, bytes, available, header.offset, header.encoding.clone(), layout)?;
     Ok(Box::new(FlatSource::new(info, array, witness)))
 }
 

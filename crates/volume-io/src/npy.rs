@@ -31,7 +31,7 @@ pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
     let layout = layout.ok_or_else(|| wrong(format!("shape {:?} is too large to address", header.shape)))?;
     let grid = Grid::of_size(size);
     grid.validate().map_err(|e| wrong(e.to_string()))?;
-    let array = FlatArray::new(shown.clone(), file, length, offset, encoding, layout)?;
+    let array = FlatArray::new(shown.clone(), file, length, offset, encoding.clone(), layout)?;
     let order = if header.fortran_order { "Fortran order" } else { "C order" };
     let field = FieldInfo {
         name: shape::file_stem(place.shown()),

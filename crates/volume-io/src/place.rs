@@ -52,6 +52,13 @@ impl Place {
         Self { within: self.within.clone(), path: self.path.join(name), shown: self.shown.join(name) }
     }
 
+    /// The folder that it is in, where that has a name.
+    pub(crate) fn above(&self) -> Option<Self> {
+        self.path.file_name()?;
+        let (path, shown) = (self.path.parent()?.to_owned(), self.shown.parent()?.to_owned());
+        Some(Self { within: self.within.clone(), path, shown })
+    }
+
     /// What is called `name` beside this file.
     pub(crate) fn beside(&self, name: &str) -> Self {
         let folder = |path: &Path| path.parent().unwrap_or(Path::new("")).join(name);

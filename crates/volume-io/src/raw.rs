@@ -133,7 +133,7 @@ impl Sidecar {
             Order::Little => ByteOrder::Little,
             Order::Big => ByteOrder::Big,
         };
-        Encoding { fill: self.fill, ..Encoding::plain(self.scalar, order) }
+        Encoding { fills: self.fill.into_iter().collect(), ..Encoding::plain(self.scalar, order) }
     }
 
     fn info(self, path: &Path, grid: Grid) -> SourceInfo {

@@ -16,20 +16,20 @@ impl ByteOrder {
     pub(crate) const NATIVE: Self = if cfg!(target_endian = "little") { Self::Little } else { Self::Big };
 }
 
-/// How stored numbers become values: `stored * slope + intercept`, and NaN where `stored == fill`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How stored numbers become values: `stored * slope + intercept`, and NaN where `stored` is one of `fills`.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Encoding {
     pub(crate) scalar: ScalarType,
     pub(crate) order: ByteOrder,
     pub(crate) slope: f64,
     pub(crate) intercept: f64,
-    pub(crate) fill: Option<f64>,
+    pub(crate) fills: Vec<f64>,
 }
 
 impl Encoding {
     /// Values as they are stored.
     pub(crate) const fn plain(scalar: ScalarType, order: ByteOrder) -> Self {
-        Self { scalar, order, slope: 1.0, intercept: 0.0, fill: None }
+        Self { scalar, order, slope: 1.0, intercept: 0.0, fills: Vec::new() }
     }
 
     /// Whether the stored bytes are the values handed out.
@@ -40,7 +40,7 @@ impl Encoding {
     /// Whether the stored numbers are the values.
     pub(crate) fn is_plain(&self) -> bool {
         // NaN as fill needs no work: it is NaN already.
-        !self.scales() && self.fill.is_none_or(f64::is_nan)
+        !self.scales() && self.fills.iter().all(|fill| fill.is_nan())
     }
 
     /// Bytes per stored value.
@@ -50,7 +50,27 @@ impl Encoding {
 
     /// The value that `stored`, not read from a file, stands for.
     pub(crate) fn value_of(&self, stored: f64) -> f32 {
-        if self.fill == Some(stored) { f32::NAN } else { (stored * self.slope + self.intercept) as f32 }
+        if self.fills.contains(&stored) { f32::NAN } else { (stored * self.slope + self.intercept) as f32 }
+    }
+
+    /// The same bytes, of integers that are signed where the type says they are not, or the other way round: netCDF's `_Unsigned`.
+    pub(crate) fn with_sign(mut self, is_signed: bool) -> Self {
+        use ScalarType::{I8, I16, I32, I64, U8, U16, U32, U64};
+        let pairs = [(I8, U8), (I16, U16), (I32, U32), (I64, U64)];
+        let Some((signed, unsigned)) = pairs.into_iter().find(|(i, u)| [*i, *u].contains(&self.scalar)) else {
+            return self;
+        };
+        self.scalar = if is_signed { signed } else { unsigned };
+        // What is missing is told in the type as it was declared.
+        let values = 2.0_f64.powi(8 * self.scalar.bytes() as i32);
+        for fill in &mut self.fills {
+            if is_signed && *fill >= values / 2.0 {
+                *fill -= values;
+            } else if !is_signed && *fill < 0.0 {
+                *fill += values;
+            }
+        }
+        self
     }
 
     fn scales(&self) -> bool {
@@ -75,6 +95,31 @@ impl Encoding {
         }
     }
 
+    /// The values that `bytes` stand for in full: coordinates and times have more digits than a single.
+    pub(crate) fn decode_wide(&self, bytes: &[u8]) -> Vec<f64> {
+        match self.scalar {
+            ScalarType::U8 => self.wide_as::<u8, 1>(bytes),
+            ScalarType::I8 => self.wide_as::<i8, 1>(bytes),
+            ScalarType::U16 => self.wide_as::<u16, 2>(bytes),
+            ScalarType::I16 => self.wide_as::<i16, 2>(bytes),
+            ScalarType::U32 => self.wide_as::<u32, 4>(bytes),
+            ScalarType::I32 => self.wide_as::<i32, 4>(bytes),
+            ScalarType::U64 => self.wide_as::<u64, 8>(bytes),
+            ScalarType::I64 => self.wide_as::<i64, 8>(bytes),
+            ScalarType::F16 => self.wide_as::<f16, 2>(bytes),
+            ScalarType::F32 => self.wide_as::<f32, 4>(bytes),
+            ScalarType::F64 => self.wide_as::<f64, 8>(bytes),
+        }
+    }
+
+    fn wide_as<T: Stored<N>, const N: usize>(&self, bytes: &[u8]) -> Vec<f64> {
+        let stored = |bytes: &[u8; N]| match self.order {
+            ByteOrder::Little => T::from_little(*bytes),
+            ByteOrder::Big => T::from_big(*bytes),
+        };
+        bytes.as_chunks::<N>().0.iter().map(|bytes| stored(bytes).wide() * self.slope + self.intercept).collect()
+    }
+
     fn decode_as<T: Stored<N>, const N: usize>(&self, bytes: &[u8], out: &mut [f32]) {
         let stored = bytes.as_chunks::<N>().0;
         match self.order {
@@ -86,11 +131,14 @@ impl Encoding {
     fn map_values<T: Stored<N>, const N: usize>(&self, stored: impl Iterator<Item = T>, out: &mut [f32]) {
         let (slope, intercept) = (self.slope, self.intercept);
         let scaled = move |v: T| (v.wide() * slope + intercept) as f32;
-        match (self.fill.and_then(T::exactly), self.scales()) {
-            (None, false) => fill_from(out, stored.map(T::value)),
-            (None, true) => fill_from(out, stored.map(scaled)),
-            (Some(fill), false) => fill_from(out, stored.map(|v| if v == fill { f32::NAN } else { v.value() })),
-            (Some(fill), true) => fill_from(out, stored.map(|v| if v == fill { f32::NAN } else { scaled(v) })),
+        let fills: Vec<T> = self.fills.iter().filter_map(|fill| T::exactly(*fill)).collect();
+        match (fills.as_slice(), self.scales()) {
+            ([], false) => fill_from(out, stored.map(T::value)),
+            ([], true) => fill_from(out, stored.map(scaled)),
+            ([fill], false) => fill_from(out, stored.map(|v| if v == *fill { f32::NAN } else { v.value() })),
+            ([fill], true) => fill_from(out, stored.map(|v| if v == *fill { f32::NAN } else { scaled(v) })),
+            (fills, false) => fill_from(out, stored.map(|v| if fills.contains(&v) { f32::NAN } else { v.value() })),
+            (fills, true) => fill_from(out, stored.map(|v| if fills.contains(&v) { f32::NAN } else { scaled(v) })),
         }
     }
 }
@@ -151,7 +199,7 @@ stored_float!(
 mod tests {
     use super::*;
 
-    fn decoded(encoding: Encoding, bytes: &[u8]) -> Vec<f32> {
+    fn decoded(encoding: &Encoding, bytes: &[u8]) -> Vec<f32> {
         let mut out = vec![0.0; bytes.len() / encoding.bytes()];
         encoding.decode(bytes, &mut out);
         out
@@ -161,8 +209,8 @@ mod tests {
     fn both_byte_orders_give_the_same_values() {
         let little = Encoding::plain(ScalarType::I16, ByteOrder::Little);
         let big = Encoding::plain(ScalarType::I16, ByteOrder::Big);
-        assert_eq!(decoded(little, &[0xfe, 0xff, 0x34, 0x12]), [-2.0, 4660.0]);
-        assert_eq!(decoded(big, &[0xff, 0xfe, 0x12, 0x34]), [-2.0, 4660.0]);
+        assert_eq!(decoded(&little, &[0xfe, 0xff, 0x34, 0x12]), [-2.0, 4660.0]);
+        assert_eq!(decoded(&big, &[0xff, 0xfe, 0x12, 0x34]), [-2.0, 4660.0]);
     }
 
     #[test]
@@ -170,24 +218,53 @@ mod tests {
         let encoding = Encoding {
             slope: 0.5,
             intercept: 1.0,
-            fill: Some(-9999.0),
+            fills: vec![-9999.0],
             ..Encoding::plain(ScalarType::I32, ByteOrder::Little)
         };
         let bytes: Vec<u8> = [-9999_i32, 4].iter().flat_map(|v| v.to_le_bytes()).collect();
-        let values = decoded(encoding, &bytes);
+        let values = decoded(&encoding, &bytes);
         assert!(values[0].is_nan());
         assert_eq!(values[1], 3.0);
     }
 
     #[test]
+    fn several_values_may_stand_for_what_is_missing() {
+        let fills = vec![1.0, 3.0];
+        let plain = Encoding { fills, ..Encoding::plain(ScalarType::U8, ByteOrder::Little) };
+        let scaled = Encoding { slope: 2.0, ..plain.clone() };
+        for (encoding, kept) in [(plain, [0.0, 2.0]), (scaled, [0.0, 4.0])] {
+            let values = decoded(&encoding, &[0, 1, 2, 3]);
+            assert!(values[1].is_nan() && values[3].is_nan());
+            assert_eq!([values[0], values[2]], kept);
+        }
+    }
+
+    #[test]
+    fn a_change_of_sign_takes_the_missing_value_along() {
+        let signed = Encoding { fills: vec![-1.0], ..Encoding::plain(ScalarType::I8, ByteOrder::Little) };
+        let unsigned = signed.clone().with_sign(false);
+        let values = decoded(&unsigned, &[0xff, 0xfe]);
+        assert!(values[0].is_nan() && values[1] == 254.0);
+        assert_eq!(unsigned.with_sign(true), signed);
+        let float = Encoding::plain(ScalarType::F32, ByteOrder::Little);
+        assert_eq!(float.clone().with_sign(false), float);
+    }
+
+    #[test]
+    fn coordinates_keep_all_their_digits() {
+        let encoding = Encoding { intercept: 0.5, ..Encoding::plain(ScalarType::I64, ByteOrder::Little) };
+        assert_eq!(encoding.decode_wide(&1_764_000_001_i64.to_le_bytes()), [1_764_000_001.5]);
+    }
+
+    #[test]
     fn a_fill_the_type_cannot_hold_matches_nothing() {
-        let encoding = Encoding { fill: Some(-9999.0), ..Encoding::plain(ScalarType::U16, ByteOrder::Little) };
-        assert_eq!(decoded(encoding, &[0, 0, 1, 0]), [0.0, 1.0]);
+        let encoding = Encoding { fills: vec![-9999.0], ..Encoding::plain(ScalarType::U16, ByteOrder::Little) };
+        assert_eq!(decoded(&encoding, &[0, 0, 1, 0]), [0.0, 1.0]);
     }
 
     #[test]
     fn a_fill_given_in_double_matches_the_single_it_stands_for() {
-        let encoding = Encoding { fill: Some(9.96921e36), ..Encoding::plain(ScalarType::F32, ByteOrder::Big) };
-        assert!(decoded(encoding, &9.96921e36_f32.to_be_bytes())[0].is_nan());
+        let encoding = Encoding { fills: vec![9.96921e36], ..Encoding::plain(ScalarType::F32, ByteOrder::Big) };
+        assert!(decoded(&encoding, &9.96921e36_f32.to_be_bytes())[0].is_nan());
     }
 }

@@ -14,6 +14,7 @@ use visapult_objects::ObjectUrl;
 use visapult_volume::{FieldInfo, Grid, StepSpan};
 
 use crate::place::Place;
+use crate::reversed::Reversed;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
 use array::Stored;
 use objects::Objects;
@@ -30,6 +31,7 @@ pub(crate) struct Zarr {
     info: SourceInfo,
     steps: StepSpan,
     fields: Vec<Field>,
+    reversed: Reversed,
     is_far: bool,
 }
 
@@ -47,6 +49,8 @@ struct Content {
     fields: Vec<Field>,
     times: Vec<f64>,
     time_unit: String,
+    /// What the metadata says of the axes and is not shown.
+    remarks: Vec<String>,
 }
 
 impl Zarr {
@@ -71,24 +75,32 @@ impl Zarr {
         }
         store.ready(&["/"])?;
         let node = Node { store };
-        let content = node.content().map_err(wrong)?;
+        let mut content = node.content().map_err(wrong)?;
+        let reversed: Vec<_> = content.grids.iter_mut().map(Reversed::of).collect();
+        let reversed = reversed.first().copied().filter(|first| reversed.iter().all(|one| one == first));
+        let reversed =
+            reversed.ok_or_else(|| wrong("its levels run along their axes in different directions".to_owned()))?;
+        content.remarks.extend(reversed.remark());
         for grid in &content.grids {
             grid.validate().map_err(|e| wrong(e.to_string()))?;
         }
         let Some(first) = content.fields.first().and_then(|field| field.levels.first()) else {
             return Err(wrong("it holds no array of numbers with 3 axes, or 4 with steps".to_owned()));
         };
-        let steps = StepSpan { first: 0, last: first.steps() - 1 };
+        let steps = content.fields.iter().map(|field| field.levels[0].steps()).max().unwrap_or(1);
+        let steps = StepSpan { first: 0, last: steps - 1 };
         let info = SourceInfo {
             name: shape::file_name(&shown),
-            format: format!("{}, {}", content.kind, first.format()),
+            format: [&[format!("{}, {}", content.kind, first.format())], content.remarks.as_slice()]
+                .concat()
+                .join("; "),
             levels: content.grids,
             fields: content.fields.iter().map(|field| field.info.clone()).collect(),
             times: content.times,
             time_unit: content.time_unit,
             live: false,
         };
-        Ok(Self { info, steps, fields: content.fields, is_far: store.is_far() })
+        Ok(Self { info, steps, fields: content.fields, reversed, is_far: store.is_far() })
     }
 }
 
@@ -116,7 +128,10 @@ impl Source for Zarr {
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps, out.len())?;
         let field = &self.fields[request.field];
-        field.levels[request.level].read(request.step, field.channel, &request.bounds, out)
+        let bounds = self.reversed.in_file(&request.bounds, self.info.levels[request.level].size);
+        field.levels[request.level].read(request.step, field.channel, &bounds, out)?;
+        self.reversed.turn(bounds.size(), out);
+        Ok(())
     }
 }
 

@@ -5,23 +5,23 @@ use hdf5_metno::{Attribute, Dataset, Location, ObjectReference1, ReferencedObjec
 use visapult_volume::Grid;
 
 use super::find::{Shape, is_in_file};
-use crate::coordinates::Even;
+use crate::axes::Axes;
+use crate::coordinates::{self, Coordinates};
 
 /// Longest attribute or axis that is read, in values.
 const MAX_VALUES: usize = 1 << 20;
+/// What netCDF calls an axis that has a length and no coordinates.
+const NO_COORDINATES: &str = "This is a netCDF dimension but not a netCDF variable";
 /// Longest text that is read, in bytes.
 const MAX_TEXT: usize = 1024;
-
-/// The grid and the times of a dataset.
-pub(super) struct Axes {
-    pub(super) grid: Grid,
-    pub(super) times: Vec<f64>,
-    pub(super) time_unit: String,
-}
 
 /// Reads what is known of a dataset's axes; attributes win over dimension scales.
 pub(super) fn axes(dataset: &Dataset, shape: &Shape) -> Result<Axes, String> {
     let mut axes = from_scales(dataset, shape);
+    if ["element_size_um", "spacing"].iter().any(|name| numbers::<3>(dataset, name).is_some()) {
+        axes.grid = Grid::of_size(shape.size);
+        axes.remarks.clear();
+    }
     if let Some(zyx) = numbers::<3>(dataset, "element_size_um") {
         axes.grid.spacing = [zyx[2], zyx[1], zyx[0]];
         axes.grid.unit = "um".to_owned();
@@ -61,7 +61,7 @@ fn numbers<const N: usize>(location: &Location, name: &str) -> Option<[f64; N]> 
     values(location, name)?.try_into().ok()
 }
 
-fn values(location: &Location, name: &str) -> Option<Vec<f64>> {
+pub(super) fn values(location: &Location, name: &str) -> Option<Vec<f64>> {
     let attribute = location.attr(name).ok()?;
     let kind = attribute.dtype().and_then(|dtype| dtype.to_descriptor()).ok()?;
     let numeric = matches!(kind, TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) | TypeDescriptor::Float(_));
@@ -98,22 +98,16 @@ fn text_bytes(attribute: &Attribute) -> Option<Vec<u8>> {
 }
 
 fn from_scales(dataset: &Dataset, shape: &Shape) -> Axes {
-    let mut axes = Axes { grid: Grid::of_size(shape.size), times: Vec::new(), time_unit: String::new() };
+    let mut axes = Axes::of_size(shape.size);
     let scales = scales(dataset).unwrap_or_default();
     let first_of_space = usize::from(shape.has_step_axis);
-    for axis in 0..3 {
-        // Datasets list z, y, x.
-        let Some(Some(scale)) = scales.get(first_of_space + 2 - axis) else { continue };
-        let even = coordinates(scale, shape.size[axis]).and_then(|values| Even::of(&values));
-        if let Some(even) = even {
-            axes.grid.spacing[axis] = even.spacing;
-            axes.grid.origin[axis] = even.first;
-            axes.grid.unit = text(scale, "units").unwrap_or_default();
-        }
-    }
-    if let (true, Some(Some(scale))) = (shape.has_step_axis, scales.first()) {
-        axes.times = coordinates(scale, usize::try_from(shape.steps).unwrap_or(usize::MAX)).unwrap_or_default();
-        axes.time_unit = text(scale, "units").unwrap_or_default();
+    // Datasets list z, y, x.
+    let of_axis = |axis: usize| coordinates(scales.get(first_of_space + 2 - axis)?.as_ref()?, shape.size[axis]);
+    axes.remarks = coordinates::place(std::array::from_fn(of_axis), &mut axes.grid);
+    if let (true, Some(Some(scale))) = (shape.has_step_axis, scales.first())
+        && let Some(times) = coordinates(scale, usize::try_from(shape.steps).unwrap_or(usize::MAX))
+    {
+        (axes.times, axes.time_unit) = (times.values, times.unit);
     }
     axes
 }
@@ -132,7 +126,12 @@ fn scales(dataset: &Dataset) -> Option<Vec<Option<Dataset>>> {
     Some(references.iter().map(scale).collect())
 }
 
-fn coordinates(scale: &Dataset, count: usize) -> Option<Vec<f64>> {
-    let fits = is_in_file(scale) && scale.shape() == [count] && count <= MAX_VALUES;
-    fits.then(|| scale.read_raw::<f64>().ok())?
+fn coordinates(scale: &Dataset, count: usize) -> Option<Coordinates> {
+    let is_number = text(scale, "NAME").is_none_or(|name| !name.starts_with(NO_COORDINATES));
+    let fits = is_number && is_in_file(scale) && scale.shape() == [count] && count <= MAX_VALUES;
+    let mut values = fits.then(|| scale.read_raw::<f64>().ok())??;
+    let (slope, intercept) = (number(scale, "scale_factor").unwrap_or(1.0), number(scale, "add_offset").unwrap_or(0.0));
+    values.iter_mut().for_each(|value| *value = *value * slope + intercept);
+    let name = scale.name().rsplit('/').next().unwrap_or_default().to_owned();
+    Some(Coordinates { name, unit: text(scale, "units").unwrap_or_default(), values })
 }

@@ -10,11 +10,14 @@ use visapult_volume::{Box3, ScalarType, StepIndex};
 use super::attributes;
 use super::chunks::Chunks;
 use super::find::Found;
+use super::home::Home;
 use super::library::Library;
 use crate::SourceError;
 use crate::flat::{FlatArray, Layout};
-use crate::place::Place;
 use crate::scalar::{ByteOrder, Encoding};
+
+/// Values that may stand for what is missing.
+const MOST_FILLS: usize = 64;
 
 /// A dataset, by the way it is read.
 pub(super) enum Stored {
@@ -27,13 +30,9 @@ pub(super) enum Stored {
 }
 
 impl Stored {
-    /// `bytes` are the file's, with its length.
-    pub(super) fn new(
-        place: &Place,
-        (bytes, length): (&File, u64),
-        file: &hdf5_metno::File,
-        found: &Found,
-    ) -> Result<Self, SourceError> {
+    /// `home` is the file that the dataset itself is in.
+    pub(super) fn new(home: &Home, found: &Found) -> Result<Self, SourceError> {
+        let Home { place, bytes, length, .. } = home;
         let dataset = &found.dataset;
         let refuse = |e: hdf5_metno::Error| {
             SourceError::format(place.display(), format!("dataset '{}': {}", found.path, super::one_line(&e)))
@@ -44,17 +43,17 @@ impl Stored {
         let native =
             Datatype::from_descriptor(&kind).is_ok_and(|native| native == dtype) && kind != TypeDescriptor::Boolean;
         // Offsets that the library tells do not all count a user block.
-        if native && file.userblock() == 0 {
+        if native && dataset.file().is_ok_and(|file| file.userblock() == 0) {
             let bytes = bytes.try_clone().map_err(|cause| SourceError::io(place.display(), cause))?;
             let shown = format!("{}:/{}", place.display(), found.path);
             if dataset.layout() == StoredLayout::Contiguous
                 && let Some(offset) = dataset.offset()
                 && let Some(layout) = Layout::x_fastest(found.shape.size, found.shape.steps)
             {
-                return FlatArray::new(shown, bytes, length, offset, encoding, layout).map(Self::Flat);
+                return FlatArray::new(shown, bytes, *length, offset, encoding, layout).map(Self::Flat);
             }
             if dataset.layout() == StoredLayout::Chunked
-                && let Some(chunks) = Chunks::new(shown, bytes, length, found, encoding)
+                && let Some(chunks) = Chunks::new(shown, bytes, *length, found, encoding.clone())
             {
                 return Ok(Self::Chunks(chunks));
             }
@@ -101,12 +100,16 @@ fn encoding(dataset: &Dataset, kind: &TypeDescriptor) -> Encoding {
     // netCDF's attributes for packed values.
     let slope = attributes::number(dataset, "scale_factor").filter(|n| n.is_finite() && *n != 0.0).unwrap_or(1.0);
     let intercept = attributes::number(dataset, "add_offset").filter(|n| n.is_finite()).unwrap_or(0.0);
-    let fill = ["_FillValue", "missing_value"].iter().find_map(|name| attributes::number(dataset, name));
-    Encoding {
-        slope,
-        intercept,
-        fill: fill.or_else(|| own_fill(dataset).filter(|fill| *fill != 0.0)),
-        ..Encoding::plain(scalar(kind), ByteOrder::NATIVE)
+    let told = ["_FillValue", "missing_value"].map(|name| attributes::values(dataset, name).unwrap_or_default());
+    let mut fills = told.concat();
+    fills.truncate(MOST_FILLS);
+    if fills.is_empty() {
+        fills.extend(own_fill(dataset).filter(|fill| *fill != 0.0));
+    }
+    let encoding = Encoding { slope, intercept, fills, ..Encoding::plain(scalar(kind), ByteOrder::NATIVE) };
+    match attributes::text(dataset, "_Unsigned").map(|text| text.eq_ignore_ascii_case("true")) {
+        Some(is_unsigned) => encoding.with_sign(!is_unsigned),
+        None => encoding,
     }
 }
 
@@ -116,7 +119,8 @@ pub(super) fn own_fill(dataset: &Dataset) -> Option<f64> {
     (created.fill_value_defined() == FillValue::UserDefined).then(|| created.fill_value_as::<f64>())?
 }
 
-fn scalar(kind: &TypeDescriptor) -> ScalarType {
+/// How the library hands values of a type out.
+pub(super) fn scalar(kind: &TypeDescriptor) -> ScalarType {
     match kind {
         TypeDescriptor::Unsigned(IntSize::U1) | TypeDescriptor::Boolean => ScalarType::U8,
         TypeDescriptor::Unsigned(IntSize::U2) => ScalarType::U16,

@@ -2,7 +2,10 @@
 
 use hdf5_metno::plist::dataset_create::Layout;
 use hdf5_metno::types::TypeDescriptor;
-use hdf5_metno::{Dataset, File, Group, IndexType, IterationOrder, LinkInfo, LinkType, LocationType};
+use hdf5_metno::{
+    Dataset, File, Group, IndexType, IterationOrder, LinkInfo, LinkType, Location, LocationInfo, LocationToken,
+    LocationType,
+};
 
 use super::attributes;
 use crate::shape;
@@ -28,6 +31,11 @@ impl Shape {
         let dims: Vec<u64> = dataset.shape().into_iter().map(|n| n as u64).collect();
         let (steps, size) = shape::steps_and_size(&dims)?;
         Ok(Self { steps, size, has_step_axis: dims.len() == 4 })
+    }
+
+    /// Whether it has a value at each of so many steps: one that has no steps is the same at all.
+    const fn is_of(&self, steps: u64) -> bool {
+        self.steps == steps || !self.has_step_axis
     }
 }
 
@@ -81,7 +89,8 @@ fn fields_of(group: &Group, path: &str, reach: Reach) -> Result<Vec<Found>, Stri
     let Some(first) = found.first() else {
         return Err("it has no dataset of numbers with 3 axes, or 4 with steps: name another file or group".to_owned());
     };
-    if found.iter().any(|other| other.shape != first.shape) {
+    let steps = found.iter().map(|field| field.shape.steps).max().unwrap_or(first.shape.steps);
+    if found.iter().any(|other| other.shape.size != first.shape.size || !other.shape.is_of(steps)) {
         let names: Vec<_> = found.iter().map(describe).collect();
         return Err(format!(
             "its datasets differ in shape: add ':/' and one of their names to the file's; {}",
@@ -97,14 +106,17 @@ fn fields_of(group: &Group, path: &str, reach: Reach) -> Result<Vec<Found>, Stri
 }
 
 fn candidates(group: &Group, path: &str, reach: Reach) -> Result<Vec<Found>, String> {
-    let mut search = Search { reach, seen: 0, found: Vec::new() };
+    let mut search = Search { reach, looked_at: 0, seen: Vec::new(), found: Vec::new() };
+    search.seen.extend(group.loc_info().ok().map(|info| identity(&info)));
     search.group(group, path, 0)?;
     Ok(search.found)
 }
 
 struct Search {
     reach: Reach,
-    seen: usize,
+    looked_at: usize,
+    /// Groups and fields: each is one, however many links lead to it.
+    seen: Vec<(u64, LocationToken)>,
     found: Vec<Found>,
 }
 
@@ -114,15 +126,17 @@ impl Search {
             if self.reach == Reach::File && link.link_type != LinkType::Hard {
                 continue;
             }
-            self.seen += 1;
-            if self.seen > MAX_OBJECTS || depth > MAX_DEPTH {
+            self.looked_at += 1;
+            if self.looked_at > MAX_OBJECTS || depth > MAX_DEPTH {
                 return Err("it holds too many objects to choose from: add ':/' and a dataset's name".to_owned());
             }
             let path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
             // Links that lead nowhere are passed over.
             match group.loc_type_by_name(&name) {
                 Ok(LocationType::Group) => {
-                    if let Ok(inner) = group.group(&name) {
+                    if let Ok(inner) = group.group(&name)
+                        && self.is_new(&inner)
+                    {
                         self.group(&inner, &path, depth + 1)?;
                     }
                 }
@@ -137,15 +151,32 @@ impl Search {
         Ok(())
     }
 
+    /// Whether no link has led to an object before. It is to be open: the number of a file that is opened again is another one.
+    fn is_new(&mut self, object: &Location) -> bool {
+        let Ok(info) = object.loc_info() else { return true };
+        let is_new = !self.seen.contains(&identity(&info));
+        if is_new {
+            self.seen.push(identity(&info));
+        }
+        is_new
+    }
+
     fn dataset(&mut self, dataset: Dataset, path: String) {
         let is_out_of_reach = check_reach(&dataset, self.reach).is_err();
         if is_out_of_reach || check_numeric(&dataset).is_err() || attributes::is_scale(&dataset) {
             return;
         }
-        if let Ok(shape) = Shape::of(&dataset) {
+        if let Ok(shape) = Shape::of(&dataset)
+            && self.is_new(&dataset)
+        {
             self.found.push(Found { name: String::new(), path, dataset, shape });
         }
     }
+}
+
+/// Which object of which file it is.
+const fn identity(info: &LocationInfo) -> (u64, LocationToken) {
+    (info.fileno, info.token)
 }
 
 fn links(group: &Group) -> Result<Vec<(String, LinkInfo)>, String> {

@@ -4,6 +4,7 @@ use hdf5_metno::types::TypeDescriptor;
 use hdf5_metno::{Dataset, H5Type, Hyperslab, SliceOrIndex};
 use visapult_volume::{Box3, ScalarType, StepIndex};
 
+use super::dataset::scalar;
 use super::find::Found;
 use crate::SourceError;
 use crate::place::Place;
@@ -65,7 +66,7 @@ impl Library {
     }
 
     fn read_piece(&self, step: StepIndex, tile: &Box3, out: &mut [f32]) -> hdf5_metno::Result<()> {
-        match (self.encoding.scalar, &self.kind) {
+        match (scalar(&self.kind), &self.kind) {
             (_, TypeDescriptor::Boolean) => {
                 let values = self.slice::<bool>(step, tile)?;
                 out.iter_mut().zip(values).for_each(|(out, value)| *out = if value { 1.0 } else { 0.0 });
@@ -81,7 +82,7 @@ impl Library {
             (ScalarType::I64, _) => self.decode::<i64>(step, tile, out),
             (ScalarType::F16 | ScalarType::F32, _) => {
                 // Two-byte floats of any layout fit a single.
-                let encoding = Encoding { scalar: ScalarType::F32, ..self.encoding };
+                let encoding = Encoding { scalar: ScalarType::F32, ..self.encoding.clone() };
                 encoding.decode(bytemuck::cast_slice(&self.slice::<f32>(step, tile)?), out);
                 Ok(())
             }

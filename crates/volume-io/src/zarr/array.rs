@@ -21,6 +21,8 @@ pub(super) const MAX_CHUNK_BYTES: u64 = 1 << 30;
 /// Chunks that are waited for at one time, and bytes of them when they are decoded, where they come from far away.
 const MOST_FETCHES: u64 = 32;
 const MOST_WAITING: u64 = 128 << 20;
+/// Values that may stand for what is missing.
+const MOST_FILLS: usize = 64;
 /// Values read at once from a shard larger than this.
 const PIECE_VALUES: usize = 1 << 20;
 
@@ -31,6 +33,20 @@ pub(super) enum Role {
     Channel,
     /// 0, 1, 2 for x, y, z.
     Space(usize),
+}
+
+impl Role {
+    /// What an axis of such a name is.
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "x" | "lon" | "longitude" => Some(Self::Space(0)),
+            "y" | "lat" | "latitude" => Some(Self::Space(1)),
+            "z" | "lev" | "level" | "height" | "altitude" | "alt" | "depth" => Some(Self::Space(2)),
+            "t" | "time" | "step" => Some(Self::Step),
+            "c" | "channel" | "band" => Some(Self::Channel),
+            _ => None,
+        }
+    }
 }
 
 /// An array that can be read as fields.
@@ -48,23 +64,15 @@ pub(super) struct Stored {
 impl Stored {
     /// `roles` are those of the array's axes, where something names them.
     pub(super) fn new(shown: String, array: Array<Store>, roles: Option<Vec<Role>>) -> Result<Self, String> {
-        let scalar = scalar(array.metadata())?;
+        let encoding = encoding(&array)?;
         let roles = match roles {
             Some(roles) if roles.len() == array.shape().len() => roles,
             Some(roles) => return Err(format!("it has {} axes, {} are named", array.shape().len(), roles.len())),
-            None => guess_roles(&array)?,
+            None => roles_of(&array)?,
         };
         if array.shape().contains(&0) {
             return Err(format!("its shape {:?} holds no value: every axis needs at least one", array.shape()));
         }
-        let found = array.attributes();
-        let finite = |name: &str| attributes::number(found, name).filter(|n| n.is_finite());
-        let encoding = Encoding {
-            slope: finite("scale_factor").filter(|n| *n != 0.0).unwrap_or(1.0),
-            intercept: finite("add_offset").unwrap_or(0.0),
-            fill: ["_FillValue", "missing_value"].iter().find_map(|name| finite(name)).or_else(|| own_fill(&array)),
-            ..Encoding::plain(scalar, ByteOrder::NATIVE)
-        };
         let store = array.storage();
         let (tile, bytes) = tile(&array, &roles, encoding.bytes() as u64, store.is_far())?;
         let fetches = (MOST_WAITING / bytes.max(1)).clamp(1, MOST_FETCHES) as usize;
@@ -95,6 +103,11 @@ impl Stored {
 
     pub(super) fn steps(&self) -> u64 {
         self.length(Role::Step)
+    }
+
+    /// Whether it has an axis of steps.
+    pub(super) fn has_steps(&self) -> bool {
+        self.roles.contains(&Role::Step)
     }
 
     pub(super) fn channels(&self) -> u64 {
@@ -167,10 +180,40 @@ impl Stored {
         let bytes = read.map_err(|e| asked_in_vain(&e).unwrap_or_else(|| wrong(super::one_line(&e))))?;
         match bytes {
             ArrayBytes::Fixed(bytes) if bytes.len() == out.len() * self.encoding.bytes() => {
-                decode(&bytes, out);
+                if self.is_in_order() {
+                    decode(&bytes, out);
+                } else {
+                    let mut stored = vec![0.0; out.len()];
+                    decode(&bytes, &mut stored);
+                    self.put_in_order(&stored, tile.size(), out);
+                }
                 Ok(())
             }
             _ => Err(wrong("it holds less than it should".to_owned())),
+        }
+    }
+
+    /// Whether the axes of space are stored as z, y, x.
+    fn is_in_order(&self) -> bool {
+        self.space().is_sorted_by(|one, next| one > next)
+    }
+
+    /// The axes of space as they are stored.
+    fn space(&self) -> impl Iterator<Item = usize> {
+        self.roles.iter().filter_map(|role| if let Role::Space(axis) = role { Some(*axis) } else { None })
+    }
+
+    /// Puts values in the order of the array's axes into that of z, y, x.
+    fn put_in_order(&self, stored: &[f32], size: [usize; 3], out: &mut [f32]) {
+        let mut strides = [0; 3];
+        let mut values = 1;
+        for axis in self.space().collect::<Vec<_>>().into_iter().rev() {
+            strides[axis] = values;
+            values *= size[axis];
+        }
+        for (row, out) in out.chunks_exact_mut(size[0]).enumerate() {
+            let first = row % size[1] * strides[1] + row / size[1] * strides[2];
+            out.iter_mut().enumerate().for_each(|(x, out)| *out = stored[first + x * strides[0]]);
         }
     }
 
@@ -224,25 +267,61 @@ fn axis_names(array: &Array<Store>) -> Option<Vec<String>> {
     names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// The last three axes are z, y, x; before them steps and channels, by name or in this order.
-fn guess_roles(array: &Array<Store>) -> Result<Vec<Role>, String> {
-    let shape = array.shape();
-    let space = [Role::Space(2), Role::Space(1), Role::Space(0)];
+/// What the axes of an array are: what their names say, else z, y, x in the end and before them steps and channels.
+fn roles_of(array: &Array<Store>) -> Result<Vec<Role>, String> {
     let names = axis_names(array).unwrap_or_default();
-    let is_channel = |axis: usize| {
-        names.get(axis).is_some_and(|name| matches!(name.to_ascii_lowercase().as_str(), "c" | "channel" | "band"))
-    };
-    let before: &[Role] = match shape.len() {
+    let named: Vec<_> = names.iter().map(|name| Role::of_name(name)).collect();
+    let shape = array.shape();
+    if !(3..=5).contains(&shape.len()) {
+        let axes = shape.len();
+        return Err(format!("its shape {shape:?} has {axes} axes: 3 are needed (z, y, x), or 4 (step, z, y, x)"));
+    }
+    let is_once = |role: &Option<Role>| named.iter().filter(|other| *other == role).count() == 1;
+    let has = |axis| named.contains(&Some(Role::Space(axis)));
+    if named.len() == shape.len() && named.iter().all(|role| role.is_some() && is_once(role)) && has(0) && has(1) {
+        return Ok(named.into_iter().flatten().collect());
+    }
+    let guessed = roles_in_order(shape.len(), named.first() == Some(&Some(Role::Channel)));
+    if guessed.iter().zip(&named).any(|(guess, named)| named.is_some_and(|named| named != *guess)) {
+        return Err(format!(
+            "what its axes ({}) are cannot be told: name them t, c, z, y, x, or store them in this order",
+            names.join(", ")
+        ));
+    }
+    Ok(guessed)
+}
+
+/// The roles of 3 to 5 axes that nothing names.
+fn roles_in_order(axes: usize, has_channels_first: bool) -> Vec<Role> {
+    let before: &[Role] = match axes {
         3 => &[],
-        4 if is_channel(0) => &[Role::Channel],
+        4 if has_channels_first => &[Role::Channel],
         4 => &[Role::Step],
-        5 if is_channel(0) => &[Role::Channel, Role::Step],
-        5 => &[Role::Step, Role::Channel],
-        axes => {
-            return Err(format!("its shape {shape:?} has {axes} axes: 3 are needed (z, y, x), or 4 (step, z, y, x)"));
-        }
+        _ if has_channels_first => &[Role::Channel, Role::Step],
+        _ => &[Role::Step, Role::Channel],
     };
-    Ok([before, &space].concat())
+    [before, &[Role::Space(2), Role::Space(1), Role::Space(0)]].concat()
+}
+
+/// How the values of an array are stored.
+pub(super) fn encoding(array: &Array<Store>) -> Result<Encoding, String> {
+    let found = array.attributes();
+    let finite = |name: &str| attributes::number(found, name).filter(|n| n.is_finite());
+    let mut fills = ["_FillValue", "missing_value"].map(|name| attributes::numbers(found, name)).concat();
+    fills.truncate(MOST_FILLS);
+    if fills.is_empty() {
+        fills.extend(own_fill(array));
+    }
+    let encoding = Encoding {
+        slope: finite("scale_factor").filter(|n| *n != 0.0).unwrap_or(1.0),
+        intercept: finite("add_offset").unwrap_or(0.0),
+        fills,
+        ..Encoding::plain(scalar(array.metadata())?, ByteOrder::NATIVE)
+    };
+    Ok(match attributes::text(found, "_Unsigned").map(|text| text.eq_ignore_ascii_case("true")) {
+        Some(is_unsigned) => encoding.with_sign(!is_unsigned),
+        None => encoding,
+    })
 }
 
 /// Samples to decode at once, a chunk or part of a shard, and the bytes that are decoded for them.

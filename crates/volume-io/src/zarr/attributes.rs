@@ -1,5 +1,7 @@
 //! What Zarr attributes say: numbers, texts, the grid of an array.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use visapult_volume::Grid;
 
@@ -37,6 +39,25 @@ pub(super) fn number(attributes: &Attributes, name: &str) -> Option<f64> {
     }
 }
 
+/// The numbers that an attribute lists, or the one that it is.
+pub(super) fn numbers(attributes: &Attributes, name: &str) -> Vec<f64> {
+    match attributes.get(name) {
+        Some(Value::Array(list)) => list.iter().filter_map(written).collect(),
+        Some(value) => written(value).into_iter().collect(),
+        None => Vec::new(),
+    }
+}
+
+/// A number as JSON has it, or as xarray writes those of floats: their bytes, the least first, in base 64.
+fn written(value: &Value) -> Option<f64> {
+    let Some(text) = value.as_str() else { return value.as_f64() };
+    let bytes = STANDARD.decode(text).ok()?;
+    match *bytes.as_slice() {
+        [a, b, c, d] => Some(f64::from(f32::from_le_bytes([a, b, c, d]))),
+        _ => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
+    }
+}
+
 pub(super) fn list(attributes: &Attributes, name: &str) -> Option<Vec<f64>> {
     attributes.get(name)?.as_array()?.iter().map(Value::as_f64).collect()
 }
@@ -51,5 +72,25 @@ pub(super) fn place(attributes: &Attributes, grid: &mut Grid) {
     }
     if let Some(unit) = text(attributes, "spacing_unit") {
         grid.unit = unit;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_json_has_them_and_as_xarray_writes_floats() {
+        for (json, wanted) in [
+            ("-5", &[-5.0][..]),
+            ("[1, 2.5]", &[1.0, 2.5]),
+            (r#""AAAAAACHw8A=""#, &[-9998.0]),
+            (r#""AACAPw==""#, &[1.0]),
+            (r#""none""#, &[]),
+            (r#""not a number""#, &[]),
+        ] {
+            let attributes = Map::from_iter([("_FillValue".to_owned(), serde_json::from_str(json).unwrap())]);
+            assert_eq!(numbers(&attributes, "_FillValue"), wanted, "{json}");
+        }
     }
 }

@@ -1,12 +1,16 @@
 //! A single array, or a group of arrays of one shape: each a field, or one per channel.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use visapult_volume::{FieldInfo, Grid};
+use visapult_volume::FieldInfo;
+use zarrs::array::ArrayBytes;
 
-use super::array::{Role, Stored};
+use super::array::{Role, Stored, encoding};
+use super::store::Store;
 use super::{Content, Field, Node, attributes};
-use crate::coordinates::Even;
+use crate::axes::Axes;
+use crate::coordinates::{self, Coordinates};
 use crate::shape;
 
 /// Arrays of a group that are looked at.
@@ -19,7 +23,9 @@ pub(super) fn single(node: &Node<'_>) -> Result<Content, String> {
     let array = node.array("/")?;
     let shown = node.store.shown();
     let stored = Stored::new(shown.display().to_string(), array, None)?;
-    Ok(content(node, "Zarr array", vec![(shape::file_stem(&shown), Arc::new(stored))]))
+    let names_axes = stored.axis_name(Role::Space(0)).is_some();
+    let around = if names_axes { node.store.above().map_err(|e| e.to_string())? } else { None };
+    content(around.as_ref(), "Zarr array", vec![(shape::file_stem(&shown), Arc::new(stored))])
 }
 
 /// The arrays of the node's group.
@@ -37,9 +43,12 @@ pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
             arrays.push((name, Arc::new(stored)));
         }
     }
-    let shape_of = |stored: &Stored| (stored.size(), stored.steps());
-    if arrays.windows(2).any(|pair| shape_of(&pair[0].1) != shape_of(&pair[1].1)) {
-        let names: Vec<_> = arrays.iter().take(8).map(|(name, a)| format!("{name} {:?}", a.size())).collect();
+    let steps = arrays.iter().map(|(_, stored)| stored.steps()).max().unwrap_or(1);
+    // What has no steps is the same at all.
+    let is_of = |stored: &Stored| stored.steps() == steps || !stored.has_steps();
+    if arrays.windows(2).any(|pair| pair[0].1.size() != pair[1].1.size()) || !arrays.iter().all(|(_, a)| is_of(a)) {
+        let described = |(name, a): &(String, Arc<Stored>)| format!("{name} {:?} ({} steps)", a.size(), a.steps());
+        let names: Vec<_> = arrays.iter().take(8).map(described).collect();
         return Err(format!(
             "its arrays differ in shape: add '/' and one of their names; there are {}",
             names.join(", ")
@@ -50,68 +59,75 @@ pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
             "it holds no array of numbers with 3 axes, or 4 with steps: name a group or array inside".to_owned()
         );
     }
-    Ok(content(node, "Zarr group", arrays))
+    content(Some(node.store), "Zarr group", arrays)
 }
 
-fn content(node: &Node<'_>, kind: &'static str, arrays: Vec<(String, Arc<Stored>)>) -> Content {
-    let first = Arc::clone(&arrays[0].1);
-    let mut content = Content {
-        kind,
-        grids: vec![Grid::of_size(first.size())],
-        fields: Vec::new(),
-        times: Vec::new(),
-        time_unit: String::new(),
-    };
-    if kind == "Zarr group" {
-        from_coordinates(node, &first, &mut content);
-    }
-    attributes::place(first.attributes(), &mut content.grids[0]);
-    let times = attributes::list(first.attributes(), "times");
-    if let Some(times) = times.filter(|times| times.len() as u64 == first.steps()) {
-        content.times = times;
-        content.time_unit = attributes::text(first.attributes(), "time_unit").unwrap_or_default();
-    }
+/// `around` is the group that the arrays are in.
+fn content(around: Option<&Store>, kind: &'static str, arrays: Vec<(String, Arc<Stored>)>) -> Result<Content, String> {
+    let mut scales = Scales { around, known: HashMap::new() };
+    let told: Vec<_> = arrays.iter().map(|(name, stored)| (name.clone(), axes(stored, &mut scales))).collect();
+    let axes = Axes::of_all(&told).map_err(|problem| format!("{problem}: add '/' and one of their names"))?;
+    let mut fields = Vec::new();
     for (name, stored) in arrays {
         for channel in 0..stored.channels() {
             let name = if stored.channels() > 1 { format!("{name} {channel}") } else { name.clone() };
             let unit = attributes::text(stored.attributes(), "units").unwrap_or_default();
             let info = FieldInfo { name, unit, scalar_type: stored.scalar(), declared_range: None };
-            content.fields.push(Field { info, levels: vec![Arc::clone(&stored)], channel });
+            fields.push(Field { info, levels: vec![Arc::clone(&stored)], channel });
         }
     }
-    content
+    let Axes { grid, times, time_unit, remarks } = axes;
+    Ok(Content { kind, grids: vec![grid], fields, times, time_unit, remarks })
 }
 
-/// Coordinates as xarray stores them: an array of one axis, named as the axis.
-fn from_coordinates(node: &Node<'_>, stored: &Stored, content: &mut Content) {
-    for axis in 0..3 {
-        let Some((values, unit)) = coordinates(node, stored, Role::Space(axis)) else { continue };
-        if let Some(even) = Even::of(&values) {
-            content.grids[0].spacing[axis] = even.spacing;
-            content.grids[0].origin[axis] = even.first;
-            content.grids[0].unit = unit;
-        }
+/// What is known of an array's axes; its attributes win over coordinates.
+fn axes(stored: &Stored, scales: &mut Scales<'_>) -> Axes {
+    let mut axes = Axes::of_size(stored.size());
+    if let Some(times) = scales.of(stored, Role::Step) {
+        (axes.times, axes.time_unit) = (times.values, times.unit);
     }
-    if let Some((values, unit)) = coordinates(node, stored, Role::Step) {
-        content.times = values;
-        content.time_unit = unit;
+    if attributes::list(stored.attributes(), "spacing").is_none_or(|spacing| spacing.len() != 3) {
+        let along = std::array::from_fn(|axis| scales.of(stored, Role::Space(axis)));
+        axes.remarks = coordinates::place(along, &mut axes.grid);
+    }
+    attributes::place(stored.attributes(), &mut axes.grid);
+    let times = attributes::list(stored.attributes(), "times");
+    if let Some(times) = times.filter(|times| times.len() as u64 == stored.steps()) {
+        axes.times = times;
+        axes.time_unit = attributes::text(stored.attributes(), "time_unit").unwrap_or_default();
+    }
+    axes
+}
+
+/// Coordinates as xarray stores them: arrays of one axis, named as the axis.
+struct Scales<'a> {
+    around: Option<&'a Store>,
+    /// By name; none of what is no such array.
+    known: HashMap<String, Option<Coordinates>>,
+}
+
+impl Scales<'_> {
+    /// Along an axis of `stored`.
+    fn of(&mut self, stored: &Stored, role: Role) -> Option<Coordinates> {
+        let name = stored.axis_name(role).filter(|name| !name.is_empty() && !name.contains('/'))?;
+        let node = Node { store: self.around? };
+        let length = match role {
+            Role::Space(axis) => stored.size()[axis] as u64,
+            _ => stored.steps(),
+        };
+        let known = self.known.entry(name.clone()).or_insert_with(|| coordinates(&node, &name));
+        known.clone().filter(|known| known.values.len() as u64 == length)
     }
 }
 
-fn coordinates(node: &Node<'_>, stored: &Stored, role: Role) -> Option<(Vec<f64>, String)> {
-    let name = stored.axis_name(role).filter(|name| !name.is_empty() && !name.contains('/'))?;
-    let array = node.array(&name).ok()?;
-    let length = match role {
-        Role::Space(axis) => stored.size()[axis] as u64,
-        _ => stored.steps(),
-    };
-    if array.shape() != [length] || length > MAX_COORDINATES {
+fn coordinates(node: &Node<'_>, name: &str) -> Option<Coordinates> {
+    let array = node.array(name).ok()?;
+    if !matches!(array.shape(), [length] if *length <= MAX_COORDINATES) {
         return None;
     }
-    let all = array.subset_all();
-    let values = array.retrieve_array_subset::<Vec<f64>>(&all).ok().or_else(|| {
-        let whole = array.retrieve_array_subset::<Vec<i64>>(&all).ok()?;
-        Some(whole.into_iter().map(|n| n as f64).collect())
-    })?;
-    Some((values, attributes::text(array.attributes(), "units").unwrap_or_default()))
+    let encoding = encoding(&array).ok()?;
+    let read = array.retrieve_array_subset::<ArrayBytes<'_>>(&array.subset_all()).ok()?;
+    let values = encoding.decode_wide(&read.into_fixed().ok()?);
+    let unit = attributes::text(array.attributes(), "units").unwrap_or_default();
+    Some(Coordinates { name: name.to_owned(), unit, values })
 }

@@ -102,13 +102,17 @@ impl Multiscale {
             grids.push(self.grid(&stored, dataset, &roles));
             levels.push(Arc::new(stored));
         }
+        let remarks = self.place_in_units(&roles, &mut grids);
         let (times, time_unit) = self.times(levels[0].steps(), &roles);
         let fields = self.fields(node, &levels)?;
-        Ok(Content { kind: "OME-Zarr image", grids, fields, times, time_unit })
+        Ok(Content { kind: "OME-Zarr image", grids, fields, times, time_unit, remarks })
     }
 
     fn roles(&self) -> Result<Vec<Role>, String> {
-        let is_space = |axis: &Axis| axis.kind == "space" || (axis.kind.is_empty() && "zyx".contains(&axis.name));
+        let by_name = |axis: &Axis| Role::of_name(&axis.name);
+        let is_named_as_space = |axis: &Axis| matches!(by_name(axis), Some(Role::Space(_)));
+        let is_space = |axis: &Axis| axis.kind == "space" || (axis.kind.is_empty() && is_named_as_space(axis));
+        let are_named = self.axes.iter().filter(|axis| is_space(axis)).all(is_named_as_space);
         let mut space = self.axes.iter().filter(|axis| is_space(axis)).count();
         if !(2..=3).contains(&space) {
             return Err(format!("its OME metadata names {space} axes of space: 3 are needed, or 2"));
@@ -118,7 +122,7 @@ impl Multiscale {
             let role = match axis.kind.as_str() {
                 _ if is_space(axis) => {
                     space -= 1;
-                    Role::Space(space)
+                    by_name(axis).filter(|_| are_named).unwrap_or(Role::Space(space))
                 }
                 "time" => Role::Step,
                 "channel" => Role::Channel,
@@ -157,14 +161,32 @@ impl Multiscale {
         for axis in 0..3 {
             (grid.spacing[axis], grid.origin[axis]) = self.transform(dataset, roles, Role::Space(axis));
         }
-        grid.unit = self.unit(roles, Role::Space(0));
         grid
+    }
+
+    /// Gives the grids the unit of the axes; where these have different ones, distances cannot be compared, and those of the first level are 1.
+    fn place_in_units(&self, roles: &[Role], grids: &mut [Grid]) -> Vec<String> {
+        let mut units: Vec<_> = (0..3).map(|axis| self.unit(roles, Role::Space(axis))).collect();
+        units.retain(|unit| !unit.is_empty());
+        units.dedup();
+        if let [] | [_] = units.as_slice() {
+            let unit = units.pop().unwrap_or_default();
+            grids.iter_mut().for_each(|grid| grid.unit.clone_from(&unit));
+            return Vec::new();
+        }
+        let first = grids[0].spacing;
+        for grid in grids {
+            grid.spacing = std::array::from_fn(|axis| grid.spacing[axis] / first[axis].abs());
+            grid.origin = [0.0; 3];
+        }
+        vec![format!("scales in different units ({}) not used: spacing 1", units.join(", "))]
     }
 
     fn times(&self, steps: u64, roles: &[Role]) -> (Vec<f64>, String) {
         let unit = self.unit(roles, Role::Step);
         let (scale, shift) = self.transform(&self.datasets[0], roles, Role::Step);
-        if !(2..=1 << 20).contains(&steps) || unit.is_empty() {
+        let tells_nothing = unit.is_empty() && (scale, shift) == (1.0, 0.0);
+        if !(2..=1 << 20).contains(&steps) || tells_nothing {
             return (Vec::new(), String::new());
         }
         ((0..steps).map(|step| shift + step as f64 * scale).collect(), unit)

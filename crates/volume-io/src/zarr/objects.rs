@@ -40,6 +40,7 @@ pub(super) enum Part {
 /// A hierarchy in a store.
 #[derive(Debug)]
 pub(super) struct Objects {
+    url: ObjectUrl,
     connection: Connection,
     /// Of the bucket, what the keys begin with.
     prefix: String,
@@ -84,6 +85,7 @@ impl Objects {
             At::Web { .. } => String::new(),
         };
         let objects = Self {
+            url: url.clone(),
             connection,
             prefix,
             documents: Mutex::default(),
@@ -93,6 +95,11 @@ impl Objects {
         };
         objects.look()?;
         Ok(objects)
+    }
+
+    /// What is one level up in the store.
+    pub(super) fn above(&self) -> Result<Option<Self>, SourceError> {
+        self.url.above().map(|url| Self::open(&url)).transpose()
     }
 
     /// Asks for the documents of the hierarchy's root, all at once, and sees what they spare.

@@ -54,6 +54,19 @@ impl Store {
         Self { at, ..self.clone() }
     }
 
+    /// The node that this one is in, if there is one.
+    pub(super) fn above(&self) -> Result<Option<Self>, SourceError> {
+        let above = match &self.at {
+            At::Folder(place) => place.above().map(|place| Self::folder(&place)),
+            At::Objects(objects, below) if below.is_empty() => objects.above()?.map(Self::objects),
+            At::Objects(objects, below) => {
+                let inside = below.rsplit_once('/').map_or("", |(above, _)| above).to_owned();
+                Some(Self { at: At::Objects(Arc::clone(objects), inside), ..self.clone() })
+            }
+        };
+        above.map_or(Ok(None), |store| Ok(store.is_node()?.then_some(store)))
+    }
+
     /// As its user calls it.
     pub(super) fn shown(&self) -> PathBuf {
         match &self.at {

@@ -168,6 +168,17 @@ fn hdf5_datasets_that_are_no_fields_are_refused_with_the_reason() {
 }
 
 #[test]
+fn fields_on_different_grids_are_refused_with_their_names() {
+    assert_refused(&testdata("hdf5/axes.h5:/apart"), &["different grids", "one spacing [0.5", "other spacing", "':/'"]);
+}
+
+#[test]
+fn files_of_classic_netcdf_are_told_how_to_convert_them() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_refused(&file(dir.path(), "a.nc", b"CDF\x01\0\0\0\0"), &["classic format", "nccopy -k nc4"]);
+}
+
+#[test]
 fn zarr_arrays_that_are_no_fields_are_refused_with_the_reason() {
     for (inside, parts) in [
         ("/complex", &["complex", "not real numbers"][..]),
@@ -178,6 +189,7 @@ fn zarr_arrays_that_are_no_fields_are_refused_with_the_reason() {
         assert_refused(&format!("{}{inside}", testdata("zarr/refused_types.zarr")), parts);
     }
     assert_refused(&testdata("zarr/refused.zarr"), &["no Zarr metadata"]);
+    assert_refused(&testdata("zarr/refused_names.zarr"), &["axes (z, y, t) are cannot be told", "name them"]);
 }
 
 #[test]

@@ -23,6 +23,9 @@ struct Fixture {
     intercept: f64,
     #[serde(default)]
     first_field: i64,
+    /// Part of what is told of the format.
+    #[serde(default)]
+    remark: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -111,6 +114,8 @@ impl Fixture {
         assert_eq!((source.steps().first, source.steps().last + 1), (0, self.steps), "{name}: steps");
         assert!(near(&info.times, &self.times), "{name}: times {:?}, not {:?}", info.times, self.times);
         assert_eq!(info.time_unit, self.time_unit, "{name}: unit of time");
+        assert!(info.format.contains(&self.remark), "{name}: {}", info.format);
+        assert_eq!(info.format.contains(';'), !self.remark.is_empty(), "{name}: {}", info.format);
         assert!(!info.live && !info.name.is_empty() && !info.format.is_empty(), "{name}: {info:?}");
     }
 
@@ -175,4 +180,19 @@ fn hdf5_files_read_as_h5py_wrote_them() {
 #[test]
 fn zarr_arrays_groups_and_images_read_as_zarr_python_wrote_them() {
     check_all("zarr/");
+}
+
+#[test]
+fn a_field_without_steps_is_the_same_at_all_steps_of_the_others() {
+    let source = open(&format!("{}/hdf5/axes.h5:/static", testdata().display())).unwrap();
+    let bounds = source.info().grid().bounds();
+    let read = |field: usize, step: u64| {
+        let mut out = vec![0.0; bounds.volume()];
+        source.read(&ReadRequest { field, step, level: 0, bounds }, &mut out).unwrap();
+        out
+    };
+    let names: Vec<_> = source.info().fields.iter().map(|field| field.name.as_str()).collect();
+    assert_eq!((names.as_slice(), source.steps().last), (&["mask", "moving"][..], 1));
+    assert_eq!((read(0, 0), read(0, 0)), (read(1, 0), read(0, 1)));
+    assert_ne!(read(1, 0), read(1, 1));
 }

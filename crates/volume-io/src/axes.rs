@@ -1,0 +1,92 @@
+//! Where and when the samples of fields are, and whether several fields agree on that.
+
+use visapult_volume::Grid;
+
+/// Part of a spacing by which grids may differ that are the same.
+const ROUNDING: f64 = 1e-4;
+
+/// The grid and the times of a field. Spacings are negative where an axis runs backwards in the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Axes {
+    pub(crate) grid: Grid,
+    pub(crate) times: Vec<f64>,
+    pub(crate) time_unit: String,
+    /// What the file says of its axes and is not shown.
+    pub(crate) remarks: Vec<String>,
+}
+
+impl Axes {
+    /// Of a field of which no more is known.
+    pub(crate) fn of_size(size: [usize; 3]) -> Self {
+        Self { grid: Grid::of_size(size), times: Vec::new(), time_unit: String::new(), remarks: Vec::new() }
+    }
+
+    /// Those of fields of one size: a field that tells nothing lies where the others do.
+    ///
+    /// # Errors
+    /// Names two fields that lie in different places.
+    pub(crate) fn of_all(fields: &[(String, Self)]) -> Result<Self, String> {
+        let Some((_, first)) = fields.first() else { return Err("it holds no field".to_owned()) };
+        let plain = Grid::of_size(first.grid.size);
+        let mut telling = fields.iter().filter(|(_, axes)| axes.grid != plain);
+        let mut agreed = match telling.next() {
+            Some((name, axes)) => {
+                if let Some((other, differing)) = telling.find(|(_, other)| !is_same(&axes.grid, &other.grid)) {
+                    let (one, two) = (placed(&axes.grid), placed(&differing.grid));
+                    return Err(format!("its fields lie on different grids ({name} {one}, {other} {two})"));
+                }
+                axes.clone()
+            }
+            None => fields.iter().find(|(_, axes)| !axes.remarks.is_empty()).map_or(first, |(_, axes)| axes).clone(),
+        };
+        if let Some((name, timed)) = fields.iter().find(|(_, axes)| !axes.times.is_empty()) {
+            let differs = |axes: &Self| !axes.times.is_empty() && axes.times != timed.times;
+            if let Some((other, _)) = fields.iter().find(|(_, axes)| differs(axes)) {
+                return Err(format!("the times of its fields {name} and {other} differ"));
+            }
+            (agreed.times, agreed.time_unit) = (timed.times.clone(), timed.time_unit.clone());
+        }
+        Ok(agreed)
+    }
+}
+
+fn is_same(one: &Grid, other: &Grid) -> bool {
+    let near = |a: f64, b: f64, spacing: f64| a == b || (a - b).abs() <= ROUNDING * spacing.abs();
+    one.unit == other.unit
+        && (0..3).all(|axis| {
+            near(one.spacing[axis], other.spacing[axis], one.spacing[axis])
+                && near(one.origin[axis], other.origin[axis], one.spacing[axis])
+        })
+}
+
+fn placed(grid: &Grid) -> String {
+    let unit = if grid.unit.is_empty() { String::new() } else { format!(" {}", grid.unit) };
+    format!("spacing {:?}{unit} origin {:?}", grid.spacing, grid.origin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, spacing: f64, times: &[f64]) -> (String, Axes) {
+        let mut axes = Axes::of_size([2, 2, 2]);
+        axes.grid.spacing[0] = spacing;
+        axes.times = times.to_vec();
+        (name.to_owned(), axes)
+    }
+
+    #[test]
+    fn fields_that_tell_nothing_lie_where_the_others_do() {
+        let agreed = Axes::of_all(&[field("a", 1.0, &[]), field("b", 0.5, &[3.0]), field("c", 0.500_000_1, &[])]);
+        let agreed = agreed.unwrap();
+        assert_eq!((agreed.grid.spacing[0], agreed.times), (0.5, vec![3.0]));
+    }
+
+    #[test]
+    fn fields_on_different_grids_or_at_different_times_are_refused_by_name() {
+        let refused = Axes::of_all(&[field("a", 0.5, &[]), field("b", 0.7, &[])]).unwrap_err();
+        assert!(refused.contains("different grids (a spacing") && refused.contains("b spacing"), "{refused}");
+        let refused = Axes::of_all(&[field("a", 1.0, &[1.0]), field("b", 1.0, &[2.0])]).unwrap_err();
+        assert!(refused.contains("times of its fields a and b"), "{refused}");
+    }
+}

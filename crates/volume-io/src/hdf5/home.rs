@@ -1,0 +1,50 @@
+//! The files that datasets are in: the one that was opened, and those that external links in it lead to.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use hdf5_metno::Dataset;
+
+use crate::SourceError;
+use crate::place::Place;
+use crate::witness::Witness;
+
+/// A file of which values are read.
+pub(super) struct Home {
+    pub(super) place: Place,
+    pub(super) bytes: File,
+    pub(super) length: u64,
+    pub(super) witness: Witness,
+}
+
+/// The files of a source, each once.
+pub(super) struct Homes {
+    /// By the names that the library has for them; first that which was opened.
+    known: Vec<(String, Arc<Home>)>,
+}
+
+impl Home {
+    pub(super) fn open(place: &Place) -> Result<Self, SourceError> {
+        let (bytes, length) = place.open()?;
+        let witness = Witness::growing(place, &bytes)?;
+        Ok(Self { place: place.clone(), bytes, length, witness })
+    }
+}
+
+impl Homes {
+    pub(super) fn new(file: &hdf5_metno::File, home: Home) -> Self {
+        Self { known: vec![(file.filename(), Arc::new(home))] }
+    }
+
+    /// The file that `dataset` is in.
+    pub(super) fn of(&mut self, dataset: &Dataset) -> Result<Arc<Home>, SourceError> {
+        let name = dataset.filename();
+        if let Some((_, home)) = self.known.iter().find(|(known, _)| *known == name) {
+            return Ok(Arc::clone(home));
+        }
+        let home = Arc::new(Home::open(&Place::anywhere(Path::new(&name)))?);
+        self.known.push((name, Arc::clone(&home)));
+        Ok(home)
+    }
+}
