@@ -486,7 +486,7 @@ def write_axes():
     expect("hdf5/linked.h5:/group/packed", "f32", first_field=1, **named("packed"))
 
     folder = HERE / "zarr"
-    chunks = (2, 3, 4)
+    chunks = (3, 6, 7)
     for version in (2, 3):
         name = f"v{version}_coordinates.zarr"
         group = zarr.open_group(folder / name, mode="w", zarr_format=version)
@@ -512,7 +512,7 @@ def write_axes():
     array("v3_xyz.zarr", volume("f32").T, dimension_names=["X", "Y", "Z"])
     expect("zarr/v3_xyz.zarr", "f32")
     names = {"attributes": {"_ARRAY_DIMENSIONS": ["lat", "lon", "time", "lev"]}, "zarr_format": 2}
-    array("v2_yxtz.zarr", volume("f32", 3).transpose(2, 3, 0, 1), chunks=(2, 3, 2, 4), **names)
+    array("v2_yxtz.zarr", volume("f32", 3).transpose(2, 3, 0, 1), chunks=(6, 4, 2, 5), **names)
     expect("zarr/v2_yxtz.zarr", "f32", steps=3)
     array("refused_names.zarr", volume("u8"), dimension_names=["z", "y", "t"])
     fill = base64.b64encode(struct.pack("<d", -9998.0)).decode()
@@ -520,7 +520,7 @@ def write_axes():
     expect("zarr/v3_xarray_fill.zarr", "f32", missing=True)
 
     group = zarr.open_group(folder / "ome_0.5_txyz.zarr", mode="w", zarr_format=3)
-    group.create_array("0", data=volume("u16", 2)[:, ::-1].transpose(0, 3, 2, 1), chunks=(1, 6, 4, 3))
+    group.create_array("0", data=volume("u16", 2)[:, ::-1].transpose(0, 3, 2, 1), chunks=(1, 6, 6, 3))
     axes = [{"name": "t", "type": "time"}, *({"name": name, "type": "space", "unit": "micrometer"} for name in "xyz")]
     at = [{"type": "scale", "scale": [0.5, 0.5, 0.75, -2]}, {"type": "translation", "translation": [0, -1, 2, 11.5]}]
     image = {"name": "cells", "axes": axes, "datasets": [{"path": "0", "coordinateTransformations": at}]}
