@@ -41,7 +41,7 @@ impl Gunzip {
         while progress.written < end {
             let Progress { decoder, buffer, written } = &mut *progress;
             let room = usize::try_from(self.limit - *written).unwrap_or(usize::MAX).min(buffer.len());
-            let count = decoder.read(&mut buffer[..room])?;
+            let count = decoder.read(&mut buffer[..room]).map_err(damage)?;
             if count == 0 {
                 let problem = format!(
                     "its compressed data ends after {written} of {} bytes: it is truncated; copy it again",
@@ -53,10 +53,20 @@ impl Gunzip {
             *written += count as u64;
             if *written == self.limit {
                 // The checksum comes after the last byte; it is only held against the bytes on the way to the end.
-                let _beyond = decoder.read(&mut buffer[..1])?;
+                let _beyond = decoder.read(&mut buffer[..1]).map_err(damage)?;
             }
         }
         Ok(())
+    }
+}
+
+/// What the decoder says of bytes that it does not understand, with what to do; the system's own errors stay as they are.
+fn damage(cause: io::Error) -> io::Error {
+    match cause.kind() {
+        kind @ (io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+            io::Error::new(kind, format!("its compressed data are damaged or truncated ({cause}): copy it again"))
+        }
+        _ => cause,
     }
 }
 

@@ -46,7 +46,10 @@ pub(crate) fn open(place: &Place) -> Result<Box<dyn Source>, SourceError> {
     // What the array needs is held against `available` before anything is decompressed.
     let need = layout.values().saturating_mul(header.encoding.bytes() as u64).saturating_add(header.offset);
     file.rewind().map_err(refuse)?;
-    let no_spool = |cause| SourceError::io(std::env::temp_dir().display(), cause);
+    let no_spool = |cause| {
+        let folder = std::env::temp_dir();
+        wrong(format!("it cannot be unpacked into {} ({cause}): set TMPDIR to a folder with room", folder.display()))
+    };
     let unpacked = Gunzip::new(file, need.min(available)).map_err(no_spool)?;
     assemble(path, info, unpacked, available, &header, layout, witness)
 }

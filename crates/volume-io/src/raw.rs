@@ -93,7 +93,10 @@ pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
         .ok_or_else(|| wrong(format!("size {:?} in {} steps is too large to address", sidecar.size, sidecar.steps)))?;
 
     let raw = place.beside(&sidecar.file);
-    let (file, length) = raw.open()?;
+    let (file, length) = raw.open().map_err(|e| match e {
+        SourceError::Io { path, cause } => wrong(format!("its file {path} cannot be read ({cause}): correct file")),
+        other => other,
+    })?;
     let witness = Witness::fixed(&raw, &file)?;
     let encoding = sidecar.encoding();
     let shown = raw.display();

@@ -151,6 +151,9 @@ impl Node<'_> {
             Some(attributes) => match image::Multiscale::find(&attributes)? {
                 Some(image) => image.content(self, "/"),
                 None if image::is_collection(&attributes) => self.first_image(),
+                None if image::is_plate(&attributes) => {
+                    Err("it is a plate of many images: name one, as in plate.zarr/A/1/0".to_owned())
+                }
                 None => group::several(self),
             },
         }

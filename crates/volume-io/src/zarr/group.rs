@@ -24,7 +24,8 @@ pub(super) fn single(node: &Node<'_>) -> Result<Content, String> {
     let shown = node.store.shown();
     let stored = Stored::new(shown.display().to_string(), array, None)?;
     let names_axes = stored.axis_name(Role::Space(0)).is_some();
-    let around = if names_axes { node.store.above().map_err(|e| e.to_string())? } else { None };
+    // Whom a server lets see the array alone sees it without coordinates.
+    let around = names_axes.then(|| node.store.above().ok().flatten()).flatten();
     content(around.as_ref(), "Zarr array", vec![(shape::file_stem(&shown), Arc::new(stored))])
 }
 

@@ -60,8 +60,18 @@ enum Transform {
 
 /// Whether a group is a collection of images as Bio-Formats writes it.
 pub(super) fn is_collection(attributes: &Attributes) -> bool {
+    has(attributes, "bioformats2raw.layout")
+}
+
+/// Whether a group is a plate of wells, each with images.
+pub(super) fn is_plate(attributes: &Attributes) -> bool {
+    has(attributes, "plate")
+}
+
+/// Whether OME's attributes have a member: those of a group, up to version 0.4, or their member `ome`.
+fn has(attributes: &Attributes, member: &str) -> bool {
     let of_version_5 = attributes.get("ome").and_then(Value::as_object);
-    [Some(attributes), of_version_5].into_iter().flatten().any(|found| found.contains_key("bioformats2raw.layout"))
+    [Some(attributes), of_version_5].into_iter().flatten().any(|found| found.contains_key(member))
 }
 
 impl Multiscale {

@@ -104,6 +104,17 @@ fn truncated_files_are_refused() {
 }
 
 #[test]
+fn compressed_files_that_are_damaged_are_to_be_copied_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(testdata("nifti/f32.nii.gz")).unwrap();
+    assert_refused(&file(dir.path(), "short.nii.gz", &bytes[..bytes.len() - 20]), &["short.nii.gz", "copy it again"]);
+    let mut damaged = bytes.clone();
+    let at = bytes.len() - 4;
+    damaged[at] ^= 0xff;
+    assert_refused(&file(dir.path(), "damaged.nii.gz", &damaged), &["damaged.nii.gz", "copy it again"]);
+}
+
+#[test]
 fn headers_that_claim_too_much_allocate_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut nifti = std::fs::read(testdata("nifti/u8.nii")).unwrap();
@@ -141,7 +152,7 @@ fn sidecars_that_make_no_sense_are_refused_with_the_member() {
         ("steps", json!(0), &["steps is 0"]),
         ("times", json!([1, 2]), &["times has 2 values"]),
         ("spacing", json!([1, 0, 1]), &["spacing"]),
-        ("file", json!("gone.raw"), &["cannot read", "gone.raw"]),
+        ("file", json!("gone.raw"), &["sidecar.json", "gone.raw cannot be read", "correct file"]),
         ("file", json!("."), &["it is a folder"]),
         ("colour", json!("red"), &["colour"]),
         ("header_bytes", json!(u64::MAX), &["x.raw"]),
@@ -220,6 +231,8 @@ fn zarr_metadata_that_is_damaged_is_refused() {
     assert_refused(&url, &["array '/0' cannot be opened"]);
     image("../elsewhere");
     assert_refused(&url, &["names a dataset outside"]);
+    document(r#"{"zarr_format":3,"node_type":"group","attributes":{"ome":{"version":"0.5","plate":{}}}}"#);
+    assert_refused(&url, &["a plate of many images", "A/1/0"]);
 }
 
 #[test]
