@@ -50,6 +50,11 @@ impl Axes {
     }
 }
 
+/// The name of a format, and behind it what is remarked of the axes.
+pub(crate) fn remarked(format: String, remarks: &[String]) -> String {
+    [&[format], remarks].concat().join("; ")
+}
+
 fn is_same(one: &Grid, other: &Grid) -> bool {
     let near = |a: f64, b: f64, spacing: f64| a == b || (a - b).abs() <= ROUNDING * spacing.abs();
     one.unit == other.unit

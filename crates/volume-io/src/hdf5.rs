@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use visapult_volume::{FieldInfo, StepSpan};
 
-use crate::axes::Axes;
+use crate::axes::{Axes, remarked};
 use crate::bytes::BytesAt;
 use crate::place::Place;
 use crate::reversed::Reversed;
@@ -81,9 +81,7 @@ impl Hdf5 {
         let steps = found.iter().map(|found| found.shape.steps).max().unwrap_or(1);
         let info = SourceInfo {
             name: shape::file_name(place.shown()),
-            format: [&[format!("HDF5, {}", fields[0].stored.layout_name())], axes.remarks.as_slice()]
-                .concat()
-                .join("; "),
+            format: remarked(format!("HDF5, {}", fields[0].stored.layout_name()), &axes.remarks),
             levels: vec![axes.grid],
             fields: infos,
             times: axes.times,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use visapult_objects::ObjectUrl;
 use visapult_volume::{FieldInfo, Grid, StepSpan};
 
+use crate::axes::remarked;
 use crate::place::Place;
 use crate::reversed::Reversed;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
@@ -91,9 +92,7 @@ impl Zarr {
         let steps = StepSpan { first: 0, last: steps - 1 };
         let info = SourceInfo {
             name: shape::file_name(&shown),
-            format: [&[format!("{}, {}", content.kind, first.format())], content.remarks.as_slice()]
-                .concat()
-                .join("; "),
+            format: remarked(format!("{}, {}", content.kind, first.format()), &content.remarks),
             levels: content.grids,
             fields: content.fields.iter().map(|field| field.info.clone()).collect(),
             times: content.times,
