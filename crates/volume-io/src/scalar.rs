@@ -5,6 +5,9 @@
 use half::f16;
 use visapult_volume::ScalarType;
 
+/// Values that may stand for what is missing.
+const MOST_FILLS: usize = 64;
+
 /// Order of the bytes of a stored number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ByteOrder {
@@ -32,6 +35,28 @@ impl Encoding {
         Self { scalar, order, slope: 1.0, intercept: 0.0, fills: Vec::new() }
     }
 
+    /// What netCDF's attributes say of values in the machine's byte order, by their `numbers` and `text`; `own_fill` is what the format says else is missing.
+    pub(crate) fn told(
+        scalar: ScalarType,
+        numbers: impl Fn(&str) -> Vec<f64>,
+        text: impl Fn(&str) -> Option<String>,
+        own_fill: impl FnOnce() -> Option<f64>,
+    ) -> Self {
+        let finite = |name: &str| numbers(name).first().copied().filter(|number| number.is_finite());
+        let mut fills = ["_FillValue", "missing_value"].map(&numbers).concat();
+        fills.truncate(MOST_FILLS);
+        if fills.is_empty() {
+            fills.extend(own_fill());
+        }
+        let slope = finite("scale_factor").filter(|n| *n != 0.0).unwrap_or(1.0);
+        let intercept = finite("add_offset").unwrap_or(0.0);
+        let encoding = Self { slope, intercept, fills, ..Self::plain(scalar, ByteOrder::NATIVE) };
+        match text("_Unsigned").map(|text| text.eq_ignore_ascii_case("true")) {
+            Some(is_unsigned) => encoding.with_sign(!is_unsigned),
+            None => encoding,
+        }
+    }
+
     /// Whether the stored bytes are the values handed out.
     pub(crate) fn is_native_f32(&self) -> bool {
         self.scalar == ScalarType::F32 && self.order == ByteOrder::NATIVE && self.is_plain()
@@ -54,7 +79,7 @@ impl Encoding {
     }
 
     /// The same bytes, of integers that are signed where the type says they are not, or the other way round: netCDF's `_Unsigned`.
-    pub(crate) fn with_sign(mut self, is_signed: bool) -> Self {
+    fn with_sign(mut self, is_signed: bool) -> Self {
         use ScalarType::{I8, I16, I32, I64, U8, U16, U32, U64};
         let pairs = [(I8, U8), (I16, U16), (I32, U32), (I64, U64)];
         let Some((signed, unsigned)) = pairs.into_iter().find(|(i, u)| [*i, *u].contains(&self.scalar)) else {

@@ -14,10 +14,7 @@ use super::home::Home;
 use super::library::Library;
 use crate::SourceError;
 use crate::flat::{FlatArray, Layout};
-use crate::scalar::{ByteOrder, Encoding};
-
-/// Values that may stand for what is missing.
-const MOST_FILLS: usize = 64;
+use crate::scalar::Encoding;
 
 /// A dataset, by the way it is read.
 pub(super) enum Stored {
@@ -97,20 +94,9 @@ impl Stored {
 
 /// Type, scale and missing value of a dataset, in the machine's byte order.
 fn encoding(dataset: &Dataset, kind: &TypeDescriptor) -> Encoding {
-    // netCDF's attributes for packed values.
-    let slope = attributes::number(dataset, "scale_factor").filter(|n| n.is_finite() && *n != 0.0).unwrap_or(1.0);
-    let intercept = attributes::number(dataset, "add_offset").filter(|n| n.is_finite()).unwrap_or(0.0);
-    let told = ["_FillValue", "missing_value"].map(|name| attributes::values(dataset, name).unwrap_or_default());
-    let mut fills = told.concat();
-    fills.truncate(MOST_FILLS);
-    if fills.is_empty() {
-        fills.extend(own_fill(dataset).filter(|fill| *fill != 0.0));
-    }
-    let encoding = Encoding { slope, intercept, fills, ..Encoding::plain(scalar(kind), ByteOrder::NATIVE) };
-    match attributes::text(dataset, "_Unsigned").map(|text| text.eq_ignore_ascii_case("true")) {
-        Some(is_unsigned) => encoding.with_sign(!is_unsigned),
-        None => encoding,
-    }
+    let numbers = |name: &str| attributes::values(dataset, name).unwrap_or_default();
+    let own_fill = || own_fill(dataset).filter(|fill| *fill != 0.0);
+    Encoding::told(scalar(kind), numbers, |name| attributes::text(dataset, name), own_fill)
 }
 
 /// The fill value that the writer of the dataset chose. Zero is what many writers give without meaning "missing".

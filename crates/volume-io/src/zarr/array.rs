@@ -13,7 +13,7 @@ use zarrs::storage::StorageError;
 use super::attributes;
 use super::store::{Store, of_request};
 use crate::SourceError;
-use crate::scalar::{ByteOrder, Encoding};
+use crate::scalar::Encoding;
 use crate::tiles::{covering, fetch_tiles, read_tiles};
 
 /// Largest chunk that is decoded, in bytes.
@@ -21,8 +21,6 @@ pub(super) const MAX_CHUNK_BYTES: u64 = 1 << 30;
 /// Chunks that are waited for at one time, and bytes of them when they are decoded, where they come from far away.
 const MOST_FETCHES: u64 = 32;
 const MOST_WAITING: u64 = 128 << 20;
-/// Values that may stand for what is missing.
-const MOST_FILLS: usize = 64;
 /// Values read at once from a shard larger than this.
 const PIECE_VALUES: usize = 1 << 20;
 
@@ -306,22 +304,8 @@ fn roles_in_order(axes: usize, has_channels_first: bool) -> Vec<Role> {
 /// How the values of an array are stored.
 pub(super) fn encoding(array: &Array<Store>) -> Result<Encoding, String> {
     let found = array.attributes();
-    let finite = |name: &str| attributes::number(found, name).filter(|n| n.is_finite());
-    let mut fills = ["_FillValue", "missing_value"].map(|name| attributes::numbers(found, name)).concat();
-    fills.truncate(MOST_FILLS);
-    if fills.is_empty() {
-        fills.extend(own_fill(array));
-    }
-    let encoding = Encoding {
-        slope: finite("scale_factor").filter(|n| *n != 0.0).unwrap_or(1.0),
-        intercept: finite("add_offset").unwrap_or(0.0),
-        fills,
-        ..Encoding::plain(scalar(array.metadata())?, ByteOrder::NATIVE)
-    };
-    Ok(match attributes::text(found, "_Unsigned").map(|text| text.eq_ignore_ascii_case("true")) {
-        Some(is_unsigned) => encoding.with_sign(!is_unsigned),
-        None => encoding,
-    })
+    let (numbers, text) = (|name: &str| attributes::numbers(found, name), |name: &str| attributes::text(found, name));
+    Ok(Encoding::told(scalar(array.metadata())?, numbers, text, || own_fill(array)))
 }
 
 /// Samples to decode at once, a chunk or part of a shard, and the bytes that are decoded for them.

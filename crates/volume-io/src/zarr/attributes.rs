@@ -31,14 +31,6 @@ pub(super) fn text(attributes: &Attributes, name: &str) -> Option<String> {
     attributes.get(name)?.as_str().map(str::to_owned)
 }
 
-/// A number, also where it is the only member of a list.
-pub(super) fn number(attributes: &Attributes, name: &str) -> Option<f64> {
-    match attributes.get(name)? {
-        Value::Array(list) if list.len() == 1 => list[0].as_f64(),
-        value => value.as_f64(),
-    }
-}
-
 /// The numbers that an attribute lists, or the one that it is.
 pub(super) fn numbers(attributes: &Attributes, name: &str) -> Vec<f64> {
     match attributes.get(name) {
