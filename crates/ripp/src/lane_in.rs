@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::arrivals::Arrivals;
 use crate::record::{LaneSecret, Opener};
 use crate::time::{Time, wire_difference_us};
 use crate::window::{ReceiveWindow, Seen, WINDOW};
@@ -55,10 +56,7 @@ pub struct Opened<'a> {
 /// What arrived since the last report.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
-    first: Time,
-    last: Time,
-    /// Bytes that arrived after the first moment.
-    bytes: u64,
+    arrivals: Arrivals,
     delay_least: u32,
     delay_most: u32,
 }
@@ -227,10 +225,7 @@ impl LaneIn {
         let arrived = now.before(waited);
         match &mut self.interval {
             Some(interval) => {
-                if arrived > interval.first {
-                    interval.bytes += data_bytes;
-                }
-                interval.last = interval.last.max(arrived);
+                interval.arrivals.note(arrived, data_bytes);
                 if wire_difference_us(delay, interval.delay_least) < 0 {
                     interval.delay_least = delay;
                 }
@@ -239,8 +234,8 @@ impl LaneIn {
                 }
             }
             empty => {
-                *empty =
-                    Some(Interval { first: arrived, last: arrived, bytes: 0, delay_least: delay, delay_most: delay })
+                let arrivals = Arrivals::after(arrived);
+                *empty = Some(Interval { arrivals, delay_least: delay, delay_most: delay });
             }
         }
     }
@@ -273,7 +268,7 @@ impl LaneIn {
     /// When the next report is due: what arrives after a pause is gathered first, so that the report tells how fast it came.
     #[must_use]
     pub fn next_report(&self) -> Option<Time> {
-        let from = self.interval.map_or(self.last_report, |interval| interval.first.max(self.last_report));
+        let from = self.interval.map_or(self.last_report, |interval| interval.arrivals.first().max(self.last_report));
         self.owes_report.then(|| from.after(self.report_every))
     }
 
@@ -317,7 +312,8 @@ impl LaneIn {
     fn summary(&self, now: Time) -> Report {
         let (echo_us, hold) = self.echo.map_or((0, Duration::ZERO), |(echo, at)| (echo, now.since(at)));
         let interval =
-            self.interval.unwrap_or(Interval { first: now, last: now, bytes: 0, delay_least: 0, delay_most: 0 });
+            self.interval.unwrap_or(Interval { arrivals: Arrivals::after(now), delay_least: 0, delay_most: 0 });
+        let (span, span_bytes) = interval.arrivals.median();
         Report {
             busy: share_of_255(self.waited, now.since(self.last_report)),
             interval_us: now.since(self.last_report).as_micros() as u32,
@@ -331,8 +327,8 @@ impl LaneIn {
             late: self.late as u32,
             delay_least_us: interval.delay_least,
             delay_most_us: interval.delay_most,
-            span_us: interval.last.since(interval.first).as_micros() as u32,
-            span_bytes: interval.bytes as u32,
+            span_us: span.as_micros() as u32,
+            span_bytes: span_bytes as u32,
             credit: self.window.end() + self.credit.datagrams,
             most_rate_bps: self.credit.most_rate_bps,
             lifetime_ms: self.credit.lifetime.as_millis() as u32,

@@ -433,7 +433,7 @@ impl LaneOut {
     }
 
     fn note_train(&mut self, report: &Report) {
-        let is_long = u64::from(report.span_bytes) >= TRAIN / 4 * self.train.wire;
+        let is_long = u64::from(report.span_bytes) >= TRAIN / 8 * self.train.wire;
         if report.span_us >= LEAST_SPAN_US && is_long && self.train.reports > 0 {
             self.train.reports -= 1;
             self.controller.on_train(f64::from(report.span_bytes) * 8e6 / f64::from(report.span_us));

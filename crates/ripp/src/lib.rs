@@ -4,6 +4,7 @@
 //! [`outbox`] decides which region of which object goes next; [`lane_out`] decides when, and in which datagrams; [`wire`] and [`record`]
 //! make those; [`lane_in`] takes them and reports; [`inbox`] knows what of each object has come. [`rate`] decides how fast.
 
+mod arrivals;
 pub mod control;
 pub mod digest;
 pub mod division;

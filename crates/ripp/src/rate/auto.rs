@@ -36,6 +36,9 @@ const SHARE_GROWTH: f64 = 0.03;
 const STANDING_ROUNDS: u32 = 4;
 /// Delay below which a path is taken to have no queue at all.
 const QUIET_S: f64 = 0.0005;
+/// Share of the way back to a rate that was cut which each round goes while no queue stands, and the least gain of one.
+const RETURN: f64 = 0.25;
+const LEAST_RETURN: f64 = 1.01;
 /// Rounds after one in which the receiver was short, in which it counts as overloaded if it is so again: once is a pause of its scheduler, which costs
 /// what its buffer does not hold, and says nothing of the rate.
 const AGAIN_WITHIN: u32 = 4;
@@ -83,8 +86,10 @@ pub struct Auto {
     void_probes: u32,
     /// What is sent above the rate is lost without a queue.
     policed: bool,
-    /// The rate before queues cut it: worth a larger probe, once.
+    /// The rate before queues cut it: there it returns to unless a queue stands again.
     before_cut_bps: f64,
+    /// Bits and seconds of the round before, if a queue stood in it.
+    queued_before: Option<(f64, f64)>,
     causes: Causes,
 }
 
@@ -109,6 +114,7 @@ impl Auto {
             void_probes: 0,
             policed: false,
             before_cut_bps: 0.0,
+            queued_before: None,
             causes: Causes::default(),
         }
     }
@@ -167,6 +173,9 @@ impl Auto {
         }
         let cause = self.cause(round, queued);
         self.causes.count(cause);
+        if cause != Cause::Queue {
+            self.queued_before = None;
+        }
         match (self.phase, cause) {
             (Phase::Start { .. }, _) => self.start(round, queued),
             // It takes what it took before, once it goes on: what is under way is bounded meanwhile.
@@ -180,9 +189,12 @@ impl Auto {
             (_, Cause::Policer) if !std::mem::replace(&mut self.suspicious, true) => self.hold(PROBE_EVERY.0),
             (_, Cause::Policer) => self.try_less(round),
             _ if queued => self.drain(round, threshold),
+            (Phase::Judge { index }, Cause::Sender) if round.sent_bps > 1.02 * self.path_bps => {
+                self.judge_probe(round, index)
+            }
             (Phase::Probe { index } | Phase::Judge { index }, Cause::Source | Cause::Sender) => self.try_again(index),
             (_, Cause::Source | Cause::Sender) => {}
-            (Phase::Hold { rounds }, _) => self.wait(rounds),
+            (Phase::Hold { rounds }, _) => self.wait(round, rounds),
             (Phase::Probe { index }, _) => self.let_probe_arrive(round, index),
             (Phase::Judge { index }, _) => self.judge_probe(round, index),
         }
@@ -257,13 +269,22 @@ impl Auto {
         if matches!(self.phase, Phase::Probe { .. } | Phase::Judge { .. }) {
             self.failed_probes += 1;
         }
-        let carried = round.delivered_bps / (1.0 - self.random_loss);
+        if self.queued_before.is_none() {
+            self.before_cut_bps = self.path_bps;
+        }
+        let carried = self.delivered_while_queued(round) / (1.0 - self.random_loss);
         if carried < 0.98 * round.paced_bps || carried > self.path_bps {
-            self.before_cut_bps = self.before_cut_bps.max(self.path_bps);
             self.path_bps = carried.max(self.path_bps * MOST_CUT);
         }
         self.hold(self.probe_distance());
         self.drain_excess(round, threshold);
+    }
+
+    /// What a pause of the link or of an end keeps from one round comes in the next.
+    fn delivered_while_queued(&mut self, round: &Round) -> f64 {
+        let (bits, seconds) = (round.delivered_bps * round.seconds, round.seconds);
+        let (bits_before, seconds_before) = self.queued_before.replace((bits, seconds)).unwrap_or_default();
+        (bits + bits_before) / (seconds + seconds_before)
     }
 
     /// Sends so much less for a round that half of the threshold remains of the queue.
@@ -278,13 +299,14 @@ impl Auto {
         self.set_rate(self.path_bps);
     }
 
-    fn wait(&mut self, rounds: u32) {
+    fn wait(&mut self, round: &Round, rounds: u32) {
         self.standing = 0;
+        if self.path_bps < self.before_cut_bps && self.is_clear(round) {
+            let gain = (RETURN * (self.before_cut_bps - self.path_bps)).max((LEAST_RETURN - 1.0) * self.path_bps);
+            self.path_bps = (self.path_bps + gain).min(self.before_cut_bps);
+        }
         if rounds > 0 {
             self.hold(rounds - 1);
-        } else if self.before_cut_bps > self.path_bps * PROBES[AFTER_START] {
-            self.before_cut_bps = 0.0;
-            self.probe(AFTER_START);
         } else {
             self.probe(0);
         }
@@ -304,25 +326,30 @@ impl Auto {
 
     fn judge_probe(&mut self, round: &Round, index: usize) {
         let carried = round.delivered_bps / (1.0 - self.random_loss);
-        let asked = round.paced_bps / self.path_bps;
-        let is_clear = round.loss <= self.random_loss + 0.002 && round.last_queue_s < QUIET_S;
+        let asked_bps = round.paced_bps.min(round.sent_bps);
+        let asked = asked_bps / self.path_bps;
         if asked > 1.02 && carried > self.path_bps * (1.0 + (asked - 1.0) * 0.6) {
             (self.failed_probes, self.void_probes) = (0, 0);
             // A policer's bucket lets one probe pass, not two.
             self.policed &= index == 0;
-            self.path_bps = carried.min(round.paced_bps);
+            self.path_bps = carried.min(asked_bps);
             self.probe((index + 1).max(AFTER_START + 1));
-        } else if is_clear && self.void_probes < VOID_PROBES {
+        } else if round.last_queue_s < QUIET_S && self.is_clear(round) && self.void_probes < VOID_PROBES {
             // What was sent has to be somewhere.
             self.try_again(index);
         } else {
             // The probe found where the path ends.
             if asked > 1.02 && carried > self.path_bps * 1.01 {
-                self.path_bps = carried.min(round.paced_bps);
+                self.path_bps = carried.min(asked_bps);
             }
             self.failed_probes += 1;
             self.hold(self.probe_distance());
         }
+    }
+
+    /// No queue stood through the round, and nothing was lost by the rate.
+    fn is_clear(&self, round: &Round) -> bool {
+        round.loss <= self.random_loss + 0.002 && round.queue_s < QUIET_S
     }
 
     /// The probe showed nothing.
@@ -446,6 +473,59 @@ mod tests {
         assert_eq!(rate_after(&[9, 0, 0, 0, 0, 9]), 1e7);
         assert_eq!(rate_after(&[9, 9]), 6e6);
         assert_eq!(rate_after(&[9, 0, 0, 0, 9]), 6e6);
+    }
+
+    /// A round at the controller's rate on a path that carries `path_bps`: of what is more a queue is made.
+    fn round_over(path_bps: f64, auto: &Auto) -> Round {
+        let sent_bps = auto.rate_bps() as f64;
+        let queue_s = if sent_bps > 1.02 * path_bps { 0.02 } else { 0.0 };
+        Round {
+            seconds: 0.1,
+            least_rtt_s: 0.08,
+            paced_bps: sent_bps,
+            sent_bps,
+            delivered_bps: sent_bps.min(path_bps),
+            queue_s,
+            last_queue_s: queue_s,
+            ..Round::default()
+        }
+    }
+
+    #[test]
+    fn what_a_pause_cut_is_sent_again_before_the_next_probe_and_what_the_path_lost_is_not() {
+        let rates_after_a_cut = |path_bps| {
+            let mut auto = Auto::new(10_000_000, None);
+            auto.phase = Phase::Hold { rounds: 6 };
+            auto.on_round(&Round { queue_s: 0.05, last_queue_s: 0.05, delivered_bps: 6e6, ..round_over(1e7, &auto) });
+            assert_eq!(auto.path_bps, 6e6);
+            (0..5).for_each(|_| auto.on_round(&round_over(path_bps, &auto)));
+            auto.path_bps
+        };
+        assert!(rates_after_a_cut(1e7) > 8.5e6);
+        assert!(rates_after_a_cut(6e6) < 6.5e6);
+    }
+
+    #[test]
+    fn a_pause_in_a_round_and_what_it_held_back_in_the_next_make_one_rate() {
+        let mut auto = Auto::new(10_000_000, None);
+        auto.phase = Phase::Hold { rounds: 6 };
+        let queued = |delivered_bps| Round {
+            queue_s: 0.05,
+            last_queue_s: 0.05,
+            delivered_bps,
+            ..round_over(1e7, &Auto::new(10_000_000, None))
+        };
+        auto.on_round(&queued(7e6));
+        auto.on_round(&queued(13e6));
+        assert_eq!(auto.path_bps, 1e7);
+    }
+
+    #[test]
+    fn a_probe_that_the_sender_could_not_send_whole_is_judged_by_what_it_sent() {
+        let mut auto = Auto::new(10_000_000, None);
+        auto.phase = Phase::Judge { index: 3 };
+        auto.on_round(&Round { paced_bps: 2e7, sent_bps: 1.5e7, delivered_bps: 1.5e7, ..round_over(2e7, &auto) });
+        assert_eq!(auto.path_bps, 1.5e7);
     }
 
     #[test]

@@ -59,9 +59,9 @@ pub struct Report {
     pub delay_least_us: u32,
     /// Greatest.
     pub delay_most_us: u32,
-    /// Time from the first arrival to the last since the report before.
+    /// Time from the first arrival to the last, since the report before, of those that tell how fast they came.
     pub span_us: u32,
-    /// Bytes that arrived after the first and not later than the last.
+    /// Bytes of theirs that arrived after the first.
     pub span_bytes: u32,
     /// The sender may use packet numbers below this one.
     pub credit: u64,
