@@ -349,6 +349,10 @@ impl Sink for RangeSink {
         Ok(())
     }
 
+    fn prefers_runs(&self) -> bool {
+        true
+    }
+
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         let Self { file, range, extents, .. } = self;
         extents.read(offset, into, |start, part| file.partial.file.read_exact_at(part, range.start + start))

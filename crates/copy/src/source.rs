@@ -207,6 +207,10 @@ impl Source for RangeSource {
         if offset / LOOK < end / LOOK || end == self.length() { self.file.check_unchanged() } else { Ok(()) }
     }
 
+    fn prefers_runs(&self) -> bool {
+        true
+    }
+
     /// The hash of the range is told only if the file is still the same.
     fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
         let hash = self.range.hash(|at, part| timed(&self.read_time.hashed, || self.file.read_at(at, part)));

@@ -20,6 +20,10 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// If they cannot be read: the object is cancelled.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+    /// A read costs much however little is read, such as a call of the system: what goes into several datagrams is read at once, and then copied.
+    fn prefers_runs(&self) -> bool {
+        false
+    }
     /// The bytes from `offset` on where they lie in memory, as many as lie together: what only looks at them need not copy them.
     fn memory_at(&self, _offset: u64) -> Option<&[u8]> {
         None
@@ -38,6 +42,10 @@ pub trait Sink: Send + Sync {
     /// # Errors
     /// If they cannot be kept: the object is refused.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// A write costs much however little is written: what came in several datagrams is gathered, and written at once.
+    fn prefers_runs(&self) -> bool {
+        false
+    }
     /// Reads back what was written, to verify it.
     ///
     /// # Errors

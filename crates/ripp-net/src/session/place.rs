@@ -1,5 +1,6 @@
 //! Puts what lanes and streams bring in its place.
 
+use std::io;
 use std::sync::Arc;
 
 use visapult_ripp::inbox::Refusal;
@@ -39,29 +40,34 @@ pub(super) fn place_run<'a>(shared: &Arc<Shared>, run: impl Iterator<Item = Piec
         (object, incoming.places.get(&object).cloned())
     };
     if let Some(place) = place {
-        write(shared, object, &place, run, &fresh);
+        let written = if place.sink.prefers_runs() && run.clone().nth(1).is_some() {
+            let gathered = run.fold(Vec::with_capacity(length as usize), |mut bytes, piece| {
+                bytes.extend_from_slice(piece.payload);
+                bytes
+            });
+            write(&place, offset, &gathered, &fresh)
+        } else {
+            run.clone().try_for_each(|piece| write(&place, piece.header.offset, piece.payload, &fresh))
+        };
+        account(shared, object, written, &fresh);
     }
     Ok(())
 }
 
-fn write<'a>(
-    shared: &Arc<Shared>,
-    object: u32,
-    place: &Place,
-    run: impl Iterator<Item = Piece<'a>>,
-    fresh: &[(u64, u64)],
-) {
-    for piece in run {
-        let from = piece.header.offset;
-        let to = from + piece.payload.len() as u64;
-        for &(start, end) in fresh.iter().filter(|(start, end)| *start < to && *end > from) {
-            let (start, end) = (start.max(from), end.min(to));
-            let part = &piece.payload[(start - from) as usize..(end - from) as usize];
-            if let Err(cause) = place.sink.write_at(start, part) {
-                shared.refuse(object, &format!("the receiver could not keep the object: {cause}"));
-                return;
-            }
-        }
+/// Writes those of the `bytes` from `from` on that are fresh.
+fn write(place: &Place, from: u64, bytes: &[u8], fresh: &[(u64, u64)]) -> io::Result<()> {
+    let to = from + bytes.len() as u64;
+    for &(start, end) in fresh.iter().filter(|(start, end)| *start < to && *end > from) {
+        let (start, end) = (start.max(from), end.min(to));
+        place.sink.write_at(start, &bytes[(start - from) as usize..(end - from) as usize])?;
+    }
+    Ok(())
+}
+
+fn account(shared: &Arc<Shared>, object: u32, written: io::Result<()>, fresh: &[(u64, u64)]) {
+    if let Err(cause) = written {
+        shared.refuse(object, &format!("the receiver could not keep the object: {cause}"));
+        return;
     }
     let bytes = fresh.iter().map(|(start, end)| end - start).sum();
     let mut incoming = shared.incoming();

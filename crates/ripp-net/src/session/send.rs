@@ -28,6 +28,7 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize) {
         link,
         sealer: Sealer::new(link.send_secret.clone()),
         buffer: Aligned::new(MAX_BURST_BYTES, CLEAR_HEADER, 0),
+        run: Run::default(),
     };
     let mut burst = Burst::default();
     let mut out = shared.out();
@@ -95,6 +96,27 @@ struct Lane<'a> {
     link: &'a LaneLink,
     sealer: Sealer,
     buffer: Aligned,
+    run: Run,
+}
+
+/// The bytes of a region of a burst, read at once.
+#[derive(Default)]
+struct Run {
+    bytes: Vec<u8>,
+    offset: u64,
+}
+
+impl Run {
+    fn read(&mut self, source: &dyn Source, region: &Region) -> io::Result<()> {
+        self.offset = region.offset;
+        self.bytes.resize(region.length as usize, 0);
+        source.read_at(region.offset, &mut self.bytes)
+    }
+
+    fn copy(&self, offset: u64, into: &mut [u8]) {
+        let start = (offset - self.offset) as usize;
+        into.copy_from_slice(&self.bytes[start..start + into.len()]);
+    }
 }
 
 impl Lane<'_> {
@@ -111,6 +133,7 @@ impl Lane<'_> {
         let full = burst.payload as usize + HEAD + TAG;
         let mut used = 0;
         let mut at = 0;
+        let mut read = None;
         for (number, region) in burst.datagrams() {
             while burst.regions[at].object != region.object || !holds(&burst.regions[at], &region) {
                 at += 1;
@@ -119,9 +142,18 @@ impl Lane<'_> {
             let length = region.length as usize;
             let datagram = &mut self.buffer.get_mut()[used..used + HEAD + length + TAG];
             DataHeader::of(&region, now).write(&mut datagram[CLEAR_HEADER..]);
-            source
-                .read_at(region.offset, &mut datagram[HEAD..HEAD + length])
-                .map_err(|cause| Fault::Source(region.object, cause))?;
+            let payload = &mut datagram[HEAD..HEAD + length];
+            let outcome = if !source.prefers_runs() {
+                source.read_at(region.offset, payload)
+            } else if read.replace(at) == Some(at) {
+                Ok(())
+            } else {
+                self.run.read(&**source, &burst.regions[at])
+            };
+            outcome.map_err(|cause| Fault::Source(region.object, cause))?;
+            if source.prefers_runs() {
+                self.run.copy(region.offset, payload);
+            }
             if self.sealer.seal(number, datagram).is_ok() {
                 used += datagram.len();
             }

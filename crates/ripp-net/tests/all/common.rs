@@ -167,6 +167,53 @@ impl Sink for Forgetful {
     }
 }
 
+/// Memory that is read and written at once what goes into several datagrams, and the calls that took.
+pub(crate) struct InRuns {
+    pub(crate) memory: Vec<u8>,
+    pub(crate) sink: MemorySink,
+    pub(crate) calls: AtomicU64,
+}
+
+impl InRuns {
+    pub(crate) fn new(memory: Vec<u8>) -> Self {
+        Self { sink: MemorySink::new(memory.len()), memory, calls: AtomicU64::new(0) }
+    }
+}
+
+impl Source for InRuns {
+    fn length(&self) -> u64 {
+        self.memory.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        Source::read_at(&self.memory, offset, into)
+    }
+
+    fn prefers_runs(&self) -> bool {
+        true
+    }
+
+    fn memory_at(&self, offset: u64) -> Option<&[u8]> {
+        Source::memory_at(&self.memory, offset)
+    }
+}
+
+impl Sink for InRuns {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.sink.write_at(offset, bytes)
+    }
+
+    fn prefers_runs(&self) -> bool {
+        true
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.sink.read_at(offset, into)
+    }
+}
+
 /// So many zeros.
 pub(crate) struct Vast(pub(crate) u64);
 

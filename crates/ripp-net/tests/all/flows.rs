@@ -1,10 +1,11 @@
 //! Flows as a whole: their completion, progress and end.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use visapult_ripp_net::{Flow, Incoming, MemorySink, Mode, Outgoing, Session};
+use visapult_ripp_net::{Flow, Incoming, MemorySink, Mode, Options, Outgoing, Session, Trust};
 
-use crate::common::{assert_works, content, next_offer, sessions};
+use crate::common::{InRuns, PATIENCE, assert_works, bytes_of, content, listener, next_offer, sessions};
 
 const LENGTH: usize = 100_000;
 
@@ -78,4 +79,29 @@ fn a_program_bounds_what_is_sent_and_received_while_it_goes_on() {
     assert!(received < 3.0, "{received}");
     left.limit(0, 0);
     carry(&left, &right);
+}
+
+#[test]
+fn what_prefers_runs_is_read_and_written_in_fewer_calls_than_it_has_datagrams() {
+    let (listener, url) = listener();
+    let options = Options { mtu: Some(1_300), ..Options::default() };
+    let left = Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &options).unwrap();
+    let right = listener.accept(PATIENCE).unwrap().unwrap();
+    let flow = left.open_flow("files", Mode::Reliable, 1).unwrap();
+    // Several of them share a burst, and none ends with a full datagram.
+    let ends = [3_000_001, 700, 5, 90_001, 40_000].map(|length| {
+        let source = Arc::new(InRuns::new(content(length)));
+        let sent = flow.send("file", Arc::<InRuns>::clone(&source)).unwrap();
+        let sink = Arc::new(InRuns::new(vec![0; length]));
+        let taken = next_offer(&right).accept(Arc::<InRuns>::clone(&sink));
+        (source, sink, sent, taken)
+    });
+    for (source, sink, sent, taken) in &ends {
+        taken.wait().unwrap();
+        sent.wait().unwrap();
+        assert!(bytes_of(&sink.sink) == source.memory, "wrong bytes");
+    }
+    let (source, sink, ..) = &ends[0];
+    let calls = [source, sink].map(|end| end.calls.load(Ordering::Relaxed));
+    assert!(calls.iter().all(|calls| *calls < 3_000_000 / 1_300), "{calls:?}");
 }
