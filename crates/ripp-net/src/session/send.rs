@@ -99,23 +99,35 @@ struct Lane<'a> {
     run: Run,
 }
 
-/// The bytes of a region of a burst, read at once.
+/// The bytes of one region of a burst, read at once where that is better than a read for each datagram.
 #[derive(Default)]
 struct Run {
+    /// Which region of the burst it is.
+    of: Option<usize>,
     bytes: Vec<u8>,
-    offset: u64,
 }
 
 impl Run {
-    fn read(&mut self, source: &dyn Source, region: &Region) -> io::Result<()> {
-        self.offset = region.offset;
-        self.bytes.resize(region.length as usize, 0);
-        source.read_at(region.offset, &mut self.bytes)
-    }
-
-    fn copy(&self, offset: u64, into: &mut [u8]) {
-        let start = (offset - self.offset) as usize;
+    /// Reads the content of `datagram`, a part of the region of this index in the burst.
+    fn read(
+        &mut self,
+        source: &dyn Source,
+        (index, region): (usize, &Region),
+        datagram: &Region,
+        into: &mut [u8],
+    ) -> io::Result<()> {
+        if !source.prefers_runs() {
+            return source.read_at(datagram.offset, into);
+        }
+        if self.of != Some(index) {
+            self.of = None;
+            self.bytes.resize(region.length as usize, 0);
+            source.read_at(region.offset, &mut self.bytes)?;
+            self.of = Some(index);
+        }
+        let start = (datagram.offset - region.offset) as usize;
         into.copy_from_slice(&self.bytes[start..start + into.len()]);
+        Ok(())
     }
 }
 
@@ -133,7 +145,7 @@ impl Lane<'_> {
         let full = burst.payload as usize + HEAD + TAG;
         let mut used = 0;
         let mut at = 0;
-        let mut read = None;
+        self.run.of = None;
         for (number, region) in burst.datagrams() {
             while burst.regions[at].object != region.object || !holds(&burst.regions[at], &region) {
                 at += 1;
@@ -143,17 +155,9 @@ impl Lane<'_> {
             let datagram = &mut self.buffer.get_mut()[used..used + HEAD + length + TAG];
             DataHeader::of(&region, now).write(&mut datagram[CLEAR_HEADER..]);
             let payload = &mut datagram[HEAD..HEAD + length];
-            let outcome = if !source.prefers_runs() {
-                source.read_at(region.offset, payload)
-            } else if read.replace(at) == Some(at) {
-                Ok(())
-            } else {
-                self.run.read(&**source, &burst.regions[at])
-            };
-            outcome.map_err(|cause| Fault::Source(region.object, cause))?;
-            if source.prefers_runs() {
-                self.run.copy(region.offset, payload);
-            }
+            self.run
+                .read(&**source, (at, &burst.regions[at]), &region, payload)
+                .map_err(|cause| Fault::Source(region.object, cause))?;
             if self.sealer.seal(number, datagram).is_ok() {
                 used += datagram.len();
             }
