@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_fs_ext::DirExt;
-use cap_std::fs::{Dir, Metadata, MetadataExt};
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
@@ -24,6 +24,13 @@ use crate::names::Name;
 use crate::objects::Shelf;
 use crate::walk::mtime;
 use crate::words::{Alike, Delete, Wish};
+
+/// The mode of a folder as a user makes one, and what of a mode lets us put things into a folder.
+const ANY: u32 = 0o777;
+const OURS: u32 = 0o700;
+/// What of a mode is copied; and the rest, which a folder keeps, such as that what is made in it has its group.
+const COPIED: u32 = 0o777;
+const SPECIAL: u32 = 0o7000;
 
 /// What is to become of an entry.
 #[derive(Debug)]
@@ -149,7 +156,7 @@ impl Tree {
         let made = match &top.dir {
             LevelDir::Open(_) if self.wish.dry_run => Ok(LevelDir::Absent),
             LevelDir::Open(dir) => {
-                let made = make_dir(dir, name.as_path()).and_then(|_| dir.open_dir_nofollow(name.as_path()));
+                let made = make_dir(dir, name.as_path(), ANY).and_then(|_| dir.open_dir_nofollow(name.as_path()));
                 made.map(|dir| LevelDir::Open(Arc::new(dir)))
             }
             other => Ok(other.clone()),
@@ -197,7 +204,7 @@ impl Tree {
         let name = spot.name.as_path();
         let is_new = match spot.there(dir)? {
             None if self.wish.dry_run => return Ok((LevelDir::Absent, true)),
-            None => make_dir(dir, name)?,
+            None => make_dir(dir, name, spot.mode)?,
             Some(there) if there.is_dir() => false,
             Some(_) => return Err(io::Error::other("something that is no folder has its name")),
         };
@@ -342,9 +349,11 @@ fn without(names: BTreeSet<Name>, listed: &HashSet<Name>) -> Vec<Name> {
     names.into_iter().filter(|name| !listed.contains(name)).collect()
 }
 
-/// Makes a folder; true unless somebody else has just made it.
-fn make_dir(dir: &Dir, name: &Path) -> io::Result<bool> {
-    match dir.create_dir(name) {
+/// Makes a folder, which is not open to more people than its mode says before it has that; true unless somebody else has just made it.
+fn make_dir(dir: &Dir, name: &Path, mode: u32) -> io::Result<bool> {
+    let mut builder = DirBuilder::new();
+    builder.mode(mode | OURS);
+    match dir.create_dir_with(name, &builder) {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         made => made.map(|()| true),
     }
@@ -390,8 +399,8 @@ fn dress(base: &Dir, path: &Path, mode: u32, mtime: Mtime) -> io::Result<()> {
     let dir = base.open_dir(path)?;
     let now = dir.dir_metadata()?;
     let file = as_file(&dir)?;
-    if now.mode() & 0o777 != mode {
-        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    if now.mode() & COPIED != mode {
+        file.set_permissions(Permissions::from_mode(now.mode() & SPECIAL | mode))?;
     }
     file.set_times(mtime.times())
 }
@@ -447,5 +456,38 @@ impl Spot {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(cause) => Err(cause),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use cap_std::ambient_authority;
+
+    use super::*;
+
+    const MTIME: Mtime = Mtime { s: 1_000_000_000, ns: 5 };
+
+    fn folder(name: &str, mode: u32) -> Entry {
+        Entry { depth: 0, name: Name::new(name.as_bytes()).unwrap(), kind: Kind::Folder, mode, mtime: MTIME }
+    }
+
+    #[test]
+    fn a_folder_is_never_open_to_more_people_than_its_mode_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = Arc::new(Dir::open_ambient_dir(dir.path(), ambient_authority()).unwrap());
+        let mode = |name: &str| fs::metadata(dir.path().join(name)).unwrap().mode() & 0o7777;
+        let landing = Landing { ground: Ground::Folder(Arc::clone(&base)), rename: None };
+        let mut tree = Tree::new(Some(&landing), Wish { unsynced: true, ..Wish::default() });
+        fs::create_dir(dir.path().join("group")).unwrap();
+        fs::set_permissions(dir.path().join("group"), Permissions::from_mode(0o2700)).unwrap();
+        for entry in [folder("private", 0o700), folder("closed", 0o500), folder("group", 0o750)] {
+            assert!(matches!(tree.take(entry), Some(Ok(Verdict::Folder { .. }))));
+        }
+        // What is put into them meanwhile is nobody else's to see, and there may be an end before theirs.
+        assert_eq!((mode("private"), mode("closed"), mode("group")), (0o700, 0o700, 0o2700));
+        assert!(tree.finish(&base).is_empty());
+        assert_eq!((mode("private"), mode("closed"), mode("group")), (0o700, 0o500, 0o2750));
     }
 }
