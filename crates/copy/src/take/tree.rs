@@ -69,6 +69,8 @@ pub(super) struct Tree {
     levels: Vec<Level>,
     /// Folders that get their modes and times in the end.
     folders: Vec<(PathBuf, u32, Mtime)>,
+    /// Files that are there and did not take the mode of their sources.
+    undressed: Vec<Unplaced>,
     /// What is there and was not listed, in folders that are over; or why that cannot be told.
     surplus: Vec<Result<PathBuf, Unplaced>>,
     /// What was not listed, and has a name that copies keep for themselves.
@@ -114,6 +116,7 @@ impl Tree {
             top: PathBuf::new(),
             levels,
             folders: Vec::new(),
+            undressed: Vec::new(),
             surplus: Vec::new(),
             ours: Vec::new(),
         }
@@ -245,7 +248,7 @@ impl Tree {
         Ok(true)
     }
 
-    fn file(&self, spot: &Spot, size: u64, has_holes: bool) -> io::Result<Verdict> {
+    fn file(&mut self, spot: &Spot, size: u64, has_holes: bool) -> io::Result<Verdict> {
         let any_time = self.wish.alike == Alike::Content;
         if let LevelDir::Shelf(shelf) = &spot.dir {
             let there = shelf.there(&spot.path())?;
@@ -270,9 +273,23 @@ impl Tree {
                 Err(io::Error::other("something that is no file has its name"))
             }
             Some(there) if there.is_file() && is_same(&there) && !self.wish.anew => {
+                self.mend_mode(spot, &there);
                 Ok(Verdict::Same { pending, has_holes })
             }
             _ => Ok(Verdict::Wanted { pending, has_holes }),
+        }
+    }
+
+    /// A mode may have changed where nothing else has.
+    fn mend_mode(&mut self, spot: &Spot, there: &Metadata) {
+        if self.wish.dry_run || there.mode() & COPIED == spot.mode {
+            return;
+        }
+        let mode = Permissions::from_mode(there.mode() & SPECIAL | spot.mode);
+        let set = |dir: &Arc<Dir>| dir.set_permissions(spot.name.as_path(), cap_std::fs::Permissions::from_std(mode));
+        if let Err(cause) = spot.dir().and_then(|dir| dir.map_or(Ok(()), set)) {
+            let why = format!("its mode cannot be set: {}", reason(&cause));
+            self.undressed.push(Unplaced { path: spot.path(), why });
         }
     }
 
@@ -321,9 +338,9 @@ impl Tree {
         std::mem::take(&mut self.ours)
     }
 
-    /// Gives folders their modes and times, the innermost first, and waits until the disk has all names. Returns those that did not take them.
+    /// Gives folders their modes and times, the innermost first, and waits until the disk has all names. Returns what did not take them.
     pub(super) fn finish(&mut self, base: &Dir) -> Vec<Unplaced> {
-        let mut unplaced = Vec::new();
+        let mut unplaced = std::mem::take(&mut self.undressed);
         let folders = std::mem::take(&mut self.folders);
         // Where others take parts, theirs may not be in them yet.
         let dressed = folders.iter().rev().filter(|_| self.wish.part.is_none());
@@ -477,7 +494,7 @@ mod tests {
     fn a_folder_is_never_open_to_more_people_than_its_mode_says() {
         let dir = tempfile::tempdir().unwrap();
         let base = Arc::new(Dir::open_ambient_dir(dir.path(), ambient_authority()).unwrap());
-        let mode = |name: &str| fs::metadata(dir.path().join(name)).unwrap().mode() & 0o7777;
+        let mode = |name: &str| fs::metadata(dir.path().join(name)).unwrap().permissions().mode() & 0o7777;
         let landing = Landing { ground: Ground::Folder(Arc::clone(&base)), rename: None };
         let mut tree = Tree::new(Some(&landing), Wish { unsynced: true, ..Wish::default() });
         fs::create_dir(dir.path().join("group")).unwrap();

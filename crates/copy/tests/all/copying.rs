@@ -1,7 +1,7 @@
 //! Trees of all kinds, there and back over loopback.
 
-use std::fs::{self, File, FileTimes};
-use std::os::unix::fs::{FileExt, MetadataExt, symlink};
+use std::fs::{self, File, FileTimes, Permissions};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::time::UNIX_EPOCH;
 
 use visapult_copy::{Access, Alike, Deed, Delete, Event, Patterns, Span};
@@ -34,6 +34,29 @@ fn a_tree_arrives_as_it_was_both_ways() {
             && (&audits[0].deed, &audits[1].deed) == (&Deed::Put, &Deed::Get)
     );
     assert_eq!((audits[0].files, audits[1].bytes), (311, pulled.arrived));
+}
+
+#[test]
+fn a_file_that_is_there_gets_the_mode_that_its_source_has_now() {
+    let (source, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tree = source.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    for (name, length) in [("key", 5), ("large", 3 << 20)] {
+        fs::write(tree.join(name), vec![7; length]).unwrap();
+    }
+    let mode = |name: &str, mode| fs::set_permissions(tree.join(name), Permissions::from_mode(mode)).unwrap();
+    shared(there.path(), true, |url| {
+        done(&[text(&tree)], url);
+        mode("key", 0o600);
+        mode("large", 0o751);
+        let mut dry = options(&[text(&tree)], url);
+        dry.wish.dry_run = true;
+        run(&dry).0.unwrap();
+        assert_ne!(told(&there.path().join("tree")), told(&tree));
+        let report = done(&[text(&tree)], url);
+        assert_eq!((report.arrived, report.tally.same_files), (0, 2));
+    });
+    assert_eq!(told(&there.path().join("tree")), told(&tree));
 }
 
 #[test]
