@@ -110,26 +110,27 @@ impl CopyOptions {
 /// Why it ended before that. Files that could not be copied do not end it: they are counted, and told to `watch`.
 pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Event)) -> Result<Report, CopyError> {
     options.sources.iter().try_for_each(Endpoint::check_source)?;
-    if options.wish.delete != Delete::Nothing {
-        tell_apart(&options.sources)?;
-    }
+    tell_apart(&options.sources, options.wish.delete != Delete::Nothing)?;
     let plan = Plan::of(options)?;
     let mut report = Report::default();
     redialled(options.retry, stop, &mut report, watch, |attempt, watch| plan.attempt(options, stop, attempt, watch))?;
     Ok(report)
 }
 
-/// Refuses sources that become one thing at the destination: what one of them has and another not would be deleted.
-fn tell_apart(sources: &[Endpoint]) -> Result<(), CopyError> {
+/// Refuses sources that become one thing at the destination: one would be written over the other; and where is deleted, what one of them has and
+/// another not would be.
+fn tell_apart(sources: &[Endpoint], is_deleted: bool) -> Result<(), CopyError> {
     let names: Vec<_> = sources.iter().map(Endpoint::last_name).collect();
-    let twice = names.iter().enumerate().find_map(|(at, name)| names[..at].contains(name).then_some(name));
+    let twice = names.iter().enumerate().find_map(|(at, name)| names[..at].contains(name).then_some(name.as_ref()?));
     let what = match twice {
-        _ if sources.len() < 2 => return Ok(()),
-        _ if names.contains(&None) => "what is in one source would be deleted for not being in another".to_owned(),
-        Some(Some(name)) => format!("two sources are called {}", shown(Path::new(name))),
-        _ => return Ok(()),
+        _ if is_deleted && names.len() > 1 && names.contains(&None) => {
+            "what is in one source would be deleted for not being in another: with --delete,".to_owned()
+        }
+        Some(name) if is_deleted => format!("two sources are called {}: with --delete,", shown(Path::new(name))),
+        Some(name) => format!("two sources are called {}, and one would take the place of the other:", shown(Path::new(name))),
+        None => return Ok(()),
     };
-    Err(CopyError::Here(format!("{what}: with --delete, copy each to a place of its own")))
+    Err(CopyError::Here(format!("{what} copy each to a place of its own")))
 }
 
 /// Makes attempts until one brings it about, or for so long as a lost connection may be dialled again.
@@ -284,7 +285,10 @@ impl<'a> Plan<'a> {
             }
             (Endpoint::Here(to), None) => {
                 let paths = here.iter().filter_map(|near| if let Near::Path(path) = near { Some(path) } else { None });
-                paths.into_iter().try_for_each(|source| check_is_outside(source, to))?;
+                paths.into_iter().try_for_each(|source| {
+                    check_is_outside(source, to)?;
+                    if options.span.is_some() { check_is_another(source, to) } else { Ok(()) }
+                })?;
                 Ok(Self::Here { sources: here, to: Near::Path(to), into })
             }
             (Endpoint::Here(to), Some(first)) => Self::pull(options, first, paths, Near::Path(to), into),
@@ -502,4 +506,11 @@ fn check_is_outside(source: &Path, to: &Path) -> Result<(), CopyError> {
         return Err(CopyError::Here(format!("{} cannot be copied into itself, {}", shown(source), shown(to))));
     }
     Ok(())
+}
+
+/// A part of a file must not take the place of the whole.
+fn check_is_another(source: &Path, to: &Path) -> Result<(), CopyError> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let is_itself = real(source).is_some_and(|source| real(to) == Some(source));
+    if is_itself { Err(CopyError::Here(format!("{}: {PART_NEEDS_NAME}", shown(to)))) } else { Ok(()) }
 }

@@ -21,7 +21,7 @@ use crate::names::Name;
 use crate::ranges::{Extents, Range, RangeHash, count, file_hash, range};
 
 const TAKEN: &str = "another copy is writing it";
-const COLLIDES: &str = "something has taken its name meanwhile: a file whose name differs in upper and lower case only, or another program's";
+const COLLIDES: &str = "something has taken its name meanwhile: a file whose name differs in upper and lower case only, one of another source, or another program's";
 /// Ranges that are written before the disk is made to have them: 64 MiB.
 const SYNC_EVERY: u64 = 4;
 /// The mode of what nobody else is to read, and write to; and what a mode is of what a system tells of a file.

@@ -326,4 +326,28 @@ fn a_part_of_a_file_can_be_copied() {
         assert!(run(&put).0.unwrap_err().to_string().contains("a name of its own"));
     });
     assert!(fs::read(source.path().join("tail")).unwrap() == content[30 << 20..]);
+    // Not in the place of the whole.
+    let large = source.path().join("large");
+    let mut itself = options(&[text(&large)], text(&source.path().join("./large")));
+    itself.span = span(0, Some(5));
+    assert!(run(&itself).0.unwrap_err().to_string().contains("a name of its own"));
+    assert!(fs::read(large).unwrap() == content);
+}
+
+#[test]
+fn no_source_takes_the_place_of_another() {
+    let (source, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let [one, two] = ["one", "two"].map(|folder| source.path().join(folder));
+    for folder in [&one, &two] {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("notes"), text(folder)).unwrap();
+    }
+    let refused = |sources: &[&str], to: &str| run(&options(sources, to)).0.unwrap_err().to_string();
+    shared(there.path(), true, |url| {
+        for to in [text(there.path()), url] {
+            let why = refused(&[text(&one.join("notes")), text(&two.join("notes"))], to);
+            assert!(why.contains("two sources are called notes") && why.contains("a place of its own"), "{why}");
+        }
+    });
+    assert_eq!(fs::read_dir(there.path()).unwrap().count(), 0);
 }
