@@ -469,6 +469,19 @@ def test_a_share_is_read_only_unless_it_is_to_be_written(tmp_path: Path) -> None
     assert "--read-only" in run("share", "--help").stdout
 
 
+def test_the_log_of_a_share_is_nothing_to_be_shared(tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    (folder / "file").touch()
+    os.symlink(folder, tmp_path / "way")
+    os.symlink(folder / "file", tmp_path / "link")
+    for log in (folder / "log", tmp_path / "way" / "log", tmp_path / "link"):
+        refused = run("share", folder, "--log", log, "--bind", "127.0.0.1:0", "--for", "1s", check=False)
+        assert refused.returncode == 1
+        assert_one_clear_line(refused.stderr, log.name, "lies in the folder that is shared", "name it elsewhere")
+        assert [path.name for path in folder.iterdir()] == ["file"]
+
+
 def test_a_mistake_in_a_policy_that_changes_is_told_and_the_one_before_holds(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "a").write_text("a")
@@ -544,6 +557,12 @@ def test_a_copy_that_fails_leaves_the_manifest_of_the_one_before(shared: tuple[P
     inside = run("copy", f"{folder}/.", tmp_path / "there", "--delete", "--manifest", tmp_path / "there" / "m.b3", check=False)
     assert inside.returncode == 1
     assert_one_clear_line(inside.stderr, "name it elsewhere")
+    # Nor is what is being written copied.
+    copied = run("copy", folder, tmp_path / "there", "--manifest", folder / "m.b3", check=False)
+    assert copied.returncode == 1
+    assert_one_clear_line(copied.stderr, "m.b3", "name it elsewhere")
+    assert [path.name for path in folder.iterdir()] == ["file"]
+    assert not list((tmp_path / "there").iterdir())
 
 
 def test_a_copy_goes_on_when_its_terminal_is_gone(shared: tuple[Path, str], tmp_path: Path) -> None:

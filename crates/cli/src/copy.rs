@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -15,6 +15,7 @@ use visapult_ripp_net::{Options, Rate};
 
 use crate::arguments::CopyOptions;
 use crate::causes::Causes;
+use crate::inside::lies_in;
 use crate::say::{say, say_beside};
 use crate::stop::{self, INTERRUPTED};
 
@@ -64,12 +65,16 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
     let Some((destination, sources)) = options.places.split_last() else {
         return Err(anyhow!("what is to be copied where?").into());
     };
-    if let (true, Some(path), Endpoint::Here(folder)) = (options.delete, &options.manifest, destination)
-        && lies_in(path, folder)
-    {
+    if let Some(path) = &options.manifest {
+        let is_in = |place: &Endpoint| matches!(place, Endpoint::Here(folder) if lies_in(path, folder));
         let path = path.display();
-        let why = "which the sources do not have: name it elsewhere";
-        return Err(anyhow!("--delete would delete the manifest {path}, {why}").into());
+        if options.delete && is_in(destination) {
+            let why = "which the sources do not have: name it elsewhere";
+            return Err(anyhow!("--delete would delete the manifest {path}, {why}").into());
+        }
+        if sources.iter().any(is_in) {
+            return Err(anyhow!("the manifest {path} lies in what is copied, as it is written: name it elsewhere").into());
+        }
     }
     let manifest = options.manifest.clone().map(Manifest::create).transpose()?;
     let lanes = options.lanes.unwrap_or(options.local.len().clamp(1, 64) as u16);
@@ -224,13 +229,6 @@ impl Shown {
 
 fn told(kind: &str, path: &str, why: &str) -> String {
     json!({ "event": kind, "path": path, "why": why }).to_string()
-}
-
-/// Whether a file is, or would be, below a folder.
-fn lies_in(file: &Path, folder: &Path) -> bool {
-    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let real = [parent, folder].map(|path| path.canonicalize());
-    matches!(&real, [Ok(parent), Ok(folder)] if parent.starts_with(folder))
 }
 
 /// A file of hashes as `b3sum` writes it. It has its name once it is whole: until then an older one stays.

@@ -7,6 +7,7 @@ mod commands;
 mod copy;
 mod doctor;
 mod fetches;
+mod inside;
 mod perf;
 mod processes;
 mod say;

@@ -4,18 +4,23 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::sync::Mutex;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use visapult_copy::{Access, Audit, Deed, Share, ShareEvent, counted, rate, size};
 use visapult_pipeline::flow::own_host;
 use visapult_ripp_net::{Identity, Options, RippUrl, user_folder};
 
 use crate::arguments::ShareOptions;
+use crate::inside::lies_in;
 use crate::say::say;
 use crate::stop;
 
 pub(crate) fn run(options: &ShareOptions) -> Result<()> {
     let stop = stop::when_asked(options.listen.limit)?;
+    if let Some(file) = options.log.as_ref().filter(|file| lies_in(file, &options.folder)) {
+        let what = "tells who has copied what, and lies in the folder that is shared: name it elsewhere";
+        bail!("{} {what}", file.display());
+    }
     let log = options.log.as_ref().map(|file| {
         let opened = OpenOptions::new().append(true).create(true).open(file);
         opened.with_context(|| format!("cannot write {}", file.display()))
