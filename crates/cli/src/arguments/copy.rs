@@ -195,7 +195,7 @@ pub(crate) struct CopyOptions {
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) transport: TransportName,
     /// From one share into another: leave when it has begun; `visapult fetches` tells how it stands.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["dry_run", "manifest"])]
     pub(crate) detach: bool,
     /// How long a connection that is lost is dialled again.
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = humantime::parse_duration)]

@@ -56,19 +56,24 @@ impl Share {
             ));
         }
         let fetch = self.fetches.begin(session.member(), &from.without_secret(), &told.paths.join(" "))?;
-        if *detach {
-            // Whoever is gone already finds it among those that are fetched.
-            let _ = session.note(&Word::Detached { number: fetch.number() }.to_text());
-        }
+        // Whoever means to leave does so once it has begun: what cannot be had at all they are told themselves.
+        let is_alone = AtomicBool::new(false);
+        let leave_alone = || {
+            if *detach && !is_alone.swap(true, Ordering::Relaxed) {
+                // Whoever is gone already finds it among those that are fetched.
+                let _ = session.note(&Word::Detached { number: fetch.number() }.to_text());
+            }
+        };
         let options = Options { most_receive_bps: self.most_receive_bps(session, *most_bps), ..self.session.clone() };
         let verb = Verb::Get { paths: paths.clone(), only: only.clone(), span: *span, part: part.clone() };
-        let request = Request::new(&request.job, verb).weighing(request.weight);
+        // What is fetched may be in this very share.
+        let request = Request::new(&format!("{}-from", request.job), verb).weighing(request.weight);
         let is_over = AtomicBool::new(false);
         let mut report = Report::default();
         let outcome = thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    let is_left = !*detach && !session.is_alive();
+                    let is_left = !is_alone.load(Ordering::Relaxed) && !session.is_alive();
                     if is_left || stop.load(Ordering::Relaxed) || self.rights.out_of_hours(session).is_some() {
                         fetch.stop.store(true, Ordering::Relaxed);
                     }
@@ -78,6 +83,9 @@ impl Share {
             let mut tell = |event| {
                 if let Event::Progress(progress) = &event {
                     portion.arrived.store(progress.arrived, Ordering::Relaxed);
+                    if progress.is_listed || progress.tally != Tally::default() {
+                        leave_alone();
+                    }
                 }
                 if let Some(word) = fetch.note(event) {
                     // Whoever is gone asks again, or does not want to know.
@@ -105,6 +113,7 @@ impl Share {
             return Err(CopyError::Here(fault));
         }
         told.fault = failed;
+        leave_alone();
         if session.note(&Word::Finished(tally).to_text()).is_ok() {
             linger(session);
         }

@@ -28,6 +28,17 @@ fn one_share_fetches_from_another() {
             assert!(refused(&from.replacen("127.0.0.1", "localhost", 1), to).contains("--fetch localhost"));
             assert!(refused(from.split('#').next().unwrap(), to).contains("whole URL"));
             assert!(refused(&format!("{from}/none"), to).contains("no such file"));
+            // Who means to leave is told, too, what cannot be had at all.
+            for (from, needle) in [(format!("{from}/none"), "no such file"), (forged, "the token is wrong")] {
+                let mut hasty = options(&[&from], &format!("{to}/hasty"));
+                hasty.detach = true;
+                let (outcome, events) = run(&hasty);
+                let why = outcome.unwrap_err().to_string();
+                assert!(why.contains(needle) && events.is_empty(), "{why}: {events:?}");
+            }
+            // A share fetches from itself.
+            let twin = done(&[&format!("{to}/in/tree")], &format!("{to}/twin/"));
+            assert_eq!((twin.tally.files, twin.tally.failed), (311, 0));
             // It goes on alone, and tells how it stands.
             let mut alone = options(&[&format!("{from}/tree/large")], &format!("{to}/alone"));
             alone.detach = true;
@@ -49,7 +60,9 @@ fn one_share_fetches_from_another() {
         assert!(matches!(&audits[0].deed, Deed::Fetch { from } if from.starts_with("ripp://127.0.0.1:")));
         outcome
     });
-    assert_eq!(told(&there.path().join("in/tree")), told(&source.path().join("tree")));
+    for copied in ["in/tree", "twin/tree"] {
+        assert_eq!(told(&there.path().join(copied)), told(&source.path().join("tree")));
+    }
     assert!(fs::read(there.path().join("alone")).unwrap() == fs::read(source.path().join("tree/large")).unwrap());
     assert_eq!((&audits[0].deed, audits[0].files), (&Deed::Get, 311));
 }
