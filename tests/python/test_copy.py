@@ -153,6 +153,19 @@ def test_names_that_copies_keep_are_told_and_not_passed_over(shared: tuple[Path,
     ]  # fmt: skip
 
 
+def test_a_name_that_is_no_text_may_be_given(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    name, here = b"caf\xe9.dat", os.fsencode(tmp_path)
+    Path(os.fsdecode(here + b"/" + name)).write_bytes(b"content")
+    for words in ([here + b"/" + name, url.encode()], [url.encode() + b"/" + name, here + b"/back\xff"], [here + b"/back\xff", here + b"/there"]):
+        done = subprocess.run([os.fsencode(VISAPULT), b"copy", *words], capture_output=True, check=False, timeout=SOON)
+        assert (done.returncode, done.stderr) == (0, b"")
+    assert [os.fsencode(path.name) for path in folder.iterdir()] == [name]
+    assert (tmp_path / "there").read_bytes() == b"content"
+    verify = [os.fsencode(VISAPULT), b"verify", here + b"/" + name, here + b"/back\xff"]
+    assert subprocess.run(verify, capture_output=True, check=False, timeout=SOON).returncode == 0
+
+
 def test_two_folders_of_this_machine_are_held_against_each_other(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     make_tree(one, 11, 20, 3 * MEBI)

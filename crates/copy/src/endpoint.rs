@@ -125,6 +125,26 @@ impl FromStr for Endpoint {
     }
 }
 
+impl TryFrom<OsString> for Endpoint {
+    type Error = EndpointError;
+
+    /// As text is read; names of files may be none.
+    fn try_from(written: OsString) -> Result<Self, EndpointError> {
+        match written.into_string() {
+            Ok(text) => text.parse(),
+            Err(written) if written.as_bytes().starts_with(SCHEME.as_bytes()) => {
+                let mut text = String::new();
+                for chunk in written.as_bytes().utf8_chunks() {
+                    text += chunk.valid();
+                    text.extend(chunk.invalid().iter().map(|byte| format!("%{byte:02X}")));
+                }
+                text.parse()
+            }
+            Err(written) => Ok(Self::Here(written.into())),
+        }
+    }
+}
+
 /// `scheme:/...`, `host:/path` or `user@host:path`: a destination of this kind would be made here, and taken for a copy elsewhere.
 fn is_elsewhere(text: &str) -> bool {
     let (first, rest) = text.split_once('/').map_or((text, None), |(first, rest)| (first, Some(rest)));
@@ -213,6 +233,16 @@ mod tests {
         let content = |text: &str| matches!(text.parse().unwrap(), Endpoint::There(Remote { is_content: true, .. }));
         assert!(content(&format!("{url}/.")) && content(&format!("{share}/run/.#{FINGERPRINT}")) && !content(&url));
         assert_eq!("a/b#c".parse::<Endpoint>().unwrap(), Endpoint::Here("a/b#c".into()));
+    }
+
+    #[test]
+    fn names_that_are_no_text_are_places_too() {
+        let place = |bytes: &[u8]| Endpoint::try_from(OsString::from_vec(bytes.to_vec())).unwrap();
+        assert_eq!(place(b"caf\xe9/a b"), Endpoint::Here(OsString::from_vec(b"caf\xe9/a b".to_vec()).into()));
+        assert_eq!(place(b"a/b#c"), Endpoint::Here("a/b#c".into()));
+        let url = format!("ripp://{TOKEN}@host:1/data#{FINGERPRINT}");
+        let Endpoint::There(remote) = place(&[url.as_bytes(), b"/caf\xe9/\xfc.h5"].concat()) else { panic!() };
+        assert_eq!((remote.path.as_os_str().as_bytes(), remote.url.to_string()), (&b"caf\xe9/\xfc.h5"[..], url));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use visapult_copy::{Endpoint, FieldPart, Rounding, Samples, Span, Steps};
 use visapult_ripp_net::Rate;
 use visapult_ripp_net::units::parse_bytes;
@@ -143,7 +144,7 @@ pub(crate) struct ShareOptions {
 #[command(override_usage = "visapult copy [OPTIONS] <SRC>... <DST>", after_help = COPY_HELP)]
 pub(crate) struct CopyOptions {
     /// What to copy, and in the end where to.
-    #[arg(value_name = "SRC... DST", num_args = 2.., required = true)]
+    #[arg(value_name = "SRC... DST", num_args = 2.., required = true, value_parser = place())]
     pub(crate) places: Vec<Endpoint>,
     /// Copy only files that match this pattern: of names, or with a / of paths below the source (`*.h5`, `run-*/**/*.h5`); with a / in the end
     /// all that is in such folders (`run-*/`); may be repeated.
@@ -271,11 +272,16 @@ pub(crate) struct FetchesOptions {
 #[command(after_help = VERIFY_HELP)]
 pub(crate) struct VerifyOptions {
     /// What `visapult copy --manifest` or `b3sum` wrote; or a file or folder; or what `visapult share` printed, or objects (s3://, https://).
-    #[arg(value_name = "MANIFEST | PATH | URL")]
+    #[arg(value_name = "MANIFEST | PATH | URL", value_parser = place())]
     pub(crate) what: Endpoint,
     /// With a manifest, the folder that its paths are in (the DST of the copy) [default: .]; with a folder or file, what it is held against.
-    #[arg(value_name = "PATH | URL")]
+    #[arg(value_name = "PATH | URL", value_parser = place())]
     pub(crate) with: Option<Endpoint>,
+}
+
+/// Names of files need not be text.
+fn place() -> impl TypedValueParser<Value = Endpoint> {
+    OsStringValueParser::new().try_map(Endpoint::try_from)
 }
 
 fn parse_span(text: &str) -> Result<Span, String> {
