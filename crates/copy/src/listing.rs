@@ -33,9 +33,11 @@ pub(crate) struct Mtime {
 }
 
 impl Mtime {
-    /// `here` is this time, as far as the file system keeps it.
+    /// `here` is this time, as far as the file system keeps it: in whole seconds, or in tenths, hundredths and so on.
     pub(crate) fn is_kept_as(self, here: Self) -> bool {
-        self.s == here.s && (self.ns == here.ns || here.ns == 0)
+        let steps = std::iter::successors(Some(1_u32), |step| step.checked_mul(10));
+        let step = steps.take_while(|step| here.ns % step == 0).last().unwrap_or(1);
+        self.s == here.s && self.ns - self.ns % step == here.ns
     }
 
     /// As files take it.
@@ -184,5 +186,20 @@ mod tests {
         let there = Mtime { s: 5, ns: 7 };
         assert!(there.is_kept_as(there) && there.is_kept_as(Mtime { s: 5, ns: 0 }));
         assert!(!there.is_kept_as(Mtime { s: 5, ns: 8 }) && !there.is_kept_as(Mtime { s: 6, ns: 7 }));
+        let there = Mtime { s: 5, ns: 123_456_789 };
+        for (ns, is_kept) in [
+            // NTFS and SMB; exFAT; others.
+            (123_456_700, true),
+            (120_000_000, true),
+            (123_000_000, true),
+            (0, true),
+            (123_456_800, false),
+            (123_456_780, true),
+            (123_456_788, false),
+            (130_000_000, false),
+            (100_000_000, true),
+        ] {
+            assert_eq!(there.is_kept_as(Mtime { s: 5, ns }), is_kept, "{ns}");
+        }
     }
 }

@@ -1,13 +1,17 @@
 //! Manifests: the hash of every file, a line each, as `b3sum` writes and checks them.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::path::Path;
 
 use blake3::{Hash, Hasher};
+use visapult_objects::MOST_PATH;
 
 use crate::error::{CopyError, reason};
 use crate::names::{inner_path, shown};
+
+/// Bytes of a line at most: a hash, and a path all of whose bytes are escaped.
+const MOST_LINE: u64 = 80 + 2 * MOST_PATH as u64;
 
 /// What came of holding files against a manifest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,10 +112,14 @@ pub(crate) fn read_line(line: &[u8]) -> Option<(Vec<u8>, Hash)> {
 pub fn verify(manifest: &Path, folder: &Path, wrong: &mut dyn FnMut(&str, &str)) -> Result<Verified, CopyError> {
     let here = |cause: io::Error| CopyError::at(manifest, &cause);
     let mut verified = Verified::default();
-    let lines = BufReader::new(File::open(manifest).map_err(here)?).split(b'\n');
-    for (number, line) in (1..).zip(lines) {
-        let line = line.map_err(here)?;
-        let read = read_line(&line).and_then(|(path, hash)| Some((inner_path(&path)?, hash)));
+    let mut lines = BufReader::new(File::open(manifest).map_err(here)?);
+    for number in 1_u64.. {
+        let line = next_line(&mut lines).map_err(here)?;
+        if line.is_empty() {
+            break;
+        }
+        let line = line.strip_suffix(b"\n").unwrap_or(&line);
+        let read = read_line(line).and_then(|(path, hash)| Some((inner_path(&path)?, hash)));
         let Some((path, hash)) = read else {
             let manifest = shown(manifest);
             return Err(CopyError::Here(format!("{manifest} line {number}: not a hash and a path inside the folder")));
@@ -130,6 +138,13 @@ pub fn verify(manifest: &Path, folder: &Path, wrong: &mut dyn FnMut(&str, &str))
         }
     }
     Ok(verified)
+}
+
+/// With its end; nothing where there is none. One that is longer than any of a manifest is cut, and so is none.
+fn next_line(lines: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    lines.take(MOST_LINE).read_until(b'\n', &mut line)?;
+    Ok(line)
 }
 
 fn hash_file(path: &Path) -> io::Result<(Hash, u64)> {
@@ -184,5 +199,9 @@ mod tests {
         std::fs::write(&manifest, manifest_line(b"../x", blake3::hash(b"").to_hex().as_str())).unwrap();
         let outside = verify(&manifest, dir.path(), &mut |_, _| {}).unwrap_err().to_string();
         assert!(outside.contains("line 1"), "{outside}");
+        // What is no manifest at all may have no lines, and any length.
+        let none = File::create(&manifest).unwrap();
+        none.set_len(1 << 36).unwrap();
+        assert!(verify(&manifest, dir.path(), &mut |_, _| {}).unwrap_err().to_string().contains("line 1: not a hash"));
     }
 }
