@@ -458,7 +458,7 @@ def start_share(up: Link, folder: Path) -> tuple[Process, str]:
 
 
 @pytest.mark.parametrize(
-    "place", ["RIPP://token@host:1/in", "ripp:/token@host:1/in", "user@host:/data/", "host:/data", "S3://bucket/x", "file:///data"]
+    "place", ["RIPP://token@host:1/in", "ripp:/token@host:1/in", "user@host:/data/", "host:/data", "host:data", "S3://bucket/x", "file:///data"]
 )
 def test_what_looks_like_another_place_is_no_folder_here(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

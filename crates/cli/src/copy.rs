@@ -62,6 +62,7 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
         let why = "--delete would delete what --include and --exclude leave out, too: say --delete-unmatched if that is meant";
         return Err(Ended { why: why.to_owned(), code: WRONG_LINE });
     }
+    options.places.iter().try_for_each(Endpoint::check_here).map_err(CopyError::Source)?;
     let Some((destination, sources)) = options.places.split_last() else {
         return Err(anyhow!("what is to be copied where?").into());
     };

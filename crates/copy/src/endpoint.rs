@@ -1,8 +1,9 @@
 //! Where something is: a path on this machine, one below what `visapult share` prints, or something in an object store.
 
 use std::ffi::OsString;
+use std::net::Ipv4Addr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
 use thiserror::Error;
@@ -71,6 +72,18 @@ impl Endpoint {
         let Self::Stored(url @ ObjectUrl { at: At::Web { .. }, .. }) = self else { return Ok(()) };
         let name = url.name().and_then(|name| Name::new(&name)).filter(|name| !name.is_ours());
         if url.is_folder || name.is_none() { Err(EndpointError::Folder) } else { Ok(()) }
+    }
+
+    /// Whether a path of this machine is meant: `HOST:PATH` is one only where there is something of that name.
+    ///
+    /// # Errors
+    /// If it is a place on another machine, as scp has it.
+    pub fn check_here(&self) -> Result<(), EndpointError> {
+        let Self::Here(path) = self else { return Ok(()) };
+        let Some(Component::Normal(first)) = path.components().next() else { return Ok(()) };
+        let host = first.as_bytes().split(|&byte| byte == b':').next().filter(|host| host.len() < first.len());
+        let is_elsewhere = host.is_some_and(is_host) && Path::new(first).symlink_metadata().is_err();
+        if is_elsewhere { Err(EndpointError::Elsewhere) } else { Ok(()) }
     }
 
     /// What is there, as that itself or, where it is a folder, what is in it.
@@ -152,6 +165,13 @@ fn is_elsewhere(text: &str) -> bool {
     is_scheme || first.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains(':'))
 }
 
+/// What a machine may be called, and the time of a day is not.
+fn is_host(name: &[u8]) -> bool {
+    let is_sign = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let is_name = name.len() > 1 && name[0].is_ascii_alphabetic() && name.iter().all(is_sign);
+    is_name || std::str::from_utf8(name).is_ok_and(|name| name.parse::<Ipv4Addr>().is_ok())
+}
+
 impl Endpoint {
     /// Its last name ends like this.
     pub(crate) fn is_named_like(&self, ending: &str) -> bool {
@@ -213,6 +233,17 @@ mod tests {
             assert!(matches!(here.parse::<Endpoint>(), Ok(Endpoint::Here(_))), "{here}");
         }
         assert!(matches!(format!(" ripp://{TOKEN}@host:1/data ").parse::<Endpoint>(), Ok(Endpoint::There(_))));
+    }
+
+    #[test]
+    fn what_may_be_another_machine_is_here_only_if_it_is_there() {
+        for elsewhere in ["cluster:data", "cluster:", "login.site.org:run/12", "10.0.0.7:run"] {
+            let place = elsewhere.parse::<Endpoint>().unwrap();
+            assert!(matches!(place.check_here(), Err(EndpointError::Elsewhere)), "{elsewhere}");
+        }
+        for here in ["./cluster:data", "12:30", "2026-11-23T12:30/run", "a:b", "run 1:2", "data/cluster:x", "/cluster:x", "src"] {
+            assert!(here.parse::<Endpoint>().unwrap().check_here().is_ok(), "{here}");
+        }
     }
 
     #[test]
