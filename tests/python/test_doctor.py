@@ -4,6 +4,7 @@ What is wrong is seeded, one thing at a time. The table of what was found is pri
 """
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -326,6 +327,17 @@ def test_a_doctor_that_is_killed_at_any_moment_leaves_what_can_be_put_back(mistu
         undone = mend(mistuned, "--undo")
         assert (undone.returncode, undone.stderr) == (0, "")
         assert pictures.meant(pictures.seen(mistuned)) == before
+
+
+def test_what_is_found_is_mended_though_nobody_reads_what_is_said(mistuned: Path) -> None:
+    environment = {**ENVIRONMENT, "XDG_STATE_HOME": str(mistuned.parent / "state")}
+    end, closed = os.pipe()
+    os.close(end)
+    command = [str(VISAPULT), "doctor", "--root", str(mistuned), "--apply", "--yes"]
+    applied = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=SOON, check=False, env=environment)
+    os.close(closed)
+    assert (applied.returncode, applied.stderr) == (0, "")
+    assert doctor("--root", mistuned).ids == []
 
 
 def test_nothing_is_changed_without_being_asked_for(mistuned: Path) -> None:

@@ -13,6 +13,7 @@ use visapult_doctor::{
 use visapult_ripp_net::{Identity, RippUrl, Trust, user_folder};
 
 use crate::arguments::DoctorOptions;
+use crate::say::say;
 
 const FOUND: u8 = 1;
 const CANNOT_LOOK: u8 = 2;
@@ -30,18 +31,18 @@ fn look(options: &DoctorOptions) -> Result<ExitCode> {
     }
     let report = examine(options, options.rate)?;
     if options.fix {
-        report.commands().iter().for_each(|command| println!("{command}"));
+        report.commands().iter().for_each(|command| say(command));
     } else if options.json {
-        println!("{}", report.to_json());
+        say(&report.to_json());
     } else {
-        print!("{report}");
+        say(report.to_string().trim_end());
     }
     let failed = if options.apply { mend::apply(options, &report)? } else { None };
     let is_fine = match failed {
         None => report.findings.is_empty(),
         Some(failed) => {
             let after = examine(options, Some(report.asked_bps))?;
-            print!("\n{}", Compared { before: &report, after: &after });
+            say(&format!("\n{}", Compared { before: &report, after: &after }.to_string().trim_end()));
             failed == 0 && after.findings.is_empty()
         }
     };

@@ -5,6 +5,7 @@ use serde_json::json;
 use visapult_copy::{Endpoint, FetchState, counted, fetches, size};
 
 use crate::arguments::FetchesOptions;
+use crate::say::say;
 
 pub(crate) fn run(options: &FetchesOptions) -> Result<()> {
     let Endpoint::There(share) = &options.share else {
@@ -17,7 +18,7 @@ pub(crate) fn run(options: &FetchesOptions) -> Result<()> {
         bail!("there is no copy {number} of yours; visapult fetches without --stop names all");
     }
     for state in states {
-        println!("{}", if options.json { json!(state).to_string() } else { line(&state, options.stop) });
+        say(&if options.json { json!(state).to_string() } else { line(&state, options.stop) });
     }
     Ok(())
 }

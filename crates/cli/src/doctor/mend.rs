@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use visapult_doctor::{Change, Journal, Report, Roots};
 
 use crate::arguments::DoctorOptions;
+use crate::say::{say, say_beside};
 
 const FILE: &str = "visapult/doctor.json";
 
@@ -17,33 +18,33 @@ pub(super) fn apply(options: &DoctorOptions, report: &Report) -> Result<Option<u
     let changes: Vec<&Change> = report.findings.iter().flat_map(|finding| &finding.changes).collect();
     let rest = report.findings.iter().filter(|finding| finding.changes.is_empty()).count();
     if changes.is_empty() {
-        println!("Nothing that is found can be mended by a command{}.", if rest > 0 { "; see above" } else { "" });
+        say(&format!("Nothing that is found can be mended by a command{}.", if rest > 0 { "; see above" } else { "" }));
         return Ok(None);
     }
     if !options.yes && !is_wanted(&changes)? {
-        println!("Nothing was changed.");
+        say("Nothing was changed.");
         return Ok(None);
     }
     let mut journal = Journal::open(&state_file()?, Roots::at(&options.root))?;
     let mut failed = 0;
     for change in &changes {
         match journal.make(change) {
-            Ok(true) => println!("done: {}", change.command()),
-            Ok(false) => println!("so already: {}", change.command()),
+            Ok(true) => say(&format!("done: {}", change.command())),
+            Ok(false) => say(&format!("so already: {}", change.command())),
             Err(cause) => {
                 failed += 1;
-                eprintln!("visapult: {cause}");
+                say_beside(&format!("visapult: {cause}\n"));
             }
         }
     }
     if failed == changes.len() {
-        println!("Nothing was changed.");
+        say("Nothing was changed.");
         return Ok(None);
     }
-    println!(
+    say(&format!(
         "Until the machine is restarted; visapult doctor --undo puts back what was there before ({} changes).",
         journal.len()
-    );
+    ));
     Ok(Some(failed))
 }
 
@@ -51,10 +52,10 @@ pub(super) fn apply(options: &DoctorOptions, report: &Report) -> Result<Option<u
 pub(super) fn undo(options: &DoctorOptions) -> Result<()> {
     let mut journal = Journal::open(&state_file()?, Roots::at(&options.root))?;
     if journal.is_empty() {
-        println!("Nothing was changed since this machine was started.");
+        say("Nothing was changed since this machine was started.");
         return Ok(());
     }
-    Ok(journal.undo(|back| println!("put back: {}", back.command()))?)
+    Ok(journal.undo(|back| say(&format!("put back: {}", back.command())))?)
 }
 
 fn is_wanted(changes: &[&Change]) -> Result<bool> {
