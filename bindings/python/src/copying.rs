@@ -142,7 +142,7 @@ impl CopyResult {
 
 /// Copies until all is there, and calls `progress` while it goes on.
 #[pyfunction]
-#[pyo3(signature = (sources, destination, *, include, exclude, checksum, delete, range, part, dry_run, resume, sync, rate, weight, lanes, local, transport, retry, progress))]
+#[pyo3(signature = (sources, destination, *, include, exclude, follow_links, checksum, delete, range, part, dry_run, resume, sync, rate, weight, lanes, local, transport, retry, progress))]
 #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
 pub(crate) fn copy(
     py: Python<'_>,
@@ -150,6 +150,7 @@ pub(crate) fn copy(
     destination: Place,
     include: Vec<String>,
     exclude: Vec<String>,
+    follow_links: bool,
     checksum: bool,
     delete: bool,
     range: Option<(u64, Option<u64>)>,
@@ -170,7 +171,7 @@ pub(crate) fn copy(
         return Err(CallError::new_err("there are no sources: say what is to be copied"));
     }
     let options = CopyOptions {
-        only: Patterns { include, exclude },
+        only: Patterns { include, exclude, follow: follow_links },
         span: range.map(span).transpose()?,
         part: part.map(|part| part.of_fields(dry_run)).transpose()?,
         wish: Wish {

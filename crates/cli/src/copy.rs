@@ -82,7 +82,11 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
     // Where the other end sends, a fixed rate is the most that we let it send.
     let most_receive_bps = if let Rate::Fixed(bps) = options.rate { bps } else { 0 };
     let wanted = visapult_copy::CopyOptions {
-        only: Patterns { include: options.include.clone(), exclude: options.exclude.clone() },
+        only: Patterns {
+            include: options.include.clone(),
+            exclude: options.exclude.clone(),
+            follow: options.follow_links,
+        },
         span: options.range,
         part: options.part.part(options.dry_run),
         wish: Wish {

@@ -15,6 +15,7 @@ const MOST_PATTERNS: usize = 256;
 pub(crate) struct Filter {
     include: Option<Set>,
     exclude: Option<Set>,
+    follows: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -33,7 +34,13 @@ impl Filter {
     /// # Errors
     /// Which pattern makes no sense.
     pub(crate) fn new(patterns: &Patterns) -> Result<Self, String> {
-        Ok(Self { include: Set::new(&patterns.include)?, exclude: Set::new(&patterns.exclude)? })
+        let Patterns { include, exclude, follow } = patterns;
+        Ok(Self { include: Set::new(include)?, exclude: Set::new(exclude)?, follows: *follow })
+    }
+
+    /// What links lead to is meant, and not the links.
+    pub(crate) const fn follows(&self) -> bool {
+        self.follows
     }
 
     /// The folder at `path` is walked.
@@ -95,27 +102,27 @@ mod tests {
     #[test]
     fn patterns_choose_by_name_or_by_path() {
         let patterns = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect();
-        let filter = Filter::new(&Patterns { include: patterns(&["*.h5"]), exclude: patterns(&["tmp", "a/*.h5"]) });
+        let filter = Filter::new(&Patterns { include: patterns(&["*.h5"]), exclude: patterns(&["tmp", "a/*.h5"]), ..Patterns::default() });
         let filter = filter.unwrap();
         assert!(filter.takes("x.h5".as_ref()) && filter.takes("b/c/x.h5".as_ref()));
         assert!(!filter.takes("a/x.h5".as_ref()) && filter.takes("a/b/x.h5".as_ref()));
         assert!(!filter.takes("x.raw".as_ref()) && !filter.enters("b/tmp".as_ref()) && filter.enters("b".as_ref()));
         assert!(Filter::default().takes("anything".as_ref()));
         assert!(
-            Filter::new(&Patterns { include: patterns(&["a[b"]), exclude: Vec::new() }).unwrap_err().contains("a[b")
+            Filter::new(&Patterns { include: patterns(&["a[b"]), ..Patterns::default() }).unwrap_err().contains("a[b")
         );
     }
 
     #[test]
     fn a_slash_in_the_end_means_a_folder_and_what_is_in_it() {
         let patterns = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect();
-        let filter = Filter::new(&Patterns { include: Vec::new(), exclude: patterns(&["tmp/", "a/old*/"]) }).unwrap();
+        let filter = Filter::new(&Patterns { exclude: patterns(&["tmp/", "a/old*/"]), ..Patterns::default() }).unwrap();
         assert!(
             !filter.enters("tmp".as_ref()) && !filter.enters("b/tmp".as_ref()) && !filter.enters("a/old1".as_ref())
         );
         assert!(filter.takes("tmp".as_ref()) && filter.takes("a/old1".as_ref()), "files of these names");
         assert!(filter.enters("old1".as_ref()) && filter.enters("b/a/old1".as_ref()));
-        let filter = Filter::new(&Patterns { include: patterns(&["run-*/", "*.h5"]), exclude: Vec::new() }).unwrap();
+        let filter = Filter::new(&Patterns { include: patterns(&["run-*/", "*.h5"]), ..Patterns::default() }).unwrap();
         assert!(filter.takes("run-1/a/b.raw".as_ref()) && filter.takes("x/run-2/b".as_ref()));
         assert!(filter.takes("a.h5".as_ref()) && !filter.takes("run-1".as_ref()) && !filter.takes("x/b".as_ref()));
     }

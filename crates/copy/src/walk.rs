@@ -22,6 +22,9 @@ use crate::words::Span;
 /// Files smaller than this are read whole, holes or not: small ones may lie in no block of their own.
 const LEAST_WITH_HOLES: u64 = 64 << 10;
 
+/// What all paths of a machine are below.
+const ALL: &str = "/";
+
 /// One of the things that are to be copied.
 #[derive(Debug)]
 pub(crate) struct Root {
@@ -34,6 +37,38 @@ pub(crate) struct Root {
     name: Option<Name>,
     /// What its user calls it.
     shown: String,
+    /// Where links in the folder may lead to; none of a file.
+    reach: Option<Reach>,
+}
+
+/// What links may lead to, where they are followed: anything below, where the folder that they are in is at `at`.
+#[derive(Debug)]
+struct Reach {
+    /// None on this machine, where that is all there is.
+    share: Option<Arc<Dir>>,
+    at: PathBuf,
+}
+
+impl Reach {
+    /// Where the link leads to that is at `path` in the folder.
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let path = self.at.join(path);
+        let real = match &self.share {
+            Some(share) => share.canonicalize(path)?,
+            None => std::fs::canonicalize(Path::new(ALL).join(path))?,
+        };
+        Ok(real.strip_prefix(ALL).or(real.strip_prefix(".")).unwrap_or(&real).to_owned())
+    }
+
+    /// All that is below, as what links lead to is found in.
+    fn all(&self) -> io::Result<Root> {
+        let base = match &self.share {
+            Some(share) => share.try_clone()?,
+            None => Dir::open_ambient_dir(ALL, cap_std::ambient_authority())?,
+        };
+        let reach = Some(Self { share: self.share.clone(), at: PathBuf::new() });
+        Ok(Root { base: Base::Folder(base), file: None, span: None, name: None, shown: String::new(), reach })
+    }
 }
 
 /// Where what is copied lies.
@@ -53,7 +88,7 @@ impl Root {
         let url = store.url();
         let (name, shown) = (url.name().and_then(|name| Name::new(&name)), url.to_string());
         let file = store.one().and(name.as_ref()).map(|name| name.as_path().to_owned());
-        Self { base: Base::Store(Arc::new(store)), file, span: None, name, shown }
+        Self { base: Base::Store(Arc::new(store)), file, span: None, name, shown, reach: None }
     }
 
     /// The store that it is in, if it is in one.
@@ -72,13 +107,17 @@ impl Root {
         // `folder/.` is what is in the folder.
         let is_content = path.as_os_str().as_bytes().ends_with(b"/.");
         let name = path.file_name().filter(|_| !is_content).and_then(|name| Name::new(name.as_bytes()));
+        let shown = shown(path);
         if std::fs::metadata(&real).map_err(wrong)?.is_dir() {
-            return Ok(Self { base: Base::Folder(open(&real)?), file: None, span: None, name, shown: shown(path) });
+            let base = Base::Folder(open(&real)?);
+            let reach = Reach { share: None, at: real.strip_prefix(ALL).unwrap_or(&real).to_owned() };
+            return Ok(Self { base, file: None, span: None, name, shown, reach: Some(reach) });
         }
         let (Some(parent), Some(file)) = (real.parent(), real.file_name()) else {
-            return Err(CopyError::Here(format!("{} is no file", shown(path))));
+            return Err(CopyError::Here(format!("{shown} is no file")));
         };
-        Ok(Self { base: Base::Folder(open(parent)?), file: Some(file.into()), span: None, name, shown: shown(path) })
+        let base = Base::Folder(open(parent)?);
+        Ok(Self { base, file: Some(file.into()), span: None, name, shown, reach: None })
     }
 
     /// What is in the folder is meant, whatever that is called.
@@ -87,28 +126,25 @@ impl Root {
     }
 
     /// What `path` names below `share`; the share itself is called `name`. Links that stay in the share are followed.
-    pub(crate) fn within(share: &Dir, name: Option<&Name>, path: &Path) -> Result<Self, CopyError> {
+    pub(crate) fn within(share: &Arc<Dir>, name: Option<&Name>, path: &Path) -> Result<Self, CopyError> {
         let wrong = |cause: io::Error| CopyError::at(path, &cause);
+        let folder = |dir: Dir, name: Option<Name>, shown: String| {
+            let reach = Some(Reach { share: Some(Arc::clone(share)), at: path.to_owned() });
+            Self { base: Base::Folder(dir), file: None, span: None, name, shown, reach }
+        };
         let Some(last) = path.file_name() else {
-            let dir = share.try_clone().map_err(wrong)?;
-            return Ok(Self {
-                base: Base::Folder(dir),
-                file: None,
-                span: None,
-                name: name.cloned(),
-                shown: name.map(Name::to_string).unwrap_or_default(),
-            });
+            let shown = name.map(Name::to_string).unwrap_or_default();
+            return Ok(folder(share.try_clone().map_err(wrong)?, name.cloned(), shown));
         };
         let name = Name::new(last.as_bytes());
         if share.metadata(path).map_err(wrong)?.is_dir() {
-            let dir = share.open_dir(path).map_err(wrong)?;
-            return Ok(Self { base: Base::Folder(dir), file: None, span: None, name, shown: shown(path) });
+            return Ok(folder(share.open_dir(path).map_err(wrong)?, name, shown(path)));
         }
         let real = share.canonicalize(path).map_err(wrong)?;
         let (parent, file) = (real.parent().unwrap_or(Path::new("")), real.file_name().unwrap_or(last));
         let dir = if parent.as_os_str().is_empty() { share.try_clone() } else { share.open_dir(parent) };
         let base = Base::Folder(dir.map_err(wrong)?);
-        Ok(Self { base, file: Some(file.into()), span: None, name, shown: shown(path) })
+        Ok(Self { base, file: Some(file.into()), span: None, name, shown: shown(path), reach: None })
     }
 
     /// Only these bytes of the file are meant.
@@ -154,7 +190,8 @@ impl Root {
         let shown = url.to_string();
         let connection = Connection::new(url, PATIENCE).map_err(|why| CopyError::Here(format!("{shown}: {why}")))?;
         let fields = FieldTree::open(Place::Objects(connection), &shown, part, Turn::default())?;
-        Ok(Self { base: Base::Made(Arc::new(fields)), file: None, span: None, name: None, shown })
+        let base = Base::Made(Arc::new(fields));
+        Ok(Self { base, file: None, span: None, name: None, shown, reach: None })
     }
 
     pub(crate) const fn fields(&self) -> Option<&Arc<FieldTree>> {
@@ -209,6 +246,8 @@ pub(crate) struct Walk {
     roots: VecDeque<Arc<Root>>,
     filter: Filter,
     root: Option<Arc<Root>>,
+    /// What links lead to is found in this, once one was followed.
+    beyond: Option<Arc<Root>>,
     folders: Vec<Folder>,
     /// Of a store, what is listed of it.
     keys: Option<Keys>,
@@ -218,7 +257,10 @@ pub(crate) struct Walk {
 
 struct Folder {
     dir: Dir,
+    /// What it is found in, and its path there: where a link has led to it, that is another one than below what is copied.
+    root: Arc<Root>,
     path: PathBuf,
+    meant: PathBuf,
     names: std::vec::IntoIter<Name>,
     /// Depth of what is in it.
     depth: u16,
@@ -230,6 +272,7 @@ impl Walk {
             roots: roots.into_iter().map(Arc::new).collect(),
             filter,
             root: None,
+            beyond: None,
             folders: Vec::new(),
             keys: None,
             fields: None,
@@ -243,6 +286,7 @@ impl Walk {
 
     fn begin(&mut self, root: Arc<Root>) -> Option<Found> {
         self.root = Some(Arc::clone(&root));
+        self.beyond = None;
         let path = root.file.clone().unwrap_or_default();
         let dir = match &root.base {
             Base::Folder(dir) => dir,
@@ -258,11 +302,11 @@ impl Walk {
         };
         let outcome = metadata.and_then(|metadata| match (&root.file, &root.name) {
             (None, None) => {
-                self.enter(dir.try_clone()?, PathBuf::new(), 0)?;
+                self.enter(Folder::of(dir.try_clone()?, &root, 0))?;
                 Ok(None)
             }
             (None, Some(name)) => {
-                self.enter(dir.try_clone()?, PathBuf::new(), 1)?;
+                self.enter(Folder::of(dir.try_clone()?, &root, 1))?;
                 Ok(Some(entry(name.clone(), 0, Kind::Folder, &metadata)))
             }
             (Some(_), name) if metadata.is_file() => {
@@ -277,7 +321,7 @@ impl Walk {
         });
         match outcome {
             Ok(entry) => entry.map(|entry| Found::Entry { entry, root, path }),
-            Err(cause) => Some(self.unlisted(&path, &cause)),
+            Err(cause) => Some(unlisted(&root, &path, &cause)),
         }
     }
 
@@ -330,67 +374,117 @@ impl Walk {
         }
     }
 
-    fn enter(&mut self, dir: Dir, path: PathBuf, depth: u16) -> io::Result<()> {
+    /// Goes into a folder.
+    fn enter(&mut self, mut folder: Folder) -> io::Result<()> {
+        if folder.depth > MOST_DEPTH {
+            return Err(io::Error::other(format!("more than {MOST_DEPTH} folders in one another")));
+        }
         let mut names = Vec::new();
-        for found in dir.entries()? {
+        for found in folder.dir.entries()? {
             names.extend(Name::new(found?.file_name().as_bytes()));
         }
         names.sort_unstable();
-        self.folders.push(Folder { dir, path, names: names.into_iter(), depth });
+        folder.names = names.into_iter();
+        self.folders.push(folder);
         Ok(())
     }
 
     fn visit(&mut self, name: Name) -> Option<Found> {
-        let folder = self.folders.last()?;
+        let meant = self.folders.last()?.meant.join(name.as_path());
         let root = Arc::clone(self.root.as_ref()?);
-        let (path, depth) = (folder.path.join(name.as_path()), folder.depth);
         if name.is_ours() {
-            return self.filter.takes(&path).then(|| left_out(&root, &path));
+            return self.filter.takes(&meant).then(|| left_out(&root, &meant));
         }
-        match self.look(&name, &path, depth) {
-            Ok(entry) => entry.map(|entry| Found::Entry { entry, root, path }),
-            Err(cause) => Some(self.unlisted(&path, &cause)),
+        match self.look(&name, &meant) {
+            Ok(found) => found,
+            Err(cause) => Some(unlisted(&root, &meant, &cause)),
         }
     }
 
-    /// What is called `name` in the latest folder; a folder is entered.
-    fn look(&mut self, name: &Name, path: &Path, depth: u16) -> io::Result<Option<Entry>> {
+    /// What is called `name` in the latest folder, and is at `meant` below what is copied; a folder is entered.
+    fn look(&mut self, name: &Name, meant: &Path) -> io::Result<Option<Found>> {
         let Some(folder) = self.folders.last() else { return Ok(None) };
+        let (root, path, depth) = (Arc::clone(&folder.root), folder.path.join(name.as_path()), folder.depth);
         let metadata = folder.dir.symlink_metadata(name.as_path())?;
-        if metadata.is_dir() {
-            if !self.filter.enters(path) {
+        let kind = if metadata.is_dir() {
+            if !self.filter.enters(meant) {
                 return Ok(None);
             }
-            if depth >= MOST_DEPTH {
-                return Err(io::Error::other(format!("more than {MOST_DEPTH} folders in one another")));
-            }
             let dir = folder.dir.open_dir_nofollow(name.as_path())?;
-            self.enter(dir, path.to_owned(), depth + 1)?;
-            return Ok(Some(entry(name.clone(), depth, Kind::Folder, &metadata)));
-        }
-        if !self.filter.takes(path) {
+            let (path, meant) = (path.clone(), meant.to_owned());
+            self.enter(Folder { path, meant, ..Folder::of(dir, &root, depth + 1) })?;
+            Kind::Folder
+        } else if metadata.is_symlink() && self.filter.follows() {
+            return self.look_beyond(name, meant);
+        } else if !self.filter.takes(meant) {
             return Ok(None);
-        }
-        if metadata.is_file() {
-            return Ok(Some(entry(name.clone(), depth, file_kind(&metadata), &metadata)));
-        }
-        if metadata.is_symlink() {
+        } else if metadata.is_file() {
+            file_kind(&metadata)
+        } else if metadata.is_symlink() {
             let target = folder.dir.read_link_contents(name.as_path())?.into_os_string().as_bytes().to_vec();
             if !is_target(&target) {
                 return Err(io::Error::other("a link to nowhere"));
             }
-            return Ok(Some(entry(name.clone(), depth, Kind::Link { target }, &metadata)));
-        }
-        Err(io::ErrorKind::Unsupported.into())
+            Kind::Link { target }
+        } else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        Ok(Some(Found::Entry { entry: entry(name.clone(), depth, kind, &metadata), root, path }))
     }
 
-    fn unlisted(&self, path: &Path, cause: &io::Error) -> Found {
-        let path = self.root.as_ref().map_or_else(|| shown(path), |root| root.shown(path));
-        // No error of the system's has this kind without a number.
-        let is_special = cause.kind() == io::ErrorKind::Unsupported && cause.raw_os_error().is_none();
-        let why = if is_special { "neither file, folder nor link".to_owned() } else { reason(cause) };
-        Found::Unlisted { path, why, failed: !is_special }
+    /// What the link that is called `name` in the latest folder leads to, under the link's name.
+    fn look_beyond(&mut self, name: &Name, meant: &Path) -> io::Result<Option<Found>> {
+        let (takes, enters) = (self.filter.takes(meant), self.filter.enters(meant));
+        let Some(folder) = self.folders.last().filter(|_| takes || enters) else { return Ok(None) };
+        let Some(reach) = &folder.root.reach else { return Ok(None) };
+        let (path, depth) = (reach.resolve(&folder.path.join(name.as_path()))?, folder.depth);
+        let root = match &self.beyond {
+            Some(root) => Arc::clone(root),
+            None => Arc::clone(self.beyond.insert(Arc::new(reach.all()?))),
+        };
+        let Base::Folder(all) = &root.base else { return Ok(None) };
+        let is_all = path.as_os_str().is_empty();
+        let metadata = if is_all { all.dir_metadata()? } else { all.symlink_metadata(&path)? };
+        let kind = if metadata.is_dir() {
+            if !enters {
+                return Ok(None);
+            }
+            if self.folders.iter().any(|above| above.is_at(&metadata)) {
+                return Err(io::Error::other("a link to a folder that it is in"));
+            }
+            let dir = if is_all { all.try_clone()? } else { all.open_dir(&path)? };
+            let (path, meant) = (path.clone(), meant.to_owned());
+            self.enter(Folder { path, meant, ..Folder::of(dir, &root, depth + 1) })?;
+            Kind::Folder
+        } else if !takes {
+            return Ok(None);
+        } else if metadata.is_file() {
+            file_kind(&metadata)
+        } else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        Ok(Some(Found::Entry { entry: entry(name.clone(), depth, kind, &metadata), root, path }))
     }
+}
+
+impl Folder {
+    /// That of a root, which nothing is known of yet.
+    fn of(dir: Dir, root: &Arc<Root>, depth: u16) -> Self {
+        let (path, meant) = (PathBuf::new(), PathBuf::new());
+        Self { dir, root: Arc::clone(root), path, meant, names: Vec::new().into_iter(), depth }
+    }
+
+    /// It is the folder that this was told of.
+    fn is_at(&self, metadata: &Metadata) -> bool {
+        self.dir.dir_metadata().is_ok_and(|own| (own.dev(), own.ino()) == (metadata.dev(), metadata.ino()))
+    }
+}
+
+fn unlisted(root: &Root, path: &Path, cause: &io::Error) -> Found {
+    // No error of the system's has this kind without a number.
+    let is_special = cause.kind() == io::ErrorKind::Unsupported && cause.raw_os_error().is_none();
+    let why = if is_special { "neither file, folder nor link".to_owned() } else { reason(cause) };
+    Found::Unlisted { path: root.shown(path), why, failed: !is_special }
 }
 
 /// Nobody knows whether it is what a copy has gathered, or somebody's own.
@@ -494,7 +588,7 @@ mod tests {
         assert_eq!(content[..3], ["0 a.h5 a.h5", "a.h5.visapult-part false", "0 b b"]);
         let file = walked(Root::here(&run.join("a.h5")).unwrap(), &Filter::default());
         assert_eq!(file, ["0 a.h5 a.h5"]);
-        let only = Patterns { include: vec!["*.raw".to_owned()], exclude: vec!["empty".to_owned()] };
+        let only = Patterns { include: vec!["*.raw".to_owned()], exclude: vec!["empty".to_owned()], follow: false };
         let some = walked(Root::here(&run).unwrap(), &Filter::new(&only).unwrap());
         assert_eq!(some, ["0 run ", "1 b b", "2 z.raw b/z.raw"]);
     }
@@ -504,7 +598,7 @@ mod tests {
         let dir = tree();
         symlink(dir.path(), dir.path().join("run/out")).unwrap();
         symlink("b/z.raw", dir.path().join("run/in")).unwrap();
-        let share = Dir::open_ambient_dir(dir.path().join("run"), cap_std::ambient_authority()).unwrap();
+        let share = Arc::new(Dir::open_ambient_dir(dir.path().join("run"), cap_std::ambient_authority()).unwrap());
         let within = |path: &str| Root::within(&share, None, path.as_ref());
         for outside in ["out", "out/run", "l"] {
             let told = within(outside).unwrap_err().to_string();

@@ -8,9 +8,11 @@ use crate::error::CopyError;
 use crate::fields::FieldPart;
 use crate::report::{Event, Limit, Tally};
 
-/// What this build speaks: what every build of it understands, and with parts of fields, which older ones would take for whole files.
+/// What this build speaks: what every build of it understands; with parts of fields, which older ones would take for whole files; and with links
+/// followed, which those would take for links.
 pub(crate) const VERSION: u32 = 2;
 const VERSION_WITH_PARTS: u32 = 3;
+const VERSION_THAT_FOLLOWS: u32 = 4;
 /// What a dialler is able of that takes from, or gives to, several nodes of a striped share at once.
 pub(crate) const STRIPES: &str = "stripes";
 /// What a dialler is able of that holds ranges which are offered before it could ask for them, until it knows whether it wants them.
@@ -253,12 +255,20 @@ pub struct Patterns {
     /// But neither files nor folders that match one of these.
     #[serde(default)]
     pub exclude: Vec<String>,
+    /// And what links in folders lead to, in place of the links.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub follow: bool,
 }
 
 impl Request {
     pub(crate) fn new(job: &str, verb: Verb) -> Self {
-        let has_part = matches!(verb, Verb::Get { part: Some(_), .. } | Verb::Fetch { part: Some(_), .. });
-        let version = if has_part { VERSION_WITH_PARTS } else { VERSION };
+        let version = match &verb {
+            Verb::Get { only, .. } | Verb::Stripe { only, .. } | Verb::Fetch { only, .. } if only.follow => {
+                VERSION_THAT_FOLLOWS
+            }
+            Verb::Get { part: Some(_), .. } | Verb::Fetch { part: Some(_), .. } => VERSION_WITH_PARTS,
+            _ => VERSION,
+        };
         Self { kind: KIND.to_owned(), version, able: Vec::new(), job: job.to_owned(), weight: 1, verb }
     }
 
@@ -280,9 +290,9 @@ impl Request {
     /// Why it is not understood here, if so.
     pub(crate) fn misfit(&self) -> Option<String> {
         let theirs = self.version;
-        let is_known = (VERSION..=VERSION_WITH_PARTS).contains(&theirs);
+        let is_known = (VERSION..=VERSION_THAT_FOLLOWS).contains(&theirs);
         (!is_known).then(|| {
-            format!("it speaks version {VERSION_WITH_PARTS} of the copy protocol, you {theirs}: update the older one")
+            format!("it speaks version {VERSION_THAT_FOLLOWS} of the copy protocol, you {theirs}: update the older one")
         })
     }
 
@@ -397,7 +407,7 @@ mod tests {
 
     #[test]
     fn requests_and_words_survive_the_journey() {
-        let only = Patterns { include: vec!["*.h5".to_owned()], exclude: Vec::new() };
+        let only = Patterns { include: vec!["*.h5".to_owned()], ..Patterns::default() };
         for verb in [
             Verb::Get { paths: vec![escaped(b"a b/\xff")], only, span: Some(Span { start: 5, end: None }), part: None },
             Verb::Get {

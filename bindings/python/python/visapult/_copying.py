@@ -21,6 +21,7 @@ def copy(
     *,
     include: str | Iterable[str] = (),
     exclude: str | Iterable[str] = (),
+    follow_links: bool = False,
     checksum: bool = False,
     delete: bool | Literal["unmatched"] = False,
     range: tuple[int, int | None] | None = None,
@@ -48,7 +49,8 @@ def copy(
     Where things go is as ``visapult copy`` has it: a destination that is a folder, ends with ``/``, or is that of several sources or of a folder, takes them
     under their own names; any other is the new name of the one file. ``SRC/.`` is what is in the folder.
 
-    ``include`` and ``exclude`` are patterns of names, or with a ``/`` of paths below the source. ``checksum`` compares what is there with the same size and
+    ``include`` and ``exclude`` are patterns of names, or with a ``/`` of paths below the source. ``follow_links`` copies what links in
+    folders lead to in place of the links, out of a share what lies in it. ``checksum`` compares what is there with the same size and
     time by its content. ``delete`` deletes in the folders that were copied what the sources do not have; with patterns only as "unmatched", for it deletes
     what they leave out, too. ``range`` is the first byte and the one after the last (None: to the end) of the one file. ``dry_run`` copies nothing.
 
@@ -71,8 +73,8 @@ def copy(
     if delete is True and (include or exclude):
         raise CallError('delete would delete what include and exclude leave out, too: say delete="unmatched" if that is meant')
     part = part_of(several(field), box, stride, level, steps, error)
-    if part and (include or exclude or range or delete == "unmatched"):
-        raise CallError("a part of fields is named by field, box, stride, level, steps and error alone: leave out include, exclude, range and delete")
+    if part and (include or exclude or follow_links or range or delete == "unmatched"):
+        raise CallError("a part of fields is named by field, box, stride, level, steps and error alone: leave out include, exclude, follow_links, range and delete")
     line = Line() if progress is True else None
     try:
         result = _visapult.copy(
@@ -80,6 +82,7 @@ def copy(
             destination,
             include=several(include),
             exclude=several(exclude),
+            follow_links=follow_links,
             checksum=checksum,
             delete=bool(delete),
             range=range,

@@ -127,6 +127,7 @@ def copy(
     *,
     include: list[str],
     exclude: list[str],
+    follow_links: bool,
     checksum: bool,
     delete: bool,
     range: tuple[int, int | None] | None,

@@ -30,7 +30,7 @@ Places:
                      VISAPULT_HTTPS_TOKEN, say who asks the server that
                      VISAPULT_HTTPS_HOST names, and it alone is told
 
-Where things go is the same every time that the command is given: a DST that is a folder takes the sources under their own names; so does one that is written with a / in the end, that of several sources, and that of a folder: it is made if it is not there. Any other DST is the new name of the one file. `SRC/.` is what is in the folder SRC. A SRC that is itself a link is followed; links in folders are copied as links. Times and modes are kept, holes stay holes.
+Where things go is the same every time that the command is given: a DST that is a folder takes the sources under their own names; so does one that is written with a / in the end, that of several sources, and that of a folder: it is made if it is not there. Any other DST is the new name of the one file. `SRC/.` is what is in the folder SRC. A SRC that is itself a link is followed; links in folders are copied as links, unless --follow-links is said. Times and modes are kept, holes stay holes.
 
 What is there already, with the same size and time, is not sent (--checksum: with the same content, too). What is there and not in the sources stays, unless --delete is said: look at --dry-run first.
 
@@ -153,6 +153,9 @@ pub(crate) struct CopyOptions {
     /// Leave out files and folders that match this pattern, with a / in the end only folders (`tmp/`), and what is in them; may be repeated.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Vec<String>,
+    /// Copy what links in folders lead to, in place of the links; out of a share what lies in it.
+    #[arg(long)]
+    pub(crate) follow_links: bool,
     /// Compare by content what is there with the same size and time, and copy it if it differs; both ends read all of it.
     #[arg(long)]
     pub(crate) checksum: bool,
@@ -211,7 +214,7 @@ pub(crate) struct CopyOptions {
 /// Which part of the fields in a source is made and sent.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A part of the fields in SRC, sent as the Zarr group DST.zarr")]
-#[group(id = "part", multiple = true, conflicts_with_all = ["include", "exclude", "range", "delete_unmatched"])]
+#[group(id = "part", multiple = true, conflicts_with_all = ["include", "exclude", "follow_links", "range", "delete_unmatched"])]
 pub(crate) struct PartOptions {
     /// This field, by its name or its path in the file (density, /fields/density); may be repeated; all if it is not said.
     #[arg(long, value_name = "NAME")]

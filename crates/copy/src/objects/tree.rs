@@ -262,14 +262,14 @@ mod tests {
             "0 c",
         ];
         assert_eq!(grown(&keys, Patterns::default()), all);
-        let only = Patterns { include: vec!["2".to_owned()], exclude: vec!["b/1".to_owned()] };
+        let only = Patterns { include: vec!["2".to_owned()], exclude: vec!["b/1".to_owned()], follow: false };
         assert_eq!(grown(&keys, only), ["0 a/", "1 a/b/", "2 a/b/2", "0 b/", "1 b/2/"]);
     }
 
     #[test]
     fn names_that_copies_keep_for_themselves_are_told() {
         let keys = ["a", "a.visapult-part", "b/c.visapult-log", "tmp/d.visapult-part"];
-        let only = Patterns { include: Vec::new(), exclude: vec!["tmp/".to_owned()] };
+        let only = Patterns { include: Vec::new(), exclude: vec!["tmp/".to_owned()], follow: false };
         assert_eq!(grown(&keys, only), ["0 a", "not a.visapult-part", "not b/c.visapult-log"]);
     }
 

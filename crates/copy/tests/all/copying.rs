@@ -116,6 +116,58 @@ fn nothing_outside_a_share_is_given_or_touched() {
 }
 
 #[test]
+fn what_links_lead_to_is_copied_where_that_is_asked_for() {
+    let (outside, there, target) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let run_dir = there.path().join("run");
+    fs::create_dir_all(run_dir.join("sub")).unwrap();
+    fs::create_dir_all(there.path().join("raw/deep")).unwrap();
+    fs::write(outside.path().join("far"), b"far").unwrap();
+    fs::write(run_dir.join("near"), b"near").unwrap();
+    fs::write(there.path().join("raw/deep/data"), vec![7; 3 << 20]).unwrap();
+    symlink("../near", run_dir.join("sub/near")).unwrap();
+    symlink("../raw", run_dir.join("raw")).unwrap();
+    symlink("deep/data", there.path().join("raw/latest")).unwrap();
+    symlink("../../run", there.path().join("raw/deep/round")).unwrap();
+    symlink(outside.path().join("far"), run_dir.join("far")).unwrap();
+    symlink("nowhere", run_dir.join("lost")).unwrap();
+    let followed = |source: &str, to: &str| {
+        let mut wanted = options(&[source], to);
+        wanted.only.follow = true;
+        wanted.only.exclude = vec!["*.txt".to_owned()];
+        let (report, events) = run(&wanted);
+        let mut failed: Vec<_> = events
+            .into_iter()
+            .map(|event| match event {
+                Event::Failed { path, why } => format!("{} {why}", path.rsplit("run/").next().unwrap()),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        failed.sort();
+        (report.unwrap().tally, failed)
+    };
+    let at = |folder: &str, path: &str| fs::read(target.path().join(folder).join("run").join(path)).unwrap();
+    let round = "raw/deep/round cannot be read: a link to a folder that it is in";
+    let lost = "lost cannot be read: there is no such file or folder";
+    // On this machine, out of a share, and into one.
+    let here = followed(text(&run_dir), text(&target.path().join("here")));
+    assert_eq!((here.0.files, here.0.links, &here.1[..]), (5, 0, &[lost.to_owned(), round.to_owned()][..]));
+    shared(there.path(), true, |url| {
+        let pulled = followed(&format!("{url}/run"), text(&target.path().join("pulled")));
+        let far = "far cannot be read: leads out of the folder that is shared";
+        assert_eq!((pulled.0.files, &pulled.1[..]), (4, &[far, lost, round].map(str::to_owned)[..]));
+        assert_eq!(followed(&format!("{url}/run"), text(&target.path().join("pulled"))).0.same_files, 4);
+    });
+    shared(target.path(), true, |url| assert_eq!(followed(text(&run_dir), &format!("{url}/pushed/")).0.files, 5));
+    for (folder, has_far) in [("here", true), ("pulled", false), ("pushed", true)] {
+        assert_eq!((at(folder, "near"), at(folder, "sub/near")), (b"near".to_vec(), b"near".to_vec()));
+        assert!(at(folder, "raw/latest") == vec![7; 3 << 20] && at(folder, "raw/deep/data") == vec![7; 3 << 20]);
+        assert_eq!(target.path().join(folder).join("run/far").exists(), has_far);
+    }
+    assert!(target.path().join("pulled/run/raw/latest").symlink_metadata().unwrap().is_file());
+}
+
+#[test]
 fn what_cannot_be_had_is_told_and_the_rest_is_copied() {
     let (there, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let tree = there.path().join("tree");
@@ -168,7 +220,7 @@ fn a_dry_run_touches_nothing_and_patterns_choose() {
     for name in ["a.h5", "b.txt", "tmp/c.h5"] {
         fs::write(run_dir.join(name), b"12345").unwrap();
     }
-    let only = Patterns { include: vec!["*.h5".to_owned()], exclude: vec!["tmp".to_owned()] };
+    let only = Patterns { include: vec!["*.h5".to_owned()], exclude: vec!["tmp".to_owned()], follow: false };
     let mut wanted = options(&[text(&run_dir)], text(&target.path().join("new")));
     wanted.only = only;
     // A folder goes into the destination, the first time and every other time.
