@@ -84,6 +84,9 @@ def test_a_copy_that_ends_in_an_error_tells_that_and_its_exit_code(tmp_path: Pat
     with sharing(tmp_path / "shared", "--write") as share:
         assert_ends_with_an_error(copy(f"{share.url}/none", tmp_path / "here", "--json"), 1)
         assert_ends_with_an_error(copy(share.url, tmp_path / "here", "--delete", "--include", "*.h5", "--json"), 2)
+        for folder in (tmp_path, f"{tmp_path}/"):
+            assert_ends_with_an_error(copy(f"{share.url}/none", folder, "--range", "0-5", "--json"), 2)
+        assert_ends_with_an_error(copy(f"{share.url}/none", tmp_path / "here", "--include", "[", "--json"), 2)
         interrupted = start_copy(tmp_path / "large.raw", share.url, "--json", "--rate", "50M")
         assert any(event.get("bytes_sent", 0) > MEBI for event in events(interrupted.said))
         interrupted.signal(signal.SIGINT)

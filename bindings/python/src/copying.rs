@@ -192,6 +192,7 @@ pub(crate) fn copy(
     let mut copying = Copying::start(options);
     match copying.follow(py, &mut watching) {
         Ok(Ok(report)) => Ok(watching.result(&report, dry_run)),
+        Ok(Err(cause @ (Ended::Source(_) | Ended::Misfit(_)))) => Err(CallError::new_err(cause.to_string())),
         Ok(Err(cause)) => Err(CopyError::new_err(cause.to_string())),
         Err(raised) => {
             py.detach(|| copying.stop());

@@ -37,11 +37,15 @@ impl<E: Into<anyhow::Error>> From<E> for Ended {
         let cause = cause.into();
         let code = match cause.downcast_ref() {
             Some(CopyError::Stopped) => INTERRUPTED,
-            Some(CopyError::Source(_)) => WRONG_LINE,
+            Some(CopyError::Source(_) | CopyError::Misfit(_)) => WRONG_LINE,
             _ => FAILED,
         };
         Self { why: format!("{cause:#}"), code }
     }
+}
+
+fn misfit(why: String) -> Ended {
+    Ended { why, code: WRONG_LINE }
 }
 
 /// Copies, and returns the exit code; why it ended before all was there is told, as an event, too, where those are wanted.
@@ -60,7 +64,7 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
     let stop = stop::when_asked(None)?;
     if options.delete && !options.delete_unmatched && !(options.include.is_empty() && options.exclude.is_empty()) {
         let why = "--delete would delete what --include and --exclude leave out, too: say --delete-unmatched if that is meant";
-        return Err(Ended { why: why.to_owned(), code: WRONG_LINE });
+        return Err(misfit(why.to_owned()));
     }
     options.places.iter().try_for_each(Endpoint::check_here).map_err(CopyError::Source)?;
     let Some((destination, sources)) = options.places.split_last() else {
@@ -71,10 +75,10 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
         let path = path.display();
         if options.delete && is_in(destination) {
             let why = "which the sources do not have: name it elsewhere";
-            return Err(anyhow!("--delete would delete the manifest {path}, {why}").into());
+            return Err(misfit(format!("--delete would delete the manifest {path}, {why}")));
         }
         if sources.iter().any(is_in) {
-            return Err(anyhow!("the manifest {path} lies in what is copied, as it is written: name it elsewhere").into());
+            return Err(misfit(format!("the manifest {path} lies in what is copied, as it is written: name it elsewhere")));
         }
     }
     let manifest = options.manifest.clone().map(Manifest::create).transpose()?;

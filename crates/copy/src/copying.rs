@@ -110,8 +110,9 @@ impl CopyOptions {
 /// Why it ended before that. Files that could not be copied do not end it: they are counted, and told to `watch`.
 pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Event)) -> Result<Report, CopyError> {
     options.sources.iter().try_for_each(Endpoint::check_source)?;
-    tell_apart(&options.sources, options.wish.delete != Delete::Nothing)?;
+    Filter::new(&options.only).map_err(CopyError::Misfit)?;
     let plan = Plan::of(options)?;
+    tell_apart(&options.sources, options.wish.delete != Delete::Nothing)?;
     let mut report = Report::default();
     redialled(options.retry, stop, &mut report, watch, |attempt, watch| plan.attempt(options, stop, attempt, watch))?;
     Ok(report)
@@ -130,7 +131,7 @@ fn tell_apart(sources: &[Endpoint], is_deleted: bool) -> Result<(), CopyError> {
         Some(name) => format!("two sources are called {}, and one would take the place of the other:", shown(Path::new(name))),
         None => return Ok(()),
     };
-    Err(CopyError::Here(format!("{what} copy each to a place of its own")))
+    Err(CopyError::Misfit(format!("{what} copy each to a place of its own")))
 }
 
 /// Makes attempts until one brings it about, or for so long as a lost connection may be dialled again.
@@ -250,23 +251,23 @@ impl<'a> Plan<'a> {
             || there.iter().any(|remote| remote.is_content);
         if options.part.is_some() {
             if sources.len() > 1 {
-                return Err(CopyError::Here(ONE_SOURCE.to_owned()));
+                return Err(CopyError::Misfit(ONE_SOURCE.to_owned()));
             }
             if let Endpoint::Stored(to) = destination {
                 let why = "a part of fields is made in a folder or a share; copy that into the store then";
-                return Err(CopyError::Here(format!("{to}: {why}")));
+                return Err(CopyError::Misfit(format!("{to}: {why}")));
             }
             if !destination.is_named_like(".zarr") {
-                return Err(CopyError::Here(NEEDS_GROUP.to_owned()));
+                return Err(CopyError::Misfit(NEEDS_GROUP.to_owned()));
             }
         }
         if options.span.is_some() && into {
-            return Err(CopyError::Here(PART_NEEDS_NAME.to_owned()));
+            return Err(CopyError::Misfit(PART_NEEDS_NAME.to_owned()));
         }
         if let Some(first) = there.first()
             && (!here.is_empty() || there.iter().any(|remote| remote.url != first.url))
         {
-            return Err(CopyError::Here(
+            return Err(CopyError::Misfit(
                 "all sources must be in one share, or none in any: copy one after the other".to_owned(),
             ));
         }
@@ -276,7 +277,7 @@ impl<'a> Plan<'a> {
         };
         let paths = there.iter().map(path).collect();
         if options.detach && !matches!((destination, there.first()), (Endpoint::There(_), Some(_))) {
-            return Err(CopyError::Here("only a copy from one share into another can go on alone".to_owned()));
+            return Err(CopyError::Misfit("only a copy from one share into another can go on alone".to_owned()));
         }
         match (destination, there.first()) {
             (Endpoint::There(to), None) => Ok(Self::Push { sources: here, to, into, job: fresh_job()? }),
@@ -503,7 +504,7 @@ fn check_is_outside(source: &Path, to: &Path) -> Result<(), CopyError> {
     while !existing.exists() && existing.pop() {}
     let is_inside = std::fs::canonicalize(&existing).is_ok_and(|to| to.starts_with(&source_real));
     if source_real.is_dir() && is_inside {
-        return Err(CopyError::Here(format!("{} cannot be copied into itself, {}", shown(source), shown(to))));
+        return Err(CopyError::Misfit(format!("{} cannot be copied into itself, {}", shown(source), shown(to))));
     }
     Ok(())
 }
@@ -512,5 +513,5 @@ fn check_is_outside(source: &Path, to: &Path) -> Result<(), CopyError> {
 fn check_is_another(source: &Path, to: &Path) -> Result<(), CopyError> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let is_itself = real(source).is_some_and(|source| real(to) == Some(source));
-    if is_itself { Err(CopyError::Here(format!("{}: {PART_NEEDS_NAME}", shown(to)))) } else { Ok(()) }
+    if is_itself { Err(CopyError::Misfit(format!("{}: {PART_NEEDS_NAME}", shown(to)))) } else { Ok(()) }
 }

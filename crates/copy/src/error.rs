@@ -19,6 +19,9 @@ pub enum CopyError {
     /// Nothing can be copied from one of the sources, whatever there is.
     #[error(transparent)]
     Source(#[from] EndpointError),
+    /// What is asked for makes no sense, wherever it is.
+    #[error("{0}")]
+    Misfit(String),
     /// The other end will not go on.
     #[error("the other end: {0}")]
     Refused(String),

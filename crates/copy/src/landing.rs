@@ -75,7 +75,7 @@ impl Landing {
     /// # Errors
     /// If it is a folder.
     pub(crate) fn of_one_name(self) -> Result<Self, CopyError> {
-        if self.rename.is_some() { Ok(self) } else { Err(CopyError::Here(PART_NEEDS_NAME.to_owned())) }
+        if self.rename.is_some() { Ok(self) } else { Err(CopyError::Misfit(PART_NEEDS_NAME.to_owned())) }
     }
 
     /// The same below `share`: nothing outside of it is reached.
