@@ -69,9 +69,10 @@ def test_a_share_that_vanishes_and_does_not_come_back(source: Path, target: Path
 
 
 @pytest.mark.parametrize("comes_back", [True, False], ids=["and comes back", "for good"])
-def test_a_share_that_hangs(source: Path, target: Path, comes_back: bool) -> None:
+def test_a_share_that_hangs(source: Path, target: Path, comes_back: bool, tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest"
     with sharing(target, "--write") as share:
-        copying = start_copy(source, share.url, "--json", *RATE, *(() if comes_back else ("--retry", "1s")))
+        copying = start_copy(source, share.url, "--json", "--manifest", manifest, *RATE, *(() if comes_back else ("--retry", "1s")))
         until_it_carries(copying, 20 * MEBI)
         share.process.signal(signal.SIGSTOP)
         if comes_back:
@@ -83,6 +84,8 @@ def test_a_share_that_hangs(source: Path, target: Path, comes_back: bool) -> Non
         assert ended.code == (0 if comes_back else 1), ended
         if comes_back:
             assert tree_of(target / "run") == tree_of(source)
+            # Each file once, though the small one was there before.
+            assert sorted(line.split()[1] for line in manifest.read_text().splitlines()) == ["run/large.raw", "run/small.txt"]
         else:
             assert_one_clear_line(ended.stderr, share.name)
             assert_kept_and_marked(target)

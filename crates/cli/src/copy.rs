@@ -176,6 +176,7 @@ impl Shown {
                     manifest.add(&path, &hash);
                 }
             }
+            Event::Anew => self.manifest.iter_mut().for_each(Manifest::begin_anew),
             Event::Progress(progress) => self.progress(&progress),
             Event::Failed { path, why } => self.not_copied("failed", path, ": ", &why),
             Event::LeftOut { path, why } => self.not_copied("left-out", path, " left out: ", &why),
@@ -255,6 +256,18 @@ impl Manifest {
         let file = Unnamed { at: at.into(), path };
         let out = File::create(&file.at).with_context(|| format!("cannot write {}", file.path.display()))?;
         Ok(Self { file, out: ManifestWriter::new(BufWriter::new(out)), fault: None })
+    }
+
+    /// All that was added comes again; what is no file cannot take back what was written.
+    fn begin_anew(&mut self) {
+        if self.file.at == self.file.path {
+            return;
+        }
+        // What is not written yet goes with the file that has no name any more.
+        match fs::remove_file(&self.file.at).and_then(|()| File::create(&self.file.at)) {
+            Ok(out) => self.out = ManifestWriter::new(BufWriter::new(out)),
+            Err(cause) => self.fault = Some(cause),
+        }
     }
 
     fn add(&mut self, path: &[u8], hash: &str) {

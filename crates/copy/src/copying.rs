@@ -149,6 +149,9 @@ pub(crate) fn redialled(
     let mut lost_at: Option<Instant> = None;
     loop {
         let mut attempt = Attempt::default();
+        if lost_at.is_some() {
+            watch(Event::Anew);
+        }
         let outcome = make(&mut attempt, watch);
         add(report, &attempt);
         report.elapsed = began.elapsed();

@@ -119,6 +119,7 @@ impl Fetch {
             Event::LeftOut { path, why } => Word::LeftOut { path, why },
             Event::Deleted(path) => Word::Deleted { paths: vec![path] },
             Event::Notice(text) => Word::Notice { text },
+            Event::Anew => Word::Anew,
             Event::Hash { path, hash } => Word::Hashes { files: vec![(visapult_objects::escaped(&path), hash)] },
             Event::Differs { path, how, bytes } => Word::Differ { all: vec![Differing { path, how, bytes }] },
             Event::Detached(_) => return None,

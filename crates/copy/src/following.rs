@@ -57,6 +57,7 @@ pub(crate) fn follow(
             }
             Word::Differ { all } => all.iter().for_each(|one| watch(one.event())),
             Word::Notice { text } => watch(Event::Notice(printable(text.as_bytes()))),
+            Word::Anew => watch(Event::Anew),
             Word::Hashes { files } => {
                 for (path, hash) in files {
                     if let (Some(path), Ok(_)) = (unescaped(&path), blake3::Hash::from_hex(&hash)) {

@@ -78,10 +78,13 @@ impl Headway {
 
 impl fmt::Display for Headway {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { files, wanted_files, wanted_bytes, .. } = self.progress.tally;
+        let Tally { files, wanted_files, wanted_bytes, same_files, .. } = self.progress.tally;
         let more = if self.progress.is_listed { "" } else { "+" };
         write!(out, "{} of {}{more}, ", size(self.bytes()), size(wanted_bytes))?;
         write!(out, "{files} of {wanted_files}{more} files, {}", rate(self.bps))?;
+        if same_files > 0 {
+            write!(out, ", {same_files} there already")?;
+        }
         if self.files_per_s >= MANY_FILES_PER_S {
             write!(out, ", {:.0} files/s", self.files_per_s)?;
         }
@@ -134,5 +137,9 @@ mod tests {
         let files = pace.note(began + Duration::from_secs(21), &at(last, 200_000));
         assert_eq!((files.bps, files.files_per_s, files.left_s()), (0.0, 100.0, Some(2.01)));
         assert!(files.to_string().ends_with("0 bit/s, 100 files/s, 3 s left"), "{files}");
+        // Comparing is headway, too.
+        let tally = Tally { same_files: 12_000, ..Tally::default() };
+        let compared = Pace::default().note(began, &Progress { tally, ..Progress::default() });
+        assert_eq!(compared.to_string(), "0 bytes of 0 bytes+, 0 of 0+ files, 0 bit/s, 12000 there already");
     }
 }

@@ -158,6 +158,8 @@ pub enum Event {
     Detached(u64),
     /// Something that one may want to know.
     Notice(String),
+    /// It is dialled again: the hashes that were told are told anew.
+    Anew,
     /// The hash of a file that is whole, where hashes were wished for.
     Hash {
         /// Its path below the destination, byte by byte.

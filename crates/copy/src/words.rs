@@ -366,6 +366,8 @@ pub(crate) enum Word {
     Deleted { paths: Vec<String> },
     /// A share that fetches: how far it is.
     Fetched { tally: Tally, arrived: u64, is_listed: bool, limit: Option<Limit> },
+    /// A share that fetches: it dials the other again, and tells hashes anew.
+    Anew,
     /// A share that fetches: it goes on alone, and knows the copy by this number.
     Detached { number: u64 },
     /// A share that is asked what it fetches: this.
