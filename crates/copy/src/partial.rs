@@ -173,9 +173,18 @@ pub(crate) struct Found {
     pub(crate) had_changed: bool,
 }
 
+/// What was there of files from an earlier attempt, and is read back.
+#[derive(Debug, Default)]
+pub(crate) struct ReadBack {
+    /// Nobody wants to know any more.
+    pub(crate) over: Arc<AtomicBool>,
+    /// Bytes that were found right so far.
+    pub(crate) bytes: AtomicU64,
+}
+
 impl RangedFile {
     /// Opens the partial and verifies what is there of it; nothing is if it is to be copied `anew`.
-    pub(crate) fn open(place: &Place, origin: Origin, anew: bool) -> io::Result<Found> {
+    pub(crate) fn open(place: &Place, origin: Origin, anew: bool, read_back: &ReadBack) -> io::Result<Found> {
         let partial = Partial::open(place)?;
         let ranges = count(origin.size);
         let mut hashes = BTreeMap::new();
@@ -197,8 +206,13 @@ impl RangedFile {
             None => partial.file.set_len(0).and_then(|()| partial.file.set_len(origin.size))?,
             Some(held) => {
                 for (index, hash) in held {
+                    if read_back.over.load(Ordering::Relaxed) {
+                        return Err(io::Error::other("stopped"));
+                    }
                     if verify(&partial.file, origin.size, index, &hash)? {
                         hashes.insert(index, hash);
+                        let length = range(origin.size, index).map_or(0, |range| range.length);
+                        read_back.bytes.fetch_add(length, Ordering::Relaxed);
                     }
                 }
             }
@@ -437,7 +451,7 @@ mod tests {
     fn what_the_disk_has_lost_gets_no_name() {
         let dir = tempfile::tempdir().unwrap();
         let origin = Origin { size: 5, mtime: MTIME, start: 0 };
-        let file = RangedFile::open(&place(&dir, "a"), origin, false).unwrap().file;
+        let file = RangedFile::open(&place(&dir, "a"), origin, false, &ReadBack::default()).unwrap().file;
         file.hold(0, [1; 32]).unwrap();
         // The system has told it to another thread.
         *file.lost.lock().unwrap() = Some(Errno::IO.raw_os_error());
@@ -450,7 +464,7 @@ mod tests {
     fn one_has_the_disk_write_and_what_comes_meanwhile_counts_for_the_next() {
         let dir = tempfile::tempdir().unwrap();
         let origin = Origin { size: 8 * RANGE, mtime: MTIME, start: 0 };
-        let file = RangedFile::open(&place(&dir, "a"), origin, false).unwrap().file;
+        let file = RangedFile::open(&place(&dir, "a"), origin, false, &ReadBack::default()).unwrap().file;
         let unsynced = || file.unsynced.load(Ordering::Relaxed);
         assert!(file.wants_writing());
         assert!((2..=SYNC_EVERY + 1).all(|_| !file.wants_writing()));
@@ -471,10 +485,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = place(&dir, "a");
         let origin = Origin { size: 3 * RANGE, mtime: MTIME, start: 0 };
-        let first = RangedFile::open(&place, origin, false).unwrap();
-        assert!(RangedFile::open(&place, origin, false).unwrap_err().to_string().contains("another copy"));
+        let first = RangedFile::open(&place, origin, false, &ReadBack::default()).unwrap();
+        assert!(RangedFile::open(&place, origin, false, &ReadBack::default()).unwrap_err().to_string().contains("another copy"));
         drop(first);
-        assert!(RangedFile::open(&place, origin, false).is_ok());
+        assert!(RangedFile::open(&place, origin, false, &ReadBack::default()).is_ok());
     }
 
     #[test]
@@ -483,7 +497,8 @@ mod tests {
         let place = place(&dir, "a");
         let content: Vec<u8> = (0..2 * RANGE + 77).map(|at| (at >> 10) as u8).collect();
         let origin = Origin { size: content.len() as u64, mtime: MTIME, start: 0 };
-        let open = |origin| RangedFile::open(&place, origin, false).unwrap();
+        let read_back = ReadBack::default();
+        let open = |origin| RangedFile::open(&place, origin, false, &read_back).unwrap();
         let bring = |file: &Arc<RangedFile>, index: u64| {
             let range = file.wants(index).unwrap();
             let (extents, arrived) = (Extents::dense(range.length), Arc::default());
@@ -504,7 +519,13 @@ mod tests {
         let found = open(origin);
         let file = Arc::new(found.file);
         assert_eq!((file.missing(), file.held_bytes(), found.had_changed), (vec![(0, 2)], 77, false));
+        assert_eq!(read_back.bytes.load(Ordering::Relaxed), 77);
         assert!(file.keep().is_err());
+        drop(file);
+        // What is not wanted any more is not read.
+        let over = ReadBack { over: Arc::new(true.into()), ..ReadBack::default() };
+        assert!(RangedFile::open(&place, origin, false, &over).unwrap_err().to_string().contains("stopped"));
+        let file = Arc::new(open(origin).file);
         assert!(!bring(&file, 0) && bring(&file, 1));
         assert_eq!(file.keep().unwrap(), *blake3::hash(&content).as_bytes());
         assert_eq!((names(&dir), std::fs::read(dir.path().join("a")).unwrap()), (vec!["a".to_owned()], content));
@@ -515,7 +536,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = place(&dir, "a");
         let origin = Origin { size: 2 * RANGE, mtime: MTIME, start: 0 };
-        let file = RangedFile::open(&place, origin, false).unwrap().file;
+        let file = RangedFile::open(&place, origin, false, &ReadBack::default()).unwrap().file;
         file.hold(
             0,
             range(origin.size, 0)
@@ -528,11 +549,11 @@ mod tests {
         )
         .unwrap();
         drop(file);
-        let held = RangedFile::open(&place, origin, false).unwrap();
+        let held = RangedFile::open(&place, origin, false, &ReadBack::default()).unwrap();
         assert_eq!((held.file.missing(), held.had_changed), (vec![(1, 2)], false));
         drop(held);
         let later = Origin { mtime: Mtime { s: MTIME.s + 1, ns: 0 }, ..origin };
-        let found = RangedFile::open(&place, later, false).unwrap();
+        let found = RangedFile::open(&place, later, false, &ReadBack::default()).unwrap();
         assert_eq!((found.file.missing(), found.had_changed), (vec![(0, 2)], true));
     }
 }

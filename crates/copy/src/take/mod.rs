@@ -83,6 +83,7 @@ pub(crate) fn take(
         };
         let outcome = taking.run();
         taking.count_late();
+        taking.telling.tally.resumed_bytes = taking.pool.verified_bytes();
         *taken = Taken { tally: taking.telling.tally, arrived: taking.arriving.bytes() };
         if let Err(CopyError::Here(why) | CopyError::Protocol(why)) = &outcome {
             // It is told why, if it still listens.
@@ -278,6 +279,7 @@ impl Taking<'_> {
     fn tell(&mut self) -> Result<(), CopyError> {
         self.nodes.tell_done();
         self.nodes.divide(self.session, Instant::now());
+        self.telling.tally.resumed_bytes = self.pool.verified_bytes();
         let (arrived, in_ranges) = (self.arriving.bytes(), self.arriving.bytes_in_ranges());
         self.telling.tell(self.listed == Some(self.entries), arrived, in_ranges)
     }

@@ -234,7 +234,6 @@ impl Taking<'_> {
         let file = Arc::new(found.file);
         let (missing, held) = (file.missing(), file.held_bytes());
         if held > 0 {
-            self.telling.tally.resumed_bytes += held;
             self.telling.notice(format!("{} goes on from {}", shown(&pending.path()), crate::report::size(held)))?;
         }
         if missing.is_empty() {

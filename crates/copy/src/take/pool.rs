@@ -18,7 +18,7 @@ use crate::log::Origin;
 use crate::memory::CountedMemory;
 use crate::names::Name;
 use crate::objects::{RangeBuffer, Upload};
-use crate::partial::{Found, Place, RangedFile, place_whole};
+use crate::partial::{Found, Place, RangedFile, ReadBack, place_whole};
 use crate::ranges::RangeHash;
 
 /// Threads: small files are made by several at once.
@@ -126,6 +126,7 @@ pub(super) struct Pool {
     waiting: usize,
     /// Nobody wants to know any more.
     over: Arc<AtomicBool>,
+    read_back: Arc<ReadBack>,
 }
 
 impl Drop for Pool {
@@ -141,6 +142,7 @@ impl Pool {
         let (done_in, done) = channel();
         let jobs_out = Arc::new(Mutex::new(jobs_out));
         let over = Arc::new(AtomicBool::new(false));
+        let read_back = Arc::new(ReadBack { over: Arc::clone(&over), ..ReadBack::default() });
         let threads = match ground {
             None => 0,
             Some(Ground::Folder(_)) => THREADS,
@@ -151,7 +153,8 @@ impl Pool {
             match ground.cloned() {
                 None => {}
                 Some(Ground::Folder(base)) => {
-                    let mut folders = Folders { base, latest: None, is_synced, over: Arc::clone(&over) };
+                    let (over_there, read_back) = (Arc::clone(&over), Arc::clone(&read_back));
+                    let mut folders = Folders { base, latest: None, is_synced, over: over_there, read_back };
                     scope.spawn(move || work(&jobs, &done, &over, |job| folders.do_job(job)));
                 }
                 Some(Ground::Shelf(shelf)) => {
@@ -160,7 +163,7 @@ impl Pool {
                 }
             }
         }
-        Self { jobs: Some(jobs), done, waiting: 0, over }
+        Self { jobs: Some(jobs), done, waiting: 0, over, read_back }
     }
 
     pub(super) fn give(&mut self, job: Job) {
@@ -180,6 +183,11 @@ impl Pool {
         self.over.store(true, Ordering::Relaxed);
         self.jobs = None;
         self.done.iter().collect()
+    }
+
+    /// Bytes from an earlier attempt that were found right so far.
+    pub(super) fn verified_bytes(&self) -> u64 {
+        self.read_back.bytes.load(Ordering::Relaxed)
     }
 
     pub(super) const fn is_idle(&self) -> bool {
@@ -208,6 +216,7 @@ struct Folders {
     latest: Option<(PathBuf, Arc<Dir>)>,
     is_synced: bool,
     over: Arc<AtomicBool>,
+    read_back: Arc<ReadBack>,
 }
 
 impl Folders {
@@ -215,7 +224,7 @@ impl Folders {
         match job {
             Job::Open { entry, pending, anew } => {
                 let place = self.place(&pending);
-                let found = place.and_then(|place| RangedFile::open(&place, pending.origin, anew));
+                let found = place.and_then(|place| RangedFile::open(&place, pending.origin, anew, &self.read_back));
                 Done::Opened { entry, found: found.map_err(|cause| Fault::writing(&cause)) }
             }
             Job::Place { bundle, files } => {
