@@ -229,6 +229,23 @@ def test_each_person_has_a_url_and_what_a_policy_grants(tmp_path: Path) -> None:
     assert_one_clear_line(wrong.stderr, "people.toml line 5", "huors")
 
 
+def test_a_token_that_is_taken_away_lets_nobody_in(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "file").write_bytes(os.urandom(8 * MEBI))
+    policy = tmp_path / "people.toml"
+    policy.write_text('ask = "Ada"\n[[person]]\nname = "grace"\nread = ["."]\n')
+    with sharing(tmp_path / "shared", "--policy", policy) as share:
+        copying = start_copy(f"{share.url}/file", tmp_path / "here", "--json", "--rate", "20M")
+        assert any(event.get("bytes_sent", 0) > MEBI for event in events(copying.said))
+        (tmp_path / "grace.token").unlink()
+        while not (line := share.process.said.readline()).startswith("grace "):
+            assert line, "it ended before it had made another token"
+        ended = copying.end(SOON)
+        assert ended.code == 1, ended
+        assert_one_clear_line(ended.stderr, "the token is wrong")
+        assert copy(f"{line.split()[1]}/file", tmp_path / "here").code == 0
+
+
 def test_where_the_rate_limits_a_copy_that_is_told_whichever_end_gives(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "file").write_bytes(os.urandom(12 * MEBI))

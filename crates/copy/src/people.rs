@@ -30,6 +30,7 @@ pub(crate) struct People {
 #[derive(Debug, PartialEq)]
 struct Person {
     member: Member,
+    token_file: PathBuf,
     weight: u32,
     read: Vec<Granted>,
     write: Vec<Granted>,
@@ -78,6 +79,11 @@ impl People {
     /// Who has tokens.
     pub(crate) fn members(&self) -> Vec<Member> {
         self.people.iter().map(|person| person.member.clone()).collect()
+    }
+
+    /// The files that their tokens are in.
+    pub(crate) fn token_files(&self) -> impl Iterator<Item = &Path> {
+        self.people.iter().map(|person| person.token_file.as_path())
     }
 
     /// Who may do something else by `newer`, or has another token, or is not there any more.
@@ -178,10 +184,11 @@ impl Opener<'_> {
 
     fn person(&self, planned: &Planned) -> Result<Person, CopyError> {
         let Planned { name, token_file, most_bps, weight, read, write, hours, .. } = planned;
-        let member = Member { name: name.clone(), token: self.token(token_file)?, most_bps: *most_bps };
+        let (token_file, token) = self.token(token_file)?;
+        let member = Member { name: name.clone(), token, most_bps: *most_bps };
         let grants = |key, paths: &[Place]| paths.iter().map(|path| self.grant(key, path)).collect::<Result<_, _>>();
         let (read, write) = (grants("read", read)?, grants("write", write)?);
-        Ok(Person { member, weight: *weight, read, write, hours: hours.clone() })
+        Ok(Person { member, token_file, weight: *weight, read, write, hours: hours.clone() })
     }
 
     fn grant(&self, key: &str, Place { path, at }: &Place) -> Result<Granted, CopyError> {
@@ -193,10 +200,12 @@ impl Opener<'_> {
         Ok(Granted { path: path.clone(), dir: Arc::new(dir) })
     }
 
-    fn token(&self, Place { path, at }: &Place) -> Result<Token, CopyError> {
+    /// The file, and the token in it.
+    fn token(&self, Place { path, at }: &Place) -> Result<(PathBuf, Token), CopyError> {
         let path = self.text.file.parent().unwrap_or(Path::new("")).join(path);
         let token = refuse_within(self.shared, &path).and_then(|()| read_or_make_token(&path));
-        token.map_err(|why| self.text.fault(*at, &format!("token_file: {}: {why}", shown(&path))))
+        let token = token.map_err(|why| self.text.fault(*at, &format!("token_file: {}: {why}", shown(&path))))?;
+        Ok((path, token))
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
 
@@ -13,6 +14,7 @@ use super::{Share, ShareEvent};
 use crate::error::CopyError;
 use crate::people::People;
 
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 const CHANGED: &str = "the policy of this share has changed for you";
 
 /// A policy, and the file that it is in.
@@ -25,10 +27,11 @@ pub(super) struct Policy {
 #[derive(Debug)]
 struct Read {
     people: Arc<People>,
-    /// The file when it was read.
-    of: Option<Stamp>,
-    /// The file when it was looked at last: one that somebody is still writing is not read.
-    seen: Option<Stamp>,
+    /// The files when they were read: the policy, and those of the tokens.
+    of: Vec<Option<Stamp>>,
+    /// The files when they were looked at last, and when that was: what somebody is still writing is not read.
+    seen: Vec<Option<Stamp>>,
+    looked: Instant,
 }
 
 /// What changes with a file: which it is, when it was written, and its length.
@@ -44,9 +47,10 @@ struct Change {
 
 impl Policy {
     pub(super) fn read(file: PathBuf, share: &Dir, shared: &Path) -> Result<Self, CopyError> {
-        let of = stamp(&file);
+        let at = stamp(&file);
         let people = Arc::new(People::read(&file, share, shared)?);
-        Ok(Self { file, read: Mutex::new(Read { people, of, seen: of }) })
+        let of = stamps(at, &people);
+        Ok(Self { file, read: Mutex::new(Read { people, seen: of.clone(), of, looked: Instant::now() }) })
     }
 
     /// Those whom it tells of.
@@ -54,11 +58,17 @@ impl Policy {
         Arc::clone(&self.look().people)
     }
 
-    /// Reads the file again if it has changed and rests.
+    /// Reads the file again if it has changed and rests, or a token has: who takes that away takes away what it allows.
     fn read_again(&self, share: &Dir, shared: &Path) -> Option<Result<Change, CopyError>> {
         let mut read = self.look();
-        let now = stamp(&self.file);
-        let rests = std::mem::replace(&mut read.seen, now) == now;
+        let read = &mut *read;
+        if read.looked.elapsed() < LOOK_EVERY {
+            return None;
+        }
+        let at = stamp(&self.file);
+        let now = stamps(at, &read.people);
+        read.looked = Instant::now();
+        let rests = std::mem::replace(&mut read.seen, now.clone()) == now;
         if !rests || now == read.of {
             return None;
         }
@@ -66,6 +76,9 @@ impl Policy {
         read.of = now;
         Some(People::read(&self.file, share, shared).map(|people| {
             let before = std::mem::replace(&mut read.people, Arc::new(people));
+            // Tokens may just have been made.
+            read.of = stamps(at, &read.people);
+            read.seen.clone_from(&read.of);
             Change { ended: before.changed_by(&read.people), fresh: read.people.with_tokens_unlike(&before) }
         }))
     }
@@ -73,6 +86,11 @@ impl Policy {
     fn look(&self) -> MutexGuard<'_, Read> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Of the policy, and of each token.
+fn stamps(at: Option<Stamp>, people: &People) -> Vec<Option<Stamp>> {
+    [at].into_iter().chain(people.token_files().map(stamp)).collect()
 }
 
 fn stamp(file: &Path) -> Option<Stamp> {
