@@ -4,6 +4,9 @@ use visapult_ripp_net::units::prefixed;
 
 /// Bits per second.
 pub(crate) fn rate(bps: f64) -> String {
+    if bps == 0.0 {
+        return "0 bit/s".to_owned();
+    }
     let (value, prefix) = prefixed(bps);
     format!("{} {prefix}bit/s", short(value))
 }
