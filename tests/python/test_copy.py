@@ -86,6 +86,9 @@ def test_data_go_straight_from_one_share_to_another(shared: tuple[Path, str], tm
         assert re.match(r"1 ripp://127.0.0.1:\d+/shared to : 52 files of 52, ", told.stdout)
         share.copies(2)
         assert "@" not in share.log.read_text()
+        refused = copy(url, share.url, "--detach", "--manifest", tmp_path / "manifest")
+        assert refused.code == 2
+        assert_one_clear_line(refused.stderr, "--detach", "--manifest")
 
 
 def test_only_hashes_travel_to_verify(shared: tuple[Path, str], tmp_path: Path) -> None:

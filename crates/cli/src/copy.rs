@@ -78,7 +78,9 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
             return Err(misfit(format!("--delete would delete the manifest {path}, {why}")));
         }
         if sources.iter().any(is_in) {
-            return Err(misfit(format!("the manifest {path} lies in what is copied, as it is written: name it elsewhere")));
+            return Err(misfit(format!(
+                "the manifest {path} lies in what is copied, as it is written: name it elsewhere"
+            )));
         }
     }
     let manifest = options.manifest.clone().map(Manifest::create).transpose()?;

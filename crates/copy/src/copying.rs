@@ -128,7 +128,9 @@ fn tell_apart(sources: &[Endpoint], is_deleted: bool) -> Result<(), CopyError> {
             "what is in one source would be deleted for not being in another: with --delete,".to_owned()
         }
         Some(name) if is_deleted => format!("two sources are called {}: with --delete,", shown(Path::new(name))),
-        Some(name) => format!("two sources are called {}, and one would take the place of the other:", shown(Path::new(name))),
+        Some(name) => {
+            format!("two sources are called {}, and one would take the place of the other:", shown(Path::new(name)))
+        }
         None => return Ok(()),
     };
     Err(CopyError::Misfit(format!("{what} copy each to a place of its own")))

@@ -241,7 +241,9 @@ mod tests {
             let place = elsewhere.parse::<Endpoint>().unwrap();
             assert!(matches!(place.check_here(), Err(EndpointError::Elsewhere)), "{elsewhere}");
         }
-        for here in ["./cluster:data", "12:30", "2026-11-23T12:30/run", "a:b", "run 1:2", "data/cluster:x", "/cluster:x", "src"] {
+        for here in
+            ["./cluster:data", "12:30", "2026-11-23T12:30/run", "a:b", "run 1:2", "data/cluster:x", "/cluster:x", "src"]
+        {
             assert!(here.parse::<Endpoint>().unwrap().check_here().is_ok(), "{here}");
         }
     }

@@ -102,7 +102,11 @@ mod tests {
     #[test]
     fn patterns_choose_by_name_or_by_path() {
         let patterns = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect();
-        let filter = Filter::new(&Patterns { include: patterns(&["*.h5"]), exclude: patterns(&["tmp", "a/*.h5"]), ..Patterns::default() });
+        let filter = Filter::new(&Patterns {
+            include: patterns(&["*.h5"]),
+            exclude: patterns(&["tmp", "a/*.h5"]),
+            ..Patterns::default()
+        });
         let filter = filter.unwrap();
         assert!(filter.takes("x.h5".as_ref()) && filter.takes("b/c/x.h5".as_ref()));
         assert!(!filter.takes("a/x.h5".as_ref()) && filter.takes("a/b/x.h5".as_ref()));

@@ -486,7 +486,12 @@ mod tests {
         let place = place(&dir, "a");
         let origin = Origin { size: 3 * RANGE, mtime: MTIME, start: 0 };
         let first = RangedFile::open(&place, origin, false, &ReadBack::default()).unwrap();
-        assert!(RangedFile::open(&place, origin, false, &ReadBack::default()).unwrap_err().to_string().contains("another copy"));
+        assert!(
+            RangedFile::open(&place, origin, false, &ReadBack::default())
+                .unwrap_err()
+                .to_string()
+                .contains("another copy")
+        );
         drop(first);
         assert!(RangedFile::open(&place, origin, false, &ReadBack::default()).is_ok());
     }
