@@ -36,7 +36,7 @@ impl Mtime {
     /// `here` is this time, as far as the file system keeps it: in whole seconds, or in tenths, hundredths and so on.
     pub(crate) fn is_kept_as(self, here: Self) -> bool {
         let steps = std::iter::successors(Some(1_u32), |step| step.checked_mul(10));
-        let step = steps.take_while(|step| here.ns % step == 0).last().unwrap_or(1);
+        let step = steps.take_while(|step| here.ns.is_multiple_of(*step)).last().unwrap_or(1);
         self.s == here.s && self.ns - self.ns % step == here.ns
     }
 
