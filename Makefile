@@ -11,8 +11,6 @@ PYTHON := $(CACHE)/python-$(shell cat tests/python/requirements*.txt | sha256sum
 # Tools that setup brought along (a newer cmake, cargo helpers) come first.
 export PATH := $(CACHE)/tools/bin:$(CACHE)/cargo/bin:$(PATH)
 export RUST_BACKTRACE ?= 0
-# Whatever is called by this gives way to all else.
-IDLY = $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 
 BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
@@ -23,7 +21,7 @@ PYTHON_PACKAGE := $(PYTHON)/package-$(shell find $(PYTHON_ROOMS) -type f -not -p
 PAGE_KERNELS := web/src/generated/page.ts
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f -not -path '$(PAGE_KERNELS)' 2>/dev/null)
 
-.PHONY: build demo demo-wan test check ci test-rust test-web test-python test-e2e test-computing test-set-up test-ready test-run ci-run ci-computing ci-after ci-check programs python-package web simulate bench-exact bench-gpu bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-copy bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build setup-browser setup-gpu setup-mpi
+.PHONY: build demo demo-wan test check test-rust test-web test-python test-e2e test-computing test-ready test-run programs python-package web simulate bench-exact bench-gpu bench-quality bench-proxies bench-page bench-start bench-live bench-transport bench-copy bench-transport-local bench-discriminate bench-fairness bench-publish bench-publish-python bench-flow soak clean setup-build setup-browser setup-gpu setup-mpi
 
 ## build: the release binary with the pages embedded
 build: setup-build web/dist/index.html
@@ -43,37 +41,16 @@ demo-wan: build
 
 ## test: every test. Those that wait, for networks and then for browsers, go first; what computes takes what they leave of the processors. Each part tells when it is over;
 ## what fails is run once more and, if it then passes, told as unsteady
-test: test-set-up
-	$(MAKE) --jobs=2 --output-sync=recurse test-run
-
-## ci: every test, and what `check` checks beside those that wait
-ci: test-set-up
-	$(MAKE) --jobs=2 --output-sync=recurse ci-run
-
-test-set-up:
+test:
 	@tools/setup.sh packages build python browser
-	@tools/setup.sh build
 	$(MAKE) --jobs=3 test-ready
+	$(MAKE) --jobs=2 --output-sync=recurse test-run
 
 # What the tests that wait start from.
 test-ready: programs python-package setup-gpu setup-mpi setup-browser
 
 # Two at a time: browsers come when the first has ended, for a drawing browser leaves little to those that wait.
 test-run: test-python test-computing test-e2e
-
-# As above, but for the checks, which come when Cargo is free and have what nobody else wants of the processors: whatever else wants one has it at once.
-ci-run: test-python ci-computing
-
-# One after the other, whatever becomes of the first.
-ci-computing:
-	$(MAKE) --jobs=1 --keep-going test-computing ci-after
-
-ci-after:
-	$(MAKE) --jobs=2 --output-sync=recurse test-e2e ci-check
-
-# After what Cargo has to say on programs, so that browsers do not wait for it.
-ci-check: programs
-	$(IDLY) $(MAKE) --jobs=1 check
 
 # The tests in Rust are compiled here, too. Cargo works for one at a time, and has no other calls by now.
 test-computing: programs python-package

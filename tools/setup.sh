@@ -54,11 +54,7 @@ packages_of() {
   esac
 }
 
-# Who has to install packages himself is told of those of all these parts at once. For root each part installs its own, beside what compiles.
-ask_for_packages() {
-  [ "$(id -u)" = 0 ] || setup_packages "$@"
-}
-
+# Of all these parts at once: who has to install them himself is told of all.
 setup_packages() {
   local needed
   needed="$(for part in "$@"; do packages_of "$part"; done | sort -u)"
@@ -145,7 +141,7 @@ case "${1:-}" in
   gpu) setup_gpu ;;
   bench) setup_bench ;;
   mpi) setup_mpi ;;
-  packages) ask_for_packages "${@:2}" ;;
+  packages) setup_packages "${@:2}" ;;
   python) setup_python "${2:?folder}" ;;
   *) fail 'usage: tools/setup.sh build | browser | check | gpu | bench | mpi | python FOLDER | packages PART...' ;;
 esac
