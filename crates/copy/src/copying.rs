@@ -21,11 +21,12 @@ use crate::landing::{Landing, PART_NEEDS_NAME};
 use crate::names::shown;
 use crate::objects::Store;
 use crate::report::{Event, Report, Tally};
+use crate::root::Root;
 use crate::share::linger;
 use crate::spread::{Into, into_share};
 use crate::stripes::Striped;
 use crate::take::{Taken, take};
-use crate::walk::{Root, Walk};
+use crate::walk::Walk;
 use crate::words::{Alike, Delete, Patterns, Request, Span, Verb, Wish};
 
 const POLL: Duration = Duration::from_millis(100);

@@ -35,6 +35,7 @@ mod partial;
 mod people;
 mod ranges;
 mod report;
+mod root;
 mod share;
 mod source;
 mod spread;

@@ -24,9 +24,10 @@ use crate::listing;
 use crate::objects::RangeBuffer;
 use crate::ranges::{RANGE, RangeName, range};
 use crate::report::Tally;
+use crate::root::Root;
 use crate::source::{RangeSource, SourceFile};
 use crate::take::{Taken, take};
-use crate::walk::{Found, Root, Walk};
+use crate::walk::{Found, Walk};
 use crate::words::{Patterns, Wish, Word};
 
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -19,7 +19,7 @@ use visapult_ripp_net::Source;
 use crate::hashing::hash;
 use crate::listing::Mtime;
 use crate::ranges::{Extents, MOST_EXTENTS, Range};
-use crate::walk::{Base, Root};
+use crate::root::{Base, Root};
 
 /// Bytes of what is sent, after which it is looked whether the file has changed: a datagram is too little for that.
 const LOOK: u64 = 1 << 20;
@@ -65,7 +65,7 @@ impl SourceFile {
         }
         let mtime = mtime(&metadata);
         let length = metadata.len();
-        let (start, size) = root.span().unwrap_or((0, length));
+        let (start, size) = root.span.unwrap_or((0, length));
         Ok(Self { content: Content::File(file), start, size, length, mtime, data: Mutex::default() })
     }
 

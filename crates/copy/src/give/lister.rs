@@ -6,7 +6,8 @@ use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use crate::listing::{Kind, MOST_ENTRIES, MOST_FIRST_LISTING, MOST_LISTING, MOST_WHOLE, Mtime};
-use crate::walk::{Found, Root, Walk};
+use crate::root::Root;
+use crate::walk::{Found, Walk};
 
 /// A listing leaves after this time even if there is room for more.
 const SOON: Duration = Duration::from_millis(100);

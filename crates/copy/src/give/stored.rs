@@ -52,5 +52,5 @@ fn told(listed: &Listed) -> Told {
 }
 
 fn start(listed: &Listed) -> u64 {
-    listed.root.span().map_or(0, |(start, _)| start)
+    listed.root.span.map_or(0, |(start, _)| start)
 }

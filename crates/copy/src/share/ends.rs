@@ -12,8 +12,9 @@ use crate::filter::Filter;
 use crate::give::{Begin, Given, give};
 use crate::landing::Landing;
 use crate::people::Right;
+use crate::root::Root;
 use crate::take::{Taken, take};
-use crate::walk::{Root, Walk};
+use crate::walk::Walk;
 use crate::words::{Patterns, Span, Wish};
 
 /// Paths of one request.
