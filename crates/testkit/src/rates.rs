@@ -278,8 +278,8 @@ mod tests {
         for (name, round_trips) in [
             ("20M 80ms 0% queue 80ms x0.5", 3.0),
             ("20M 80ms 1% queue 80ms x0.5", 3.0),
-            ("20M 80ms 0% queue 80ms x2", 13.0),
-            ("20M 80ms 1% queue 80ms x2", 13.0),
+            ("20M 80ms 0% queue 80ms x2", 12.0),
+            ("20M 80ms 1% queue 80ms x2", 12.0),
         ] {
             let measured = Measured::of(&path(name), false).expect("no broken promise");
             assert!(measured.again_rtts() <= round_trips, "{name}: {measured}");
