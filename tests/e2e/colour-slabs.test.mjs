@@ -7,6 +7,8 @@ import { serving } from "./serving.mjs";
 
 const EDGE = 48;
 const LEAST_DB = 42;
+/** Of a picture of which bricks show a third. */
+const LEAST_BESIDE_DB = 24;
 /** Of a field that changes within a slab: what lies between the faces of a scalar slab is not what they say. */
 const COLOURS = "range=-3,3&map=viridis&opacity=0,0;0.6,0;0.8,0.9;1,0";
 
@@ -40,6 +42,31 @@ describe("slabs of colour", () => {
       assert.ok(db >= LEAST_DB, `${db} dB, ${5 * turns} degrees from the key view`);
     }
     await keep(page, "colour-slabs");
+    await page.close();
+  });
+
+  test("zoomed out of, they are still shown, and bricks beside them", async (t) => {
+    const page = await here.open({ query: { stills: "0" }, hash: `view=30,20,1.4,30&proxy=slabs&${COLOURS}` });
+    await statistic(page, "Plan")
+      .filter({ hasText: /slabs of colour, as chosen, \d/ })
+      .waitFor();
+    await until(page, (v) => v.shown.proxy === "slabs");
+    await until(page, ({ stats: { bytes } }) => {
+      const now = performance.now();
+      if (window.came?.bytes !== bytes) window.came = { bytes, since: now };
+      return bytes > 5e6 && now - window.came.since > 2000;
+    });
+    await settled(page);
+    here.server.suspend();
+    t.after(() => here.server.resume());
+    await page.locator(".stage").focus();
+    for (let press = 0; press < 2; press++) await page.keyboard.press("-");
+    await settled(page);
+    await keep(page, "beside-colour-slabs");
+    assert.equal(await page.evaluate(() => window.visapult.shown.proxy), "slabs");
+    const db = await decibels(page, { file, folder, proxy: "exact" });
+    t.diagnostic(`${db.toFixed(1)} dB from the exact picture`);
+    assert.ok(db >= LEAST_BESIDE_DB, `${db} dB`);
     await page.close();
   });
 });

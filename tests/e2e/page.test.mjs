@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { decibels } from "./against-program.mjs";
 import {
   difference,
   hasPicture,
@@ -22,6 +23,7 @@ import { blob, serving } from "./serving.mjs";
 const MOST_PREVIEW_BYTES = 250_000;
 /** Of 255. */
 const MOST_PREVIEW_OFF = 6;
+const LEAST_DB = 42;
 /** What a busy machine may make of the same work, done twice. */
 const MOST_SLOWER = 3;
 
@@ -332,6 +334,20 @@ describe("a file", () => {
       await odd.kill();
     });
   }
+
+  test("a field of one value is drawn as the program draws it", async (t) => {
+    const file = writeNpy(join(here.folder, "one-value.npy"), 16, () => 7.5);
+    const odd = await startServer(file);
+    const page = await openPage(here.browser, odd.url, { query: { stills: "0" } });
+    await hasPicture(page);
+    await settled(page);
+    assert.ok(lit(await picture(page)) > 0.02, "the picture is black");
+    const db = await decibels(page, { file, folder: here.folder, proxy: "exact" });
+    t.diagnostic(`${db.toFixed(1)} dB from the program's picture`);
+    assert.ok(db >= LEAST_DB, `${db} dB`);
+    await page.close();
+    await odd.kill();
+  });
 
   test("what is odd about a step is said of that step", async () => {
     const valueAt = (x, y, z, t) => (t === 0 ? Number.NaN : t === 1 ? x : 2);

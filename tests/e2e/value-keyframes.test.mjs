@@ -20,7 +20,7 @@ describe("keyframes of values", () => {
   const { file, folder } = here;
 
   for (const [proxy, sentAs, turns] of [
-    ["scalar-slabs", "slabs", 3],
+    ["scalar-slabs", "slabs", 9],
     ["segments", "segments", 9],
   ]) {
     test(`${proxy}: an edit of the transfer function is drawn with the server suspended, as the program draws it`, async (t) => {
@@ -63,6 +63,24 @@ describe("keyframes of values", () => {
       await page.close();
     });
   }
+
+  test("bricks: they are turned and recoloured with the server suspended, as the program draws them", async (t) => {
+    const page = await here.open({ query: { stills: "0" }, hash: "proxy=bricks" });
+    await until(page, (v) => v.shown.level === 0);
+    await settled(page);
+    here.server.suspend();
+    t.after(() => here.server.resume());
+    await page.locator(".stage").focus();
+    for (let i = 0; i < 9; i++) await page.keyboard.press("ArrowRight");
+    await settled(page);
+    const turnedDb = await decibels(page, { file, folder, proxy: "bricks" });
+    await page.locator("#map").selectOption("inferno");
+    await settled(page);
+    const editedDb = await decibels(page, { file, folder, proxy: "bricks" });
+    t.diagnostic(`turned ${turnedDb.toFixed(1)} dB, edited ${editedDb.toFixed(1)} dB from the program's picture`);
+    assert.ok(Math.min(turnedDb, editedDb) >= LEAST_DB, `${turnedDb} dB turned, ${editedDb} dB edited`);
+    await page.close();
+  });
 
   test("a keyframe that comes after bricks were chosen is not kept", async () => {
     const page = await here.open({ query: { stills: "0" }, hash: "proxy=segments", before: firstGroupLate() });

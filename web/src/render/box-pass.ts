@@ -46,13 +46,25 @@ export class BoxPass {
   /** Draws rows `from` to `to` (from the bottom) of `target`, its own uniforms set by `setUniforms`. */
   draw(
     target: Target,
-    [from, to]: readonly [number, number],
+    rows: readonly [number, number],
+    view: BoxView,
+    textures: readonly Bound[],
+    setUniforms: () => void,
+  ): void {
+    target.begin(...rows);
+    this.drawOver(target, rows, view, textures, setUniforms);
+  }
+
+  /** The same, into rows that keep what is there already. */
+  drawOver(
+    target: Target,
+    rows: readonly [number, number],
     view: BoxView,
     textures: readonly Bound[],
     setUniforms: () => void,
   ): void {
     const gl = this.#gl;
-    target.begin(from, to);
+    target.resume(...rows);
     gl.enable(gl.CULL_FACE);
     gl.frontFace(gl.CCW);
     gl.cullFace(gl.FRONT);

@@ -1,4 +1,4 @@
-import { INTEGRAL_BINS, Integrals, type TransferFunction } from "../volume/index";
+import { INTEGRAL_BINS, Integrals, type TransferFunction, widened } from "../volume/index";
 import { type Gl, resetUnpacking, setSampling } from "./gl";
 
 /** The integrals of a transfer function, also as a texture; brought up to date before drawing. */
@@ -31,6 +31,6 @@ export function placing(
   [lo, hi]: readonly [number, number],
   transfer: TransferFunction,
 ): { readonly scale: number; readonly offset: number } {
-  const [from, to] = transfer.range;
-  return to > from ? { scale: (hi - lo) / (to - from), offset: (lo - from) / (to - from) } : { scale: 0, offset: 0.5 };
+  const [from, to] = widened(transfer.range);
+  return { scale: (hi - lo) / (to - from), offset: (lo - from) / (to - from) };
 }

@@ -3,32 +3,30 @@ import { basisOf, type Camera, dot, type KeyRays, keyBasis } from "./camera";
 
 /** Of the picture from edge to edge, by rows and columns, where it is looked whether a keyframe has data. */
 const LOOKS = 9;
-/** Share of looks at the box that may find nothing. */
-const MOST_UNCOVERED = 0.02;
 /** Of the key view's edges, against rounding. */
-const SLACK = 1.001;
+export const KEY_SLACK = 1.001;
 
-/** Whether the rays of a keyframe pass all, or all but a little, of what `camera` sees of the box with these edges. */
-export function covers(key: KeyRays, edges: Vec3, camera: Camera, aspect: number): boolean {
+/** Of what `camera` sees of the box with these edges, the share that the rays of a keyframe pass; 1 where it sees nothing. */
+export function coverage(key: KeyRays, edges: Vec3, camera: Camera, aspect: number): number {
   const { tangents, ...from } = keyBasis(key);
   const isPassed = (point: Vec3) => {
     const offset: Vec3 = [point[0] - from.eye[0], point[1] - from.eye[1], point[2] - from.eye[2]];
     const depth = dot(offset, from.forward);
     const [x, y] = [dot(offset, from.right), dot(offset, from.up)];
-    return depth > 0 && Math.abs(x) <= SLACK * tangents[0] * depth && Math.abs(y) <= SLACK * tangents[1] * depth;
+    return (
+      depth > 0 && Math.abs(x) <= KEY_SLACK * tangents[0] * depth && Math.abs(y) <= KEY_SLACK * tangents[1] * depth
+    );
   };
-  let [seen, uncovered] = [0, 0];
+  let [seen, passed] = [0, 0];
   for (const ray of raysOf(camera, aspect)) {
     const inside = insideBox(ray, edges);
     if (!inside) continue;
     const [enters, leaves] = inside;
-    // Not where an eye inside the box is.
-    for (const t of [enters + 0.02 * (leaves - enters), leaves]) {
-      seen += 1;
-      if (!isPassed(pointAt(ray, t))) uncovered += 1;
-    }
+    seen += 1;
+    // Not where an eye inside the box is. What the rays pass of a line has no gaps.
+    if ([enters + 0.02 * (leaves - enters), leaves].every((t) => isPassed(pointAt(ray, t)))) passed += 1;
   }
-  return uncovered <= MOST_UNCOVERED * seen;
+  return seen > 0 ? passed / seen : 1;
 }
 
 interface Ray {

@@ -137,14 +137,20 @@ export class Target {
   /** Rows `from` to `to` (from the bottom), emptied, are drawn into until `end`. */
   begin(from: number, to: number): void {
     const gl = this.#gl;
+    this.resume(from, to);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+  }
+
+  /** The same, as they are. */
+  resume(from: number, to: number): void {
+    const gl = this.#gl;
     this.bind();
     gl.disable(gl.BLEND);
     gl.disable(gl.DEPTH_TEST);
     gl.disable(gl.CULL_FACE);
     gl.enable(gl.SCISSOR_TEST);
     gl.scissor(0, from, this.width, to - from);
-    gl.clearColor(0, 0, 0, 0);
-    gl.clear(gl.COLOR_BUFFER_BIT);
   }
 
   end(): void {

@@ -2,7 +2,7 @@ import type { Geometry, TransferFunction } from "../volume/index";
 import type { BulkPart } from "../worker/index";
 import { type BrickSet, BrickSets } from "./brick-sets";
 import type { Camera } from "./camera";
-import { covers } from "./coverage";
+import { coverage } from "./coverage";
 import type { FacePicture } from "./face-pass";
 import { type FaceSet, type FaceSets, faceSets } from "./face-sets";
 import type { WorkKind } from "./fences";
@@ -36,6 +36,11 @@ export interface Subject {
   /** What it is that is shown, drawn at `resolution`. */
   shown(resolution: number, precision: Precision): ShownState;
 }
+
+type Keyframe = SlabSet | FaceSet | SegmentSet;
+
+/** Share of what is seen of the box that the rays of a keyframe must pass to be shown: where bricks are drawn beside it, and where there are none. */
+const LEAST_COVERED = { besideBricks: 1 / 3, alone: 0.98 } as const;
 
 /** The proxies that the page holds; chooses the one that shows a scene best. */
 export class Proxies {
@@ -157,8 +162,8 @@ export class Proxies {
     const segments = pictureOf(this.#segments.keyframes.find(id), scene);
     const faces = pictureOf(this.#faces.keyframes.find(id), scene);
     const colours = this.#slabs.find(id);
-    if (segments) return this.#drawnAsSegments(segments);
-    if (faces) return this.#drawnAsFaces(faces);
+    if (segments) return this.#drawnAsSegments(segments, scene);
+    if (faces) return this.#drawnAsFaces(faces, scene);
     if (colours) return this.#drawnAsColours(colours, scene);
     return this.#bricks.shown?.id === id ? this.#ofBricks(scene) : null;
   }
@@ -172,14 +177,29 @@ export class Proxies {
     return [this.#bricks, this.#slabs, this.#faces, this.#segments];
   }
 
-  /** Whether a keyframe is of what is wanted, and has data wherever the camera sees the box; else coarse bricks show more. */
-  #fits(keyframe: SlabSet | FaceSet | SegmentSet, { wanted, camera, aspect, geometry }: Scene): boolean {
-    const isOfIt = keyframeFits(keyframe, this.#bricks.shown, wanted, performance.now());
-    return isOfIt && geometry !== null && covers(keyframe, geometry.edges, camera, aspect);
+  /** Whether a keyframe is of what is wanted, and has data where the camera sees the box, or where it sees most of it and bricks show the rest; else bricks show more. */
+  #fits(keyframe: Keyframe, scene: Scene): boolean {
+    const { wanted, camera, aspect, geometry } = scene;
+    if (!geometry || !keyframeFits(keyframe, this.#bricks.shown, wanted, performance.now())) return false;
+    const least = this.#bricksBeside(keyframe, scene) ? LEAST_COVERED.besideBricks : LEAST_COVERED.alone;
+    return coverage(keyframe, geometry.edges, camera, aspect) >= least;
+  }
+
+  /** Bricks of the step of a keyframe, to be drawn where that has nothing. */
+  #bricksBeside({ field, step }: Keyframe, scene: Scene): BrickPicture | null {
+    const picture = this.#brickPicture(scene);
+    return picture?.set.field === field && picture.set.step === step ? picture : null;
+  }
+
+  /** Draws what a keyframe lacks over its rows `from` to `to` of a target. */
+  #drawBeside(keyframe: Keyframe, scene: Scene, target: Target, from: number, to: number): void {
+    const bricks = this.#bricksBeside(keyframe, scene);
+    if (!bricks || coverage(keyframe, bricks.geometry.edges, scene.camera, scene.aspect) === 1) return;
+    this.#passes.bricks.drawBeside(keyframe, target, bricks, from, to);
   }
 
   /** The picture of a keyframe of values, if it holds all that the transfer function tells apart. */
-  #picture<Keyframe extends FaceSet | SegmentSet>(set: Keyframe | null, scene: Scene) {
+  #picture<OfValues extends FaceSet | SegmentSet>(set: OfValues | null, scene: Scene) {
     const picture = pictureOf(set, scene);
     const holds =
       picture && this.#fits(picture.set, scene) && rangeHolds(picture.set, this.#bricks.shown, picture.transfer);
@@ -188,31 +208,25 @@ export class Proxies {
 
   #ofSegments(scene: Scene): Subject | null {
     const picture = this.#picture(this.#segments.shown, scene);
-    return picture && this.#drawnAsSegments(picture);
+    return picture && this.#drawnAsSegments(picture, scene);
   }
 
-  #drawnAsSegments(picture: SegmentPicture): Subject {
-    return {
-      kind: "segments",
-      id: picture.set.id,
-      draw: (target, from, to) => this.#passes.segments.draw(target, picture, from, to),
-      shown: (resolution) => keyframeShown("segments", picture.set, resolution),
-    };
+  #drawnAsSegments(picture: SegmentPicture, scene: Scene): Subject {
+    const { segments } = this.#passes;
+    return this.#drawnAs("segments", picture.set, scene, (target, from, to) =>
+      segments.draw(target, picture, from, to),
+    );
   }
 
   #ofFaces(scene: Scene): Subject | null {
     const picture = this.#picture(this.#faces.shown, scene);
     const serves = picture && slabsServe(picture.set, scene.camera, WIDEST_ANGLE.values);
-    return serves ? this.#drawnAsFaces(picture) : null;
+    return serves ? this.#drawnAsFaces(picture, scene) : null;
   }
 
-  #drawnAsFaces(picture: FacePicture): Subject {
-    return {
-      kind: "slabs",
-      id: picture.set.id,
-      draw: (target, from, to) => this.#passes.faces.draw(target, picture, from, to),
-      shown: (resolution) => keyframeShown("slabs", picture.set, resolution),
-    };
+  #drawnAsFaces(picture: FacePicture, scene: Scene): Subject {
+    const { faces } = this.#passes;
+    return this.#drawnAs("slabs", picture.set, scene, (target, from, to) => faces.draw(target, picture, from, to));
   }
 
   #ofColours(scene: Scene): Subject | null {
@@ -221,20 +235,39 @@ export class Proxies {
     return this.#drawnAsColours(set, scene);
   }
 
-  #drawnAsColours(set: SlabSet, { camera, aspect }: Scene): Subject {
+  #drawnAsColours(set: SlabSet, scene: Scene): Subject {
+    const [{ slabs }, { camera, aspect }] = [this.#passes, scene];
+    return this.#drawnAs("slabs", set, scene, (target, from, to) => slabs.draw(target, set, camera, aspect, from, to));
+  }
+
+  /** A keyframe that `draw` draws, and bricks beside it. */
+  #drawnAs(
+    kind: "slabs" | "segments",
+    set: Keyframe,
+    scene: Scene,
+    draw: (target: Target, from: number, to: number) => void,
+  ): Subject {
     return {
-      kind: "slabs",
+      kind,
       id: set.id,
-      draw: (target, from, to) => this.#passes.slabs.draw(target, set, camera, aspect, from, to),
-      shown: (resolution) => keyframeShown("slabs", set, resolution),
+      draw: (target, from, to) => {
+        draw(target, from, to);
+        this.#drawBeside(set, scene, target, from, to);
+      },
+      shown: (resolution) => keyframeShown(kind, set, resolution),
     };
   }
 
-  #ofBricks({ geometry, transfers, camera, aspect }: Scene): Subject | null {
+  #brickPicture({ geometry, transfers, camera, aspect }: Scene): BrickPicture | null {
     const set = this.#bricks.shown;
     const transfer = set && transfers.get(set.field);
-    if (!set || !geometry || !transfer) return null;
-    const picture: BrickPicture = { set, geometry, transfer, camera, aspect };
+    return set && geometry && transfer ? { set, geometry, transfer, camera, aspect } : null;
+  }
+
+  #ofBricks(scene: Scene): Subject | null {
+    const picture = this.#brickPicture(scene);
+    if (!picture) return null;
+    const { set } = picture;
     return {
       kind: "bricks",
       id: set.id,
@@ -245,7 +278,7 @@ export class Proxies {
 }
 
 /** The picture of a keyframe of values, whether it serves or not. */
-function pictureOf<Keyframe extends { readonly field: number }>(set: Keyframe | null, scene: Scene) {
+function pictureOf<OfField extends { readonly field: number }>(set: OfField | null, scene: Scene) {
   const transfer = set && scene.transfers.get(set.field);
   return set && transfer ? { set, transfer, camera: scene.camera, aspect: scene.aspect } : null;
 }

@@ -1,8 +1,16 @@
-import { type Geometry, TABLE_ENTRIES, type TransferFunction, tableIndexing, textureFromWorld } from "../volume/index";
+import {
+  type Geometry,
+  TABLE_ENTRIES,
+  type TransferFunction,
+  tableIndexing,
+  textureFromWorld,
+  type Vec3,
+} from "../volume/index";
 import { BoxPass, LEAST_LIGHT } from "./box-pass";
 import type { BrickSet } from "./brick-sets";
-import type { Camera } from "./camera";
+import { type Camera, type KeyRays, keyBasis, scale } from "./camera";
 import { Classification } from "./classification";
+import { KEY_SLACK } from "./coverage";
 import type { Gl, Target } from "./gl";
 import volumeFragment from "./shaders/volume.frag.glsl?raw";
 import type { Precision } from "./shown";
@@ -19,6 +27,10 @@ export interface BrickPicture {
 
 /** A ray ends where less light than this comes through: a draft differs by three of 255 levels at most. */
 const LEAST_LIGHT_OF: Readonly<Record<Precision, number>> = { exact: LEAST_LIGHT, draft: 1 / 100 };
+
+const NOWHERE: Vec3 = [0, 0, 0];
+/** Its rays pass nothing. */
+const NO_KEY = { eye: NOWHERE, forward: NOWHERE, right: NOWHERE, up: NOWHERE, tangents: [1, 1] } as const;
 
 /** Ray casts a brick set into a target. */
 export class VolumePass {
@@ -41,8 +53,18 @@ export class VolumePass {
 
   /** Draws rows `from` to `to` (from the bottom) of `target`. */
   draw(target: Target, picture: BrickPicture, from: number, to: number, precision: Precision): void {
+    const { view, textures, dt } = this.#prepare(picture);
+    this.#pass.draw(target, [from, to], view, textures, () => this.#setPicture(picture, dt, precision, null));
+  }
+
+  /** Draws what the rays of a keyframe do not pass into rows of `target` that show the keyframe already. */
+  drawBeside(keyframe: KeyRays, target: Target, picture: BrickPicture, from: number, to: number): void {
+    const { view, textures, dt } = this.#prepare(picture);
+    this.#pass.drawOver(target, [from, to], view, textures, () => this.#setPicture(picture, dt, "exact", keyframe));
+  }
+
+  #prepare({ set, geometry, transfer, camera, aspect }: BrickPicture) {
     const gl = this.#gl;
-    const { set, geometry, transfer, camera, aspect } = picture;
     const dt = sampleDistance(geometry, set.level);
     this.#classification.update(set, transfer, dt);
     const textures = [
@@ -50,10 +72,24 @@ export class VolumePass {
       { name: "uColours", kind: gl.TEXTURE_2D, texture: this.#classification.colours },
       { name: "uDistances", kind: gl.TEXTURE_3D, texture: this.#classification.distances },
     ];
-    this.#pass.draw(target, [from, to], { camera, aspect, edges: geometry.edges }, textures, () => {
-      this.#setVolume(set, geometry, transfer, dt);
-      gl.uniform1f(this.#pass.at("uLeast"), LEAST_LIGHT_OF[precision]);
-    });
+    return { view: { camera, aspect, edges: geometry.edges }, textures, dt };
+  }
+
+  #setPicture(picture: BrickPicture, dt: number, precision: Precision, keyframe: KeyRays | null): void {
+    const { set, geometry, transfer } = picture;
+    this.#setVolume(set, geometry, transfer, dt);
+    this.#setKey(keyframe);
+    this.#gl.uniform1f(this.#pass.at("uLeast"), LEAST_LIGHT_OF[precision]);
+  }
+
+  /** `null`: nothing is drawn already. */
+  #setKey(keyframe: KeyRays | null): void {
+    const { eye, forward, right, up, tangents } = keyframe ? keyBasis(keyframe) : NO_KEY;
+    const set = (name: string, to: Vec3) => this.#gl.uniform3fv(this.#pass.at(name), to);
+    set("uKeyEye", eye);
+    set("uKeyForward", forward);
+    set("uKeyRight", scale(right, 1 / (KEY_SLACK * tangents[0])));
+    set("uKeyUp", scale(up, 1 / (KEY_SLACK * tangents[1])));
   }
 
   #setVolume(set: BrickSet, geometry: Geometry, transfer: TransferFunction, dt: number): void {

@@ -165,13 +165,22 @@ export function tableIndexing(
   lo: number,
   hi: number,
 ): { readonly scale: number; readonly offset: number } {
-  const [from, to] = transfer.range;
+  const [from, to] = widened(transfer.range);
   const width = to - from;
-  if (!(width > 0)) return { scale: 0, offset: 0 };
   const last = TABLE_ENTRIES - 1;
   const span = hi > lo ? hi - lo : 0;
   return { scale: (span / width) * last, offset: ((lo - from) / width) * last };
 }
+
+/** A range that has more than one value, as the server has it: what has one is in its middle. */
+export function widened([lo, hi]: readonly [number, number]): readonly [number, number] {
+  if (lo < hi) return [lo, hi];
+  const margin = Math.max(Math.abs(lo) * 1e-3, LEAST_MARGIN);
+  return [lo - margin, hi + margin];
+}
+
+/** A million times the least number that single precision holds in full. */
+const LEAST_MARGIN = 1.1754943508222875e-32;
 
 function bracket<P extends readonly [number, ...number[]]>(points: readonly P[], s: number): readonly [P, P, number] {
   let i = 0;

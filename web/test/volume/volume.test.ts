@@ -187,9 +187,12 @@ describe("transfer function", () => {
     expect(message.points.map((point) => [point[0], point[4]])).toEqual(opacity.map((point) => [...point]));
   });
 
-  test("a constant field does not divide by its empty range", () => {
-    const indexing = tableIndexing({ ...ramp, range: [5, 5] }, 5, 5);
-    expect(Number.isFinite(indexing.scale) && Number.isFinite(indexing.offset)).toBe(true);
+  test("a constant field is in the middle of its empty range", () => {
+    for (const value of [5, -3e30, 0]) {
+      const indexing = tableIndexing({ ...ramp, range: [value, value] }, value, value);
+      expect(indexing.scale).toBe(0);
+      expect(indexing.offset).toBeCloseTo((TABLE_ENTRIES - 1) / 2);
+    }
   });
 });
 

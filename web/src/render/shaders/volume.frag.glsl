@@ -15,6 +15,12 @@ uniform vec3 uTexturePerCell;
 uniform vec3 uIndex;
 uniform float uStep;
 
+// Of a keyframe that is there already: its eye and direction, and right and up of it, divided by half its picture at distance 1. All are 0 where there is none.
+uniform vec3 uKeyEye;
+uniform vec3 uKeyForward;
+uniform vec3 uKeyRight;
+uniform vec3 uKeyUp;
+
 vec3 first;
 vec3 stride;
 
@@ -33,6 +39,13 @@ void take(float value, float i, float left) {
   vec4 associated = textureLod(uColours, vec2(index, 0.5), 0.0);
   sum += through * associated.rgb;
   through *= 1.0 - associated.a;
+}
+
+// Whether the rays of the keyframe pass a place.
+bool is_passed(vec3 world) {
+  vec3 from_key = world - uKeyEye;
+  float depth = dot(from_key, uKeyForward);
+  return depth > 0.0 && abs(dot(from_key, uKeyRight)) <= depth && abs(dot(from_key, uKeyUp)) <= depth;
 }
 
 // From sample k to the next one that may show something, or to the end. `per_cell`: samples per macrocell along each axis;
@@ -56,6 +69,9 @@ void main() {
   float enter;
   float leave;
   enter_box(direction, enter, leave);
+  // Not at the eye itself, which may be that of the keyframe.
+  float near = mix(enter, leave, 0.02);
+  if (is_passed(uEye + near * direction) && is_passed(uEye + leave * direction)) discard;
   int count = int(ceil((leave - enter) / uStep - 0.5));
 
   // Texture coordinate of sample k: first + k * stride; the same in macrocells.
