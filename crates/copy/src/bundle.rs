@@ -10,8 +10,8 @@
 use visapult_objects::{cut, printable};
 
 use crate::bytes::Reader;
-use crate::listing::{MOST_WHOLE, Mtime};
-use crate::ranges::RangeHash;
+use crate::listing::{MOST_ENTRIES, MOST_WHOLE, Mtime};
+use crate::ranges::{RangeHash, RangeName};
 
 /// A bundle is closed when it has so many files or bytes of content.
 pub(crate) const FULL_FILES: usize = 1024;
@@ -19,6 +19,38 @@ pub(crate) const FULL_BYTES: u64 = 4 << 20;
 /// Bytes of a bundle at most.
 pub(crate) const MOST_BUNDLE: u64 = FULL_BYTES + MOST_WHOLE + (FULL_FILES as u64) * 1100 + 4;
 const MOST_REASON: usize = 1024;
+/// What an object of files that were asked for is called.
+pub(crate) const BUNDLE: &str = "b";
+/// Bundles under way that were not asked for, and their bytes, at most: the other half of the memory for bundles is for those that were.
+pub(crate) const MOST_UNASKED: usize = 64;
+pub(crate) const MOST_UNASKED_BYTES: u64 = 32 << 20;
+/// The number of a range that no file has.
+const NO_RANGE: u64 = u64::MAX;
+
+/// What a bundle is called that was not asked for, with which of the entries may be in it, and how many files are.
+///
+/// It is the name of a range that no file has: a build that does not know of such bundles refuses it, and asks for the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnaskedName {
+    pub(crate) first: u64,
+    pub(crate) end: u64,
+    pub(crate) files: u64,
+}
+
+impl UnaskedName {
+    pub(crate) fn to_text(self) -> String {
+        let Self { first, end, files } = self;
+        RangeName { entry: first, range: NO_RANGE, extents: Some(vec![(end, files)]) }.to_text()
+    }
+
+    /// None if it is the name of something else.
+    pub(crate) fn of(name: &RangeName) -> Option<Self> {
+        let (first, &[(end, files)]) = (name.entry, name.extents.as_deref()?) else { return None };
+        let entries = end.checked_sub(first).filter(|&entries| entries <= MOST_ENTRIES as u64)?;
+        let is_one = name.range == NO_RANGE && files > 0 && files <= entries.min(FULL_FILES as u64);
+        is_one.then_some(Self { first, end, files })
+    }
+}
 
 /// A small file as it was read, or why it was not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +132,20 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Vec<(u64, Item<'_>)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_not_asked_for_is_named_as_a_range_that_no_file_has() {
+        let of = |text: &str| UnaskedName::of(&RangeName::from_text(text).unwrap());
+        let name = UnaskedName { first: 7, end: 900, files: 800 };
+        assert_eq!(of(&name.to_text()), Some(name));
+        let none = u64::MAX;
+        for other in ["r 7 0 *", "r 7 0 900+800", &format!("r 7 {none} *"), &format!("r 7 {none} -")] {
+            assert_eq!(of(other), None, "{other}");
+        }
+        for wrong in ["7+0", "7+1", "900+0", "900+894", "2000+1025", "9000+1", "9+1,20+1"] {
+            assert_eq!(of(&format!("r 7 {none} {wrong}")), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn bundles_survive_the_journey_whole_or_not_at_all() {

@@ -16,7 +16,7 @@ use crate::error::CopyError;
 use crate::fields::{FieldPart, NEEDS_GROUP, ONE_SOURCE, Turn};
 use crate::filter::Filter;
 use crate::following::{Followed, follow, hear_refusal};
-use crate::give::{Begin, Given, give};
+use crate::give::{Begin, Given, Lister, give};
 use crate::landing::{Landing, PART_NEEDS_NAME};
 use crate::names::shown;
 use crate::objects::Store;
@@ -333,11 +333,12 @@ impl<'a> Plan<'a> {
         match self {
             Self::Push { sources, to, into, job } => {
                 let put = |one: &Into, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
-                    let walk = walk(sources, options, stop)?;
+                    // It is listed while the share is reached.
+                    let lister = Lister::start(walk(sources, options, stop)?);
                     let verb =
                         Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish: one.wish };
                     let session = begin(one.url, &one.session(options), &one.request(options, job, verb))?;
-                    let outcome = push(&session, walk, stop, attempt, watch);
+                    let outcome = push(&session, lister, stop, attempt, watch);
                     if let Err(CopyError::Session(_)) = outcome {
                         // Why we were not admitted, or may not, if so.
                         session.admitted()?;
@@ -378,7 +379,7 @@ impl<'a> Plan<'a> {
                 into_share(&to.url, options, stop, attempt, watch, fetch)
             }
             Self::Here { sources, to, into } => {
-                let walk = walk(sources, options, stop)?;
+                let lister = Lister::start(walk(sources, options, stop)?);
                 let landing = landing(*to, *into, options, stop)?;
                 let token = Token::fresh().map_err(|cause| CopyError::Here(cause.to_string()))?;
                 let session = options.session.clone();
@@ -390,7 +391,7 @@ impl<'a> Plan<'a> {
                     scope.spawn(|| take_here(&listener, landing, wish, stop));
                     let session = Session::dial(&url, &Trust::InsecureLoopback, None, &options.session)?;
                     attempt.was_admitted = true;
-                    push(&session, walk, stop, attempt, watch).map(drop)
+                    push(&session, lister, stop, attempt, watch).map(drop)
                 })
             }
         }
@@ -400,13 +401,13 @@ impl<'a> Plan<'a> {
 /// Gives all; returns the nodes that the other end would have take it, if it took nothing for that reason.
 fn push(
     session: &Session,
-    walk: Walk,
+    lister: Lister,
     stop: &AtomicBool,
     attempt: &mut Attempt,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Vec<String>, CopyError> {
     let mut given = Given::default();
-    let outcome = give(session, walk, Begin::AtOnce, stop, &mut given, watch);
+    let outcome = give(session, lister, Begin::AtOnce, stop, &mut given, watch);
     (attempt.tally, attempt.arrived) = (given.tally, given.arrived);
     outcome.map(|()| given.nodes)
 }

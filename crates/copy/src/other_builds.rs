@@ -13,12 +13,13 @@ use tempfile::TempDir;
 use visapult_objects::escaped;
 use visapult_ripp_net::{
     Arrival, Clients, Flow, Incoming, Listener, ListenerOptions, MemorySink, Mode, Offer, Options, Outgoing, Session,
-    Token, Trust,
+    Sink as _, Token, Trust,
 };
 
+use crate::bundle::{self, BUNDLE};
 use crate::filter::Filter;
 use crate::following::hear_refusal;
-use crate::give::{Begin, Given, MOST_EARLY, give};
+use crate::give::{Begin, Given, Lister, MOST_EARLY, give};
 use crate::landing::Landing;
 use crate::listing;
 use crate::objects::RangeBuffer;
@@ -34,6 +35,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const RANGES: u64 = MOST_EARLY as u64 + 2;
 const SIZE: u64 = (RANGES - 1) * RANGE + 5;
 
+/// Small files in a folder, which is entry 0.
+const SMALL: u64 = 50;
+
 /// A file of so many ranges, most of which are holes.
 fn source() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -45,8 +49,18 @@ fn source() -> TempDir {
     dir
 }
 
-fn walk(dir: &TempDir) -> Walk {
-    Walk::new(vec![Root::here(&dir.path().join("large")).unwrap()], Filter::new(&Patterns::default()).unwrap())
+fn walk(dir: &TempDir, name: &str) -> Walk {
+    Walk::new(vec![Root::here(&dir.path().join(name)).unwrap()], Filter::new(&Patterns::default()).unwrap())
+}
+
+/// A folder of small files, of so many; with its walk.
+fn small() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("many")).unwrap();
+    for number in 0..SMALL {
+        std::fs::write(dir.path().join(format!("many/{number:03}")), [number as u8; 100]).unwrap();
+    }
+    dir
 }
 
 /// Dialler's and listener's end.
@@ -61,7 +75,11 @@ fn sessions() -> (Session, Session) {
 
 /// Gives the file to one that does as `taker` says.
 fn given_to(taker: impl FnOnce(&Session) + Send) {
-    let (dir, (here, there)) = (source(), sessions());
+    given(&source(), "large", taker);
+}
+
+fn given(dir: &TempDir, name: &str, taker: impl FnOnce(&Session) + Send) {
+    let (here, there) = sessions();
     thread::scope(|scope| {
         scope.spawn(move || {
             taker(&there);
@@ -69,8 +87,14 @@ fn given_to(taker: impl FnOnce(&Session) + Send) {
                 let _ = there.next_arrival(PATIENCE);
             }
         });
-        let outcome =
-            give(&here, walk(&dir), Begin::AtOnce, &AtomicBool::new(false), &mut Given::default(), &mut |_| {});
+        let outcome = give(
+            &here,
+            Lister::start(walk(dir, name)),
+            Begin::AtOnce,
+            &AtomicBool::new(false),
+            &mut Given::default(),
+            &mut |_| {},
+        );
         drop(here);
         outcome.unwrap();
     });
@@ -208,7 +232,7 @@ fn a_refusal_is_heard_by_whoever_notices_the_end_first() {
 fn taken_from(into: &Path, giver: impl FnOnce(&Session, &TempDir, Vec<u8>) + Send) -> Tally {
     let (dir, (here, there)) = (source(), sessions());
     let mut listing = Vec::new();
-    for found in walk(&dir) {
+    for found in walk(&dir, "large") {
         let Found::Entry { entry, .. } = found else { continue };
         entry.write(&mut listing);
     }
@@ -293,4 +317,98 @@ fn what_is_offered_early_is_taken_if_it_is_wanted_and_refused_if_not() {
         });
         assert_eq!((tally.files, tally.same_files), if is_wanted { (1, 0) } else { (0, 1) });
     }
+}
+
+/// The files of the bundles, of which there are `SMALL`, each once.
+fn files_of(bundles: &[Arc<MemorySink>]) -> Vec<u64> {
+    let mut files: Vec<u64> = Vec::new();
+    for bundle in bundles {
+        files.extend(bundle::read(bundle.memory_at(0).unwrap()).unwrap().iter().map(|(entry, _)| *entry));
+    }
+    files.sort_unstable();
+    files
+}
+
+#[test]
+fn small_files_of_which_some_are_refused_are_given_once_each() {
+    // What is done with what comes before it was asked for: taken, or refused before or after it is asked for.
+    for (is_taken, is_refused_first) in [(true, false), (false, true), (false, false)] {
+        given(&small(), "many", |session| {
+            let mut unasked = None;
+            while unasked.is_none() {
+                match next(session) {
+                    Arrival::Offer(offer) if offer.name.starts_with("r 1 ") => unasked = Some(offer),
+                    Arrival::Offer(offer) => offer.refuse("it was told already"),
+                    Arrival::Note(_) => {}
+                }
+            }
+            let (mut bundles, mut incoming) = (Vec::new(), Vec::new());
+            let mut take = |offer: Offer| {
+                let sink = Arc::new(MemorySink::new(offer.length as usize));
+                bundles.push(Arc::clone(&sink));
+                incoming.push(offer.accept(sink));
+            };
+            let wants = Word::Wants { upto: SMALL + 1, files: vec![(1, SMALL)], later: Vec::new() };
+            let offer = unasked.take().unwrap();
+            if is_taken {
+                take(offer);
+                say(session, &wants);
+            } else if is_refused_first {
+                offer.refuse("not all files of the bundle are wanted");
+                say(session, &wants);
+            } else {
+                say(session, &wants);
+                offer.refuse("not all files of the bundle are wanted");
+            }
+            if !is_taken {
+                let again = loop {
+                    if let Arrival::Offer(offer) = next(session) {
+                        break offer;
+                    }
+                };
+                assert_eq!(again.name, BUNDLE);
+                take(again);
+            }
+            incoming.iter().for_each(|incoming| assert!(incoming.wait().is_ok()));
+            assert_eq!(files_of(&bundles), (1..=SMALL).collect::<Vec<_>>());
+            say(session, &Word::Finished(Tally::default()));
+        });
+    }
+}
+
+/// Copies the small files into `into`, by this build at both ends.
+fn copied(dir: &TempDir, into: &Path) -> (Taken, Given) {
+    let (here, there) = sessions();
+    let landing = Landing::here(into, true, false).unwrap();
+    let (mut taken, mut given) = (Taken::default(), Given::default());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            take(&there, None, landing, Wish::default(), &AtomicBool::new(false), &mut taken, &mut |_| {}).unwrap();
+            while there.is_alive() {
+                let _ = there.next_arrival(PATIENCE);
+            }
+        });
+        give(&here, Lister::start(walk(dir, "many")), Begin::AtOnce, &AtomicBool::new(false), &mut given, &mut |_| {})
+            .unwrap();
+        drop(here);
+    });
+    for number in 0..SMALL {
+        let name = format!("many/{number:03}");
+        assert_eq!(std::fs::read(dir.path().join(&name)).unwrap(), std::fs::read(into.join(&name)).unwrap());
+    }
+    (taken, given)
+}
+
+#[test]
+fn what_is_there_is_not_sent_again_though_it_is_offered_unasked() {
+    let (dir, into) = (small(), tempfile::tempdir().unwrap());
+    let (all, given) = copied(&dir, into.path());
+    assert_eq!((all.tally.files, all.tally.same_files, given.tally), (SMALL, 0, all.tally));
+    assert_eq!(all.arrived, given.arrived);
+    let (same, given) = copied(&dir, into.path());
+    assert_eq!((same.tally.files, same.tally.same_files, same.arrived, given.arrived), (0, SMALL, 0, 0));
+    std::fs::remove_file(into.path().join("many/007")).unwrap();
+    let (one, _) = copied(&dir, into.path());
+    assert_eq!((one.tally.files, one.tally.same_files), (1, SMALL - 1));
+    assert!(one.arrived < 300, "{} bytes for one file of 100", one.arrived);
 }

@@ -73,12 +73,12 @@ impl Giving<'_> {
         early.ranges.retain(|range| !asked.contains(range));
         let is_refused = |range: u64| {
             let is_over = |one: &super::UnderWay| one.object.is_over() && one.object.wait().is_err();
-            self.under_way.iter().any(|one| one.range_of == Some((entry, range)) && is_over(one))
+            self.under_way.iter().any(|one| one.range_of() == Some((entry, range)) && is_over(one))
         };
         let (refused, offered): (BTreeSet<u64>, BTreeSet<u64>) =
             asked.into_iter().partition(|&range| is_refused(range));
         // What came of those is known: it is not what comes of those that follow.
-        self.under_way.retain(|one| !one.range_of.is_some_and(|(of, range)| of == entry && refused.contains(&range)));
+        self.under_way.retain(|one| !one.range_of().is_some_and(|(of, range)| of == entry && refused.contains(&range)));
         ranges.into_iter().flat_map(|(first, end)| without(first, end, &offered)).collect()
     }
 }

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::listing::{Kind, MOST_ENTRIES, MOST_FIRST_LISTING, MOST_LISTING, MOST_WHOLE, Mtime};
+use crate::objects::Store;
 use crate::root::Root;
 use crate::walk::{Found, Walk};
 
@@ -58,8 +60,26 @@ pub(crate) const fn is_ranged(size: u64, has_holes: bool) -> bool {
     size > MOST_WHOLE || has_holes
 }
 
+/// What is listed already, and goes on being so.
+#[derive(Debug)]
+pub(crate) struct Lister {
+    pub(super) told: Receiver<Told>,
+    /// The stores that are listed.
+    pub(super) stores: Vec<Arc<Store>>,
+}
+
+impl Lister {
+    /// Begins to list all that `walk` finds: a few listings ahead of whoever takes them.
+    pub(crate) fn start(walk: Walk) -> Self {
+        let (told_in, told) = sync_channel(2);
+        let stores = walk.stores();
+        thread::spawn(move || run(walk, &told_in));
+        Self { told, stores }
+    }
+}
+
 /// Lists all that `walk` finds, until that was all or nobody listens.
-pub(super) fn run(walk: Walk, told: &SyncSender<Told>) {
+fn run(walk: Walk, told: &SyncSender<Told>) {
     let mut listing = Listing::default();
     let mut began = Instant::now();
     for found in walk {

@@ -6,10 +6,11 @@ mod lister;
 mod reader;
 mod sending;
 mod stored;
+mod unasked;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,14 +21,14 @@ use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session, Verdict};
 use self::ahead::Ahead;
 use self::early::Early;
 pub(crate) use self::early::MOST_EARLY;
-pub(crate) use self::lister::is_ranged;
 use self::lister::{Listed, Listing, Told};
+pub(crate) use self::lister::{Lister, is_ranged};
 use self::reader::{Job, Read};
+use self::unasked::Unasked;
 use crate::error::CopyError;
 use crate::listing::MOST_FIRST_LISTING;
 use crate::report::{Event, Limit, Progress, Tally};
 use crate::source::{ReadTime, SourceFile};
-use crate::walk::Walk;
 use crate::words::{MOST_WHY, Word};
 
 /// Name of the flow that content travels in, and of that of listings.
@@ -71,8 +72,28 @@ enum Task {
 struct UnderWay {
     object: Outgoing,
     bytes: u64,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Listing,
+    /// Files that were asked for.
+    Bundle,
+    /// Files that were not, from this one on.
+    Unasked(u64),
+    /// This range of this file.
+    Range {
+        entry: u64,
+        index: u64,
+    },
+}
+
+impl UnderWay {
     /// The file that it is a range of, and which.
-    range_of: Option<(u64, u64)>,
+    const fn range_of(&self) -> Option<(u64, u64)> {
+        if let What::Range { entry, index } = self.what { Some((entry, index)) } else { None }
+    }
 }
 
 /// When something is offered.
@@ -80,17 +101,17 @@ struct UnderWay {
 pub(crate) enum Begin {
     /// Once it is asked for.
     WhenAsked,
-    /// The first ranges of the first large file before that: they are under way two round trips sooner.
+    /// The first ranges of the first large file, and small files, before that: they are under way two round trips sooner.
     AtOnce,
 }
 
-/// Gives what `walk` finds to the other end of `session`, until that has all of it that it wants.
+/// Gives what is listed to the other end of `session`, until that has all of it that it wants.
 ///
 /// # Errors
 /// If it could not go on; what has arrived by then is in `given`.
 pub(crate) fn give(
     session: &Session,
-    walk: Walk,
+    lister: Lister,
     begin: Begin,
     stop: &AtomicBool,
     given: &mut Given,
@@ -98,16 +119,14 @@ pub(crate) fn give(
 ) -> Result<(), CopyError> {
     let listings = session.open_flow(LISTINGS, Mode::Reliable, 4)?;
     let content = session.open_flow(CONTENT, Mode::Reliable, 1)?;
-    let (told_in, told) = sync_channel(2);
+    let Lister { told, stores } = lister;
     let (jobs, jobs_out) = channel();
     let (read_in, read) = channel();
     let jobs_out = Mutex::new(jobs_out);
     let over = AtomicBool::new(false);
-    let stores = walk.stores();
     let read_time = Arc::new(ReadTime::default());
     let readers = if stores.is_empty() { READERS } else { STORED_READERS };
     thread::scope(|scope| {
-        scope.spawn(move || lister::run(walk, &told_in));
         for _ in 0..readers {
             let read_in = read_in.clone();
             let (jobs_out, over, read_time) = (&jobs_out, &over, Arc::clone(&read_time));
@@ -130,6 +149,7 @@ pub(crate) fn give(
             ranged: HashMap::new(),
             failed: HashSet::new(),
             early: Early::new(begin),
+            unasked: Unasked::new(begin),
             tasks: VecDeque::new(),
             open: None,
             reading: 0,
@@ -177,8 +197,9 @@ struct Giving<'a> {
     ranged: HashMap<u64, Listed>,
     /// Those of which nothing more is sent, though it may be wanted still.
     failed: HashSet<u64>,
-    /// What is offered before it is asked for.
+    /// What is offered before it is asked for: ranges, and bundles.
     early: Early,
+    unasked: Unasked,
     tasks: VecDeque<Task>,
     /// The file that ranges were sent of last.
     open: Option<(u64, Arc<SourceFile>)>,
@@ -231,7 +252,8 @@ impl Giving<'_> {
 
     /// Takes what the other end says; waits a little for it.
     fn hear(&mut self) -> Result<(), CopyError> {
-        let is_busy = !self.under_way.is_empty() || self.reading > 0 || self.told.is_some() || !self.held.is_empty();
+        let is_reading = self.reading > 0 || self.unasked.is_reading();
+        let is_busy = !self.under_way.is_empty() || is_reading || self.told.is_some() || !self.held.is_empty();
         let mut patience = if is_busy { POLL } else { IDLE };
         while let Some(arrival) = self.session.next_arrival(patience)? {
             patience = Duration::ZERO;
@@ -309,13 +331,21 @@ impl Giving<'_> {
         let mut answered = std::mem::replace(&mut self.listed, unanswered);
         for &(first, count) in files {
             for (entry, listed) in taken_out(&mut answered, first, first.saturating_add(count).min(upto)) {
-                self.want(entry, listed);
+                if let Some(listed) = self.unasked.want(entry, listed) {
+                    self.want(entry, listed);
+                }
             }
         }
+        self.send_otherwise(|unasked| unasked.answer(upto));
         for &(first, count) in later {
             self.held.extend(taken_out(&mut answered, first, first.saturating_add(count).min(upto)));
         }
         Ok(())
+    }
+
+    /// What was to come in a bundle that nobody had asked for comes in one that is.
+    fn send_otherwise(&mut self, files: impl FnOnce(&mut Unasked) -> Vec<(u64, Listed)>) {
+        files(&mut self.unasked).into_iter().for_each(|(entry, listed)| self.want(entry, listed));
     }
 
     fn want(&mut self, entry: u64, listed: Listed) {
@@ -407,7 +437,7 @@ impl Giving<'_> {
             self.say(&Word::Listing { bytes: escaped(&listing.bytes) })?;
         }
         let object = self.listings.send(&format!("l {}", self.lists), Arc::new(listing.bytes))?;
-        self.under_way.push(UnderWay { object, bytes: 0, range_of: None });
+        self.under_way.push(UnderWay { object, bytes: 0, what: What::Listing });
         self.lists += 1;
         self.entries = listing.first + listing.entries;
         self.unanswered.push_back(self.entries);

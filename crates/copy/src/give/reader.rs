@@ -22,7 +22,7 @@ const TRIES: usize = 3;
 #[derive(Debug)]
 pub(super) enum Job {
     /// Into a bundle.
-    Bundle(Vec<(u64, Listed)>),
+    Bundle { files: Vec<(u64, Listed)>, is_asked: bool },
     /// For their hashes alone.
     Hash(Vec<(u64, Listed)>),
     /// A range of what is in a store.
@@ -48,6 +48,8 @@ pub(super) enum Read {
 pub(super) struct Bundle {
     pub(super) bytes: Vec<u8>,
     pub(super) listed_bytes: u64,
+    pub(super) first: u64,
+    pub(super) is_asked: bool,
 }
 
 /// Reads what it is given until there is no more, or it is over.
@@ -57,7 +59,12 @@ pub(super) fn run(jobs: &Mutex<Receiver<Job>>, done: &Sender<Read>, time: &ReadT
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let read = match job {
             Err(_) => return,
-            Ok(Job::Bundle(files)) => Read::Bundle(time.of_files(|| bundle(&files, &mut content, over))),
+            Ok(Job::Bundle { files, is_asked }) => {
+                let bytes = time.of_files(|| bundle(&files, &mut content, over));
+                let first = files.first().map_or(0, |(entry, _)| *entry);
+                let listed_bytes = files.iter().map(|(_, listed)| listed.size).sum();
+                Read::Bundle(Bundle { bytes, listed_bytes, first, is_asked })
+            }
             Ok(Job::Range { name, range, listed }) => {
                 let content = time.of_files(|| stored::range(&listed, &range, over));
                 Read::Range { name, range, content }
@@ -72,13 +79,13 @@ pub(super) fn run(jobs: &Mutex<Receiver<Job>>, done: &Sender<Read>, time: &ReadT
     }
 }
 
-fn bundle(files: &[(u64, Listed)], content: &mut Vec<u8>, over: &AtomicBool) -> Bundle {
+fn bundle(files: &[(u64, Listed)], content: &mut Vec<u8>, over: &AtomicBool) -> Vec<u8> {
     let mut builder = Builder::default();
     match files.first().and_then(|(_, first)| first.root.store()) {
         Some(store) => stored::add_all(store, files, over, &mut builder),
         None => files.iter().for_each(|(entry, listed)| builder.add(*entry, &read(listed, content))),
     }
-    Bundle { bytes: builder.finish(), listed_bytes: files.iter().map(|(_, listed)| listed.size).sum() }
+    builder.finish()
 }
 
 fn hash(listed: &Listed, over: &AtomicBool) -> Result<Hash, String> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use visapult_objects::cut;
 
 use super::lister::Listed;
-use super::reader::{Job, Read, open};
-use super::{Giving, Task, UnderWay};
-use crate::bundle::{FULL_BYTES, FULL_FILES};
+use super::reader::{Bundle, Job, Read, open};
+use super::{Giving, Task, UnderWay, What};
+use crate::bundle::{BUNDLE, FULL_BYTES, FULL_FILES};
 use crate::error::CopyError;
 use crate::ranges::{Extents, Range, RangeName, range};
 use crate::source::{RangeMemory, RangeSource, SourceFile};
@@ -31,13 +31,10 @@ impl Giving<'_> {
                     continue;
                 }
             };
-            self.reading -= bundle.listed_bytes.min(self.reading);
-            let bytes = bundle.bytes.len() as u64;
-            let object = self.content.send("b", Arc::new(bundle.bytes))?;
-            self.under_way.push(UnderWay { object, bytes, range_of: None });
+            self.offer_bundle(bundle)?;
         }
         let most = self.ahead.bytes(&self.session.statistics());
-        let asked = self.under_way.iter().filter(|one| !self.early.holds(one.range_of));
+        let asked = self.under_way.iter().filter(|one| !self.is_unasked(one));
         let mut ahead = self.reading + asked.map(|one| one.bytes - one.object.arrived().min(one.bytes)).sum::<u64>();
         while ahead < most && self.under_way.len() < MOST_OBJECTS {
             match self.tasks.pop_front() {
@@ -55,6 +52,41 @@ impl Giving<'_> {
                 }
             }
         }
+        if ahead < most && self.tasks.is_empty() {
+            self.read_unasked()?;
+        }
+        Ok(())
+    }
+
+    /// Nobody has asked for it yet.
+    fn is_unasked(&self, one: &UnderWay) -> bool {
+        match one.what {
+            What::Unasked(first) => self.unasked.holds(first),
+            _ => self.early.holds(one.range_of()),
+        }
+    }
+
+    /// Has bundles read before they are asked for.
+    fn read_unasked(&mut self) -> Result<(), CopyError> {
+        while let Some(files) = self.unasked.next(&self.listed, &self.unanswered) {
+            self.give_job(Job::Bundle { files, is_asked: false })?;
+        }
+        Ok(())
+    }
+
+    /// Offers a bundle that was read, unless it is needless by now.
+    fn offer_bundle(&mut self, bundle: Bundle) -> Result<(), CopyError> {
+        let Bundle { bytes: content, listed_bytes, first, is_asked } = bundle;
+        let (name, what) = if is_asked {
+            self.reading -= listed_bytes.min(self.reading);
+            (BUNDLE.to_owned(), What::Bundle)
+        } else {
+            let Some((name, is_asked)) = self.unasked.name(first) else { return Ok(()) };
+            (name, if is_asked { What::Bundle } else { What::Unasked(first) })
+        };
+        let bytes = content.len() as u64;
+        let object = self.content.send(&name, Arc::new(content))?;
+        self.under_way.push(UnderWay { object, bytes, what });
         Ok(())
     }
 
@@ -76,7 +108,7 @@ impl Giving<'_> {
             }
         }
         self.reading += bytes;
-        self.give_job(Job::Bundle(job))?;
+        self.give_job(Job::Bundle { files: job, is_asked: true })?;
         Ok(bytes)
     }
 
@@ -114,7 +146,7 @@ impl Giving<'_> {
         let object = self
             .content
             .send(&name, Arc::new(RangeSource { file, range, extents, read_time: Arc::clone(&self.read_time) }))?;
-        self.under_way.push(UnderWay { object, bytes, range_of: Some((entry, index)) });
+        self.under_way.push(UnderWay { object, bytes, what: What::Range { entry, index } });
         Ok(bytes)
     }
 
@@ -151,8 +183,8 @@ impl Giving<'_> {
         match content {
             Ok(content) => {
                 let object = self.content.send(&name.to_text(), Arc::new(RangeMemory { content, range }))?;
-                let range_of = Some((name.entry, name.range));
-                self.under_way.push(UnderWay { object, bytes: range.length, range_of });
+                let what = What::Range { entry: name.entry, index: name.range };
+                self.under_way.push(UnderWay { object, bytes: range.length, what });
                 Ok(())
             }
             Err(why) => self.miss(name.entry, why).map(|_| ()),
@@ -170,21 +202,28 @@ impl Giving<'_> {
     /// Takes note of what is over. Whether a range was delivered or failed, the other end knows as well.
     pub(super) fn settle(&mut self) -> Result<(), CopyError> {
         let mut failed = Vec::new();
+        let mut unasked = Vec::new();
         let mut delivered = 0;
         self.under_way.retain(|one| {
             if !one.object.is_over() {
                 return true;
             }
-            match (one.object.wait(), one.range_of) {
-                (Ok(_), _) => delivered += one.bytes,
+            let outcome = one.object.wait();
+            delivered += if outcome.is_ok() { one.bytes } else { 0 };
+            match (outcome, one.what) {
+                (outcome, What::Unasked(first)) => unasked.push((first, outcome.is_ok())),
+                (Ok(_), _) => {}
                 // Nobody had asked for it.
-                (Err(_), Some(of)) if self.early.forget(of) => {}
-                (Err(_), Some((entry, _))) => failed.push(entry),
-                (Err(cause), None) => tracing::debug!("an object was not delivered: {cause}"),
+                (Err(_), What::Range { entry, index }) if self.early.forget((entry, index)) => {}
+                (Err(_), What::Range { entry, .. }) => failed.push(entry),
+                (Err(cause), What::Listing | What::Bundle) => tracing::debug!("an object was not delivered: {cause}"),
             }
             false
         });
         self.delivered += delivered;
+        for (first, is_delivered) in unasked {
+            self.send_otherwise(|unasked| unasked.over(first, is_delivered));
+        }
         for entry in failed {
             if self.failed.insert(entry) {
                 self.give_up(entry);
@@ -206,7 +245,7 @@ impl Giving<'_> {
     /// Sends nothing more of a file.
     pub(super) fn give_up(&mut self, entry: u64) {
         self.tasks.retain(|task| !matches!(task, Task::Ranges(of, ..) if *of == entry));
-        let of_it = |one: &&UnderWay| one.range_of.is_some_and(|(of, _)| of == entry);
+        let of_it = |one: &&UnderWay| one.range_of().is_some_and(|(of, _)| of == entry);
         self.under_way.iter().filter(of_it).for_each(|one| one.object.cancel());
     }
 }

@@ -9,7 +9,7 @@ use super::{Audit, Share, inner, linger};
 use crate::error::CopyError;
 use crate::fields::{FieldPart, ONE_SOURCE};
 use crate::filter::Filter;
-use crate::give::{Begin, Given, give};
+use crate::give::{Begin, Given, Lister, give};
 use crate::landing::Landing;
 use crate::people::Right;
 use crate::root::Root;
@@ -57,7 +57,8 @@ impl Share {
         }
         let filter = Filter::new(which.only).map_err(CopyError::Here)?;
         let mut given = Given::default();
-        let outcome = give(session, Walk::new(roots, filter), which.begin, stop, &mut given, &mut |_| {});
+        let outcome =
+            give(session, Lister::start(Walk::new(roots, filter)), which.begin, stop, &mut given, &mut |_| {});
         (told.files, told.bytes) = (given.tally.files, given.arrived);
         told.fault = failures(given.tally.failed);
         outcome

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use visapult_ripp_net::{Incoming, Offer, SessionError, Sink as _};
 
-use super::dealing::NodeId;
+use super::dealing::{FIRST, NodeId};
 use super::protocol;
-use crate::bundle::MOST_BUNDLE;
+use crate::bundle::{MOST_BUNDLE, MOST_UNASKED, MOST_UNASKED_BYTES, UnaskedName};
 use crate::error::CopyError;
 use crate::give::MOST_EARLY;
 use crate::listing::MOST_LISTING;
@@ -58,6 +58,16 @@ pub(super) struct RangeOver {
 pub(super) struct BundleOver {
     pub(super) outcome: Result<Arc<CountedMemory>, String>,
     pub(super) from: NodeId,
+    /// Of one that came before it was known whether it is wanted.
+    pub(super) unasked: Option<UnaskedName>,
+}
+
+/// A bundle that arrives.
+struct BundleComing {
+    incoming: Incoming,
+    memory: Arc<CountedMemory>,
+    from: NodeId,
+    unasked: Option<UnaskedName>,
 }
 
 /// Listings of one that gives, by their numbers.
@@ -132,9 +142,13 @@ pub(super) struct Arriving {
     pub(super) listings: Listings,
     /// Bundles that there is no room for yet.
     offers: VecDeque<(Offer, NodeId)>,
-    bundles: Vec<(Incoming, Arc<CountedMemory>, NodeId)>,
-    /// Bytes of bundles that arrive or are being placed.
+    bundles: Vec<BundleComing>,
+    /// Bytes of bundles that arrive or are being placed; and those of them that came before it was known whether they are wanted.
     bundle_bytes: u64,
+    unasked_bytes: u64,
+    /// Bundles of which it is not known yet whether they are wanted: on offer, and here.
+    held: Vec<(Offer, UnaskedName)>,
+    unasked_here: Vec<(Arc<CountedMemory>, UnaskedName)>,
     ranges: Vec<Coming>,
     /// Ranges of files of which it is not known yet whether they are wanted.
     early: Vec<(Offer, RangeName)>,
@@ -181,15 +195,60 @@ impl Arriving {
                 return;
             }
             let Some((offer, from)) = self.offers.pop_front() else { return };
-            match CountedMemory::new(offer.length, &self.bundled) {
-                Ok(memory) => {
-                    let memory = Arc::new(memory);
-                    self.bundle_bytes += offer.length;
-                    self.bundles.push((offer.accept(Arc::clone(&memory) as _), memory, from));
-                }
-                Err(cause) => offer.refuse(&cause.to_string()),
-            }
+            self.accept_whole(offer, from, None);
         }
+    }
+
+    /// Accepts a bundle into memory.
+    fn accept_whole(&mut self, offer: Offer, from: NodeId, unasked: Option<UnaskedName>) {
+        match CountedMemory::new(offer.length, &self.bundled) {
+            Ok(memory) => {
+                let memory = Arc::new(memory);
+                self.bundle_bytes += offer.length;
+                self.unasked_bytes += unasked.map_or(0, |_| offer.length);
+                let incoming = offer.accept(Arc::clone(&memory) as _);
+                self.bundles.push(BundleComing { incoming, memory, from, unasked });
+            }
+            Err(cause) => offer.refuse(&cause.to_string()),
+        }
+    }
+
+    /// A bundle of which it is not known yet whether it is wanted.
+    pub(super) fn hold_bundle(&mut self, offer: Offer, name: UnaskedName) {
+        if self.held.len() < MOST_UNASKED && offer.length <= MOST_BUNDLE {
+            self.held.push((offer, name));
+        } else {
+            offer.refuse("too much is offered that was not asked for");
+        }
+    }
+
+    /// The bundles that were held.
+    pub(super) fn take_held_bundles(&mut self) -> Vec<(Offer, UnaskedName)> {
+        std::mem::take(&mut self.held)
+    }
+
+    /// Accepts a bundle of which it is not known yet whether it is wanted, or holds it as long as there is no room.
+    pub(super) fn accept_unasked(&mut self, offer: Offer, name: UnaskedName) {
+        if self.unasked_bytes + offer.length <= MOST_UNASKED_BYTES {
+            self.accept_whole(offer, FIRST, Some(name));
+        } else {
+            self.held.push((offer, name));
+        }
+    }
+
+    /// A bundle that came before it was known whether it is wanted, which waits for that.
+    pub(super) fn keep_unasked(&mut self, memory: Arc<CountedMemory>, name: UnaskedName) {
+        self.unasked_here.push((memory, name));
+    }
+
+    /// Those of which that is known, now that so many entries were looked at.
+    pub(super) fn take_unasked(&mut self, entries: u64) -> Vec<Arc<CountedMemory>> {
+        let known: Vec<_> = self.unasked_here.extract_if(.., |(_, name)| name.end <= entries).collect();
+        let take = |(memory, _): (Arc<CountedMemory>, UnaskedName)| {
+            self.unasked_bytes -= memory.bytes().len() as u64;
+            memory
+        };
+        known.into_iter().map(take).collect()
     }
 
     /// The files of a bundle of so many bytes are in their places.
@@ -199,13 +258,15 @@ impl Arriving {
 
     /// Bundles that have come, or will not.
     pub(super) fn take_bundles(&mut self) -> Vec<BundleOver> {
-        let over: Vec<_> = self.bundles.extract_if(.., |(incoming, ..)| incoming.is_over()).collect();
-        let outcome = |(incoming, memory, from): (Incoming, Arc<CountedMemory>, NodeId)| {
+        let over: Vec<_> = self.bundles.extract_if(.., |coming| coming.incoming.is_over()).collect();
+        let outcome = |BundleComing { incoming, memory, from, unasked }: BundleComing| {
             let outcome = incoming.wait().map_err(|cause| cause.why);
             if outcome.is_err() {
-                self.bundle_bytes -= memory.bytes().len() as u64;
+                let bytes = memory.bytes().len() as u64;
+                self.bundle_bytes -= bytes;
+                self.unasked_bytes -= unasked.map_or(0, |_| bytes);
             }
-            BundleOver { outcome: outcome.map(|_| memory), from }
+            BundleOver { outcome: outcome.map(|_| memory), from, unasked }
         };
         over.into_iter().map(outcome).collect()
     }

@@ -40,6 +40,9 @@ impl Taking<'_> {
                 let verdict = self.tree.take(entry).ok_or_else(|| protocol("its entries do not follow one another"))?;
                 match verdict {
                     Ok(verdict) => {
+                        if number == 0 {
+                            self.foresee(&verdict);
+                        }
                         let files = match self.on_verdict(number, verdict)? {
                             Answer::Nothing => continue,
                             Answer::Wanted => &mut wanted,

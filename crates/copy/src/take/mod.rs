@@ -12,6 +12,7 @@ mod pool;
 mod shelving;
 mod telling;
 mod tree;
+mod unasked;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,6 +30,7 @@ use self::nodes::Nodes;
 use self::pool::{Pending, Pool};
 use self::telling::Telling;
 use self::tree::Tree;
+use crate::bundle::{BUNDLE, UnaskedName};
 use crate::error::CopyError;
 use crate::landing::{Ground, Landing};
 use crate::ranges::RangeName;
@@ -73,6 +75,7 @@ pub(crate) fn take(
             entries: 0,
             listed: None,
             is_partial: false,
+            is_all_new: false,
             arriving: Arriving::default(),
             pending: HashMap::new(),
             comparing: Comparing::default(),
@@ -112,6 +115,8 @@ struct Taking<'a> {
     listed: Option<u64>,
     /// Not all of the sources could be listed.
     is_partial: bool,
+    /// The sources go into a folder that was made for them.
+    is_all_new: bool,
     arriving: Arriving,
     /// Files that are wanted and not in their place.
     pending: HashMap<u64, Pending>,
@@ -140,6 +145,7 @@ impl Taking<'_> {
                 self.on_done(done)?;
             }
             self.answer_held();
+            self.answer_unasked()?;
             self.telling.tell_same()?;
             if self.is_over() {
                 self.finish()?;
@@ -239,10 +245,13 @@ impl Taking<'_> {
         let name = offer.name.clone();
         if let Some(number) = name.strip_prefix("l ") {
             self.arriving.listings.accept(offer, number)
-        } else if name == "b" {
+        } else if name == BUNDLE {
             self.arriving.accept_bundle(offer, from)
         } else if let Some(name) = RangeName::from_text(&name) {
-            self.on_range(offer, name, from);
+            match UnaskedName::of(&name) {
+                Some(name) => self.on_unasked(offer, name, from),
+                None => self.on_range(offer, name, from),
+            }
             Ok(())
         } else {
             Err(protocol("it offers something unknown"))

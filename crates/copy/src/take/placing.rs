@@ -21,12 +21,16 @@ use crate::words::{Alike, Word};
 impl Taking<'_> {
     /// Takes what has arrived.
     pub(super) fn settle(&mut self) -> Result<(), CopyError> {
-        for BundleOver { outcome, from } in self.arriving.take_bundles() {
-            match outcome {
-                Ok(memory) => self.on_bundle(memory)?,
-                Err(why) if from == FIRST => return Err(SessionError::Ended(why).into()),
-                Err(why) => self.leave_out(from, &why)?,
+        for BundleOver { outcome, from, unasked } in self.arriving.take_bundles() {
+            match (outcome, unasked) {
+                (Ok(memory), None) => self.on_bundle(memory, true)?,
+                (Ok(memory), Some(name)) => self.arriving.keep_unasked(memory, name),
+                (Err(why), _) if from == FIRST => return Err(SessionError::Ended(why).into()),
+                (Err(why), _) => self.leave_out(from, &why)?,
             }
+        }
+        for memory in self.arriving.take_unasked(self.entries) {
+            self.on_bundle(memory, false)?;
         }
         for RangeOver { entry, range, outcome, buffer, hole_bytes, from } in self.arriving.take_ranges() {
             if let Err(why) = &outcome
@@ -68,14 +72,17 @@ impl Taking<'_> {
         Ok(())
     }
 
-    fn on_bundle(&mut self, bundle: Arc<CountedMemory>) -> Result<(), CopyError> {
+    /// A bundle has come; what was not asked for may hold files that are not wanted.
+    fn on_bundle(&mut self, bundle: Arc<CountedMemory>, is_asked: bool) -> Result<(), CopyError> {
         let items = bundle::read(bundle.bytes()).ok_or_else(|| protocol("a bundle is damaged"))?;
         let mut files = Vec::new();
         for (entry, _) in &items {
             let pending = self.pending.remove(entry);
             match &mut self.dealing {
                 Some(dealing) => dealing.given(Piece::File(*entry), Instant::now()),
-                None if pending.is_none() => return Err(protocol("a bundle holds a file that is not wanted")),
+                None if pending.is_none() && is_asked => {
+                    return Err(protocol("a bundle holds a file that is not wanted"));
+                }
                 None => {}
             }
             // Another node may have given it meanwhile.
