@@ -82,6 +82,23 @@ fn nothing_visible_makes_no_tiles() {
 }
 
 #[test]
+fn a_lost_tile_harms_its_place_alone() {
+    let whole = make_slabs(&volume(), &KeyView { width: 160, height: 160, ..key(24) }, &soft(), 1.0);
+    let draw =
+        |keyframe: &SlabKeyframe| SlabStack::from_keyframe(keyframe).unwrap().render(&Camera::default(), 160, 160);
+    let mut damaged = whole.clone();
+    let lost = damaged.tiles.remove(whole.tiles.len() / 2);
+    let (before, after) = (draw(&whole), draw(&damaged));
+    let is_near = |pixel: usize, axis: usize| {
+        let first = usize::from(lost.lo[axis]);
+        (first..first + usize::from(lost.size[axis])).contains(&pixel)
+    };
+    let changed: Vec<usize> = (0..160 * 160).filter(|&i| before.rgba[i] != after.rgba[i]).collect();
+    assert!(!changed.is_empty());
+    assert!(changed.iter().all(|i| is_near(i % 160, 0) && is_near(i / 160, 1)));
+}
+
+#[test]
 fn tiles_that_lie_where_none_can_are_refused() {
     let keyframe = make_slabs(&volume(), &key(8), &soft(), 1.0);
     let refused = |change: &dyn Fn(&mut SlabTile)| {
