@@ -6,11 +6,15 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::listing::{Kind, MOST_ENTRIES, MOST_FIRST_LISTING, MOST_LISTING, MOST_WHOLE, Mtime};
+use crate::listing::{Kind, MOST_ENTRIES, MOST_LISTING, MOST_WHOLE, Mtime};
 use crate::objects::Store;
 use crate::root::Root;
 use crate::walk::{Found, Walk};
 
+/// The first is short: what is offered with it has to fit the first packets of a connection, too.
+const FIRST_LISTING: u64 = 2 << 10;
+/// Bytes of the longest entry.
+const MOST_ENTRY: u64 = 8192;
 /// A listing leaves after this time even if there is room for more.
 const SOON: Duration = Duration::from_millis(100);
 
@@ -97,9 +101,8 @@ fn run(walk: Walk, told: &SyncSender<Told>) {
                 Ok(())
             }
         };
-        // The longest entry still fits.
-        let most = if listing.first == 0 { MOST_FIRST_LISTING } else { MOST_LISTING };
-        let is_full = listing.entries as usize >= MOST_ENTRIES || listing.bytes.len() as u64 + 8192 > most;
+        let enough = if listing.first == 0 { FIRST_LISTING } else { MOST_LISTING - MOST_ENTRY };
+        let is_full = listing.entries as usize >= MOST_ENTRIES || listing.bytes.len() as u64 >= enough;
         let is_late = listing.entries > 0 && began.elapsed() > SOON;
         let sent = sent.and_then(|()| {
             if !is_full && !is_late {

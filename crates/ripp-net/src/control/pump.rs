@@ -20,6 +20,9 @@ use crate::socket::Waker;
 /// How long the last messages may take to leave, and the other end to say farewell.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// Messages that wait together are written at once up to so many bytes: a connection that has just begun may have ten packets under way, however small.
+const GATHERED: usize = 16 << 10;
+
 struct Pump {
     stream: TcpStream,
     channel: Channel,
@@ -105,15 +108,28 @@ impl Pump {
         self.channel.write(&mut self.stream)?;
         // What was queued before still goes.
         let is_closed = self.shared.closed.load(Ordering::SeqCst);
-        while !self.channel.unsent() {
-            match self.outgoing.try_recv() {
-                Ok(message) => self.channel.put([&header(message.len()), &message])?,
-                Err(TryRecvError::Empty) if !is_closed => break,
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return Err(CloseReason::ByUs),
-            }
+        while !self.channel.unsent() && self.gather(is_closed)? {
             self.channel.write(&mut self.stream)?;
         }
         Ok(())
+    }
+
+    /// Takes what is queued, as much as is to be written at once. False if there is nothing.
+    fn gather(&mut self, is_closed: bool) -> Result<bool, CloseReason> {
+        let mut bytes = 0;
+        while bytes < GATHERED {
+            match self.outgoing.try_recv() {
+                Ok(message) => {
+                    let header = header(message.len());
+                    self.channel.put([&header, &message])?;
+                    bytes += header.len() + message.len();
+                }
+                Err(_) if bytes > 0 => break,
+                Err(TryRecvError::Empty) if !is_closed => break,
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return Err(CloseReason::ByUs),
+            }
+        }
+        Ok(bytes > 0)
     }
 
     /// Waits until somebody has taken a message, or nobody will.

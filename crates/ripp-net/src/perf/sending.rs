@@ -24,9 +24,10 @@ const LOSSY_AHEAD: f64 = 3.0;
 const MOST_LOSSY_AHEAD: f64 = (32 << 20) as f64;
 /// What has arrived and is not verified yet may be as much again: more would fill memory that no cache holds while the processor is short.
 const VERIFYING: u64 = 2;
-/// Bytes on offer, and in an object, before it is known how fast the path is.
-const FIRST_AHEAD: u64 = 16 << 20;
-const FIRST_OBJECT: usize = 256 << 10;
+/// Bytes on offer, and in an object, before it is known how fast and how long the path is: what follows is accepted a round trip after that is known.
+const FIRST_AHEAD: u64 = 64 << 20;
+const FIRST_AHEAD_S: f64 = 0.5;
+const FIRST_OBJECT: u64 = 256 << 10;
 const LEAST_OBJECT: usize = 64 << 10;
 /// Bytes on offer at most: what the receiving side holds in memory.
 const MOST_AHEAD: u64 = 256 << 20;
@@ -72,7 +73,8 @@ fn send_until(
     let mut offered = 0_u64;
     let mut index = 0;
     let mut told = Instant::now();
-    let mut most_ahead = first_ahead(session.rate());
+    let first_ahead = first_ahead(session.rate());
+    let mut most_ahead = 0;
     let mut curtailed = false;
     let mut stopped_after = None;
     loop {
@@ -99,7 +101,10 @@ fn send_until(
             return Err(ended(session.why_ended().unwrap_or_default()));
         }
         let statistics = session.statistics();
-        most_ahead = most_ahead.max(bytes_ahead(&statistics));
+        if is_known(&statistics) {
+            most_ahead = bytes_ahead(&statistics).max(most_ahead);
+        }
+        let most_ahead = if most_ahead == 0 { first_ahead } else { most_ahead };
         let length = object_length(&statistics, most_ahead, amount, offered);
         let pending: u64 = under_way.iter().map(|(_, length)| length).sum();
         let room = most_ahead.max(lossy_ahead(mode, &statistics)).max(2 * length as u64) - length as u64;
@@ -133,9 +138,7 @@ fn send_until(
 /// Offers take a round trip to be accepted: enough for the beginning is on offer before anything is known of the path.
 fn first_ahead(rate: Rate) -> u64 {
     match rate {
-        Rate::Fixed(bps) => {
-            ((2.0 * ahead_of_arrival(bps as f64 / 8.0)) as u64).clamp(2 * LEAST_OBJECT as u64, MOST_AHEAD)
-        }
+        Rate::Fixed(bps) => ((FIRST_AHEAD_S * bps as f64 / 8.0) as u64).clamp(2 * LEAST_OBJECT as u64, MOST_AHEAD),
         Rate::Auto { .. } => FIRST_AHEAD,
     }
 }
@@ -144,6 +147,11 @@ fn first_ahead(rate: Rate) -> u64 {
 fn take_back_what_has_not_begun(under_way: &VecDeque<(Outgoing, u64)>) {
     let idle = under_way.iter().filter(|(object, _)| !object.is_over() && object.arrived() == 0);
     idle.for_each(|(object, _)| object.cancel_because(NOT_NEEDED));
+}
+
+/// Something has arrived, and the time and rate of that are known.
+fn is_known(statistics: &Statistics) -> bool {
+    statistics.lanes.iter().any(|lane| lane.sent.arrived > 0)
 }
 
 fn bytes_ahead(statistics: &Statistics) -> u64 {
@@ -166,8 +174,9 @@ fn lossy_ahead(mode: Mode, statistics: &Statistics) -> u64 {
 }
 
 fn object_length(statistics: &Statistics, most_ahead: u64, amount: Amount, offered: u64) -> usize {
-    let known = statistics.lanes.iter().any(|lane| lane.sent.arrived > 0);
-    let wanted = if known { most_ahead as usize / 8 } else { (most_ahead as usize / 8).min(FIRST_OBJECT) };
+    // The first offers are few enough for the first packets of the control connection, and small enough for a slow path.
+    let most = if is_known(statistics) { u64::MAX } else { FIRST_OBJECT.max(offered / 2) };
+    let wanted = (most_ahead / 8).min(most) as usize;
     let length = wanted.clamp(LEAST_OBJECT, PATTERN).next_multiple_of(LEAST_OBJECT).min(PATTERN);
     match amount {
         Amount::Bytes(bytes) => length.min(usize::try_from(bytes - offered.min(bytes)).unwrap_or(length)),
