@@ -113,12 +113,12 @@ impl Outbox {
         );
     }
 
-    /// The receiver is ready for the object.
-    pub fn open(&mut self, object: u32) {
-        if let Some(found) = self.objects.get_mut(&object) {
-            found.open = true;
-            self.settle_if_done(object);
-        }
+    /// The receiver is ready for the object; false if it was before.
+    pub fn open(&mut self, object: u32) -> bool {
+        let Some(found) = self.objects.get_mut(&object) else { return false };
+        let was_open = std::mem::replace(&mut found.open, true);
+        self.settle_if_done(object);
+        !was_open
     }
 
     /// Drops an object: nothing more of it is sent, and it never settles.

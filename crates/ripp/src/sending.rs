@@ -157,8 +157,8 @@ impl Sending {
     }
 
     fn accepted(&mut self, object: u32) -> Result<(), NotOffered> {
-        if self.is_live(object)? {
-            self.outbox.open(object);
+        // Said once more it begins nothing: a digest reads all of the object.
+        if self.is_live(object)? && self.outbox.open(object) {
             self.events.push(SendEvent::Accepted { object });
         }
         Ok(())
@@ -167,7 +167,8 @@ impl Sending {
     fn done(&mut self, object: u32, arrived: u64) -> Result<(), NotOffered> {
         if self.is_live(object)? {
             if let Some(sums) = self.sums_of(object) {
-                sums.arrived += arrived;
+                // The receiver may say what it likes.
+                sums.arrived = sums.arrived.saturating_add(arrived).min(sums.offered);
             }
             self.end(object);
             self.events.push(SendEvent::Done { object, arrived });
@@ -230,6 +231,28 @@ impl Sending {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_object_that_is_accepted_again_and_again_begins_once() {
+        let mut sending = Sending::default();
+        let flow = sending.open_flow("flow", Mode::Reliable, 1).unwrap();
+        for length in [1 << 40, 0] {
+            let object = sending.offer(flow, "object", length, Time::ZERO).unwrap();
+            (0..1000).for_each(|_| sending.on_message(&Message::Accept { object }).unwrap());
+            assert_eq!(sending.take_events(), [SendEvent::Accepted { object }]);
+        }
+    }
+
+    #[test]
+    fn no_more_arrives_than_was_offered_whatever_the_receiver_says() {
+        let mut sending = Sending::default();
+        let flow = sending.open_flow("flow", Mode::Reliable, 1).unwrap();
+        for _ in 0..2 {
+            let object = sending.offer(flow, "object", 7, Time::ZERO).unwrap();
+            sending.on_message(&Message::Done { object, arrived: u64::MAX, fault: None }).unwrap();
+        }
+        assert_eq!(sending.progress(flow), (14, 14));
+    }
 
     #[test]
     fn no_object_is_offered_that_data_could_not_tell_from_one_in_progress() {

@@ -372,6 +372,7 @@ impl Shared {
                 SendEvent::Accepted { object } => self.on_accepted(out, object),
                 SendEvent::Done { object, arrived } => {
                     if let Some(sent) = out.sources.remove(&object) {
+                        let arrived = arrived.min(sent.source.length());
                         sent.outcome.set(Ok(Delivery { arrived, holes: Vec::new(), digest: sent.digest }));
                     }
                 }
