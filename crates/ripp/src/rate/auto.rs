@@ -44,6 +44,7 @@ const LEAST_RETURN: f64 = 1.01;
 const AGAIN_WITHIN: u32 = 4;
 /// Share of a round in which datagrams waited for the receiver, above which a delay is its own.
 const BEHIND: f64 = 0.5;
+/// Least rate, where no less is allowed.
 const LEAST_BPS: f64 = 300_000.0;
 const MOST_BPS: f64 = 400e9;
 
@@ -97,8 +98,8 @@ impl Auto {
     /// A controller that begins at `first_bps` and never exceeds `most_bps`.
     #[must_use]
     pub fn new(first_bps: u64, most_bps: Option<u64>) -> Self {
-        let most_bps = most_bps.map_or(MOST_BPS, |most| most as f64).max(LEAST_BPS);
-        let rate_bps = (first_bps as f64).clamp(LEAST_BPS, most_bps);
+        let most_bps = most_bps.map_or(MOST_BPS, |most| most as f64).clamp(1.0, MOST_BPS);
+        let rate_bps = (first_bps as f64).clamp(LEAST_BPS.min(most_bps), most_bps);
         Self {
             phase: Phase::Start { expected_bps: None },
             path_bps: rate_bps,
@@ -127,7 +128,7 @@ impl Auto {
     }
 
     pub(super) fn set_most(&mut self, most_bps: u64) {
-        self.most_bps = (most_bps as f64).clamp(LEAST_BPS, MOST_BPS);
+        self.most_bps = (most_bps as f64).clamp(1.0, MOST_BPS);
         self.set_rate(self.rate_bps);
     }
 
@@ -408,8 +409,9 @@ impl Auto {
     }
 
     fn set_rate(&mut self, bps: f64) {
-        self.path_bps = self.path_bps.clamp(LEAST_BPS, self.most_bps);
-        self.rate_bps = bps.clamp(LEAST_BPS, self.most_bps);
+        let least_bps = LEAST_BPS.min(self.most_bps);
+        self.path_bps = self.path_bps.clamp(least_bps, self.most_bps);
+        self.rate_bps = bps.clamp(least_bps, self.most_bps);
     }
 }
 
@@ -443,6 +445,21 @@ mod tests {
             });
         }
         auto.causes().clone()
+    }
+
+    #[test]
+    fn no_more_is_sent_than_is_allowed_however_little_that_is() {
+        let mut auto = Auto::new(10_000_000, Some(100_000));
+        for most_bps in [100_000, 20_000, 1] {
+            auto.set_most(most_bps);
+            auto.on_train(1e9);
+            assert_eq!(auto.rate_bps(), most_bps);
+            (0..20).for_each(|_| auto.on_round(&round_over(1e9, &auto)));
+            assert_eq!(auto.rate_bps(), most_bps);
+        }
+        auto.set_most(1_000_000);
+        (0..20).for_each(|_| auto.on_round(&round_over(1e3, &auto)));
+        assert!(auto.rate_bps() >= LEAST_BPS as u64);
     }
 
     #[test]
