@@ -235,6 +235,13 @@ def test_command_lines_that_do_not_fit(words: list[str], needle: str) -> None:
     assert needle in ended.stderr
 
 
+def test_a_result_that_nobody_reads_is_no_failure(served: tuple[Process, str]) -> None:
+    sender = send(served[1], "--bytes", "1MB", "--json", "-")
+    sender.said.close()
+    ended = sender.end(SOON)
+    assert (ended.code, ended.stderr) == (0, "")
+
+
 def test_a_server_whose_reader_is_gone_serves_on() -> None:
     server = Process([*PERF, "serve", "--bind", "127.0.0.1:0"])
     url = server.read_line()

@@ -267,11 +267,11 @@ impl Output {
     }
 
     fn write(&mut self, report: &Report) -> Result<()> {
-        let json = serde_json::to_string_pretty(report)? + "\n";
+        let json = serde_json::to_string_pretty(report)?;
         match self {
-            Self::Terminal => print!("{json}"),
+            Self::Terminal => say(&json),
             Self::File(path, file) => {
-                file.write_all(json.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+                writeln!(file, "{json}").with_context(|| format!("cannot write {}", path.display()))?;
             }
         }
         Ok(())

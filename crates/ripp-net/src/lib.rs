@@ -18,6 +18,7 @@ pub mod perf;
 mod policy;
 mod session;
 mod socket;
+mod text;
 mod tls;
 mod token;
 mod trust;

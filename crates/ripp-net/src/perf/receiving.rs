@@ -9,6 +9,7 @@ use super::content::{Counting, PATTERN, Patterned, pattern};
 use super::notes::{self, NOTES};
 use super::{Account, FLOW, LAST_PATIENCE, MOST_SAMPLES, NOT_NEEDED, Report, SAMPLE, cpu, ended, unless_stopped};
 use crate::session::{Incoming, MemorySink, Offer, Session, SessionError, Sink};
+use crate::text::printable;
 
 /// Objects that are received at one time at most: 256 MiB.
 const MOST_OBJECTS: usize = 64 * 64;
@@ -73,8 +74,10 @@ fn receive_all(session: &Session) -> Result<Report, SessionError> {
     let report = notes::take(session, Instant::now() + LAST_PATIENCE)?;
     let mut report: Report = report.ok_or_else(|| ended("the sending side gave no report of the measurement"))?;
     // Whatever the other side says of it: we have seen the bytes.
+    report.bytes = receiver.account.bytes;
     report.faults = receiver.account.faults;
     report.verified = report.faults.is_empty();
+    report.limited_by = printable(&report.limited_by);
     Ok(report)
 }
 

@@ -12,6 +12,7 @@ use super::notes;
 use super::report::Report;
 use super::{Account, Amount, FLOW, LAST_PATIENCE, NOT_NEEDED, STOP_PATIENCE, cpu, ended, unless_stopped};
 use crate::session::{Outgoing, Rate, Session, SessionError, Statistics};
+use crate::text::printable;
 
 /// Time of the rate, in seconds, that is on offer ahead of what has arrived, beside three round trips: objects that lose something end late.
 const AHEAD: f64 = 0.25;
@@ -187,11 +188,13 @@ fn object_length(statistics: &Statistics, most_ahead: u64, amount: Amount, offer
 /// Tells the receiving side that this was all, and takes its account.
 fn settle(session: &Session) -> Result<Account, SessionError> {
     let end = notes::give(session, "end", &"end")?;
-    let account = notes::take(session, Instant::now() + LAST_PATIENCE)?;
+    let account: Option<Account> = notes::take(session, Instant::now() + LAST_PATIENCE)?;
     end.wait().map_err(ended)?;
-    account.ok_or_else(|| {
+    let mut account = account.ok_or_else(|| {
         let why = "the receiving side gave no account of what arrived";
         session.end_because(why);
         ended(why)
-    })
+    })?;
+    account.faults.iter_mut().for_each(|fault| *fault = printable(fault));
+    Ok(account)
 }

@@ -9,6 +9,7 @@ use super::parts::divide_rates;
 use super::shared::{Out, Shared};
 use super::stream::Opener;
 use crate::control::{CloseReason, ControlEvent, ControlReceiver};
+use crate::text::printable;
 
 const ALIVE_EVERY: Duration = Duration::from_millis(250);
 /// A peer that gives no sign of life for this long is gone. Being stopped for five seconds is survived.
@@ -90,20 +91,14 @@ fn closed(reason: &CloseReason) -> String {
     format!("the control connection ended: {reason}")
 }
 
-/// What another computer says, fit for a terminal and a log.
-pub(super) fn printable(said: &str) -> String {
-    const MOST: usize = 500;
-    said.chars().take(MOST).map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
-}
-
 /// Hands on a message; the error says why the session ends, with nothing to say when it ends in peace.
 fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> {
-    let message = Message::from_bytes(bytes).map_err(|cause| Some(cause.to_string()))?;
-    match message {
+    let message = Message::from_bytes(bytes).map_err(|cause| Some(printable(&cause.to_string())))?;
+    match with_printable_reason(message) {
         Message::Bye { why } => {
             Err((!why.is_empty()).then(|| format!("the other end ended the session: {}", printable(&why))))
         }
-        Message::Accept { .. } | Message::Refuse { .. } | Message::Done { .. } => {
+        message @ (Message::Accept { .. } | Message::Refuse { .. } | Message::Done { .. }) => {
             let mut out = shared.out();
             out.sending.on_message(&message).map_err(|cause| Some(cause.to_string()))?;
             shared.pump_out(&mut out);
@@ -120,6 +115,14 @@ fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> 
             Ok(())
         }
     }
+}
+
+/// Why an object is refused, of no use or taken back is shown by whatever program waits for it.
+fn with_printable_reason(mut message: Message) -> Message {
+    if let Message::Refuse { why, .. } | Message::Done { fault: Some(why), .. } | Message::Cancel { why, .. } = &mut message {
+        *why = printable(why);
+    }
+    message
 }
 
 /// Ends objects of lossy flows all of which was sent, once no more of them comes; how long until there may be another.
@@ -234,6 +237,19 @@ fn turn_to_streams(shared: &Arc<Shared>, opener: &Arc<Opener>, silence: Duration
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reasons_that_objects_end_for_move_no_cursor() {
+        let why = || "gone\u{1b}[2J".to_owned();
+        for message in [
+            Message::Refuse { object: 7, why: why() },
+            Message::Done { object: 7, arrived: 0, fault: Some(why()) },
+            Message::Cancel { object: 7, why: why() },
+        ] {
+            let shown = String::from_utf8(with_printable_reason(message).to_bytes()).unwrap();
+            assert!(shown.contains("gone [2J"), "{shown}");
+        }
+    }
 
     #[test]
     fn datagrams_are_signs_of_life_while_the_control_channel_recovers_from_a_cut() {

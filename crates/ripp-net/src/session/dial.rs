@@ -9,7 +9,7 @@ use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, We
 use visapult_ripp::record::End;
 use visapult_ripp::service::Service;
 
-use super::control_loop::{self, Recourse, printable};
+use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
 use super::path::Told;
 use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
@@ -19,6 +19,7 @@ use super::{Options, Session, SessionError};
 use crate::control::{ControlEvent, ControlLink, ControlReceiver};
 use crate::identity::Identity;
 use crate::policy::least;
+use crate::text::printable;
 use crate::token::Token;
 use crate::trust::Trust;
 use crate::url::RippUrl;

@@ -11,7 +11,7 @@ use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, We
 use visapult_ripp::record::{Cipher, End};
 use visapult_ripp::service::Service;
 
-use super::control_loop::{self, Recourse, printable};
+use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
 use super::lane::LaneLink;
 use super::listen::ListenerOptions;
@@ -23,6 +23,7 @@ use super::{Options, Session, SessionError};
 use crate::control::{ControlLink, ControlListener, Shown};
 use crate::perf::{self, Answered};
 use crate::policy::{Policy, Ruling, least};
+use crate::text::printable;
 use crate::token::Token;
 use crate::trust::Member;
 

@@ -7,6 +7,7 @@ use visapult_ripp::service::Service;
 use crate::control::ControlError;
 use crate::identity::IdentityError;
 use crate::policy::PolicyError;
+use crate::text::printable;
 use crate::trust::TrustError;
 
 /// Why there is no session, or no more of it.
@@ -85,7 +86,7 @@ pub enum SessionError {
 
 impl SessionError {
     pub(super) fn protocol(peer: &impl ToString, why: &impl ToString) -> Self {
-        Self::Protocol { peer: peer.to_string(), why: why.to_string() }
+        Self::Protocol { peer: peer.to_string(), why: printable(&why.to_string()) }
     }
 
     pub(super) fn message(peer: &impl ToString, error: &MessageError) -> Self {

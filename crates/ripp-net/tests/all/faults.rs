@@ -175,6 +175,14 @@ fn names_are_not_shown_on_a_terminal_as_they_come() {
 }
 
 #[test]
+fn reasons_are_not_shown_on_a_terminal_as_they_come() {
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    offer.refuse("no \u{1b}[2Jroom");
+    assert_eq!(outgoing.wait().unwrap_err().why, "no  [2Jroom");
+    assert_works(&left, &right);
+}
+
+#[test]
 fn a_wrong_token_is_refused_with_what_to_do() {
     let (_listener, mut url) = listener();
     url.token = Some(Token::fresh().unwrap());
@@ -223,7 +231,7 @@ fn a_rate_of_next_to_nothing_still_moves_things() {
 /// What a sending side says of a measurement in which all went well.
 const REPORT: &str = r#"{"goodput_bps":1,"bytes":100000,"verified":true,"faults":[],"wire_bytes":1,"datagrams":1,"datagrams_lost":0,
     "bytes_lost":0,"bytes_retransmitted":0,"rtt_us":{"min":1,"median":1,"p99":1},"ramp_to_90_s":1,"seconds":1,"setup_s":1,
-    "sender_cpu_s":1,"receiver_cpu_s":1,"rate_error_ppm":null,"limited_by":"link","limits":[],"transport":"udp","datagram":1472,
+    "sender_cpu_s":1,"receiver_cpu_s":1,"rate_error_ppm":null,"limited_by":"nobody\u001b","limits":[],"transport":"udp","datagram":1472,
     "lanes":1,"bytes_per_100_ms":[]}"#;
 
 #[test]
@@ -245,6 +253,7 @@ fn a_measurement_of_wrong_content_is_not_verified_whatever_the_sender_says() {
         receiving.join().unwrap().unwrap()
     });
     assert_eq!((report.verified, report.faults), (false, vec!["object 0: wrong content".to_owned()]));
+    assert_eq!((report.bytes, report.limited_by.as_str()), (0, "nobody "));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::control::ControlLink;
 use crate::identity::Identity;
 use crate::session::SessionError;
 use crate::session::shared::Shared;
+use crate::text::printable;
 use crate::trust::Trust;
 use crate::url::RippUrl;
 
@@ -82,7 +83,7 @@ impl Opener {
             return Ok((link, ack));
         }
         match Message::from_bytes(&answer) {
-            Ok(Message::Rejected { why, .. }) => Err(SessionError::Refused { peer: self.at.to_string(), why }),
+            Ok(Message::Rejected { why, .. }) => Err(SessionError::Refused { peer: self.at.to_string(), why: printable(&why) }),
             _ => Err(SessionError::protocol(&self.at, &"it answers a stream with something else")),
         }
     }
