@@ -27,6 +27,7 @@ use crate::text::printable;
 use crate::token::Token;
 use crate::trust::Member;
 
+const DATAGRAMS_ONLY: &str = "data moves by datagrams only here";
 const WRONG_TOKEN: &str = "the token is wrong; copy the whole URL that the listener printed";
 
 /// Lets in who dials a listener.
@@ -187,7 +188,7 @@ impl Door {
         let session = self.check_admission(hello, link.shown()).and_then(|_| {
             found.ok_or_else(|| "there is no such session (any more) to join; dial a new one".to_owned())
         });
-        match session {
+        match session.and_then(may_have_streams) {
             Ok(session) => {
                 session.add_stream(link, None)?;
                 session.use_streams();
@@ -245,6 +246,11 @@ fn no_common_version(theirs: &[u32]) -> String {
     format!("it speaks version {} of the protocol, you {}: update {update}", named(&VERSIONS), named(theirs))
 }
 
+/// The session, unless its user has ruled that data moves by datagrams.
+fn may_have_streams(session: Arc<Shared>) -> Result<Arc<Shared>, String> {
+    if session.streams.are_barred() { Err(DATAGRAMS_ONLY.to_owned()) } else { Ok(session) }
+}
+
 /// The transport that is insisted on, if it is to be had here.
 fn transport(wanted: Option<&Word<Transport>>, allowed: Option<Transport>) -> Result<Option<Transport>, String> {
     use Transport::{Tcp, Udp};
@@ -257,7 +263,7 @@ fn transport(wanted: Option<&Word<Transport>>, allowed: Option<Transport>) -> Re
         None => None,
     };
     match (wanted, allowed) {
-        (Some(Tcp), Some(Udp)) => Err("data moves by datagrams only here; dial with --transport auto".to_owned()),
+        (Some(Tcp), Some(Udp)) => Err(format!("{DATAGRAMS_ONLY}; dial with --transport auto")),
         (Some(Udp), Some(Tcp)) => Err("data moves over streams only here; dial with --transport auto".to_owned()),
         _ => Ok(wanted),
     }

@@ -165,7 +165,7 @@ impl Shared {
             offered: Arc::default(),
             digest_keys: OnceLock::new(),
             links: OnceLock::new(),
-            streams: Streams::default(),
+            streams: Streams::of(options),
             threads: Mutex::default(),
             setup: OnceLock::new(),
             most_receive_bps: [AtomicU64::new(options.most_receive_bps), AtomicU64::new(0)],

@@ -257,6 +257,31 @@ fn a_wrong_number_joins_nothing() {
 }
 
 #[test]
+fn a_session_whose_listener_allows_datagrams_only_is_joined_by_no_stream() {
+    let datagrams = Options { transport: Some(Transport::Udp), ..Options::default() };
+    let listener = listener(datagrams);
+    let url = listener.url("127.0.0.1", "");
+    let token = url.token.as_ref().map(Token::encoded);
+    let said = |join: Option<&str>| {
+        let link = ControlLink::dial(&url, &Trust::for_url(&url).unwrap(), None, PATIENCE).unwrap();
+        let (control, receiver) = link.split().unwrap();
+        let hello = serde_json::json!({
+            "type": "hello", "versions": [2], "token": token, "name": "", "join": join, "lanes": 1,
+            "ciphers": ["aes128-gcm"],
+        });
+        control.send(hello.to_string().as_bytes()).unwrap();
+        let ControlEvent::Message(answer) = receiver.recv() else { panic!("no answer") };
+        let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap_or_default();
+        (control, receiver, answer)
+    };
+    let (_control, _receiver, welcome) = said(None);
+    let session = listener.accept(PATIENCE).unwrap().unwrap();
+    let (_, _, answer) = said(welcome["session"].as_str());
+    assert_eq!(answer["why"], "data moves by datagrams only here", "{answer}");
+    assert_eq!(session.transport(), Transport::Udp);
+}
+
+#[test]
 fn a_measurement_over_streams_is_complete_in_either_direction() {
     for reverse in [false, true] {
         let listener = listener(Options::default());

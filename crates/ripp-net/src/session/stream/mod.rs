@@ -17,14 +17,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use visapult_ripp::control::MOST_LANES;
+use visapult_ripp::control::{MOST_LANES, Transport};
 
 pub(super) use open::{FALLBACK_STREAMS, Opener, Reached};
 pub(super) use out::StreamOut;
 pub(super) use pace::Pace;
 
-use super::SessionError;
 use super::shared::{Out, Shared, lock};
+use super::{Options, SessionError};
 use crate::control::ControlLink;
 use crate::socket::Waker;
 pub(crate) use ack::Ack;
@@ -39,6 +39,8 @@ const ALONE: Duration = Duration::from_secs(1);
 /// The streams of a session.
 #[derive(Default)]
 pub(super) struct Streams {
+    /// Data moves by datagrams alone.
+    barred: bool,
     /// Data moves over streams.
     on: AtomicBool,
     wakers: Mutex<Vec<Option<Waker>>>,
@@ -47,6 +49,16 @@ pub(super) struct Streams {
 }
 
 impl Streams {
+    /// Of a session with these options.
+    pub(super) fn of(options: &Options) -> Self {
+        Self { barred: options.transport == Some(Transport::Udp), ..Self::default() }
+    }
+
+    /// There are to be none.
+    pub(super) const fn are_barred(&self) -> bool {
+        self.barred
+    }
+
     /// Data moves over streams.
     pub(super) fn are_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
