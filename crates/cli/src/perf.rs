@@ -18,6 +18,10 @@ use visapult_ripp_net::{
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
 use crate::say::{say, say_beside};
 
+/// Measurements of a path.
+const PERF: Service =
+    Service { name: "perf", printed_by: "visapult perf serve", taken_by: "visapult perf send" };
+
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(100);
 
@@ -107,7 +111,7 @@ fn listen(options: &PerfServeOptions) -> Result<Listener> {
         rate: options.rate,
         most_receive_bps: options.most_rate.unwrap_or(0),
         local: options.local.clone(),
-        service: Some(Service::Perf),
+        service: Some(PERF),
         ..Options::default()
     };
     let authorities = options.ca.as_deref().map(Authorities::from_file).transpose()?;
@@ -143,7 +147,7 @@ fn turn_away_others(listener: &Listener, is_over: impl Fn() -> bool) -> Result<O
 
 fn serve_one(session: &Session, options: &PerfServeOptions) -> Result<()> {
     let Some(request) = Request::from_text(session.request()) else {
-        session.end_because(&Service::Perf.to_string());
+        session.end_because(&PERF.to_string());
         bail!("the dialler does not want a measurement");
     };
     let report = if request.reverse {
@@ -219,7 +223,7 @@ fn dial(options: &PerfSendOptions, amount: Amount) -> Result<Session> {
         local: options.local.clone(),
         mtu: options.mtu.0,
         transport: options.transport.transport(),
-        service: Some(Service::Perf),
+        service: Some(PERF),
         request: Request::new(amount, options.mode, options.reverse).to_text(),
         ..Options::default()
     };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use visapult_objects::{ObjectUrl, escaped};
 use visapult_ripp_net::{
-    Clients, Listener, ListenerOptions, Options, RippUrl, Service, Session, SessionError, Token, Trust,
+    Clients, Listener, ListenerOptions, Options, RippUrl, Session, SessionError, Token, Trust,
 };
 
 use crate::endpoint::{Endpoint, Remote};
@@ -22,7 +22,7 @@ use crate::names::shown;
 use crate::objects::Store;
 use crate::report::{Event, Report, Tally};
 use crate::root::Root;
-use crate::share::linger;
+use crate::share::{SHARE, linger};
 use crate::spread::{Into, into_share};
 use crate::stripes::Striped;
 use crate::take::{Taken, take};
@@ -496,7 +496,7 @@ fn begin(url: &RippUrl, options: &Options, request: &Request) -> Result<Session,
     } else {
         Trust::for_url(url).map_err(SessionError::from)?
     };
-    let session = Options { service: Some(Service::Share), request: request.to_text(), ..options.clone() };
+    let session = Options { service: Some(SHARE), request: request.to_text(), ..options.clone() };
     Ok(Session::begin(url, &trust, None, &session)?)
 }
 

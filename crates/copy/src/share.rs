@@ -39,6 +39,9 @@ use crate::people::Right;
 use crate::weights;
 use crate::words::{EARLY, Request, STRIPES, Verb, Word};
 
+/// Files and folders.
+pub(crate) const SHARE: Service =
+    Service { name: "share", printed_by: "visapult share", taken_by: "visapult copy and visapult verify" };
 const POLL: Duration = Duration::from_millis(100);
 /// A dialler that has all it wants ends the session within this time.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
@@ -129,7 +132,7 @@ impl Share {
             }
         };
         let fetches = Fetches::new(&fetch)?;
-        let listening = Options { service: Some(Service::Share), ..session.clone() };
+        let listening = Options { service: Some(SHARE), ..session.clone() };
         let listener = Listener::bind(bind, ListenerOptions { identity, token, clients, session: listening })?;
         Ok(Self {
             listener,
@@ -209,7 +212,7 @@ impl Share {
             tell(ShareEvent::Done(Audit { fault: Some(why), ..told }));
         };
         let Some(request) = request else {
-            return turn_away(&session, told, Service::Share.to_string());
+            return turn_away(&session, told, SHARE.to_string());
         };
         if let Err(why) = self.check(&session, &request) {
             return turn_away(&session, told, why);

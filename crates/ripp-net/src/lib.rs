@@ -34,7 +34,7 @@ pub use identity::{Identity, IdentityError, user_folder};
 pub use policy::{Policy, PolicyError, PolicyFile, Ruling};
 pub use session::{
     Arrival, Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, NoMemory, Note,
-    ObjectError, Offer, Options, Outgoing, Rate, Refused, Session, SessionError, Sink, Source, Statistics,
+    ObjectError, Offer, Options, Outgoing, Rate, Refused, Service, Session, SessionError, Sink, Source, Statistics,
 };
 pub use socket::{
     Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,
@@ -46,4 +46,3 @@ pub use visapult_ripp::control::Transport;
 pub use visapult_ripp::division;
 pub use visapult_ripp::outbox::Mode;
 pub use visapult_ripp::rate::Verdict;
-pub use visapult_ripp::service::Service;

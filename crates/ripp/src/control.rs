@@ -12,7 +12,6 @@ use thiserror::Error;
 
 use crate::outbox::Mode;
 use crate::record::Cipher;
-use crate::service::Service;
 
 /// Versions of the protocol that this build speaks, the preferred first.
 pub const VERSIONS: [u32; 1] = [2];
@@ -35,9 +34,9 @@ pub enum Message {
     Rejected {
         /// What, and what to do.
         why: String,
-        /// What is served there, where that is something else than was dialled for.
+        /// What is served there, where that is something else than was dialled for, as the programs call it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        serves: Option<Word<Service>>,
+        serves: Option<String>,
     },
     /// The sending end opens a flow.
     Flow {
@@ -168,9 +167,9 @@ pub struct Hello {
     /// Bytes of IP packets at most, in either direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u16>,
-    /// What it is dialled for, if only that will do: who serves something else says so.
+    /// What it is dialled for, as the programs call it, if only that will do: who serves something else says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub service: Option<Word<Service>>,
+    pub service: Option<String>,
     /// What it would like to do, for the program at the other end.
     #[serde(default)]
     pub request: String,

@@ -18,7 +18,6 @@ pub mod rate;
 pub mod receiving;
 pub mod record;
 pub mod sending;
-pub mod service;
 pub mod spans;
 pub mod time;
 pub mod window;

@@ -13,7 +13,6 @@ use visapult_ripp::control::{Hello, Message, Transport, Welcome, Word};
 use visapult_ripp::digest::{CHUNK, DigestKey};
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::record::{Cipher, EPOCH_BITS, End, LaneSecret, Opener, Sealer};
-use visapult_ripp::service::Service;
 use visapult_ripp::wire::{
     CLEAR_HEADER, ClearHeader, DATA_HEADER, DataHeader, Frame, NUMBER_BITS, Page, Ping, Pong, Report, TAG,
 };
@@ -269,7 +268,7 @@ fn messages() {
         request: String::new(),
         plain_secret: None,
     };
-    let for_a_share = Hello { service: Some(Word::Known(Service::Share)), ..hello.clone() };
+    let for_a_share = Hello { service: Some("share".to_owned()), ..hello.clone() };
     let not_a_share = "this URL is of visapult perf serve, for visapult perf send".to_owned();
     let welcome = Welcome {
         version: 2,
@@ -284,7 +283,7 @@ fn messages() {
         Message::Welcome(welcome),
         Message::Rejected { why: "the token is wrong".to_owned(), serves: None },
         Message::Hello(for_a_share),
-        Message::Rejected { why: not_a_share, serves: Some(Word::Known(Service::Perf)) },
+        Message::Rejected { why: not_a_share, serves: Some("perf".to_owned()) },
         Message::Flow { flow: 1, name: name(), mode: Mode::Deadline(Duration::from_millis(200)), weight: 3 },
         Message::Flow { flow: 2, name: name(), mode: Mode::Reliable, weight: 1 },
         Message::Offer { object: 7, flow: 1, name: "step 12".to_owned(), length: (1 << 48) - 1 },
@@ -316,7 +315,7 @@ fn messages() {
         r#"{"type":"telepathy","strength":3}"#,
         r#"{"type":"rejected","why":"post is brought here","serves":"pigeons"}"#,
     ];
-    let serves = Some(Word::Unknown("pigeons".to_owned()));
+    let serves = Some("pigeons".to_owned());
     let understood = [Message::Unknown, Message::Rejected { why: "post is brought here".to_owned(), serves }];
     assert_eq!(later.map(|text| Message::from_bytes(text.as_bytes()).unwrap()), understood);
     hold("messages", &json!({"good": good, "refused": refused, "of_a_later_version": later}));

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_ripp_net::{Listener, Options, RippUrl, Service, Session, Trust};
+use visapult_ripp_net::{Listener, Options, RippUrl, Session, Trust};
 
+use super::BACK_END;
 use super::messages::{FlowError, MOST_DOORS};
 use super::shared::Shared;
 use super::subscriber::Subscriber;
@@ -82,7 +83,7 @@ pub(super) fn dial_also(shared: &Arc<Shared>, from: usize, urls: &[String]) {
 
 fn dial_while(shared: &Arc<Shared>, url: &RippUrl, trust: &Trust, goes_on: impl Fn() -> bool) {
     let session = shared.options.session.clone();
-    let options = Options { service: Some(Service::BackEnd), request: PUBLISH.to_owned(), ..session };
+    let options = Options { service: Some(BACK_END), request: PUBLISH.to_owned(), ..session };
     let mut told = false;
     while !shared.is_over() && goes_on() {
         match Session::dial(url, trust, None, &options) {

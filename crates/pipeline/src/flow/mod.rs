@@ -42,8 +42,21 @@ pub use source::{FlowDoor, FlowHelm, FlowOptions, FlowSource, Watch};
 pub use state::FlowStatistics;
 pub use steering::{Action, Change, Logged, Parameter, ParameterKind, RunState, Steering, SteeringView};
 pub use strided::Strided;
+use visapult_ripp_net::Service;
 pub use visapult_ripp_net::{Options, RippUrl};
 pub use visapult_volume::{Box3, Centering, FieldInfo, Grid, ScalarType, StepIndex, ValueRange};
 
+/// Fields, step by step.
+const FIELDS: Service = Service {
+    name: "fields",
+    printed_by: "visapult serve or a simulation",
+    taken_by: "visapult view and visapult backend",
+};
+/// A place for those that publish fields.
+const BACK_END: Service = Service {
+    name: "back-end",
+    printed_by: "visapult backend",
+    taken_by: "simulations that publish (what they compute is on its page)",
+};
 /// The transport's flow that pieces travel in.
 const PIECES: &str = "pieces";

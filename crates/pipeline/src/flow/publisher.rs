@@ -7,10 +7,11 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Service, Token};
+use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Token};
 use visapult_trace::{Recording, Span, Stage, begin};
 use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
+use super::FIELDS;
 use super::building::Building;
 use super::door::{keep_dialling, keep_listening, trust_of, url_name};
 use super::messages::FlowError;
@@ -117,7 +118,7 @@ impl Publisher {
         let mut publisher = Self::new(options, false)?;
         let token = identity.as_ref().map(|_| Token::fresh()).transpose();
         let token = token.map_err(|cause| FlowError::Usage(cause.to_string()))?;
-        let session = Options { service: Some(Service::Fields), ..publisher.shared.options.session.clone() };
+        let session = Options { service: Some(FIELDS), ..publisher.shared.options.session.clone() };
         let protection = ListenerOptions { identity, token, clients: Clients::default(), session };
         let listener = Listener::bind(at, protection)?;
         publisher.url = Some(listener.url(host, &url_name(&publisher.shared.options.name)));

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use visapult_ripp_net::{
-    Clients, Identity, Listener, ListenerOptions, Mode, Options, RippUrl, Service, Session, Token,
+    Clients, Identity, Listener, ListenerOptions, Mode, Options, RippUrl, Session, Token,
 };
 use visapult_volume::{FieldInfo, SharedValues, StepIndex, StepSpan};
 use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
@@ -20,6 +20,7 @@ use super::receiver::Receiver;
 use super::state::FlowStatistics;
 use super::steering::{Action, SteeringView};
 use super::steering_log::SteeringLog;
+use super::{BACK_END, FIELDS};
 use crate::crew::{Crew, News};
 use crate::wire::Freshness;
 
@@ -147,7 +148,7 @@ impl FlowSource {
     ) -> Result<FlowDoor, FlowError> {
         let token = identity.as_ref().map(|_| Token::fresh()).transpose();
         let token = token.map_err(|cause| FlowError::Usage(cause.to_string()))?;
-        let session = Options { service: Some(Service::BackEnd), ..options.session.clone() };
+        let session = Options { service: Some(BACK_END), ..options.session.clone() };
         let protection = ListenerOptions { identity, token, clients: Clients::default(), session };
         let listener = Listener::bind(at, protection)?;
         let url = listener.url(host, &url_name("publish"));
@@ -301,7 +302,7 @@ impl Threads {
     fn dial(&mut self, url: RippUrl) -> Result<(), FlowError> {
         let trust = trust_of(&url)?;
         let session = self.receiver.options.session.clone();
-        let options = Options { service: Some(Service::Fields), request: SUBSCRIBE.to_owned(), ..session };
+        let options = Options { service: Some(FIELDS), request: SUBSCRIBE.to_owned(), ..session };
         let first = Session::begin(&url, &trust, None, &options)?;
         self.spawn(move |receiver| {
             let mut session = Some(first);
@@ -332,7 +333,7 @@ fn take_publishers(receiver: &Arc<Receiver>, listener: &Listener) {
             Err(cause) => return receiver.note_trouble(&cause.to_string()),
         };
         if session.request() != PUBLISH {
-            session.end_because(&Service::BackEnd.to_string());
+            session.end_because(&BACK_END.to_string());
             continue;
         }
         let receiving = Arc::clone(receiver);

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word};
 use visapult_ripp::record::End;
-use visapult_ripp::service::Service;
 
 use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
@@ -15,7 +14,7 @@ use super::path::Told;
 use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
 use super::shared::Shared;
 use super::stream::{FALLBACK_STREAMS, Opener, Reached};
-use super::{Options, Session, SessionError};
+use super::{Options, Service, Session, SessionError};
 use crate::control::{ControlEvent, ControlLink, ControlReceiver};
 use crate::identity::Identity;
 use crate::policy::least;
@@ -152,7 +151,7 @@ fn hello(url: &RippUrl, options: &Options, plain_secret: Option<String>) -> Hell
         ciphers: options.ciphers.clone(),
         transport: options.transport.map(Word::Known),
         mtu: options.mtu,
-        service: options.service.map(Word::Known),
+        service: options.service.map(|service| service.name.to_owned()),
         request: options.request.clone(),
         plain_secret,
     }
@@ -170,13 +169,8 @@ fn welcome(
         Message::Welcome(welcome) => {
             Err(SessionError::protocol(&peer, &format!("it chose version {} of the protocol", welcome.version)))
         }
-        Message::Rejected { serves: Some(Word::Known(service)), .. } => {
-            Err(SessionError::OtherService { is: service.to_string(), wanted })
-        }
-        // A later build knows best what it is.
-        Message::Rejected { serves: Some(Word::Unknown(_)), why } => {
-            Err(SessionError::OtherService { is: printable(&why), wanted })
-        }
+        // The program there knows best what it is.
+        Message::Rejected { serves: Some(_), why } => Err(SessionError::OtherService { is: printable(&why), wanted }),
         Message::Rejected { serves: None, why } => {
             Err(SessionError::Refused { peer: peer.to_owned(), why: printable(&why) })
         }

@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word, choose_version};
 use visapult_ripp::record::{Cipher, End};
-use visapult_ripp::service::Service;
 
 use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
@@ -19,7 +18,7 @@ use super::refused::Refusals;
 use super::setup::{self, ANSWER_PATIENCE};
 use super::shared::{Shared, lock};
 use super::strangers::{Stranger, Strangers};
-use super::{Options, Session, SessionError};
+use super::{Options, Service, Session, SessionError};
 use crate::control::{ControlLink, ControlListener, Shown};
 use crate::perf::{self, Answered};
 use crate::policy::{Policy, Ruling, least};
@@ -97,7 +96,7 @@ impl Door {
         let Agreed { version, cipher, transport, options, member } = match self.judge(&hello, shown, ruling.as_ref()) {
             Ok(agreed) => agreed,
             Err(Rejection { why, serves }) => {
-                let rejected = Message::Rejected { why: why.clone(), serves: serves.map(Word::Known) };
+                let rejected = Message::Rejected { why: why.clone(), serves: serves.map(|service| service.name.to_owned()) };
                 control.send(&rejected.to_bytes())?;
                 return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
             }
@@ -134,7 +133,7 @@ impl Door {
         let version = choose_version(&VERSIONS, &hello.versions).ok_or_else(|| no_common_version(&hello.versions))?;
         let member = self.check_admission(hello, shown)?;
         let own = &self.options.session;
-        check_service(own.service, hello.service.as_ref())?;
+        check_service(own.service, hello.service.as_deref())?;
         let mtu = least(own.mtu, hello.mtu);
         let asked = Options { request: hello.request.clone(), mtu, ..own.clone() };
         let options = ruling.map_or_else(|| Ok(asked.clone()), |ruling| ruling.apply(&asked));
@@ -227,9 +226,9 @@ impl From<String> for Rejection {
 }
 
 /// Who has dialled for something else is told what is served here.
-fn check_service(own: Option<Service>, wanted: Option<&Word<Service>>) -> Result<(), Rejection> {
+fn check_service(own: Option<Service>, wanted: Option<&str>) -> Result<(), Rejection> {
     match (own, wanted) {
-        (Some(own), Some(wanted)) if *wanted != Word::Known(own) => {
+        (Some(own), Some(wanted)) if wanted != own.name => {
             Err(Rejection { why: own.to_string(), serves: Some(own) })
         }
         _ => Ok(()),
@@ -248,7 +247,7 @@ fn no_common_version(theirs: &[u32]) -> String {
 
 /// The session, unless its user has ruled that data moves by datagrams.
 fn may_have_streams(session: Arc<Shared>) -> Result<Arc<Shared>, String> {
-    if session.streams.are_barred() { Err(DATAGRAMS_ONLY.to_owned()) } else { Ok(session) }
+    if session.streams.are_barred() { Err(format!("{DATAGRAMS_ONLY}: let UDP through on the way")) } else { Ok(session) }
 }
 
 /// The transport that is insisted on, if it is to be had here.

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 use visapult_ripp::control::MessageError;
-use visapult_ripp::service::Service;
 
+use super::Service;
 use crate::control::ControlError;
 use crate::identity::IdentityError;
 use crate::policy::PolicyError;
@@ -34,7 +34,7 @@ pub enum SessionError {
         why: String,
     },
     /// Something else is served at the URL than it was dialled for.
-    #[error("{is}{}", .wanted.map(|wanted| format!("; here one is wanted that {} prints", wanted.printed_by())).unwrap_or_default())]
+    #[error("{is}{}", .wanted.map(|wanted| format!("; here one is wanted that {} prints", wanted.printed_by)).unwrap_or_default())]
     OtherService {
         /// What is, and what takes such URLs.
         is: String,

@@ -18,6 +18,7 @@ mod place;
 mod receive;
 mod refused;
 mod send;
+mod service;
 mod setup;
 mod shared;
 mod statistics;
@@ -41,6 +42,7 @@ pub use objects::{
 };
 pub use options::{Options, Rate};
 pub use refused::Refused;
+pub use service::Service;
 pub use statistics::{LaneStatistics, Statistics};
 pub(crate) use stream::Ack;
 

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use visapult_ripp::control::Transport;
 use visapult_ripp::record::Cipher;
-use visapult_ripp::service::Service;
 
+use super::Service;
 use crate::policy::{PolicyFile, least};
 
 /// How fast.

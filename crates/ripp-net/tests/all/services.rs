@@ -1,12 +1,15 @@
 //! A URL that is dialled for something else than is served there is told as that, between builds that know each other's services or do not.
 
-use visapult_ripp::control::{Message, Word};
+use visapult_ripp::control::Message;
 use visapult_ripp_net::{
     Clients, ControlEvent, ControlListener, Listener, ListenerOptions, Options, RippUrl, Security, Service, Session,
     SessionError, Trust,
 };
 
 use crate::common::PATIENCE;
+
+const PERF: Service = Service { name: "perf", printed_by: "a meter", taken_by: "another" };
+const SHARE: Service = Service { name: "share", printed_by: "a librarian", taken_by: "readers" };
 
 fn options(service: Option<Service>) -> Options {
     Options { service, ..Options::default() }
@@ -26,20 +29,20 @@ fn dial(url: &RippUrl, service: Option<Service>) -> Result<Session, SessionError
 
 #[test]
 fn who_dials_for_something_else_is_told_what_is_there_and_what_is_wanted() {
-    let (listener, url) = listening(Some(Service::Perf));
-    let refused = dial(&url, Some(Service::Share)).unwrap_err();
-    assert!(matches!(refused, SessionError::OtherService { wanted: Some(Service::Share), .. }), "{refused:?}");
+    let (listener, url) = listening(Some(PERF));
+    let refused = dial(&url, Some(SHARE)).unwrap_err();
+    assert!(matches!(refused, SessionError::OtherService { wanted: Some(SHARE), .. }), "{refused:?}");
     assert_eq!(
         refused.to_string(),
-        "this URL is of visapult perf serve, for visapult perf send; here one is wanted that visapult share prints"
+        "this URL is of a meter, for another; here one is wanted that a librarian prints"
     );
-    assert!(listener.refused().is_some_and(|refused| refused.why.contains("perf serve")));
-    assert!(dial(&url, Some(Service::Perf)).is_ok());
+    assert!(listener.refused().is_some_and(|refused| refused.why.contains("a meter")));
+    assert!(dial(&url, Some(PERF)).is_ok());
 }
 
 #[test]
 fn who_does_not_say_what_is_served_or_wanted_is_admitted() {
-    for (served, wanted) in [(None, Some(Service::Share)), (Some(Service::Share), None), (None, None)] {
+    for (served, wanted) in [(None, Some(SHARE)), (Some(SHARE), None), (None, None)] {
         let (listener, url) = listening(served);
         assert!(dial(&url, wanted).is_ok(), "{served:?} {wanted:?}");
         assert!(listener.refused().is_none());
@@ -59,20 +62,20 @@ fn answered_with(answer: &Message) -> (Message, SessionError) {
             while let Some(ControlEvent::Message(_)) = receiver.recv_timeout(PATIENCE) {}
             Message::from_bytes(&hello).unwrap()
         });
-        let refused = dial(&url, Some(Service::Fields)).unwrap_err();
+        let refused = dial(&url, Some(SHARE)).unwrap_err();
         (hears.join().unwrap(), refused)
     })
 }
 
 #[test]
 fn a_service_of_a_later_build_is_told_in_its_own_words() {
-    let serves = Some(Word::Unknown("pigeons".to_owned()));
+    let serves = Some("pigeons".to_owned());
     let (hello, refused) =
         answered_with(&Message::Rejected { why: "this URL is of a dovecote\u{7}".to_owned(), serves });
-    assert!(matches!(hello, Message::Hello(hello) if hello.service == Some(Word::Known(Service::Fields))));
+    assert!(matches!(hello, Message::Hello(hello) if hello.service.as_deref() == Some("share")));
     assert_eq!(
         refused.to_string(),
-        "this URL is of a dovecote ; here one is wanted that visapult serve or a simulation prints"
+        "this URL is of a dovecote ; here one is wanted that a librarian prints"
     );
 }
 

@@ -277,7 +277,7 @@ fn a_session_whose_listener_allows_datagrams_only_is_joined_by_no_stream() {
     let (_control, _receiver, welcome) = said(None);
     let session = listener.accept(PATIENCE).unwrap().unwrap();
     let (_, _, answer) = said(welcome["session"].as_str());
-    assert_eq!(answer["why"], "data moves by datagrams only here", "{answer}");
+    assert!(answer["why"].as_str().is_some_and(|why| why.contains("datagrams only")), "{answer}");
     assert_eq!(session.transport(), Transport::Udp);
 }
 
