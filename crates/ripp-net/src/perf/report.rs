@@ -58,7 +58,7 @@ pub struct Report {
     pub rtt_us: RttMicros,
     /// From the first byte sent until nine tenths of the median rate arrived.
     pub ramp_to_90_s: f64,
-    /// From the first byte sent until all was acknowledged.
+    /// From the first offer until all was acknowledged.
     pub seconds: f64,
     /// From the first packet of the handshake to its end.
     pub setup_s: f64,

@@ -148,6 +148,17 @@ fn offers_that_are_taken_back_at_once_cost_bounded_memory() {
 }
 
 #[test]
+fn long_reasons_for_taking_offers_back_cost_bounded_memory() {
+    let why = "w".repeat(60_000);
+    assert_offers_cost_bounded_memory(|hostile| {
+        for object in 0..8_000 {
+            hostile.say(&Message::Offer { object, flow: 0, name: String::new(), length: 1 << 20 });
+            hostile.say(&Message::Cancel { object, why: why.clone() });
+        }
+    });
+}
+
+#[test]
 fn messages_that_make_no_sense_end_the_session_and_say_so() {
     for (bytes, needle) in [
         (b"\0\xff\xfe garbage".as_slice(), "not understood"),
