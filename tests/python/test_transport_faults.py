@@ -184,6 +184,14 @@ def a_path_that_begins_to_swallow_large_packets() -> None:
 
 
 @scenario
+def a_path_that_begins_to_swallow_all_but_small_packets() -> None:
+    sender, server = _cut("--mtu-hole 1000")
+    assert_one_error(sender, "1200 bytes")
+    assert_one_error(server, "1200 bytes")
+    assert sender.waited < SOON
+
+
+@scenario
 def a_rate_that_falls_to_a_quarter() -> None:
     assert_whole(measure(PATH, "--bytes", "8MB", during=_change("--rate 10M")), 8_000_000)
 

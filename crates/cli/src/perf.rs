@@ -19,8 +19,7 @@ use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
 use crate::say::{say, say_beside};
 
 /// Measurements of a path.
-const PERF: Service =
-    Service { name: "perf", printed_by: "visapult perf serve", taken_by: "visapult perf send" };
+const PERF: Service = Service { name: "perf", printed_by: "visapult perf serve", taken_by: "visapult perf send" };
 
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(100);

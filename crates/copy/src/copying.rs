@@ -7,9 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_objects::{ObjectUrl, escaped};
-use visapult_ripp_net::{
-    Clients, Listener, ListenerOptions, Options, RippUrl, Session, SessionError, Token, Trust,
-};
+use visapult_ripp_net::{Clients, Listener, ListenerOptions, Options, RippUrl, Session, SessionError, Token, Trust};
 
 use crate::endpoint::{Endpoint, Remote};
 use crate::error::CopyError;

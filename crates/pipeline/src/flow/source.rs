@@ -7,9 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use visapult_ripp_net::{
-    Clients, Identity, Listener, ListenerOptions, Mode, Options, RippUrl, Session, Token,
-};
+use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Mode, Options, RippUrl, Session, Token};
 use visapult_volume::{FieldInfo, SharedValues, StepIndex, StepSpan};
 use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 

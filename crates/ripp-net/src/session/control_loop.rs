@@ -119,7 +119,9 @@ fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> 
 
 /// Why an object is refused, of no use or taken back is shown by whatever program waits for it.
 fn with_printable_reason(mut message: Message) -> Message {
-    if let Message::Refuse { why, .. } | Message::Done { fault: Some(why), .. } | Message::Cancel { why, .. } = &mut message {
+    if let Message::Refuse { why, .. } | Message::Done { fault: Some(why), .. } | Message::Cancel { why, .. } =
+        &mut message
+    {
         *why = printable(why);
     }
     message

@@ -96,7 +96,8 @@ impl Door {
         let Agreed { version, cipher, transport, options, member } = match self.judge(&hello, shown, ruling.as_ref()) {
             Ok(agreed) => agreed,
             Err(Rejection { why, serves }) => {
-                let rejected = Message::Rejected { why: why.clone(), serves: serves.map(|service| service.name.to_owned()) };
+                let rejected =
+                    Message::Rejected { why: why.clone(), serves: serves.map(|service| service.name.to_owned()) };
                 control.send(&rejected.to_bytes())?;
                 return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
             }
@@ -228,9 +229,7 @@ impl From<String> for Rejection {
 /// Who has dialled for something else is told what is served here.
 fn check_service(own: Option<Service>, wanted: Option<&str>) -> Result<(), Rejection> {
     match (own, wanted) {
-        (Some(own), Some(wanted)) if wanted != own.name => {
-            Err(Rejection { why: own.to_string(), serves: Some(own) })
-        }
+        (Some(own), Some(wanted)) if wanted != own.name => Err(Rejection { why: own.to_string(), serves: Some(own) }),
         _ => Ok(()),
     }
 }
@@ -247,7 +246,11 @@ fn no_common_version(theirs: &[u32]) -> String {
 
 /// The session, unless its user has ruled that data moves by datagrams.
 fn may_have_streams(session: Arc<Shared>) -> Result<Arc<Shared>, String> {
-    if session.streams.are_barred() { Err(format!("{DATAGRAMS_ONLY}: let UDP through on the way")) } else { Ok(session) }
+    if session.streams.are_barred() {
+        Err(format!("{DATAGRAMS_ONLY}: let UDP through on the way"))
+    } else {
+        Ok(session)
+    }
 }
 
 /// The transport that is insisted on, if it is to be had here.

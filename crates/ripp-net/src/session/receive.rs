@@ -27,6 +27,8 @@ const GATHER_AT_LEAST: Duration = Duration::from_micros(350);
 const GATHER_AFTER: u64 = 1_000;
 /// Reports in a row in which everything was lost, after which a path is taken to swallow large datagrams.
 const SWALLOWED_REPORTS: u32 = 20;
+/// And for so long, if they are the smallest, after which it is of no use.
+const SWALLOWED_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Receives on lane `index` until the session ends.
 pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
@@ -42,7 +44,8 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
         sealer: Sealer::new(link.send_secret.clone()),
         link: &link,
         is_valid: false,
-        swallowed: (0, 0, 0),
+        swallowed: Swallowed::default(),
+        is_of_use: true,
     };
     if let Some(assumed) = link.assumed() {
         thread.open_lane(now, assumed);
@@ -58,6 +61,11 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
                 thread.keep_path();
                 thread.report();
                 thread.gather(any && !more);
+                if !thread.is_of_use {
+                    let why = "loses all packets of 1200 bytes, though smaller ones come through: what on the way carries no larger ones?";
+                    lose(shared, index, why);
+                    return;
+                }
                 if thread.lane_in.is_worn_out() {
                     lose(shared, index, "was sent too many forged datagrams; dial again for new keys");
                     return;
@@ -93,8 +101,40 @@ struct Thread<'a> {
     sealer: Sealer,
     /// The path has been validated once.
     is_valid: bool,
-    /// Reports in a row without an arrival; datagrams arrived and lost at the last.
-    swallowed: (u32, u64, u64),
+    swallowed: Swallowed,
+    /// What is sent may arrive.
+    is_of_use: bool,
+}
+
+/// Reports in a row with losses and without an arrival.
+#[derive(Default)]
+struct Swallowed {
+    reports: u32,
+    since: Option<Time>,
+    /// Datagrams arrived and lost at the last report.
+    counts: (u64, u64),
+}
+
+impl Swallowed {
+    /// Takes note of a report, with the datagrams that have arrived and were lost in all.
+    fn note(&mut self, now: Time, arrived: u64, lost: u64) {
+        let (arrived_before, lost_before) = std::mem::replace(&mut self.counts, (arrived, lost));
+        if arrived > arrived_before {
+            self.begin_anew();
+        } else if lost > lost_before {
+            self.reports += 1;
+            self.since.get_or_insert(now);
+        }
+    }
+
+    fn begin_anew(&mut self) {
+        (self.reports, self.since) = (0, None);
+    }
+
+    /// For how long, if so often that it is no chance.
+    fn so_far(&self, now: Time) -> Option<Duration> {
+        self.since.filter(|_| self.reports > SWALLOWED_REPORTS).map(|since| now.since(since))
+    }
 }
 
 /// A datagram of data that was opened.
@@ -272,13 +312,15 @@ impl Thread<'_> {
         let Out { sending, lanes, .. } = &mut *out;
         let Some(lane) = &mut lanes[self.index] else { return };
         lane.on_report(now, report, &mut sending.outbox);
-        let (arrived, lost) = (lane.counts().arrived, lane.counts().lost);
-        let (reports, arrived_before, lost_before) = self.swallowed;
-        let reports = if arrived > arrived_before { 0 } else { reports + u32::from(lost > lost_before) };
-        self.swallowed = (reports, arrived, lost);
-        if reports > SWALLOWED_REPORTS && usize::from(lane.sizes().datagram) > LEAST_DATAGRAM {
-            tracing::warn!("lane {}: the path swallows large datagrams; sending small ones", self.index);
-            lane.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() }, now);
+        self.swallowed.note(now, lane.counts().arrived, lane.counts().lost);
+        if let Some(so_far) = self.swallowed.so_far(now) {
+            if usize::from(lane.sizes().datagram) > LEAST_DATAGRAM {
+                tracing::warn!("lane {}: the path swallows large datagrams; sending small ones", self.index);
+                lane.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() }, now);
+                self.swallowed.begin_anew();
+            } else if so_far >= SWALLOWED_PATIENCE {
+                self.is_of_use = false;
+            }
         }
         let waits_for_pacer = lane.waits_for_pacer();
         sending.on_settled();

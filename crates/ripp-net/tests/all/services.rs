@@ -32,10 +32,7 @@ fn who_dials_for_something_else_is_told_what_is_there_and_what_is_wanted() {
     let (listener, url) = listening(Some(PERF));
     let refused = dial(&url, Some(SHARE)).unwrap_err();
     assert!(matches!(refused, SessionError::OtherService { wanted: Some(SHARE), .. }), "{refused:?}");
-    assert_eq!(
-        refused.to_string(),
-        "this URL is of a meter, for another; here one is wanted that a librarian prints"
-    );
+    assert_eq!(refused.to_string(), "this URL is of a meter, for another; here one is wanted that a librarian prints");
     assert!(listener.refused().is_some_and(|refused| refused.why.contains("a meter")));
     assert!(dial(&url, Some(PERF)).is_ok());
 }
@@ -73,10 +70,7 @@ fn a_service_of_a_later_build_is_told_in_its_own_words() {
     let (hello, refused) =
         answered_with(&Message::Rejected { why: "this URL is of a dovecote\u{7}".to_owned(), serves });
     assert!(matches!(hello, Message::Hello(hello) if hello.service.as_deref() == Some("share")));
-    assert_eq!(
-        refused.to_string(),
-        "this URL is of a dovecote ; here one is wanted that a librarian prints"
-    );
+    assert_eq!(refused.to_string(), "this URL is of a dovecote ; here one is wanted that a librarian prints");
 }
 
 #[test]

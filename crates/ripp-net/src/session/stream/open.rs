@@ -83,7 +83,9 @@ impl Opener {
             return Ok((link, ack));
         }
         match Message::from_bytes(&answer) {
-            Ok(Message::Rejected { why, .. }) => Err(SessionError::Refused { peer: self.at.to_string(), why: printable(&why) }),
+            Ok(Message::Rejected { why, .. }) => {
+                Err(SessionError::Refused { peer: self.at.to_string(), why: printable(&why) })
+            }
             _ => Err(SessionError::protocol(&self.at, &"it answers a stream with something else")),
         }
     }
