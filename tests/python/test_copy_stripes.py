@@ -1,6 +1,7 @@
 """Striped shares, and copies that share a link by weights: who gave how much is told by the logs of the shares."""
 
 import contextlib
+import itertools
 import random
 import shutil
 import signal
@@ -62,7 +63,12 @@ def test_a_node_that_dies_or_hangs_loses_nothing(tmp_path: Path) -> None:
                 stripe[2].process.signal(signal.SIGSTOP)
             if event["event"] == "finished":
                 finished = event
+            if event["event"] == "progress":
+                latest = event["tally"]
+                # What came in vain of a node that is left out is not there.
+                assert latest["here_bytes"] <= latest["wanted_bytes"], event
         assert copying.end().code == 0
+        assert latest["here_bytes"] == latest["wanted_bytes"]
         assert finished["tally"]["files"] == 502
         assert tree_of(tmp_path / "here" / "run") == tree_of(folder)
 
@@ -181,6 +187,16 @@ def test_striped_shares_fetch_from_striped_shares_and_a_node_that_dies_loses_not
         ended = copying.end()
         assert ended.code == 0, ended
         assert any(f"{takers[1].name} is left out" in event.get("why", "") for event in told)
+        progress = [event for event in told if event["event"] == "progress"]
+        # In the last pass, too, it tells of all that there is.
+        for before, after in itertools.pairwise(progress):
+            for field in ("wanted_files", "wanted_bytes", "files"):
+                assert after["tally"][field] >= before["tally"][field], (field, before, after)
+            assert after["seconds"] >= before["seconds"]
+            assert after["bytes_sent"] >= before["bytes_sent"]
+        last = progress[-1]["tally"]
+        assert (last["wanted_files"], last["files"], last["here_bytes"]) == (1014, 1014, last["wanted_bytes"])
+        assert told[-1]["tally"]["wanted_files"] == 1014
         # What the node did after it was heard of last is counted, too, and not taken for what was there before.
         assert (told[-1]["tally"]["files"], told[-1]["tally"]["same_files"]) == (1014, 0)
         assert tree_of(sink / "run") == tree_of(source)

@@ -15,7 +15,7 @@ use visapult_copy::{
     Tally, Wish, copy as copy_now,
 };
 use visapult_ripp_net::units::parse_rate;
-use visapult_ripp_net::{Options, Rate, Transport};
+use visapult_ripp_net::{Options, Rate, Transport, with_kept_token};
 
 use crate::failure::{CallError, CopyError};
 use crate::part::Part;
@@ -42,7 +42,10 @@ pub(crate) enum Speed {
 impl Place {
     fn endpoint(self) -> PyResult<Endpoint> {
         match self {
-            Self::Text(text) => text.parse().map_err(|cause| CallError::new_err(format!("{cause}"))),
+            Self::Text(text) => {
+                let whole = with_kept_token(text.as_ref()).map_err(|cause| CallError::new_err(cause.to_string()))?;
+                Endpoint::try_from(whole).map_err(|cause| CallError::new_err(cause.to_string()))
+            }
             Self::Path(path) => Ok(Endpoint::Here(path)),
         }
     }

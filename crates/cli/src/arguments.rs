@@ -31,7 +31,9 @@ Sources:
   run.h5:/group/dataset    HDF5 dataset; without a path, all that fit
   data.zarr                Zarr v2 or v3, OME-Zarr multiscales; a folder
   'image.zarr?level=1'     one of the levels that a file stores; else the finest that fits in memory
-  'ripp://...'             what `visapult serve` or a simulation publishes elsewhere";
+  'ripp://...'             what `visapult serve` or a simulation publishes elsewhere;
+                           ripp://host:port/name if the whole URL is a line of
+                           ~/.config/visapult/urls, and so not to be seen here";
 
 /// See large 3-D fields that live elsewhere, in a browser.
 #[derive(Debug, Parser)]

@@ -17,6 +17,7 @@ mod stop;
 mod trace;
 mod verify;
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -26,8 +27,12 @@ use tracing::{Level, Metadata};
 use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+use visapult_ripp_net::{KeptError, with_kept_token};
 
 use crate::arguments::{Arguments, Command};
+
+/// The command line cannot be read.
+const WRONG_LINE: i32 = 2;
 
 /// Steps come and go at the display's rate: memory is kept rather than given back and touched anew.
 #[global_allocator]
@@ -36,7 +41,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     quiet_driver();
     tell_of_events();
-    let arguments = Arguments::try_parse().unwrap_or_else(|fault| refuse(fault));
+    let words = words().unwrap_or_else(|problem| {
+        eprintln!("visapult: {problem}");
+        std::process::exit(WRONG_LINE);
+    });
+    let arguments = Arguments::try_parse_from(words).unwrap_or_else(|fault| refuse(fault));
     let outcome = match arguments.command {
         Command::View(options) => commands::view(&options).map(|()| ExitCode::SUCCESS),
         Command::Render(options) => commands::render(&options).map(|()| ExitCode::SUCCESS),
@@ -58,6 +67,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The words of the command line, URLs with the tokens that the user keeps for them.
+fn words() -> Result<Vec<OsString>, KeptError> {
+    std::env::args_os().map(|word| with_kept_token(&word)).collect()
 }
 
 /// What libraries try again is told only once nothing comes of it.

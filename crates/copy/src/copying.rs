@@ -1,6 +1,6 @@
 //! Copies: dials the other end, and again when the connection is lost.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use visapult_objects::{ObjectUrl, escaped};
 use visapult_ripp_net::{Clients, Listener, ListenerOptions, Options, RippUrl, Session, SessionError, Token, Trust};
 
+use crate::apart::check_apart;
 use crate::endpoint::{Endpoint, Remote};
 use crate::error::CopyError;
 use crate::fields::{FieldPart, NEEDS_GROUP, ONE_SOURCE, Turn};
@@ -16,7 +17,6 @@ use crate::filter::Filter;
 use crate::following::{Followed, follow, hear_refusal};
 use crate::give::{Begin, Given, Lister, give};
 use crate::landing::{Landing, PART_NEEDS_NAME};
-use crate::names::shown;
 use crate::objects::Store;
 use crate::report::{Event, Report, Tally};
 use crate::root::Root;
@@ -111,28 +111,32 @@ pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Even
     options.sources.iter().try_for_each(Endpoint::check_source)?;
     Filter::new(&options.only).map_err(CopyError::Misfit)?;
     let plan = Plan::of(options)?;
-    tell_apart(&options.sources, options.wish.delete != Delete::Nothing)?;
+    if !options.wish.is_comparison() {
+        check_apart(options)?;
+    }
     let mut report = Report::default();
     redialled(options.retry, stop, &mut report, watch, |attempt, watch| plan.attempt(options, stop, attempt, watch))?;
+    if !options.detach {
+        unmatched(&options.only, &report.tally).into_iter().for_each(|notice| watch(Event::Notice(notice)));
+    }
     Ok(report)
 }
 
-/// Refuses sources that become one thing at the destination: one would be written over the other; and where is deleted, what one of them has and
-/// another not would be.
-fn tell_apart(sources: &[Endpoint], is_deleted: bool) -> Result<(), CopyError> {
-    let names: Vec<_> = sources.iter().map(Endpoint::last_name).collect();
-    let twice = names.iter().enumerate().find_map(|(at, name)| names[..at].contains(name).then_some(name.as_ref()?));
-    let what = match twice {
-        _ if is_deleted && names.len() > 1 && names.contains(&None) => {
-            "what is in one source would be deleted for not being in another: with --delete,".to_owned()
+/// What is to be said where patterns let nothing through.
+fn unmatched(only: &Patterns, tally: &Tally) -> Option<String> {
+    let Tally { wanted_files, same_files, links, failed, .. } = tally;
+    if wanted_files + same_files + links + failed > 0 {
+        return None;
+    }
+    let (include, exclude) = (only.include.join(" "), only.exclude.join(" "));
+    match (include.is_empty(), exclude.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(format!("--exclude {exclude} leaves no file of the sources")),
+        (false, true) => Some(format!("no file of the sources matches --include {include}")),
+        (false, false) => {
+            Some(format!("no file of the sources that --exclude {exclude} leaves matches --include {include}"))
         }
-        Some(name) if is_deleted => format!("two sources are called {}: with --delete,", shown(Path::new(name))),
-        Some(name) => {
-            format!("two sources are called {}, and one would take the place of the other:", shown(Path::new(name)))
-        }
-        None => return Ok(()),
-    };
-    Err(CopyError::Misfit(format!("{what} copy each to a place of its own")))
+    }
 }
 
 /// Makes attempts until one brings it about, or for so long as a lost connection may be dialled again.
@@ -285,17 +289,7 @@ impl<'a> Plan<'a> {
         }
         match (destination, there.first()) {
             (Endpoint::There(to), None) => Ok(Self::Push { sources: here, to, into, job: fresh_job()? }),
-            (Endpoint::Here(to), None) if options.wish.is_comparison() => {
-                Ok(Self::Here { sources: here, to: Near::Path(to), into })
-            }
-            (Endpoint::Here(to), None) => {
-                let paths = here.iter().filter_map(|near| if let Near::Path(path) = near { Some(path) } else { None });
-                paths.into_iter().try_for_each(|source| {
-                    check_is_outside(source, to)?;
-                    if options.span.is_some() { check_is_another(source, to) } else { Ok(()) }
-                })?;
-                Ok(Self::Here { sources: here, to: Near::Path(to), into })
-            }
+            (Endpoint::Here(to), None) => Ok(Self::Here { sources: here, to: Near::Path(to), into }),
             (Endpoint::Here(to), Some(first)) => Self::pull(options, first, paths, Near::Path(to), into),
             (Endpoint::Stored(to), Some(first)) => Self::pull(options, first, paths, Near::Stored(to), into),
             (Endpoint::Stored(to), None) => Ok(Self::Here { sources: here, to: Near::Stored(to), into }),
@@ -389,7 +383,11 @@ impl<'a> Plan<'a> {
                     scope.spawn(|| take_here(&listener, landing, wish, stop));
                     let session = Session::dial(&url, &Trust::InsecureLoopback, None, &options.session)?;
                     attempt.was_admitted = true;
-                    push(&session, lister, stop, attempt, watch).map(drop)
+                    // There is no other end.
+                    push(&session, lister, stop, attempt, watch).map(drop).map_err(|cause| match cause {
+                        CopyError::Refused(why) => CopyError::Here(why),
+                        cause => cause,
+                    })
                 })
             }
         }
@@ -500,23 +498,4 @@ fn begin(url: &RippUrl, options: &Options, request: &Request) -> Result<Session,
 
 fn is_content(path: &Path) -> bool {
     Root::here(path).is_ok_and(|root| root.is_content())
-}
-
-/// A folder cannot be copied into itself: it would never end.
-fn check_is_outside(source: &Path, to: &Path) -> Result<(), CopyError> {
-    let Ok(source_real) = std::fs::canonicalize(source) else { return Ok(()) };
-    let mut existing: PathBuf = std::path::absolute(to).unwrap_or_else(|_| to.to_owned());
-    while !existing.exists() && existing.pop() {}
-    let is_inside = std::fs::canonicalize(&existing).is_ok_and(|to| to.starts_with(&source_real));
-    if source_real.is_dir() && is_inside {
-        return Err(CopyError::Misfit(format!("{} cannot be copied into itself, {}", shown(source), shown(to))));
-    }
-    Ok(())
-}
-
-/// A part of a file must not take the place of the whole.
-fn check_is_another(source: &Path, to: &Path) -> Result<(), CopyError> {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    let is_itself = real(source).is_some_and(|source| real(to) == Some(source));
-    if is_itself { Err(CopyError::Misfit(format!("{}: {PART_NEEDS_NAME}", shown(to)))) } else { Ok(()) }
 }

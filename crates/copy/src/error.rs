@@ -56,6 +56,7 @@ pub(crate) fn reason(cause: &io::Error) -> String {
             "leads out of the folder that is shared".to_owned()
         }
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::NotADirectory => "a folder is needed there, and it is none".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
         io::ErrorKind::QuotaExceeded => "the quota is used up".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),

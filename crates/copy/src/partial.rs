@@ -350,7 +350,7 @@ pub(crate) struct RangeSink {
     pub(crate) file: Arc<RangedFile>,
     pub(crate) range: Range,
     pub(crate) extents: Extents,
-    /// Bytes that have arrived, of all objects.
+    /// Bytes of it that have arrived.
     pub(crate) arrived: Arc<AtomicU64>,
 }
 

@@ -61,8 +61,11 @@ impl Tally {
     /// This, after which came `now`, for which what was copied before was there already.
     pub(crate) fn then(&self, now: &Self) -> Self {
         Self {
+            wanted_files: self.files + now.wanted_files,
+            wanted_bytes: self.bytes + now.wanted_bytes,
             files: self.files + now.files,
             bytes: self.bytes + now.bytes,
+            here_bytes: self.bytes + now.here_bytes,
             links: self.links + now.links,
             folders: self.folders + now.folders,
             resumed_bytes: if *self == Self::default() { now.resumed_bytes } else { self.resumed_bytes },
@@ -214,7 +217,7 @@ pub fn counted(number: u64, what: &str) -> String {
 /// Bytes as people read them.
 #[must_use]
 pub fn size(bytes: u64) -> String {
-    scaled(bytes as f64, "B", "bytes")
+    scaled(bytes as f64, "B", if bytes == 1 { "byte" } else { "bytes" })
 }
 
 /// Bits per second as people read them.
@@ -242,6 +245,33 @@ fn time(elapsed: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wanted_of_a_copy_that_is_dialled_again_is_all_of_it() {
+        let before =
+            Tally { wanted_files: 10, wanted_bytes: 1000, files: 4, bytes: 400, here_bytes: 450, ..Tally::default() };
+        let now = Tally {
+            wanted_files: 6,
+            wanted_bytes: 600,
+            files: 6,
+            bytes: 600,
+            here_bytes: 600,
+            resumed_bytes: 50,
+            same_files: 4,
+            same_bytes: 400,
+            ..Tally::default()
+        };
+        let whole = Tally {
+            wanted_files: 10,
+            wanted_bytes: 1000,
+            files: 10,
+            bytes: 1000,
+            here_bytes: 1000,
+            ..Tally::default()
+        };
+        assert_eq!(before.then(&now), whole);
+        assert_eq!(Tally::default().then(&now), now);
+    }
 
     #[test]
     fn a_report_is_one_line() {

@@ -120,7 +120,13 @@ impl Root {
 
     /// What `path` names below `share`; the share itself is called `name`. Links that stay in the share are followed.
     pub(crate) fn within(share: &Arc<Dir>, name: Option<&Name>, path: &Path) -> Result<Self, CopyError> {
-        let wrong = |cause: io::Error| CopyError::at(path, &cause);
+        let wrong = |cause: io::Error| match CopyError::at(path, &cause) {
+            // No shell has looked at it.
+            CopyError::Here(why) if cause.kind() == io::ErrorKind::NotFound && has_pattern(path) => {
+                CopyError::Here(format!("{why}; a pattern goes with --include, beside the URL of its folder"))
+            }
+            why => why,
+        };
         let folder = |dir: Dir, name: Option<Name>, shown: String| {
             let reach = Some(Reach { share: Some(Arc::clone(share)), at: path.to_owned() });
             Self { base: Base::Folder(dir), file: None, span: None, name, shown, reach }
@@ -199,7 +205,18 @@ impl Root {
         self.name.is_none()
     }
 
-    /// As its user would call what is at `path` in it.
+    /// As what is at `path` in it is called at the other end.
+    pub(crate) fn called(&self, path: &Path) -> String {
+        let is_itself = self.file.is_some() || path.as_os_str().is_empty();
+        match &self.name {
+            Some(name) if is_itself => name.to_string(),
+            Some(name) => format!("{name}/{}", shown(path)),
+            None if is_itself => self.shown.clone(),
+            None => shown(path),
+        }
+    }
+
+    /// As its user would call what is at `path` in it, where nothing can be called so at the other end.
     pub(crate) fn shown(&self, path: &Path) -> String {
         if self.file.is_some() || path.as_os_str().is_empty() {
             return self.shown.clone();
@@ -210,4 +227,8 @@ impl Root {
             format!("{}/{}", self.shown.trim_end_matches('/'), shown(path))
         }
     }
+}
+
+fn has_pattern(path: &Path) -> bool {
+    path.as_os_str().as_bytes().iter().any(|sign| b"*?[".contains(sign))
 }

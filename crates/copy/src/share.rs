@@ -35,7 +35,6 @@ use crate::fetching::Fetches;
 use crate::fields::Turn;
 use crate::give::Begin;
 use crate::names::inner_path;
-use crate::people::Right;
 use crate::weights;
 use crate::words::{EARLY, Request, STRIPES, Verb, Word};
 
@@ -270,8 +269,8 @@ impl Share {
 
     /// Whoever dialled wants to copy into this share, may do that, and can copy into several at once.
     fn may_spread(&self, session: &Session, request: &Request) -> bool {
-        let (Verb::Put { to, .. } | Verb::Fetch { to, .. }) = &request.verb else { return false };
-        let may_write = |to: &Path| self.place(session, Right::Write, to).is_ok();
+        let (Verb::Put { to, wish, .. } | Verb::Fetch { to, wish, .. }) = &request.verb else { return false };
+        let may_write = |to: &Path| self.place_to_write(session, wish, to).is_ok();
         request.is_able(STRIPES) && inner(to).is_ok_and(|to| may_write(&to))
     }
 

@@ -80,7 +80,8 @@ pub(crate) fn into_share(
     let mut outcome = Ok(());
     for url in &spread.nodes {
         let mut last = Attempt::default();
-        outcome = copy(&Into { url, wish, may_spread: false }, &mut last, watch).map(drop);
+        let mut tell = |event| watch(spread.event_after(event));
+        outcome = copy(&Into { url, wish, may_spread: false }, &mut last, &mut tell).map(drop);
         (attempt.tally, attempt.arrived) = (spread.tally_after(&last.tally), spread.arrived + last.arrived);
         // Another may be there still.
         if last.was_admitted || !outcome.as_ref().is_err_and(CopyError::may_pass) {
@@ -95,6 +96,8 @@ pub(crate) fn into_share(
 struct Spread {
     tally: Tally,
     arrived: u64,
+    /// How long they took.
+    elapsed: Duration,
     /// The nodes, those first that took all of their parts.
     nodes: Vec<RippUrl>,
     /// All of them did.
@@ -110,6 +113,22 @@ impl Spread {
         } else {
             wish
         }
+    }
+
+    /// What is told of the copy that follows, as of all of it.
+    fn event_after(&self, event: Event) -> Event {
+        let Event::Progress(last) = event else { return event };
+        let mut tally = self.tally_after(&last.tally);
+        // What it finds half done has been told of.
+        tally.resumed_bytes = self.tally.resumed_bytes + last.tally.resumed_bytes;
+        let is_listed = self.is_whole || last.is_listed;
+        if !last.is_listed {
+            // It is still looking at what the parts have wanted.
+            tally.wanted_files = tally.wanted_files.max(self.tally.wanted_files);
+            tally.wanted_bytes = tally.wanted_bytes.max(self.tally.wanted_bytes);
+        }
+        let (arrived, elapsed) = (self.arrived + last.arrived, self.elapsed + last.elapsed);
+        Event::Progress(Progress { tally, is_listed, arrived, elapsed, ..last })
     }
 
     /// What all have counted after the copy that followed has counted `last`. Where all files had been looked at before a node died, what it did
@@ -156,8 +175,8 @@ fn spread(
                 let tell = |event| drop(happened.send((index, event)));
                 let mut attempt = Attempt::default();
                 let outcome = copy_part(node, part, &mut attempt, &mut |event| tell(event));
-                let (tally, arrived) = (attempt.tally, attempt.arrived);
-                tell(Event::Progress(Progress { tally, arrived, is_listed: true, ..Progress::default() }));
+                let (tally, arrived, is_listed) = (attempt.tally, attempt.arrived, outcome.is_ok());
+                tell(Event::Progress(Progress { tally, arrived, is_listed, ..Progress::default() }));
                 if let Err(cause) = &outcome {
                     tell(Event::Notice(format!(
                         "{name} is left out: {cause}; another goes on with what it was to take"
@@ -202,7 +221,8 @@ fn follow(
         return Err(CopyError::Stopped);
     }
     let Progress { tally, arrived, .. } = sum(&latest);
-    Ok(Spread { tally: Tally { failed: 0, left_out: 0, ..tally }, arrived, ..Spread::default() })
+    let elapsed = began.elapsed();
+    Ok(Spread { tally: Tally { failed: 0, left_out: 0, ..tally }, arrived, elapsed, ..Spread::default() })
 }
 
 fn sum(parts: &[Progress]) -> Progress {
@@ -253,6 +273,46 @@ mod tests {
         assert_eq!(counted_after(told), (100, 1000, 7, 70));
         // Of what it had not looked at, some may have been there.
         assert_eq!(counted_after(Tally { wanted_files: 90, ..told }), (80, 800, 27, 270));
+    }
+
+    #[test]
+    fn the_copy_that_follows_is_told_of_as_of_the_end_of_all() {
+        let told = Tally {
+            wanted_files: 100,
+            wanted_bytes: 1000,
+            files: 90,
+            bytes: 900,
+            here_bytes: 950,
+            same_files: 7,
+            ..Tally::default()
+        };
+        let elapsed = Duration::from_secs(10);
+        let progress = |is_whole, last: Tally, is_listed| {
+            let spread = Spread { tally: told, arrived: 950, elapsed, is_whole, ..Spread::default() };
+            let last = Progress { tally: last, is_listed, arrived: 5, elapsed: Duration::from_secs(1), limit: None };
+            let Event::Progress(told) = spread.event_after(Event::Progress(last)) else { panic!() };
+            assert_eq!((told.arrived, told.elapsed), (955, Duration::from_secs(11)));
+            let Tally { wanted_files, wanted_bytes, files, here_bytes, same_files, resumed_bytes, .. } = told.tally;
+            (told.is_listed, [wanted_files, wanted_bytes, files, here_bytes, same_files, resumed_bytes])
+        };
+        // What the parts did is there, whatever of it the last has looked at.
+        let some = Tally { same_files: 50, same_bytes: 500, ..Tally::default() };
+        assert_eq!(progress(false, some, false), (false, [100, 1000, 90, 900, 0, 0]));
+        assert!(progress(true, some, false).0);
+        let all = Tally {
+            wanted_files: 10,
+            wanted_bytes: 100,
+            files: 3,
+            bytes: 30,
+            here_bytes: 80,
+            resumed_bytes: 50,
+            same_files: 97,
+            same_bytes: 900,
+            ..Tally::default()
+        };
+        assert_eq!(progress(false, all, true), (true, [100, 1000, 93, 980, 7, 50]));
+        let notice = Event::Notice("told".to_owned());
+        assert_eq!(Spread::default().event_after(notice.clone()), notice);
     }
 
     #[test]

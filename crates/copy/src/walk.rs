@@ -281,12 +281,12 @@ fn unlisted(root: &Root, path: &Path, cause: &io::Error) -> Found {
     // No error of the system's has this kind without a number.
     let is_special = cause.kind() == io::ErrorKind::Unsupported && cause.raw_os_error().is_none();
     let why = if is_special { "neither file, folder nor link".to_owned() } else { reason(cause) };
-    Found::Unlisted { path: root.shown(path), why, failed: !is_special }
+    Found::Unlisted { path: root.called(path), why, failed: !is_special }
 }
 
 /// Nobody knows whether it is what a copy has gathered, or somebody's own.
 fn left_out(root: &Root, path: &Path) -> Found {
-    Found::Unlisted { path: root.shown(path), why: OURS.to_owned(), failed: false }
+    Found::Unlisted { path: root.called(path), why: OURS.to_owned(), failed: false }
 }
 
 impl Iterator for Walk {

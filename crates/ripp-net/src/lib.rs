@@ -14,6 +14,7 @@ mod control;
 pub mod decoders;
 mod fingerprint;
 mod identity;
+mod kept;
 pub mod perf;
 mod policy;
 mod session;
@@ -31,6 +32,7 @@ pub use control::{
 };
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError, user_folder};
+pub use kept::{KeptError, with_kept_token};
 pub use policy::{Policy, PolicyError, PolicyFile, Ruling};
 pub use session::{
     Arrival, Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, NoMemory, Note,

@@ -9,7 +9,8 @@ use thiserror::Error;
 use crate::fingerprint::{Fingerprint, FingerprintError};
 use crate::token::{Token, TokenError};
 
-const SCHEME: &str = "ripp://";
+/// What every RIPP URL begins with.
+pub(crate) const SCHEME: &str = "ripp://";
 const MAX_NAME: usize = 255;
 
 /// Where a listener is, what it serves, and how each recognises the other.

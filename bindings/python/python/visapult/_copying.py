@@ -44,8 +44,8 @@ def copy(
 ) -> CopyResult:
     """Copies files and folders from or to a share, or between two, until all is there, and returns what came of it.
 
-    Places are paths on this machine, or URLs as text: ``ripp://``, what ``visapult share`` or a ``Share`` says, with a path appended to it; ``s3://``, and as
-    sources ``https://``.
+    Places are paths on this machine, or URLs as text: ``ripp://``, what ``visapult share`` or a ``Share`` says, with a path appended to it, or
+    ``ripp://host:port/name/path`` where the whole URL is a line of ``~/.config/visapult/urls``; ``s3://``, and as sources ``https://``.
     Where things go is as ``visapult copy`` has it: a destination that is a folder, ends with ``/``, or is that of several sources or of a folder, takes them
     under their own names; any other is the new name of the one file. ``SRC/.`` is what is in the folder.
 

@@ -20,6 +20,10 @@ Places:
                      what `visapult share` printed there, in quotes; a path may
                      be appended: 'ripp://...#PRINT/run/a.h5', or stand before
                      the #, with %20 for a blank
+  ripp://host:port/NAME/path
+                     the same without its secret, which all users of a machine
+                     see on a command line: the whole URL is a line of the file
+                     ~/.config/visapult/urls (chmod 600)
   s3://BUCKET/KEY    an object, or what is below it, in a store that
                      AWS_ENDPOINT_URL names (else Amazon's); AWS_ACCESS_KEY_ID,
                      AWS_SECRET_ACCESS_KEY and AWS_REGION tell the rest, and

@@ -25,8 +25,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct DoctorOptions {
-    /// A path to look at, too: the URL that `visapult share`, `serve`, `backend` or `perf serve` printed at its other end, in quotes. Data is sent
-    /// both ways for some seconds, as fast as the path takes it.
+    /// A path to look at, too: the URL that `visapult share`, `serve`, `backend` or `perf serve` printed at its other end, in quotes; without its
+    /// token where all of it is a line of ~/.config/visapult/urls. Data is sent both ways for some seconds, as fast as the path takes it.
     #[arg(value_name = "URL")]
     pub(crate) url: Option<RippUrl>,
     /// The rate that is wanted: 950M, 10Gbit [default: what the path to URL carries; without one the

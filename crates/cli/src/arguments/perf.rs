@@ -75,7 +75,7 @@ pub(crate) struct PerfServeOptions {
 /// Options of `visapult perf send`.
 #[derive(Debug, Args)]
 pub(crate) struct PerfSendOptions {
-    /// What `perf serve` printed.
+    /// What `perf serve` printed; without its token (ripp://host:port/perf) where all of it is a line of ~/.config/visapult/urls.
     pub(crate) url: RippUrl,
     /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it; with --reverse, the most
     /// that the other end may send.

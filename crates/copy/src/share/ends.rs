@@ -75,7 +75,7 @@ impl Share {
         told: &mut Audit,
     ) -> Result<(), CopyError> {
         let to = inner(to)?;
-        let (dir, _, to) = self.place(session, Right::Write, &to)?;
+        let (dir, to) = self.place_to_write(session, &wish, &to)?;
         let landing = Landing::within(&dir, to, into, wish.dry_run)?;
         let landing = landing
             .map(|landing| if wish.start.is_some() { landing.of_one_name() } else { Ok(landing) })

@@ -12,7 +12,6 @@ use super::{Audit, POLL, Share, inner, linger};
 use crate::copying::{pull, redialled};
 use crate::error::CopyError;
 use crate::landing::Landing;
-use crate::people::Right;
 use crate::report::{Event, Report, Tally};
 use crate::stripes::Striped;
 use crate::words::{Request, Verb, Word};
@@ -44,7 +43,7 @@ impl Share {
         };
         let Copy { session, portion, .. } = copy;
         let to = inner(to)?;
-        let (dir, _, to) = self.place(session, Right::Write, &to)?;
+        let (dir, to) = self.place_to_write(session, wish, &to)?;
         if !self.fetches.may_dial(&from.host) {
             let host = &from.host;
             let why = format!("this share does not fetch from {host}; whoever shares it has to say --fetch {host}");

@@ -12,6 +12,7 @@ use crate::error::CopyError;
 use crate::hours::Moment;
 use crate::names::Name;
 use crate::people::{People, Right, last_name};
+use crate::words::{Delete, Wish};
 
 #[derive(Debug)]
 pub(super) enum Rights {
@@ -45,6 +46,23 @@ impl Rights {
 }
 
 impl Share {
+    /// The folder that whoever dialled may do in what they `wish` and that holds `path`, and the rest of the path. What is deleted is told, and what would
+    /// be, in a dry run: whoever may not read there is to learn of nothing but what they name themselves.
+    pub(super) fn place_to_write<'a>(
+        &self,
+        session: &Session,
+        wish: &Wish,
+        path: &'a Path,
+    ) -> Result<(Arc<Dir>, &'a Path), CopyError> {
+        let (dir, _, rest) = self.place(session, Right::Write, path)?;
+        if wish.delete != Delete::Nothing
+            && let Err(why) = self.place(session, Right::Read, path)
+        {
+            return Err(CopyError::Here(format!("--delete tells what is there, and {why}")));
+        }
+        Ok((dir, rest))
+    }
+
     /// The folder that whoever dialled may do this in and that holds `path`, what that is called, and the rest of the path.
     pub(super) fn place<'a>(
         &self,

@@ -135,6 +135,8 @@ struct Coming {
     hole_bytes: u64,
     from: NodeId,
     buffer: Option<Arc<RangeBuffer>>,
+    /// Bytes of it so far.
+    arrived: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
@@ -156,20 +158,21 @@ pub(super) struct Arriving {
     range_offers: VecDeque<(Offer, RangeName, Arc<Upload>, NodeId)>,
     /// Bytes of ranges in memory.
     buffered: Arc<AtomicU64>,
-    /// Bytes of content so far, in bundles and in ranges.
+    /// Bytes of content in bundles so far, in ranges that are whole, and in those that came to nothing.
     bundled: Arc<AtomicU64>,
-    ranged: Arc<AtomicU64>,
+    ranged: u64,
+    vain: u64,
 }
 
 impl Arriving {
     /// Bytes of content that have arrived.
     pub(super) fn bytes(&self) -> u64 {
-        self.bundled.load(Ordering::Relaxed) + self.bytes_in_ranges()
+        self.bundled.load(Ordering::Relaxed) + self.bytes_in_ranges() + self.vain
     }
 
-    /// Those of them in ranges of large files.
+    /// Those of them in ranges of large files; what came to nothing comes again.
     pub(super) fn bytes_in_ranges(&self) -> u64 {
-        self.ranged.load(Ordering::Relaxed)
+        self.ranged + self.ranges.iter().map(|coming| coming.arrived.load(Ordering::Relaxed)).sum::<u64>()
     }
 
     pub(super) fn accept_bundle(&mut self, offer: Offer, from: NodeId) -> Result<(), CopyError> {
@@ -304,10 +307,11 @@ impl Arriving {
                     }
                 };
                 let hole_bytes = range.length - offer.length;
-                let sink = RangeSink { file, range, extents, arrived: Arc::clone(&self.ranged) };
+                let arrived = Arc::default();
+                let sink = RangeSink { file, range, extents, arrived: Arc::clone(&arrived) };
                 let incoming = offer.accept(Arc::new(sink));
                 let (entry, range) = (name.entry, name.range);
-                self.ranges.push(Coming { incoming, entry, range, hole_bytes, from, buffer: None });
+                self.ranges.push(Coming { incoming, entry, range, hole_bytes, from, buffer: None, arrived });
             }
             _ => offer.refuse("the range is not wanted, or is not what its name says"),
         }
@@ -319,12 +323,13 @@ impl Arriving {
             return offer.refuse("the range is not wanted (any more)");
         };
         let hole_bytes = range.length.saturating_sub(offer.length);
-        match RangeBuffer::new(range, extents, &self.ranged, &self.buffered) {
+        let arrived = Arc::default();
+        match RangeBuffer::new(range, extents, &arrived, &self.buffered) {
             Ok(buffer) => {
                 let buffer = Arc::new(buffer);
                 let incoming = offer.accept(Arc::clone(&buffer) as _);
                 let (entry, range) = (name.entry, name.range);
-                self.ranges.push(Coming { incoming, entry, range, hole_bytes, from, buffer: Some(buffer) });
+                self.ranges.push(Coming { incoming, entry, range, hole_bytes, from, buffer: Some(buffer), arrived });
             }
             Err(cause) => offer.refuse(&cause.to_string()),
         }
@@ -334,11 +339,13 @@ impl Arriving {
     pub(super) fn take_ranges(&mut self) -> Vec<RangeOver> {
         let over = self.ranges.extract_if(.., |coming| coming.incoming.is_over());
         let mut over: Vec<_> = over
-            .map(|Coming { incoming, entry, range, hole_bytes, from, buffer }| {
+            .map(|Coming { incoming, entry, range, hole_bytes, from, buffer, arrived }| {
                 let outcome = incoming.wait().map_err(|cause| cause.why).and_then(|delivery| {
                     let hash = delivery.digest.and_then(|hash| blake3::Hash::from_hex(hash).ok());
                     hash.map(|hash| *hash.as_bytes()).ok_or_else(|| "it came without a hash".to_owned())
                 });
+                let bytes = arrived.load(Ordering::Relaxed);
+                *(if outcome.is_ok() { &mut self.ranged } else { &mut self.vain }) += bytes;
                 RangeOver { entry, range, outcome, hole_bytes, buffer, from }
             })
             .collect();

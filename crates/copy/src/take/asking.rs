@@ -37,6 +37,8 @@ impl Taking<'_> {
                     self.nodes.know(&entry);
                 }
                 self.entries += 1;
+                self.tree.make_top(&entry)?;
+                self.telling.top.clone_from(self.tree.top());
                 let verdict = self.tree.take(entry).ok_or_else(|| protocol("its entries do not follow one another"))?;
                 match verdict {
                     Ok(verdict) => {
@@ -94,7 +96,7 @@ impl Taking<'_> {
                 }
             }
             Verdict::Wanted { pending, has_holes } => return self.want(entry, pending, has_holes),
-            Verdict::Elsewhere => {}
+            Verdict::Elsewhere | Verdict::Nowhere => {}
         }
         Ok(Answer::Nothing)
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{Taking, tree};
 use crate::error::{CopyError, reason};
 use crate::landing::Ground;
-use crate::names::{OURS, shown};
+use crate::names::OURS;
 use crate::report::Tally;
 use crate::words::Delete;
 
@@ -15,7 +15,7 @@ impl Taking<'_> {
         let surplus = self.tree.take_surplus();
         if self.wish.is_comparison() {
             for path in self.tree.take_ours() {
-                self.telling.left_out(shown(&path), OURS.to_owned())?;
+                self.telling.left_out(self.telling.called(&path), OURS.to_owned())?;
             }
         }
         if self.wish.delete == Delete::Nothing || surplus.is_empty() {
@@ -37,7 +37,7 @@ impl Taking<'_> {
         }
         for (path, gone) in paths.iter().zip(self.delete_from(ground, &paths)) {
             match gone {
-                Ok(()) => deleted.push(shown(path)),
+                Ok(()) => deleted.push(self.telling.called(path)),
                 Err(why) => self.telling.fail(None, path, &format!("cannot be deleted: {why}"))?,
             }
         }

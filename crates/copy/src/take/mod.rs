@@ -15,7 +15,6 @@ mod tree;
 mod unasked;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -217,7 +216,7 @@ impl Taking<'_> {
                 let (path, why) = (printable(path.as_bytes()), printable(why.as_bytes()));
                 if failed {
                     self.is_partial = true;
-                    self.telling.fail(None, Path::new(&path), &why)?;
+                    self.telling.fail_called(None, path, &why)?;
                 } else {
                     self.telling.left_out(path, why)?;
                 }

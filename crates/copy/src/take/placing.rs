@@ -12,7 +12,6 @@ use super::{Taking, protocol};
 use crate::bundle;
 use crate::error::CopyError;
 use crate::memory::CountedMemory;
-use crate::names::shown;
 use crate::objects::Upload;
 use crate::partial::Found;
 use crate::ranges::{RangeHash, count};
@@ -112,7 +111,7 @@ impl Taking<'_> {
     fn full(&self, pending: &Pending) -> CopyError {
         CopyError::Here(format!(
             "{}: the disk (or quota) at the destination is full; what has been copied is kept: make room, and the same command goes on from there",
-            shown(&pending.path())
+            self.telling.called(&pending.path())
         ))
     }
 
@@ -235,13 +234,17 @@ impl Taking<'_> {
         if found.had_changed {
             self.telling.notice(format!(
                 "{} has changed since it was copied in part: it is copied from its beginning",
-                shown(&pending.path())
+                self.telling.called(&pending.path())
             ))?;
         }
         let file = Arc::new(found.file);
         let (missing, held) = (file.missing(), file.held_bytes());
         if held > 0 {
-            self.telling.notice(format!("{} goes on from {}", shown(&pending.path()), crate::report::size(held)))?;
+            self.telling.notice(format!(
+                "{} goes on from {}",
+                self.telling.called(&pending.path()),
+                crate::report::size(held)
+            ))?;
         }
         if missing.is_empty() {
             self.pool.give(Job::Keep { entry, file });

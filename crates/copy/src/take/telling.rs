@@ -1,7 +1,7 @@
 //! What the taking end tells: the other end, and whoever watches. What is counted is counted here.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use visapult_objects::{cut, escaped, printable};
@@ -24,6 +24,8 @@ const EVERY: Duration = Duration::from_millis(200);
 pub(super) struct Telling<'a> {
     session: &'a Session,
     watch: &'a mut dyn FnMut(Event),
+    /// The folder that was made for what is copied: nothing is told of by its name.
+    pub(super) top: PathBuf,
     pub(super) tally: Tally,
     /// Bytes of small files in their place, and of holes in ranges of large ones.
     pub(super) placed_bytes: u64,
@@ -48,6 +50,7 @@ impl<'a> Telling<'a> {
         Self {
             session,
             watch,
+            top: PathBuf::new(),
             tally: Tally::default(),
             placed_bytes: 0,
             limit: None,
@@ -66,9 +69,20 @@ impl<'a> Telling<'a> {
         Ok(self.session.note(&word.to_text())?)
     }
 
+    /// What is at `path`, as it is called in the destination, whether that was there or not; both ends call it so, whichever of them it fails at.
+    pub(super) fn called(&self, path: &Path) -> String {
+        let below = path.strip_prefix(&self.top).unwrap_or(path);
+        if below.as_os_str().is_empty() { shown(&Path::new(".").join(path)) } else { shown(below) }
+    }
+
     pub(super) fn fail(&mut self, entry: Option<u64>, path: &Path, why: &str) -> Result<(), CopyError> {
+        self.fail_called(entry, self.called(path), why)
+    }
+
+    /// Of what has a name already.
+    pub(super) fn fail_called(&mut self, entry: Option<u64>, path: String, why: &str) -> Result<(), CopyError> {
         self.tally.failed += 1;
-        let (path, why) = (shown(path), cut(why, MOST_WHY).to_owned());
+        let why = cut(why, MOST_WHY).to_owned();
         self.say(&Word::Failed { entry, path: path.clone(), why: why.clone() })?;
         (self.watch)(Event::Failed { path, why });
         Ok(())
@@ -104,7 +118,7 @@ impl<'a> Telling<'a> {
 
     /// In a dry run, what would be done.
     pub(super) fn differs(&mut self, path: &Path, how: &str, bytes: Option<u64>) -> Result<(), CopyError> {
-        let (path, how) = (shown(path), how.to_owned());
+        let (path, how) = (self.called(path), how.to_owned());
         self.differing_len += path.len() + how.len() + 60;
         self.differing.push(Differing { path: path.clone(), how: how.clone(), bytes });
         (self.watch)(Event::Differs { path, how, bytes });

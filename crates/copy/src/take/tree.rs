@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use super::pool::Pending;
-use crate::error::reason;
+use crate::error::{CopyError, reason};
 use crate::landing::{Ground, Landing};
 use crate::listing::{Entry, Kind, Mtime};
 use crate::log::Origin;
@@ -47,6 +47,8 @@ pub(super) enum Verdict {
     Wanted { pending: Pending, has_holes: bool },
     /// A file or link that others take.
     Elsewhere,
+    /// What is in a folder that has no place, which is told of the folder.
+    Nowhere,
 }
 
 /// Why an entry has no place.
@@ -126,12 +128,10 @@ impl Tree {
     pub(super) fn take(&mut self, entry: Entry) -> Option<Result<Verdict, Unplaced>> {
         let depth = usize::from(entry.depth);
         self.leave(depth + 1);
-        let is_top = depth == 0;
-        if is_top && entry.kind == Kind::Folder {
-            self.make_top();
-        }
         let mut name = entry.name;
-        if is_top && let Some(rename) = &self.rename {
+        if depth == 0
+            && let Some(rename) = &self.rename
+        {
             name = rename.clone();
             // One name is for one thing.
             if std::mem::replace(&mut self.is_named, true) {
@@ -144,28 +144,35 @@ impl Tree {
             listed.insert(name.clone());
         }
         let path = folder.join(name.as_path());
+        let what =
+            if entry.kind == Kind::Folder { "cannot be written, nor what is in it" } else { "cannot be written" };
         let spot = Spot { folder, dir, is_new, name, mode: entry.mode, mtime: entry.mtime };
-        Some(
-            self.place(&spot, entry.kind)
-                .map_err(|cause| Unplaced { path, why: format!("cannot be written: {}", reason(&cause)) }),
-        )
+        let placed = self.place(&spot, entry.kind);
+        Some(placed.map_err(|cause| Unplaced { path, why: format!("{what}: {}", reason(&cause)) }))
     }
 
     /// A folder goes into the destination rather than take its name: else the same command would do something else the second time.
-    fn make_top(&mut self) {
-        let Some(name) = self.rename.take() else { return };
-        let Some(top) = self.levels.first() else { return };
-        let path = top.path.join(name.as_path());
-        let made = match &top.dir {
-            LevelDir::Open(_) if self.wish.dry_run => Ok(LevelDir::Absent),
-            LevelDir::Open(dir) => {
-                let made = make_dir(dir, name.as_path(), ANY).and_then(|_| dir.open_dir_nofollow(name.as_path()));
-                made.map(|dir| LevelDir::Open(Arc::new(dir)))
-            }
-            other => Ok(other.clone()),
+    ///
+    /// # Errors
+    /// If `entry` is one, and the destination can be none.
+    pub(super) fn make_top(&mut self, entry: &Entry) -> Result<(), CopyError> {
+        if entry.depth > 0 || entry.kind != Kind::Folder {
+            return Ok(());
+        }
+        let (Some(name), Some(top)) = (self.rename.take(), self.levels.first()) else { return Ok(()) };
+        let (is_dry, path) = (self.wish.dry_run, top.path.join(name.as_path()));
+        let dir = match &top.dir {
+            LevelDir::Open(dir) => top_in(dir, &name, is_dry).map_err(CopyError::Here)?,
+            other => other.clone(),
         };
         self.top.clone_from(&path);
-        self.levels = vec![Level { path, dir: made.unwrap_or(LevelDir::Failed), is_new: false, listed: None }];
+        self.levels = vec![Level { path, dir, is_new: false, listed: None }];
+        Ok(())
+    }
+
+    /// The folder that was made for what is copied; empty where that was there.
+    pub(super) const fn top(&self) -> &PathBuf {
+        &self.top
     }
 
     /// `path` as it is below the destination.
@@ -176,6 +183,12 @@ impl Tree {
     fn place(&mut self, spot: &Spot, kind: Kind) -> io::Result<Verdict> {
         if spot.name.is_ours() {
             return Err(io::Error::other("names with this ending are kept for files that are being copied"));
+        }
+        if matches!(spot.dir, LevelDir::Failed) {
+            if kind == Kind::Folder {
+                self.levels.push(Level { path: spot.path(), dir: LevelDir::Failed, is_new: false, listed: None });
+            }
+            return Ok(Verdict::Nowhere);
         }
         if kind != Kind::Folder && self.wish.part.is_some_and(|part| !part.holds(self.place_of(spot).as_bytes())) {
             return Ok(Verdict::Elsewhere);
@@ -364,6 +377,20 @@ impl Tree {
 
 fn without(names: BTreeSet<Name>, listed: &HashSet<Name>) -> Vec<Name> {
     names.into_iter().filter(|name| !listed.contains(name)).collect()
+}
+
+/// The folder called `name`, which is made for what is copied, unless that is only tried.
+fn top_in(dir: &Dir, name: &Name, is_dry: bool) -> Result<LevelDir, String> {
+    let path = name.as_path();
+    if dir.symlink_metadata(path).is_ok_and(|there| !there.is_dir()) {
+        return Err(format!("{name} is no folder, and a folder is to go into it: name another destination"));
+    }
+    if is_dry {
+        return Ok(LevelDir::Absent);
+    }
+    let made = make_dir(dir, path, ANY).and_then(|_| dir.open_dir_nofollow(path));
+    made.map(|dir| LevelDir::Open(Arc::new(dir)))
+        .map_err(|cause| format!("{name}: cannot be written: {}", reason(&cause)))
 }
 
 /// Makes a folder, which is not open to more people than its mode says before it has that; true unless somebody else has just made it.

@@ -4,7 +4,7 @@ use std::fs::{self, File, FileTimes, Permissions};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::time::UNIX_EPOCH;
 
-use visapult_copy::{Access, Alike, Deed, Delete, Event, Patterns, Span};
+use visapult_copy::{Access, Alike, CopyError, Deed, Delete, Event, Patterns, Span};
 
 use crate::shares::{awkward, done, options, run, served, shared, text, told};
 
@@ -103,9 +103,10 @@ fn nothing_outside_a_share_is_given_or_touched() {
         // A folder does not go where a link is; a file takes the place of the link itself.
         let (report, events) =
             run(&options(&[text(&source.path().join("out")), text(&source.path().join("file"))], &format!("{url}/")));
-        assert_eq!(report.unwrap().tally.failed, 2);
+        // What is in it is not told beside it.
+        assert_eq!(report.unwrap().tally.failed, 1);
         assert!(
-            matches!(&events[0], Event::Failed { path, why } if path == "out" && why.contains("no folder")),
+            matches!(&events[..], [Event::Failed { path, why }] if path == "out" && why.contains("no folder")),
             "{events:?}"
         );
     });
@@ -188,7 +189,9 @@ fn what_cannot_be_had_is_told_and_the_rest_is_copied() {
         }
         assert!(events.iter().any(|event| matches!(event, Event::Failed { path, why } if path == "taken" && why.contains("a folder has its name"))));
         let (none, _) = run(&options(&[&format!("{url}/none")], text(target.path())));
-        assert!(none.unwrap_err().to_string().contains("no such file"));
+        assert!(none.unwrap_err().to_string().ends_with("none: there is no such file or folder"));
+        let (pattern, _) = run(&options(&[&format!("{url}/tree/*.h5")], text(target.path())));
+        assert!(pattern.unwrap_err().to_string().contains("; a pattern goes with --include"));
         let (put, _) = run(&options(&[text(&tree)], url));
         assert!(put.unwrap_err().to_string().contains("read-only"));
         let token = url.split('@').next().unwrap();
@@ -196,8 +199,146 @@ fn what_cannot_be_had_is_told_and_the_rest_is_copied() {
         let (wrong, _) = run(&options(&[&forged], text(target.path())));
         assert!(wrong.unwrap_err().to_string().contains("token is wrong"));
     });
-    assert_eq!(audits.len(), 3);
+    assert_eq!(audits.len(), 4);
     assert_eq!(fs::read(target.path().join("tree/good")).unwrap(), b"good");
+}
+
+#[test]
+fn what_is_copied_is_not_deleted_for_where_it_lies() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |path: &str| dir.path().join(path);
+    fs::create_dir_all(at("data/run/keep")).unwrap();
+    fs::create_dir_all(at("data/keep/run")).unwrap();
+    fs::write(at("data/run/keep/a"), b"a").unwrap();
+    fs::write(at("data/keep/run/b"), b"b").unwrap();
+    let before = told(dir.path());
+    let refused = |sources: &[&str], to: &str, needle: &str| {
+        let mut wanted = options(sources, to);
+        wanted.wish.delete = Delete::InFolders;
+        let (outcome, events) = run(&wanted);
+        let why = outcome.unwrap_err();
+        assert!(matches!(why, CopyError::Misfit(_)) && why.to_string().contains(needle), "{why}");
+        assert_eq!(events, []);
+    };
+    let data = at("data");
+    refused(&[text(&at("data/run/."))], text(&data), "where --delete would delete it");
+    refused(&[text(&at("data/run/keep")), text(&at("data/keep/run"))], text(&data), "where --delete would delete it");
+    symlink(at("data/run"), at("link")).unwrap();
+    refused(&[&format!("{}/.", text(&at("link")))], text(&data), "data/run lies in");
+    fs::remove_file(at("link")).unwrap();
+    shared(&data, true, |url| {
+        refused(&[&format!("{url}/run/.")], &format!("{url}/"), "run lies in all of the share");
+        refused(&[&format!("{url}/run")], &format!("{url}/run/keep/"), "run cannot be copied into itself, run/keep");
+        // Beside each other they are in nobody's way.
+        let mut wanted = options(&[&format!("{url}/run")], &format!("{url}/keep/"));
+        wanted.wish.delete = Delete::InFolders;
+        assert_eq!(run(&wanted).0.unwrap().tally.deleted, 1);
+    });
+    fs::remove_dir_all(at("data/keep/run/keep")).unwrap();
+    fs::write(at("data/keep/run/b"), b"b").unwrap();
+    let paths =
+        |all: Vec<String>| all.into_iter().map(|one| one.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(paths(told(dir.path())), paths(before));
+}
+
+#[test]
+fn a_folder_goes_onto_no_file_and_that_is_told_once() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::create_dir_all(source.path().join("run/sub/deep")).unwrap();
+    for name in ["a", "b", "sub/c", "sub/deep/d"] {
+        fs::write(source.path().join("run").join(name), name).unwrap();
+    }
+    fs::write(target.path().join("notes"), b"notes").unwrap();
+    let (run_dir, notes) = (source.path().join("run"), target.path().join("notes"));
+    let refused = |from: &str, to: &str| {
+        for dry_run in [true, false] {
+            let mut wanted = options(&[from], to);
+            wanted.wish.dry_run = dry_run;
+            let (outcome, events) = run(&wanted);
+            let why = outcome.unwrap_err().to_string();
+            assert!(why.contains("notes is no folder") && events.is_empty(), "{why} {events:?}");
+        }
+    };
+    refused(text(&run_dir), text(&notes));
+    shared(target.path(), true, |url| refused(text(&run_dir), &format!("{url}/notes")));
+    shared(source.path(), false, |url| refused(&format!("{url}/run"), text(&notes)));
+    assert_eq!(fs::read(&notes).unwrap(), b"notes");
+    // What is in a folder that has no place has none either, and the rest is copied.
+    fs::create_dir(target.path().join("run")).unwrap();
+    fs::write(target.path().join("run/sub"), b"no folder").unwrap();
+    let (report, events) = run(&options(&[text(&run_dir)], text(target.path())));
+    let tally = report.unwrap().tally;
+    assert!(
+        matches!(&events[..], [Event::Failed { path, why }] if path == "run/sub" && why.starts_with("cannot be written, nor what is in it: ")),
+        "{events:?}"
+    );
+    assert_eq!((tally.files, tally.failed), (2, 1));
+}
+
+#[test]
+fn what_fails_is_called_alike_whichever_end_it_fails_at() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let run_dir = source.path().join("run");
+    fs::create_dir(&run_dir).unwrap();
+    fs::write(run_dir.join("taken"), b"taken").unwrap();
+    // Nothing can be read where this leads to.
+    symlink("/nowhere", run_dir.join("lost")).unwrap();
+    fs::create_dir_all(target.path().join("there/run/taken")).unwrap();
+    let fails = |from: &str, to: &str| {
+        let mut wanted = options(&[from], to);
+        wanted.only.follow = true;
+        let (report, events) = run(&wanted);
+        report.unwrap();
+        let mut paths: Vec<String> = events
+            .into_iter()
+            .map(|event| if let Event::Failed { path, .. } = event { path } else { panic!("{event:?}") })
+            .collect();
+        paths.sort();
+        paths
+    };
+    let (there, new) = (target.path().join("there"), target.path().join("new"));
+    assert_eq!(fails(text(&run_dir), text(&there)), ["run/lost", "run/taken"]);
+    assert_eq!(fails(text(&run_dir.join(".")), text(&there.join("run"))), ["lost", "taken"]);
+    shared(source.path(), false, |url| {
+        assert_eq!(fails(&format!("{url}/run"), text(&there)), ["run/lost", "run/taken"]);
+    });
+    shared(target.path(), true, |url| {
+        assert_eq!(fails(text(&run_dir), &format!("{url}/there/")), ["run/lost", "run/taken"]);
+    });
+    // The same where the destination is made: the second time it is there.
+    for _ in 0..2 {
+        assert_eq!(fails(text(&run_dir), text(&new)), ["run/lost"]);
+        fs::remove_file(new.join("run/taken")).unwrap();
+        fs::create_dir(new.join("run/taken")).unwrap();
+        assert_eq!(fails(text(&run_dir), text(&new)), ["run/lost", "run/taken"]);
+        fs::remove_dir_all(&new).unwrap();
+        fs::create_dir(&new).unwrap();
+    }
+}
+
+#[test]
+fn patterns_that_let_nothing_through_are_told() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::create_dir(source.path().join("run")).unwrap();
+    fs::write(source.path().join("run/a.h5"), b"a").unwrap();
+    shared(source.path(), false, |url| {
+        for (source, include, exclude, told) in [
+            (text(&source.path().join("run")), "*.hdf", "", Some("no file of the sources matches --include *.hdf")),
+            (&format!("{url}/run"), "*.hdf", "", Some("no file of the sources matches --include *.hdf")),
+            (url, "*.h5", "run", Some("no file of the sources that --exclude run leaves matches --include *.h5")),
+            (url, "", "*", Some("--exclude * leaves no file of the sources")),
+            (url, "*.h5", "", None),
+            // What is there already matches, too.
+            (url, "*.h5", "", None),
+        ] {
+            let mut wanted = options(&[source], text(target.path()));
+            let patterns = |one: &str| Some(one.to_owned()).filter(|one| !one.is_empty()).into_iter().collect();
+            (wanted.only.include, wanted.only.exclude) = (patterns(include), patterns(exclude));
+            let (report, events) = run(&wanted);
+            report.unwrap();
+            assert_eq!(events, told.map(|told| Event::Notice(told.to_owned())).into_iter().collect::<Vec<_>>());
+        }
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use visapult_copy::Access;
+use visapult_copy::{Access, Delete, Event};
 
 use crate::shares::{done, options, run, served, text};
 
@@ -55,6 +55,42 @@ fn each_person_may_do_what_the_policy_says() {
     assert_eq!(fs::read_dir(share.join("secret")).unwrap().count(), 1);
     assert_eq!((audits[0].who.as_deref(), audits.last().unwrap().who.as_deref()), (Some("grace"), Some("ada")));
     assert!(audits[3].fault.as_deref().is_some_and(|fault| fault.contains("may not read")));
+}
+
+#[test]
+fn who_may_only_write_learns_of_nothing_that_they_do_not_name() {
+    let (dir, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let share = dir.path().join("share");
+    fs::create_dir_all(share.join("in")).unwrap();
+    fs::create_dir(share.join("runs")).unwrap();
+    fs::write(share.join("in/of-ada"), b"hers").unwrap();
+    fs::write(source.path().join("new"), b"new").unwrap();
+    let policy = dir.path().join("people.toml");
+    let person = |name, read| format!("[[person]]\nname = \"{name}\"\nread = [\"{read}\"]\nwrite = [\"in\"]\n");
+    fs::write(&policy, format!("ask = \"Ada\"\n{}{}", person("grace", "runs"), person("eve", "in"))).unwrap();
+    served(&share, Access::Policy(policy), |urls, _| {
+        let [grace, eve] = urls else { panic!("{urls:?}") };
+        let mut wanted = options(&[text(&source.path().join("."))], &format!("{grace}/in/"));
+        let mut of_eve = options(&[text(&source.path().join("."))], &format!("{eve}/in/"));
+        for (delete, dry_run) in
+            [(Delete::InFolders, true), (Delete::InFolders, false), (Delete::Nothing, true), (Delete::Nothing, false)]
+        {
+            (wanted.wish.delete, wanted.wish.dry_run) = (delete, dry_run);
+            let (outcome, events) = run(&wanted);
+            assert!(!events.iter().any(|event| format!("{event:?}").contains("of-ada")), "{events:?}");
+            if delete == Delete::Nothing {
+                outcome.unwrap();
+            } else {
+                let why = outcome.unwrap_err().to_string();
+                let told = "--delete tells what is there, and grace may not read in here, only runs; ask Ada";
+                assert!(why.ends_with(told) && events.is_empty(), "{why} {events:?}");
+            }
+        }
+        assert_eq!(fs::read(share.join("in/new")).unwrap(), b"new");
+        assert!(share.join("in/of-ada").exists());
+        of_eve.wish.delete = Delete::InFolders;
+        assert_eq!(run(&of_eve).1, [Event::Deleted("of-ada".to_owned())]);
+    });
 }
 
 #[test]

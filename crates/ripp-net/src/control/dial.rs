@@ -38,7 +38,7 @@ pub(super) fn dial(
     let addresses = at.map_or_else(|| resolve(url, deadline, &late), |at| Ok(vec![at]))?;
     if let Trust::InsecureLoopback = trust {
         if let Some(elsewhere) = addresses.iter().find(|address| !address.ip().to_canonical().is_loopback()) {
-            return Err(ControlError::NotLoopback(*elsewhere));
+            return Err(ControlError::Bare(*elsewhere));
         }
         let (stream, peer) = connect(url, &addresses, deadline, reach, &late)?;
         return ControlLink::plain(stream, peer);

@@ -112,6 +112,12 @@ pub enum ControlError {
         "{0} is not on this computer: without encryption only loopback addresses such as 127.0.0.1 are served and dialed"
     )]
     NotLoopback(SocketAddr),
+    /// A URL that names nobody, of another computer.
+    #[error(
+        "{0} is not on this computer, and the URL has neither token nor fingerprint: give all of it, as the listener printed it, or keep that in \
+         ~/.config/visapult/urls"
+    )]
+    Bare(SocketAddr),
     /// The address cannot be had.
     #[error("cannot listen on {at}: {cause}; choose another port, or 0 for any")]
     Bind {

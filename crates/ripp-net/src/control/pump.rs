@@ -148,7 +148,7 @@ impl Pump {
                 None => match self.frames.next() {
                     Ok(Some(message)) => message,
                     Ok(None) => return Ok(()),
-                    Err(long) => return Err(CloseReason::Protocol(format!("a message of {} bytes", long.0))),
+                    Err(long) => return Err(CloseReason::Protocol(too_long(long.0))),
                 },
             };
             self.held = self.hand_over(message);
@@ -196,5 +196,16 @@ fn say_farewell(mut stream: TcpStream, mut channel: Channel) {
         if readable && channel.read(&mut stream, &mut FrameReader::default()).is_err() {
             return;
         }
+    }
+}
+
+/// What begins like this where nothing is encrypted is an alert of TLS.
+const ALERT: usize = 0x1503;
+
+fn too_long(bytes: usize) -> String {
+    if bytes >> 16 == ALERT {
+        "it speaks TLS: the URL has to have its token and fingerprint".to_owned()
+    } else {
+        format!("a message of {bytes} bytes")
     }
 }
