@@ -56,7 +56,7 @@ def test_every_command_has_the_secret_of_a_url_from_the_file(share: Sharing, kep
         keep(kept, "# mine", forged, f"grace {share.url}", "", served, measured)
         url = bare(share.url)
         for words in (
-            ("copy", f"{url}/run/a b", tmp_path / "there/"),
+            ("copy", f"{url}/run/a b", f"{tmp_path}/there/"),
             ("copy", tmp_path / "there", f"{url}/in/"),
             ("copy", f"{url}/run", f"{url}/fetched/"),
             ("verify", tmp_path / "there", f"{url}/in/there"),
