@@ -27,6 +27,7 @@ const MOST_LOSSY_AHEAD: f64 = (32 << 20) as f64;
 const VERIFYING: u64 = 2;
 /// Bytes on offer, and in an object, before it is known how fast and how long the path is: what follows is accepted a round trip after that is known.
 const FIRST_AHEAD: u64 = 64 << 20;
+/// The same of a fixed rate, in seconds of it.
 const FIRST_AHEAD_S: f64 = 0.5;
 const FIRST_OBJECT: u64 = 256 << 10;
 const LEAST_OBJECT: usize = 64 << 10;
