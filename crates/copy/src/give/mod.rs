@@ -2,6 +2,8 @@
 
 mod ahead;
 mod early;
+mod headway;
+mod heard;
 mod lister;
 mod reader;
 mod sending;
@@ -13,21 +15,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use visapult_objects::{cut, escaped, unescaped};
-use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session, Verdict};
+use visapult_objects::{cut, escaped};
+use visapult_ripp_net::{Flow, Mode, Outgoing, Session};
 
 use self::ahead::Ahead;
 use self::early::Early;
 pub(crate) use self::early::MOST_EARLY;
+use self::headway::Headway;
 use self::lister::{Listed, Listing, Told};
 pub(crate) use self::lister::{Lister, is_ranged};
 use self::reader::{Job, Read};
 use self::unasked::Unasked;
 use crate::error::CopyError;
 use crate::listing::MOST_FIRST_LISTING;
-use crate::report::{Event, Limit, Progress, Tally};
+use crate::report::{Event, Tally};
 use crate::source::{ReadTime, SourceFile};
 use crate::words::{MOST_WHY, Word};
 
@@ -40,11 +43,7 @@ const MOST_LISTINGS: usize = 4;
 const READERS: usize = 4;
 /// And where a store is read, which takes its time for each request.
 const STORED_READERS: usize = 12;
-const POLL: Duration = Duration::from_millis(5);
 const IDLE: Duration = Duration::from_millis(50);
-const TELL_EVERY: Duration = Duration::from_millis(200);
-/// Files that are hashed, and told of, at once.
-const HASHED: usize = 256;
 /// Bytes of files that were made and are not sent yet: no more are listed then.
 const MOST_MADE: u64 = 32 << 20;
 
@@ -157,11 +156,7 @@ pub(crate) fn give(
             under_way: Vec::new(),
             delivered: 0,
             ahead: Ahead::of(session.rate(), !stores.is_empty()),
-            began: Instant::now(),
-            told_at: Instant::now(),
-            read_time: Arc::clone(&read_time),
-            read_until: [Duration::ZERO; 3],
-            limit: None,
+            headway: Headway::new(Arc::clone(&read_time)),
             tally: Tally::default(),
             is_finished: false,
             nodes: Vec::new(),
@@ -211,12 +206,8 @@ struct Giving<'a> {
     /// Bytes of content in objects that are over.
     delivered: u64,
     ahead: Ahead,
-    began: Instant,
-    told_at: Instant,
-    /// How long reads took, and how long they had until it was told last.
-    read_time: Arc<ReadTime>,
-    read_until: [Duration; 3],
-    limit: Option<Limit>,
+    headway: Headway,
+    /// What the other end counted.
     tally: Tally,
     is_finished: bool,
     nodes: Vec<String>,
@@ -240,7 +231,7 @@ impl Giving<'_> {
             self.list()?;
             self.offer()?;
             self.settle()?;
-            if self.told_at.elapsed() > TELL_EVERY {
+            if self.headway.is_due() {
                 self.tell();
             }
         }
@@ -248,146 +239,6 @@ impl Giving<'_> {
 
     fn say(&self, word: &Word) -> Result<(), CopyError> {
         Ok(self.session.note(&word.to_text())?)
-    }
-
-    /// Takes what the other end says; waits a little for it.
-    fn hear(&mut self) -> Result<(), CopyError> {
-        let is_reading = self.reading > 0 || self.unasked.is_reading();
-        let is_busy = !self.under_way.is_empty() || is_reading || self.told.is_some() || !self.held.is_empty();
-        let mut patience = if is_busy { POLL } else { IDLE };
-        while let Some(arrival) = self.session.next_arrival(patience)? {
-            patience = Duration::ZERO;
-            match arrival {
-                Arrival::Offer(offer) => offer.refuse("this end gives and takes nothing"),
-                Arrival::Note(note) => {
-                    self.on_word(Word::heard(&note.text)?)?;
-                }
-            }
-            if self.is_finished {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn on_word(&mut self, word: Word) -> Result<(), CopyError> {
-        match word {
-            Word::Wants { upto, files, later } => self.on_wants(upto, &files, &later)?,
-            Word::Compare { files } => self.on_compare(&files)?,
-            Word::Compared { wanted, same } => {
-                same.iter().for_each(|entry| drop(self.held.remove(entry)));
-                for entry in wanted {
-                    let listed = self.held.remove(&entry);
-                    listed.into_iter().for_each(|listed| self.want(entry, listed));
-                }
-            }
-            Word::Ranges { entry, ranges } if self.ranged.contains_key(&entry) => {
-                let ranges = self.not_offered(entry, ranges);
-                self.tasks.extend(ranges.into_iter().map(|(first, end)| Task::Ranges(entry, first, end)));
-            }
-            Word::Done { files } => {
-                files.into_iter().for_each(|entry| self.forget(entry));
-            }
-            Word::Hashes { files } => {
-                for (path, hash) in files {
-                    if let (Some(path), Ok(_)) = (unescaped(&path), blake3::Hash::from_hex(&hash)) {
-                        (self.watch)(Event::Hash { path, hash });
-                    }
-                }
-            }
-            Word::Failed { entry, path, why } => {
-                if let Some(entry) = entry {
-                    self.give_up(entry);
-                    self.forget(entry);
-                }
-                (self.watch)(Event::Failed { path: visapult_objects::printable(path.as_bytes()), why });
-            }
-            Word::LeftOut { path, why } => (self.watch)(Event::LeftOut { path, why }),
-            Word::Deleted { paths } => {
-                paths
-                    .iter()
-                    .for_each(|path| (self.watch)(Event::Deleted(visapult_objects::printable(path.as_bytes()))));
-            }
-            Word::Differ { all } => all.iter().for_each(|one| (self.watch)(one.event())),
-            Word::Notice { text } => (self.watch)(Event::Notice(text)),
-            Word::Nodes { urls } => (self.nodes, self.is_finished) = (urls, true),
-            Word::Tally(tally) => self.tally = tally,
-            Word::Finished(tally) => {
-                self.tally = tally;
-                self.is_finished = true;
-            }
-            Word::Refused { why } => return Err(CopyError::Refused(visapult_objects::printable(why.as_bytes()))),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// The other end has looked at a listing.
-    fn on_wants(&mut self, upto: u64, files: &[(u64, u64)], later: &[(u64, u64)]) -> Result<(), CopyError> {
-        if self.unanswered.pop_front() != Some(upto) {
-            return Err(CopyError::Protocol("it answered a listing that it was not given".to_owned()));
-        }
-        let unanswered = self.listed.split_off(&upto);
-        let mut answered = std::mem::replace(&mut self.listed, unanswered);
-        for &(first, count) in files {
-            for (entry, listed) in taken_out(&mut answered, first, first.saturating_add(count).min(upto)) {
-                if let Some(listed) = self.unasked.want(entry, listed) {
-                    self.want(entry, listed);
-                }
-            }
-        }
-        self.send_otherwise(|unasked| unasked.answer(upto));
-        for &(first, count) in later {
-            self.held.extend(taken_out(&mut answered, first, first.saturating_add(count).min(upto)));
-        }
-        Ok(())
-    }
-
-    /// What was to come in a bundle that nobody had asked for comes in one that is.
-    fn send_otherwise(&mut self, files: impl FnOnce(&mut Unasked) -> Vec<(u64, Listed)>) {
-        files(&mut self.unasked).into_iter().for_each(|(entry, listed)| self.want(entry, listed));
-    }
-
-    fn want(&mut self, entry: u64, listed: Listed) {
-        if listed.is_ranged {
-            self.ranged.insert(entry, listed);
-        } else {
-            self.tasks.push_back(Task::Whole(entry, listed));
-        }
-    }
-
-    /// The other end wants the hashes of files that it has not answered yet.
-    fn on_compare(&mut self, files: &[(u64, u64)]) -> Result<(), CopyError> {
-        for &(first, count) in files {
-            let files = taken_out(&mut self.listed, first, first.saturating_add(count));
-            for some in files.chunks(HASHED) {
-                self.held.extend(some.iter().cloned());
-                self.give_job(Job::Hash(some.to_vec()))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Tells hashes of files, or why there are none.
-    fn tell_contents(&mut self, hashes: Vec<(u64, Result<blake3::Hash, String>)>) -> Result<(), CopyError> {
-        let mut files = Vec::new();
-        for (entry, outcome) in hashes {
-            match outcome {
-                Ok(hash) => files.push((entry, hash.to_hex().to_string())),
-                Err(why) => {
-                    self.held.remove(&entry);
-                    self.say(&Word::Missing { entry, why: cut(&why, MOST_WHY).to_owned() })?;
-                }
-            }
-        }
-        self.say(&Word::Contents { files })
-    }
-
-    fn forget(&mut self, entry: u64) {
-        self.held.remove(&entry);
-        self.ranged.remove(&entry);
-        self.failed.remove(&entry);
-        self.open.take_if(|(open, _)| *open == entry);
     }
 
     /// Offers listings as long as the other end keeps up with them.
@@ -446,61 +297,5 @@ impl Giving<'_> {
         }
         self.listed.extend(listing.files);
         Ok(())
-    }
-
-    fn tell(&mut self) {
-        let is_reading = self.reading > 0 || self.told.is_some();
-        let is_slow = self.is_source_slow();
-        self.told_at = Instant::now();
-        let limit = self.session.verdict().and_then(|verdict| limit_of(verdict, is_reading, is_slow));
-        if limit != self.limit {
-            self.limit = limit;
-            let by = limit.map(|limit| limit.to_string()).unwrap_or_default();
-            // It is only told for people to see.
-            let _ = self.say(&Word::Limit { by });
-        }
-        let (tally, arrived, elapsed) = (self.tally, self.arrived(), self.began.elapsed());
-        (self.watch)(Event::Progress(Progress { tally, is_listed: self.told.is_none(), arrived, elapsed, limit }));
-    }
-
-    /// Most of the time since it was told last went into reading: for what was sent, for its hashes, or of small files.
-    fn is_source_slow(&mut self) -> bool {
-        let before = std::mem::replace(&mut self.read_until, self.read_time.totals());
-        let elapsed = self.told_at.elapsed();
-        self.read_until.iter().zip(before).any(|(now, before)| now.saturating_sub(before) * 2 > elapsed)
-    }
-}
-
-/// Takes those out whose numbers are from `first` on, before `end`.
-fn taken_out(files: &mut BTreeMap<u64, Listed>, first: u64, end: u64) -> Vec<(u64, Listed)> {
-    let entries: Vec<u64> = files.range(first.min(end)..end).map(|(&entry, _)| entry).collect();
-    entries.into_iter().filter_map(|entry| Some((entry, files.remove(&entry)?))).collect()
-}
-
-/// What limits the copy where `verdict` is what limits the session: a lane that waits for a disk is late, as one is on a machine that is busy.
-fn limit_of(verdict: Verdict, is_reading: bool, is_source_slow: bool) -> Option<Limit> {
-    match verdict {
-        Verdict::Receiver => Some(Limit::SinkDisk),
-        Verdict::Sender | Verdict::Source if is_source_slow => Some(Limit::SourceDisk),
-        Verdict::Sender => Some(Limit::Sender),
-        // With nothing to be read, the other end has not said yet what it wants.
-        Verdict::Source => is_reading.then_some(Limit::SourceDisk),
-        Verdict::Rate => Some(Limit::Rate),
-        Verdict::Shared | Verdict::ShallowQueue | Verdict::Policer | Verdict::RandomLoss | Verdict::Link => {
-            Some(Limit::Network)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slow_disk_is_told_from_a_busy_machine() {
-        assert_eq!(limit_of(Verdict::Sender, false, true), Some(Limit::SourceDisk));
-        assert_eq!(limit_of(Verdict::Sender, false, false), Some(Limit::Sender));
-        assert_eq!(limit_of(Verdict::Source, false, false), None);
-        assert_eq!(limit_of(Verdict::Link, true, true), Some(Limit::Network));
     }
 }

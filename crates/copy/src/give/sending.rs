@@ -143,9 +143,10 @@ impl Giving<'_> {
         let extents = file.extents(&range);
         let name = RangeName::of(entry, index, range.length, &extents).to_text();
         let bytes = extents.bytes();
-        let object = self
-            .content
-            .send(&name, Arc::new(RangeSource { file, range, extents, read_time: Arc::clone(&self.read_time) }))?;
+        let object = self.content.send(
+            &name,
+            Arc::new(RangeSource { file, range, extents, read_time: Arc::clone(&self.headway.read_time) }),
+        )?;
         self.under_way.push(UnderWay { object, bytes, what: What::Range { entry, index } });
         Ok(bytes)
     }

@@ -1,0 +1,165 @@
+//! What the other end says, and what is done about it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use visapult_objects::{cut, printable, unescaped};
+use visapult_ripp_net::Arrival;
+
+use super::lister::Listed;
+use super::reader::Job;
+use super::unasked::Unasked;
+use super::{Giving, IDLE, Task};
+use crate::error::CopyError;
+use crate::report::Event;
+use crate::words::{MOST_WHY, Word};
+
+const POLL: Duration = Duration::from_millis(5);
+/// Files that are hashed, and told of, at once.
+const HASHED: usize = 256;
+
+impl Giving<'_> {
+    /// Takes what the other end says; waits a little for it.
+    pub(super) fn hear(&mut self) -> Result<(), CopyError> {
+        let is_reading = self.reading > 0 || self.unasked.is_reading();
+        let is_busy = !self.under_way.is_empty() || is_reading || self.told.is_some() || !self.held.is_empty();
+        let mut patience = if is_busy { POLL } else { IDLE };
+        while let Some(arrival) = self.session.next_arrival(patience)? {
+            patience = Duration::ZERO;
+            match arrival {
+                Arrival::Offer(offer) => offer.refuse("this end gives and takes nothing"),
+                Arrival::Note(note) => {
+                    self.on_word(Word::heard(&note.text)?)?;
+                }
+            }
+            if self.is_finished {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_word(&mut self, word: Word) -> Result<(), CopyError> {
+        match word {
+            Word::Wants { upto, files, later } => self.on_wants(upto, &files, &later)?,
+            Word::Compare { files } => self.on_compare(&files)?,
+            Word::Compared { wanted, same } => {
+                same.iter().for_each(|entry| drop(self.held.remove(entry)));
+                for entry in wanted {
+                    let listed = self.held.remove(&entry);
+                    listed.into_iter().for_each(|listed| self.want(entry, listed));
+                }
+            }
+            Word::Ranges { entry, ranges } if self.ranged.contains_key(&entry) => {
+                let ranges = self.not_offered(entry, ranges);
+                self.tasks.extend(ranges.into_iter().map(|(first, end)| Task::Ranges(entry, first, end)));
+            }
+            Word::Done { files } => {
+                files.into_iter().for_each(|entry| self.forget(entry));
+            }
+            Word::Hashes { files } => {
+                for (path, hash) in files {
+                    if let (Some(path), Ok(_)) = (unescaped(&path), blake3::Hash::from_hex(&hash)) {
+                        (self.watch)(Event::Hash { path, hash });
+                    }
+                }
+            }
+            Word::Failed { entry, path, why } => {
+                if let Some(entry) = entry {
+                    self.give_up(entry);
+                    self.forget(entry);
+                }
+                (self.watch)(Event::Failed { path: printable(path.as_bytes()), why });
+            }
+            Word::LeftOut { path, why } => (self.watch)(Event::LeftOut { path, why }),
+            Word::Deleted { paths } => {
+                paths.iter().for_each(|path| (self.watch)(Event::Deleted(printable(path.as_bytes()))));
+            }
+            Word::Differ { all } => all.iter().for_each(|one| (self.watch)(one.event())),
+            Word::Notice { text } => (self.watch)(Event::Notice(text)),
+            Word::Nodes { urls } => (self.nodes, self.is_finished) = (urls, true),
+            Word::Tally(tally) => self.tally = tally,
+            Word::Finished(tally) => {
+                self.tally = tally;
+                self.is_finished = true;
+            }
+            Word::Refused { why } => return Err(CopyError::Refused(printable(why.as_bytes()))),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The other end has looked at a listing.
+    fn on_wants(&mut self, upto: u64, files: &[(u64, u64)], later: &[(u64, u64)]) -> Result<(), CopyError> {
+        if self.unanswered.pop_front() != Some(upto) {
+            return Err(CopyError::Protocol("it answered a listing that it was not given".to_owned()));
+        }
+        let unanswered = self.listed.split_off(&upto);
+        let mut answered = std::mem::replace(&mut self.listed, unanswered);
+        for &(first, count) in files {
+            for (entry, listed) in taken_out(&mut answered, first, first.saturating_add(count).min(upto)) {
+                if let Some(listed) = self.unasked.want(entry, listed) {
+                    self.want(entry, listed);
+                }
+            }
+        }
+        self.send_otherwise(|unasked| unasked.answer(upto));
+        for &(first, count) in later {
+            self.held.extend(taken_out(&mut answered, first, first.saturating_add(count).min(upto)));
+        }
+        Ok(())
+    }
+
+    /// What was to come in a bundle that nobody had asked for comes in one that is.
+    pub(super) fn send_otherwise(&mut self, files: impl FnOnce(&mut Unasked) -> Vec<(u64, Listed)>) {
+        files(&mut self.unasked).into_iter().for_each(|(entry, listed)| self.want(entry, listed));
+    }
+
+    fn want(&mut self, entry: u64, listed: Listed) {
+        if listed.is_ranged {
+            self.ranged.insert(entry, listed);
+        } else {
+            self.tasks.push_back(Task::Whole(entry, listed));
+        }
+    }
+
+    /// The other end wants the hashes of files that it has not answered yet.
+    fn on_compare(&mut self, files: &[(u64, u64)]) -> Result<(), CopyError> {
+        for &(first, count) in files {
+            let files = taken_out(&mut self.listed, first, first.saturating_add(count));
+            for some in files.chunks(HASHED) {
+                self.held.extend(some.iter().cloned());
+                self.give_job(Job::Hash(some.to_vec()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells hashes of files, or why there are none.
+    pub(super) fn tell_contents(&mut self, hashes: Vec<(u64, Result<blake3::Hash, String>)>) -> Result<(), CopyError> {
+        let mut files = Vec::new();
+        for (entry, outcome) in hashes {
+            match outcome {
+                Ok(hash) => files.push((entry, hash.to_hex().to_string())),
+                Err(why) => {
+                    self.held.remove(&entry);
+                    self.say(&Word::Missing { entry, why: cut(&why, MOST_WHY).to_owned() })?;
+                }
+            }
+        }
+        self.say(&Word::Contents { files })
+    }
+
+    fn forget(&mut self, entry: u64) {
+        self.held.remove(&entry);
+        self.ranged.remove(&entry);
+        self.failed.remove(&entry);
+        self.open.take_if(|(open, _)| *open == entry);
+    }
+}
+
+/// Takes those out whose numbers are from `first` on, before `end`.
+fn taken_out(files: &mut BTreeMap<u64, Listed>, first: u64, end: u64) -> Vec<(u64, Listed)> {
+    let entries: Vec<u64> = files.range(first.min(end)..end).map(|(&entry, _)| entry).collect();
+    entries.into_iter().filter_map(|entry| Some((entry, files.remove(&entry)?))).collect()
+}
