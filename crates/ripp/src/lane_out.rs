@@ -49,7 +49,7 @@ pub enum Turn {
 /// Datagrams that leave together.
 #[derive(Clone, Copy, Debug)]
 struct Train {
-    /// Still to leave.
+    /// Still to leave, as fast as the program and the receiver allow.
     left: u64,
     /// Bytes of its IP packets.
     wire: u64,
@@ -194,14 +194,13 @@ impl LaneOut {
         self.sizes
     }
 
-    /// Changes the size of datagrams from here on, at `now`.
-    pub fn set_sizes(&mut self, sizes: Sizes, now: Time) {
+    /// Changes the size of datagrams from here on.
+    pub fn set_sizes(&mut self, sizes: Sizes) {
         let much_larger = sizes.datagram > 2 * self.sizes.datagram;
         self.sizes = sizes;
         if much_larger && self.controller.is_starting() {
             // Small datagrams tell how fast they are handled rather than how fast the path is.
             self.train = Train::of(sizes);
-            self.pacer = Pacer::new(self.pacer.rate_bps(), self.pacer.most_debt(), now);
         }
     }
 
@@ -271,13 +270,13 @@ impl LaneOut {
         if credit == 0 {
             self.counts.without_credit += 1;
         }
-        let burst = if self.train.left == 0 { self.burst_datagrams(now) } else { self.train.left };
-        let most = burst.min(u64::from(self.sizes.burst)).min(window).min(credit).min(path);
+        let train = if self.train.left == 0 { u64::MAX } else { self.train.left };
+        let most = self.burst_datagrams(now).min(train).min(window).min(credit).min(path);
         (most > 0).then_some(most)
     }
 
     fn burst_datagrams(&self, now: Time) -> u64 {
-        let rate = self.allowed_bps(now);
+        let rate = self.burst_bps(now);
         let bytes = (u128::from(rate) * BURST.as_micros() / 8_000_000) as u64;
         (bytes / self.sizes.wire(self.sizes.payload())).clamp(1, u64::from(self.sizes.burst))
     }
@@ -285,6 +284,14 @@ impl LaneOut {
     /// The rate the controller, the program, the receiver's limit and the age of its credit allow.
     fn allowed_bps(&self, now: Time) -> u64 {
         self.credit.limit(now, self.controller.rate_bps().min(self.most_bps))
+    }
+
+    /// The rate of the next burst: of a train it is all that the program and the receiver allow.
+    fn burst_bps(&self, now: Time) -> u64 {
+        if self.train.left == 0 {
+            return self.allowed_bps(now);
+        }
+        self.credit.limit(now, self.controller.most_bps().min(self.most_bps))
     }
 
     fn is_capped(&self) -> bool {
@@ -325,13 +332,11 @@ impl LaneOut {
         self.counts.wire_bytes += wire;
         let before = self.counts.wire_bytes - wire;
         self.span = Some((self.span.map_or(now, |(first, ..)| first), now, before));
-        self.pacer.set_rate(self.allowed_bps(now));
-        self.pacer.spend(now, wire);
         self.train.left = self.train.left.saturating_sub(datagrams);
-        if self.train.left > 0 {
-            // The train's sequel leaves at the first rate; a burst as long as the train is allowed once.
-            self.pacer = Pacer::new(self.pacer.rate_bps(), self.pacer.most_debt(), now);
-        }
+        // The train's sequel leaves at the first rate.
+        self.pacer.set_rate(self.burst_bps(now));
+        self.pacer.spend(now, wire);
+        self.pacer.set_rate(self.allowed_bps(now));
     }
 
     fn next_ping(&self, outbox: &Outbox) -> Time {

@@ -11,7 +11,7 @@ pub const SLACK: Duration = Duration::from_millis(1);
 
 /// When the next burst may leave.
 ///
-/// A sender that was kept from its schedule for longer than [`SLACK`] makes good at most [`Pacer::most_debt`] of the rest, and at most at 9/8 of
+/// A sender that was kept from its schedule for longer than [`SLACK`] makes good at most so much of the rest as it is told to, and at most at 9/8 of
 /// the rate: a stall is never followed by a burst. In any time `t`, no more leaves than 9/8 of the rate times `t + SLACK`, and one burst.
 #[derive(Clone, Debug)]
 pub struct Pacer {
@@ -39,12 +39,6 @@ impl Pacer {
     #[must_use]
     pub const fn rate_bps(&self) -> u64 {
         self.rate_bps
-    }
-
-    /// The schedule a late sender may make good, beyond [`SLACK`].
-    #[must_use]
-    pub const fn most_debt(&self) -> Duration {
-        self.most_debt
     }
 
     /// Changes the rate from here on.

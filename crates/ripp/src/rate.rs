@@ -36,6 +36,15 @@ impl Controller {
         }
     }
 
+    /// The greatest rate that it may find, in bits of IP packets per second; endless where none was asked for.
+    #[must_use]
+    pub fn most_bps(&self) -> u64 {
+        match self {
+            Self::Fixed(fixed) => fixed.rate_bps(),
+            Self::Auto(auto) => auto.most_bps(),
+        }
+    }
+
     /// Goes no faster than this from here on, in bits of IP packets per second; a rate that is fixed is fixed at it.
     pub fn set_most(&mut self, most_bps: u64) {
         match self {

@@ -352,6 +352,7 @@ fn new_lane(schedule: &Schedule, side: usize, index: u16, now: Time) -> Lane {
         epoch_bits: schedule.epoch_bits,
         first_number: schedule.first_number,
         pace,
+        most_bps: plan.most_send_bps.map_or(u64::MAX, |most| most / lanes),
         sizes: visapult_ripp::lane_out::Sizes {
             datagram: schedule.datagram.max(LEAST_DATAGRAM as u16),
             headers: crate::path::HEADERS,

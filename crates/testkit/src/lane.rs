@@ -19,8 +19,6 @@ use crate::watch::LaneWatch;
 
 /// Reports of nothing but loss after which datagrams become small.
 const BARREN_REPORTS: u32 = 3;
-/// Datagrams that leave together when a lane begins whose rate is to be found.
-const TRAIN: u64 = 64;
 /// Silence of a lane after which it is given up, if others are heard.
 const DEAD_AFTER: Duration = Duration::from_secs(2);
 
@@ -61,13 +59,20 @@ impl Lane {
     #[must_use]
     pub fn new(index: u16, secrets: (LaneSecret, LaneSecret), how: &LanePlan, now: Time) -> Self {
         let numbers = Arc::new(AtomicU64::new(how.first_number));
-        let (controller, fixed) = match how.pace {
-            Pace::Fixed(bps) => (Controller::Fixed(Fixed::new(bps)), Some(bps)),
-            Pace::Auto(bps) => (Controller::Auto(Box::new(Auto::new(bps, None))), None),
+        // What is allowed bounds what is looked for, or what is made use of.
+        let asked_bps = Some(how.most_bps).filter(|_| index.is_multiple_of(2));
+        let (controller, promised_bps) = match how.pace {
+            Pace::Fixed(bps) => (Controller::Fixed(Fixed::new(bps)), bps),
+            Pace::Auto(bps) => (Controller::Auto(Box::new(Auto::new(bps, asked_bps))), u64::MAX),
         };
+        let mut sender = LaneOut::new(Arc::clone(&numbers), how.sizes, controller, how.rtt, now);
+        if asked_bps.is_none() || matches!(how.pace, Pace::Fixed(_)) {
+            sender.set_most(how.most_bps);
+        }
+        let promised_bps = promised_bps.min(how.most_bps);
         Self {
             index,
-            sender: LaneOut::new(Arc::clone(&numbers), how.sizes, controller, how.rtt, now),
+            sender,
             receiver: LaneIn::new(secrets.1.with_epoch_bits(how.epoch_bits), how.credit, now)
                 .beginning_at(how.first_number),
             alive: true,
@@ -77,7 +82,7 @@ impl Lane {
             sealer: Sealer::new(secrets.0.with_epoch_bits(how.epoch_bits)),
             epoch_bits: how.epoch_bits,
             first_number: how.first_number,
-            watch: LaneWatch::new(fixed, TRAIN * how.sizes.wire(how.sizes.payload()), how.first_number, now),
+            watch: LaneWatch::new(promised_bps, how.first_number, now),
             burst: Burst::default(),
             accepted: HashSet::new(),
             settled: (0, 0),
@@ -120,7 +125,7 @@ impl Lane {
         let sizes = self.sender.sizes();
         let wire = datagrams.iter().map(|(_, region)| sizes.wire(region.length)).sum();
         let last = datagrams.last().map_or(0, |&(number, _)| number);
-        self.watch.burst(now, last, wire)?;
+        self.watch.burst(now, last, wire, sizes.wire(sizes.payload()))?;
         for (number, region) in datagrams {
             let header = DataHeader::of(&region, now);
             let mut frame = vec![0; DATA_HEADER];
@@ -204,7 +209,7 @@ impl Lane {
         self.settled = (lost, arrived);
         if self.barren >= BARREN_REPORTS {
             let sizes = self.sender.sizes();
-            self.sender.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes }, now);
+            self.sender.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes });
         }
     }
 
@@ -248,6 +253,8 @@ pub struct LanePlan {
     pub first_number: u64,
     /// Rate, its share of the end's.
     pub pace: Pace,
+    /// Its share of what the end may send at most.
+    pub most_bps: u64,
     /// Sizes of its datagrams.
     pub sizes: Sizes,
     /// What it allows its peer.

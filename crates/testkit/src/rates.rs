@@ -120,6 +120,7 @@ impl Scenario {
         let sender = EndPlan {
             clock: Clock { origin: 77 * SECOND, ppm: 20, steps: Vec::new() },
             pace: self.pace,
+            most_send_bps: None,
             credit: Credit::default(),
             receive_buffer: self.receive_buffer,
             stalls: Vec::new(),
@@ -284,6 +285,20 @@ mod tests {
             let measured = Measured::of(&path(name), false).expect("no broken promise");
             assert!(measured.again_rtts() <= round_trips, "{name}: {measured}");
             assert!(measured.share[2] >= 0.8, "{name}: {measured}");
+        }
+    }
+
+    #[test]
+    fn what_is_allowed_is_kept_from_the_first_datagram_on_and_made_use_of() {
+        for allowed_bps in [300_000, 3_000_000, 15_000_000] {
+            let mut schedule = path("20M 80ms 0% queue 80ms").schedule();
+            schedule.lanes = 2;
+            schedule.ends[0].most_send_bps = Some(allowed_bps);
+            let mut world = World::new(schedule, false);
+            // The simulator itself holds what is sent against what is allowed.
+            while world.step(LENGTH).expect("no broken promise") {}
+            let share = world.ends[1].written() as f64 * 8e9 / (LENGTH as f64 * allowed_bps as f64);
+            assert!(share > 0.85, "{allowed_bps}: {share}");
         }
     }
 

@@ -55,6 +55,8 @@ pub struct EndPlan {
     pub clock: Clock,
     /// How fast it sends.
     pub pace: Pace,
+    /// What it may send at most, in bits per second, whatever it finds or is fixed at.
+    pub most_send_bps: Option<u64>,
     /// What it allows its peer.
     pub credit: Credit,
     /// Bytes of datagrams that wait for it while it is stalled.
@@ -164,7 +166,7 @@ impl Schedule {
         schedule
     }
 
-    /// Marks, changes of keys, packet numbers and restarts, drawn apart from the rest: they leave the schedule as it is.
+    /// Marks, changes of keys, packet numbers, restarts and rates that are allowed, drawn apart from the rest: they leave the schedule as it is.
     fn add_later_harm(&mut self, seed: u64) {
         let rng = &mut Rng::with_seed(seed ^ 0x6a09_e667_f3bc_c908);
         for path in &mut self.paths {
@@ -181,6 +183,10 @@ impl Schedule {
         if chance(rng, 0.5) {
             // The lower bits of packet numbers come round soon.
             self.first_number = (rng.u64(1..1 << 20) << NUMBER_BITS) - rng.u64(0..5_000);
+        }
+        for (end, path) in self.ends.iter_mut().zip(&self.paths) {
+            let path_bps = path.rates[0].1;
+            end.most_send_bps = chance(rng, 0.2).then(|| log_uniform(rng, path_bps / 20, 2 * path_bps));
         }
     }
 
@@ -200,6 +206,7 @@ impl Schedule {
             Pace::Fixed(fixed) => bps.min(fixed),
             Pace::Auto(_) => bps.min(auto_bps),
         };
+        let slowest = |bps: u64, end: &EndPlan| slowest(bps, end).min(end.most_send_bps.unwrap_or(bps));
         let bps = self.ends.iter().fold(path_bps, slowest);
         let round_trip = self.paths[0].delay + self.paths[1].delay;
         let by_rate = (bytes + 100_000) * 8 * SECOND / bps;
@@ -299,6 +306,7 @@ fn draw_end(rng: &mut Rng, path_bps: u64, side: usize) -> EndPlan {
     EndPlan {
         clock: Clock { origin, ppm: rng.i64(-200..=200), steps: Vec::new() },
         pace,
+        most_send_bps: None,
         credit: Credit { datagrams, most_rate_bps, lifetime },
         receive_buffer: 8 << 20,
         stalls: Vec::new(),

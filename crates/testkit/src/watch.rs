@@ -12,6 +12,8 @@ const FIRST_CREDIT: (u64, Duration) = (1 << 16, Duration::from_secs(2));
 const MOST_LIFETIME: Duration = Duration::from_secs(5);
 /// What a sender at a fixed rate may make good after a stall.
 const MOST_DEBT_S: f64 = 0.025;
+/// The time of the rate that a burst may hold, if that is more than one datagram.
+const BURST_S: f64 = 0.0005;
 
 /// A bucket that leaks at a rate: its level never exceeds `b` if and only if never more than `rate * t + b` flows in within any time `t`.
 #[derive(Clone, Copy, Debug)]
@@ -43,11 +45,10 @@ pub struct LaneWatch {
     has_report: bool,
     heard: Time,
     lifetime: Duration,
-    fixed: Option<RateWatch>,
+    /// The rate that is fixed or allowed, from the first datagram on.
+    promised: RateWatch,
     /// The receiver's limit, while it is one and the same.
     limit: Option<(u64, RateWatch)>,
-    /// Bytes that may leave together at the beginning, to find out the rate of the path.
-    train: u64,
 }
 
 /// Holds sending to a rate.
@@ -56,24 +57,21 @@ struct RateWatch {
     fast: Bucket,
     exact: Bucket,
     bytes_per_s: f64,
-    most_burst: u64,
+    largest: u64,
 }
 
 impl LaneWatch {
-    /// A watch over a lane that begins now with packet number `first`: at a fixed rate, or else with a train of `train` bytes.
+    /// A watch over a lane that begins now with packet number `first`, and never sends at more than `most_bps`.
     #[must_use]
-    pub fn new(fixed_bps: Option<u64>, train: u64, first: u64, now: Time) -> Self {
-        let fixed = fixed_bps.map(|bps| RateWatch::new(bps, 0, now));
-        let train = if fixed.is_some() { 0 } else { train };
+    pub fn new(most_bps: u64, first: u64, now: Time) -> Self {
         Self {
             next_number: first,
             credit: first + FIRST_CREDIT.0,
             has_report: false,
             heard: now,
             lifetime: FIRST_CREDIT.1,
-            fixed,
+            promised: RateWatch::new(most_bps, now),
             limit: None,
-            train,
         }
     }
 
@@ -96,17 +94,17 @@ impl LaneWatch {
         if report.most_rate_bps == 0 {
             self.limit = None;
         } else if self.limit.as_ref().is_none_or(|&(bps, _)| bps != report.most_rate_bps) {
-            self.limit = Some((report.most_rate_bps, RateWatch::new(report.most_rate_bps, self.train, now)));
+            self.limit = Some((report.most_rate_bps, RateWatch::new(report.most_rate_bps, now)));
         }
         self.heard = now;
         self.lifetime = Duration::from_millis(u64::from(report.lifetime_ms)).min(MOST_LIFETIME);
     }
 
-    /// A burst of data leaves, of which `last` is the highest packet number and `bytes` the size on the wire.
+    /// A burst of data leaves, of which `last` is the highest packet number and `bytes` the size on the wire; `full` is that of a full datagram.
     ///
     /// # Errors
     /// If rate, credit or the receiver's silence forbid it.
-    pub fn burst(&mut self, now: Time, last: u64, bytes: u64) -> Result<(), String> {
+    pub fn burst(&mut self, now: Time, last: u64, bytes: u64, full: u64) -> Result<(), String> {
         let credit = self.credit;
         if last >= credit {
             return Err(format!("data under packet number {last} with a credit of {credit}"));
@@ -116,31 +114,31 @@ impl LaneWatch {
             return Err(format!("data after {silence:?} of silence, with a credit for {:?}", self.lifetime));
         }
         let limit = self.limit.as_mut().map(|(_, limit)| limit);
-        self.fixed.iter_mut().chain(limit).try_for_each(|watch| watch.burst(now, bytes))
+        std::iter::once(&mut self.promised).chain(limit).try_for_each(|watch| watch.burst(now, bytes, full))
     }
 }
 
 impl RateWatch {
-    fn new(bps: u64, most_burst: u64, now: Time) -> Self {
+    fn new(bps: u64, now: Time) -> Self {
         Self {
             fast: Bucket::new(bps as f64 * 9.0 / 8.0, now),
             exact: Bucket::new(bps as f64, now),
             bytes_per_s: bps as f64 / 8.0,
-            most_burst,
+            largest: 0,
         }
     }
 
-    fn burst(&mut self, now: Time, bytes: u64) -> Result<(), String> {
-        self.most_burst = self.most_burst.max(bytes);
+    fn burst(&mut self, now: Time, bytes: u64, full: u64) -> Result<(), String> {
+        self.largest = self.largest.max(full);
         let (fast, exact) = (self.fast.pour(now, bytes), self.exact.pour(now, bytes));
-        let burst = self.most_burst as f64 + 1.0;
+        let burst = (self.bytes_per_s * BURST_S).max(self.largest as f64) + 1.0;
         // A timer may be late by the pacer's slack, and that is made good at once.
         let slack = self.bytes_per_s * SLACK.as_secs_f64() * 9.0 / 8.0;
         if fast > burst + slack {
-            return Err(format!("{fast:.0} bytes above 9/8 of the rate, with bursts of {}", self.most_burst));
+            return Err(format!("{fast:.0} bytes above 9/8 of the rate, with bursts of {burst:.0}"));
         }
         if exact > burst + slack + self.bytes_per_s * MOST_DEBT_S {
-            return Err(format!("{exact:.0} bytes above the rate, with bursts of {}", self.most_burst));
+            return Err(format!("{exact:.0} bytes above the rate, with bursts of {burst:.0}"));
         }
         Ok(())
     }

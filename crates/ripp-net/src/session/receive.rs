@@ -182,7 +182,7 @@ impl Thread<'_> {
             return;
         }
         if let Some(lane) = &mut out.lanes[self.index] {
-            lane.set_sizes(sizes, now);
+            lane.set_sizes(sizes);
         } else {
             let lanes = self.shared.links().len() as u64;
             let controller = controller(self.options, lanes, validated.rtt, sizes);
@@ -316,7 +316,7 @@ impl Thread<'_> {
         if let Some(so_far) = self.swallowed.so_far(now) {
             if usize::from(lane.sizes().datagram) > LEAST_DATAGRAM {
                 tracing::warn!("lane {}: the path swallows large datagrams; sending small ones", self.index);
-                lane.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() }, now);
+                lane.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() });
                 self.swallowed.begin_anew();
             } else if so_far >= SWALLOWED_PATIENCE {
                 self.is_of_use = false;

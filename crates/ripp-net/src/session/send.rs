@@ -83,10 +83,7 @@ fn after_burst(shared: &Shared, out: &mut Out, index: usize, outcome: Result<(),
         Err(Fault::TooLarge) => {
             if let Some(lane) = &mut out.lanes[index] {
                 let sizes = lane.sizes();
-                lane.set_sizes(
-                    visapult_ripp::lane_out::Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes },
-                    shared.now(),
-                );
+                lane.set_sizes(visapult_ripp::lane_out::Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes });
             }
         }
     }

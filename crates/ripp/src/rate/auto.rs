@@ -132,6 +132,10 @@ impl Auto {
         self.set_rate(self.rate_bps);
     }
 
+    pub(super) const fn most_bps(&self) -> u64 {
+        if self.most_bps < MOST_BPS { self.most_bps as u64 } else { u64::MAX }
+    }
+
     pub(super) fn rate_bps(&self) -> u64 {
         self.rate_bps as u64
     }
