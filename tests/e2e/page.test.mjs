@@ -139,6 +139,23 @@ describe("a file", () => {
     await page.close();
   });
 
+  test("thousands of steps, each with a time of many digits", async (t) => {
+    const [nx, steps] = [4, 6000];
+    const times = Array.from({ length: steps }, (_, i) => i * 0.0123456789);
+    const sidecar = { file: "long.raw", size: [nx, nx, nx], type: "u8", steps, times, time_unit: "ns" };
+    writeFileSync(
+      join(here.folder, "long.raw"),
+      Uint8Array.from({ length: nx ** 3 * steps }, (_, i) => i % 251),
+    );
+    writeFileSync(join(here.folder, "long.json"), JSON.stringify(sidecar));
+    const file = await startServer(join(here.folder, "long.json"));
+    t.after(() => file.kill());
+    const page = await openPage(here.browser, file.url, { hash: "step=5999" });
+    await until(page, (v) => v.shown.step === 5999);
+    await page.getByText("step 5999 / 5999 \u00b7 t = 74").waitFor();
+    await page.close();
+  });
+
   test("an address that is not valid is said to be so at once", async () => {
     const address = new URL(here.server.url);
     address.searchParams.set("token", "00");

@@ -285,7 +285,6 @@ impl BackEnd {
                 format: info.format.clone(),
                 live: info.live,
                 time_unit: info.time_unit.clone(),
-                times: info.times.clone(),
                 grid: info.grid().into(),
                 fields,
             },

@@ -14,6 +14,7 @@ use std::time::Duration;
 use visapult_render::{Form, Prediction};
 
 use crate::choice::{COLOUR, ENOUGH_DB, SEGMENTS, Worth, best, described};
+use crate::memory::for_people;
 use crate::wire::{Plan, ProxyChoice, ProxyKind};
 
 /// Turns of the view from a keyframe, in degrees, that quality is predicted for.
@@ -230,7 +231,7 @@ fn reason(situation: &Situation, worths: &[Worth], form: Form, bytes: u64) -> St
         Some(rate) if bytes > situation.budget() => format!(", which take {:.0} s", bytes as f64 / rate),
         _ => String::new(),
     };
-    format!("{what}: {:.1} MB for a goal of {goal_s:.1} s{late}; {link}", bytes as f64 * 1e-6)
+    format!("{what}: {} for a goal of {goal_s:.1} s{late}; {link}", for_people(bytes))
 }
 
 /// What is predicted to be seen, by how far the view turns.

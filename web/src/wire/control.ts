@@ -4,7 +4,8 @@ import { asObject, asTuple3, Json } from "./json";
 import { type ClockMessage, type EventsMessage, parseClock, parseEvents } from "./lifelines";
 import { parseSteering, type SteeringMessage } from "./steering";
 
-const CONTROL_LIMIT = 64 << 10;
+/** Most bytes of a message: *Welcome* names all fields, of which some files have thousands. */
+const CONTROL_LIMIT = 8 << 20;
 export const PROTOCOL_VERSION = 1;
 
 export interface GridInfo {
@@ -30,7 +31,6 @@ export interface SourceInfo {
   readonly format: string;
   readonly live: boolean;
   readonly timeUnit: string;
-  readonly times: readonly number[];
   readonly grid: GridInfo;
   readonly fields: readonly FieldInfo[];
 }
@@ -145,7 +145,6 @@ function parseSource(json: Json): SourceInfo {
     format: json.text("format"),
     live: json.flag("live"),
     timeUnit: json.text("time_unit"),
-    times: json.numbers("times"),
     grid: parseGrid(json.child("grid")),
     fields,
   };

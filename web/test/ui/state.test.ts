@@ -40,7 +40,6 @@ const source = (name: string, fields: string[]): SourceInfo => ({
   format: "npy",
   live: false,
   timeUnit: "",
-  times: [0],
   grid: { size: [4, 4, 4], spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "point" },
   fields: fields.map((field) => ({ name: field, unit: "" })),
 });

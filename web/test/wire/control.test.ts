@@ -11,7 +11,6 @@ const welcome = {
     format: "demo",
     live: true,
     time_unit: "s",
-    times: [],
     grid: { size: [8, 8, 4], spacing: [1, 1, 2], origin: [0, 0, 0], unit: "mm", centering: "cell" },
     fields: [{ name: "pressure", unit: "Pa" }],
   },
@@ -26,6 +25,12 @@ test("reads a welcome and ignores members it does not know", () => {
   const message = parseControl(control(1, { ...welcome, later: true }));
   expect(message).toMatchObject({ kind: "welcome", groups: 2, steps: { first: 0, last: 12 } });
   expect(message?.kind === "welcome" && message.source.grid.centering).toBe("cell");
+});
+
+test("a welcome names as many fields as a file of chemistry has", () => {
+  const fields = Array.from({ length: 5000 }, (_, i) => ({ name: `mass fraction of species ${i}`, unit: "kg/kg" }));
+  const message = parseControl(control(1, { ...welcome, source: { ...welcome.source, fields } }));
+  expect(message?.kind === "welcome" && message.source.fields.length).toBe(5000);
 });
 
 test.each([

@@ -160,7 +160,7 @@ impl Driver {
         if self.look.is_none() && outlook.all_sent && matches!(work, Work::Wait(_)) {
             self.look = self.back_end.look();
         }
-        self.told.plan(plan, form, view.sequence);
+        self.told.plan(plan, form, view);
         match (work, self.begun_at) {
             (Work::Wait(None), Some(at)) if self.playing => Work::Wait(Some(at + PLAYING_WITHIN)),
             (work, _) => work,

@@ -7,7 +7,7 @@ use visapult_render::Form;
 use super::ControlSink;
 use super::lifelines::Lifelines;
 use crate::back_end::BackEnd;
-use crate::wire::{Freshness, Notice, Plan, Planned, Severity, Steps, ToPage, Welcome};
+use crate::wire::{Freshness, Notice, Plan, Planned, ProxyChoice, Severity, Steps, ToPage, View, Welcome};
 
 /// How long to wait before a control message that found no room is tried again.
 const RETRY: Duration = Duration::from_millis(50);
@@ -20,7 +20,8 @@ pub(super) struct Told {
     steps: Option<Steps>,
     /// The revision that the page knows.
     steering: Option<u64>,
-    plan: Option<(Plan, Form)>,
+    /// With what was chosen by whom: the reason says so.
+    plan: Option<(Plan, Form, ProxyChoice)>,
     freshness: Option<Freshness>,
     lifelines: Lifelines,
 }
@@ -96,15 +97,16 @@ impl Told {
         None
     }
 
-    /// What is sent for view number `view`, where that is news: another proxy, level or precision, or a quite different link.
-    pub(super) fn plan(&mut self, plan: Plan, form: Form, view: u32) {
-        let is_news = self.plan.as_ref().is_none_or(|(told, told_form)| {
+    /// What is sent for `view`, where that is news: another proxy, level or precision, one that was asked for or is not any more, or a quite different link.
+    pub(super) fn plan(&mut self, plan: Plan, form: Form, view: &View) {
+        let is_news = self.plan.as_ref().is_none_or(|(told, told_form, told_choice)| {
             let ratio = (plan.throughput_bps + 1.0) / (told.throughput_bps + 1.0);
-            let is_other = (told.level, told.bits) != (plan.level, plan.bits) || *told_form != form;
+            let is_other =
+                (told.level, told.bits, *told_form, *told_choice) != (plan.level, plan.bits, form, view.proxy);
             is_other || !SAME_THROUGHPUT.contains(&ratio)
         });
-        if is_news && self.say(&ToPage::Plan(Planned { view, plan: plan.clone() })) {
-            self.plan = Some((plan, form));
+        if is_news && self.say(&ToPage::Plan(Planned { view: view.sequence, plan: plan.clone() })) {
+            self.plan = Some((plan, form, view.proxy));
         }
     }
 

@@ -73,10 +73,8 @@ pub struct SourceShape {
     pub format: String,
     /// Whether steps keep coming.
     pub live: bool,
-    /// Unit of `times`.
+    /// Unit of the times of steps.
     pub time_unit: String,
-    /// Time of each step, or none.
-    pub times: Vec<f64>,
     /// The finest grid.
     pub grid: GridShape,
     /// Fields on that grid.

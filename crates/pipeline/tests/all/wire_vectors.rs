@@ -230,7 +230,6 @@ fn control_messages_to_the_page() {
             format: "demo".to_owned(),
             live: true,
             time_unit: "s".to_owned(),
-            times: vec![],
             grid: GridShape::from(&grid),
             fields: vec![FieldName { name: "pressure".to_owned(), unit: "Pa".to_owned() }],
         },

@@ -8,16 +8,35 @@ use crate::device::Device;
 use crate::session::Right;
 use crate::step_store::StepStore;
 use crate::testing::{Gate, Ramp, view};
+use crate::wire::{ProxyChoice, View};
 
 const KIND_FIELD: u8 = 3;
+const KIND_PLAN: u8 = 4;
 const KIND_BRICKS: u8 = 16;
 /// Where a message of bricks tells their level.
 const LEVEL_AT: usize = 24;
 
-/// The next message on the state of the field.
-fn field(control: &Receiver<Vec<u8>>) -> Value {
-    let message = control.iter().find(|message| message[0] == KIND_FIELD).unwrap();
+/// The next message of this kind.
+fn next(control: &Receiver<Vec<u8>>, kind: u8) -> Value {
+    let message = control.iter().find(|message| message[0] == kind).unwrap();
     serde_json::from_slice(&message[1..]).unwrap()
+}
+
+#[test]
+fn what_was_chosen_by_the_page_is_not_told_as_chosen_once_it_is_not() {
+    let config = BackEndConfig { source: String::new(), pes: 1, threads: 1, device: Device::Cpu, crew: None };
+    let store = StepStore::fitting(Box::new(Ramp::of(&[[24; 3]], [1; 3])), 1, None).unwrap();
+    let back_end = BackEnd::start(store, None, None, &config).unwrap();
+    let (say, control) = channel();
+    let session =
+        back_end.begin_session("page".to_owned(), Right::Watch, Box::new(move |message| say.send(message).is_ok()));
+    session.attach(0, Box::new(|_| ())).unwrap();
+    let reason = || next(&control, KIND_PLAN)["reason"].as_str().unwrap().to_owned();
+    session.on_view(View { proxy: ProxyChoice::Bricks, ..view() }).unwrap();
+    assert!(reason().starts_with("bricks of level 0, as chosen: "));
+    session.on_view(View { sequence: 2, proxy: ProxyChoice::Auto, ..view() }).unwrap();
+    let told = reason();
+    assert!(told.starts_with("all bricks fit: ") && told.contains(" kB "), "{told}");
 }
 
 #[test]
@@ -35,12 +54,12 @@ fn a_large_step_is_looked_at_while_it_is_read() {
         back_end.begin_session("page".to_owned(), Right::Watch, Box::new(move |message| say.send(message).is_ok()));
     session.attach(0, Box::new(move |message| send.send(message).unwrap_or_default())).unwrap();
     session.on_view(view()).unwrap();
-    let first = field(&control);
+    let first = next(&control, KIND_FIELD);
     assert_eq!((&first["provisional"], &first["finite"]), (&true.into(), &(192 * 20 * 18).into()));
     let bricks: Vec<u8> = bulk.recv().unwrap();
     assert_eq!([bricks[0], bricks[LEVEL_AT]], [KIND_BRICKS, 3]);
     gate.open();
-    let whole = field(&control);
+    let whole = next(&control, KIND_FIELD);
     assert_eq!((&whole["provisional"], &whole["finite"]), (&false.into(), &SIZE.iter().product::<usize>().into()));
     let bricks: Vec<u8> = bulk.recv().unwrap();
     assert_eq!([bricks[0], bricks[LEVEL_AT]], [KIND_BRICKS, 3]);
