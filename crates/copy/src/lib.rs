@@ -34,6 +34,7 @@ mod other_builds;
 mod pace;
 mod partial;
 mod people;
+mod ranged;
 mod ranges;
 mod report;
 mod root;

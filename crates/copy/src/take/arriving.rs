@@ -14,7 +14,7 @@ use crate::give::MOST_EARLY;
 use crate::listing::MOST_LISTING;
 use crate::memory::CountedMemory;
 use crate::objects::{RangeBuffer, Upload};
-use crate::partial::{RangeSink, RangedFile};
+use crate::ranged::{RangeSink, RangedFile};
 use crate::ranges::{RANGE, Range, RangeHash, RangeName};
 
 /// Listings that are received at one time, at most.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Taking, tree};
+use super::{Taking, folders};
 use crate::error::{CopyError, reason};
 use crate::landing::Ground;
 use crate::names::OURS;
@@ -49,7 +49,7 @@ impl Taking<'_> {
         match ground {
             _ if self.wish.dry_run => paths.iter().map(|_| Ok(())).collect(),
             Ground::Folder(base) => {
-                let delete = |path: &PathBuf| tree::delete(base, path).map_err(|cause| reason(&cause));
+                let delete = |path: &PathBuf| folders::delete(base, path).map_err(|cause| reason(&cause));
                 paths.iter().map(delete).collect()
             }
             Ground::Shelf(shelf) => {

@@ -6,6 +6,7 @@ mod comparing;
 mod dealing;
 mod deleting;
 mod dividing;
+mod folders;
 mod nodes;
 mod placing;
 mod pool;

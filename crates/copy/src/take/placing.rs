@@ -13,7 +13,7 @@ use crate::bundle;
 use crate::error::CopyError;
 use crate::memory::CountedMemory;
 use crate::objects::Upload;
-use crate::partial::Found;
+use crate::ranged::Found;
 use crate::ranges::{RangeHash, count};
 use crate::words::{Alike, Word};
 

@@ -18,7 +18,8 @@ use crate::log::Origin;
 use crate::memory::CountedMemory;
 use crate::names::Name;
 use crate::objects::{RangeBuffer, Upload};
-use crate::partial::{Found, Place, RangedFile, ReadBack, place_whole};
+use crate::partial::{Place, place_whole};
+use crate::ranged::{Found, RangedFile, ReadBack};
 use crate::ranges::RangeHash;
 
 /// Threads: small files are made by several at once.

@@ -1,8 +1,8 @@
 //! The tree at the taking end: folders and links are made as they are listed, files are held against what is there.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
-use std::fs::{File, Permissions};
+use std::fs::Permissions;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_fs_ext::DirExt;
-use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt};
-use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
-use rustix::io::Errno;
+use cap_std::fs::{Dir, Metadata, MetadataExt};
+use rustix::fs::{AtFlags, Timespec, Timestamps};
 
+use super::folders::{COPIED, SPECIAL, dress, make_dir, surplus, sync_names};
 use super::pool::Pending;
 use crate::error::{CopyError, reason};
 use crate::landing::{Ground, Landing};
@@ -25,12 +25,8 @@ use crate::objects::Shelf;
 use crate::walk::mtime;
 use crate::words::{Alike, Delete, Wish};
 
-/// The mode of a folder as a user makes one, and what of a mode lets us put things into a folder.
+/// The mode of a folder as a user makes one.
 const ANY: u32 = 0o777;
-const OURS: u32 = 0o700;
-/// What of a mode is copied; and the rest, which a folder keeps, such as that what is made in it has its group.
-const COPIED: u32 = 0o777;
-const SPECIAL: u32 = 0o7000;
 
 /// What is to become of an entry.
 #[derive(Debug)]
@@ -391,81 +387,6 @@ fn top_in(dir: &Dir, name: &Name, is_dry: bool) -> Result<LevelDir, String> {
     let made = make_dir(dir, path, ANY).and_then(|_| dir.open_dir_nofollow(path));
     made.map(|dir| LevelDir::Open(Arc::new(dir)))
         .map_err(|cause| format!("{name}: cannot be written: {}", reason(&cause)))
-}
-
-/// Makes a folder, which is not open to more people than its mode says before it has that; true unless somebody else has just made it.
-fn make_dir(dir: &Dir, name: &Path, mode: u32) -> io::Result<bool> {
-    let mut builder = DirBuilder::new();
-    builder.mode(mode | OURS);
-    match dir.create_dir_with(name, &builder) {
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        made => made.map(|()| true),
-    }
-}
-
-/// What is in a folder and was not listed. What is neither file, folder nor link stays.
-fn surplus(dir: &Dir, listed: &HashSet<Name>) -> io::Result<Vec<Name>> {
-    let mut surplus = Vec::new();
-    for entry in dir.entries()? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        let name = Name::new(entry.file_name().as_bytes()).filter(|name| !listed.contains(name));
-        let is_ordinary = kind.is_file() || kind.is_dir() || kind.is_symlink();
-        surplus.extend(name.filter(|_| is_ordinary));
-    }
-    if !surplus.is_empty() {
-        keep_namesakes(dir, listed, &mut surplus);
-    }
-    surplus.sort_unstable();
-    Ok(surplus)
-}
-
-/// Some file systems take names for one that differ in upper and lower case only: what was listed under another is no surplus.
-fn keep_namesakes(dir: &Dir, listed: &HashSet<Name>, surplus: &mut Vec<Name>) {
-    let lower = |name: &Name| name.to_string().to_lowercase();
-    let of = |name: &Name| dir.symlink_metadata(name.as_path()).map(|there| (there.dev(), there.ino())).ok();
-    let by_lower: HashMap<String, &Name> = listed.iter().map(|name| (lower(name), name)).collect();
-    surplus.retain(|name| {
-        let listed = by_lower.get(&lower(name)).and_then(|other| of(other));
-        listed.is_none() || listed != of(name)
-    });
-}
-
-/// Deletes a file, a link, or a folder with all that is in it, at `path` below `base`.
-pub(super) fn delete(base: &Dir, path: &Path) -> io::Result<()> {
-    let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else { return Ok(()) };
-    let dir = if parent.as_os_str().is_empty() { base.try_clone()? } else { base.open_dir(parent)? };
-    let is_folder = dir.symlink_metadata(name)?.is_dir();
-    if is_folder { dir.remove_dir_all(name) } else { dir.remove_file(name) }
-}
-
-fn dress(base: &Dir, path: &Path, mode: u32, mtime: Mtime) -> io::Result<()> {
-    let dir = base.open_dir(path)?;
-    let now = dir.dir_metadata()?;
-    let file = as_file(&dir)?;
-    if now.mode() & COPIED != mode {
-        file.set_permissions(Permissions::from_mode(now.mode() & SPECIAL | mode))?;
-    }
-    file.set_times(mtime.times())
-}
-
-/// Waits until the disk has the names in a folder.
-fn sync_names(base: &Dir, path: &Path) -> io::Result<()> {
-    let file =
-        if path.as_os_str().is_empty() { as_file(base) } else { base.open_dir(path).and_then(|dir| as_file(&dir)) };
-    match file.and_then(|file| file.sync_all()) {
-        // Its mode is one that does not let us read it.
-        Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        // Not every file system can do that for folders.
-        Err(cause) if cause.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => Ok(()),
-        outcome => outcome,
-    }
-}
-
-/// What a capability holds open may be a path alone.
-fn as_file(dir: &Dir) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::openat(dir.as_fd(), ".", flags, Mode::empty())?))
 }
 
 /// Where an entry goes.
