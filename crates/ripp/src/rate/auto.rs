@@ -12,8 +12,8 @@ const FIRST_SHARE: f64 = 0.7;
 const PROBES: [f64; 4] = [1.08, 1.25, 1.6, 2.0];
 /// The first probe after the beginning: the train may have told too little.
 const AFTER_START: usize = 1;
-/// Rounds from one probe that failed to the next: at first, and at most.
-const PROBE_EVERY: (u32, u32) = (4, 6);
+/// Rounds from one probe that failed to the next.
+const PROBE_EVERY: u32 = 4;
 /// The same where a probe costs loss at once.
 const PROBE_POLICED_EVERY: u32 = 30;
 /// Loss above which, without a queue, a trial tells whether it is ours.
@@ -78,7 +78,6 @@ pub struct Auto {
     random_loss: f64,
     queue_before_s: f64,
     standing: u32,
-    failed_probes: u32,
     /// The round before lost much without a queue. One alone may be a scheduler's pause, after which a queue overflowed.
     suspicious: bool,
     /// Rounds in which the receiver counts as overloaded if it is short again.
@@ -87,6 +86,8 @@ pub struct Auto {
     void_probes: u32,
     /// What is sent above the rate is lost without a queue.
     policed: bool,
+    /// Others were there: what is free may be theirs again.
+    was_shared: bool,
     /// The rate before queues cut it: there it returns to unless a queue stands again.
     before_cut_bps: f64,
     /// Bits and seconds of the round before, if a queue stood in it.
@@ -109,11 +110,11 @@ impl Auto {
             random_loss: 0.0,
             queue_before_s: 0.0,
             standing: 0,
-            failed_probes: 0,
             suspicious: false,
             watched: 0,
             void_probes: 0,
             policed: false,
+            was_shared: false,
             before_cut_bps: 0.0,
             queued_before: None,
             causes: Causes::default(),
@@ -184,14 +185,14 @@ impl Auto {
         match (self.phase, cause) {
             (Phase::Start { .. }, _) => self.start(round, queued),
             // It takes what it took before, once it goes on: what is under way is bounded meanwhile.
-            (_, Cause::Receiver) if is_stall(round) => self.hold(PROBE_EVERY.0),
+            (_, Cause::Receiver) if is_stall(round) => self.hold(PROBE_EVERY),
             (_, Cause::Receiver) if std::mem::replace(&mut self.watched, AGAIN_WITHIN + 1) == 0 => {
-                self.hold(PROBE_EVERY.0)
+                self.hold(PROBE_EVERY)
             }
             (_, Cause::Receiver) => self.spare_receiver(round),
             (Phase::Share { hold, clear }, _) => self.share(round, threshold, hold, clear),
             (Phase::Trial { loss, rounds }, _) => self.judge_trial(round, loss, rounds),
-            (_, Cause::Policer) if !std::mem::replace(&mut self.suspicious, true) => self.hold(PROBE_EVERY.0),
+            (_, Cause::Policer) if !std::mem::replace(&mut self.suspicious, true) => self.hold(PROBE_EVERY),
             (_, Cause::Policer) => self.try_less(round),
             _ if queued => self.drain(round, threshold),
             (Phase::Judge { index }, Cause::Sender) if round.sent_bps > 1.02 * self.path_bps => {
@@ -255,7 +256,6 @@ impl Auto {
 
     fn spare_receiver(&mut self, round: &Round) {
         self.path_bps = (round.delivered_bps * 0.95).clamp(self.path_bps * MOST_CUT, self.path_bps);
-        self.failed_probes += 1;
         self.hold(self.probe_distance());
     }
 
@@ -268,11 +268,9 @@ impl Auto {
             self.standing = 0;
             self.path_bps = self.path_bps.min(round.delivered_bps * 1.05);
             self.phase = Phase::Share { hold: 0, clear: 0 };
+            self.was_shared = true;
             self.set_rate(self.path_bps);
             return;
-        }
-        if matches!(self.phase, Phase::Probe { .. } | Phase::Judge { .. }) {
-            self.failed_probes += 1;
         }
         if self.queued_before.is_none() {
             self.before_cut_bps = self.path_bps;
@@ -334,11 +332,11 @@ impl Auto {
         let asked_bps = round.paced_bps.min(round.sent_bps);
         let asked = asked_bps / self.path_bps;
         if asked > 1.02 && carried > self.path_bps * (1.0 + (asked - 1.0) * 0.6) {
-            (self.failed_probes, self.void_probes) = (0, 0);
+            self.void_probes = 0;
             // A policer's bucket lets one probe pass, not two.
             self.policed &= index == 0;
             self.path_bps = carried.min(asked_bps);
-            self.probe((index + 1).max(AFTER_START + 1));
+            self.probe(self.after_success(round, index));
         } else if round.last_queue_s < QUIET_S && self.is_clear(round) && self.void_probes < VOID_PROBES {
             // What was sent has to be somewhere.
             self.try_again(index);
@@ -347,9 +345,15 @@ impl Auto {
             if asked > 1.02 && carried > self.path_bps * 1.01 {
                 self.path_bps = carried.min(asked_bps);
             }
-            self.failed_probes += 1;
             self.hold(self.probe_distance());
         }
+    }
+
+    /// The probe that follows one that succeeded. Of what was sent nothing waited where the path carries much more: the next one doubles the rate,
+    /// unless it may be others who have just made room.
+    fn after_success(&self, round: &Round, index: usize) -> usize {
+        let leaps = index == 0 && !self.was_shared && !self.policed && round.last_queue_s < QUIET_S;
+        if leaps { PROBES.len() - 1 } else { (index + 1).max(AFTER_START + 1) }
     }
 
     /// No queue stood through the round, and nothing was lost by the rate.
@@ -369,10 +373,7 @@ impl Auto {
     }
 
     fn probe_distance(&self) -> u32 {
-        if self.policed {
-            return PROBE_POLICED_EVERY;
-        }
-        (PROBE_EVERY.0 << self.failed_probes.min(4)).min(PROBE_EVERY.1)
+        if self.policed { PROBE_POLICED_EVERY } else { PROBE_EVERY }
     }
 
     fn try_less(&mut self, round: &Round) {
@@ -387,7 +388,6 @@ impl Auto {
         } else if round.loss < loss / 3.0 {
             self.path_bps = round.delivered_bps.max(self.rate_bps);
             self.policed = true;
-            self.failed_probes += 1;
             self.hold(self.probe_distance());
         } else {
             self.random_loss = round.loss.min(MOST_RANDOM_LOSS);
@@ -400,7 +400,6 @@ impl Auto {
         let congested = (round.loss > 2.0 * self.random_loss + 0.002 && round.last_queue_s > threshold / 2.0)
             || round.marked > MARKED;
         if clear >= 3 {
-            self.failed_probes = 0;
             self.hold(0);
         } else if congested && hold == 0 {
             self.path_bps = round.delivered_bps.clamp(self.path_bps * MOST_CUT, self.path_bps) * BACK_OFF;
@@ -510,6 +509,20 @@ mod tests {
             last_queue_s: queue_s,
             ..Round::default()
         }
+    }
+
+    #[test]
+    fn where_nothing_waits_a_probe_that_succeeds_is_followed_by_one_of_twice_the_rate_unless_others_were_there() {
+        let rate_after_success = |was_shared| {
+            let mut auto = Auto::new(10_000_000, None);
+            (auto.phase, auto.was_shared) = (Phase::Judge { index: 0 }, was_shared);
+            let sent = 1.08e7;
+            auto.on_round(&Round { paced_bps: sent, sent_bps: sent, delivered_bps: sent, ..round_over(4e7, &auto) });
+            assert_eq!(auto.path_bps, sent);
+            auto.rate_bps()
+        };
+        assert_eq!(rate_after_success(false), 21_600_000);
+        assert_eq!(rate_after_success(true), 17_280_000);
     }
 
     #[test]
