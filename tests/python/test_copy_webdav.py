@@ -11,7 +11,7 @@ from shares import MEBI, noise, shared  # noqa: F401 (a fixture)
 from stores import Store, rclone_serving
 from test_bad_input import assert_one_clear_line
 from test_copy_objects import contents, make_run
-from webdav import rclone_dav, wsgidav
+from webdav import Unread, rclone_dav, wsgidav
 
 
 @pytest.fixture(params=[rclone_dav, wsgidav])
@@ -75,15 +75,27 @@ def test_folders_are_made_and_files_replaced_whatever_a_server_answers_then(tmp_
     make_run(run_folder, 10, MEBI)
     with wsgidav(tmp_path) as server:
         assert server.copy(run_folder, f"{server.endpoint}/dir/sub/").code == 0
-        # It makes no folder for what is put there, tells so, and is asked for each that is missing.
+        # It makes no folder for what is put there, and is asked for each that is missing before that.
         made = set(server.answers)
-        assert {("PUT", 409), ("MKCOL", 201), ("PUT", 201)} <= made and ("PUT", 204) not in made, made
+        assert {("MKCOL", 201), ("PUT", 201)} <= made and not {("PUT", 409), ("PUT", 204)} & made, made
         assert server.answers.count(("MKCOL", 201)) == len({path.parent for path in (server.folder / "dir").rglob("*")})
         server.answers.clear()
         assert server.copy(run_folder, f"{server.endpoint}/dir/sub/", "--no-resume").code == 0
         # What replaces another is no news.
         assert ("PUT", 204) in server.answers and ("PUT", 201) not in server.answers, server.answers
         assert contents(server.folder / "dir/sub/run") == contents(run_folder)
+
+
+def test_what_a_server_leaves_unread_is_no_request(tmp_path: Path) -> None:
+    run_folder = tmp_path / "run"
+    (run_folder / "sub").mkdir(parents=True)
+    # What this would do if the server took it for a request.
+    (run_folder / "sub" / "file").write_bytes(b"DELETE /run HTTP/1.1\r\nHost: here\r\n\r\n")
+    with Unread() as server:
+        copied = Store("", environment={}).copy(run_folder, f"{server.url}/dir/", "--no-resume")
+        assert (copied.code, copied.stderr) == (0, "")
+        assert server.files == {"/dir/run/sub/file": (run_folder / "sub" / "file").read_bytes()}
+        assert {method for method, _ in server.requests} == {"MKCOL", "PUT", "GET"}, server.requests
 
 
 @pytest.mark.parametrize("server", [rclone_dav], indirect=True)

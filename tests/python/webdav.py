@@ -1,5 +1,6 @@
-"""Servers of WebDAV that copies are held against: rclone's, which makes folders for what is put there, and WsgiDAV, which does not."""
+"""Servers of WebDAV that copies are held against: rclone's, which makes folders for what is put there, WsgiDAV, which does not, and a small one that does not even read it."""
 
+import http.server
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -72,3 +73,65 @@ def wsgidav(work: Path) -> Iterator[Answering]:
     finally:
         server.stop()
         thread.join(SOON)
+
+
+class Unread(http.server.ThreadingHTTPServer):
+    """A server that refuses what is put where there is no folder, and leaves it unread on the connection."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Leaving)
+        self.folders = {"/"}
+        self.files: dict[str, bytes] = {}
+        self.requests: list[tuple[str, str]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def __enter__(self) -> "Unread":
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class Leaving(http.server.BaseHTTPRequestHandler):
+    server: Unread
+    protocol_version = "HTTP/1.1"
+
+    def do_PUT(self) -> None:
+        if not self.has_place():
+            return self.answer(409)
+        self.server.files[self.path] = self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(201)
+
+    def do_MKCOL(self) -> None:
+        if not self.has_place():
+            return self.answer(409)
+        folder = self.path.rstrip("/") + "/"
+        self.answer(405 if folder in self.server.folders else 201)
+        self.server.folders.add(folder)
+
+    def do_GET(self) -> None:
+        content = self.server.files.get(self.path)
+        self.answer(404 if content is None else 200, content or b"")
+
+    def do_DELETE(self) -> None:
+        self.answer(204)
+
+    def has_place(self) -> bool:
+        return self.path.rstrip("/").rpartition("/")[0] + "/" in self.server.folders
+
+    def answer(self, status: int, content: bytes = b"") -> None:
+        self.server.requests.append((self.command, self.path))
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        pass

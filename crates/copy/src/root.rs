@@ -188,7 +188,7 @@ impl Root {
     pub(crate) fn stored_part(url: &ObjectUrl, part: &FieldPart) -> Result<Self, CopyError> {
         let shown = url.to_string();
         let connection = Connection::new(url, PATIENCE).map_err(|why| CopyError::Here(format!("{shown}: {why}")))?;
-        let fields = FieldTree::open(Place::Objects(connection), &shown, part, Turn::default())?;
+        let fields = FieldTree::open(Place::Objects(Box::new(connection)), &shown, part, Turn::default())?;
         let base = Base::Made(Arc::new(fields));
         Ok(Self { base, file: None, span: None, name: None, shown, reach: None })
     }

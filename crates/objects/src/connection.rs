@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::asker::{self, Asker};
 use crate::fault::Fault;
+use crate::folders::Folders;
 use crate::keys::Renaming;
 use crate::url::{At, ObjectUrl, allows_plain, is_loopback};
 use crate::variables;
@@ -46,6 +47,8 @@ pub struct Connection {
     objects: Arc<dyn ObjectStore>,
     /// The same where it is a bucket.
     bucket: Option<AmazonS3>,
+    /// Where it is a server.
+    folders: Option<Box<Folders>>,
     url: ObjectUrl,
     asker: Asker,
     requests: Semaphore,
@@ -92,12 +95,12 @@ impl Connection {
             .with_read_timeout(patience)
             .with_connect_timeout(CONNECT_PATIENCE)
             .with_user_agent(object_store::HeaderValue::from_static(concat!("visapult/", env!("CARGO_PKG_VERSION"))));
-        let (objects, bucket, asker): (Arc<dyn ObjectStore>, _, _) = match &url.at {
+        let (objects, bucket, folders, asker): (Arc<dyn ObjectStore>, _, _, _) = match &url.at {
             At::Bucket { bucket, .. } => {
                 let (mut builder, asker) = from_environment(options)?;
                 builder = builder.with_bucket_name(bucket).with_retry(retry).with_http_connector(Renaming);
                 let bucket = builder.build().map_err(|cause| Fault::from(cause).why(asker))?;
-                (Arc::new(bucket.clone()), Some(bucket), asker)
+                (Arc::new(bucket.clone()), Some(bucket), None, asker)
             }
             At::Web { url: text, is_plain } => {
                 let mut options = options.with_allow_http(*is_plain);
@@ -107,9 +110,10 @@ impl Connection {
                     options = options.with_default_headers(headers);
                     asker = Asker::Somebody;
                 }
+                let folders = Box::new(Folders::of(text, &options)?);
                 let web = HttpBuilder::new().with_url(text).with_retry(retry).with_client_options(options).build();
                 // What the library says of a URL may hold all of it.
-                (Arc::new(web.map_err(|_| "is no URL that can be asked for".to_owned())?), None, asker)
+                (Arc::new(web.map_err(|_| "is no URL that can be asked for".to_owned())?), None, Some(folders), asker)
             }
         };
         Ok(Self {
@@ -117,6 +121,7 @@ impl Connection {
             runtime: Some(runtime),
             objects,
             bucket,
+            folders,
             url: url.clone(),
             asker,
             requests: Semaphore::new(REQUESTS),
@@ -140,6 +145,14 @@ impl Connection {
     #[must_use]
     pub const fn bucket(&self) -> Option<&AmazonS3> {
         self.bucket.as_ref()
+    }
+
+    /// Makes a folder of a server, whose own is there; of a bucket, none.
+    pub async fn make_folder(&self, folder: &path::Path) {
+        if let Some(folders) = &self.folders {
+            let _turn = self.turn().await;
+            folders.make(folder).await;
+        }
     }
 
     /// As a person is told it.

@@ -6,6 +6,7 @@
 mod asker;
 mod connection;
 mod fault;
+mod folders;
 mod keys;
 mod text;
 mod url;

@@ -72,7 +72,7 @@ pub(crate) enum Place {
     /// The file at a path in a folder, or the folder itself.
     Folder(Dir, Option<PathBuf>),
     /// In an object store.
-    Objects(Connection),
+    Objects(Box<Connection>),
 }
 
 /// Where the source lies, and when it was changed last.

@@ -162,6 +162,9 @@ impl Shelf {
         let options = PutOptions { attributes: attributes(mtime), ..PutOptions::default() };
         let is_bucket = self.bucket.is_some();
         let mut new = if is_bucket { None } else { self.new_folder(&location).await };
+        if let Some(folders) = &new {
+            self.make_folders(folders, &location).await?;
+        }
         let turn = self.store.connection.turn().await;
         self.store.connection.objects().put_opts(&location, content, options).await?;
         drop(turn);
@@ -177,6 +180,14 @@ impl Shelf {
         let (folder, _) = location.as_ref().rsplit_once('/')?;
         let folders = self.folders.lock().await;
         (!folders.contains(folder)).then_some(folders)
+    }
+
+    /// Asks for the folders of `of` that are not there.
+    async fn make_folders(&self, there: &HashSet<String>, of: &path::Path) -> Result<(), Fault> {
+        for folder in folders_of(of.as_ref()).filter(|folder| !there.contains(folder)) {
+            self.store.connection.make_folder(&location(&folder)?).await;
+        }
+        Ok(())
     }
 
     /// The hash of what is there.
