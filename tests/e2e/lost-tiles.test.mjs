@@ -13,6 +13,8 @@ const LIMITS = [
 ];
 /** Where a fifth of the finest bricks are lost, and a 64th of the samples stand in for them. */
 const LEAST_DB_OF_BRICKS = 42;
+/** The same of a hard surface. */
+const LEAST_DB_OF_SURFACE = 27;
 
 const waveFrom = (center) => (x, y, z) => {
   const r = Math.hypot(x - center[0], y - center[1], z - center[2]) / 96;
@@ -24,7 +26,7 @@ function withhold(share, of) {
   const Real = WebSocket;
   const told = new BroadcastChannel("told");
   // Of each kind of message: where tiles begin, bytes of one before its payload, where their number is.
-  const layouts = { 16: [44, 24, 26], 17: [80, 16, 58], 19: [100, 16, 58], 20: [88, 16, 58] };
+  const layouts = { 16: [44, 22, 26], 17: [80, 16, 58], 19: [100, 16, 58], 20: [88, 16, 58] };
   const thinned = (buffer) => {
     const [bytes, view] = [new Uint8Array(buffer), new DataView(buffer)];
     const layout = layouts[bytes[0]];
@@ -37,8 +39,9 @@ function withhold(share, of) {
       tiles.push(bytes.subarray(at, end));
       at = end;
     }
-    // The coarsest level is a brick or two: what comes later is lost.
-    const lost = !isOfBricks || tiles.length > 2 ? Math.ceil(share * tiles.length) : 0;
+    // The coarsest level comes whole: what comes later is lost.
+    const isCoarsest = isOfBricks && view.getUint16(28, true) <= 32;
+    const lost = isCoarsest ? 0 : Math.ceil(share * tiles.length);
     // Spread over all of them.
     const isLost = (i) => Math.floor(((i + 1) * lost) / tiles.length) > Math.floor((i * lost) / tiles.length);
     const left = tiles.filter((_, i) => !isLost(i));
@@ -112,4 +115,16 @@ describe("lost tiles of what lies in the middle", () => {
 
   test("bricks of which some are lost themselves stand in for tiles of scalar slabs", (t) =>
     holds(t, here, "slabs", LIMITS, "both"));
+});
+
+describe("lost bricks of what has a hard surface", () => {
+  const inside = (x, y, z) => 0.6 + 0.1 * Math.sin(0.7 * x + 0.4 * y) * Math.sin(0.9 * z);
+  const ball = (x, y, z) => (Math.hypot(x - 48, y - 46, z - 50) < 34 ? inside(x, y, z) : 0);
+  const here = serving("ball", 96, ball);
+
+  test("what came of a box stands in for what is lost of it", async (t) => {
+    const shownDb = await shownWithout(0.2, here, "bricks");
+    t.diagnostic(`${shownDb.toFixed(1)} dB`);
+    assert.ok(shownDb >= LEAST_DB_OF_SURFACE, `${shownDb} dB where a fifth of the bricks are lost`);
+  });
 });

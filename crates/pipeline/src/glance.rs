@@ -172,11 +172,8 @@ mod tests {
     /// The samples of the coarsest level of bricks of a look, with their places.
     fn samples(glance: &Glance) -> Vec<([usize; 3], f32)> {
         let of_brick = |brick: &EncodedBrick| {
-            let (bounds, values) = (brick.bounds(), brick.decode(CodeBits::Eight).unwrap());
-            let [nx, ny, _] = bounds.size();
-            let at = move |i: usize| [i % nx, i / nx % ny, i / (nx * ny)];
-            let place = move |i: usize| std::array::from_fn(|axis| bounds.lo[axis] + at(i)[axis]);
-            values.into_iter().enumerate().map(move |(i, value)| (place(i), value)).collect::<Vec<_>>()
+            let values = brick.decode(CodeBits::Eight).unwrap();
+            values.into_iter().enumerate().map(|(i, value)| (brick.place(i), value)).collect::<Vec<_>>()
         };
         glance.bricks.iter().flat_map(of_brick).collect()
     }

@@ -2,7 +2,7 @@
 //!
 //! `tile_loss NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json RUNS`: samples and their distances along x, y and z, little-endian `f32` values with x fastest, the
 //! transfer function, and how many choices of lost tiles. A lost tile leaves a hole, or what coarse bricks say stands in for it: the same tile,
-//! made of them as a viewer could. `bench/proxies/tile_loss.py` runs this.
+//! made of them as a viewer could; of a brick, also from the other ones of its box. `bench/proxies/tile_loss.py` runs this.
 
 mod inputs;
 
@@ -37,7 +37,7 @@ fn main() -> Outcome<()> {
     let key = Camera::default();
     let camera = Camera { azimuth_deg: key.azimuth_deg + TURNED_DEG, ..key };
     let truth = render_exact(&volume, &camera, &function, SIZE, SIZE, 0.5).image;
-    let coarse = COARSE.into_iter().map(|level| magnified(&volume, level)).collect::<Outcome<Vec<_>>>()?;
+    let coarse = COARSE.into_iter().map(|level| Coarse::of(&volume, level)).collect::<Outcome<Vec<_>>>()?;
     let scene = Scene { volume, coarse, function, key, camera, truth, runs: runs.parse()? };
     scene.bricks()?;
     scene.slabs()?;
@@ -48,8 +48,8 @@ fn main() -> Outcome<()> {
 /// What is shown, and the exact image of it.
 struct Scene {
     volume: Volume,
-    /// What bricks of [`COARSE`] levels say, at the samples of the volume.
-    coarse: Vec<Volume>,
+    /// Of [`COARSE`] levels.
+    coarse: Vec<Coarse>,
     function: TransferFunction,
     key: Camera,
     camera: Camera,
@@ -63,11 +63,16 @@ impl Scene {
             let block = &volume.blocks()[0];
             Ok(encode_level(block, &Pyramid::of(block, 1), 0, CodeBits::Eight))
         };
-        let draw = |bricks: Vec<EncodedBrick>| {
-            let volume = volume_of_bricks(self.volume.grid(), 0, CodeBits::Eight, &bricks)?;
+        let draw = |Shown { come, instead, coarse }: Shown<'_, EncodedBrick>| {
+            let [come, instead] =
+                [come, instead].map(|bricks| volume_of_bricks(self.volume.grid(), 0, CodeBits::Eight, &bricks));
+            let volume = match coarse {
+                Some(coarse) => coarse.completed(&come?, &instead?)?,
+                None => come?,
+            };
             Ok(render_exact(&volume, &self.camera, &self.function, SIZE, SIZE, 1.0).image)
         };
-        self.report("bricks", make, |brick| brick.lo.map(usize::from), draw)
+        self.report("bricks", make, |brick| brick.place(0), draw)
     }
 
     fn slabs(&self) -> Outcome<()> {
@@ -77,8 +82,8 @@ impl Scene {
             let caster = SlabCaster::new(volume, &key, &self.function, 1.0, depths);
             Ok(caster.tiles(&[0], &(0..caster.place_count()).collect::<Vec<_>>()).0)
         };
-        let draw = |tiles: Vec<SlabTile>| {
-            let keyframe = SlabKeyframe::of_tiles(&self.volume, &key, Some(depths), tiles, 0);
+        let draw = |shown: Shown<'_, SlabTile>| {
+            let keyframe = SlabKeyframe::of_tiles(&self.volume, &key, Some(depths), shown.tiles(), 0);
             Ok(SlabStack::from_keyframe(&keyframe)?.render(&self.camera, SIZE, SIZE))
         };
         self.report("128 slabs", make, |tile| [tile.slab, tile.lo[0], tile.lo[1]].map(usize::from), draw)
@@ -89,8 +94,8 @@ impl Scene {
         let key = fitted_key(&self.volume, self.key);
         let frame = make_scalar_slabs(&self.volume, &key, range);
         let make = |volume: &Volume| Ok(make_scalar_slabs(volume, &key, range).tiles);
-        let draw = |tiles: Vec<FaceTile>| {
-            let stack = ScalarStack::from_keyframe(&ScalarKeyframe { tiles, ..frame.clone() })?;
+        let draw = |shown: Shown<'_, FaceTile>| {
+            let stack = ScalarStack::from_keyframe(&ScalarKeyframe { tiles: shown.tiles(), ..frame.clone() })?;
             Ok(stack.render(&self.camera, &self.function, SIZE, SIZE))
         };
         self.report("scalar slabs", make, |tile| [tile.face, tile.lo[0], tile.lo[1]].map(usize::from), draw)
@@ -101,8 +106,8 @@ impl Scene {
         let range = values_kept(self.volume.range(), self.function.range);
         let frame = make_segments(&self.volume, &key, &self.function, range);
         let make = |volume: &Volume| Ok(make_segments(volume, &key, &self.function, range).tiles);
-        let draw = |tiles: Vec<SegmentTile>| {
-            let stack = SegmentStack::from_keyframe(&SegmentKeyframe { tiles, ..frame.clone() })?;
+        let draw = |shown: Shown<'_, SegmentTile>| {
+            let stack = SegmentStack::from_keyframe(&SegmentKeyframe { tiles: shown.tiles(), ..frame.clone() })?;
             Ok(stack.render(&self.camera, SIZE, SIZE, &self.function))
         };
         self.report("64 segments", make, |tile| [0, tile.lo[0], tile.lo[1]].map(usize::from), draw)
@@ -114,30 +119,48 @@ impl Scene {
         proxy: &str,
         make: impl Fn(&Volume) -> Outcome<Vec<T>>,
         place: impl Fn(&T) -> [usize; 3],
-        draw: impl Fn(Vec<T>) -> Outcome<Image>,
+        draw: impl Fn(Shown<'_, T>) -> Outcome<Image>,
     ) -> Outcome<()> {
         let tiles = make(&self.volume)?;
         let mut stand_ins = vec![(None, Vec::new())];
-        for (level, volume) in COARSE.into_iter().zip(&self.coarse) {
-            stand_ins.push((Some(level), make(volume)?));
+        for coarse in &self.coarse {
+            stand_ins.push((Some(coarse), make(&coarse.magnified)?));
         }
-        let tell = |loss: f64, run: u64, level: Option<u32>, shown: Vec<T>| -> Outcome<()> {
+        let tell = |loss: f64, run: u64, shown: Shown<'_, T>| -> Outcome<()> {
+            let level = shown.coarse.map(|coarse| coarse.level);
             let psnr_db = Quality::of(&draw(shown)?, &self.truth)?.foreground_psnr_db;
             let told = json!({ "proxy": proxy, "tiles": tiles.len(), "loss": loss, "run": run, "stand_in": level, "psnr_db": psnr_db });
             println!("{told}");
             Ok(())
         };
-        tell(0.0, 0, None, tiles.clone())?;
+        tell(0.0, 0, Shown { come: tiles.clone(), instead: Vec::new(), coarse: None })?;
         for (loss, run) in LOSSES.into_iter().flat_map(|loss| (0..self.runs).map(move |run| (loss, run))) {
             let lost: BTreeSet<usize> = lost_of(tiles.len(), loss, run);
             let places: BTreeSet<[usize; 3]> = lost.iter().map(|i| place(&tiles[*i])).collect();
-            for (level, others) in &stand_ins {
-                let kept = tiles.iter().enumerate().filter(|(i, _)| !lost.contains(i)).map(|(_, tile)| tile);
+            for (coarse, others) in &stand_ins {
+                let come = tiles.iter().enumerate().filter(|(i, _)| !lost.contains(i)).map(|(_, tile)| tile);
                 let instead = others.iter().filter(|tile| places.contains(&place(tile)));
-                tell(loss, run, *level, kept.chain(instead).cloned().collect())?;
+                let [come, instead] = [come.cloned().collect(), instead.cloned().collect()];
+                tell(loss, run, Shown { come, instead, coarse: *coarse })?;
             }
         }
         Ok(())
+    }
+}
+
+/// Tiles of a proxy.
+struct Shown<'a, T> {
+    come: Vec<T>,
+    /// In the places of lost ones.
+    instead: Vec<T>,
+    /// What they are made of.
+    coarse: Option<&'a Coarse>,
+}
+
+impl<T> Shown<'_, T> {
+    fn tiles(mut self) -> Vec<T> {
+        self.come.append(&mut self.instead);
+        self.come
     }
 }
 
@@ -156,18 +179,69 @@ fn mixed(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What the bricks of a coarse level say at the samples of the volume, which is one block: interpolated, as steep as the field is as far as samples to both
-/// sides tell, held beyond the outermost ones. `stand-in.glsl` does so in the page.
-fn magnified(volume: &Volume, level: u32) -> Outcome<Volume> {
-    let (grid, block) = (volume.grid(), &volume.blocks()[0]);
-    let bricks = encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::Eight);
-    let coarse = volume_of_bricks(grid, level, CodeBits::Eight, &bricks)?;
-    let mut values = coarse.blocks()[0].values.to_vec();
-    let mut size = coarsened_size(grid.size, level);
-    for axis in 0..3 {
-        (values, size) = stretched(&values, size, axis, grid.size[axis], level);
+/// What the bricks of a coarse level say of the volume, which is one block.
+struct Coarse {
+    level: u32,
+    /// Theirs.
+    means: Volume,
+    /// At the samples of the volume: interpolated, as steep as the field is as far as samples to both sides tell, held beyond the outermost ones.
+    /// `stand-in.glsl` does so in the page.
+    magnified: Volume,
+}
+
+impl Coarse {
+    fn of(volume: &Volume, level: u32) -> Outcome<Self> {
+        let (grid, block) = (volume.grid(), &volume.blocks()[0]);
+        let bricks = encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::Eight);
+        let means = volume_of_bricks(grid, level, CodeBits::Eight, &bricks)?;
+        let mut values = means.blocks()[0].values.to_vec();
+        let mut size = coarsened_size(grid.size, level);
+        for axis in 0..3 {
+            (values, size) = stretched(&values, size, axis, grid.size[axis], level);
+        }
+        Ok(Self { level, means, magnified: Volume::whole(grid.clone(), values)? })
     }
-    Ok(Volume::whole(grid.clone(), values)?)
+
+    /// The bricks that have `come`, and `instead` of lost samples what those beside them and these bricks say. `stand-in-brick.frag.glsl` does so in the page.
+    fn completed(&self, come: &Volume, instead: &Volume) -> Outcome<Volume> {
+        let grid = come.grid();
+        // How far a mean may be off.
+        let range = self.means.range().ok_or("a field without values")?;
+        let most_off = 0.5 * (range.hi - range.lo) / CodeBits::Eight.steps() as f32;
+        let value = |volume: &Volume, [x, y, z]: [usize; 3]| {
+            let [nx, ny, _] = volume.grid().size;
+            volume.blocks()[0].values[(z * ny + y) * nx + x]
+        };
+        let beside = |at: [usize; 3], axis: usize, is_behind: bool| {
+            let mut beside = at;
+            beside[axis] = if is_behind { at[axis] + 1 } else { at[axis].checked_sub(1)? };
+            (beside[axis] < grid.size[axis]).then(|| value(come, beside)).filter(|value| value.is_finite())
+        };
+        let expected = |at: [usize; 3]| {
+            let around = (0..6).filter_map(|side| beside(at, side / 2, side % 2 == 1));
+            let (sum, count) = around.fold((value(instead, at), 1.0), |(sum, count), value| (sum + value, count + 1.0));
+            sum / count
+        };
+        let stood_in = |at: [usize; 3]| {
+            if self.level > 1 {
+                return expected(at);
+            }
+            let corner = |i: usize| std::array::from_fn(|axis| at[axis] / 2 * 2 + (i >> axis & 1));
+            let cube = (0..8).map(corner).filter(|at: &[usize; 3]| (0..3).all(|axis| at[axis] < grid.size[axis]));
+            let mean = value(&self.means, at.map(|n| n / 2));
+            let (due, lost) = cube.fold((0.0, 0.0), |(due, lost), at| {
+                let known = value(come, at);
+                if known.is_finite() { (due + mean - known, lost) } else { (due + mean - expected(at), lost + 1.0) }
+            });
+            // Not for what codes do not tell: all of a mean's error would be that of few samples.
+            expected(at) + due.signum() * (due.abs() - 8.0 * most_off).max(0.0) / lost
+        };
+        let [nx, ny, _] = grid.size;
+        let at = |i: usize| [i % nx, i / nx % ny, i / (nx * ny)];
+        let known = &come.blocks()[0].values;
+        let values = (0..known.len()).map(|i| if known[i].is_finite() { known[i] } else { stood_in(at(i)) });
+        Ok(Volume::whole(grid.clone(), values.collect())?)
+    }
 }
 
 /// Values `[z, y, x]`, means over cubes of samples, interpolated along one axis to `count` samples.

@@ -30,7 +30,7 @@ mod testing;
 mod transfer_function;
 mod volume;
 
-pub use bricks::{BRICK_EDGE, BrickError, CodeBits, EncodedBrick, Pyramid, encode_level, volume_of_bricks};
+pub use bricks::{BrickError, CodeBits, EncodedBrick, Pyramid, encode_level, volume_of_bricks};
 pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;

@@ -59,14 +59,14 @@ impl Box3 {
         }
     }
 
-    /// Cuts the box into cubes of at most `edge` samples a side, x fastest.
-    pub fn bricks(&self, edge: usize) -> impl Iterator<Item = Self> + use<> {
+    /// Cuts the box into boxes of at most `size` samples, x fastest.
+    pub fn bricks(&self, size: [usize; 3]) -> impl Iterator<Item = Self> + use<> {
         let whole = *self;
-        let counts = whole.size().map(|n| n.div_ceil(edge));
+        let counts: [usize; 3] = std::array::from_fn(|axis| whole.size()[axis].div_ceil(size[axis]));
         (0..counts.iter().product()).map(move |index: usize| {
             let cell = [index % counts[0], index / counts[0] % counts[1], index / (counts[0] * counts[1])];
-            let lo: [usize; 3] = std::array::from_fn(|axis| whole.lo[axis] + cell[axis] * edge);
-            Self { lo, hi: std::array::from_fn(|axis| (lo[axis] + edge).min(whole.hi[axis])) }
+            let lo: [usize; 3] = std::array::from_fn(|axis| whole.lo[axis] + cell[axis] * size[axis]);
+            Self { lo, hi: std::array::from_fn(|axis| (lo[axis] + size[axis]).min(whole.hi[axis])) }
         })
     }
 }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn bricks_tile_the_box_without_overlap() {
         let whole = Box3::new([3, 0, 5], [40, 33, 6]);
-        let bricks: Vec<_> = whole.bricks(16).collect();
+        let bricks: Vec<_> = whole.bricks([16, 8, 32]).collect();
         assert_eq!(bricks.iter().map(Box3::volume).sum::<usize>(), whole.volume());
         for (i, a) in bricks.iter().enumerate() {
             assert!(whole.contains(a));
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn an_empty_box_has_no_bricks() {
-        assert_eq!(Box3::of_size([0, 4, 4]).bricks(8).count(), 0);
+        assert_eq!(Box3::of_size([0, 4, 4]).bricks([8; 3]).count(), 0);
     }
 
     #[test]

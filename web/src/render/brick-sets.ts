@@ -1,4 +1,4 @@
-import { anyCellRanges, type DecodedBrick, LevelRanges } from "../volume/index";
+import { anyCellRanges, type BoxOfBricks, LevelRanges } from "../volume/index";
 import type { BulkHeader } from "../wire/index";
 import type { BricksPart } from "../worker/index";
 import type { Arrivals } from "./arrivals";
@@ -23,9 +23,10 @@ export interface BrickSet extends Sized {
 }
 
 interface Assembly extends BrickSet, SetUnderWay {
-  readonly waiting: DecodedBrick[];
-  /** Where the bricks lie that have come. */
+  readonly waiting: BoxOfBricks[];
+  /** Boxes of which bricks have come, and those of them of which others are lost. */
   readonly covered: Box[];
+  readonly torn: Box[];
 }
 
 /** Incomplete sets kept at most. */
@@ -33,7 +34,7 @@ const MOST_ASSEMBLIES = 4;
 /** Textures kept for reuse at most. */
 const MOST_SPARE = 2;
 
-/** Assembles brick sets in textures, within a time budget per frame, and says which one to show. */
+/** Assembles sets of bricks in textures, within a time budget per frame, and says which one to show. */
 export class BrickSets {
   readonly #gl: Gl;
   readonly #pool: TexturePool;
@@ -76,14 +77,15 @@ export class BrickSets {
   accept(part: BricksPart): void {
     const set = this.#assemblies.of(part.header, (arrivals) => this.#create(part, arrivals));
     if (!set) return;
-    set.waiting.push(...part.bricks);
-    for (const { lo, size, ranges } of part.bricks) {
+    set.waiting.push(...part.boxes);
+    for (const { lo, size, ranges, isTorn } of part.boxes) {
       set.covered.push({ lo, size });
+      if (isTorn) set.torn.push({ lo, size });
       set.ranges.merge(ranges);
     }
   }
 
-  /** Uploads waiting bricks for about `budgetMs`, then shows what is complete. True if what is shown changed. */
+  /** Uploads waiting boxes for about `budgetMs`, then shows what is complete. True if what is shown changed. */
   advance(budgetMs: number, wanted: Wanted): boolean {
     const until = performance.now() + budgetMs;
     for (const set of this.#assemblies.all) {
@@ -105,10 +107,9 @@ export class BrickSets {
 
   /** Something in the place of each brick that has not come; whether there is anything. */
   #fillHoles(set: Assembly): boolean {
-    return uncovered(set.size, set.covered).every(({ lo, size }) => {
-      set.ranges.merge(anyCellRanges(lo, size));
-      return this.#standIns.brick(set, lo, size);
-    });
+    const missing = uncovered(set.size, set.covered);
+    for (const { lo, size } of [...missing, ...set.torn]) set.ranges.merge(anyCellRanges(lo, size));
+    return this.#standIns.bricks(set, missing, set.torn);
   }
 
   #show(set: Assembly): void {
@@ -119,21 +120,22 @@ export class BrickSets {
 
   /** `null` if this browser has no texture so large: a coarser level stays. */
   #create(part: BricksPart, arrivals: Arrivals): Assembly | null {
-    const { type: _, header, bricks: __, ...level } = part;
+    const { type: _, header, boxes: __, ...level } = part;
     const { set: id, field, step, time } = header;
     const sized = this.#pool.take(level.size);
     const ranges = new LevelRanges(level.size);
-    return sized && { ...level, ...sized, header, id, field, step, time, ranges, waiting: [], covered: [], arrivals };
+    const boxes = { waiting: [], covered: [], torn: [] };
+    return sized && { ...level, ...sized, ...boxes, header, id, field, step, time, ranges, arrivals };
   }
 
   #upload(set: Assembly): void {
-    const brick = set.waiting.shift();
-    if (!brick) return;
+    const box = set.waiting.shift();
+    if (!box) return;
     const gl = this.#gl;
     resetUnpacking(gl);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_3D, set.texture);
-    const { lo, size, samples } = brick;
+    const { lo, size, samples } = box;
     gl.texSubImage3D(gl.TEXTURE_3D, 0, ...lo, ...size, gl.RED, gl.HALF_FLOAT, samples);
   }
 

@@ -1,6 +1,6 @@
 import {
   anyCellRanges,
-  type DecodedBrick,
+  type DecodedBox,
   LevelRanges,
   NO_DATA,
   planeStride,
@@ -31,7 +31,7 @@ export interface SegmentSet extends SegmentKey {
 }
 
 /** The rays of a tile, or what stands for one that is lost. */
-type Tile = DecodedBrick | { readonly lo: Vec3; readonly size: Vec3; readonly samples: null };
+type Tile = DecodedBox | { readonly lo: Vec3; readonly size: Vec3; readonly samples: null };
 
 interface Room {
   readonly values: Sized;

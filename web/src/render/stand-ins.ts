@@ -1,5 +1,6 @@
-import { type Geometry, type TransferFunction, textureFromWorld, type Vec3 } from "../volume/index";
+import { type Geometry, LOST, type TransferFunction, textureFromWorld, type Vec3 } from "../volume/index";
 import type { KeyView, SegmentKey } from "../wire/index";
+import type { Box } from "./boxes";
 import type { BrickSet } from "./brick-sets";
 import { type KeyRays, keyBasis, scale } from "./camera";
 import { Classified, placing } from "./classified";
@@ -11,6 +12,7 @@ import brickFragment from "./shaders/stand-in-brick.frag.glsl?raw";
 import faceFragment from "./shaders/stand-in-face.frag.glsl?raw";
 import rayFragment from "./shaders/stand-in-ray.frag.glsl?raw";
 import slabFragment from "./shaders/stand-in-slab.frag.glsl?raw";
+import { TexturePool } from "./texture-pool";
 
 /** What there is to stand in. */
 export interface Known {
@@ -37,6 +39,8 @@ export class StandIns {
   readonly #classified: Classified;
   readonly #framebuffer: WebGLFramebuffer;
   readonly #empty: WebGLVertexArrayObject;
+  /** For boxes that cannot be drawn where they belong, as what is around them is read. */
+  readonly #boxes: TexturePool;
   /** `null` while there is nothing. */
   known: Known | null = null;
 
@@ -45,20 +49,37 @@ export class StandIns {
     this.#classified = new Classified(gl);
     this.#framebuffer = gl.createFramebuffer();
     this.#empty = gl.createVertexArray();
+    this.#boxes = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, 1);
   }
 
-  /** Samples of a level of bricks, from `lo` on. */
-  brick(into: Pick<BrickSet, "texture" | "level" | "lo" | "hi">, lo: Vec3, size: Vec3): boolean {
+  /** Samples of a level of bricks: all of the `missing` boxes, and those that are lost of the `torn` ones. */
+  bricks(into: Omit<BrickSet, "ranges">, missing: readonly Box[], torn: readonly Box[]): boolean {
     const { known } = this;
-    if (!known) return false;
+    if (!known) return missing.length + torn.length === 0;
+    for (const box of missing) this.#empties(into.texture, box);
+    return [...missing, ...torn].every((box) => this.#completes(into, box, known));
+  }
+
+  /** Draws what is lost of a box of a level; whether there was room for it. */
+  #completes(into: Omit<BrickSet, "ranges">, { lo, size }: Box, known: Known): boolean {
+    const gl = this.#gl;
+    const room = this.#boxes.take(size);
+    if (!room) return false;
     const { bricks } = known;
     const finer = 2 ** (into.level - bricks.level);
     const toTexture = { scale: perAxis((axis) => finer / bricks.size[axis]), offset: [0, 0, 0] as const };
     const program = this.#begin("brick", brickFragment, known, [into.lo, into.hi], into.level, toTexture);
-    for (let layer = lo[2]; layer < lo[2] + size[2]; layer++) {
-      this.#gl.uniform1f(program.at("uLayer"), layer);
-      this.#fill({ texture: into.texture, layer, x: lo[0], y: lo[1], width: size[0], height: size[1] });
+    program.bind(1, { name: "uLevel", kind: gl.TEXTURE_3D, texture: into.texture });
+    const isOfStep = bricks.field === into.field && bricks.step === into.step;
+    gl.uniform1i(program.at("uMeans"), isOfStep && bricks.level === into.level + 1 ? 1 : 0);
+    const span = into.hi > into.lo ? (bricks.hi - bricks.lo) / (into.hi - into.lo) : 0;
+    gl.uniform1f(program.at("uMostOff"), (0.5 * span) / (2 ** bricks.bits - 2));
+    for (let layer = 0; layer < size[2]; layer++) {
+      gl.uniform3i(program.at("uFirst"), lo[0], lo[1], lo[2] + layer);
+      this.#fill({ texture: room.texture, layer, x: 0, y: 0, width: size[0], height: size[1] });
     }
+    this.#copies(room.texture, into.texture, { lo, size });
+    this.#boxes.keep(room);
     return true;
   }
 
@@ -162,6 +183,33 @@ export class StandIns {
     gl.bindVertexArray(this.#empty);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
     gl.bindVertexArray(null);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  }
+
+  /** All samples of a box are lost. */
+  #empties(texture: WebGLTexture, { lo, size }: Box): void {
+    const gl = this.#gl;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.#framebuffer);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(lo[0], lo[1], size[0], size[1]);
+    for (let layer = lo[2]; layer < lo[2] + size[2]; layer++) {
+      gl.framebufferTextureLayer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, texture, 0, layer);
+      gl.clearBufferfv(gl.COLOR, 0, [LOST, 0, 0, 0]);
+    }
+    gl.disable(gl.SCISSOR_TEST);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  }
+
+  /** All of a texture to a box of another one. */
+  #copies(from: WebGLTexture, into: WebGLTexture, { lo, size }: Box): void {
+    const gl = this.#gl;
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_3D, into);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.#framebuffer);
+    for (let layer = 0; layer < size[2]; layer++) {
+      gl.framebufferTextureLayer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, from, 0, layer);
+      gl.copyTexSubImage3D(gl.TEXTURE_3D, 0, lo[0], lo[1], lo[2] + layer, 0, 0, size[0], size[1]);
+    }
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   }
 }

@@ -1,4 +1,4 @@
-import { decodeBrick, geometryOf, transferFromMessage } from "../volume/index";
+import { BrickJoiner, geometryOf, transferFromMessage } from "../volume/index";
 import type { BulkPart } from "../worker/index";
 import { basisOf, homeCamera } from "./camera";
 import type { Shown } from "./compositor";
@@ -79,7 +79,8 @@ function samples(): BulkPart[] {
   const [lo, first] = [[0, 0, 0] as const, { x: 0, y: 0, width: EDGE, height: EDGE }];
   const packed = { lo, size: CUBE, valueLo: 0.5, valueHi: 0.5, frame: new Uint8Array() };
   const level = { level: 0, bits: 8, size: CUBE, lo: 0, hi: 1 } as const;
-  const brick = () => decodeBrick({ kind: "bricks", header: header(1), ...level, bricks: [packed] }, packed);
+  const bricks = [0, 1, 2, 3].map((part) => ({ ...packed, part }));
+  const boxes = () => new BrickJoiner().join({ kind: "bricks", header: header(1), ...level, bricks });
   const rays = [EDGE, EDGE] as const;
   const [near, far] = [camera.distance - 0.9, camera.distance + 0.9];
   const slabs = { camera, rays, slabCount: 1, normal: basisOf(camera).forward, near, far };
@@ -88,9 +89,9 @@ function samples(): BulkPart[] {
   const face = { face: 0, ...first, values: new Uint16Array(EDGE * EDGE) };
   const along = { camera, rays, planeCount: EDGE, near, spacing: (far - near) / EDGE };
   return [
-    { type: "bricks", header: header(1), ...level, bricks: [brick()] },
+    { type: "bricks", header: header(1), ...level, boxes: boxes() },
     { type: "scalarSlabs", header: header(2), ...slabs, ...values, tiles: [face] },
-    { type: "segments", header: header(3), ...along, ...values, tiles: [brick()] },
+    { type: "segments", header: header(3), ...along, ...values, tiles: boxes() },
     { type: "slabs", header: header(4), ...slabs, tiles: [{ slab: 0, ...first, texels }] },
   ];
 }

@@ -1,39 +1,13 @@
 import {
-  type BricksMessage,
   halfFromNumber,
   MOST_OPACITY_CODE,
   MOST_VALUE_CODE,
   opacityOfCode,
-  type PackedBrick,
   type PackedTile,
-  unpackBrick,
   unpackFaceTile,
   unpackSlabTile,
 } from "../wire/index";
-import { constantCellRanges, type Size3 } from "./ranges";
-import { NO_DATA, type Unpacked, unpackCodes } from "./unpack";
-
-/** A brick ready to upload: values normalised over the set's lo..hi. */
-export interface DecodedBrick extends Unpacked {
-  readonly lo: Size3;
-  readonly size: Size3;
-}
-
-export function decodeBrick(message: BricksMessage, brick: PackedBrick): DecodedBrick {
-  const { lo, size } = brick;
-  const span = message.hi - message.lo;
-  const normalise = (value: number) => (span > 0 ? Math.min(1, Math.max(0, (value - message.lo) / span)) : 0);
-  const codes = unpackBrick(brick, message.bits);
-  if (codes === null) {
-    const value = Number.isNaN(brick.valueLo) ? Number.NaN : normalise(brick.valueLo);
-    const samples = new Uint16Array(size[0] * size[1] * size[2]);
-    samples.fill(halfFromNumber(Number.isNaN(value) ? NO_DATA : value));
-    return { lo, size, samples, ranges: constantCellRanges(lo, size, value) };
-  }
-  const perCode = (brick.valueHi - brick.valueLo) / (2 ** message.bits - 2);
-  const [first, step] = span > 0 ? [(brick.valueLo - message.lo) / span, perCode / span] : [0, 0];
-  return { lo, size, ...unpackCodes(codes, lo, size, first, step) };
-}
+import { NO_DATA } from "./unpack";
 
 /** A tile of a slab ready to upload. */
 export interface DecodedTile {

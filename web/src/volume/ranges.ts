@@ -12,7 +12,7 @@ export interface CellRanges {
   readonly max: Float32Array;
 }
 
-/** Ranges of a brick whose samples all have one value, NaN for none. */
+/** Ranges of a box whose samples all have one value, NaN for none. */
 export function constantCellRanges(lo: Size3, size: Size3, value: number): CellRanges {
   const cells = cellsAround(lo, size);
   const count = cells.size[0] * cells.size[1] * cells.size[2];

@@ -1,5 +1,5 @@
 import { MOST_SEGMENT_CODE, type PackedSegments, type SegmentKey } from "../wire/index";
-import type { DecodedBrick } from "./decode";
+import type { DecodedBox } from "./bricks";
 import { continues, cubic, type SegmentRays, segmentRays } from "./segment-rays";
 import { unpackCodes } from "./unpack";
 
@@ -22,8 +22,8 @@ export function valuesAlongRay(key: Pick<SegmentKey, "rays" | "planeCount">): nu
   return Math.max(1, Math.ceil(key.planeCount / planeStride(key)));
 }
 
-/** Values of the rays of a tile at planes: a brick whose axes are plane, column and row of the key view; values are shares of the keyframe's range. */
-export function decodeSegments(tile: PackedSegments, key: Pick<SegmentKey, "rays" | "planeCount">): DecodedBrick {
+/** Values of the rays of a tile at planes: a box whose axes are plane, column and row of the key view; values are shares of the keyframe's range. */
+export function decodeSegments(tile: PackedSegments, key: Pick<SegmentKey, "rays" | "planeCount">): DecodedBox {
   const rays = segmentRays(tile, key.planeCount);
   const [stride, along] = [planeStride(key), valuesAlongRay(key)];
   const codes = new Uint16Array(along * tile.width * tile.height);

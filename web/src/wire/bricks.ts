@@ -4,11 +4,14 @@ import { unzstd } from "./zstd";
 
 export type Size3 = readonly [number, number, number];
 
-/** One brick, still compressed. */
+/** One brick, still compressed: every second row of every second slice of a box. */
 export interface PackedBrick {
-  /** First sample, in the level's grid. */
+  /** First sample of the box, in the level's grid. */
   readonly lo: Size3;
+  /** Of the box. */
   readonly size: Size3;
+  /** Which rows: from row `part % 2` of the box on, from slice `part / 2` on. */
+  readonly part: number;
   /** Values of the first and the last code. */
   readonly valueLo: number;
   readonly valueHi: number;
@@ -29,7 +32,10 @@ export interface BricksMessage {
   readonly bricks: readonly PackedBrick[];
 }
 
-export const BRICK_EDGE = 64;
+/** Of a box. */
+export const MOST_EDGE = 64;
+/** Bricks of a box, at most. */
+export const PARTS = 4;
 
 export function parseBricks(bytes: Uint8Array): BricksMessage {
   const cursor = bulkCursor(bytes, "bricks");
@@ -50,10 +56,24 @@ export function parseBricks(bytes: Uint8Array): BricksMessage {
   return { kind: "bricks", header, level, bits, size, lo, hi, bricks };
 }
 
+/** Where the rows of a part of a box are, counted in samples of the box. */
+export function rowsOf(size: Size3, part: number): number[] {
+  const starts: number[] = [];
+  for (let z = part >> 1; z < size[2]; z += 2) {
+    for (let y = part & 1; y < size[1]; y += 2) starts.push((z * size[1] + y) * size[0]);
+  }
+  return starts;
+}
+
+/** Samples of a part of a box. */
+function sampleCount(size: Size3, part: number): number {
+  return size[0] * ((size[1] + 1 - (part & 1)) >> 1) * ((size[2] + 1 - (part >> 1)) >> 1);
+}
+
 /** Codes of a brick in `[z, y, x]` order; `null` where every sample is `valueLo`. */
 export function unpackBrick(brick: PackedBrick, bits: 8 | 16): Uint8Array | Uint16Array | null {
   if (brick.frame.byteLength === 0) return null;
-  const count = brick.size[0] * brick.size[1] * brick.size[2];
+  const count = sampleCount(brick.size, brick.part);
   const bytes = unzstd(brick.frame, (count * bits) / 8, `brick at ${brick.lo.join(",")}`);
   if (bits === 16) return undoDifferences16(bytes, count);
   undoDifferences8(bytes, 0, count);
@@ -62,16 +82,18 @@ export function unpackBrick(brick: PackedBrick, bits: 8 | 16): Uint8Array | Uint
 
 function readBrick(cursor: ReturnType<typeof bulkCursor>, grid: Size3): PackedBrick {
   const lo = readSize(cursor, "brick position");
-  const size = readSize(cursor, "brick size");
+  const size = [cursor.u8("box size"), cursor.u8("box size"), cursor.u8("box size")] as const;
+  const part = cursor.u8("part");
   for (let axis = 0; axis < 3; axis++) {
-    if (size[axis] < 1 || size[axis] > BRICK_EDGE || lo[axis] + size[axis] > grid[axis]) {
-      cursor.fail(`brick of ${size.join("x")} at ${lo.join(",")} does not lie in the level's ${grid.join("x")}`);
+    if (size[axis] < 1 || size[axis] > MOST_EDGE || lo[axis] + size[axis] > grid[axis]) {
+      cursor.fail(`box of ${size.join("x")} at ${lo.join(",")} does not lie in the level's ${grid.join("x")}`);
     }
   }
+  if (part >= PARTS || sampleCount(size, part) === 0) cursor.fail(`a box of ${size.join("x")} has no part ${part}`);
   const valueLo = cursor.f32("brick lo");
   const valueHi = cursor.f32("brick hi");
   const length = cursor.u32("brick length");
-  return { lo, size, valueLo, valueHi, frame: cursor.bytes(length, "brick") };
+  return { lo, size, part, valueLo, valueHi, frame: cursor.bytes(length, "brick") };
 }
 
 function readSize(cursor: ReturnType<typeof bulkCursor>, name: string): Size3 {

@@ -1,6 +1,13 @@
 /** One data connection: receives bulk messages, acknowledges them, decodes them and hands them to the page. */
-import { decodeBrick, decodeFaceTile, decodeSegments, decodeTile, readyUnpacking } from "../volume/index";
-import { encodeAck, parseBulk, readyZstd, unpackStillTile, WireError } from "../wire/index";
+import {
+  type BoxOfBricks,
+  BrickJoiner,
+  decodeFaceTile,
+  decodeSegments,
+  decodeTile,
+  readyUnpacking,
+} from "../volume/index";
+import { type BricksMessage, encodeAck, parseBulk, readyZstd, unpackStillTile, WireError } from "../wire/index";
 import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
 
 interface WorkerScope {
@@ -31,6 +38,7 @@ scope.onmessage = async ({ data }) => {
 function open(url: string, epoch: number): WebSocket {
   const opened = new WebSocket(url);
   opened.binaryType = "arraybuffer";
+  const joiner = new BrickJoiner();
   let received = 0;
   opened.onclose = ({ reason, code }) => {
     if (socket === opened) send({ epoch, type: "closed", reason: reason || closeWords(code) });
@@ -42,7 +50,7 @@ function open(url: string, epoch: number): WebSocket {
     opened.send(encodeAck(received));
     send({ epoch, type: "received", bytes: data.byteLength });
     try {
-      deliver(new Uint8Array(data), epoch, { at, bytes: data.byteLength });
+      deliver(new Uint8Array(data), joiner, epoch, { at, bytes: data.byteLength });
     } catch (error) {
       refuse(opened, epoch, error instanceof WireError ? error.message : String(error));
     }
@@ -62,19 +70,22 @@ function refuse(opened: WebSocket, epoch: number, why: string): void {
   send({ epoch, type: "closed", reason: `the server sent a message this page cannot read: ${why}` });
 }
 
-function deliver(bytes: Uint8Array, epoch: number, arrival: Arrival): void {
+function deliver(bytes: Uint8Array, joiner: BrickJoiner, epoch: number, arrival: Arrival): void {
   const sendPart = (part: BulkPart, buffers: ArrayBufferLike[]) =>
     scope.postMessage({ epoch, type: "part", part, arrival }, buffers as Transferable[]);
   const message = parseBulk(bytes);
   if (message === null) return;
   const { header } = message;
+  const sendBoxes = ({ header, level, bits, size, lo, hi }: BricksMessage, boxes: readonly BoxOfBricks[]) => {
+    const buffers = boxes.flatMap((b) => [b.samples.buffer, b.ranges.min.buffer, b.ranges.max.buffer]);
+    sendPart({ type: "bricks", header, level, bits, size, lo, hi, boxes }, buffers);
+  };
+  const begun = joiner.message;
+  // Its last message is lost.
+  if (begun && begun.header.set !== header.set) sendBoxes(begun, joiner.rest());
   switch (message.kind) {
-    case "bricks": {
-      const { level, bits, size, lo, hi } = message;
-      const bricks = message.bricks.map((brick) => decodeBrick(message, brick));
-      const buffers = bricks.flatMap((b) => [b.samples.buffer, b.ranges.min.buffer, b.ranges.max.buffer]);
-      return sendPart({ type: "bricks", header, level, bits, size, lo, hi, bricks }, buffers);
-    }
+    case "bricks":
+      return sendBoxes(message, joiner.join(message));
     case "slabs": {
       const { camera, rays, slabCount, normal, near, far } = message;
       const tiles = message.tiles.map(decodeTile);

@@ -1,4 +1,4 @@
-import type { DecodedBrick, DecodedFaceTile, DecodedTile } from "../volume/index";
+import type { BoxOfBricks, DecodedBox, DecodedFaceTile, DecodedTile } from "../volume/index";
 import type { BulkHeader, KeyView, SegmentKey, TileList } from "../wire/index";
 
 /** From the page to a worker. */
@@ -14,7 +14,7 @@ export interface BricksPart {
   readonly size: readonly [number, number, number];
   readonly lo: number;
   readonly hi: number;
-  readonly bricks: readonly DecodedBrick[];
+  readonly boxes: readonly BoxOfBricks[];
 }
 
 export interface SlabsPart extends KeyView {
@@ -34,7 +34,7 @@ export interface ScalarSlabsPart extends KeyView {
 export interface SegmentsPart extends SegmentKey {
   readonly type: "segments";
   readonly header: BulkHeader;
-  readonly tiles: readonly DecodedBrick[];
+  readonly tiles: readonly DecodedBox[];
 }
 
 export interface StillPart {

@@ -1,12 +1,14 @@
 import { describe, expect, test } from "vitest";
 import {
+  type BoxOfBricks,
+  BrickJoiner,
   ColourTable,
-  decodeBrick,
   emptyDistances,
   geometryOf,
   INTEGRAL_BINS,
   Integrals,
   LevelRanges,
+  LOST,
   NO_DATA,
   TABLE_ENTRIES,
   type TransferFunction,
@@ -17,7 +19,13 @@ import {
 } from "../../src/volume/index";
 import { CELL_EDGE } from "../../src/volume/ranges";
 import { unpackCodes } from "../../src/volume/unpack";
-import { type BricksMessage, halfFromNumber, numberFromHalf, type TransferPoint } from "../../src/wire/index";
+import {
+  type BricksMessage,
+  halfFromNumber,
+  numberFromHalf,
+  type PackedBrick,
+  type TransferPoint,
+} from "../../src/wire/index";
 import { rawFrame } from "../wire/build";
 
 const grid = { size: [11, 21, 5], spacing: [2, 0.5, 1], origin: [5, 0, -1], unit: "mm", centering: "point" } as const;
@@ -59,29 +67,62 @@ describe("half floats", () => {
 });
 
 describe("bricks", () => {
-  const message = (frame: Uint8Array): BricksMessage => ({
+  const brick = { lo: [0, 0, 0], size: [4, 1, 1], part: 0, valueLo: 1, valueHi: 2, frame: new Uint8Array(0) } as const;
+  const message = (bricks: readonly PackedBrick[], completes = true): BricksMessage => ({
     kind: "bricks",
-    header: { completes: true, field: 0, set: 1, step: 0, time: 0 },
+    header: { completes, field: 0, set: 1, step: 0, time: 0 },
     level: 0,
     bits: 8,
-    size: [4, 1, 1],
+    size: [4, 2, 2],
     lo: 0,
     hi: 4,
-    bricks: [{ lo: [0, 0, 0], size: [4, 1, 1], valueLo: 1, valueHi: 2, frame }],
+    bricks,
   });
+  const values = (box: BoxOfBricks) => [...box.samples].map(numberFromHalf);
 
   test("codes become values normalised over the set's range, code 0 no data", () => {
-    const parsed = message(rawFrame([1, 254, 1, 0]));
-    const brick = decodeBrick(parsed, parsed.bricks[0]);
-    expect([...brick.samples].map(numberFromHalf)).toEqual([0.25, 0.5, NO_DATA, NO_DATA]);
-    const level = new LevelRanges(parsed.size);
-    level.merge(brick.ranges);
+    const [box] = new BrickJoiner().join(message([{ ...brick, frame: rawFrame([1, 254, 1, 0]) }]));
+    expect(values(box)).toEqual([0.25, 0.5, NO_DATA, NO_DATA]);
+    const level = new LevelRanges(box.size);
+    level.merge(box.ranges);
     expect([...level.min, ...level.max]).toEqual([0.25, 0.5]);
   });
 
-  test("a brick without bytes is constant", () => {
-    const parsed = message(new Uint8Array(0));
-    expect([...decodeBrick(parsed, parsed.bricks[0]).samples].map(numberFromHalf)).toEqual([0.25, 0.25, 0.25, 0.25]);
+  test("a box of bricks without bytes is constant", () => {
+    const [box] = new BrickJoiner().join(message([brick]));
+    expect([values(box), box.isTorn]).toEqual([[0.25, 0.25, 0.25, 0.25], false]);
+    const [empty] = new BrickJoiner().join(message([{ ...brick, valueLo: Number.NaN, valueHi: Number.NaN }]));
+    expect(values(empty)).toEqual([NO_DATA, NO_DATA, NO_DATA, NO_DATA]);
+  });
+
+  // In code c, counted from 1, sample c of the box.
+  const size = [2, 2, 2] as const;
+  const parts = [0, 1, 2, 3].map((part) => {
+    const frame = rawFrame([2 * part + 1, 1]);
+    return { ...brick, size, part, valueLo: 0, valueHi: 254 / 256, frame };
+  });
+  const share = (code: number) => (code - 1) / 256 / 4;
+  const whole = [1, 2, 3, 4, 5, 6, 7, 8].map(share);
+
+  test("bricks are put together row by row, whenever and in whatever order they come", () => {
+    const joiner = new BrickJoiner();
+    expect(joiner.join(message([parts[3], parts[0]], false))).toEqual([]);
+    expect(joiner.join(message([parts[1]], false))).toEqual([]);
+    const [box] = joiner.join(message([parts[2]], false));
+    expect([values(box), box.isTorn]).toEqual([whole, false]);
+    expect(joiner.rest()).toEqual([]);
+  });
+
+  test("rows of bricks that are lost are told from values and from no data", () => {
+    const torn = [...whole.slice(0, 2), LOST, LOST, ...whole.slice(4)];
+    const joiner = new BrickJoiner();
+    const [box] = joiner.join(message([parts[0], parts[2], parts[3]]));
+    expect([values(box), box.isTorn]).toEqual([torn, true]);
+    // Where the last message of the set is lost.
+    expect(joiner.join(message([parts[0], parts[2], parts[3]], false))).toEqual([]);
+    expect(joiner.message?.header.set).toBe(1);
+    expect(joiner.rest().map(values)).toEqual([torn]);
+    expect(joiner.message).toBeNull();
   });
 });
 

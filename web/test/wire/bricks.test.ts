@@ -2,16 +2,17 @@ import { expect, test } from "vitest";
 import { parseBricks, parseBulk, unpackBrick, WireError } from "../../src/wire/index";
 import { Bytes, rawFrame } from "./build";
 
-function message(frame: Uint8Array, bits = 8, size = [2, 2, 1]): Bytes {
+/** A brick of two rows of two samples. */
+function message(frame: Uint8Array, bits = 8, size = [2, 4, 1], part = 1): Bytes {
   return new Bytes()
     .header(16)
     .u8(1, bits)
     .u16(1)
-    .u16(4, 4, 4)
+    .u16(4, 8, 4)
     .u16(0)
     .f32(-1, 3)
     .u16(1, 2, 3)
-    .u16(...size)
+    .u8(...size, part)
     .f32(0, 2)
     .u32(frame.length)
     .bytes(frame);
@@ -20,8 +21,8 @@ function message(frame: Uint8Array, bits = 8, size = [2, 2, 1]): Bytes {
 test("reads header, level and bricks", () => {
   const parsed = parseBricks(message(rawFrame([1, 1, 254, 3])).done());
   expect(parsed.header).toEqual({ completes: true, field: 3, set: 7, step: 12, time: 0.25 });
-  expect([parsed.level, parsed.bits, parsed.size, parsed.lo, parsed.hi]).toEqual([1, 8, [4, 4, 4], -1, 3]);
-  expect(parsed.bricks[0]).toMatchObject({ lo: [1, 2, 3], size: [2, 2, 1], valueLo: 0, valueHi: 2 });
+  expect([parsed.level, parsed.bits, parsed.size, parsed.lo, parsed.hi]).toEqual([1, 8, [4, 8, 4], -1, 3]);
+  expect(parsed.bricks[0]).toMatchObject({ lo: [1, 2, 3], size: [2, 4, 1], part: 1, valueLo: 0, valueHi: 2 });
 });
 
 test("undoes differences modulo 256", () => {
@@ -55,8 +56,10 @@ test.each([
       .done(),
     /left over/,
   ],
-  ["with a brick outside the level", message(rawFrame([1, 2, 3, 4]), 8, [4, 2, 1]).done(), /does not lie/],
-  ["with an empty brick", message(rawFrame([1, 2, 3, 4]), 8, [0, 2, 1]).done(), /does not lie/],
+  ["with a box outside the level", message(rawFrame([1, 2, 3, 4]), 8, [4, 4, 1]).done(), /does not lie/],
+  ["with an empty box", message(rawFrame([1, 2, 3, 4]), 8, [0, 4, 1]).done(), /does not lie/],
+  ["with part 4", message(rawFrame([1, 2, 3, 4]), 8, [2, 4, 1], 4).done(), /no part 4/],
+  ["with a part that has no slice", message(rawFrame([1, 2, 3, 4]), 8, [2, 4, 1], 2).done(), /no part 2/],
   ["with 12 bits", message(rawFrame([1, 2, 3, 4]), 12).done(), /12 bits/],
 ])("a message %s is refused", (_, bytes, reason) => {
   expect(() => parseBricks(bytes)).toThrow(WireError);

@@ -42,7 +42,7 @@ interface Bricks {
   bits: 8 | 16;
   size: number[];
   range: [number, number];
-  bricks: { lo: number[]; size: number[]; range: [number, number]; values: (number | null)[] }[];
+  bricks: { lo: number[]; size: number[]; part: number; range: [number, number]; values: (number | null)[] }[];
 }
 
 test("the list of a keyframe's tiles tells which are missing", () => {
@@ -65,7 +65,7 @@ describe.each(["bricks-8", "bricks-16"])("%s", (name) => {
     expect(parsed.bricks.length).toBe(expected.bricks.length);
     for (const [i, brick] of parsed.bricks.entries()) {
       const due = expected.bricks[i];
-      expect([brick.lo, brick.size]).toEqual([due.lo, due.size]);
+      expect([brick.lo, brick.size, brick.part]).toEqual([due.lo, due.size, due.part]);
       const codes = unpackBrick(brick, parsed.bits);
       for (const [k, value] of due.values.entries()) {
         const got = codes ? codeValue(codes[k], brick.valueLo, brick.valueHi, parsed.bits) : brick.valueLo;

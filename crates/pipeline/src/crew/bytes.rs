@@ -107,9 +107,9 @@ impl<'a> Reader<'a> {
     }
 
     fn brick(&mut self) -> Option<EncodedBrick> {
-        let (lo, size, range) = (self.u16s()?, self.u16s()?, [self.f32()?, self.f32()?]);
-        let length = self.u32()? as usize;
-        Some(EncodedBrick { lo, size, range, payload: self.take(length)?.to_vec() })
+        let (lo, [sx, sy, sz, part], range) = (self.u16s()?, self.array()?, [self.f32()?, self.f32()?]);
+        let (size, length) = ([sx, sy, sz], self.u32()? as usize);
+        Some(EncodedBrick { lo, size, part, range, payload: self.take(length)?.to_vec() })
     }
 
     pub(crate) fn slabs(&mut self) -> Option<Part<SlabTile>> {
@@ -279,7 +279,9 @@ impl Writer {
         for bricks in of_pe {
             self.count(bricks.len());
             for brick in bricks {
-                self.u16s(brick.lo.into_iter().chain(brick.size));
+                self.u16s(brick.lo);
+                self.put(brick.size);
+                self.put([brick.part]);
                 brick.range.iter().for_each(|end| self.put(end.to_le_bytes()));
                 self.count(brick.payload.len());
                 self.put(&brick.payload);
@@ -324,7 +326,8 @@ mod tests {
     }
 
     fn bricks() -> Vec<Vec<EncodedBrick>> {
-        let brick = EncodedBrick { lo: [1, 2, 3], size: [4, 5, 6], range: [-1.0, 7.5], payload: vec![1, 2, 3] };
+        let brick =
+            EncodedBrick { lo: [1, 2, 3], size: [4, 5, 6], part: 3, range: [-1.0, 7.5], payload: vec![1, 2, 3] };
         vec![vec![brick.clone(), EncodedBrick { payload: Vec::new(), ..brick }], vec![]]
     }
 

@@ -104,9 +104,9 @@ pub fn bricks_bodies(
         bytes
     };
     bodies_of_groups(BulkKind::Bricks, bricks_of_group, prefix, |bytes, brick| {
-        for n in brick.lo.iter().chain(&brick.size) {
-            bytes.extend(n.to_le_bytes());
-        }
+        brick.lo.iter().for_each(|n| bytes.extend(n.to_le_bytes()));
+        bytes.extend(brick.size);
+        bytes.push(brick.part);
         push_f32s(bytes, &brick.range);
         push_payload(bytes, &brick.payload);
     })
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     fn brick(bytes: usize) -> EncodedBrick {
-        EncodedBrick { lo: [0; 3], size: [1; 3], range: [0.0, 1.0], payload: vec![7; bytes] }
+        EncodedBrick { lo: [0; 3], size: [1; 3], part: 0, range: [0.0, 1.0], payload: vec![7; bytes] }
     }
 
     #[test]

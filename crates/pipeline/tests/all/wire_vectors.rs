@@ -71,7 +71,9 @@ fn hold_bricks(name: &str, level: u32, bits: CodeBits) {
         .iter()
         .map(|brick| {
             let values: Vec<Value> = brick.decode(bits).unwrap().into_iter().map(number).collect();
-            json!({"lo": brick.lo, "size": brick.size, "range": brick.range.map(number), "values": values})
+            json!({
+                "lo": brick.lo, "size": brick.size, "part": brick.part, "range": brick.range.map(number), "values": values
+            })
         })
         .collect();
     let meaning = json!({

@@ -29,10 +29,10 @@ pub fn volume_of_bricks(
     let decoded = bricks.par_iter().map(|brick| brick.decode(bits)).collect::<Result<Vec<_>, _>>()?;
     let mut values = vec![f32::NAN; size.iter().product()];
     for (brick, decoded) in bricks.iter().zip(&decoded) {
-        let [width, height, _] = brick.bounds().size();
-        let [x, y, z] = brick.bounds().lo;
+        let width = usize::from(brick.size[0]);
         for (row, samples) in decoded.chunks_exact(width).enumerate() {
-            let start = ((z + row / height) * size[1] + y + row % height) * size[0] + x;
+            let [x, y, z] = brick.place(row * width);
+            let start = (z * size[1] + y) * size[0] + x;
             values[start..start + width].copy_from_slice(samples);
         }
     }
@@ -82,7 +82,7 @@ mod tests {
         let gone = some.pop().unwrap();
         let volume = volume_of_bricks(fine.grid(), 0, CodeBits::Eight, &some).unwrap();
         let block = &volume.blocks()[0];
-        assert!(block.values[block.index_of(gone.bounds().lo)].is_nan());
+        assert!(block.values[block.index_of(gone.place(0))].is_nan());
         assert!(block.values[0].is_finite());
         let refused = volume_of_bricks(fine.grid(), 1, CodeBits::Eight, &some);
         assert!(matches!(refused, Err(BrickError::Outside { .. })));

@@ -11,17 +11,24 @@ use super::quantise::{Code, CodeBits, dequantise, quantise};
 use crate::VolumeError;
 use crate::codec::{CodecError, with_decoder, with_encoder};
 
-/// Samples along the edge of the bricks that are made; readers accept up to [`EncodedBrick::MAX_EDGE`].
-pub const BRICK_EDGE: usize = 32;
+/// Samples of the boxes that are made, four bricks of each.
+pub(crate) const BOX_SIZE: [usize; 3] = [64, 32, 32];
+/// Boxes whose bricks take turns: about a message of each of their parts.
+const TOGETHER: usize = 64;
+/// From a row or slice of a brick to its next one.
+const APART: usize = 2;
 
-/// A brick as it crosses the wire: see `docs/src/view-protocol.md`.
+/// A brick as it crosses the wire: see `docs/src/view-protocol.md`. It has every second row of every second slice of a box: where it is lost, its samples lie between
+/// those of the other three.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EncodedBrick {
-    /// First sample `[x, y, z]`, in the level's grid.
+    /// First sample `[x, y, z]` of the box, in the level's grid.
     pub lo: [u16; 3],
-    /// Samples per axis.
-    pub size: [u16; 3],
-    /// Smallest and largest value; both NaN where the brick has no data.
+    /// Samples of the box per axis.
+    pub size: [u8; 3],
+    /// Which of the box's samples it has: the first row is `part % 2`, the first slice `part / 2`.
+    pub part: u8,
+    /// Smallest and largest value of the box; both NaN where it has no data.
     pub range: [f32; 2],
     /// One zstd frame of code differences; empty where every sample is `range[0]`.
     pub payload: Vec<u8>,
@@ -30,21 +37,26 @@ pub struct EncodedBrick {
 /// Why a brick cannot be decoded.
 #[derive(Debug, Error)]
 pub enum BrickError {
-    /// A size no brick has.
-    #[error("brick at {lo:?} claims {size:?} samples: 1 to {} per axis are possible", EncodedBrick::MAX_EDGE)]
+    /// A size no box has, or a part of it that has no samples.
+    #[error(
+        "brick at {lo:?} claims part {part} of a box of {size:?} samples: 1 to {} per axis are possible, and parts 0 to 3 that have any",
+        EncodedBrick::MAX_EDGE
+    )]
     Size {
-        /// First sample.
+        /// First sample of the box.
         lo: [u16; 3],
-        /// Claimed samples per axis.
-        size: [u16; 3],
+        /// Claimed samples of the box per axis.
+        size: [u8; 3],
+        /// Claimed part.
+        part: u8,
     },
-    /// It lies where the level has no samples.
-    #[error("brick at {lo:?} of {size:?} samples lies outside level {level} of {level_size:?} samples")]
+    /// Its box lies where the level has no samples.
+    #[error("brick at {lo:?} of a box of {size:?} samples lies outside level {level} of {level_size:?} samples")]
     Outside {
-        /// First sample.
+        /// First sample of the box.
         lo: [u16; 3],
-        /// Claimed samples per axis.
-        size: [u16; 3],
+        /// Claimed samples of the box per axis.
+        size: [u8; 3],
         /// Level of detail.
         level: u32,
         /// Samples per axis of the level.
@@ -64,23 +76,40 @@ pub enum BrickError {
 }
 
 impl EncodedBrick {
-    /// Longest edge that a brick may have.
-    pub const MAX_EDGE: u16 = 64;
+    /// Longest edge that a box may have.
+    pub const MAX_EDGE: u8 = 64;
+    /// Bytes in a message before the payload.
+    const HEADER_BYTES: usize = 22;
 
     /// Number of samples.
     pub fn sample_count(&self) -> usize {
-        self.size.iter().map(|&n| usize::from(n)).product()
+        self.counts().iter().product()
     }
 
-    /// The brick's samples in its level's grid.
+    /// Samples per axis.
+    fn counts(&self) -> [usize; 3] {
+        let first = first_of(self.part);
+        std::array::from_fn(|axis| {
+            usize::from(self.size[axis]).saturating_sub(first[axis]).div_ceil(if axis == 0 { 1 } else { APART })
+        })
+    }
+
+    /// The brick's box in its level's grid.
     pub fn bounds(&self) -> Box3 {
         let lo = self.lo.map(usize::from);
         Box3::new(lo, std::array::from_fn(|axis| lo[axis] + usize::from(self.size[axis])))
     }
 
-    /// Bytes in a message: 24 of header and the payload.
+    /// Where its sample number `i` lies in its level's grid.
+    pub fn place(&self, i: usize) -> [usize; 3] {
+        let [width, height, _] = self.counts();
+        let ([x, y, z], [_, row, slice]) = (self.lo.map(usize::from), first_of(self.part));
+        [x + i % width, y + row + APART * (i / width % height), z + slice + APART * (i / (width * height))]
+    }
+
+    /// Bytes in a message.
     pub fn wire_bytes(&self) -> usize {
-        24 + self.payload.len()
+        Self::HEADER_BYTES + self.payload.len()
     }
 
     /// The brick's values, `[z, y, x]`, NaN where there is no data.
@@ -88,9 +117,9 @@ impl EncodedBrick {
     /// # Errors
     /// [`BrickError`] if the size is impossible or the payload damaged.
     pub fn decode(&self, bits: CodeBits) -> Result<Vec<f32>, BrickError> {
-        let possible = |n: &u16| (1..=Self::MAX_EDGE).contains(n);
-        if !self.size.iter().all(possible) {
-            return Err(BrickError::Size { lo: self.lo, size: self.size });
+        let possible = |n: &u8| (1..=Self::MAX_EDGE).contains(n);
+        if !self.size.iter().all(possible) || self.part >= PARTS || self.sample_count() == 0 {
+            return Err(BrickError::Size { lo: self.lo, size: self.size, part: self.part });
         }
         if self.payload.is_empty() {
             return Ok(vec![self.range[0]; self.sample_count()]);
@@ -119,32 +148,44 @@ impl EncodedBrick {
     }
 }
 
-/// Cuts `level` of what `block` owns into bricks and encodes them, in parallel; order as [`Box3::bricks`].
+/// Cuts `level` of what `block` owns into boxes and encodes their bricks, in parallel. Of [`TOGETHER`] boxes first comes one brick of each, then another of each, and
+/// so on: those of a box are seldom lost together.
 ///
 /// # Panics
 /// If `pyramid` has no such level, or the level's grid has more than 65 535 samples along an axis.
 pub fn encode_level(block: &Block, pyramid: &Pyramid, level: u32, bits: CodeBits) -> Vec<EncodedBrick> {
     let samples = pyramid.samples(block, level);
-    let bricks: Vec<Box3> = samples.bounds.bricks(BRICK_EDGE).collect();
-    bricks.into_par_iter().map(|bounds| encode_brick(&samples.part(bounds), bits)).collect()
+    let boxes: Vec<Box3> = samples.bounds.bricks(BOX_SIZE).collect();
+    let of_box = |(number, bounds): (usize, Box3)| {
+        encode_box(&samples.part(bounds), bits).into_iter().map(move |brick| (number / TOGETHER, brick))
+    };
+    let mut bricks: Vec<(usize, EncodedBrick)> = boxes.into_par_iter().enumerate().flat_map_iter(of_box).collect();
+    bricks.sort_by_key(|(turn, brick)| (*turn, brick.part));
+    bricks.into_iter().map(|(_, brick)| brick).collect()
 }
 
-/// From one brick that is sampled to the next, as a part of all: multiples of the golden ratio are spread most evenly.
+/// From one box that is sampled to the next, as a part of all: multiples of the golden ratio are spread most evenly.
 const SPREAD: f64 = 0.618_034;
 
-/// About the bytes on the wire of `level` of what `block` owns: from about `most` bricks, evenly spread.
+/// About the bytes on the wire of `level` of what `block` owns: from the bricks of `most` boxes, evenly spread.
 pub(crate) fn sampled_bytes(block: &Block, pyramid: &Pyramid, level: u32, bits: CodeBits, most: usize) -> usize {
     let samples = pyramid.samples(block, level);
-    let bricks: Vec<Box3> = samples.bounds.bricks(BRICK_EDGE).collect();
-    let taken = bricks.len().min(most.max(1));
-    let bytes = |i: usize| {
-        let brick =
-            if taken == bricks.len() { i } else { ((i as f64 * SPREAD).fract() * bricks.len() as f64) as usize };
-        let brick = bricks[brick];
-        encode_brick(&samples.part(brick), bits).wire_bytes()
+    let boxes: Vec<Box3> = samples.bounds.bricks(BOX_SIZE).collect();
+    let taken = boxes.len().min(most.max(1));
+    let bytes = |i: usize| -> usize {
+        let number = if taken == boxes.len() { i } else { ((i as f64 * SPREAD).fract() * boxes.len() as f64) as usize };
+        encode_box(&samples.part(boxes[number]), bits).iter().map(EncodedBrick::wire_bytes).sum()
     };
     let sum: usize = (0..taken).into_par_iter().with_max_len(1).map(bytes).sum();
-    sum * bricks.len() / taken.max(1)
+    sum * boxes.len() / taken.max(1)
+}
+
+/// Bricks of a box.
+const PARTS: u8 = 4;
+
+/// The first sample of a part of a box, counted from the box's.
+fn first_of(part: u8) -> [usize; 3] {
+    [0, usize::from(part % 2), usize::from(part / 2)]
 }
 
 /// Memory that a thread uses again for each brick.
@@ -155,25 +196,38 @@ struct Scratch {
     codes_16: Vec<u16>,
 }
 
+impl Scratch {
+    fn gather<'a>(&mut self, rows: impl Iterator<Item = &'a [f32]>) {
+        self.values.clear();
+        rows.for_each(|row| self.values.extend_from_slice(row));
+    }
+}
+
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-fn encode_brick(samples: &Samples<'_>, bits: CodeBits) -> EncodedBrick {
+fn encode_box(samples: &Samples<'_>, bits: CodeBits) -> Vec<EncodedBrick> {
+    let to_wire = |n: usize| u16::try_from(n).expect("a level's grid has at most 65535 samples along an axis");
+    let [nx, ny, nz] = samples.bounds.size();
+    let rows = |[_, row, slice]: [usize; 3], apart: usize| {
+        let slices = (slice..nz).step_by(apart);
+        slices.flat_map(move |z| (row..ny).step_by(apart).map(move |y| samples.row(y, z)))
+    };
     SCRATCH.with_borrow_mut(|scratch| {
-        let [_, ny, nz] = samples.bounds.size();
-        scratch.values.clear();
-        for (z, y) in (0..nz).flat_map(|z| (0..ny).map(move |y| (z, y))) {
-            scratch.values.extend_from_slice(samples.row(y, z));
-        }
+        scratch.gather(rows([0; 3], 1));
         let range = ValueRange::of(&scratch.values);
-        let to_wire = |n: usize| u16::try_from(n).expect("a level's grid has at most 65535 samples along an axis");
-        EncodedBrick {
-            lo: samples.bounds.lo.map(to_wire),
-            size: samples.bounds.size().map(to_wire),
-            range: range.map_or([f32::NAN; 2], |range| [range.lo, range.hi]),
-            payload: range.map_or_else(Vec::new, |range| encode_codes(scratch, range, bits)),
-        }
+        let brick = |part: u8| {
+            scratch.gather(rows(first_of(part), APART));
+            (!scratch.values.is_empty()).then(|| EncodedBrick {
+                lo: samples.bounds.lo.map(to_wire),
+                size: [nx, ny, nz].map(|n| n as u8),
+                part,
+                range: range.map_or([f32::NAN; 2], |range| [range.lo, range.hi]),
+                payload: range.map_or_else(Vec::new, |range| encode_codes(scratch, range, bits)),
+            })
+        };
+        (0..PARTS).filter_map(brick).collect()
     })
 }
 
@@ -217,11 +271,8 @@ mod tests {
         for bits in [CodeBits::Eight, CodeBits::Sixteen] {
             for brick in encode_level(block, &Pyramid::default(), 0, bits) {
                 let half_step = 0.505 * (brick.range[1] - brick.range[0]) / bits.steps() as f32;
-                let [w, h, _] = brick.bounds().size();
                 for (i, got) in brick.decode(bits).unwrap().into_iter().enumerate() {
-                    let at = [i % w, i / w % h, i / (w * h)];
-                    let at = std::array::from_fn(|axis| at[axis] + brick.bounds().lo[axis]);
-                    let value = block.values[block.index_of(at)];
+                    let value = block.values[block.index_of(brick.place(i))];
                     assert!((value.is_nan() && got.is_nan()) || (value - got).abs() <= half_step);
                 }
             }
@@ -229,16 +280,47 @@ mod tests {
     }
 
     #[test]
-    fn constant_and_empty_bricks_have_no_payload() {
-        let mut values = vec![2.5; 64 * 4 * 4];
-        for row in values.chunks_exact_mut(64) {
-            row[32..].fill(f32::NAN);
+    fn samples_beside_each_other_in_different_rows_are_in_different_bricks_that_come_in_different_quarters() {
+        let size = [70, 35, 37];
+        let block = &blocks_of(&noise_with_gaps(size, 8), size, 1, 1)[0];
+        let bricks = encode_level(block, &Pyramid::default(), 0, CodeBits::Eight);
+        let parts: Vec<u8> = bricks.iter().map(|brick| brick.part).collect();
+        let expected: Vec<u8> = (0..PARTS).flat_map(|part| [part; 8]).collect();
+        assert_eq!(parts, expected);
+        let mut part_of = vec![None; size.iter().product()];
+        for brick in &bricks {
+            for at in (0..brick.sample_count()).map(|i| brick.place(i)) {
+                assert!(brick.bounds().contains(&Box3::new(at, at.map(|n| n + 1))));
+                let [x, y, z] = at;
+                assert_eq!(part_of[(z * size[1] + y) * size[0] + x].replace(brick.part), None);
+            }
         }
-        let block = &blocks_of(&values, [64, 4, 4], 1, 1)[0];
+        for (i, part) in part_of.into_iter().enumerate() {
+            let [y, z] = [i / size[0] % size[1], i / (size[0] * size[1])];
+            assert_eq!(part.map(usize::from), Some(z % 2 * 2 + y % 2));
+        }
+    }
+
+    #[test]
+    fn one_slice_or_row_makes_fewer_bricks() {
+        let count = |size: [usize; 3]| {
+            let block = &blocks_of(&noise_with_gaps(size, 9), size, 1, 1)[0];
+            encode_level(block, &Pyramid::default(), 0, CodeBits::Eight).len()
+        };
+        assert_eq!([count([3, 5, 1]), count([3, 1, 1]), count([3, 1, 2])], [2, 1, 2]);
+    }
+
+    #[test]
+    fn constant_and_empty_bricks_have_no_payload() {
+        let mut values = vec![2.5; 128 * 4 * 4];
+        for row in values.chunks_exact_mut(128) {
+            row[64..].fill(f32::NAN);
+        }
+        let block = &blocks_of(&values, [128, 4, 4], 1, 1)[0];
         let bricks = encode_level(block, &Pyramid::default(), 0, CodeBits::Eight);
         assert_eq!((bricks[0].range, bricks[0].payload.len()), ([2.5, 2.5], 0));
         assert!(bricks[1].range[0].is_nan() && bricks[1].payload.is_empty());
-        assert_eq!(bricks[0].decode(CodeBits::Eight).unwrap(), vec![2.5; 512]);
+        assert_eq!(bricks[0].decode(CodeBits::Eight).unwrap(), vec![2.5; 256]);
         assert!(bricks[1].decode(CodeBits::Eight).unwrap().iter().all(|v| v.is_nan()));
     }
 
@@ -250,10 +332,9 @@ mod tests {
             let mut level = vec![f32::NAN; 32 * 32 * 32];
             for block in blocks_of(&values, size, count, 32) {
                 for brick in encode_level(&block, &Pyramid::of(&block, 2), 1, CodeBits::Sixteen) {
-                    let [w, h, _] = brick.bounds().size();
                     for (i, value) in brick.decode(CodeBits::Sixteen).unwrap().into_iter().enumerate() {
-                        let [x, y, z] = brick.bounds().lo;
-                        level[((z + i / (w * h)) * 32 + y + i / w % h) * 32 + x + i % w] = value;
+                        let [x, y, z] = brick.place(i);
+                        level[(z * 32 + y) * 32 + x] = value;
                     }
                 }
             }
@@ -277,13 +358,19 @@ mod tests {
             let at = random.next_u32() as usize % damaged.payload.len();
             damaged.payload[at] = random.next_u32() as u8;
             damaged.payload.truncate(damaged.payload.len() - (random.next_u32() % 2) as usize);
-            damaged.size[(random.next_u32() % 3) as usize] = (random.next_u32() % 66) as u16;
+            damaged.size[(random.next_u32() % 3) as usize] = (random.next_u32() % 66) as u8;
+            damaged.part = (random.next_u32() % 5) as u8;
             if let Ok(values) = damaged.decode(CodeBits::Eight) {
                 assert_eq!(values.len(), damaged.sample_count());
             }
         }
-        let huge = EncodedBrick { size: [64, 65, 1], ..brick.clone() };
-        assert!(matches!(huge.decode(CodeBits::Eight), Err(BrickError::Size { .. })));
+        for impossible in [
+            EncodedBrick { size: [64, 65, 1], ..brick.clone() },
+            EncodedBrick { part: 4, ..brick.clone() },
+            EncodedBrick { size: [64, 1, 1], part: 1, ..brick.clone() },
+        ] {
+            assert!(matches!(impossible.decode(CodeBits::Eight), Err(BrickError::Size { .. })));
+        }
         assert!(matches!(brick.decode(CodeBits::Sixteen), Err(BrickError::Payload { .. })));
     }
 }

@@ -8,8 +8,8 @@ use crate::scalar_slabs::FaceTile;
 use crate::slabs::{LayerCoder, SlabTile, TILE_EDGE, TilePlace};
 use crate::{CodeBits, bricks};
 
-/// Bricks of a level that are encoded.
-const BRICKS: usize = 24;
+/// Boxes of a level whose bricks are encoded.
+const BOXES: usize = 12;
 /// Tiles of a keyframe that are encoded; of layers, two behind each other count as one.
 const TILES: usize = 64;
 /// Steps from one place to the next, as a part of all: multiples of the golden ratio are spread most evenly.
@@ -44,7 +44,7 @@ pub(super) fn of(subject: &Subject<'_>, forms: &[Form], models: &[Model<'_>]) ->
 
 fn of_bricks(subject: &Subject<'_>, level: u32) -> u64 {
     let blocks = subject.volume.blocks();
-    let most = BRICKS.div_ceil(blocks.len().max(1));
+    let most = BOXES.div_ceil(blocks.len().max(1));
     let bytes = blocks.iter().zip(subject.pyramids);
     let bytes = bytes.map(|(block, pyramid)| bricks::sampled_bytes(block, pyramid, level, CodeBits::Eight, most));
     bytes.sum::<usize>() as u64

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use visapult_volume::{Block, Box3};
 
 use super::Subject;
-use crate::bricks::{BRICK_EDGE, Samples};
+use crate::bricks::{BOX_SIZE, Samples};
 use crate::cpu::table::Table;
 use crate::interpolation::{self, trilinear};
 use crate::macrocells::Macrocells;
@@ -54,9 +54,9 @@ struct Part<'a> {
     values: &'a [f32],
     /// From one row to the next, and from one plane.
     strides: [usize; 2],
-    /// Least value and distance of codes of each brick; empty where values are as they are.
+    /// Least value and distance of codes of each box of bricks; empty where values are as they are.
     codes: Vec<[f32; 2]>,
-    /// Bricks along x and y.
+    /// Boxes along x and y.
     across: [usize; 2],
     /// Whether anything in each macrocell is visible; empty where that is not known.
     visible: Arc<[bool]>,
@@ -86,9 +86,9 @@ impl<'a> Level<'a> {
         let blocks = volume.blocks().iter().zip(subject.pyramids).zip(volume.macrocells());
         let part = |((block, pyramid), cells): ((&'a Block, &'a Pyramid), &Macrocells)| {
             let Samples { values, stored, bounds } = pyramid.samples(block, level);
-            let counts = bounds.size().map(|n| n.div_ceil(BRICK_EDGE));
-            let codes = bounds.bricks(BRICK_EDGE).map(|brick| codes_of(&brick, level, &block.stored, cells)).collect();
-            Part { codes, across: [counts[0], counts[1]], ..Part::new(bounds, stored, values) }
+            let across = [0, 1].map(|axis| bounds.size()[axis].div_ceil(BOX_SIZE[axis]));
+            let codes = bounds.bricks(BOX_SIZE).map(|bounds| codes_of(&bounds, level, &block.stored, cells)).collect();
+            Part { codes, across, ..Part::new(bounds, stored, values) }
         };
         Self::new(volume, level, blocks.map(part).collect())
     }
@@ -174,10 +174,10 @@ impl<'a> Part<'a> {
         self.visible.get((z * self.cells[1] + y) * self.cells[0] + x) == Some(&false)
     }
 
-    /// The values that codes stand for; those of the brick at `cell` are taken for all corners.
+    /// The values that codes stand for; those of the box at `cell` are taken for all corners.
     #[inline]
     fn coded(&self, values: [f32; 8], cell: [usize; 3]) -> [f32; 8] {
-        let [x, y, z]: [usize; 3] = std::array::from_fn(|axis| (cell[axis] - self.bounds.lo[axis]) / BRICK_EDGE);
+        let [x, y, z]: [usize; 3] = std::array::from_fn(|axis| (cell[axis] - self.bounds.lo[axis]) / BOX_SIZE[axis]);
         match self.codes.get((z * self.across[1] + y) * self.across[0] + x) {
             Some(&[lo, step]) if step > 0.0 => {
                 let per_step = 1.0 / step;
@@ -198,12 +198,12 @@ fn holds(bounds: &Box3, at: [usize; 3]) -> bool {
     (0..3).all(|axis| bounds.lo[axis] <= at[axis] && at[axis] < bounds.hi[axis])
 }
 
-/// Least value of a brick, and distance of its codes, from the ranges of the macrocells that it meets: at least what they are.
-fn codes_of(brick: &Box3, level: u32, stored: &Box3, cells: &Macrocells) -> [f32; 2] {
+/// Least value of a box of bricks, and distance of their codes, from the ranges of the macrocells that it meets: at least what they are.
+fn codes_of(bounds: &Box3, level: u32, stored: &Box3, cells: &Macrocells) -> [f32; 2] {
     let among = |axis: usize| {
         let cell = |fine: usize| (fine.max(stored.lo[axis]) - stored.lo[axis]) / Macrocells::EDGE;
-        let end = cell((brick.hi[axis] << level) - 1) + 1;
-        cell(brick.lo[axis] << level).min(cells.counts[axis] - 1)..end.min(cells.counts[axis])
+        let end = cell((bounds.hi[axis] << level) - 1) + 1;
+        cell(bounds.lo[axis] << level).min(cells.counts[axis] - 1)..end.min(cells.counts[axis])
     };
     let (mut lo, mut hi) = (f32::INFINITY, f32::NEG_INFINITY);
     for (z, y) in among(2).flat_map(|z| among(1).map(move |y| (z, y))) {
