@@ -11,7 +11,7 @@ const LIMITS = [
   [0.05, 2],
   [0.2, 6],
 ];
-/** Where a fifth of the finest bricks are lost, and a 64th of the samples stand in for them. */
+/** Where a fifth of the bricks of each level are lost. */
 const LEAST_DB_OF_BRICKS = 42;
 /** The same of a hard surface. */
 const LEAST_DB_OF_SURFACE = 27;
@@ -39,9 +39,7 @@ function withhold(share, of) {
       tiles.push(bytes.subarray(at, end));
       at = end;
     }
-    // The coarsest level comes whole: what comes later is lost.
-    const isCoarsest = isOfBricks && view.getUint16(28, true) <= 32;
-    const lost = isCoarsest ? 0 : Math.ceil(share * tiles.length);
+    const lost = Math.ceil(share * tiles.length);
     // Spread over all of them.
     const isLost = (i) => Math.floor(((i + 1) * lost) / tiles.length) > Math.floor((i * lost) / tiles.length);
     const left = tiles.filter((_, i) => !isLost(i));

@@ -94,8 +94,8 @@ export class BrickSets {
     let changed = false;
     for (const set of this.#assemblies.whole.filter(({ waiting }) => waiting.length === 0)) {
       this.#assemblies.take(set);
-      const isBetter = bricksReplace(this.#stale ? null : this.#shown, set, wanted);
-      if (isBetter && this.#fillHoles(set)) {
+      if (bricksReplace(this.#stale ? null : this.#shown, set, wanted)) {
+        this.#fillHoles(set);
         this.#show(set);
         changed = true;
       } else {
@@ -105,11 +105,11 @@ export class BrickSets {
     return changed;
   }
 
-  /** Something in the place of each brick that has not come; whether there is anything. */
-  #fillHoles(set: Assembly): boolean {
+  /** Something in the place of each brick that has not come. */
+  #fillHoles(set: Assembly): void {
     const missing = uncovered(set.size, set.covered);
     for (const { lo, size } of [...missing, ...set.torn]) set.ranges.merge(anyCellRanges(lo, size));
-    return this.#standIns.bricks(set, missing, set.torn);
+    this.#standIns.bricks(set, missing, set.torn);
   }
 
   #show(set: Assembly): void {

@@ -22,6 +22,11 @@ export interface Known {
   readonly transfer: TransferFunction;
 }
 
+/** A level of bricks in a texture. */
+type Samples = Omit<BrickSet, "ranges">;
+
+type ToTexture = ReturnType<typeof textureFromWorld>;
+
 /** A rectangle of texels in a layer of a texture. */
 export interface Spot {
   readonly texture: WebGLTexture;
@@ -32,7 +37,7 @@ export interface Spot {
   readonly height: number;
 }
 
-/** Draws what coarser bricks, or those of the step before, say into the places of tiles that are lost; false where nothing is known. */
+/** Draws what bricks say into the places of what is lost: coarser ones, or those of the step before. False where nothing is known of a tile of a keyframe. */
 export class StandIns {
   readonly #gl: Gl;
   readonly #programs: Partial<Record<"brick" | "face" | "ray" | "slab", Program>> = {};
@@ -53,34 +58,32 @@ export class StandIns {
   }
 
   /** Samples of a level of bricks: all of the `missing` boxes, and those that are lost of the `torn` ones. */
-  bricks(into: Omit<BrickSet, "ranges">, missing: readonly Box[], torn: readonly Box[]): boolean {
-    const { known } = this;
-    if (!known) return missing.length + torn.length === 0;
-    for (const box of missing) this.#empties(into.texture, box);
-    return [...missing, ...torn].every((box) => this.#completes(into, box, known));
+  bricks(into: Samples, missing: readonly Box[], torn: readonly Box[]): void {
+    for (const box of missing) this.#lose(into.texture, box);
+    for (const box of [...missing, ...torn]) this.#complete(into, box);
   }
 
-  /** Draws what is lost of a box of a level; whether there was room for it. */
-  #completes(into: Omit<BrickSet, "ranges">, { lo, size }: Box, known: Known): boolean {
+  /** Draws what is lost of a box of a level. */
+  #complete(into: Samples, { lo, size }: Box): void {
     const gl = this.#gl;
     const room = this.#boxes.take(size);
-    if (!room) return false;
-    const { bricks } = known;
+    if (!room) return;
+    const known = this.known?.bricks;
+    // Where nothing is known of the field, the level itself says nothing of what it has lost.
+    const bricks = known?.field === into.field ? known : into;
     const finer = 2 ** (into.level - bricks.level);
     const toTexture = { scale: perAxis((axis) => finer / bricks.size[axis]), offset: [0, 0, 0] as const };
-    const program = this.#begin("brick", brickFragment, known, [into.lo, into.hi], into.level, toTexture);
+    const program = this.#begin("brick", brickFragment, bricks, [into.lo, into.hi], toTexture, into.level);
     program.bind(1, { name: "uLevel", kind: gl.TEXTURE_3D, texture: into.texture });
-    const isOfStep = bricks.field === into.field && bricks.step === into.step;
-    gl.uniform1i(program.at("uMeans"), isOfStep && bricks.level === into.level + 1 ? 1 : 0);
+    gl.uniform1i(program.at("uMeans"), bricks.step === into.step && bricks.level === into.level + 1 ? 1 : 0);
     const span = into.hi > into.lo ? (bricks.hi - bricks.lo) / (into.hi - into.lo) : 0;
     gl.uniform1f(program.at("uMostOff"), (0.5 * span) / (2 ** bricks.bits - 2));
     for (let layer = 0; layer < size[2]; layer++) {
       gl.uniform3i(program.at("uFirst"), lo[0], lo[1], lo[2] + layer);
       this.#fill({ texture: room.texture, layer, x: 0, y: 0, width: size[0], height: size[1] });
     }
-    this.#copies(room.texture, into.texture, { lo, size });
+    this.#copy(room.texture, into.texture, { lo, size });
     this.#boxes.keep(room);
-    return true;
   }
 
   /** Texels of a face of scalar slabs. */
@@ -88,7 +91,7 @@ export class StandIns {
     const { known } = this;
     if (!known) return false;
     const gl = this.#gl;
-    const program = this.#begin("face", faceFragment, known, key.range);
+    const program = this.#begin("face", faceFragment, known.bricks, key.range, fromWorld(known));
     this.#setKey(program, key);
     gl.uniform3fv(program.at("uNormal"), key.normal);
     gl.uniform1f(program.at("uDepth"), key.near + (spot.layer * (key.far - key.near)) / key.slabCount);
@@ -101,7 +104,7 @@ export class StandIns {
     const { known } = this;
     if (!known) return false;
     const gl = this.#gl;
-    const program = this.#begin("ray", rayFragment, known, key.range);
+    const program = this.#begin("ray", rayFragment, known.bricks, key.range, fromWorld(known));
     this.#setKey(program, key);
     gl.uniform2f(program.at("uDepth"), key.near - apart / 2, apart);
     for (let layer = lo[2]; layer < lo[2] + size[2]; layer++) {
@@ -117,7 +120,7 @@ export class StandIns {
     if (!known) return false;
     const gl = this.#gl;
     const { bricks, geometry, transfer } = known;
-    const program = this.#begin("slab", integrals + slabFragment, known, [0, 1]);
+    const program = this.#begin("slab", integrals + slabFragment, bricks, [0, 1], fromWorld(known));
     this.#setKey(program, key);
     this.#classified.update(transfer);
     program.bind(1, { name: "uIntegrals", kind: gl.TEXTURE_2D, texture: this.#classified.texture });
@@ -136,10 +139,10 @@ export class StandIns {
   #begin(
     name: "brick" | "face" | "ray" | "slab",
     fragment: string,
-    { bricks, geometry }: Known,
+    bricks: Samples,
     [lo, hi]: readonly [number, number],
+    toTexture: ToTexture,
     level = 0,
-    toTexture = textureFromWorld(geometry, bricks.level, bricks.size),
   ): Program {
     const gl = this.#gl;
     const program = this.#programs[name] ?? new Program(gl, screenVertex, standIn + fragment);
@@ -187,7 +190,7 @@ export class StandIns {
   }
 
   /** All samples of a box are lost. */
-  #empties(texture: WebGLTexture, { lo, size }: Box): void {
+  #lose(texture: WebGLTexture, { lo, size }: Box): void {
     const gl = this.#gl;
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.#framebuffer);
     gl.enable(gl.SCISSOR_TEST);
@@ -200,8 +203,8 @@ export class StandIns {
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   }
 
-  /** All of a texture to a box of another one. */
-  #copies(from: WebGLTexture, into: WebGLTexture, { lo, size }: Box): void {
+  /** Takes as much of a texture as fills a box of another one. */
+  #copy(from: WebGLTexture, into: WebGLTexture, { lo, size }: Box): void {
     const gl = this.#gl;
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_3D, into);
@@ -212,6 +215,10 @@ export class StandIns {
     }
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   }
+}
+
+function fromWorld({ bricks, geometry }: Known): ToTexture {
+  return textureFromWorld(geometry, bricks.level, bricks.size);
 }
 
 function perAxis(of: (axis: 0 | 1 | 2) => number): Vec3 {

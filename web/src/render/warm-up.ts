@@ -80,7 +80,7 @@ function samples(): BulkPart[] {
   const packed = { lo, size: CUBE, valueLo: 0.5, valueHi: 0.5, frame: new Uint8Array() };
   const level = { level: 0, bits: 8, size: CUBE, lo: 0, hi: 1 } as const;
   const bricks = [0, 1, 2, 3].map((part) => ({ ...packed, part }));
-  const boxes = () => new BrickJoiner().join({ kind: "bricks", header: header(1), ...level, bricks });
+  const boxes = () => new BrickJoiner().join({ kind: "bricks", header: header(1), ...level, bricks }).boxes;
   const rays = [EDGE, EDGE] as const;
   const [near, far] = [camera.distance - 0.9, camera.distance + 0.9];
   const slabs = { camera, rays, slabCount: 1, normal: basisOf(camera).forward, near, far };

@@ -1,4 +1,12 @@
-import { type BricksMessage, halfFromNumber, PARTS, type PackedBrick, rowsOf, unpackBrick } from "../wire/index";
+import {
+  type BricksMessage,
+  type BulkHeader,
+  halfFromNumber,
+  type PackedBrick,
+  partsOf,
+  rowsOf,
+  unpackBrick,
+} from "../wire/index";
 import { constantCellRanges, type Size3 } from "./ranges";
 import { NO_DATA, type Unpacked, unpackCodes } from "./unpack";
 
@@ -14,91 +22,106 @@ export interface BoxOfBricks extends DecodedBox {
   readonly isTorn: boolean;
 }
 
+/** Boxes of a set, of which this is the newest message. */
+export interface Joined {
+  readonly message: BricksMessage;
+  readonly boxes: readonly BoxOfBricks[];
+}
+
 /** Stands for a sample that did not come: neither a value nor [`NO_DATA`]. */
 export const LOST = -30000;
 
-const noDataHalf = halfFromNumber(NO_DATA);
 const lostHalf = halfFromNumber(LOST);
 
 type Codes = Uint8Array | Uint16Array;
 
 interface Begun {
-  /** Any of its bricks. */
+  /** Any of its bricks: they have place, size and range in common. */
   readonly brick: PackedBrick;
   /** Codes by part; `null` where all are of the least value. */
   readonly parts: Map<number, Codes | null>;
 }
 
-/** Puts boxes together of the bricks of a set as they come over one connection. */
+/** Puts boxes together of bricks as they come over one connection, set after set. */
 export class BrickJoiner {
   readonly #begun = new Map<string, Begun>();
+  /** The newest one of the set that is under way. */
   #message: BricksMessage | null = null;
 
-  /** The newest message of the set that has begun. */
-  get message(): BricksMessage | null {
-    return this.#message;
+  /** To be told of every message first: what is torn of the set that was under way, where this one tells that its last message is lost. */
+  hear({ set, field, step }: BulkHeader): Joined | null {
+    const message = this.#message;
+    if (!message || message.header.set === set) return null;
+    const begun = this.#end();
+    // In place of the rest another step or field was sent: the set will not be shown.
+    if (message.header.step !== step || message.header.field !== field) return null;
+    return { message, boxes: begun.map((torn) => boxOf(message, torn)) };
   }
 
   /** Boxes that a message completes; all that have begun where it completes its set. */
-  join(message: BricksMessage): BoxOfBricks[] {
+  join(message: BricksMessage): Joined {
     this.#message = message;
-    const whole: BoxOfBricks[] = [];
+    const boxes: BoxOfBricks[] = [];
     for (const brick of message.bricks) {
       const key = [...brick.lo, ...brick.size].join();
       const begun = this.#begun.get(key) ?? { brick, parts: new Map() };
       begun.parts.set(brick.part, unpackBrick(brick, message.bits));
       this.#begun.set(key, begun);
-      if (begun.parts.size < partsOf(begun.brick.size).length) continue;
+      if (begun.parts.size < partsOf(brick.size).length) continue;
       this.#begun.delete(key);
-      whole.push(joined(message, begun));
+      boxes.push(boxOf(message, begun));
     }
-    return message.header.completes ? [...whole, ...this.rest()] : whole;
+    if (message.header.completes) boxes.push(...this.#end().map((torn) => boxOf(message, torn)));
+    return { message, boxes };
   }
 
-  /** Nothing more of the set comes: the boxes of which bricks are lost. */
-  rest(): BoxOfBricks[] {
-    const message = this.#message;
-    const torn = message ? [...this.#begun.values()].map((begun) => joined(message, begun)) : [];
+  /** Nothing more of the set comes: the boxes of which bricks have. */
+  #end(): Begun[] {
+    const begun = [...this.#begun.values()];
     this.#begun.clear();
     this.#message = null;
-    return torn;
+    return begun;
   }
 }
 
-function partsOf(size: Size3): number[] {
-  return Array.from({ length: PARTS }, (_, part) => part).filter((part) => rowsOf(size, part).length > 0);
-}
-
-function joined({ lo: setLo, hi: setHi, bits }: BricksMessage, { brick, parts }: Begun): BoxOfBricks {
+function boxOf({ lo: setLo, hi: setHi, bits }: BricksMessage, { brick, parts }: Begun): BoxOfBricks {
   const { lo, size, valueLo, valueHi } = brick;
   const lost = partsOf(size).filter((part) => !parts.has(part));
-  const span = setHi - setLo;
   const isTorn = lost.length > 0;
+  const span = setHi - setLo;
+  const isEmpty = Number.isNaN(valueLo);
+  const first = span > 0 ? (valueLo - setLo) / span : 0;
   if (!isTorn && [...parts.values()].every((codes) => codes === null)) {
-    return { lo, size, isTorn, ...constant(size, lo, span > 0 ? (valueLo - setLo) / span : valueLo * 0) };
+    return { lo, size, isTorn, ...constant(lo, size, isEmpty ? Number.NaN : first) };
   }
   const codes = new Uint16Array(size[0] * size[1] * size[2]);
-  for (const [part, own] of parts) fill(codes, size, part, own ?? (Number.isNaN(valueLo) ? 0 : 1));
-  const perCode = (valueHi - valueLo) / (2 ** bits - 2);
-  const [first, step] = span > 0 ? [(valueLo - setLo) / span, perCode / span] : [0, 0];
+  for (const [part, own] of parts) {
+    if (own) copyRows(codes, size, part, own);
+    else fillRows(codes, size, part, isEmpty ? 0 : 1);
+  }
+  const step = span > 0 ? (valueHi - valueLo) / (2 ** bits - 2) / span : 0;
   const unpacked = unpackCodes(codes, lo, size, first, step);
-  for (const part of lost) fill(unpacked.samples, size, part, lostHalf);
+  for (const part of lost) fillRows(unpacked.samples, size, part, lostHalf);
   return { lo, size, isTorn, ...unpacked };
 }
 
 /** Of one value, NaN for none. */
-function constant(size: Size3, lo: Size3, value: number): Unpacked {
+function constant(lo: Size3, size: Size3, value: number): Unpacked {
   const samples = new Uint16Array(size[0] * size[1] * size[2]);
   const held = Math.min(1, Math.max(0, value));
-  samples.fill(Number.isNaN(value) ? noDataHalf : halfFromNumber(held));
+  samples.fill(halfFromNumber(Number.isNaN(value) ? NO_DATA : held));
   return { samples, ranges: constantCellRanges(lo, size, held) };
 }
 
-/** Writes the rows of a part of a box: those of `own` one after another, or one number. */
-function fill(box: Uint16Array, size: Size3, part: number, own: Codes | number): void {
-  const width = size[0];
-  for (const [i, start] of rowsOf(size, part).entries()) {
-    if (typeof own === "number") box.fill(own, start, start + width);
-    else box.set(own.subarray(i * width, (i + 1) * width), start);
+/** Writes the rows of a part of a box, which follow one another in `own`. */
+function copyRows(box: Uint16Array, size: Size3, part: number, own: Codes): void {
+  let from = 0;
+  for (const start of rowsOf(size, part)) {
+    for (let x = 0; x < size[0]; x++) box[start + x] = own[from + x];
+    from += size[0];
   }
+}
+
+function fillRows(box: Uint16Array, size: Size3, part: number, value: number): void {
+  for (const start of rowsOf(size, part)) box.fill(value, start, start + size[0]);
 }

@@ -1,5 +1,5 @@
 /** Volumes in the page: where they lie, what they look like, which parts are empty. Owns no GL object and no socket. */
-export { type BoxOfBricks, BrickJoiner, type DecodedBox, LOST } from "./bricks";
+export { type BoxOfBricks, BrickJoiner, type DecodedBox, type Joined, LOST } from "./bricks";
 export * from "./colormaps";
 export * from "./decode";
 export * from "./geometry";

@@ -33,9 +33,9 @@ export interface BricksMessage {
 }
 
 /** Of a box. */
-export const MOST_EDGE = 64;
+const MOST_EDGE = 64;
 /** Bricks of a box, at most. */
-export const PARTS = 4;
+const PARTS = 4;
 
 export function parseBricks(bytes: Uint8Array): BricksMessage {
   const cursor = bulkCursor(bytes, "bricks");
@@ -56,7 +56,12 @@ export function parseBricks(bytes: Uint8Array): BricksMessage {
   return { kind: "bricks", header, level, bits, size, lo, hi, bricks };
 }
 
-/** Where the rows of a part of a box are, counted in samples of the box. */
+/** Parts of a box that have samples. */
+export function partsOf(size: Size3): number[] {
+  return Array.from({ length: PARTS }, (_, part) => part).filter((part) => sampleCount(size, part) > 0);
+}
+
+/** Where the rows of a part of a box begin, counted in samples of the box. */
 export function rowsOf(size: Size3, part: number): number[] {
   const starts: number[] = [];
   for (let z = part >> 1; z < size[2]; z += 2) {

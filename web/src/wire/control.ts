@@ -6,7 +6,7 @@ import { parseSteering, type SteeringMessage } from "./steering";
 
 /** Most bytes of a message: *Welcome* names all fields, of which some files have thousands. */
 const CONTROL_LIMIT = 8 << 20;
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 export interface GridInfo {
   readonly size: readonly [number, number, number];
@@ -126,9 +126,8 @@ function parseWelcome(json: Json): ControlMessage {
     server: json.text("server"),
     session: json.text("session"),
     groups: json.integer("groups", 1, 64),
-    // Servers of the first version say nothing of these two.
-    steers: json.isNull("steers") || json.flag("steers"),
-    trace: !json.isNull("trace") && json.flag("trace"),
+    steers: json.flag("steers"),
+    trace: json.flag("trace"),
     source: parseSource(json.child("source")),
     steps: parseSpan(json.child("steps")),
   };

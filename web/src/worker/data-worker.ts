@@ -1,13 +1,6 @@
 /** One data connection: receives bulk messages, acknowledges them, decodes them and hands them to the page. */
-import {
-  type BoxOfBricks,
-  BrickJoiner,
-  decodeFaceTile,
-  decodeSegments,
-  decodeTile,
-  readyUnpacking,
-} from "../volume/index";
-import { type BricksMessage, encodeAck, parseBulk, readyZstd, unpackStillTile, WireError } from "../wire/index";
+import { BrickJoiner, decodeFaceTile, decodeSegments, decodeTile, type Joined, readyUnpacking } from "../volume/index";
+import { encodeAck, parseBulk, readyZstd, unpackStillTile, WireError } from "../wire/index";
 import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
 
 interface WorkerScope {
@@ -76,16 +69,15 @@ function deliver(bytes: Uint8Array, joiner: BrickJoiner, epoch: number, arrival:
   const message = parseBulk(bytes);
   if (message === null) return;
   const { header } = message;
-  const sendBoxes = ({ header, level, bits, size, lo, hi }: BricksMessage, boxes: readonly BoxOfBricks[]) => {
+  const sendBoxes = ({ message: { header, level, bits, size, lo, hi }, boxes }: Joined) => {
     const buffers = boxes.flatMap((b) => [b.samples.buffer, b.ranges.min.buffer, b.ranges.max.buffer]);
     sendPart({ type: "bricks", header, level, bits, size, lo, hi, boxes }, buffers);
   };
-  const begun = joiner.message;
-  // Its last message is lost.
-  if (begun && begun.header.set !== header.set) sendBoxes(begun, joiner.rest());
+  const torn = joiner.hear(header);
+  if (torn) sendBoxes(torn);
   switch (message.kind) {
     case "bricks":
-      return sendBoxes(message, joiner.join(message));
+      return sendBoxes(joiner.join(message));
     case "slabs": {
       const { camera, rays, slabCount, normal, near, far } = message;
       const tiles = message.tiles.map(decodeTile);

@@ -81,7 +81,7 @@ describe("bricks", () => {
   const values = (box: BoxOfBricks) => [...box.samples].map(numberFromHalf);
 
   test("codes become values normalised over the set's range, code 0 no data", () => {
-    const [box] = new BrickJoiner().join(message([{ ...brick, frame: rawFrame([1, 254, 1, 0]) }]));
+    const [box] = new BrickJoiner().join(message([{ ...brick, frame: rawFrame([1, 254, 1, 0]) }])).boxes;
     expect(values(box)).toEqual([0.25, 0.5, NO_DATA, NO_DATA]);
     const level = new LevelRanges(box.size);
     level.merge(box.ranges);
@@ -89,9 +89,9 @@ describe("bricks", () => {
   });
 
   test("a box of bricks without bytes is constant", () => {
-    const [box] = new BrickJoiner().join(message([brick]));
+    const [box] = new BrickJoiner().join(message([brick])).boxes;
     expect([values(box), box.isTorn]).toEqual([[0.25, 0.25, 0.25, 0.25], false]);
-    const [empty] = new BrickJoiner().join(message([{ ...brick, valueLo: Number.NaN, valueHi: Number.NaN }]));
+    const [empty] = new BrickJoiner().join(message([{ ...brick, valueLo: Number.NaN, valueHi: Number.NaN }])).boxes;
     expect(values(empty)).toEqual([NO_DATA, NO_DATA, NO_DATA, NO_DATA]);
   });
 
@@ -104,25 +104,42 @@ describe("bricks", () => {
   const share = (code: number) => (code - 1) / 256 / 4;
   const whole = [1, 2, 3, 4, 5, 6, 7, 8].map(share);
 
+  const torn = [...whole.slice(0, 2), LOST, LOST, ...whole.slice(4)];
+  const nextSet = { ...message([]).header, set: 2 };
+
   test("bricks are put together row by row, whenever and in whatever order they come", () => {
     const joiner = new BrickJoiner();
-    expect(joiner.join(message([parts[3], parts[0]], false))).toEqual([]);
-    expect(joiner.join(message([parts[1]], false))).toEqual([]);
-    const [box] = joiner.join(message([parts[2]], false));
+    expect(joiner.join(message([parts[3], parts[0]], false)).boxes).toEqual([]);
+    expect(joiner.join(message([parts[1]], false)).boxes).toEqual([]);
+    const [box] = joiner.join(message([parts[2]], false)).boxes;
     expect([values(box), box.isTorn]).toEqual([whole, false]);
-    expect(joiner.rest()).toEqual([]);
+    expect(joiner.hear(nextSet)?.boxes).toEqual([]);
   });
 
   test("rows of bricks that are lost are told from values and from no data", () => {
-    const torn = [...whole.slice(0, 2), LOST, LOST, ...whole.slice(4)];
     const joiner = new BrickJoiner();
-    const [box] = joiner.join(message([parts[0], parts[2], parts[3]]));
+    const [box] = joiner.join(message([parts[0], parts[2], parts[3]])).boxes;
     expect([values(box), box.isTorn]).toEqual([torn, true]);
-    // Where the last message of the set is lost.
-    expect(joiner.join(message([parts[0], parts[2], parts[3]], false))).toEqual([]);
-    expect(joiner.message?.header.set).toBe(1);
-    expect(joiner.rest().map(values)).toEqual([torn]);
-    expect(joiner.message).toBeNull();
+    expect(joiner.hear(nextSet)).toBeNull();
+  });
+
+  test("where the last message of a set is lost, the next set of the step tells what is torn", () => {
+    const joiner = new BrickJoiner();
+    const begun = message([parts[0], parts[2], parts[3]], false);
+    expect(joiner.join(begun).boxes).toEqual([]);
+    expect(joiner.hear(begun.header)).toBeNull();
+    const joined = joiner.hear(nextSet);
+    expect(joined?.message).toBe(begun);
+    expect(joined?.boxes.map(values)).toEqual([torn]);
+    expect(joiner.hear(nextSet)).toBeNull();
+  });
+
+  test("what was begun of a set is dropped where another step is sent in place of the rest", () => {
+    const joiner = new BrickJoiner();
+    joiner.join(message([parts[0], parts[2], parts[3]], false));
+    expect(joiner.hear({ ...nextSet, step: 1 })).toBeNull();
+    const [box] = joiner.join({ ...message([parts[1]]), header: { ...nextSet, step: 1, completes: true } }).boxes;
+    expect(values(box).filter((value) => value !== LOST)).toEqual(whole.slice(2, 4));
   });
 });
 

@@ -2,10 +2,12 @@ import { expect, test } from "vitest";
 import { encodeView, parseControl, WireError } from "../../src/wire/index";
 
 const welcome = {
-  protocol: 1,
+  protocol: 2,
   server: "visapult 0.1.0",
   session: "9f3c",
   groups: 2,
+  steers: true,
+  trace: false,
   source: {
     name: "wave",
     format: "demo",
@@ -34,7 +36,7 @@ test("a welcome names as many fields as a file of chemistry has", () => {
 });
 
 test.each([
-  ["another protocol", { ...welcome, protocol: 2 }, /protocol 2/],
+  ["another protocol", { ...welcome, protocol: 1 }, /speaks protocol 1, this page 2: reload the page/],
   ["no groups", { ...welcome, groups: 0 }, /groups/],
   [
     "a grid without samples",

@@ -53,10 +53,8 @@ pub struct Welcome {
     /// Number of data connections to open.
     pub groups: usize,
     /// Whether it may steer a simulation, or only watch.
-    #[serde(default)]
     pub steers: bool,
     /// Whether the page is asked for its stamps.
-    #[serde(default)]
     pub trace: bool,
     /// What is being shown.
     pub source: SourceShape,

@@ -221,7 +221,7 @@ fn still() {
 fn control_messages_to_the_page() {
     let grid = Grid { spacing: [1.0, 1.0, 2.5], unit: "mm".to_owned(), ..Grid::of_size(SIZE) };
     let welcome = Welcome {
-        protocol: 1,
+        protocol: 2,
         server: "visapult 0.1.0".to_owned(),
         session: "9f3c".to_owned(),
         groups: 2,

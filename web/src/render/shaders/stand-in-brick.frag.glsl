@@ -17,19 +17,20 @@ bool is_lost(float value) {
   return value < -15000.0 && value > -45000.0;
 }
 
-// What stands in for a lost sample, as one of what came beside it.
+// The mean of what came beside a lost sample and of what stands in for it; no data where most of these have none.
 float expected(ivec3 at) {
   // Here samples count as the world.
   float stood = kept(value_at(vec3(at) + 0.5)).r;
-  if (stood < -0.5) return stood;
-  vec2 sum = vec2(stood, 1.0);
+  vec2 sum = stood > -0.5 ? vec2(stood, 1.0) : vec2(0.0);
+  float without = 1.0 - sum.y;
   for (int side = 0; side < 6; side++) {
     ivec3 beside = at;
     beside[side / 2] += side % 2 * 2 - 1;
     float value = sample_at(beside);
     if (value > -0.5) sum += vec2(value, 1.0);
+    else if (!is_lost(value)) without += 1.0;
   }
-  return sum.x / sum.y;
+  return sum.y > 0.0 && sum.y >= without ? sum.x / sum.y : NO_DATA;
 }
 
 void main() {
