@@ -11,9 +11,11 @@ const LIMITS = [
   [0.05, 2],
   [0.2, 6],
 ];
-/** Where a fifth of the bricks of each level are lost. */
+/** Where a fifth of the finest bricks are lost, and a 64th of the samples stand in for them. */
 const LEAST_DB_OF_BRICKS = 42;
-/** The same of a hard surface. */
+/** Where nothing whole ever came. */
+const LEAST_DB_OF_NOTHING_WHOLE = 33;
+/** Where a fifth of the finest bricks of a hard surface are lost. */
 const LEAST_DB_OF_SURFACE = 27;
 
 const waveFrom = (center) => (x, y, z) => {
@@ -21,7 +23,7 @@ const waveFrom = (center) => (x, y, z) => {
   return Math.sin(16 * r) * Math.exp(-1.5 * r);
 };
 
-/** In the page's workers: keeps a share of the tiles, of bricks, or of both from them, at least one of each message, and acknowledges those as well. */
+/** In the page's workers: keeps a share of the tiles, of finer bricks, of both, or of bricks of every level from them, at least one of each message, and acknowledges those as well. */
 function withhold(share, of) {
   const Real = WebSocket;
   const told = new BroadcastChannel("told");
@@ -39,7 +41,8 @@ function withhold(share, of) {
       tiles.push(bytes.subarray(at, end));
       at = end;
     }
-    const lost = Math.ceil(share * tiles.length);
+    const isSpared = isOfBricks && of !== "every level" && view.getUint16(28, true) <= 32;
+    const lost = isSpared ? 0 : Math.ceil(share * tiles.length);
     // Spread over all of them.
     const isLost = (i) => Math.floor(((i + 1) * lost) / tiles.length) > Math.floor((i * lost) / tiles.length);
     const left = tiles.filter((_, i) => !isLost(i));
@@ -68,7 +71,7 @@ function withhold(share, of) {
   };
 }
 
-/** How far what the page shows of the field of `here` is from the exact picture, where a share of its `tiles`, `bricks` or `both` is lost. */
+/** How far what the page shows of the field of `here` is from the exact picture, where a share of its `tiles`, `bricks`, `both` or bricks of `every level` is lost. */
 async function shownWithout(share, here, sentAs, of = sentAs === "bricks" ? "bricks" : "tiles") {
   const code = share > 0 ? `(${withhold})(${share}, "${of}")` : "";
   const page = await here.open({ query: { stills: "0" }, hash: `proxy=${sentAs}`, before: inWorkers(code) });
@@ -100,6 +103,12 @@ describe("lost tiles of a smooth field", () => {
     const shownDb = await shownWithout(0.2, here, "bricks");
     t.diagnostic(`${shownDb.toFixed(1)} dB`);
     assert.ok(shownDb >= LEAST_DB_OF_BRICKS, `${shownDb} dB where a fifth of the bricks are lost`);
+  });
+
+  test("levels of which bricks are lost are shown where nothing is known before", async (t) => {
+    const shownDb = await shownWithout(0.2, here, "bricks", "every level");
+    t.diagnostic(`${shownDb.toFixed(1)} dB`);
+    assert.ok(shownDb >= LEAST_DB_OF_NOTHING_WHOLE, `${shownDb} dB where a fifth of all bricks are lost`);
   });
 
   test("bricks stand in for tiles of scalar slabs", (t) => holds(t, here, "slabs", LIMITS));
