@@ -13,8 +13,8 @@ use crate::codec::{CodecError, with_decoder, with_encoder};
 
 /// Samples of the boxes that are made, four bricks of each.
 pub(crate) const BOX_SIZE: [usize; 3] = [64, 32, 32];
-/// Boxes whose bricks take turns: about a message of each of their parts.
-const TOGETHER: usize = 64;
+/// A part of a box comes with the next part of the box so many before.
+const LATER: usize = 16;
 /// From a row or slice of a brick to its next one.
 const APART: usize = 2;
 
@@ -148,8 +148,8 @@ impl EncodedBrick {
     }
 }
 
-/// Cuts `level` of what `block` owns into boxes and encodes their bricks, in parallel. Of [`TOGETHER`] boxes first comes one brick of each, then another of each, and
-/// so on: those of a box are seldom lost together.
+/// Cuts `level` of what `block` owns into boxes and encodes their bricks, in parallel. Bricks of one box come with those of others between them, [`LATER`] at least where
+/// there are so many boxes: they are seldom lost together, and boxes become whole one after another.
 ///
 /// # Panics
 /// If `pyramid` has no such level, or the level's grid has more than 65 535 samples along an axis.
@@ -157,7 +157,8 @@ pub fn encode_level(block: &Block, pyramid: &Pyramid, level: u32, bits: CodeBits
     let samples = pyramid.samples(block, level);
     let boxes: Vec<Box3> = samples.bounds.bricks(BOX_SIZE).collect();
     let of_box = |(number, bounds): (usize, Box3)| {
-        encode_box(&samples.part(bounds), bits).into_iter().map(move |brick| (number / TOGETHER, brick))
+        let turn = move |brick: &EncodedBrick| number + LATER * usize::from(brick.part);
+        encode_box(&samples.part(bounds), bits).into_iter().map(move |brick| (turn(&brick), brick))
     };
     let mut bricks: Vec<(usize, EncodedBrick)> = boxes.into_par_iter().enumerate().flat_map_iter(of_box).collect();
     bricks.sort_by_key(|(turn, brick)| (*turn, brick.part));
