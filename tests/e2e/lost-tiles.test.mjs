@@ -12,9 +12,9 @@ const LIMITS = [
   [0.2, 6],
 ];
 /** Where a fifth of the finest bricks are lost, and a 64th of the samples stand in for them. */
-const LEAST_DB_OF_BRICKS = 42;
+const LEAST_DB_OF_BRICKS = 48;
 /** Where nothing whole ever came. */
-const LEAST_DB_OF_NOTHING_WHOLE = 33;
+const LEAST_DB_OF_NOTHING_WHOLE = 42;
 /** Where a fifth of the finest bricks of a hard surface are lost. */
 const LEAST_DB_OF_SURFACE = 27;
 

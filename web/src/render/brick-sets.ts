@@ -1,5 +1,5 @@
 import { anyCellRanges, type BoxOfBricks, LevelRanges } from "../volume/index";
-import type { BulkHeader } from "../wire/index";
+import { type BulkHeader, partsOf } from "../wire/index";
 import type { BricksPart } from "../worker/index";
 import type { Arrivals } from "./arrivals";
 import { type Box, uncovered } from "./boxes";
@@ -8,6 +8,7 @@ import { bricksReplace, type Wanted } from "./selection";
 import { SetsUnderWay, type SetUnderWay } from "./sets-under-way";
 import type { StandIns } from "./stand-ins";
 import { type Sized, TexturePool } from "./texture-pool";
+import type { TornBox } from "./torn";
 
 /** One level of one step on its way to the screen. */
 export interface BrickSet extends Sized {
@@ -20,13 +21,14 @@ export interface BrickSet extends Sized {
   readonly lo: number;
   readonly hi: number;
   readonly ranges: LevelRanges;
+  /** Where not all samples are as they were sent. */
+  readonly torn: TornBox[];
 }
 
 interface Assembly extends BrickSet, SetUnderWay {
   readonly waiting: BoxOfBricks[];
-  /** Boxes of which bricks have come, and those of them of which others are lost. */
+  /** Boxes of which bricks have come. */
   readonly covered: Box[];
-  readonly torn: Box[];
 }
 
 /** Incomplete sets kept at most. */
@@ -78,9 +80,9 @@ export class BrickSets {
     const set = this.#assemblies.of(part.header, (arrivals) => this.#create(part, arrivals));
     if (!set) return;
     set.waiting.push(...part.boxes);
-    for (const { lo, size, ranges, isTorn } of part.boxes) {
+    for (const { lo, size, ranges, lost } of part.boxes) {
       set.covered.push({ lo, size });
-      if (isTorn) set.torn.push({ lo, size });
+      if (lost.length > 0) set.torn.push({ lo, size, lost });
       set.ranges.merge(ranges);
     }
   }
@@ -108,8 +110,9 @@ export class BrickSets {
   /** Something in the place of each brick that has not come. */
   #fillHoles(set: Assembly): void {
     const missing = uncovered(set.size, set.covered);
-    for (const { lo, size } of [...missing, ...set.torn]) set.ranges.merge(anyCellRanges(lo, size));
-    this.#standIns.bricks(set, missing, set.torn);
+    set.torn.push(...missing.map(({ lo, size }) => ({ lo, size, lost: partsOf(size) })));
+    for (const { lo, size } of set.torn) set.ranges.merge(anyCellRanges(lo, size));
+    this.#standIns.bricks(set, missing);
   }
 
   #show(set: Assembly): void {

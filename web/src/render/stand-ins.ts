@@ -13,6 +13,7 @@ import faceFragment from "./shaders/stand-in-face.frag.glsl?raw";
 import rayFragment from "./shaders/stand-in-ray.frag.glsl?raw";
 import slabFragment from "./shaders/stand-in-slab.frag.glsl?raw";
 import { TexturePool } from "./texture-pool";
+import { rowsThatCame } from "./torn";
 
 /** What there is to stand in. */
 export interface Known {
@@ -57,10 +58,10 @@ export class StandIns {
     this.#boxes = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, 1);
   }
 
-  /** Samples of a level of bricks: all of the `missing` boxes, and those that are lost of the `torn` ones. */
-  bricks(into: Samples, missing: readonly Box[], torn: readonly Box[]): void {
+  /** Samples of a level of bricks: what is lost of its torn boxes, among which are the `missing` ones, of which nothing came. */
+  bricks(into: Samples, missing: readonly Box[]): void {
     for (const box of missing) this.#lose(into.texture, box);
-    for (const box of [...missing, ...torn]) this.#complete(into, box);
+    for (const box of into.torn) this.#complete(into, box);
   }
 
   /** Draws what is lost of a box of a level. */
@@ -75,7 +76,9 @@ export class StandIns {
     const toTexture = { scale: perAxis((axis) => finer / bricks.size[axis]), offset: [0, 0, 0] as const };
     const program = this.#begin("brick", brickFragment, bricks, [into.lo, into.hi], toTexture, into.level);
     program.bind(1, { name: "uLevel", kind: gl.TEXTURE_3D, texture: into.texture });
-    gl.uniform1i(program.at("uMeans"), bricks.step === into.step && bricks.level === into.level + 1 ? 1 : 0);
+    const areMeans = bricks.step === into.step && bricks.level === into.level + 1;
+    const half = (of: Vec3) => perAxis((axis) => of[axis] / 2);
+    gl.uniform1i(program.at("uMeans"), areMeans ? rowsThatCame(bricks.torn, { lo: half(lo), size: half(size) }) : 0);
     const span = into.hi > into.lo ? (bricks.hi - bricks.lo) / (into.hi - into.lo) : 0;
     gl.uniform1f(program.at("uMostOff"), (0.5 * span) / (2 ** bricks.bits - 2));
     for (let layer = 0; layer < size[2]; layer++) {

@@ -18,8 +18,8 @@ export interface DecodedBox extends Unpacked {
 
 /** One put together of bricks. */
 export interface BoxOfBricks extends DecodedBox {
-  /** Whether some of its bricks are lost: their samples are [`LOST`]. */
-  readonly isTorn: boolean;
+  /** Parts of it that are lost: their samples are [`LOST`]. */
+  readonly lost: readonly number[];
 }
 
 /** Boxes of a set, of which this is the newest message. */
@@ -87,12 +87,11 @@ export class BrickJoiner {
 function boxOf({ lo: setLo, hi: setHi, bits }: BricksMessage, { brick, parts }: Begun): BoxOfBricks {
   const { lo, size, valueLo, valueHi } = brick;
   const lost = partsOf(size).filter((part) => !parts.has(part));
-  const isTorn = lost.length > 0;
   const span = setHi - setLo;
   const isEmpty = Number.isNaN(valueLo);
   const first = span > 0 ? (valueLo - setLo) / span : 0;
-  if (!isTorn && [...parts.values()].every((codes) => codes === null)) {
-    return { lo, size, isTorn, ...constant(lo, size, isEmpty ? Number.NaN : first) };
+  if (lost.length === 0 && [...parts.values()].every((codes) => codes === null)) {
+    return { lo, size, lost, ...constant(lo, size, isEmpty ? Number.NaN : first) };
   }
   const codes = new Uint16Array(size[0] * size[1] * size[2]);
   for (const [part, own] of parts) {
@@ -102,7 +101,7 @@ function boxOf({ lo: setLo, hi: setHi, bits }: BricksMessage, { brick, parts }: 
   const step = span > 0 ? (valueHi - valueLo) / (2 ** bits - 2) / span : 0;
   const unpacked = unpackCodes(codes, lo, size, first, step);
   for (const part of lost) fillRows(unpacked.samples, size, part, lostHalf);
-  return { lo, size, isTorn, ...unpacked };
+  return { lo, size, lost, ...unpacked };
 }
 
 /** Of one value, NaN for none. */

@@ -90,7 +90,7 @@ describe("bricks", () => {
 
   test("a box of bricks without bytes is constant", () => {
     const [box] = new BrickJoiner().join(message([brick])).boxes;
-    expect([values(box), box.isTorn]).toEqual([[0.25, 0.25, 0.25, 0.25], false]);
+    expect([values(box), box.lost]).toEqual([[0.25, 0.25, 0.25, 0.25], []]);
     const [empty] = new BrickJoiner().join(message([{ ...brick, valueLo: Number.NaN, valueHi: Number.NaN }])).boxes;
     expect(values(empty)).toEqual([NO_DATA, NO_DATA, NO_DATA, NO_DATA]);
   });
@@ -112,14 +112,14 @@ describe("bricks", () => {
     expect(joiner.join(message([parts[3], parts[0]], false)).boxes).toEqual([]);
     expect(joiner.join(message([parts[1]], false)).boxes).toEqual([]);
     const [box] = joiner.join(message([parts[2]], false)).boxes;
-    expect([values(box), box.isTorn]).toEqual([whole, false]);
+    expect([values(box), box.lost]).toEqual([whole, []]);
     expect(joiner.hear(nextSet)?.boxes).toEqual([]);
   });
 
   test("rows of bricks that are lost are told from values and from no data", () => {
     const joiner = new BrickJoiner();
     const [box] = joiner.join(message([parts[0], parts[2], parts[3]])).boxes;
-    expect([values(box), box.isTorn]).toEqual([torn, true]);
+    expect([values(box), box.lost]).toEqual([torn, [1]]);
     expect(joiner.hear(nextSet)).toBeNull();
   });
 

@@ -4,8 +4,9 @@
 uniform sampler3D uLevel;
 // The first sample that is drawn.
 uniform ivec3 uFirst;
-// Whether the bricks that stand in are means of cubes of 2 x 2 x 2 samples of this level, and how far these may be off, as codes tell them.
-uniform bool uMeans;
+// In which rows the samples that stand in are means of cubes of 2 x 2 x 2 samples of this level, as they were sent: bit y % 2 + z % 2 * 2 for row y of slice z;
+// and how far these may be off, as codes tell them.
+uniform int uMeans;
 uniform float uMostOff;
 
 float sample_at(ivec3 at) {
@@ -38,12 +39,14 @@ void main() {
   float own = sample_at(at);
   if (is_lost(own)) {
     own = expected(at);
-    float mean = uMeans ? kept(texelFetch(uVolume, at / 2, 0).r).r : NO_DATA;
+    ivec3 cube = at / 2;
+    bool isMean = (uMeans >> (cube.y % 2 + cube.z % 2 * 2) & 1) == 1;
+    float mean = isMean ? kept(texelFetch(uVolume, cube, 0).r).r : NO_DATA;
     if (own > -0.5 && mean > -0.5) {
       // By how much the cube's samples are less than its mean, and how many of them are lost.
       vec2 due = vec2(0.0);
       for (int corner = 0; corner < 8; corner++) {
-        ivec3 other = at / 2 * 2 + ivec3(corner % 2, corner / 2 % 2, corner / 4);
+        ivec3 other = cube * 2 + ivec3(corner % 2, corner / 2 % 2, corner / 4);
         if (any(greaterThanEqual(other, textureSize(uLevel, 0)))) continue;
         float value = sample_at(other);
         bool lost = is_lost(value);
