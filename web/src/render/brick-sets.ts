@@ -112,7 +112,7 @@ export class BrickSets {
     const missing = uncovered(set.size, set.covered);
     set.torn.push(...missing.map(({ lo, size }) => ({ lo, size, lost: partsOf(size) })));
     for (const { lo, size } of set.torn) set.ranges.merge(anyCellRanges(lo, size));
-    this.#standIns.bricks(set, missing);
+    this.#standIns.bricks(set, this.#shown, missing);
   }
 
   #show(set: Assembly): void {

@@ -95,9 +95,10 @@ export class Proxies {
   advance(budgetMs: number, scene: Scene): boolean {
     const { wanted } = scene;
     const { slabs, faces, segments } = this.#passes;
+    const isBetter = this.#bricks.advance(budgetMs, wanted);
     this.#standIns.known = this.#known(scene);
     const advanced = [
-      this.#bricks.advance(budgetMs, wanted),
+      isBetter,
       this.#slabs.isUploading && slabs.isReady && this.#slabs.advance(budgetMs),
       this.#faces.isUploading && faces.isReady && this.#faces.advance(budgetMs),
       this.#segments.isUploading && segments.isReady && this.#segments.advance(budgetMs),

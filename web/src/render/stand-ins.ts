@@ -58,20 +58,19 @@ export class StandIns {
     this.#boxes = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, 1);
   }
 
-  /** Samples of a level of bricks: what is lost of its torn boxes, among which are the `missing` ones, of which nothing came. */
-  bricks(into: Samples, missing: readonly Box[]): void {
+  /** Samples of a level of bricks, from what is `shown` until now: what is lost of its torn boxes, among which are the `missing` ones, of which nothing came. */
+  bricks(into: Samples, shown: Samples | null, missing: readonly Box[]): void {
+    // Where nothing is known of the field, the level itself says nothing of what it has lost.
+    const known = shown?.field === into.field ? shown : into;
     for (const box of missing) this.#lose(into.texture, box);
-    for (const box of into.torn) this.#complete(into, box);
+    for (const box of into.torn) this.#complete(into, known, box);
   }
 
   /** Draws what is lost of a box of a level. */
-  #complete(into: Samples, { lo, size }: Box): void {
+  #complete(into: Samples, bricks: Samples, { lo, size }: Box): void {
     const gl = this.#gl;
     const room = this.#boxes.take(size);
     if (!room) return;
-    const known = this.known?.bricks;
-    // Where nothing is known of the field, the level itself says nothing of what it has lost.
-    const bricks = known?.field === into.field ? known : into;
     const finer = 2 ** (into.level - bricks.level);
     const toTexture = { scale: perAxis((axis) => finer / bricks.size[axis]), offset: [0, 0, 0] as const };
     const program = this.#begin("brick", brickFragment, bricks, [into.lo, into.hi], toTexture, into.level);
