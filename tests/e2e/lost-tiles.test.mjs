@@ -15,6 +15,8 @@ const LIMITS = [
 const LEAST_DB_OF_BRICKS = 48;
 /** Where nothing whole ever came. */
 const LEAST_DB_OF_NOTHING_WHOLE = 42;
+/** Where only bricks of a quarter of the resolution ever came. */
+const LEAST_DB_OF_COARSEST = 32;
 /** Where a fifth of the finest bricks of a hard surface are lost. */
 const LEAST_DB_OF_SURFACE = 27;
 
@@ -112,6 +114,12 @@ describe("lost tiles of a smooth field", () => {
   });
 
   test("bricks stand in for tiles of scalar slabs", (t) => holds(t, here, "slabs", LIMITS));
+
+  test("the coarsest bricks stand in where no other ones and no tiles come", async (t) => {
+    const shownDb = await shownWithout(1, here, "slabs", "both");
+    t.diagnostic(`${shownDb.toFixed(1)} dB`);
+    assert.ok(shownDb >= LEAST_DB_OF_COARSEST, `${shownDb} dB where all but the coarsest bricks are lost`);
+  });
 
   // There are four of them: two are lost.
   test("bricks stand in for tiles of segments", (t) => holds(t, here, "segments", LIMITS.slice(-1)));
