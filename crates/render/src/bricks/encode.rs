@@ -148,7 +148,7 @@ impl EncodedBrick {
     }
 }
 
-/// Cuts `level` of what `block` owns into boxes and encodes their bricks, in parallel. Bricks of one box come with those of others between them, [`LATER`] at least where
+/// Cuts `level` of what `block` owns into boxes and encodes their bricks, in parallel. Bricks of one box come with those of others between them, 16 at least where
 /// there are so many boxes: they are seldom lost together, and boxes become whole one after another.
 ///
 /// # Panics
