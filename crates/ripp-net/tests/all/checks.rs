@@ -3,10 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_ripp_net::perf::{Answered, check};
-use visapult_ripp_net::{Clients, Listener, ListenerOptions, Member, Options, RippUrl, Token, Trust};
+use visapult_ripp_net::perf::{Amount, Answered, Request, check};
+use visapult_ripp_net::{
+    Clients, Listener, ListenerOptions, Member, Mode, Options, RippUrl, Session, Token, Trust,
+};
 
-const LONG: Duration = Duration::from_millis(1_500);
+const LONG: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(200);
 
@@ -50,15 +52,20 @@ fn a_listener_answers_checks_both_ways_and_its_program_hears_nothing_of_them() {
 
 #[test]
 fn of_two_checks_at_a_time_one_is_told_to_come_again() {
-    let (_listener, url) = listener();
-    let one = || {
-        let options = Options { most_receive_bps: 1_000_000, ..Options::default() };
-        check(&url, &Trust::InsecureLoopback, None, &options, LONG, true).map(drop)
-    };
-    let both = thread::scope(|scope| [scope.spawn(one), scope.spawn(one)].map(|one| one.join().unwrap()));
-    let refused: Vec<_> = both.into_iter().filter_map(Result::err).collect();
-    assert_eq!(refused.len(), 1);
-    assert!(refused[0].to_string().contains("busy with another check"), "{}", refused[0]);
+    let (listener, url) = listener();
+    // It is served for as long as it takes nothing of what it asked for, whenever the other comes.
+    let request = Request { kind: "check".to_owned(), ..Request::new(Amount::Time(LONG), Mode::Reliable, true) };
+    let options = Options { request: request.to_text(), ..Options::default() };
+    let first = Session::dial(&url, &Trust::InsecureLoopback, None, &options).unwrap();
+    let held = first.next_offer(PATIENCE).unwrap().expect("an offer");
+    let other = || check(&url, &Trust::InsecureLoopback, None, &Options::default(), SHORT, false);
+    let refused = other().unwrap_err().to_string();
+    assert!(refused.contains("busy with another check"), "{refused}");
+    drop(held);
+    first.close();
+    let answered = [next_answered(&listener), next_answered(&listener)];
+    assert!(answered.iter().any(|answered| answered.fault.as_ref().is_some_and(|why| why.contains("busy"))), "{answered:?}");
+    assert!(other().unwrap().report.verified);
 }
 
 #[test]
