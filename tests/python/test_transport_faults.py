@@ -5,12 +5,16 @@ The scenarios mostly wait, so several are played at a time, each on a link of it
 
 import json
 import signal
+import socket
+import ssl
+import struct
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from wan import Ended, Link, Measured, Process, link, measure, pause, unable
+from conftest import VISAPULT
+from wan import PATIENCE, Ended, Link, Measured, Process, link, measure, pause, unable
 
 Scenario = Callable[[], None]
 SCENARIOS: dict[str, Scenario] = {}
@@ -360,6 +364,83 @@ def a_receiver_that_is_killed() -> None:
         up.wait_for_traffic()
         server.signal(signal.SIGKILL)
         assert_one_error(sender.end(SOON))
+
+
+def _assert_serves_the_next(server: Process, send: Callable[[], Process]) -> None:
+    """It tells once what became of the one before, and serves who comes then."""
+    for _ in range(int(PATIENCE)):
+        ended = send().end()
+        if "busy" not in ended.stderr:
+            break
+    assert ended.code == 0, ended
+    server.signal(signal.SIGINT)
+    ended = server.end(SOON)
+    assert len(ended.problems) == 1, ended.stderr
+    assert "panicked" not in ended.stderr
+    assert "1000000 bytes, verified" in ended.stdout
+
+
+def _stopped_for_good(*options: str) -> None:
+    with link(*PATH.split()) as up:
+        server, url = up.serve()
+        dialler = up.send(url, "--bytes", "100MB", *options)
+        up.wait_for_traffic()
+        dialler.signal(signal.SIGSTOP)
+        _assert_serves_the_next(server, lambda: up.send(url, "--bytes", "1MB"))
+
+
+@scenario
+def a_sender_that_is_stopped_for_good() -> None:
+    _stopped_for_good()
+
+
+@scenario
+def a_receiver_over_streams_that_is_stopped_for_good() -> None:
+    _stopped_for_good("--transport", "tcp", "--reverse")
+
+
+@scenario
+def a_server_that_is_stopped_for_good() -> None:
+    with link(*PATH.split()) as up:
+        server, url = up.serve()
+        sender = up.send(url, "--bytes", "100MB")
+        up.wait_for_traffic()
+        server.signal(signal.SIGSTOP)
+        assert_one_error(sender.end(SOON + 2), "no sign of life")
+
+
+def _say_hello(url: str, reverse: bool) -> ssl.SSLSocket:
+    """A dialler that is let in, and says nothing more."""
+    token, rest = url.removeprefix("ripp://").split("@")
+    host, port = rest.split("/")[0].split(":")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["ripp/1"])
+    connection = context.wrap_socket(socket.create_connection((host, int(port)), SOON))
+    request = {"kind": "perf", "amount": {"bytes": 1000}, "mode": "reliable", "reverse": reverse}
+    hello = {"type": "hello", "versions": [2], "token": token, "name": "perf", "lanes": 1, "ciphers": ["aes128-gcm"], "request": json.dumps(request)}
+    said = json.dumps(hello).encode()
+    connection.sendall(struct.pack(">I", len(said)) + said)
+    (length,) = struct.unpack(">I", connection.recv(4))
+    assert json.loads(connection.recv(length))["type"] == "welcome"
+    return connection
+
+
+@scenario
+def diallers_that_say_hello_and_no_more() -> None:
+    perf = [str(VISAPULT), "perf"]
+    servers = [Process([*perf, "serve", "--bind", "127.0.0.1:0"]) for _ in range(2)]
+    try:
+        urls = [server.read_line() for server in servers]
+        silent = [_say_hello(url, reverse) for url, reverse in zip(urls, (False, True), strict=True)]
+        for server, url in zip(servers, urls, strict=True):
+            _assert_serves_the_next(server, lambda url=url: Process([*perf, "send", url, "--bytes", "1MB"]))
+        for connection in silent:
+            connection.close()
+    finally:
+        for server in servers:
+            server.stop()
 
 
 def _interrupted(first: int, *options: str) -> tuple[Ended, Ended]:

@@ -33,6 +33,8 @@ struct Pump {
     arrived: SyncSender<Vec<u8>>,
     shared: Arc<Shared>,
     waker: Waker,
+    /// Until when what is queued may leave, once nothing more is to be sent.
+    last_chance: Option<Instant>,
 }
 
 /// Hands the connection to a thread of its own.
@@ -54,6 +56,7 @@ pub(super) fn start(
         arrived: arriving,
         shared: shared.clone(),
         waker: waker.clone(),
+        last_chance: None,
     };
     thread::Builder::new().name("ripp-control".to_owned()).spawn(move || pump.run())?;
     Ok((ControlSender::new(queue, waker.clone(), shared.clone()), ControlReceiver::new(arrived, shared, waker)))
@@ -87,12 +90,20 @@ impl Pump {
 
     /// Sends what goes, waits for something to do, and reads.
     fn exchange(&mut self) -> Result<(), CloseReason> {
+        // Nobody is there any more to end a connection whose other end takes nothing.
+        if self.last_chance.is_none() && self.shared.closed.load(Ordering::SeqCst) {
+            self.last_chance = Some(Instant::now() + FAREWELL);
+        }
         self.send()?;
         let mut interest = PollFlags::empty();
         interest.set(PollFlags::OUT, self.channel.unsent());
         interest.set(PollFlags::IN, self.held.is_none());
         let mut watched = [PollFd::new(&self.stream, interest), PollFd::new(&self.waker, PollFlags::IN)];
-        wait_until(&mut watched, None).map_err(|cause| CloseReason::Lost(cause.to_string()))?;
+        let may_go_on =
+            wait_until(&mut watched, self.last_chance).map_err(|cause| CloseReason::Lost(cause.to_string()))?;
+        if !may_go_on {
+            return Err(CloseReason::ByUs);
+        }
         let [stream, waker] = watched.map(|fd| fd.revents());
         if !waker.is_empty() {
             self.waker.take();

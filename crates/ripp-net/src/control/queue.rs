@@ -26,6 +26,12 @@ struct Outgoing {
     shared: Arc<Shared>,
 }
 
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, Ordering::SeqCst);
+    }
+}
+
 #[derive(Debug)]
 struct WakeOnDrop(Waker);
 

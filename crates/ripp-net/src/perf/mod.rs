@@ -10,10 +10,9 @@ mod notes;
 mod receiving;
 mod report;
 mod sending;
+mod watch;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use visapult_ripp::outbox::Mode;
@@ -25,7 +24,7 @@ pub use report::{Report, RttMicros, Rulings};
 pub use sending::{Progress, send};
 
 use crate::policy::Ruling;
-use crate::session::{Session, SessionError};
+use crate::session::SessionError;
 
 /// Name of the flow that is measured.
 const FLOW: &str = "perf";
@@ -108,27 +107,6 @@ struct Account {
 
 const SAMPLE: Duration = Duration::from_millis(10);
 const MOST_SAMPLES: usize = 2_000_000;
-
-/// Does `work`, but ends the session `patience` after its user asked to stop, wherever the work waits then.
-fn unless_stopped<T>(session: &Session, stop: &AtomicBool, patience: Duration, work: impl FnOnce() -> T) -> T {
-    const LOOK: Duration = Duration::from_millis(20);
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let watch = scope.spawn(|| {
-            let mut asked = None;
-            while !done.load(Ordering::Relaxed) {
-                if stop.load(Ordering::Relaxed) && asked.get_or_insert_with(Instant::now).elapsed() >= patience {
-                    return session.end_because(STOPPED);
-                }
-                thread::park_timeout(LOOK);
-            }
-        });
-        let outcome = work();
-        done.store(true, Ordering::Relaxed);
-        watch.thread().unpark();
-        outcome
-    })
-}
 
 fn ended(why: impl ToString) -> SessionError {
     SessionError::Ended(why.to_string())

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::content::{Counting, PATTERN, Patterned, pattern};
 use super::notes::{self, NOTES};
-use super::{Account, FLOW, LAST_PATIENCE, MOST_SAMPLES, NOT_NEEDED, Report, SAMPLE, cpu, ended, unless_stopped};
+use super::watch::{Offers, Patience, watched};
+use super::{Account, FLOW, LAST_PATIENCE, MOST_SAMPLES, NOT_NEEDED, Report, SAMPLE, cpu, ended};
 use crate::session::{Incoming, MemorySink, Offer, Session, SessionError, Sink};
 use crate::text::printable;
 
@@ -17,8 +18,6 @@ const MOST_MEMORY: u64 = 300 << 20;
 /// Faults that are told one by one.
 const MOST_FAULTS: usize = 100;
 const LEAST_ROOM: usize = 64 << 10;
-/// A sender that sends nothing for this long is not waited for any longer.
-const NOTHING_PATIENCE: Duration = Duration::from_secs(20);
 
 struct Receiving {
     incoming: Incoming,
@@ -44,10 +43,14 @@ struct Receiver<'a> {
 /// # Errors
 /// If the session ends before that.
 pub fn receive(session: &Session, stop: &AtomicBool) -> Result<Report, SessionError> {
-    unless_stopped(session, stop, Duration::ZERO, || receive_all(session))
+    receive_within(session, stop, Patience::once_stopped(Duration::ZERO))
 }
 
-fn receive_all(session: &Session) -> Result<Report, SessionError> {
+pub(super) fn receive_within(session: &Session, stop: &AtomicBool, patience: Patience) -> Result<Report, SessionError> {
+    watched(session, stop, patience, |offers| receive_all(session, offers))
+}
+
+fn receive_all(session: &Session, offers: &Offers) -> Result<Report, SessionError> {
     let placed = Arc::new(AtomicU64::new(0));
     let mut receiver = Receiver {
         session,
@@ -62,7 +65,7 @@ fn receive_all(session: &Session) -> Result<Report, SessionError> {
     let done = AtomicBool::new(false);
     let samples = std::thread::scope(|scope| {
         let sampler = scope.spawn(|| sample(&placed, &done));
-        let outcome = receiver.run();
+        let outcome = receiver.run(offers);
         done.store(true, Ordering::Relaxed);
         let samples = sampler.join().unwrap_or_default();
         outcome.map(|()| samples)
@@ -103,18 +106,12 @@ fn sample(placed: &AtomicU64, done: &AtomicBool) -> Vec<u64> {
 }
 
 impl Receiver<'_> {
-    fn run(&mut self) -> Result<(), SessionError> {
-        let mut heard = Instant::now();
+    fn run(&mut self, offers: &Offers) -> Result<(), SessionError> {
         loop {
             self.verify_what_is_over();
             let patience = Duration::from_millis(if self.under_way.is_empty() { 100 } else { 5 });
-            let Some(offer) = self.session.next_offer(patience)? else {
-                if self.under_way.is_empty() && heard.elapsed() > NOTHING_PATIENCE {
-                    return Err(self.give_up("nothing was sent for 20 s"));
-                }
-                continue;
-            };
-            heard = Instant::now();
+            let Some(offer) = self.session.next_offer(patience)? else { continue };
+            offers.count();
             if offer.flow == NOTES && offer.length <= LEAST_ROOM as u64 {
                 let end = offer.accept(Arc::new(MemorySink::new(LEAST_ROOM)));
                 end.wait().map_err(ended)?;
@@ -125,11 +122,6 @@ impl Receiver<'_> {
             }
             self.accept(offer);
         }
-    }
-
-    fn give_up(&self, why: &str) -> SessionError {
-        self.session.end_because(why);
-        ended(why)
     }
 
     fn accept(&mut self, offer: Offer) {

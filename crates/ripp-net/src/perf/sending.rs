@@ -10,7 +10,8 @@ use visapult_ripp::outbox::Mode;
 use super::content::{PATTERN, Patterned, pattern};
 use super::notes;
 use super::report::Report;
-use super::{Account, Amount, FLOW, LAST_PATIENCE, NOT_NEEDED, STOP_PATIENCE, cpu, ended, unless_stopped};
+use super::watch::{Offers, Patience, watched};
+use super::{Account, Amount, FLOW, LAST_PATIENCE, NOT_NEEDED, STOP_PATIENCE, cpu, ended};
 use crate::session::{Outgoing, Rate, Session, SessionError, Statistics};
 use crate::text::printable;
 
@@ -57,7 +58,18 @@ pub fn send(
     stop: &AtomicBool,
     progress: impl FnMut(&Progress),
 ) -> Result<Report, SessionError> {
-    unless_stopped(session, stop, STOP_PATIENCE, || send_until(session, amount, mode, stop, progress))
+    send_within(session, amount, mode, stop, Patience::once_stopped(STOP_PATIENCE), progress)
+}
+
+pub(super) fn send_within(
+    session: &Session,
+    amount: Amount,
+    mode: Mode,
+    stop: &AtomicBool,
+    patience: Patience,
+    progress: impl FnMut(&Progress),
+) -> Result<Report, SessionError> {
+    watched(session, stop, patience, |offers| send_until(session, amount, mode, stop, offers, progress))
 }
 
 fn send_until(
@@ -65,6 +77,7 @@ fn send_until(
     amount: Amount,
     mode: Mode,
     stop: &AtomicBool,
+    offers: &Offers,
     mut progress: impl FnMut(&Progress),
 ) -> Result<Report, SessionError> {
     let flow = session.open_flow(FLOW, mode, 1)?;
@@ -113,6 +126,7 @@ fn send_until(
         if more && flow.expected() <= room && pending <= VERIFYING * room && under_way.len() < 4096 {
             let source = Patterned { pattern: Arc::clone(&pattern), index, length };
             under_way.push_back((flow.send(&index.to_string(), Arc::new(source))?, length as u64));
+            offers.count();
             offered += length as u64;
             index += 1;
             continue;

@@ -118,6 +118,24 @@ fn who_closes_sends_what_was_queued_and_does_not_wait_for_the_other_end() {
 }
 
 #[test]
+fn who_closes_does_not_wait_for_an_end_that_takes_nothing() {
+    let (dialer, listener) = linked();
+    let (there, here) = dialer.split().unwrap();
+    // More than the system holds for an end that does not read.
+    let large = vec![7; MAX_MESSAGE_BYTES];
+    let mut refused = 0;
+    while refused < 100 {
+        if there.send(&large).is_err() {
+            refused += 1;
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+    there.close();
+    assert_eq!(here.recv_timeout(PATIENCE), Some(ControlEvent::Closed(CloseReason::ByUs)));
+    drop(listener);
+}
+
+#[test]
 fn a_reader_that_does_not_read_backs_the_sender_up_and_loses_nothing() {
     let (dialer, listener) = linked();
     let (there, _here) = dialer.split().unwrap();
