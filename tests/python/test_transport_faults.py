@@ -3,18 +3,22 @@
 The scenarios mostly wait, so several are played at a time, each on a link of its own.
 """
 
+import contextlib
 import json
+import os
+import re
 import signal
 import socket
 import ssl
 import struct
+import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
 from conftest import VISAPULT
-from wan import PATIENCE, Ended, Link, Measured, Process, link, measure, pause, unable
+from wan import ENVIRONMENT, PATIENCE, WAN, Ended, Link, Measured, Process, link, measure, pause, unable
 
 Scenario = Callable[[], None]
 SCENARIOS: dict[str, Scenario] = {}
@@ -127,6 +131,38 @@ def reverse_with_loss() -> None:
         server, url = up.serve("--once")
         receiver = up.send(url, "--reverse", "--bytes", "4MB").end()
         assert_received(receiver, server.end(SOON), 4_000_000)
+
+
+def _shown(up: Link, url: str, *options: str) -> list[dict[str, float]]:
+    """What the progress line of a dialler says, as often as it does."""
+    terminal, theirs = os.openpty()
+    command = [WAN, "exec", "--name", up.name, "left", VISAPULT, "perf", "send", url, *options]
+    with open(terminal, "rb", buffering=0) as screen, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=ENVIRONMENT) as dialler:
+        os.close(theirs)
+        said = b""
+        # A terminal whose programs have gone cannot be read any more.
+        with contextlib.suppress(OSError):
+            while more := screen.read(4096):
+                said += more
+        assert dialler.wait(PATIENCE) == 0, said
+    figures = r"rate (?P<rate>[\d.]+) Mbit/s  loss (?P<loss>[\d.]+) %  RTT (?P<rtt>[\d.]+) ms  repaired (?P<repaired>[\d.]+) MB"
+    return [{name: float(value) for name, value in line.groupdict().items()} for line in re.finditer(figures, said.decode())]
+
+
+@scenario
+def both_ends_show_the_same_figures_while_it_runs() -> None:
+    with link(*f"{PATH} --loss 5%".split()) as up:
+        server, url = up.serve()
+        for reverse in ([], ["--reverse"]):
+            shown = _shown(up, url, "--rate", "20M", "--time", "4s", *reverse)
+            assert len(shown) > 2
+            last = shown[-1]
+            assert 2 < last["loss"] < 10, shown
+            assert 20 <= last["rtt"] < 200, shown
+            assert 0 < last["repaired"] < 2, shown
+            assert max(line["rate"] for line in shown) > 5, shown
+        server.signal(signal.SIGINT)
+        assert server.end(SOON).code == 0
 
 
 @scenario

@@ -149,11 +149,10 @@ fn serve_one(session: &Session, options: &PerfServeOptions) -> Result<()> {
         session.end_because(&PERF.to_string());
         bail!("the dialler does not want a measurement");
     };
-    let report = if request.reverse {
-        perf::send(session, request.amount, request.mode, &STOP, |_| {})?
-    } else {
-        perf::receive(session, &STOP)?
-    };
+    let Request { amount, mode, .. } = request;
+    let report = shown(|show| {
+        if request.reverse { perf::send(session, amount, mode, &STOP, show) } else { perf::receive(session, &STOP, show) }
+    })?;
     if options.json {
         let (bytes, verified) = (report.bytes, report.verified);
         say(&serde_json::json!({ "bytes": bytes, "reverse": request.reverse, "verified": verified }).to_string());
@@ -185,11 +184,13 @@ fn send(options: &PerfSendOptions) -> Result<()> {
     let mut output = options.json.as_deref().map(Output::open).transpose()?;
     let session = dial(options, amount)?;
     LOOKED_AT.store(true, Ordering::Relaxed);
-    let outcome = if options.reverse {
-        perf::receive(&session, &STOP).map_err(Into::into)
-    } else {
-        send_and_show(&session, amount, options)
-    };
+    let outcome = shown(|show| {
+        if options.reverse {
+            perf::receive(&session, &STOP, show)
+        } else {
+            perf::send(&session, amount, options.mode, &STOP, show)
+        }
+    });
     // If it failed because there was no session, that is the reason to be told.
     session.admitted()?;
     let report = outcome?;
@@ -241,17 +242,14 @@ fn trust(options: &PerfSendOptions) -> Result<Trust> {
     })
 }
 
-fn send_and_show(session: &Session, amount: Amount, options: &PerfSendOptions) -> Result<Report> {
-    let show = std::io::stderr().is_terminal();
-    let report = perf::send(session, amount, options.mode, &STOP, |progress| {
-        if show {
-            say_beside(&format!("\r{}\x1b[K", progress_line(progress)));
-        }
-    });
-    if show {
-        say_beside("\r\x1b[K");
+/// Does `work`, and shows what it tells meanwhile where somebody looks.
+fn shown<T>(work: impl FnOnce(&mut dyn FnMut(&Progress)) -> T) -> T {
+    if !std::io::stderr().is_terminal() {
+        return work(&mut |_| {});
     }
-    Ok(report?)
+    let outcome = work(&mut |progress| say_beside(&format!("\r{}\x1b[K", progress_line(progress))));
+    say_beside("\r\x1b[K");
+    outcome
 }
 
 /// Where the result goes; opened before the measurement, so that none is made in vain.
@@ -282,17 +280,14 @@ impl Output {
 }
 
 fn progress_line(progress: &Progress) -> String {
-    let sent = progress.statistics.sent();
-    let lane = progress.statistics.lanes.first().cloned().unwrap_or_default();
-    let rate: u64 = progress.statistics.lanes.iter().map(|lane| lane.rate_bps).sum();
+    let rtt = progress.rtt.map_or_else(|| "-".to_owned(), |rtt| format!("{:.1} ms", rtt.as_secs_f64() * 1e3));
     format!(
-        "{:5.1} s  {:8.1} MB  rate {}  loss {:.3} %  RTT {:.1} ms  repaired {:.1} MB",
+        "{:5.1} s  {:8.1} MB  rate {}  loss {:.3} %  RTT {rtt}  repaired {:.1} MB",
         progress.elapsed.as_secs_f64(),
         progress.arrived as f64 * 1e-6,
-        bits(rate as f64),
-        100.0 * sent.lost as f64 / (sent.lost + sent.arrived).max(1) as f64,
-        lane.rtt.smooth().as_secs_f64() * 1e3,
-        sent.resent_bytes as f64 * 1e-6,
+        bits(progress.rate_bps),
+        100.0 * progress.loss,
+        progress.repaired as f64 * 1e-6,
     )
 }
 

@@ -164,6 +164,12 @@ impl LaneIn {
         (self.datagrams, self.bytes)
     }
 
+    /// Packet numbers below the highest, of a lane that began with 0, under which nothing was accepted: lost on the way, or not here yet.
+    #[must_use]
+    pub const fn missing(&self) -> u64 {
+        self.window.end().saturating_sub(self.datagrams)
+    }
+
     /// Opens a datagram in place. Nothing changes but a count of what was refused.
     pub fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<Opened<'a>> {
         let header = ClearHeader::read(datagram).ok().filter(|header| header.key_id == self.opener.key_id());

@@ -128,7 +128,7 @@ fn takes_its_turn(busy: &AtomicBool) -> bool {
 
 fn exchange(session: &Session, amount: Amount, sends: bool) -> Result<Report, SessionError> {
     let stop = AtomicBool::new(false);
-    if sends { send(session, amount, Mode::Reliable, &stop, |_| {}) } else { receive(session, &stop) }
+    if sends { send(session, amount, Mode::Reliable, &stop, |_| {}) } else { receive(session, &stop, |_| {}) }
 }
 
 fn while_alive(session: &Session) {

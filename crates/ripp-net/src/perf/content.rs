@@ -63,11 +63,19 @@ impl Source for Patterned {
 pub(super) struct Counting {
     pub(super) memory: MemorySink,
     pub(super) placed: Arc<AtomicU64>,
+    /// Bytes of all objects that came after others behind them.
+    pub(super) late: Arc<AtomicU64>,
+    /// End of what came of this one.
+    pub(super) furthest: AtomicU64,
 }
 
 impl Sink for Counting {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.placed.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let length = bytes.len() as u64;
+        self.placed.fetch_add(length, Ordering::Relaxed);
+        if self.furthest.fetch_max(offset + length, Ordering::Relaxed) > offset {
+            self.late.fetch_add(length, Ordering::Relaxed);
+        }
         self.memory.write_at(offset, bytes)
     }
 

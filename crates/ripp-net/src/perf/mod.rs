@@ -7,6 +7,7 @@ mod check;
 mod content;
 mod cpu;
 mod notes;
+mod progress;
 mod receiving;
 mod report;
 mod sending;
@@ -19,9 +20,10 @@ use visapult_ripp::outbox::Mode;
 
 pub use check::{Answered, Checked, check};
 pub(crate) use check::{asked as asked_check, serve as serve_check};
+pub use progress::Progress;
 pub use receiving::receive;
 pub use report::{Report, RttMicros, Rulings};
-pub use sending::{Progress, send};
+pub use sending::send;
 
 use crate::policy::Ruling;
 use crate::session::SessionError;

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use visapult_ripp::outbox::Mode;
+
 use super::content::{Counting, PATTERN, Patterned, pattern};
 use super::notes::{self, NOTES};
+use super::progress::{Progress, Teller};
 use super::watch::{Offers, Patience, watched};
 use super::{Account, FLOW, LAST_PATIENCE, MOST_SAMPLES, NOT_NEEDED, Report, SAMPLE, cpu, ended};
 use crate::session::{Incoming, MemorySink, Offer, Session, SessionError, Sink};
@@ -30,6 +33,9 @@ struct Receiver<'a> {
     session: &'a Session,
     pattern: Arc<Vec<u8>>,
     placed: Arc<AtomicU64>,
+    late: Arc<AtomicU64>,
+    /// What is lost is sent again.
+    repairs: bool,
     under_way: VecDeque<Receiving>,
     /// Bytes of room that objects under way and spare memory take.
     memory: u64,
@@ -42,20 +48,35 @@ struct Receiver<'a> {
 ///
 /// # Errors
 /// If the session ends before that.
-pub fn receive(session: &Session, stop: &AtomicBool) -> Result<Report, SessionError> {
-    receive_within(session, stop, Patience::once_stopped(Duration::ZERO))
+pub fn receive(
+    session: &Session,
+    stop: &AtomicBool,
+    progress: impl FnMut(&Progress),
+) -> Result<Report, SessionError> {
+    receive_within(session, stop, Patience::once_stopped(Duration::ZERO), progress)
 }
 
-pub(super) fn receive_within(session: &Session, stop: &AtomicBool, patience: Patience) -> Result<Report, SessionError> {
-    watched(session, stop, patience, |offers| receive_all(session, offers))
+pub(super) fn receive_within(
+    session: &Session,
+    stop: &AtomicBool,
+    patience: Patience,
+    progress: impl FnMut(&Progress),
+) -> Result<Report, SessionError> {
+    watched(session, stop, patience, |offers| receive_all(session, offers, progress))
 }
 
-fn receive_all(session: &Session, offers: &Offers) -> Result<Report, SessionError> {
+fn receive_all(
+    session: &Session,
+    offers: &Offers,
+    progress: impl FnMut(&Progress),
+) -> Result<Report, SessionError> {
     let placed = Arc::new(AtomicU64::new(0));
     let mut receiver = Receiver {
         session,
         pattern: pattern(),
         placed: Arc::clone(&placed),
+        late: Arc::default(),
+        repairs: false,
         under_way: VecDeque::new(),
         memory: 0,
         spare: Vec::new(),
@@ -65,7 +86,7 @@ fn receive_all(session: &Session, offers: &Offers) -> Result<Report, SessionErro
     let done = AtomicBool::new(false);
     let samples = std::thread::scope(|scope| {
         let sampler = scope.spawn(|| sample(&placed, &done));
-        let outcome = receiver.run(offers);
+        let outcome = receiver.run(offers, progress);
         done.store(true, Ordering::Relaxed);
         let samples = sampler.join().unwrap_or_default();
         outcome.map(|()| samples)
@@ -106,12 +127,19 @@ fn sample(placed: &AtomicU64, done: &AtomicBool) -> Vec<u64> {
 }
 
 impl Receiver<'_> {
-    fn run(&mut self, offers: &Offers) -> Result<(), SessionError> {
+    fn run(&mut self, offers: &Offers, mut progress: impl FnMut(&Progress)) -> Result<(), SessionError> {
+        let mut teller = None;
         loop {
             self.verify_what_is_over();
+            if let Some(teller) = teller.as_mut().filter(|teller| Teller::is_due(teller)) {
+                let [placed, late] = [&self.placed, &self.late].map(|bytes| bytes.load(Ordering::Relaxed));
+                let late = if self.repairs { late } else { 0 };
+                progress(&teller.receiving(&self.session.statistics(), placed, late));
+            }
             let patience = Duration::from_millis(if self.under_way.is_empty() { 100 } else { 5 });
             let Some(offer) = self.session.next_offer(patience)? else { continue };
             offers.count();
+            teller.get_or_insert_with(Teller::new);
             if offer.flow == NOTES && offer.length <= LEAST_ROOM as u64 {
                 let end = offer.accept(Arc::new(MemorySink::new(LEAST_ROOM)));
                 end.wait().map_err(ended)?;
@@ -134,6 +162,7 @@ impl Receiver<'_> {
             return;
         };
         let length = offer.length as usize;
+        self.repairs = offer.mode != Mode::Lossy;
         let incoming = offer.accept(Arc::<Counting>::clone(&sink));
         self.under_way.push_back(Receiving { incoming, sink, index: index as usize, length });
     }
@@ -145,14 +174,17 @@ impl Receiver<'_> {
             return None;
         }
         if let Some(at) = self.spare.iter().rposition(|spare| spare.memory.length() == room) {
-            return Some(self.spare.swap_remove(at));
+            let spare = self.spare.swap_remove(at);
+            spare.furthest.store(0, Ordering::Relaxed);
+            return Some(spare);
         }
         while self.memory + room as u64 > MOST_MEMORY {
             self.memory -= self.spare.pop()?.memory.length() as u64;
         }
         let memory = MemorySink::try_new(room).ok()?;
         self.memory += room as u64;
-        Some(Arc::new(Counting { memory, placed: Arc::clone(&self.placed) }))
+        let [placed, late] = [&self.placed, &self.late].map(Arc::clone);
+        Some(Arc::new(Counting { memory, placed, late, furthest: AtomicU64::new(0) }))
     }
 
     fn verify_what_is_over(&mut self) {

@@ -9,6 +9,7 @@ use visapult_ripp::outbox::Mode;
 
 use super::content::{PATTERN, Patterned, pattern};
 use super::notes;
+use super::progress::{Progress, Teller};
 use super::report::Report;
 use super::watch::{Offers, Patience, watched};
 use super::{Account, Amount, FLOW, LAST_PATIENCE, NOT_NEEDED, STOP_PATIENCE, cpu, ended};
@@ -35,17 +36,6 @@ const LEAST_OBJECT: usize = 64 << 10;
 /// Bytes on offer at most: what the receiving side holds in memory.
 const MOST_AHEAD: u64 = 256 << 20;
 const POLL: Duration = Duration::from_millis(5);
-
-/// What is told while it runs.
-#[derive(Clone, Debug)]
-pub struct Progress {
-    /// Since the first byte.
-    pub elapsed: Duration,
-    /// Bytes known to have arrived.
-    pub arrived: u64,
-    /// The session's counts.
-    pub statistics: Statistics,
-}
 
 /// Sends as much as `amount` says and returns what came of it. `stop` ends it early: what is under way still arrives, if it does so soon.
 ///
@@ -87,7 +77,7 @@ fn send_until(
     let mut under_way: VecDeque<(Outgoing, u64)> = VecDeque::new();
     let mut offered = 0_u64;
     let mut index = 0;
-    let mut told = Instant::now();
+    let mut teller = Teller::new();
     let first_ahead = first_ahead(session.rate());
     let mut most_ahead = 0;
     let mut curtailed = false;
@@ -131,9 +121,8 @@ fn send_until(
             index += 1;
             continue;
         }
-        if told.elapsed() > Duration::from_millis(500) {
-            told = Instant::now();
-            progress(&Progress { elapsed: began.elapsed(), arrived: statistics.sent().arrived_bytes, statistics });
+        if teller.is_due() {
+            progress(&teller.sending(&statistics));
         }
         std::thread::sleep(POLL);
     }

@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_sender_that_stays_and_offers_nothing_is_given_up() {
         let (left, right) = sessions();
-        assert_given_up(receive_within(&right, &AtomicBool::new(false), PATIENCE), &left);
+        assert_given_up(receive_within(&right, &AtomicBool::new(false), PATIENCE, |_| {}), &left);
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         let (left, right) = sessions();
         let (held, stuck) = Stuck::new();
         let _outgoing = left.open_flow(FLOW, Mode::Reliable, 1).unwrap().send("0", Arc::new(stuck)).unwrap();
-        assert_given_up(receive_within(&right, &AtomicBool::new(false), PATIENCE), &left);
+        assert_given_up(receive_within(&right, &AtomicBool::new(false), PATIENCE, |_| {}), &left);
         drop(held);
     }
 

@@ -63,19 +63,31 @@ pub(super) struct Arrivals {
     bytes: AtomicU64,
     /// In millionths.
     part: AtomicU64,
+    /// Datagrams that came, and packet numbers below theirs that did not.
+    datagrams: [AtomicU64; 2],
 }
 
 const MILLION: f64 = 1e6;
 
 impl Arrivals {
     pub(super) fn of_lanes(lanes: usize) -> Self {
-        let arrivals = Self { bytes: AtomicU64::new(0), part: AtomicU64::new(0) };
+        let arrivals = Self { bytes: AtomicU64::new(0), part: AtomicU64::new(0), datagrams: Default::default() };
         arrivals.set_part(1.0 / lanes.max(1) as f64);
         arrivals
     }
 
     pub(super) fn note(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes note of how many datagrams came, and how many packet numbers are missing.
+    pub(super) fn count(&self, came: u64, missing: u64) {
+        self.datagrams[0].store(came, Ordering::Relaxed);
+        self.datagrams[1].store(missing, Ordering::Relaxed);
+    }
+
+    pub(super) fn datagrams(&self) -> (u64, u64) {
+        (self.datagrams[0].load(Ordering::Relaxed), self.datagrams[1].load(Ordering::Relaxed))
     }
 
     fn take(&self) -> u64 {

@@ -199,6 +199,7 @@ impl Thread<'_> {
         if self.lane_in.next_report().is_none_or(|due| due > now) {
             return;
         }
+        self.link.arrivals.count(self.lane_in.received().0, self.lane_in.missing());
         let Some(to) = self.link.reports_to() else {
             self.lane_in.report(now, |_| {});
             return;

@@ -35,6 +35,8 @@ pub struct Statistics {
     pub retired: SentCounts,
     /// Bytes of IP packets that came with data.
     pub received_bytes: u64,
+    /// Datagrams that came, and packet numbers below theirs that did not.
+    pub received_datagrams: (u64, u64),
     /// Objects being sent.
     pub outgoing: usize,
     /// Objects on offer or being received.
@@ -81,7 +83,10 @@ pub(super) fn gather(shared: &Shared) -> Statistics {
     let (outgoing, retired) = (out.sending.live(), out.retired);
     drop(out);
     let received_bytes = shared.received_bytes.load(std::sync::atomic::Ordering::Relaxed);
-    Statistics { lanes, retired, received_bytes, outgoing, incoming: shared.incoming().receiving.live() }
+    let received = shared.links().iter().map(|link| link.arrivals.datagrams());
+    let received_datagrams = received.fold((0, 0), |(came, missing), lane| (came + lane.0, missing + lane.1));
+    let incoming = shared.incoming().receiving.live();
+    Statistics { lanes, retired, received_bytes, received_datagrams, outgoing, incoming }
 }
 
 /// What limits the lanes, each counted by what has arrived over it; or the streams, where they are used.

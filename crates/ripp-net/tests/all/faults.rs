@@ -239,7 +239,7 @@ fn a_measurement_of_wrong_content_is_not_verified_whatever_the_sender_says() {
     let (left, right) = sessions();
     let stop = AtomicBool::new(false);
     let report = thread::scope(|scope| {
-        let receiving = scope.spawn(|| perf::receive(&right, &stop));
+        let receiving = scope.spawn(|| perf::receive(&right, &stop, |_| {}));
         let flow = left.open_flow("perf", Mode::Lossy, 1).unwrap();
         flow.send("0", Arc::new(vec![7; 100_000])).unwrap().wait().unwrap();
         let notes = left.open_flow("perf-notes", Mode::Reliable, 1).unwrap();

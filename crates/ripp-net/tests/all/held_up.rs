@@ -69,7 +69,7 @@ fn what_may_be_lost_is_sent_on_while_the_control_connection_stands_still() {
     let never = AtomicBool::new(false);
     thread::scope(|scope| {
         let sending = scope.spawn(|| perf::send(&left, Amount::Bytes(BYTES), Mode::Lossy, &never, |_| {}));
-        let receiving = scope.spawn(|| perf::receive(&right, &never));
+        let receiving = scope.spawn(|| perf::receive(&right, &never, |_| {}));
         eventually("what is on offer", || right.statistics().incoming >= OBJECTS);
         relay.hold(true);
         let before = left.statistics().sent().wire_bytes;

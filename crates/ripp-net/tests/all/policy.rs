@@ -42,7 +42,7 @@ fn measured(dialling: &Options, listening: Options) -> Report {
     let (sender, receiver) = sessions(dialling, listening).unwrap();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let receiving = scope.spawn(|| perf::receive(&receiver, &stop));
+        let receiving = scope.spawn(|| perf::receive(&receiver, &stop, |_| {}));
         let sent = perf::send(&sender, Amount::Bytes(2_000_000), Mode::Reliable, &stop, |_| {}).unwrap();
         assert!(receiving.join().unwrap().unwrap().verified);
         sent

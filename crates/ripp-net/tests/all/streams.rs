@@ -292,7 +292,7 @@ fn a_measurement_over_streams_is_complete_in_either_direction() {
         let (sender, receiver) = if reverse { (&right, &left) } else { (&left, &right) };
         let stop = AtomicBool::new(false);
         let (sent, received) = thread::scope(|scope| {
-            let receiving = scope.spawn(|| perf::receive(receiver, &stop));
+            let receiving = scope.spawn(|| perf::receive(receiver, &stop, |_| {}));
             let sent = perf::send(sender, request.amount, request.mode, &stop, |_| {});
             (sent.unwrap(), receiving.join().unwrap().unwrap())
         });
