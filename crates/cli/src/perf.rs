@@ -151,7 +151,11 @@ fn serve_one(session: &Session, options: &PerfServeOptions) -> Result<()> {
     };
     let Request { amount, mode, .. } = request;
     let report = shown(|show| {
-        if request.reverse { perf::send(session, amount, mode, &STOP, show) } else { perf::receive(session, &STOP, show) }
+        if request.reverse {
+            perf::send(session, amount, mode, &STOP, show)
+        } else {
+            perf::receive(session, &STOP, show)
+        }
     })?;
     if options.json {
         let (bytes, verified) = (report.bytes, report.verified);

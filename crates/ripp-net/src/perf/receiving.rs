@@ -48,11 +48,7 @@ struct Receiver<'a> {
 ///
 /// # Errors
 /// If the session ends before that.
-pub fn receive(
-    session: &Session,
-    stop: &AtomicBool,
-    progress: impl FnMut(&Progress),
-) -> Result<Report, SessionError> {
+pub fn receive(session: &Session, stop: &AtomicBool, progress: impl FnMut(&Progress)) -> Result<Report, SessionError> {
     receive_within(session, stop, Patience::once_stopped(Duration::ZERO), progress)
 }
 
@@ -65,11 +61,7 @@ pub(super) fn receive_within(
     watched(session, stop, patience, |offers| receive_all(session, offers, progress))
 }
 
-fn receive_all(
-    session: &Session,
-    offers: &Offers,
-    progress: impl FnMut(&Progress),
-) -> Result<Report, SessionError> {
+fn receive_all(session: &Session, offers: &Offers, progress: impl FnMut(&Progress)) -> Result<Report, SessionError> {
     let placed = Arc::new(AtomicU64::new(0));
     let mut receiver = Receiver {
         session,

@@ -4,9 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_ripp_net::perf::{Amount, Answered, Request, check};
-use visapult_ripp_net::{
-    Clients, Listener, ListenerOptions, Member, Mode, Options, RippUrl, Session, Token, Trust,
-};
+use visapult_ripp_net::{Clients, Listener, ListenerOptions, Member, Mode, Options, RippUrl, Session, Token, Trust};
 
 const LONG: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -64,7 +62,10 @@ fn of_two_checks_at_a_time_one_is_told_to_come_again() {
     drop(held);
     first.close();
     let answered = [next_answered(&listener), next_answered(&listener)];
-    assert!(answered.iter().any(|answered| answered.fault.as_ref().is_some_and(|why| why.contains("busy"))), "{answered:?}");
+    assert!(
+        answered.iter().any(|answered| answered.fault.as_ref().is_some_and(|why| why.contains("busy"))),
+        "{answered:?}"
+    );
     assert!(other().unwrap().report.verified);
 }
 
