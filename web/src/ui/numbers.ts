@@ -11,7 +11,7 @@ const ROOM = 9;
 const FEWEST_DIGITS = { plain: 6, exponential: 3 };
 const MOST_DIGITS = 17;
 
-/** A bound of a range for a box: whole where that is short, else with the digits that tell the range apart. */
+/** A bound of a range for a box: whole where that fits and is a whole number or no longer, else with the digits that tell the range apart. */
 export function boundWords(value: number, [lo, hi]: Range): string {
   const size = Math.abs(value);
   const isPlain = size === 0 || (size >= 1e-3 && size < 1e9);
@@ -21,10 +21,11 @@ export function boundWords(value: number, [lo, hi]: Range): string {
   };
   const isSame = (text: string) => (isSingle(value) ? Math.fround(Number(text)) : Number(text)) === value;
   const whole = firstOf(1, write, isSame);
-  if (whole.length <= ROOM) return whole;
   const near = (hi - lo) / 1000;
   const fewest = isPlain ? FEWEST_DIGITS.plain : FEWEST_DIGITS.exponential;
-  return firstOf(fewest, write, (text) => isSame(text) || Math.abs(Number(text) - value) <= near);
+  const apart = firstOf(fewest, write, (text) => isSame(text) || Math.abs(Number(text) - value) <= near);
+  const isShort = Number.isInteger(value) || whole.length <= apart.length;
+  return isShort && whole.length <= ROOM ? whole : apart;
 }
 
 function isSingle(value: number): boolean {

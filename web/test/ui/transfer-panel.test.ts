@@ -17,6 +17,7 @@ describe("bounds of a range", () => {
     expect(words(1e9, 1e9 + 64)).toEqual(["1e9", "1.00000006e9"]);
     expect(words(0, Math.fround(1 / 3))).toEqual(["0", "0.333333"]);
     expect(words(-1, 0.12345)).toEqual(["-1", "0.12345"]);
+    expect(words(0, Math.fround(2817.1301))).toEqual(["0", "2817.13"]);
   });
 
   test("that are small fit in their box", () => {
