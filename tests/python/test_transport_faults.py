@@ -14,6 +14,7 @@ import struct
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -136,7 +137,7 @@ def reverse_with_loss() -> None:
 def _shown(up: Link, url: str, *options: str) -> list[dict[str, float]]:
     """What the progress line of a dialler says, as often as it does."""
     terminal, theirs = os.openpty()
-    command = [WAN, "exec", "--name", up.name, "left", VISAPULT, "perf", "send", url, *options]
+    command = [str(WAN), "exec", "--name", up.name, "left", str(VISAPULT), "perf", "send", url, *options]
     with open(terminal, "rb", buffering=0) as screen, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=ENVIRONMENT) as dialler:
         os.close(theirs)
         said = b""
@@ -471,7 +472,7 @@ def diallers_that_say_hello_and_no_more() -> None:
         urls = [server.read_line() for server in servers]
         silent = [_say_hello(url, reverse) for url, reverse in zip(urls, (False, True), strict=True)]
         for server, url in zip(servers, urls, strict=True):
-            _assert_serves_the_next(server, lambda url=url: Process([*perf, "send", url, "--bytes", "1MB"]))
+            _assert_serves_the_next(server, partial(Process, [*perf, "send", url, "--bytes", "1MB"]))
         for connection in silent:
             connection.close()
     finally:
