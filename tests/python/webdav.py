@@ -113,8 +113,10 @@ class Leaving(http.server.BaseHTTPRequestHandler):
         if not self.has_place():
             return self.answer(409)
         folder = self.path.rstrip("/") + "/"
-        self.answer(405 if folder in self.server.folders else 201)
+        is_there = folder in self.server.folders
+        # Before it is told: what goes into it may come over another connection.
         self.server.folders.add(folder)
+        self.answer(405 if is_there else 201)
 
     def do_GET(self) -> None:
         content = self.server.files.get(self.path)
