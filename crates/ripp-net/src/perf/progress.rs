@@ -23,21 +23,6 @@ pub struct Progress {
     pub repaired: u64,
 }
 
-impl Progress {
-    /// As the sending side sees it.
-    pub(super) fn of_sending(elapsed: Duration, statistics: &Statistics) -> Self {
-        let sent = statistics.sent();
-        Self {
-            elapsed,
-            arrived: sent.arrived_bytes,
-            rate_bps: statistics.lanes.iter().map(|lane| lane.rate_bps).sum::<u64>() as f64,
-            loss: share(sent.lost, sent.arrived),
-            rtt: rtt(statistics),
-            repaired: sent.resent_bytes,
-        }
-    }
-}
-
 fn share(lost: u64, arrived: u64) -> f64 {
     lost as f64 / (lost + arrived).max(1) as f64
 }
@@ -68,7 +53,15 @@ impl Teller {
     /// As the sending side sees it.
     pub(super) fn sending(&mut self, statistics: &Statistics) -> Progress {
         self.told = Instant::now();
-        Progress::of_sending(self.began.elapsed(), statistics)
+        let sent = statistics.sent();
+        Progress {
+            elapsed: self.began.elapsed(),
+            arrived: sent.arrived_bytes,
+            rate_bps: statistics.lanes.iter().map(|lane| lane.rate_bps).sum::<u64>() as f64,
+            loss: share(sent.lost, sent.arrived),
+            rtt: rtt(statistics),
+            repaired: sent.resent_bytes,
+        }
     }
 
     /// As the receiving side sees it, where `placed` bytes are in their places and `late` of these came after others behind them. Lanes bring
@@ -76,7 +69,7 @@ impl Teller {
     pub(super) fn receiving(&mut self, statistics: &Statistics, placed: u64, late: u64) -> Progress {
         let since = std::mem::replace(&mut self.told, Instant::now()).elapsed();
         let before = std::mem::replace(&mut self.received_bytes, statistics.received_bytes);
-        let (came, lost) = statistics.received_datagrams;
+        let (came, lost) = (statistics.received_datagrams, statistics.missing_datagrams);
         let lost_bytes = lost as f64 * statistics.received_bytes as f64 / came.max(1) as f64;
         Progress {
             elapsed: self.began.elapsed(),
@@ -97,8 +90,12 @@ mod tests {
     fn no_more_was_repaired_than_was_lost() {
         let mut teller = Teller::new();
         let mut told = |came, lost, late| {
-            let statistics =
-                Statistics { received_bytes: 1_000 * came, received_datagrams: (came, lost), ..Statistics::default() };
+            let statistics = Statistics {
+                received_bytes: 1_000 * came,
+                received_datagrams: came,
+                missing_datagrams: lost,
+                ..Statistics::default()
+            };
             let progress = teller.receiving(&statistics, 7, late);
             (progress.loss, progress.repaired, progress.arrived)
         };

@@ -86,6 +86,7 @@ impl Arrivals {
         self.datagrams[1].store(missing, Ordering::Relaxed);
     }
 
+    /// How many datagrams came, and how many packet numbers are missing.
     pub(super) fn datagrams(&self) -> (u64, u64) {
         (self.datagrams[0].load(Ordering::Relaxed), self.datagrams[1].load(Ordering::Relaxed))
     }

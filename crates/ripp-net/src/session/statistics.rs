@@ -35,8 +35,10 @@ pub struct Statistics {
     pub retired: SentCounts,
     /// Bytes of IP packets that came with data.
     pub received_bytes: u64,
-    /// Datagrams that came, and packet numbers below theirs that did not.
-    pub received_datagrams: (u64, u64),
+    /// Datagrams that came.
+    pub received_datagrams: u64,
+    /// Packet numbers below theirs under which nothing came.
+    pub missing_datagrams: u64,
     /// Objects being sent.
     pub outgoing: usize,
     /// Objects on offer or being received.
@@ -84,9 +86,10 @@ pub(super) fn gather(shared: &Shared) -> Statistics {
     drop(out);
     let received_bytes = shared.received_bytes.load(std::sync::atomic::Ordering::Relaxed);
     let received = shared.links().iter().map(|link| link.arrivals.datagrams());
-    let received_datagrams = received.fold((0, 0), |(came, missing), lane| (came + lane.0, missing + lane.1));
+    let (received_datagrams, missing_datagrams) =
+        received.fold((0, 0), |(came, missing), lane| (came + lane.0, missing + lane.1));
     let incoming = shared.incoming().receiving.live();
-    Statistics { lanes, retired, received_bytes, received_datagrams, outgoing, incoming }
+    Statistics { lanes, retired, received_bytes, received_datagrams, missing_datagrams, outgoing, incoming }
 }
 
 /// What limits the lanes, each counted by what has arrived over it; or the streams, where they are used.
