@@ -98,6 +98,19 @@ def test_what_a_server_leaves_unread_is_no_request(tmp_path: Path) -> None:
         assert {method for method, _ in server.requests} == {"MKCOL", "PUT", "GET"}, server.requests
 
 
+def test_what_comes_behind_an_answer_without_a_body_is_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "there").write_bytes(b"there")
+    with Unread() as server:
+        server.files["/here"] = b"here"
+        store = Store("", environment={})
+        for what in ((tmp_path / "there", f"{server.url}/there"), (f"{server.url}/here", tmp_path / "back")):
+            copied = store.copy(*what)
+            assert (copied.code, copied.stderr) == (0, ""), (copied.stderr, server.requests)
+        assert "HEAD" in {method for method, _ in server.requests}, server.requests
+        assert server.files["/there"] == b"there"
+    assert (tmp_path / "back").read_bytes() == b"here"
+
+
 @pytest.mark.parametrize("server", [rclone_dav], indirect=True)
 def test_what_is_too_large_for_one_request_is_named_and_the_rest_copied(server: Store, tmp_path: Path) -> None:
     source = tmp_path / "run"

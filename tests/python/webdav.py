@@ -76,7 +76,7 @@ def wsgidav(work: Path) -> Iterator[Answering]:
 
 
 class Unread(http.server.ThreadingHTTPServer):
-    """A server that refuses what is put where there is no folder, and leaves it unread on the connection."""
+    """A server that refuses what is put where there is no folder, and leaves it unread on the connection; behind an answer to HEAD it sends a body."""
 
     daemon_threads = True
 
@@ -102,6 +102,13 @@ class Unread(http.server.ThreadingHTTPServer):
 class Leaving(http.server.BaseHTTPRequestHandler):
     server: Unread
     protocol_version = "HTTP/1.1"
+    # What HTTP has no place for, on its way to who asked HEAD.
+    late = b""
+
+    def do_HEAD(self) -> None:
+        content = self.server.files.get(self.path)
+        self.answer(404 if content is None else 200, content or b"no such file")
+        self.late = b"<p>late</p>"
 
     def do_PUT(self) -> None:
         if not self.has_place():
@@ -125,15 +132,22 @@ class Leaving(http.server.BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         self.answer(204)
 
+    def do_PROPFIND(self) -> None:
+        self.answer(404)
+
     def has_place(self) -> bool:
         return self.path.rstrip("/").rpartition("/")[0] + "/" in self.server.folders
 
     def answer(self, status: int, content: bytes = b"") -> None:
         self.server.requests.append((self.command, self.path))
+        self.wfile.write(self.late)
+        self.late = b""
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))
+        self.send_header("Last-Modified", self.date_time_string(0))
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
         pass

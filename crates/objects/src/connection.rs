@@ -15,6 +15,7 @@ use object_store::{ClientOptions, GetOptions, GetRange, GetResult, ObjectStore, 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::alone::Alone;
 use crate::asker::{self, Asker};
 use crate::fault::Fault;
 use crate::folders::Folders;
@@ -111,7 +112,8 @@ impl Connection {
                     asker = Asker::Somebody;
                 }
                 let folders = Box::new(Folders::of(text, &options)?);
-                let web = HttpBuilder::new().with_url(text).with_retry(retry).with_client_options(options).build();
+                let web = HttpBuilder::new().with_url(text).with_retry(retry).with_client_options(options);
+                let web = web.with_http_connector(Alone).build();
                 // What the library says of a URL may hold all of it.
                 (Arc::new(web.map_err(|_| "is no URL that can be asked for".to_owned())?), None, Some(folders), asker)
             }

@@ -3,6 +3,7 @@
 //! The store's library signs, retries and encrypts; here it is told where and as whom to ask, and what it says becomes one line.
 //! Invariant: no secret is shown, neither of the environment nor of a URL.
 
+mod alone;
 mod asker;
 mod connection;
 mod fault;
