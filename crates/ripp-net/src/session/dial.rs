@@ -10,7 +10,7 @@ use visapult_ripp::record::End;
 
 use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
-use super::path::Told;
+use super::path::{Known, Told};
 use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
 use super::shared::Shared;
 use super::stream::{FALLBACK_STREAMS, Opener, Reached};
@@ -113,7 +113,7 @@ impl Dialled {
             let elsewhere = welcome.addresses.get(lane).copied();
             let ip = elsewhere.filter(|ip| !ip.is_multicast() && !ip.is_unspecified()).unwrap_or(peer.ip());
             let is_reached = ip.to_canonical() == peer.ip().to_canonical();
-            Some(Told { peer: SocketAddr::new(ip, port), rtt, is_reached })
+            Known::Told(Told { peer: SocketAddr::new(ip, port), rtt, is_reached })
         };
         let peers: Vec<_> = welcome.ports.iter().enumerate().map(told).collect();
         shared.set_digest_keys(DigestKeys::derive(&secret, welcome.cipher, End::Dialer));

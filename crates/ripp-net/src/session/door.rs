@@ -14,6 +14,7 @@ use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
 use super::lane::LaneLink;
 use super::listen::ListenerOptions;
+use super::path::Known;
 use super::refused::Refusals;
 use super::setup::{self, ANSWER_PATIENCE};
 use super::shared::{Shared, lock};
@@ -106,7 +107,7 @@ impl Door {
         let secret = setup::session_secret(exporter.as_ref(), hello.plain_secret.as_deref())?;
         let streams = [transport, options.transport].contains(&Some(Transport::Tcp));
         let lanes = if streams { 0 } else { hello.lanes.min(MOST_LANES) };
-        let peers = vec![None; usize::from(lanes)];
+        let peers = vec![Known::Reached(peer.ip()); usize::from(lanes)];
         let session = session_number()?;
         let links = setup::links(&secret, cipher, End::Listener, &options, local.ip(), &peers)?;
         let at = |link: &Arc<LaneLink>| link.socket.local_addr().ip().to_canonical();

@@ -2,8 +2,9 @@
 //!
 //! A path is validated by a challenge: sealed pings of several sizes, each with a random number that only somebody who can open them returns.
 //! The same is done again when the other end's address changes. A dialler sends at once to where the listener has told it to, at the address
-//! that TLS was spoken with. To any other address that has not been validated goes no more than three times what has come from there (RFC 9000,
-//! section 8.1), and where nothing has, one small ping per round; rounds become rare, and end where another path is valid.
+//! that TLS was spoken with, and a listener to where its dialler is first heard, if that is the address that TLS is spoken with. To any other
+//! address that has not been validated goes no more than three times what has come from there (RFC 9000, section 8.1), and where nothing has,
+//! one small ping per round; rounds become rare, and end where another path is valid.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +16,7 @@ use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, LEAST_DATAGRAM, MOST_DATAGRAM, Ping, Pong, Report, TAG};
 
 use super::parts::Arrivals;
-use super::path::{Path, Told};
+use super::path::{Known, Path};
 use super::shared::lock;
 use crate::socket::LaneSocket;
 
@@ -51,13 +52,13 @@ impl LaneLink {
         socket: LaneSocket,
         send_secret: LaneSecret,
         receive_secret: LaneSecret,
-        peer: Option<Told>,
+        known: Known,
         mtu: Option<u16>,
         lanes: usize,
     ) -> Self {
         let most =
             mtu.map_or(MOST_DATAGRAM, |mtu| usize::from(mtu).saturating_sub(28).clamp(LEAST_DATAGRAM, MOST_DATAGRAM));
-        let path = Path::new(peer, most);
+        let path = Path::new(known, most);
         let numbers = Arc::new(AtomicU64::new(0));
         Self {
             socket,
@@ -92,7 +93,7 @@ impl LaneLink {
         path.may_send(to, CLEAR_HEADER + Report::MOST + TAG).then_some(to)
     }
 
-    /// What a dialler takes its path for until the answers to its challenge have come.
+    /// What a path is taken for until the answers to the challenge have come.
     pub(super) fn assumed(&self) -> Option<Validated> {
         let path = lock(&self.path);
         let (peer, most) = (path.peer.filter(|_| path.assumed)?, path.most);
@@ -108,8 +109,8 @@ impl LaneLink {
     }
 
     /// Authentic datagrams of so many bytes came from `from`: if the other end has moved there, that is to be validated.
-    pub(super) fn heard_from(&self, from: SocketAddr, bytes: usize) {
-        lock(&self.path).heard_from(from, bytes);
+    pub(super) fn heard_from(&self, now: Time, from: SocketAddr, bytes: usize) {
+        lock(&self.path).heard_from(now, from, bytes);
     }
 
     /// When a challenge is due, if one is.
@@ -232,20 +233,23 @@ impl LaneLink {
 
 #[cfg(test)]
 mod tests {
-    use std::net::UdpSocket;
+    use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 
     use visapult_ripp::record::{Cipher, End};
 
-    use super::super::path::SMALL_PING;
+    use super::super::path::{SMALL_PING, Told};
     use super::*;
 
     const KEPT: Duration = Duration::from_millis(200);
 
-    fn lane(told: Option<Told>) -> (LaneLink, Sealer) {
+    /// A listener's, whose dialler speaks TLS from another address than those below.
+    const ELSEWHERE: Known = Known::Reached(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+
+    fn lane(known: Known) -> (LaneLink, Sealer) {
         let [send, receive] =
             [End::Listener, End::Dialer].map(|from| LaneSecret::derive(&[7; 32], Cipher::Aes128Gcm, 0, from));
         let socket = LaneSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        (LaneLink::new(socket, send.clone(), receive, told, Some(1500), 1), Sealer::new(send))
+        (LaneLink::new(socket, send.clone(), receive, known, Some(1500), 1), Sealer::new(send))
     }
 
     fn somebody() -> (UdpSocket, SocketAddr) {
@@ -276,9 +280,10 @@ mod tests {
 
     #[test]
     fn an_address_that_does_not_answer_gets_at_most_three_times_what_came_from_there() {
-        let (link, mut sealer) = lane(None);
+        let (link, mut sealer) = lane(ELSEWHERE);
         let (somebody, at) = somebody();
-        link.heard_from(at, 1000);
+        link.heard_from(Time::ZERO, at, 1000);
+        assert!(link.assumed().is_none() && link.peer().is_none());
         let sent = challenge(&link, &mut sealer, Duration::from_secs(60));
         assert_eq!(sent[..5], [0, 100, 300, 700, 1100]);
         assert!(link.reports_to().is_none());
@@ -289,7 +294,7 @@ mod tests {
     #[test]
     fn an_address_that_was_only_told_gets_small_pings_until_it_answers_and_then_all_sizes() {
         let (somebody, at) = somebody();
-        let (link, mut sealer) = lane(Some(Told { is_reached: false, peer: at, rtt: Duration::from_millis(1) }));
+        let (link, mut sealer) = lane(Known::Told(Told { is_reached: false, peer: at, rtt: Duration::from_millis(1) }));
         challenge(&link, &mut sealer, Duration::from_millis(500));
         assert_eq!(heard(&somebody), [SMALL_PING; 3]);
         let now = Time::ZERO.after(Duration::from_millis(500));
@@ -305,20 +310,55 @@ mod tests {
 
     #[test]
     fn an_address_that_never_answers_is_forgotten_where_another_is_valid() {
-        let (link, mut sealer) = lane(None);
+        let (link, mut sealer) = lane(ELSEWHERE);
         let [(_first, valid), (_second, silent)] = [somebody(), somebody()];
-        link.heard_from(valid, 9000);
+        link.heard_from(Time::ZERO, valid, 9000);
         link.send_challenge(Time::ZERO, &mut sealer);
         assert!(answer(&link, valid, Time::ZERO, 1472));
         let later = Time::ZERO.after(Duration::from_secs(1));
         assert!(link.newly_validated(later).is_some());
-        link.heard_from(silent, 9000);
+        link.heard_from(later, silent, 9000);
         let sent = challenge(&link, &mut sealer, Duration::from_secs(60));
         assert!(sent.last().is_some_and(|&last| (3_000..5_000).contains(&last)), "{sent:?}");
         assert_eq!((link.peer(), link.reports_to()), (Some(valid), Some(valid)));
         assert!(link.newly_validated(later).is_none());
         // It may still turn out to have moved.
-        link.heard_from(silent, 100);
+        link.heard_from(later, silent, 100);
         assert!(link.next_challenge().is_some());
+    }
+
+    #[test]
+    fn a_listener_sends_data_at_once_to_where_it_hears_whom_it_speaks_tls_with_and_challenges_it_all_the_same() {
+        let (somebody, at) = somebody();
+        let (link, mut sealer) = lane(Known::Reached(at.ip()));
+        assert!(link.assumed().is_none());
+        let rtt = Duration::from_millis(300);
+        let now = Time::ZERO.after(rtt);
+        link.heard_from(now, at, 100);
+        assert_eq!((link.peer(), link.reports_to()), (Some(at), Some(at)));
+        assert_eq!(link.assumed().map(|path| (path.datagram, path.rtt)), Some((1472, rtt)));
+        link.send_challenge(now, &mut sealer);
+        assert_eq!(heard(&somebody), [LEAST_DATAGRAM, 1392, 1472, 1472]);
+        assert!(link.newly_validated(now.after(rtt)).is_none());
+        assert!(answer(&link, at, now.after(rtt), 1392));
+        let valid = link.newly_validated(now.after(2 * rtt)).unwrap();
+        assert_eq!((valid.datagram, link.assumed().is_none()), (1392, true));
+    }
+
+    #[test]
+    fn where_the_first_address_was_wrong_the_one_that_answers_counts() {
+        let [(_first, wrong), (_second, right), (_third, other)] = [somebody(), somebody(), somebody()];
+        let (link, mut sealer) = lane(Known::Reached(wrong.ip()));
+        link.heard_from(Time::ZERO, wrong, 1000);
+        link.send_challenge(Time::ZERO, &mut sealer);
+        link.heard_from(Time::ZERO, right, 1000);
+        assert_eq!(link.peer(), Some(wrong), "one address is believed without an answer, not each");
+        link.send_challenge(Time::ZERO, &mut sealer);
+        assert!(!answer(&link, wrong, Time::ZERO, 1472));
+        assert!(answer(&link, right, Time::ZERO, 1472));
+        assert!(link.newly_validated(Time::ZERO.after(KEPT)).is_some());
+        assert_eq!(link.peer(), Some(right));
+        link.heard_from(Time::ZERO, other, 1000);
+        assert_eq!((link.peer(), link.assumed().is_none()), (Some(right), true));
     }
 }

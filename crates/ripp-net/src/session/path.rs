@@ -1,9 +1,10 @@
 //! Where a lane's other end is: the address that is valid, the one that is to be validated, and what may be sent there until then.
 //!
 //! Owns no socket and no clock: the caller passes `now`.
-//! Invariant: an address that has answered no challenge is sent at most three times what came from there (RFC 9000, section 8.1).
+//! Invariant: an address that has answered no challenge, and that the control channel is not spoken with, is sent at most three times what came
+//! from there (RFC 9000, section 8.1).
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use visapult_ripp::time::Time;
@@ -37,8 +38,19 @@ pub(super) struct Path {
     pub(super) told: usize,
     /// Data goes to the peer though its answer has not come yet.
     pub(super) assumed: bool,
+    /// Whom the control channel is spoken with: a listener waits for no answer from there.
+    reached: Option<IpAddr>,
     pub(super) rtt: Duration,
     pub(super) most: usize,
+}
+
+/// What is known of where the other end is before it is heard.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Known {
+    /// A dialler knows where to send to.
+    Told(Told),
+    /// A listener knows the address that the control channel is spoken with, but no port.
+    Reached(IpAddr),
 }
 
 /// Where a dialler was told to send to, and the round-trip time of the connection that told it.
@@ -52,7 +64,11 @@ pub(super) struct Told {
 
 impl Path {
     /// The path to where a dialler was told to send to, or to whoever will be heard; datagrams of at most `most` bytes.
-    pub(super) fn new(peer: Option<Told>, most: usize) -> Self {
+    pub(super) fn new(known: Known, most: usize) -> Self {
+        let (peer, address) = match known {
+            Known::Told(told) => (Some(told), None),
+            Known::Reached(address) => (None, Some(address.to_canonical())),
+        };
         let reached = peer.filter(|told| told.is_reached);
         Self {
             peer: reached.map(|told| told.peer),
@@ -66,13 +82,14 @@ impl Path {
             largest: 0,
             told: 0,
             assumed: reached.is_some(),
+            reached: address,
             rtt: peer.map_or(Duration::MAX, |told| told.rtt),
             most,
         }
     }
 
-    /// Authentic datagrams of so many bytes came from `from`.
-    pub(super) fn heard_from(&mut self, from: SocketAddr, bytes: usize) {
+    /// Authentic datagrams of so many bytes came from `from`. Times count from when the session began, just before it told where to send to.
+    pub(super) fn heard_from(&mut self, now: Time, from: SocketAddr, bytes: usize) {
         if self.peer != Some(from) && self.candidate != Some(from) {
             self.candidate = Some(from);
             self.is_told = false;
@@ -83,6 +100,12 @@ impl Path {
             self.allowance = 0;
             self.largest = 0;
             self.told = 0;
+        }
+        // Whoever finished a handshake of TCP is where it seems to be.
+        if self.peer.is_none() && self.reached == Some(from.ip().to_canonical()) {
+            self.peer = Some(from);
+            self.assumed = true;
+            self.rtt = now.since(Time::ZERO);
         }
         if self.candidate == Some(from) {
             self.allowance = self.allowance.saturating_add(AMPLIFICATION * bytes);

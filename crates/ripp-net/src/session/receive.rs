@@ -43,13 +43,12 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
         lane_in: LaneIn::new(link.receive_secret.clone(), credit, now),
         sealer: Sealer::new(link.send_secret.clone()),
         link: &link,
+        is_open: false,
         is_valid: false,
         swallowed: Swallowed::default(),
         is_of_use: true,
     };
-    if let Some(assumed) = link.assumed() {
-        thread.open_lane(now, assumed);
-    }
+    thread.open_lane_as_assumed(now);
     let mut arena = RecvArena::for_heads_of(CLEAR_HEADER);
     while !shared.is_over() {
         let timeout = thread.next_event().since(shared.now()).min(IDLE);
@@ -99,6 +98,8 @@ struct Thread<'a> {
     link: &'a LaneLink,
     lane_in: LaneIn,
     sealer: Sealer,
+    /// Data may leave.
+    is_open: bool,
     /// The path has been validated once.
     is_valid: bool,
     swallowed: Swallowed,
@@ -164,6 +165,7 @@ impl Thread<'_> {
         if self.link.next_challenge().is_some_and(|due| due <= now) {
             self.link.send_challenge(now, &mut self.sealer);
         }
+        self.open_lane_as_assumed(now);
         if let Some(validated) = self.link.newly_validated(now) {
             self.open_lane(now, validated);
             if !std::mem::replace(&mut self.is_valid, true) {
@@ -172,7 +174,17 @@ impl Thread<'_> {
         }
     }
 
-    fn open_lane(&self, now: Time, validated: Validated) {
+    /// A dialler does so at once, a listener when it first hears the dialler.
+    fn open_lane_as_assumed(&mut self, now: Time) {
+        if !self.is_open
+            && let Some(assumed) = self.link.assumed()
+        {
+            self.open_lane(now, assumed);
+        }
+    }
+
+    fn open_lane(&mut self, now: Time, validated: Validated) {
+        self.is_open = true;
         let headers = self.link.headers();
         let burst =
             (MAX_BURST_BYTES / usize::from(validated.datagram)).min(self.link.socket.gso_max_segments().max(8)) as u16;
@@ -233,7 +245,7 @@ impl Thread<'_> {
             self.open(now, &mut datagrams, &mut data, &mut heard);
             if data.is_empty() {
                 if let Some((from, bytes)) = heard {
-                    self.link.heard_from(from, bytes);
+                    self.link.heard_from(now, from, bytes);
                 }
                 return any;
             }
@@ -270,9 +282,9 @@ impl Thread<'_> {
                 Some((from, bytes)) if *from == datagram.from => *bytes += size,
                 _ => {
                     if let Some((from, bytes)) = heard.replace((datagram.from, 0)) {
-                        self.link.heard_from(from, bytes);
+                        self.link.heard_from(now, from, bytes);
                     }
-                    self.link.heard_from(datagram.from, size);
+                    self.link.heard_from(now, datagram.from, size);
                 }
             }
             let Ok(frame) = Frame::read(opened.frame) else { continue };

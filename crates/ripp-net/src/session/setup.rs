@@ -9,7 +9,7 @@ use visapult_ripp::record::{Cipher, End, LaneSecret};
 
 use super::lane::LaneLink;
 use super::objects::Arrival;
-use super::path::Told;
+use super::path::Known;
 use super::shared::Shared;
 use super::{Options, Rate, SessionError, digest, receive, send};
 use crate::control::{ControlSender, KeyExporter};
@@ -34,14 +34,14 @@ pub(super) fn session_secret(exporter: Option<&KeyExporter>, plain: Option<&str>
     Ok(secret)
 }
 
-/// The sockets of a session's lanes, one per local address in turn; `peers` are the other end's, where they are known.
+/// The sockets of a session's lanes, one per local address in turn; `peers` is what is known of the other end's.
 pub(super) fn links(
     secret: &[u8; 32],
     cipher: Cipher,
     end: End,
     options: &Options,
     default_local: IpAddr,
-    peers: &[Option<Told>],
+    peers: &[Known],
 ) -> Result<Vec<Arc<LaneLink>>, SessionError> {
     let is_v4 = default_local.to_canonical().is_ipv4();
     let mut locals = options.local.clone();
@@ -52,7 +52,7 @@ pub(super) fn links(
         }
         locals.push(default_local);
     }
-    let link = |(lane, &peer): (usize, &Option<Told>)| {
+    let link = |(lane, &peer): (usize, &Known)| {
         let local = locals[lane % locals.len()];
         let mut socket =
             LaneSocket::bind(SocketAddr::new(local, 0)).map_err(|cause| SessionError::Local { local, cause })?;
