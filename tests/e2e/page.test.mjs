@@ -367,7 +367,7 @@ describe("a file", () => {
   });
 
   test("what is odd about a step is said of that step", async () => {
-    const valueAt = (x, y, z, t) => (t === 0 ? Number.NaN : t === 1 ? x : 2);
+    const valueAt = (x, _y, _z, t) => (t === 0 ? Number.NaN : t === 1 ? x : 2);
     const odd = await startServer(writeNpy(join(here.folder, "odd-steps.npy"), 16, valueAt, 3));
     const page = await openPage(here.browser, odd.url);
     await page.getByText("No value of this step is finite").waitFor();
