@@ -30,8 +30,9 @@ const LEAST_LOSS: f64 = 0.0002;
 const EXPLAINS: f64 = 0.6;
 /// Upper bounds that are tried.
 const BOUNDS: usize = 16;
-/// Delay in seconds that overload must add to count as a queue's.
+/// Delay in seconds that overload must add to count as a queue's, and the least delay of overloaded rounds that is one's that never empties.
 const LEAST_QUEUE_S: f64 = 0.000_15;
+const LEAST_FULL_S: f64 = 0.000_3;
 /// Loss above which a round counts as overload, told by the bound as well.
 const OVERLOAD: f64 = 0.01;
 
@@ -172,7 +173,7 @@ fn unexplained((round, before): &Pair, bound_bps: f64) -> f64 {
     round.loss - round.loss.clamp(a.min(b), a.max(b))
 }
 
-/// What lies behind a bound, by the delay that exceeding it adds.
+/// What lies behind a bound, by the delay that exceeding it adds, or by one that is there all the time: at the path's own rate a queue that is full stays so.
 fn kind_of_bound(pairs: &[Pair], bound_bps: f64) -> Verdict {
     let is_over = |round: &Round| excess(round, bound_bps) > OVERLOAD;
     let over: Vec<_> =
@@ -180,7 +181,8 @@ fn kind_of_bound(pairs: &[Pair], bound_bps: f64) -> Verdict {
     let over: Vec<_> = over.into_iter().map(|(round, _)| *round).collect();
     let all: Vec<_> = pairs.iter().map(|(round, _)| *round).collect();
     let added = quantile(&over, 0.75, |round| round.mean_queue_s) - quantile(&all, 0.1, |round| round.mean_queue_s);
-    if added > LEAST_QUEUE_S { Verdict::ShallowQueue } else { Verdict::Policer }
+    let is_full = quantile(&over, 0.5, |round| round.queue_s) > LEAST_FULL_S;
+    if added > LEAST_QUEUE_S || is_full { Verdict::ShallowQueue } else { Verdict::Policer }
 }
 
 /// Mean of a squared value over what was sent.
@@ -266,6 +268,14 @@ mod tests {
         assert_eq!(verdict_of(|_, paced| bounded(paced, 0.0, 0.0)), Some(Verdict::Policer));
         assert_eq!(verdict_of(|_, paced| bounded(paced, 0.001, 0.0)), Some(Verdict::ShallowQueue));
         assert_eq!(verdict_of(|_, paced| bounded(paced, 0.02, 0.0)), Some(Verdict::Link));
+    }
+
+    #[test]
+    fn a_short_queue_that_stays_full_is_no_policer() {
+        let full = |_, paced| Round { queue_s: 0.000_9, mean_queue_s: 0.001, ..bounded(paced, 0.0, 0.0) };
+        assert_eq!(verdict_of(full), Some(Verdict::ShallowQueue));
+        let late = |_, paced| Round { queue_s: 0.000_1, mean_queue_s: 0.001, ..bounded(paced, 0.0, 0.0) };
+        assert_eq!(verdict_of(late), Some(Verdict::Policer));
     }
 
     #[test]
