@@ -85,3 +85,23 @@ def test_the_cost_is_told(source: str, tmp_path: Path) -> None:
 def test_the_live_wave_can_be_rendered_at_a_step(tmp_path: Path) -> None:
     run("render", "demo:wave?n=32", "--time-step", 20, "--out", tmp_path / "wave.png", "--size", "128x128")
     assert read_png(tmp_path / "wave.png").max() > 30
+
+
+def test_a_field_is_seen_by_its_logarithm(volume: np.ndarray, tmp_path: Path) -> None:
+    """As the file of the logarithms is; what is not above 0 is not there."""
+    logarithms = np.where(np.abs(volume) < 0.02, np.nan, 4 * volume).astype(np.float32)
+    values = np.nan_to_num(10.0 ** logarithms.astype(np.float64), nan=-1.0)
+    np.save(tmp_path / "p.npy", values)
+    np.save(tmp_path / "l.npy", logarithms)
+    function = tmp_path / "f.json"
+    function.write_text(json.dumps({"range": [-4, 4], "points": [[0, 0, 0, 1, 0.5], [0.5, 0, 1, 0, 0.1], [1, 1, 0, 0, 0.5]]}))
+    seen = ["--tf", function, "--field"]
+    for proxy in ["exact", "bricks", "scalar-slabs"]:
+        one, other = (
+            image_of(str(tmp_path / name), tmp_path, *seen, field, "--proxy", proxy)
+            for name, field in [("p.npy", "log10(p)"), ("l.npy", "l")]
+        )
+        assert one[..., :3].max() > 100
+        assert psnr(one, other) > 45, proxy
+    refused = run("render", tmp_path / "p.npy", "--out", tmp_path / "x.png", "--field", "log10(q)", check=False)
+    assert "p.npy has no field log10(q): it has p, and log10(NAME) of each" in refused.stderr

@@ -158,7 +158,8 @@ pub(crate) enum ProxyName {
 #[command(after_help = format!("{SOURCES}\n\nExamples:\n  visapult render scan.nii.gz --out scan.png\n  \
     visapult render run.h5:/density --out a.png --size 1024x1024 --az 45 --el 10 --tf hot.json\n  \
     visapult render field.npy --out s.png --proxy slabs --key-az 30 --az 50 --json cost.json\n  \
-    visapult render field.npy --out t.png --proxy scalar-slabs --key-az 30 --az 50 --tf other.json"))]
+    visapult render field.npy --out t.png --proxy scalar-slabs --key-az 30 --az 50 --tf other.json\n  \
+    visapult render run.h5 --out d.png --field 'log10(density)'"))]
 pub(crate) struct RenderOptions {
     /// What to render.
     pub(crate) source: String,
@@ -186,7 +187,7 @@ pub(crate) struct RenderOptions {
     /// Distance between samples along a ray, in units of the smallest sample spacing.
     #[arg(long, value_name = "STEP", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) sample_step: f64,
-    /// Field to show [default: the first].
+    /// Field to show, or 'log10(NAME)' for one that spans decades [default: the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) field: Option<String>,
     /// Time step to show [default: the first].

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use visapult_volume::{StepIndex, StepSpan};
-use visapult_volume_io::{Source, names_level};
+use visapult_volume_io::{Scale, Source, names_level};
 
 use crate::config::BackEndConfig;
 use crate::crew::{self, Crew};
@@ -271,8 +271,11 @@ impl BackEnd {
     }
 
     pub(crate) fn welcome(&self, session: &str, right: Right) -> Welcome {
-        let info = self.store.source().info();
-        let fields = info.fields.iter().map(|f| FieldName { name: f.name.clone(), unit: f.unit.clone() }).collect();
+        let source = self.store.source();
+        let info = source.info();
+        // The page knows by itself that the logarithm of each is behind them.
+        let own = info.fields.iter().enumerate().filter(|(field, _)| source.scale(*field) == Scale::Linear);
+        let fields = own.map(|(_, f)| FieldName { name: f.name.clone(), unit: f.unit.clone() }).collect();
         Welcome {
             protocol: PROTOCOL_VERSION,
             server: concat!("visapult ", env!("CARGO_PKG_VERSION")).to_owned(),

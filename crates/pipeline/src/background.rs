@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use visapult_render::{ColorMap, TransferFunction};
 use visapult_volume::ValueRange;
+use visapult_volume_io::Scale;
+
+use crate::defaults::plain;
 
 /// Opacity farthest from the background, over the reference length.
 const TOP: f32 = 0.4;
@@ -12,7 +15,7 @@ const HIDDEN: f32 = 0.04;
 
 /// The transfer function to start with, for values of which so many are in each of equal bins over `range`. Where there is a background that
 /// is not zero, which is hidden anyway, opacity grows away from it.
-pub(crate) fn starting_function(range: ValueRange, bins: &[u64]) -> TransferFunction {
+pub(crate) fn starting_function(range: ValueRange, scale: Scale, bins: &[u64]) -> TransferFunction {
     let (lo, width) = (f64::from(range.lo), f64::from(range.hi) - f64::from(range.lo));
     let near_zero = 0.05 * lo.abs().max(f64::from(range.hi).abs());
     let is_zero = |[from, to]: [f32; 2]| {
@@ -20,9 +23,9 @@ pub(crate) fn starting_function(range: ValueRange, bins: &[u64]) -> TransferFunc
         (from <= 0.0 && to >= 0.0) || ((from + to) / 2.0).abs() < near_zero
     };
     let background = if range.is_constant() { None } else { background(bins) };
-    match background.filter(|background| !is_zero(*background)) {
+    match background.filter(|background| scale == Scale::Logarithmic || !is_zero(*background)) {
         Some(background) => growing_from(background, [range.lo, range.hi]),
-        None => TransferFunction::default_for(range),
+        None => plain(range, scale),
     }
 }
 
@@ -81,7 +84,7 @@ mod tests {
     use super::*;
 
     fn function(lo: f32, hi: f32, bins: &[u64]) -> TransferFunction {
-        let function = starting_function(ValueRange { lo, hi }, bins);
+        let function = starting_function(ValueRange { lo, hi }, Scale::Linear, bins);
         function.validate().unwrap();
         function
     }
@@ -136,11 +139,20 @@ mod tests {
     }
 
     #[test]
+    fn on_a_logarithmic_scale_zero_and_the_sign_mean_nothing() {
+        // A background of 1 is one like any other; and values from 1e-4 to 1e4 are of one kind.
+        let around = starting_function(ValueRange { lo: -3.0, hi: 1.0 }, Scale::Logarithmic, &peaks(&[(75, 9000)]));
+        assert!([-3.0, 1.0].iter().all(|end| opacity(&around, *end) > 0.03) && opacity(&around, 0.02) == 0.0);
+        let range = ValueRange { lo: -4.0, hi: 4.0 };
+        assert_eq!(starting_function(range, Scale::Logarithmic, &[10; 100]), TransferFunction::ramp(range));
+    }
+
+    #[test]
     fn a_peak_that_is_wide_or_small_is_what_is_looked_at() {
         for bins in [vec![10; 100], peaks(&[(50, 900)]), vec![0; 100], vec![]] {
             assert_eq!(function(2.0, 3.0, &bins), TransferFunction::default_for(ValueRange { lo: 2.0, hi: 3.0 }));
         }
         let constant = ValueRange { lo: 7.0, hi: 7.0 };
-        assert_eq!(starting_function(constant, &[9, 0, 0, 0]), TransferFunction::default_for(constant));
+        assert_eq!(starting_function(constant, Scale::Linear, &[9, 0, 0, 0]), TransferFunction::default_for(constant));
     }
 }

@@ -44,7 +44,7 @@ pub enum PipelineError {
         level: String,
     },
     /// A field that the source does not have.
-    #[error("{source_name} has no field {wanted}: it has {available}")]
+    #[error("{source_name} has no field {wanted}: it has {available}, and log10(NAME) of each")]
     NoField {
         /// The source.
         source_name: String,

@@ -58,7 +58,7 @@ impl Glance {
         let range = ValueRange::of(&read.values);
         let declared = source.info().fields[key.field].declared_range;
         let counted = |over| Ok::<_, Infallible>(count(slice::from_ref(&read), over));
-        let Ok((defaults, counts)) = Defaults::of_file(declared, range, counted);
+        let Ok((defaults, counts)) = Defaults::of_file(source.scale(key.field), declared, range, counted);
         Some(Self {
             time: source.time_of(key.step).unwrap_or(f64::NAN),
             statistics: counts.of_step(range),

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use visapult_render::{Image, Rendering, TransferFunction};
-use visapult_volume::{StepIndex, StepSpan, ValueRange};
-use visapult_volume_io::{Source, SourceInfo};
+use visapult_volume::{StepIndex, StepSpan};
+use visapult_volume_io::{Scale, Source, SourceInfo, with_logarithms};
 
 pub use choice::{Candidate, Choice};
 use passing::Passing;
@@ -18,6 +18,7 @@ use proxy::{Made, Maker};
 use crate::back_end::{BackEnd, open_local, rendering_threads};
 use crate::config::{RenderConfig, RenderProxy};
 use crate::crew::CrewStep;
+use crate::defaults::{NOTHING, plain};
 use crate::error::PipelineError;
 use crate::flow::Watch;
 use crate::making::resolved;
@@ -97,7 +98,7 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     if let Some(memory) = config.memory {
         let source = open_local(&config.back_end.source)?;
         if step_bytes(source.info().grid().sample_count()) > memory {
-            return pass_through(source.as_ref(), config, memory, started);
+            return pass_through(with_logarithms(source).as_ref(), config, memory, started);
         }
     }
     let watch = config.field.clone().map_or(Watch::First, Watch::Named);
@@ -130,12 +131,12 @@ fn pass_through(
 ) -> Result<Rendered, PipelineError> {
     let info = source.info();
     let steps = source.steps();
-    let key = StepKey { field: field_of(info, config)?, step: step_of(info, steps, config)? };
+    let key = StepKey { field: field_of(source, config)?, step: step_of(info, steps, config)? };
     let pool = rendering_threads(config.back_end.threads)?;
     let passing = Passing::new(source, key, config, memory, &pool)?;
     let load = started.elapsed().as_secs_f64();
-    let range = info.fields[key.field].declared_range.or(passing.range()).unwrap_or(ValueRange { lo: 0.0, hi: 1.0 });
-    let asked = config.transfer_function.clone().unwrap_or_else(|| TransferFunction::default_for(range));
+    let range = info.fields[key.field].declared_range.or(passing.range()).unwrap_or(NOTHING);
+    let asked = config.transfer_function.clone().unwrap_or_else(|| plain(range, source.scale(key.field)));
     let transfer_function = TransferFunction { range: asked.range.or(Some([range.lo, range.hi])), ..asked };
     let making = Instant::now();
     let (wire_bytes, samples, picture) = passing.make(&transfer_function)?;
@@ -189,16 +190,18 @@ fn rendered(config: &RenderConfig, made: Made, drawn: Rendering, shown: Shown<'_
 }
 
 fn key_of(back_end: &BackEnd, config: &RenderConfig) -> Result<StepKey, PipelineError> {
-    let info = back_end.store().source().info();
-    let key = StepKey { field: field_of(info, config)?, step: step_of(info, back_end.steps(), config)? };
+    let source = back_end.store().source();
+    let key = StepKey { field: field_of(source, config)?, step: step_of(source.info(), back_end.steps(), config)? };
     wait_for(back_end, key.step)?;
     Ok(key)
 }
 
-fn field_of(info: &SourceInfo, config: &RenderConfig) -> Result<usize, PipelineError> {
+fn field_of(source: &dyn Source, config: &RenderConfig) -> Result<usize, PipelineError> {
     let Some(wanted) = &config.field else { return Ok(0) };
+    let info = source.info();
     info.fields.iter().position(|f| f.name == *wanted).ok_or_else(|| {
-        let names: Vec<&str> = info.fields.iter().map(|f| f.name.as_str()).collect();
+        let own = (0..info.fields.len()).filter(|field| source.scale(*field) == Scale::Linear);
+        let names: Vec<&str> = own.map(|field| info.fields[field].name.as_str()).collect();
         PipelineError::NoField { source_name: info.name.clone(), wanted: wanted.clone(), available: names.join(", ") }
     })
 }

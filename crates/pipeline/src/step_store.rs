@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use visapult_render::{Pyramid, TransferFunction, Volume};
 use visapult_trace::Stage;
 use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex, ValueRange, Values, level_count};
-use visapult_volume_io::{ReadRequest, Source};
+use visapult_volume_io::{ReadRequest, Source, with_logarithms};
 
 use crate::crew::{Crew, CrewStep, counts_of, range_of};
 use crate::defaults::{Defaults, over_all};
@@ -72,7 +72,7 @@ impl LoadedStep {
 
     /// The transfer function of a picture that nobody will adjust: over all values.
     pub(crate) fn plain_transfer_function(&self) -> TransferFunction {
-        over_all(self.defaults.data_range)
+        over_all(self.defaults.data_range, self.defaults.scale)
     }
 }
 
@@ -129,6 +129,7 @@ impl StepStore {
         decomposition: Decomposition,
         crew: Option<Arc<Crew>>,
     ) -> Result<Self, PipelineError> {
+        let source = with_logarithms(source);
         let levels = level_count(source.info().grid().size, COARSEST_EDGE);
         let boxes = decomposition.boxes();
         let own = crew.as_ref().map_or(0..boxes.len(), |crew| crew.membership().share(crew.rank(), boxes.len()));
@@ -160,7 +161,7 @@ impl StepStore {
         Ok(())
     }
 
-    /// The source that is read.
+    /// The source that is read; behind its fields, the logarithm of each.
     pub fn source(&self) -> &dyn Source {
         self.source.as_ref()
     }
@@ -270,10 +271,11 @@ impl StepStore {
         };
         let info = self.source.info();
         let declared = info.fields[key.field].declared_range;
+        let scale = self.source.scale(key.field);
         let (defaults, counts) = if info.live {
-            Defaults::of_simulation(declared.or_else(|| self.widened(key.field, range)), count)?
+            Defaults::of_simulation(scale, declared.or_else(|| self.widened(key.field, range)), count)?
         } else {
-            Defaults::of_file(declared, range, count)?
+            Defaults::of_file(scale, declared, range, count)?
         };
         let statistics = counts.of_step(range);
         let time = self.source.time_of(key.step).unwrap_or(f64::NAN);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use rayon::ThreadPool;
 use visapult_render::{Camera, Pyramid, TransferFunction, Volume};
 use visapult_volume::{Box3, FieldInfo, Grid, ScalarType, StepSpan, ValueRange};
-use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
+use visapult_volume_io::{ReadRequest, Scale, Source, SourceError, SourceInfo};
 
 use crate::defaults::Defaults;
 use crate::device::{SharedGpu, StepDevice};
@@ -22,7 +22,7 @@ pub(crate) fn step() -> LoadedStep {
     let volume = Volume::whole(Grid::of_size([32; 3]), values).unwrap();
     let range = ValueRange { lo: 0.0, hi: 1.0 };
     let counted = |over| Ok::<_, Infallible>(count(volume.blocks(), over));
-    let (defaults, counts) = Defaults::of_file(None, Some(range), counted).unwrap();
+    let (defaults, counts) = Defaults::of_file(Scale::Linear, None, Some(range), counted).unwrap();
     LoadedStep {
         key: StepKey { field: 0, step: 0 },
         time: f64::NAN,

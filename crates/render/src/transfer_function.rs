@@ -134,7 +134,7 @@ impl TransferFunction {
     pub fn default_for(range: ValueRange) -> Self {
         let (low, high) = (-f64::from(range.lo), f64::from(range.hi));
         let signed = low > 0.0 && high > 0.0 && low.min(high) >= 0.25 * low.max(high);
-        if signed { Self::signed_shells(low.max(high) as f32) } else { Self::ramp([range.lo, range.hi]) }
+        if signed { Self::signed_shells(low.max(high) as f32) } else { Self::ramp(range) }
     }
 
     fn signed_shells(extent: f32) -> Self {
@@ -162,7 +162,8 @@ impl TransferFunction {
         Self { range: Some([-extent, extent]), points: below.chain([point(0.0, 0.0)]).chain(above).collect() }
     }
 
-    fn ramp(range: [f32; 2]) -> Self {
+    /// From transparent to opaque over a range, whatever lies where in it.
+    pub fn ramp(range: ValueRange) -> Self {
         /// Opacity at the top of the range, over the reference length.
         const TOP: f32 = 0.4;
         /// Share of the range that stays invisible.
@@ -174,7 +175,7 @@ impl TransferFunction {
             let [r, g, b] = ColorMap::Viridis.points()[i];
             [s, r, g, b, TOP * visible.powf(1.7)]
         };
-        Self { range: Some(range), points: (0..=steps).map(point).collect() }
+        Self { range: Some([range.lo, range.hi]), points: (0..=steps).map(point).collect() }
     }
 }
 

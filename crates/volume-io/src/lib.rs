@@ -11,6 +11,7 @@ mod flat;
 mod gunzip;
 mod hdf5;
 mod level;
+mod logarithm;
 mod nifti;
 mod npy;
 mod place;
@@ -38,7 +39,8 @@ const HDF5: [&str; 6] = [".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4"];
 const FILES: [&str; 4] = [".npy", ".nii", ".nii.gz", ".json"];
 
 pub use level::{at_level, from_level, levels_of, names_level};
-pub use source::{ReadRequest, Source, SourceError, SourceInfo};
+pub use logarithm::{name_within_logarithm, with_logarithms};
+pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo};
 pub use zarr::{ZarrArray, zarr_group};
 
 /// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), something in an object store, or `demo:...`. Of its levels,

@@ -44,6 +44,15 @@ pub struct ReadRequest {
     pub bounds: Box3,
 }
 
+/// What the values of a field tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// A quantity.
+    Linear,
+    /// The common logarithm of one: a value is no less for being 0.
+    Logarithmic,
+}
+
 /// A field that lives somewhere else: a file, a simulation.
 pub trait Source: Send + Sync {
     /// Grid, fields and times.
@@ -90,6 +99,15 @@ pub trait Source: Send + Sync {
     fn is_as_stored(&self, field: usize) -> bool {
         let _ = field;
         false
+    }
+
+    /// What the values of a field tell.
+    ///
+    /// # Panics
+    /// If there is no such field.
+    fn scale(&self, field: usize) -> Scale {
+        let _ = field;
+        Scale::Linear
     }
 
     /// The values of a box where they lie, if they are kept in memory in just this order: what only looks at them need not copy them.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Mode, Options, RippUrl, Session, Token};
 use visapult_volume::{FieldInfo, SharedValues, StepIndex, StepSpan};
-use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
+use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo, name_within_logarithm};
 
 use super::door::{PUBLISH, trust_of, url_name};
 use super::look::Look;
@@ -37,7 +37,7 @@ pub enum Watch {
     /// The first one.
     #[default]
     First,
-    /// One by its name, the first if there is none of that name.
+    /// One by its name or that of its logarithm, the first if there is none of that name.
     Named(String),
     /// All of them.
     All,
@@ -90,7 +90,11 @@ impl Watch {
     pub(super) fn numbers(&self, fields: &[FieldInfo]) -> BTreeSet<usize> {
         match self {
             Self::First => BTreeSet::from([0]),
-            Self::Named(name) => BTreeSet::from([fields.iter().position(|field| field.name == *name).unwrap_or(0)]),
+            Self::Named(name) => {
+                let place = |name: &str| fields.iter().position(|field| field.name == name);
+                let own = place(name).or_else(|| place(name_within_logarithm(name)?));
+                BTreeSet::from([own.unwrap_or(0)])
+            }
             Self::All => (0..fields.len()).collect(),
         }
     }

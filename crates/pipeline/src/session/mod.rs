@@ -51,11 +51,11 @@ pub enum SessionError {
         received: u64,
     },
     /// A view of a field that does not exist.
-    #[error("there is no field {field}: this source has {fields}")]
+    #[error("there is no field {field}: fields 0 to {} are, with the logarithm of each", fields - 1)]
     NoField {
         /// Field asked for.
         field: usize,
-        /// Fields there are.
+        /// Fields there are, their logarithms counted.
         fields: usize,
     },
 }

@@ -235,7 +235,11 @@ fn fields_that_are_watched_come_with_the_first_step() {
     let mut publisher = listen(declared(0, &[whole]));
     put(&mut publisher, 0, &whole);
     let url = publisher.url().unwrap().to_string();
-    for (watch, fields) in [(Watch::All, vec![0, 1]), (Watch::Named("b".to_owned()), vec![1])] {
+    for (watch, fields) in [
+        (Watch::All, vec![0, 1]),
+        (Watch::Named("b".to_owned()), vec![1]),
+        (Watch::Named("log10(b)".to_owned()), vec![1]),
+    ] {
         let source = FlowSource::dial(&url, FlowOptions { watch, ..FlowOptions::default() }).unwrap();
         for field in fields {
             assert_right(&source, 0, field, whole);
