@@ -1,7 +1,10 @@
 /** What the panel says of a range of values and takes for one, and its colours. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { describe, test } from "node:test";
-import { hasPicture, keep, until } from "./browser.mjs";
+import { hasPicture, keep, lit, openPage, picture, settled, until } from "./browser.mjs";
+import { writeNpy } from "./npy.mjs";
+import { startServer } from "./server.mjs";
 import { blob, serving } from "./serving.mjs";
 
 /** Waves around 0, and two values far from all others. */
@@ -116,5 +119,118 @@ describe("the colours of the steps of a file", () => {
     await other.getByRole("button", { name: "Show all" }).waitFor({ state: "hidden" });
     assert.equal(await other.evaluate(() => document.activeElement.getAttribute("aria-label")), "Range");
     for (const one of [page, other]) await one.close();
+  });
+});
+
+/** In the page, before it begins: keeps the words that are on the labels' canvas in `window.written`. */
+function keepWords() {
+  window.written = [];
+  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+  const isLabels = (context) => context.canvas.classList?.contains("labels");
+  CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+    if (isLabels(this)) window.written = [];
+    return clearRect.apply(this, box);
+  };
+  CanvasRenderingContext2D.prototype.fillText = function (words, ...at) {
+    if (isLabels(this)) window.written.push(words);
+    return fillText.call(this, words, ...at);
+  };
+}
+
+describe("a field over eight decades", () => {
+  const EDGE = 32;
+  /** 1 in the middle, 1e-8 from the faces' centres on. */
+  const decades = (x, y, z) => {
+    const radius = Math.hypot(...[x, y, z].map((n) => n - EDGE / 2)) / (EDGE / 2);
+    return 10 ** (-8 * Math.min(1, radius));
+  };
+  const here = serving("decades", EDGE, decades);
+  const transferOf = (page) => page.evaluate(() => window.visapult.transferFunction);
+  const isLogarithmic = (page) => until(page, (v) => v.transferFunction?.range[1] < 0.01 && v.shown.level === 0);
+  const scale = (page) => page.getByLabel("Scale");
+  const LOGARITHMIC = { query: { stills: "0" }, hash: "axes=0&field=log10(decades)", before: keepWords };
+
+  test("is a spot, and all of it is seen on the logarithmic scale, with its values in legend and boxes", async (t) => {
+    const page = await here.open({ query: { stills: "0" }, hash: "axes=0", before: keepWords });
+    await until(page, (v) => v.shown.level === 0);
+    await page.getByRole("button", { name: "Show all" }).click();
+    await settled(page);
+    const spot = lit(await picture(page));
+    await keep(page, "decades-linear");
+    await scale(page).focus();
+    await page.keyboard.press("ArrowDown");
+    await isLogarithmic(page);
+    await settled(page);
+    const all = lit(await picture(page));
+    await keep(page, "decades-logarithmic");
+    t.diagnostic(`lit: ${spot.toFixed(4)} linear, ${all.toFixed(4)} logarithmic`);
+    assert.ok(all > 4 * spot && all > 0.02, `${all} of the picture against ${spot}`);
+    assert.equal(await scale(page).evaluate((list) => document.activeElement === list), true);
+    const written = await page.evaluate(() => window.written);
+    for (const words of ["decades", "1e\u22128", "1e\u22127", "0.001", "0.1", "1"])
+      assert.ok(written.includes(words), `${words} is not in ${written.join(", ")}`);
+    assert.deepEqual(
+      [await page.locator("#range-lo").inputValue(), await page.locator("#range-hi").inputValue()],
+      ["1e-8", "1"],
+    );
+    assert.deepEqual(await page.locator("#field option").allTextContents(), ["decades"]);
+    const ends = page.locator(".handle");
+    assert.match(await ends.first().getAttribute("aria-valuetext"), /^value 1e\u22128 /);
+    assert.match(await ends.last().getAttribute("aria-valuetext"), /^value 1 /);
+    await scale(page).selectOption("Linear");
+    await until(page, (v) => v.transferFunction?.range[1] > 0.9);
+    await settled(page);
+    assert.equal(lit(await picture(page)), spot);
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
+  test("has bounds that are typed as its own values, none of them 0", async () => {
+    const page = await here.open(LOGARITHMIC);
+    await isLogarithmic(page);
+    const lo = page.locator("#range-lo");
+    await lo.fill("0");
+    await page.keyboard.press("Enter");
+    const problem = page.getByRole("alert").filter({ hasText: "is not above 0, where a logarithmic scale begins." });
+    await problem.waitFor();
+    await lo.fill("1e-6");
+    await page.keyboard.press("Enter");
+    await problem.waitFor({ state: "detached" });
+    assert.equal((await transferOf(page)).range[0], -6);
+    await page.getByText(/% of values above 0 lie outside; this step's go from 1e\u22128 to 1$/).waitFor();
+    await until(page, () => window.written.includes("1e\u22126") && !window.written.includes("1e\u22128"));
+    await page.close();
+  });
+
+  test("is on that scale for whoever opens its link", async () => {
+    const page = await here.open(LOGARITHMIC);
+    await isLogarithmic(page);
+    await page.locator("#range-lo").fill("1e-5");
+    await page.keyboard.press("Enter");
+    await page.locator("#map").selectOption("inferno");
+    await settled(page);
+    await until(page, () => location.hash.includes("inferno"));
+    const copy = await here.open({ ...LOGARITHMIC, hash: await page.evaluate(() => location.hash) });
+    await isLogarithmic(copy);
+    await settled(copy);
+    assert.deepEqual((await transferOf(copy)).range, (await transferOf(page)).range);
+    assert.equal(await scale(copy).inputValue(), "logarithmic");
+    assert.equal(await copy.title(), await page.title());
+    await until(copy, () => window.written.includes("1e\u22125"));
+    for (const one of [page, copy]) await one.close();
+  });
+
+  test("with no value above 0 has the linear scale alone", async (t) => {
+    const file = await startServer(writeNpy(join(here.folder, "below.npy"), 16, (x) => -x));
+    t.after(() => file.kill());
+    const page = await openPage(here.browser, file.url);
+    await until(page, (v) => v.transferFunction?.range[0] < -1);
+    assert.ok(await scale(page).isHidden());
+    await page.close();
+    const asked = await openPage(here.browser, file.url, { hash: "field=log10(below)" });
+    await asked.getByText("No value of this field is above 0: there is nothing to draw.").first().waitFor();
+    await scale(asked).selectOption("Linear");
+    await until(asked, (v) => v.transferFunction?.range[0] < -1 && v.shown.level === 0);
+    await asked.close();
   });
 });

@@ -4,12 +4,21 @@ import {
   colourAt,
   colourStops,
   type Geometry,
+  type Scale,
   type TransferFunction,
   type Vec3,
 } from "../volume/index";
 import type { Edge } from "./box-scene";
 import { basisOf, type Camera, dot } from "./camera";
+import { decadeMarks } from "./decades";
 import { marksWithEnds, tickMarks } from "./ticks";
+
+/** Of colours, by values. */
+export interface Legend {
+  readonly title: string;
+  readonly transfer: TransferFunction;
+  readonly scale: Scale;
+}
 
 /** What is written over the picture. */
 export interface Labels {
@@ -17,7 +26,7 @@ export interface Labels {
   readonly lengthUnit: string;
   readonly camera: Camera;
   readonly edges: readonly Edge[];
-  readonly legend: { readonly title: string; readonly transfer: TransferFunction } | null;
+  readonly legend: Legend | null;
   readonly axes: boolean;
 }
 
@@ -45,7 +54,8 @@ export class Overlay {
   draw(labels: Labels | null, three: PerspectiveCamera, ratio: number): void {
     const { width, height } = this.#canvas;
     const { geometry, lengthUnit, legend, axes } = labels ?? {};
-    const due = [width, height, ratio, geometry, lengthUnit, legend?.title, legend?.transfer, axes && labels?.camera];
+    const told = [legend?.title, legend?.transfer, legend?.scale];
+    const due = [width, height, ratio, geometry, lengthUnit, ...told, axes && labels?.camera];
     const isDrawn = due.length === this.#drawn.length && due.every((part, i) => part === this.#drawn[i]);
     const context = isDrawn ? null : this.#canvas.getContext("2d");
     if (!context) return;
@@ -69,7 +79,7 @@ function drawLabels(
   context.textBaseline = "middle";
   context.lineJoin = "round";
   const places = new Places();
-  if (labels.legend) drawLegend(context, labels.legend.title, labels.legend.transfer, places, width, height);
+  if (labels.legend) drawLegend(context, labels.legend, places, width, height);
   if (labels.axes) {
     const project = projector(three, width, height);
     for (const axis of [0, 1, 2] as const) drawAxis(context, labels, axis, project, places, width, height);
@@ -240,8 +250,7 @@ const MOST_OF_TITLE = 0.45;
 
 function drawLegend(
   context: CanvasRenderingContext2D,
-  title: string,
-  transfer: TransferFunction,
+  { title, transfer, scale }: Legend,
   places: Places,
   width: number,
   height: number,
@@ -262,7 +271,9 @@ function drawLegend(
   context.strokeStyle = FAINT;
   context.beginPath();
   const count = Math.max(2, Math.floor(length / 40));
-  for (const { value, words } of marksWithEnds(lo, hi, count, length, LINE)) {
+  const marks =
+    scale === "logarithmic" ? decadeMarks(lo, hi, length, LINE) : marksWithEnds(lo, hi, count, length, LINE);
+  for (const { value, words } of marks) {
     const y = bottom - (hi > lo ? (value - lo) / (hi - lo) : 0.5) * length;
     context.moveTo(x + LEGEND_WIDTH + 1, y);
     context.lineTo(x + LEGEND_WIDTH + 5, y);

@@ -54,7 +54,7 @@ export class Painter {
   readonly #transfers = new Map<number, TransferFunction>();
   #camera: Camera = homeCamera(1);
   #wanted: Wanted = { field: 0, step: null, proxy: "auto" };
-  #annotation: Annotation = { lengthUnit: "", legendTitle: null, axes: true };
+  #annotation: Annotation = { lengthUnit: "", legendTitle: null, scale: "linear", axes: true };
   #sequence = 0;
   readonly #order = new DrawingOrder();
   /** Grows whenever something else is to be seen than before: a copy that fades would show a mixture of two views, steps or colours. */

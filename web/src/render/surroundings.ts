@@ -1,4 +1,4 @@
-import type { Geometry, TransferFunction } from "../volume/index";
+import type { Geometry, Scale, TransferFunction } from "../volume/index";
 import { BoxScene, boxEdges, type Edge, type Side } from "./box-scene";
 import { basisOf, type Camera } from "./camera";
 import type { Gl } from "./gl";
@@ -8,6 +8,8 @@ import { Overlay } from "./overlay";
 export interface Annotation {
   readonly lengthUnit: string;
   readonly legendTitle: string | null;
+  /** On which the legend tells values. */
+  readonly scale: Scale;
   readonly axes: boolean;
 }
 
@@ -49,8 +51,8 @@ export class Surroundings {
   }
 
   drawLabels({ geometry, camera, annotation, transfer }: Setting, pixelRatio: number): void {
-    const { lengthUnit, legendTitle, axes } = annotation;
-    const legend = legendTitle !== null && transfer ? { title: legendTitle, transfer } : null;
+    const { lengthUnit, legendTitle, scale, axes } = annotation;
+    const legend = legendTitle !== null && transfer ? { title: legendTitle, transfer, scale } : null;
     const labels = geometry && { geometry, lengthUnit, camera, edges: this.#edges, legend, axes };
     this.#overlay.draw(labels, this.#box.camera, pixelRatio);
   }

@@ -18,7 +18,7 @@ const points = [[0, 0, 0, 0, 0] as const, [1, 1, 1, 1, 1] as const];
 const transfer = transferFromMessage({ range: [0, 1], points });
 const wanted = { field: 0, step: null, proxy: "auto" } as const;
 const scene: Scene = { wanted, camera, aspect: 1, geometry, transfers: new Map([[0, transfer]]) };
-const annotation = { lengthUnit: "", legendTitle: "", axes: true };
+const annotation = { lengthUnit: "", legendTitle: "", scale: "linear", axes: true } as const;
 
 /**
  * Draws a little of everything while there is nothing to show: drivers make much of a program only when it draws for the first time.

@@ -1,5 +1,6 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
-import type { FieldMessage, SourceInfo, StepSpan } from "../wire/index";
+import { type Scale, valueAt } from "../volume/index";
+import { type FieldMessage, linearField, logarithmicField, type SourceInfo, type StepSpan } from "../wire/index";
 import { el, iconButton, setText } from "./dom";
 import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
@@ -10,7 +11,7 @@ import { Panel, type Statistics } from "./panel";
 import { exposeToTests } from "./probe";
 import { Timeline } from "./timeline";
 import type { Histogram } from "./transfer-editor";
-import { Viewer, type ViewerState } from "./viewer";
+import { scaleOf, Viewer, type ViewerState } from "./viewer";
 
 const STATISTICS_MS = 500;
 /** Degrees per CSS pixel of a drag. */
@@ -63,6 +64,7 @@ class App {
     });
     this.#panel = new Panel({
       chooseField: (field) => this.#viewer.chooseField(field),
+      chooseScale: (scale) => this.#viewer.chooseScale(scale),
       chooseMap: (name) => this.#viewer.chooseColours({ kind: "map", name }),
       chooseSentColours: () => this.#viewer.chooseSentColours(),
       setOpacity: (opacity) => this.#edit({ opacity }),
@@ -168,12 +170,14 @@ class App {
     const absence = this.#viewer?.absence ?? null;
     document.title = pageTitle(source, field);
     this.#panel.showSteering(state.steering, absence, state.connection.kind === "open");
-    const words = fieldWords(fieldInfo, steps);
-    this.#panel.showField(field, words);
+    const scale = scaleOf(source, field);
+    const words = fieldWords(fieldInfo, steps, scale);
+    this.#panel.showField(linearField(source.fields, field), words);
+    this.#panel.showScale(scale, offersLogarithm(source, field, fieldInfo));
     setText(this.#nothing, state.panel || !showsNothing(fieldInfo) ? "" : words);
     this.#panel.showProxy(state.proxy);
     const unit = source.fields[field]?.unit ?? "";
-    if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit);
+    if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit, scale);
     const shown = this.#viewer?.painter.shown;
     const freshness = this.#viewer?.freshness;
     setText(this.#fresh, freshness?.words ?? "");
@@ -288,16 +292,26 @@ function waitingWords({ source, fieldInfo }: ViewerState): string {
 }
 
 /** What is odd about the values of the step that is shown. */
-function fieldWords(info: FieldMessage | null, { first, last }: StepSpan): string {
+function fieldWords(info: FieldMessage | null, { first, last }: StepSpan, scale: Scale): string {
   // What few values tell is not told of all.
   if (!info || info.provisional) return "";
   const where = first === last ? "this field" : "this step";
+  const isLogarithmic = scale === "logarithmic";
   // The server reads all types so: values may coincide, or be too large.
-  if (info.range === null || info.finite === 0)
-    return `No value of ${where} is finite in single precision: there is nothing to draw.`;
+  const due = isLogarithmic ? "above 0" : "finite in single precision";
+  if (info.range === null || info.finite === 0) return `No value of ${where} is ${due}: there is nothing to draw.`;
   const [lo, hi] = info.extent ?? info.range;
-  if (lo === hi) return `Every value of ${where} is ${formatNumber(lo)} in single precision.`;
-  return info.missing > 0 ? `${info.missing.toLocaleString("en")} values are missing and drawn transparent.` : "";
+  const value = formatNumber(valueAt(lo, scale));
+  if (lo === hi) return `Every value of ${where}${isLogarithmic ? " above 0" : ""} is ${value} in single precision.`;
+  const absence = isLogarithmic ? "not above 0, or missing," : "missing";
+  return info.missing > 0 ? `${info.missing.toLocaleString("en")} values are ${absence} and drawn transparent.` : "";
+}
+
+/** Whether there is anything to be seen of the field on a logarithmic scale, once that is known. */
+function offersLogarithm({ fields }: SourceInfo, field: number, info: FieldMessage | null): boolean | null {
+  if (logarithmicField(fields, field) === null) return false;
+  if (fields[field]?.logarithmOf !== null) return true;
+  return info && Math.max(info.range?.[1] ?? 0, info.extent?.[1] ?? 0) > 0;
 }
 
 /** Whether there is nothing in the picture by which one could tell that it is one. */

@@ -1,3 +1,6 @@
+import { placeOf, type Scale, valueAt } from "../volume/index";
+
+/** Places on a scale. */
 export type Range = readonly [lo: number, hi: number];
 
 /** What was typed as a number, a comma taken for a point; NaN if it is none. */
@@ -12,24 +15,28 @@ const FEWEST_DIGITS = { plain: 6, exponential: 3 };
 const MOST_DIGITS = 17;
 
 /** A bound of a range for a box: whole where that fits and is a whole number or no longer, else with the digits that tell the range apart. */
-export function boundWords(value: number, [lo, hi]: Range): string {
+export function boundWords(place: number, [lo, hi]: Range, scale: Scale): string {
+  const value = valueAt(place, scale);
   const size = Math.abs(value);
   const isPlain = size === 0 || (size >= 1e-3 && size < 1e9);
   const write = (digits: number) => {
     const rounded = Number(value.toPrecision(digits));
     return isPlain ? String(rounded) : rounded.toExponential().replace("e+", "e");
   };
-  const isSame = (text: string) => (isSingle(value) ? Math.fround(Number(text)) : Number(text)) === value;
+  const placeIn = (text: string) => placeOf(Number(text), scale);
+  const isSame = (text: string) => isSamePlace(placeIn(text), place, scale);
   const whole = firstOf(1, write, isSame);
   const near = (hi - lo) / 1000;
   const fewest = isPlain ? FEWEST_DIGITS.plain : FEWEST_DIGITS.exponential;
-  const apart = firstOf(fewest, write, (text) => isSame(text) || Math.abs(Number(text) - value) <= near);
+  const apart = firstOf(fewest, write, (text) => isSame(text) || Math.abs(placeIn(text) - place) <= near);
   const isShort = Number.isInteger(value) || whole.length <= apart.length;
   return isShort && whole.length <= ROOM ? whole : apart;
 }
 
-function isSingle(value: number): boolean {
-  return Math.fround(value) === value;
+/** A logarithm is told by values that have another one with all their digits. */
+function isSamePlace(other: number, place: number, scale: Scale): boolean {
+  const single = Math.fround(place);
+  return scale === "logarithmic" || single === place ? Math.fround(other) === single : other === place;
 }
 
 function firstOf(fewest: number, write: (digits: number) => string, serves: (text: string) => boolean): string {
@@ -40,17 +47,36 @@ function firstOf(fewest: number, write: (digits: number) => string, serves: (tex
   return write(MOST_DIGITS);
 }
 
+type Typed = readonly [lo: string | null, hi: string | null];
+
 /** What was typed for the bounds of a range, `null` for one that stays; or in words why it is none. */
-export function enteredRange(typed: readonly [string | null, string | null], range: Range): Range | string {
-  const bounds = typed.map((text, i) => (text === null ? range[i] : numberOf(text)));
-  const wrong = typed.find((text, i) => text !== null && !Number.isFinite(bounds[i]));
-  if (wrong !== undefined && wrong !== null) {
-    return wrong.trim() === "" ? "A bound is left empty." : `\u201c${wrong.trim()}\u201d is not a number.`;
-  }
-  const [lo, hi] = bounds;
-  if (lo >= hi) return `The lowest value, ${lo}, is not below the highest, ${hi}.`;
-  const singles = bounds.map(Math.fround);
+export function enteredRange(typed: Typed, range: Range, scale: Scale): Range | string {
+  const values = typed.map((text, i) => (text === null ? valueAt(range[i], scale) : numberOf(text)));
+  const wrong = problemOf(typed, values, scale);
+  if (wrong !== null) return wrong;
+  const [lo, hi] = typed.map((text, i) => (text === null ? range[i] : placeOf(values[i], scale)));
+  const isRounded = (i: number) => scale === "logarithmic" && typed[i] === null;
+  const [lowest, highest] = values.map((value, i) =>
+    isRounded(i) ? boundWords(range[i], range, scale) : String(value),
+  );
+  if (lo >= hi) return `The lowest value, ${lowest}, is not below the highest, ${highest}.`;
+  const singles = values.map(Math.fround);
   if (!singles.every(Number.isFinite)) return "Values are 32-bit numbers: none is more than 3.4e38.";
-  if (singles[0] === singles[1]) return `${lo} and ${hi} are the same as 32-bit numbers.`;
-  return [lo, hi];
+  if (scale === "logarithmic" && singles[0] === 0)
+    return "Values are 32-bit numbers: none above 0 is less than 1.4e-45.";
+  const isOne = singles[0] === singles[1] || Math.fround(lo) === Math.fround(hi);
+  return isOne ? `${lowest} and ${highest} are the same as 32-bit numbers.` : [lo, hi];
+}
+
+/** Why one of the bounds that were typed is none by itself. */
+function problemOf(typed: Typed, values: readonly number[], scale: Scale): string | null {
+  for (const [i, text] of typed.entries()) {
+    if (text === null) continue;
+    const words = text.trim();
+    if (words === "") return "A bound is left empty.";
+    if (!Number.isFinite(values[i])) return `\u201c${words}\u201d is not a number.`;
+    if (scale === "logarithmic" && values[i] <= 0)
+      return `\u201c${words}\u201d is not above 0, where a logarithmic scale begins.`;
+  }
+  return null;
 }

@@ -1,3 +1,4 @@
+import type { Scale } from "../volume/index";
 import type { Range } from "./numbers";
 import type { Histogram } from "./transfer-editor";
 
@@ -23,7 +24,12 @@ export function whatLiesOutside({ range, counts, finite, extent }: Histogram, sh
   return { share: 1 - inside / finite, extent };
 }
 
-export function shareWords(share: number): string {
-  if (share >= 0.9995) return "All values";
-  return `${share < 1e-4 ? "Less than 0.01" : Number((100 * share).toPrecision(2))} % of values`;
+export function shareWords(share: number, scale: Scale): string {
+  if (share >= 0.9995) return `All ${valuesOn(scale)}`;
+  return `${share < 1e-4 ? "Less than 0.01" : Number((100 * share).toPrecision(2))} % of ${valuesOn(scale)}`;
+}
+
+/** What there is to be counted on a scale. */
+export function valuesOn(scale: Scale): string {
+  return scale === "logarithmic" ? "values above 0" : "values";
 }

@@ -4,6 +4,7 @@ import {
   colourMapNames,
   isColourMapName,
   type OpacityPoint,
+  type Scale,
   sameColours,
   type TransferFunction,
 } from "../volume/index";
@@ -26,7 +27,9 @@ import type { SteeringShown } from "./steering-state";
 import { type Histogram, TransferEditor } from "./transfer-editor";
 
 export interface PanelActions {
+  /** One of the source's own fields. */
   chooseField(field: number): void;
+  chooseScale(scale: Scale): void;
   chooseMap(name: ColourMapName): void;
   chooseSentColours(): void;
   setOpacity(opacity: readonly OpacityPoint[]): void;
@@ -56,6 +59,8 @@ export class Panel {
   readonly #note = el("p", { class: "note", role: "status" });
   readonly #editor: TransferEditor;
   readonly #map = el("select", { id: "map" });
+  readonly #scale = el("select", { id: "scale" }, el("option", { value: "linear" }, "Linear"));
+  readonly #scaleRow = el("div", { class: "row", hidden: true }, labelled("scale", "Scale", this.#scale));
   #transferShown: readonly unknown[] = [];
   /** The colours that the server sent, where they are none of the maps. */
   readonly #sentColours = el("option", { value: "sent" }, "default");
@@ -70,6 +75,7 @@ export class Panel {
     this.#lifelines = new LifelinesSection((on) => actions.watchLifelines(on));
     this.#editor = new TransferEditor((opacity) => actions.setOpacity(opacity));
     this.#range = new RangeRow((lo, hi) => actions.setRange(lo, hi));
+    this.#scale.append(el("option", { value: "logarithmic" }, "Logarithmic"));
     this.#map.append(this.#sentColours, el("option", { value: "link", disabled: true, hidden: true }, "from the link"));
     this.#map.append(...colourMapNames.map((name) => el("option", { value: name }, name)));
     const label = (choice: ProxyChoice) => (choice === "auto" ? "automatic" : choice);
@@ -83,7 +89,10 @@ export class Panel {
     this.#source = source;
     setText(this.#title, source.name);
     this.#showSubtitle();
-    this.#field.replaceChildren(...source.fields.map((field, i) => el("option", { value: i }, withUnit(field))));
+    const options = source.fields.flatMap((field, i) =>
+      field.logarithmOf === null ? [el("option", { value: i }, withUnit(field))] : [],
+    );
+    this.#field.replaceChildren(...options);
   }
 
   /** `isOpen`: the server is there to be asked. */
@@ -99,17 +108,29 @@ export class Panel {
     this.#note.hidden = note === "";
   }
 
+  /** `isOffered`: there are values for a logarithmic one; `null` while that is not known. */
+  showScale(scale: Scale, isOffered: boolean | null): void {
+    this.#scale.value = scale;
+    if (isOffered !== null) this.#scaleRow.hidden = !isOffered;
+  }
+
   /** `sent`: the colours that the server sent. */
-  showTransfer(transfer: TransferFunction, sent: Colours | null, histogram: Histogram | null, unit: string): void {
-    const shown = [transfer, sent, histogram, unit];
+  showTransfer(
+    transfer: TransferFunction,
+    sent: Colours | null,
+    histogram: Histogram | null,
+    unit: string,
+    scale: Scale,
+  ): void {
+    const shown = [transfer, sent, histogram, unit, scale];
     if (shown.every((part, i) => part === this.#transferShown[i])) return;
     this.#transferShown = shown;
     const { colours, range } = transfer;
-    this.#editor.show(transfer, histogram, unit);
+    this.#editor.show(transfer, histogram, unit, scale);
     this.#sentColours.hidden = this.#sentColours.disabled = sent?.kind !== "stops";
     if (colours.kind === "map") this.#map.value = colours.name;
     else this.#map.value = sent && sameColours(colours, sent) ? "sent" : "link";
-    this.#range.show(range, histogram, unit);
+    this.#range.show(range, histogram, unit, scale);
   }
 
   showProxy(proxy: ProxyChoice): void {
@@ -147,6 +168,9 @@ export class Panel {
 
   #listen(): void {
     this.#field.addEventListener("change", () => this.#actions.chooseField(Number(this.#field.value)));
+    this.#scale.addEventListener("change", () =>
+      this.#actions.chooseScale(this.#scale.value === "logarithmic" ? "logarithmic" : "linear"),
+    );
     this.#map.addEventListener("change", () => {
       const { value } = this.#map;
       if (isColourMapName(value)) this.#actions.chooseMap(value);
@@ -169,6 +193,7 @@ export class Panel {
         "Transfer function",
         this.#editor.element,
         this.#range.element,
+        this.#scaleRow,
         el("div", { class: "row" }, labelled("map", "Colours", this.#map), reset),
       ),
       section("Picture", labelled("proxy", "Sent as", this.#proxy), this.#buttons()),

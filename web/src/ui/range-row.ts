@@ -1,8 +1,9 @@
-import { formatNumber } from "../render/index";
+import { formatPlace } from "../render/index";
+import { type Scale, valueAt } from "../volume/index";
 import { MOST_VALUES, whereMostLie } from "./concentration";
 import { el, setText } from "./dom";
 import { boundWords, enteredRange, type Range } from "./numbers";
-import { shareWords, whatLiesOutside } from "./outside";
+import { shareWords, valuesOn, whatLiesOutside } from "./outside";
 import type { Histogram } from "./transfer-editor";
 
 const PROBLEM = "range-problem";
@@ -27,6 +28,7 @@ export class RangeRow {
   readonly #pair: HTMLElement;
   /** What a box shows may be rounded: this is not. */
   #range: Range = [0, 1];
+  #scale: Scale = "linear";
   #offer: Offer | null = null;
   /** Boxes with something typed that is not taken yet. */
   readonly #isEdited = [false, false];
@@ -47,13 +49,16 @@ export class RangeRow {
     });
   }
 
-  show(range: Range, histogram: Histogram | null, unit: string): void {
-    const isOther = range[0] !== this.#range[0] || range[1] !== this.#range[1];
+  show(range: Range, histogram: Histogram | null, unit: string, scale: Scale): void {
+    const isOther = range[0] !== this.#range[0] || range[1] !== this.#range[1] || scale !== this.#scale;
+    // What was typed was meant for the other scale.
+    if (scale !== this.#scale) this.#isEdited.fill(false);
     this.#range = range;
+    this.#scale = scale;
     if (isOther) this.#showProblem(null);
     this.#showBounds();
     setText(this.#unit, unit);
-    this.#showOffer(histogram && (offerOfAll(histogram, range) ?? offerOfMost(histogram, range)));
+    this.#showOffer(histogram && (offerOfAll(histogram, range, scale) ?? offerOfMost(histogram, range, scale)));
   }
 
   #showOffer(offer: Offer | null): void {
@@ -67,9 +72,9 @@ export class RangeRow {
   #showBounds(): void {
     this.#boxes.forEach((box, i) => {
       if (this.#isEdited[i]) return;
-      const words = boundWords(this.#range[i], this.#range);
+      const words = boundWords(this.#range[i], this.#range, this.#scale);
       if (box.value !== words) box.value = words;
-      box.title = String(this.#range[i]);
+      box.title = String(valueAt(this.#range[i], this.#scale));
     });
   }
 
@@ -91,7 +96,7 @@ export class RangeRow {
   #enter(): void {
     if (!this.#isEdited.includes(true)) return;
     const typed = this.#boxes.map((box, i) => (this.#isEdited[i] ? box.value : null));
-    const entered = enteredRange([typed[0], typed[1]], this.#range);
+    const entered = enteredRange([typed[0], typed[1]], this.#range, this.#scale);
     if (typeof entered === "string") return this.#showProblem(entered);
     this.#giveUp();
     this.#setRange(...entered);
@@ -121,21 +126,22 @@ export class RangeRow {
   }
 }
 
-function offerOfAll(histogram: Histogram, shown: Range): Offer | null {
+function offerOfAll(histogram: Histogram, shown: Range, scale: Scale): Offer | null {
   const outside = whatLiesOutside(histogram, shown);
   if (!outside) return null;
-  const words = `${shareWords(outside.share)} lie outside; this step's go ${between(outside.extent, "from", "to")}`;
+  const words = `${shareWords(outside.share, scale)} lie outside; this step's go ${between(outside.extent, scale, "from", "to")}`;
   return { words, button: "Show all", range: outside.extent };
 }
 
-function offerOfMost(histogram: Histogram, shown: Range): Offer | null {
+function offerOfMost(histogram: Histogram, shown: Range, scale: Scale): Offer | null {
   const most = whereMostLie(histogram, shown);
-  const words = (range: Range) => `${MOST_VALUES * 100} % of values lie ${between(range, "between", "and")}`;
+  const share = `${MOST_VALUES * 100} % of ${valuesOn(scale)}`;
+  const words = (range: Range) => `${share} lie ${between(range, scale, "between", "and")}`;
   return most && { words: words(most), button: "Show these", range: most };
 }
 
-function between([lo, hi]: Range, first: string, second: string): string {
-  const [from, to] = [lo, hi].map((value) => formatNumber(value, hi - lo));
+function between(range: Range, scale: Scale, first: string, second: string): string {
+  const [from, to] = range.map((place) => formatPlace(place, range, scale));
   return `${first} ${from} ${second} ${to}`;
 }
 

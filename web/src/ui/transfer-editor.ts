@@ -1,5 +1,5 @@
-import { formatNumber } from "../render/index";
-import { colourAt, colourStops, type OpacityPoint, type TransferFunction } from "../volume/index";
+import { formatPlace } from "../render/index";
+import { colourAt, colourStops, type OpacityPoint, type Scale, type TransferFunction } from "../volume/index";
 import { el, setAttributes, svg } from "./dom";
 import { pointBeside } from "./opacity-points";
 
@@ -31,6 +31,7 @@ export class TransferEditor {
   #transfer: TransferFunction | null = null;
   #histogram: Histogram | null = null;
   #unit = "";
+  #scale: Scale = "linear";
   #dragged: number | null = null;
 
   constructor(onChange: (opacity: readonly OpacityPoint[]) => void) {
@@ -38,7 +39,7 @@ export class TransferEditor {
     const strip = svg("rect", { x: 0, y: HEIGHT - STRIP, width: WIDTH, height: STRIP, fill: "url(#tf-colours)" });
     this.#svg = svg(
       "svg",
-      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "transfer", role: "group", "aria-label": "Opacity over value" },
+      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "transfer", role: "group" },
       svg("defs", {}, this.#gradient),
       this.#bars,
       this.#area,
@@ -55,12 +56,15 @@ export class TransferEditor {
     this.element = el("div", { class: "transfer-box" }, this.#svg);
   }
 
-  show(transfer: TransferFunction, histogram: Histogram | null, unit: string): void {
+  show(transfer: TransferFunction, histogram: Histogram | null, unit: string, scale: Scale): void {
     const sameColours = this.#transfer?.colours === transfer.colours;
     const sameBars = this.#histogram === histogram && this.#transfer?.range === transfer.range;
     this.#transfer = transfer;
     this.#histogram = histogram;
     this.#unit = unit;
+    this.#scale = scale;
+    const label = scale === "logarithmic" ? "Opacity over value, on a logarithmic scale" : "Opacity over value";
+    setAttributes(this.#svg, { "aria-label": label });
     if (!sameColours) this.#drawColours(transfer);
     if (!sameBars) setAttributes(this.#bars, { d: barsPath(histogram, transfer.range) });
     this.#drawPoints(transfer);
@@ -89,8 +93,9 @@ export class TransferEditor {
     while (this.#handles.childElementCount < opacity.length) this.#handles.append(this.#handle());
     opacity.forEach(([s, a], i) => {
       const handle = this.#handles.children[i];
-      const value = transfer.range[0] + s * (transfer.range[1] - transfer.range[0]);
-      const words = `value ${formatNumber(value, transfer.range[1] - transfer.range[0])} ${this.#unit}, opacity ${a.toFixed(3)}`;
+      const place = transfer.range[0] + s * (transfer.range[1] - transfer.range[0]);
+      const told = formatPlace(place, transfer.range, this.#scale);
+      const words = `value ${told} ${this.#unit}, opacity ${a.toFixed(3)}`;
       setAttributes(handle, {
         transform: `translate(${at[i][0].toFixed(2)} ${at[i][1].toFixed(2)})`,
         "data-index": i,

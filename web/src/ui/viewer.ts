@@ -1,13 +1,22 @@
 import { type Camera, homeCamera, orbit, type Painter, pan, type ShownState, zoom } from "../render/index";
-import { type Colours, type Geometry, geometryOf, type TransferFunction, transferToMessage } from "../volume/index";
-import type {
-  ControlMessage,
-  FieldMessage,
-  PlanMessage,
-  ProxyChoice,
-  SourceInfo,
-  SteerAction,
-  StepSpan,
+import {
+  type Colours,
+  type Geometry,
+  geometryOf,
+  type Scale,
+  type TransferFunction,
+  transferToMessage,
+} from "../volume/index";
+import {
+  type ControlMessage,
+  type FieldMessage,
+  linearField,
+  logarithmicField,
+  type PlanMessage,
+  type ProxyChoice,
+  type SourceInfo,
+  type SteerAction,
+  type StepSpan,
 } from "../wire/index";
 import { type ConnectionState, Session } from "../worker/index";
 import { FieldStates } from "./field-states";
@@ -69,6 +78,8 @@ export class Viewer {
   readonly #freshness = new FreshnessState();
   readonly #trace = new PageTrace((message) => this.#session.tell(message));
   #wantedField: string | null;
+  /** Of the source's own fields: themselves, or their logarithms. */
+  readonly #lastShown = new Map<number, number>();
   readonly #linkStep: number | null | undefined;
   readonly #unknownKeys: readonly string[];
   #hashTimer: ReturnType<typeof setTimeout> | null = null;
@@ -184,8 +195,25 @@ export class Viewer {
     return homeCamera(this.painter.aspect, this.#edges);
   }
 
+  /** One of the source's own fields, on the scale on which it was seen last. */
   chooseField(field: number): void {
-    if (!this.#state.source?.fields[field]) return;
+    this.#showField(this.#lastShown.get(field) ?? field);
+  }
+
+  /** Of the field that is shown. */
+  chooseScale(scale: Scale): void {
+    const { source, field } = this.#state;
+    if (!source) return;
+    const own = linearField(source.fields, field);
+    const chosen = scale === "logarithmic" ? (logarithmicField(source.fields, own) ?? own) : own;
+    this.#showField(chosen);
+  }
+
+  #showField(field: number): void {
+    const { source } = this.#state;
+    if (!source?.fields[field]) return;
+    this.#lastShown.set(linearField(source.fields, this.#state.field), this.#state.field);
+    this.#lastShown.set(linearField(source.fields, field), field);
     this.#notices.dismiss();
     this.painter.want({ field, step: this.#state.step, proxy: this.#state.proxy });
     this.#set({ field, ...this.#knownOf(field) });
@@ -326,6 +354,7 @@ export class Viewer {
     const { source, steps } = welcome;
     const same = this.#fields.begin(source, steps);
     const field = this.#fieldIndex(source);
+    if (!same) this.#lastShown.clear();
     const geometry = geometryOf(source.grid);
     this.#edges = geometry.edges;
     if (this.#atHome) this.#camera = this.#homeCamera();
@@ -441,9 +470,10 @@ export class Viewer {
 
   #annotate(): void {
     const { source, field, axes } = this.#state;
-    const info = source?.fields[field];
+    const info = source?.fields[linearField(source.fields, field)];
+    const scale = scaleOf(source, field);
     const legendTitle = info ? (info.unit ? `${info.name} [${info.unit}]` : info.name) : null;
-    this.painter.annotate({ lengthUnit: source?.grid.unit ?? "", legendTitle, axes });
+    this.painter.annotate({ lengthUnit: source?.grid.unit ?? "", legendTitle, scale, axes });
   }
 
   #saveHash(): void {
@@ -457,6 +487,11 @@ export class Viewer {
       history.replaceState(history.state, "", hash);
     }, 300);
   }
+}
+
+/** On which a field is seen. */
+export function scaleOf(source: SourceInfo | null, field: number): Scale {
+  return (source?.fields[field]?.logarithmOf ?? null) === null ? "linear" : "logarithmic";
 }
 
 function unknownWords(keys: readonly string[]): string {

@@ -6,6 +6,7 @@ export * from "./geometry";
 export { INTEGRAL_BINS, Integrals } from "./integrals";
 export { emptyDistances } from "./occupancy";
 export { anyCellRanges, CELL_EDGE, type CellRanges, LevelRanges } from "./ranges";
+export { placeOf, type Scale, valueAt } from "./scale";
 export { decodeSegments, planeStride, valuesAlongRay } from "./segments";
 export * from "./transfer";
 export { NO_DATA, readyUnpacking } from "./unpack";

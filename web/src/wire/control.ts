@@ -1,4 +1,5 @@
 import { WireError } from "./errors";
+import { type FieldInfo, withLogarithms } from "./fields";
 import { type FreshnessMessage, parseFreshness } from "./freshness";
 import { asObject, asTuple3, Json } from "./json";
 import { type ClockMessage, type EventsMessage, parseClock, parseEvents } from "./lifelines";
@@ -16,11 +17,6 @@ export interface GridInfo {
   readonly centering: "point" | "cell";
 }
 
-export interface FieldInfo {
-  readonly name: string;
-  readonly unit: string;
-}
-
 export interface StepSpan {
   readonly first: number;
   readonly last: number;
@@ -32,6 +28,7 @@ export interface SourceInfo {
   readonly live: boolean;
   readonly timeUnit: string;
   readonly grid: GridInfo;
+  /** Those that *Welcome* names, and their logarithms. */
   readonly fields: readonly FieldInfo[];
 }
 
@@ -134,18 +131,18 @@ function parseWelcome(json: Json): ControlMessage {
 }
 
 function parseSource(json: Json): SourceInfo {
-  const fields = json.list("fields").map((item) => {
+  const named = json.list("fields").map((item) => {
     const field = asObject(item, "field");
     return { name: field.text("name"), unit: field.text("unit") };
   });
-  if (fields.length === 0) throw new WireError("the source has no field");
+  if (named.length === 0) throw new WireError("the source has no field");
   return {
     name: json.text("name"),
     format: json.text("format"),
     live: json.flag("live"),
     timeUnit: json.text("time_unit"),
     grid: parseGrid(json.child("grid")),
-    fields,
+    fields: withLogarithms(named),
   };
 }
 

@@ -3,6 +3,7 @@ export * from "./bricks";
 export * from "./bulk";
 export * from "./control";
 export { WireError } from "./errors";
+export { type FieldInfo, linearField, logarithmicField } from "./fields";
 export type { FreshnessMessage, MissingPart } from "./freshness";
 export { halfFromNumber, numberFromHalf } from "./half";
 export type { BulkHeader } from "./header";

@@ -39,17 +39,20 @@ test("labels are drawn anew only where others are to be seen", () => {
   };
   expect(drawings(labels)).toBe(1);
   expect(drawings({ ...labels, camera: homeCamera(1) })).toBe(1);
-  expect(drawings({ ...labels, legend: { title: "u", transfer } })).toBe(2);
-  expect(drawings({ ...labels, legend: { title: "u", transfer } })).toBe(2);
-  expect(drawings({ ...labels, legend: { title: "u", transfer: { ...transfer } } })).toBe(3);
+  const legend = { title: "u", transfer, scale: "linear" } as const;
+  expect(drawings({ ...labels, legend })).toBe(2);
+  expect(drawings({ ...labels, legend: { ...legend } })).toBe(2);
+  expect(drawings({ ...labels, legend: { ...legend, transfer: { ...transfer } } })).toBe(3);
+  expect(drawings({ ...labels, legend })).toBe(4);
+  expect(drawings({ ...labels, legend: { ...legend, scale: "logarithmic" } })).toBe(5);
   const withAxes = { ...labels, axes: true };
-  expect(drawings(withAxes)).toBe(4);
-  expect(drawings(withAxes)).toBe(4);
-  expect(drawings({ ...withAxes, camera: homeCamera(1) })).toBe(5);
-  expect(drawings({ ...withAxes, camera: homeCamera(1) }, 2)).toBe(6);
+  expect(drawings(withAxes)).toBe(6);
+  expect(drawings(withAxes)).toBe(6);
+  expect(drawings({ ...withAxes, camera: homeCamera(1) })).toBe(7);
+  expect(drawings({ ...withAxes, camera: homeCamera(1) }, 2)).toBe(8);
   element.width = 200;
-  expect(drawings(null)).toBe(7);
-  expect(drawings(null)).toBe(7);
+  expect(drawings(null)).toBe(9);
+  expect(drawings(null)).toBe(9);
 });
 
 test("on a phone no words run into others, and a long title is cut", () => {
@@ -81,7 +84,8 @@ test("on a phone no words run into others, and a long title is cut", () => {
     edge(2, [-0.25, -0.4, 0], [0.25, -0.4, 0]),
   ];
   const title = "turbulent kinetic energy dissipation rate [m^2/s^3]";
-  overlay.draw({ geometry, lengthUnit: "", camera, edges, legend: { title, transfer }, axes: true }, three, 1);
+  const legend = { title, transfer, scale: "linear" } as const;
+  overlay.draw({ geometry, lengthUnit: "", camera, edges, legend, axes: true }, three, 1);
   for (const [i, { box, words }] of written.entries())
     for (const { box: other, words: others } of written.slice(i + 1)) {
       const isApart = box[2] <= other[0] || box[0] >= other[2] || box[3] <= other[1] || box[1] >= other[3];

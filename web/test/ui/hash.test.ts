@@ -38,6 +38,15 @@ test("a link restores the whole state", () => {
   expect(readHash(writeHash(state))).toEqual({ ...state, unknown: [] });
 });
 
+test("the logarithm of a field is named like any other", () => {
+  const logarithmic: LinkState = {
+    ...state,
+    field: "log10(mass fraction, OH)",
+    others: new Map([["log10(T)", transfer("gray")]]),
+  };
+  expect(readHash(writeHash(logarithmic))).toEqual({ ...logarithmic, unknown: [] });
+});
+
 test("colours that are no known map are written as stops", () => {
   const stops = [
     [0, 0.1, 0.2, 0.3],

@@ -3,6 +3,7 @@ import type { ShownState } from "../../src/render/index";
 import { FieldStates } from "../../src/ui/field-states";
 import { Playback, type PlaybackState } from "../../src/ui/playback";
 import type { TransferFunction } from "../../src/volume/index";
+import { withLogarithms } from "../../src/wire/fields";
 import type { FieldMessage, PlanMessage, SourceInfo } from "../../src/wire/index";
 
 vi.mock("../../src/render/index", () => ({}));
@@ -41,7 +42,7 @@ const source = (name: string, fields: string[]): SourceInfo => ({
   live: false,
   timeUnit: "",
   grid: { size: [4, 4, 4], spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "point" },
-  fields: fields.map((field) => ({ name: field, unit: "" })),
+  fields: withLogarithms(fields.map((name) => ({ name, unit: "" }))),
 });
 
 const ONE_STEP = { first: 0, last: 0 };
@@ -93,6 +94,17 @@ describe("fields", () => {
     expect([fields.linkedOthers(0), fields.linkedOthers(1)]).toEqual([new Map([["q", edited]]), new Map()]);
     fields.reset(1);
     expect(fields.linkedOthers(0)).toEqual(new Map());
+  });
+
+  test("the logarithm of a field has a function of its own, and the link tells both", () => {
+    const fields = new FieldStates(edited, new Map());
+    fields.begin(source("run", ["p", "q"]), ONE_STEP);
+    expect(fields.receive(message(2, 0.5), true)).toBe(edited);
+    expect(fields.receive(message(0, 0.5), true)).not.toBe(edited);
+    expect(fields.linkedOthers(0)).toEqual(new Map([["log10(p)", edited]]));
+    const linked = new FieldStates(null, fields.linkedOthers(0));
+    linked.begin(source("run", ["p", "q"]), ONE_STEP);
+    expect(linked.receive(message(2, 0.5), true)).toBe(edited);
   });
 
   test("all steps of a file have the colours of the first that is shown, and the link tells them", () => {

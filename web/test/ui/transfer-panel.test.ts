@@ -3,10 +3,12 @@ import { whereMostLie } from "../../src/ui/concentration";
 import { boundWords, enteredRange, numberOf } from "../../src/ui/numbers";
 import { pointBeside } from "../../src/ui/opacity-points";
 import { shareWords, whatLiesOutside } from "../../src/ui/outside";
+import type { Scale } from "../../src/volume/index";
 
 vi.mock("../../src/render/index", () => ({}));
 
-const words = (lo: number, hi: number) => [lo, hi].map((value) => boundWords(value, [lo, hi]));
+const words = (lo: number, hi: number, scale: Scale = "linear") =>
+  [lo, hi].map((value) => boundWords(value, [lo, hi], scale));
 
 describe("bounds of a range", () => {
   test("are told with the digits that tell them apart, and whole where that is short", () => {
@@ -27,21 +29,53 @@ describe("bounds of a range", () => {
 
   test("are taken one by one: the one that was not typed stays as it is, not as it is shown", () => {
     const range = [Math.fround(1 / 3), 101325.5] as const;
-    expect(enteredRange(["0,5", null], range)).toEqual([0.5, 101325.5]);
-    expect(enteredRange([null, " 7 "], range)).toEqual([Math.fround(1 / 3), 7]);
-    expect(enteredRange(["2e6", "\u22121e-3"], range)).toMatch(/not below/);
-    expect(enteredRange(["\u22121e-3", "2e6"], range)).toEqual([-1e-3, 2e6]);
+    expect(enteredRange(["0,5", null], range, "linear")).toEqual([0.5, 101325.5]);
+    expect(enteredRange([null, " 7 "], range, "linear")).toEqual([Math.fround(1 / 3), 7]);
+    expect(enteredRange(["2e6", "\u22121e-3"], range, "linear")).toMatch(/not below/);
+    expect(enteredRange(["\u22121e-3", "2e6"], range, "linear")).toEqual([-1e-3, 2e6]);
   });
 
   test("that are none are said to be so in words", () => {
     const range = [0, 5] as const;
-    expect(enteredRange(["abc", null], range)).toBe("\u201cabc\u201d is not a number.");
-    expect(enteredRange([null, " "], range)).toBe("A bound is left empty.");
-    expect(enteredRange(["7", null], range)).toBe("The lowest value, 7, is not below the highest, 5.");
-    expect(enteredRange([null, "0"], range)).toMatch(/^The lowest value, 0, is not below the highest, 0/);
-    expect(enteredRange([null, "1e39"], range)).toMatch(/32-bit/);
-    expect(enteredRange(["101325", "101325.001"], range)).toBe("101325 and 101325.001 are the same as 32-bit numbers.");
+    expect(enteredRange(["abc", null], range, "linear")).toBe("\u201cabc\u201d is not a number.");
+    expect(enteredRange([null, " "], range, "linear")).toBe("A bound is left empty.");
+    expect(enteredRange(["7", null], range, "linear")).toBe("The lowest value, 7, is not below the highest, 5.");
+    expect(enteredRange([null, "0"], range, "linear")).toMatch(/^The lowest value, 0, is not below the highest, 0/);
+    expect(enteredRange([null, "1e39"], range, "linear")).toMatch(/32-bit/);
+    expect(enteredRange(["101325", "101325.001"], range, "linear")).toBe(
+      "101325 and 101325.001 are the same as 32-bit numbers.",
+    );
     expect(numberOf("")).toBeNaN();
+  });
+});
+
+describe("bounds of a logarithmic range", () => {
+  const range = [-8, 0] as const;
+  const entered = (lo: string | null, hi: string | null) => enteredRange([lo, hi], range, "logarithmic");
+
+  test("are told as the field's own values", () => {
+    const told = (lo: number, hi: number) => words(lo, hi, "logarithmic");
+    expect(told(-8, 0)).toEqual(["1e-8", "1"]);
+    expect(told(-5, 3)).toEqual(["1e-5", "1000"]);
+    expect(told(Math.log10(3e-7), Math.log10(0.02))).toEqual(["3e-7", "0.02"]);
+    expect(told(Math.fround(Math.log10(1.23456e-6)), 2.5)).toEqual(["1.23e-6", "316.228"]);
+    expect(told(Math.log10(101325), Math.log10(101325.5))).toEqual(["101325", "101325.5"]);
+  });
+
+  test("are typed as the field's own values, and what is shown of one that was not typed is not taken for it", () => {
+    expect(entered("1e-6", "0,01")).toEqual([-6, -2]);
+    expect(enteredRange([null, "10"], [-7.123456789, 0], "logarithmic")).toEqual([-7.123456789, 1]);
+  });
+
+  test("that are none are said to be so in the field's own values", () => {
+    expect(entered("0", null)).toBe("\u201c0\u201d is not above 0, where a logarithmic scale begins.");
+    expect(entered(null, "\u22121e-3")).toMatch(/^\u201c\u22121e-3\u201d is not above 0/);
+    expect(entered("abc", null)).toBe("\u201cabc\u201d is not a number.");
+    expect(entered("7", null)).toBe("The lowest value, 7, is not below the highest, 1.");
+    expect(entered(null, "1e-9")).toBe("The lowest value, 1e-8, is not below the highest, 1e-9.");
+    expect(entered("1e-60", null)).toMatch(/none above 0 is less than 1.4e-45/);
+    expect(entered(null, "1e39")).toMatch(/none is more than 3.4e38/);
+    expect(entered("0.01", "0.0100000001")).toMatch(/same as 32-bit numbers/);
   });
 });
 
@@ -90,7 +124,12 @@ describe("what lies outside the range that is shown", () => {
   });
 
   test("is told in words", () => {
-    expect([1, 0.123, 2e-7].map(shareWords)).toEqual(["All values", "12 % of values", "Less than 0.01 % of values"]);
+    expect([1, 0.123, 2e-7].map((share) => shareWords(share, "linear"))).toEqual([
+      "All values",
+      "12 % of values",
+      "Less than 0.01 % of values",
+    ]);
+    expect(shareWords(0.5, "logarithmic")).toBe("50 % of values above 0");
   });
 });
 

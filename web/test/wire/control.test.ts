@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { encodeView, parseControl, WireError } from "../../src/wire/index";
+import { describe, expect, test } from "vitest";
+import { encodeView, linearField, logarithmicField, parseControl, WireError } from "../../src/wire/index";
 
 const welcome = {
   protocol: 2,
@@ -32,7 +32,34 @@ test("reads a welcome and ignores members it does not know", () => {
 test("a welcome names as many fields as a file of chemistry has", () => {
   const fields = Array.from({ length: 5000 }, (_, i) => ({ name: `mass fraction of species ${i}`, unit: "kg/kg" }));
   const message = parseControl(control(1, { ...welcome, source: { ...welcome.source, fields } }));
-  expect(message?.kind === "welcome" && message.source.fields.length).toBe(5000);
+  expect(message?.kind === "welcome" && message.source.fields.length).toBe(10_000);
+});
+
+describe("the logarithm of a field", () => {
+  const fieldsOf = (...names: readonly string[]) => {
+    const fields = names.map((name) => ({ name, unit: "Pa" }));
+    const message = parseControl(control(1, { ...welcome, source: { ...welcome.source, fields } }));
+    return message?.kind === "welcome" ? message.source.fields : [];
+  };
+
+  test("can be asked for behind all fields that the source has, under a name of its own", () => {
+    const fields = fieldsOf("p", "log10(p)");
+    expect(fields).toEqual([
+      { name: "p", unit: "Pa", logarithmOf: null },
+      { name: "log10(p)", unit: "Pa", logarithmOf: null },
+      { name: "log10(p)'", unit: "Pa", logarithmOf: 0 },
+      { name: "log10(log10(p))", unit: "Pa", logarithmOf: 1 },
+    ]);
+    expect([0, 1, 2, 3].map((field) => linearField(fields, field))).toEqual([0, 1, 0, 1]);
+    expect([0, 1, 2, 3].map((field) => logarithmicField(fields, field))).toEqual([2, 3, 2, 3]);
+  });
+
+  test("cannot where a view has no number for it", () => {
+    const names = Array.from({ length: 32_769 }, (_, i) => `p${i}`);
+    expect(fieldsOf(...names.slice(1)).length).toBe(65_536);
+    expect(fieldsOf(...names).length).toBe(32_769);
+    expect(logarithmicField(fieldsOf(...names), 0)).toBeNull();
+  });
 });
 
 test.each([

@@ -1,6 +1,7 @@
 /** The vectors in testdata/wire, which the server's encoder is tested against too. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { withLogarithms } from "../../src/wire/fields";
 import {
   encodeAck,
   encodeClock,
@@ -162,10 +163,17 @@ test.each(["welcome", "steps", "field", "plan", "notice", "steering", "freshness
   },
 );
 
+type Source = Readonly<Record<string, unknown>> & { readonly fields: Parameters<typeof withLogarithms>[0] };
+
 test("control messages keep what they say", () => {
-  const { protocol: _, source, ...welcome } = json<{ protocol: number; source: Record<string, unknown> }>("welcome");
-  const { time_unit: timeUnit, ...told } = source;
-  expect(parseControl(bytes("welcome"))).toEqual({ kind: "welcome", ...welcome, source: { ...told, timeUnit } });
+  const { protocol: _, source, ...welcome } = json<{ protocol: number; source: Source }>("welcome");
+  const { time_unit: timeUnit, fields: named, ...told } = source;
+  const fields = withLogarithms(named);
+  expect(parseControl(bytes("welcome"))).toEqual({
+    kind: "welcome",
+    ...welcome,
+    source: { ...told, timeUnit, fields },
+  });
   const { throughput_bps: throughputBps, ...plan } = json<{ throughput_bps: number }>("plan");
   expect(parseControl(bytes("plan"))).toEqual({ kind: "plan", ...plan, throughputBps });
   expect(parseControl(bytes("steps"))).toEqual({ kind: "steps", steps: json("steps") });
