@@ -147,13 +147,12 @@ describe("a field over eight decades", () => {
   const here = serving("decades", EDGE, decades);
   const transferOf = (page) => page.evaluate(() => window.visapult.transferFunction);
   const isLogarithmic = (page) => until(page, (v) => v.transferFunction?.range[1] < 0.01 && v.shown.level === 0);
-  const scale = (page) => page.getByLabel("Scale");
+  const scale = (page) => page.getByRole("combobox", { name: "Scale" });
   const LOGARITHMIC = { query: { stills: "0" }, hash: "axes=0&field=log10(decades)", before: keepWords };
 
   test("is a spot, and all of it is seen on the logarithmic scale, with its values in legend and boxes", async (t) => {
     const page = await here.open({ query: { stills: "0" }, hash: "axes=0", before: keepWords });
     await until(page, (v) => v.shown.level === 0);
-    await page.getByRole("button", { name: "Show all" }).click();
     await settled(page);
     const spot = lit(await picture(page));
     await keep(page, "decades-linear");

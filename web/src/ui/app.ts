@@ -1,6 +1,6 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
 import { type Scale, valueAt } from "../volume/index";
-import { type FieldMessage, linearField, logarithmicField, type SourceInfo, type StepSpan } from "../wire/index";
+import { type FieldMessage, linearField, type SourceInfo, type StepSpan } from "../wire/index";
 import { el, iconButton, setText } from "./dom";
 import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
@@ -9,9 +9,10 @@ import { keptWords } from "./kept";
 import { listenToKeys } from "./keys";
 import { Panel, type Statistics } from "./panel";
 import { exposeToTests } from "./probe";
+import { offersLogarithm, scaleOf } from "./scales";
 import { Timeline } from "./timeline";
 import type { Histogram } from "./transfer-editor";
-import { scaleOf, Viewer, type ViewerState } from "./viewer";
+import { Viewer, type ViewerState } from "./viewer";
 
 const STATISTICS_MS = 500;
 /** Degrees per CSS pixel of a drag. */
@@ -170,10 +171,10 @@ class App {
     const absence = this.#viewer?.absence ?? null;
     document.title = pageTitle(source, field);
     this.#panel.showSteering(state.steering, absence, state.connection.kind === "open");
-    const scale = scaleOf(source, field);
+    const scale = scaleOf(source.fields, field);
     const words = fieldWords(fieldInfo, steps, scale);
     this.#panel.showField(linearField(source.fields, field), words);
-    this.#panel.showScale(scale, offersLogarithm(source, field, fieldInfo));
+    this.#panel.showScale(scale, offersLogarithm(source.fields, field, fieldInfo));
     setText(this.#nothing, state.panel || !showsNothing(fieldInfo) ? "" : words);
     this.#panel.showProxy(state.proxy);
     const unit = source.fields[field]?.unit ?? "";
@@ -305,13 +306,6 @@ function fieldWords(info: FieldMessage | null, { first, last }: StepSpan, scale:
   if (lo === hi) return `Every value of ${where}${isLogarithmic ? " above 0" : ""} is ${value} in single precision.`;
   const absence = isLogarithmic ? "not above 0, or missing," : "missing";
   return info.missing > 0 ? `${info.missing.toLocaleString("en")} values are ${absence} and drawn transparent.` : "";
-}
-
-/** Whether there is anything to be seen of the field on a logarithmic scale, once that is known. */
-function offersLogarithm({ fields }: SourceInfo, field: number, info: FieldMessage | null): boolean | null {
-  if (logarithmicField(fields, field) === null) return false;
-  if (fields[field]?.logarithmOf !== null) return true;
-  return info && Math.max(info.range?.[1] ?? 0, info.extent?.[1] ?? 0) > 0;
 }
 
 /** Whether there is nothing in the picture by which one could tell that it is one. */

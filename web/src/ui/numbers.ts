@@ -14,6 +14,11 @@ const ROOM = 9;
 const FEWEST_DIGITS = { plain: 6, exponential: 3 };
 const MOST_DIGITS = 17;
 
+/** A bound with all the digits that a range has. */
+export function fullWords(place: number, scale: Scale): string {
+  return scale === "logarithmic" ? String(Number((10 ** place).toPrecision(9))) : String(place);
+}
+
 /** A bound of a range for a box: whole where that fits and is a whole number or no longer, else with the digits that tell the range apart. */
 export function boundWords(place: number, [lo, hi]: Range, scale: Scale): string {
   const value = valueAt(place, scale);

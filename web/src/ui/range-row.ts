@@ -1,8 +1,8 @@
 import { formatPlace } from "../render/index";
-import { type Scale, valueAt } from "../volume/index";
+import type { Scale } from "../volume/index";
 import { MOST_VALUES, whereMostLie } from "./concentration";
 import { el, setText } from "./dom";
-import { boundWords, enteredRange, type Range } from "./numbers";
+import { boundWords, enteredRange, fullWords, type Range } from "./numbers";
 import { shareWords, valuesOn, whatLiesOutside } from "./outside";
 import type { Histogram } from "./transfer-editor";
 
@@ -74,7 +74,7 @@ export class RangeRow {
       if (this.#isEdited[i]) return;
       const words = boundWords(this.#range[i], this.#range, this.#scale);
       if (box.value !== words) box.value = words;
-      box.title = String(valueAt(this.#range[i], this.#scale));
+      box.title = fullWords(this.#range[i], this.#scale);
     });
   }
 

@@ -27,6 +27,7 @@ import { Meter } from "./meter";
 import { type Notice, Notices } from "./notices";
 import { PageTrace } from "./page-trace";
 import { Playback } from "./playback";
+import { scaleOf } from "./scales";
 import { type SteeringShown, SteeringState } from "./steering-state";
 
 /** What the controls show; a new object whenever something in it changes. */
@@ -205,8 +206,7 @@ export class Viewer {
     const { source, field } = this.#state;
     if (!source) return;
     const own = linearField(source.fields, field);
-    const chosen = scale === "logarithmic" ? (logarithmicField(source.fields, own) ?? own) : own;
-    this.#showField(chosen);
+    this.#showField(scale === "logarithmic" ? (logarithmicField(source.fields, own) ?? own) : own);
   }
 
   #showField(field: number): void {
@@ -471,7 +471,7 @@ export class Viewer {
   #annotate(): void {
     const { source, field, axes } = this.#state;
     const info = source?.fields[linearField(source.fields, field)];
-    const scale = scaleOf(source, field);
+    const scale = scaleOf(source?.fields ?? [], field);
     const legendTitle = info ? (info.unit ? `${info.name} [${info.unit}]` : info.name) : null;
     this.painter.annotate({ lengthUnit: source?.grid.unit ?? "", legendTitle, scale, axes });
   }
@@ -487,11 +487,6 @@ export class Viewer {
       history.replaceState(history.state, "", hash);
     }, 300);
   }
-}
-
-/** On which a field is seen. */
-export function scaleOf(source: SourceInfo | null, field: number): Scale {
-  return (source?.fields[field]?.logarithmOf ?? null) === null ? "linear" : "logarithmic";
 }
 
 function unknownWords(keys: readonly string[]): string {

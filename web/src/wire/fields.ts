@@ -33,6 +33,7 @@ export function linearField(fields: readonly FieldInfo[], field: number): number
 
 /** The logarithm of a field, itself where it is one; `null` where it cannot be asked for. */
 export function logarithmicField(fields: readonly FieldInfo[], field: number): number | null {
-  const found = fields.findIndex(({ logarithmOf }) => logarithmOf === linearField(fields, field));
-  return found < 0 ? null : found;
+  const own = linearField(fields, field);
+  const behind = fields.length / 2 + own;
+  return fields[behind]?.logarithmOf === own ? behind : null;
 }

@@ -1,9 +1,11 @@
 import { describe, expect, test, vi } from "vitest";
 import { whereMostLie } from "../../src/ui/concentration";
-import { boundWords, enteredRange, numberOf } from "../../src/ui/numbers";
+import { boundWords, enteredRange, fullWords, numberOf } from "../../src/ui/numbers";
 import { pointBeside } from "../../src/ui/opacity-points";
 import { shareWords, whatLiesOutside } from "../../src/ui/outside";
+import { offersLogarithm, scaleOf } from "../../src/ui/scales";
 import type { Scale } from "../../src/volume/index";
+import { withLogarithms } from "../../src/wire/fields";
 
 vi.mock("../../src/render/index", () => ({}));
 
@@ -59,6 +61,10 @@ describe("bounds of a logarithmic range", () => {
     expect(told(-5, 3)).toEqual(["1e-5", "1000"]);
     expect(told(Math.log10(3e-7), Math.log10(0.02))).toEqual(["3e-7", "0.02"]);
     expect(told(Math.fround(Math.log10(1.23456e-6)), 2.5)).toEqual(["1.23e-6", "316.228"]);
+    expect([fullWords(Math.fround(-7.93), "logarithmic"), fullWords(-8, "logarithmic")]).toEqual([
+      "1.17489802e-8",
+      "1e-8",
+    ]);
     expect(told(Math.log10(101325), Math.log10(101325.5))).toEqual(["101325", "101325.5"]);
   });
 
@@ -76,6 +82,32 @@ describe("bounds of a logarithmic range", () => {
     expect(entered("1e-60", null)).toMatch(/none above 0 is less than 1.4e-45/);
     expect(entered(null, "1e39")).toMatch(/none is more than 3.4e38/);
     expect(entered("0.01", "0.0100000001")).toMatch(/same as 32-bit numbers/);
+  });
+});
+
+describe("the logarithmic scale", () => {
+  const fields = withLogarithms([
+    { name: "p", unit: "Pa" },
+    { name: "q", unit: "" },
+  ]);
+  const offered = (field: number, hi: number) => offersLogarithm(fields, field, { range: [-2, hi], extent: [-2, hi] });
+
+  test("is that of the fields that are logarithms", () => {
+    expect([0, 1, 2, 3].map((field) => scaleOf(fields, field))).toEqual([
+      "linear",
+      "linear",
+      "logarithmic",
+      "logarithmic",
+    ]);
+    expect(scaleOf([], 0)).toBe("linear");
+  });
+
+  test("can be chosen where there are values above 0, in this step or another, and left everywhere", () => {
+    expect([offered(0, 1e-30), offered(1, 0), offered(2, -1)]).toEqual([true, false, true]);
+    expect(offersLogarithm(fields, 0, { range: [-1, 5], extent: [-1, -0.5] })).toBe(true);
+    expect(offersLogarithm(fields, 0, { range: null, extent: null })).toBe(false);
+    expect([offersLogarithm(fields, 0, null), offersLogarithm(fields, 2, null)]).toEqual([null, true]);
+    expect(offersLogarithm(fields.slice(0, 1), 0, { range: [0, 1], extent: [0, 1] })).toBe(false);
   });
 });
 
