@@ -110,7 +110,7 @@ fn send_until(
             most_ahead = bytes_ahead(&statistics).max(most_ahead);
         }
         let most_ahead = if most_ahead == 0 { first_ahead } else { most_ahead };
-        let length = object_length(&statistics, most_ahead, amount, offered);
+        let length = object_length(session.rate(), &statistics, most_ahead, amount, offered);
         let pending: u64 = under_way.iter().map(|(_, length)| length).sum();
         let room = most_ahead.max(lossy_ahead(mode, &statistics)).max(2 * length as u64) - length as u64;
         if more && flow.expected() <= room && pending <= VERIFYING * room && under_way.len() < 4096 {
@@ -178,9 +178,10 @@ fn lossy_ahead(mode: Mode, statistics: &Statistics) -> u64 {
     if mode == Mode::Lossy { (LOSSY_AHEAD * bytes_per_s).min(MOST_LOSSY_AHEAD) as u64 } else { 0 }
 }
 
-fn object_length(statistics: &Statistics, most_ahead: u64, amount: Amount, offered: u64) -> usize {
-    // The first offers are few enough for the first packets of the control connection, and small enough for a slow path.
-    let most = if is_known(statistics) { u64::MAX } else { FIRST_OBJECT.max(offered / 2) };
+fn object_length(rate: Rate, statistics: &Statistics, most_ahead: u64, amount: Amount, offered: u64) -> usize {
+    // The first offers are few enough for the first packets of the control connection, and small enough for a slow path; of a fixed rate it is known how slow.
+    let is_slow = !is_known(statistics) && !matches!(rate, Rate::Fixed(_));
+    let most = if is_slow { FIRST_OBJECT.max(offered / 2) } else { u64::MAX };
     let wanted = (most_ahead / 8).min(most) as usize;
     let length = wanted.clamp(LEAST_OBJECT, PATTERN).next_multiple_of(LEAST_OBJECT).min(PATTERN);
     match amount {
