@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use visapult_render::{Pyramid, TransferFunction, Volume};
 use visapult_trace::Stage;
 use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex, ValueRange, Values, level_count};
@@ -29,7 +30,7 @@ pub(crate) const COARSEST_EDGE: usize = 32;
 const MOST_STEPS_KEPT: usize = 3;
 
 /// Names a step of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StepKey {
     /// Index of the field.
     pub field: usize,

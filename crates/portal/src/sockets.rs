@@ -122,7 +122,7 @@ async fn back_end_for(
     if let Some(back_end) = shown.now() {
         return Some((back_end, None));
     }
-    let notice = ToPage::Notice(Notice { severity: Severity::Info, text: shown.awaited().to_owned() });
+    let notice = ToPage::Notice(Notice::new(Severity::Info, shown.awaited().to_owned()));
     control.send(Message::Binary(notice.encode().into())).await.ok()?;
     let mut early = None;
     let leaves = async {
@@ -184,7 +184,7 @@ async fn read_views(
             }
             FromPage::Steer(action) => {
                 if let Err(text) = session.on_steer(action) {
-                    let notice = ToPage::Notice(Notice { severity: Severity::Error, text });
+                    let notice = ToPage::Notice(Notice::new(Severity::Error, text));
                     // A page that takes nothing more is on its way out.
                     let _ = control.try_send(Message::Binary(notice.encode().into()));
                 }

@@ -1,5 +1,5 @@
 import type { ShownState } from "../render/index";
-import type { PlanMessage, StepSpan } from "../wire/index";
+import type { NoticeMessage, PlanMessage, StepSpan } from "../wire/index";
 
 /** Playback goes on with a coarser level than planned after this long. */
 const PATIENCE_MS = 900;
@@ -10,6 +10,11 @@ export interface PlaybackState {
   readonly step: number | null;
   readonly steps: StepSpan;
   readonly plan: PlanMessage | null;
+}
+
+/** Whether playing goes on after a notice: a step that cannot be shown is not waited for, for it would be for ever. */
+export function playsOn({ failed }: Pick<NoticeMessage, "failed">, field: number, step: number | null): boolean {
+  return failed === null || failed.field !== field || failed.step !== step;
 }
 
 /** Asks for the next step of a series when this one is shown as well as planned, or patience ends. */

@@ -12,6 +12,7 @@ import {
   type FieldMessage,
   linearField,
   logarithmicField,
+  type NoticeMessage,
   type PlanMessage,
   type ProxyChoice,
   type SourceInfo,
@@ -26,7 +27,7 @@ import type { LifelinesShown } from "./lifelines-state";
 import { Meter } from "./meter";
 import { type Notice, Notices } from "./notices";
 import { PageTrace } from "./page-trace";
-import { Playback } from "./playback";
+import { Playback, playsOn } from "./playback";
 import { scaleOf } from "./scales";
 import { type SteeringShown, SteeringState } from "./steering-state";
 
@@ -423,12 +424,13 @@ export class Viewer {
     }
   }
 
-  #noticed(notice: Notice): void {
-    if (notice.severity === "error") this.#steering.forget();
-    // What is wrong with a step is not waited for: it would be for ever.
-    const playing = this.#state.playing && notice.severity !== "error";
-    this.#set({ playing, steering: this.#steeringShown() });
-    this.#notices.tell(notice);
+  #noticed(notice: NoticeMessage): void {
+    const { playing, field, step } = this.#state;
+    const { severity, text, failed } = notice;
+    // What was asked of the simulation may be refused.
+    if (severity === "error" && !failed) this.#steering.forget();
+    this.#set({ playing: playing && playsOn(notice, field, step), steering: this.#steeringShown() });
+    this.#notices.tell({ severity, text });
   }
 
   #newSteps(steps: StepSpan): void {

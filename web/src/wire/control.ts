@@ -58,7 +58,21 @@ export type ControlMessage =
   | FreshnessMessage
   | ClockMessage
   | EventsMessage
-  | { kind: "notice"; severity: "info" | "warning" | "error"; text: string };
+  | NoticeMessage;
+
+/** One sentence to show. */
+export interface NoticeMessage {
+  readonly kind: "notice";
+  readonly severity: "info" | "warning" | "error";
+  readonly text: string;
+  /** The step of a field that cannot be shown, where it is about one. */
+  readonly failed: StepOfField | null;
+}
+
+export interface StepOfField {
+  readonly field: number;
+  readonly step: number;
+}
 
 export interface FieldMessage {
   readonly kind: "field";
@@ -102,16 +116,22 @@ const parsers: Readonly<Record<number, (json: Json) => ControlMessage>> = {
   2: (json) => ({ kind: "steps", steps: parseSpan(json) }),
   3: parseField,
   4: parsePlan,
-  5: (json) => ({
-    kind: "notice",
-    severity: json.oneOf("severity", ["info", "warning", "error"]),
-    text: json.text("text"),
-  }),
+  5: parseNotice,
   6: parseSteering,
   7: parseFreshness,
   8: parseClock,
   9: parseEvents,
 };
+
+function parseNotice(json: Json): ControlMessage {
+  const failed = json.isNull("failed") ? null : json.child("failed");
+  return {
+    kind: "notice",
+    severity: json.oneOf("severity", ["info", "warning", "error"]),
+    text: json.text("text"),
+    failed: failed && { field: failed.integer("field", 0), step: failed.integer("step", 0) },
+  };
+}
 
 function parseWelcome(json: Json): ControlMessage {
   const protocol = json.integer("protocol", 0);

@@ -200,7 +200,7 @@ impl Driver {
                 self.progress.failed = Some(key);
                 // That it has gone meanwhile is no failure: the span of steps says so.
                 if key.step >= self.back_end.steps().first {
-                    self.told.notice(Severity::Error, problem.to_string());
+                    self.told.failed(Some(key), problem.to_string());
                 }
                 return;
             }
@@ -307,7 +307,7 @@ impl Drop for Driver {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let text = "the server failed to make this view: reload the page, and please report it".to_owned();
-            self.told.notice(Severity::Error, text);
+            self.told.failed(self.progress.current, text);
         }
         self.shared.close();
     }

@@ -7,6 +7,7 @@ use visapult_render::Form;
 use super::ControlSink;
 use super::lifelines::Lifelines;
 use crate::back_end::BackEnd;
+use crate::step_store::StepKey;
 use crate::wire::{Freshness, Notice, Plan, Planned, ProxyChoice, Severity, Steps, ToPage, View, Welcome};
 
 /// How long to wait before a control message that found no room is tried again.
@@ -42,7 +43,12 @@ impl Told {
     }
 
     pub(super) fn notice(&self, severity: Severity, text: String) {
-        self.say(&ToPage::Notice(Notice { severity, text }));
+        self.say(&ToPage::Notice(Notice::new(severity, text)));
+    }
+
+    /// Why a step cannot be shown.
+    pub(super) fn failed(&self, key: Option<StepKey>, text: String) {
+        self.say(&ToPage::Notice(Notice { failed: key, ..Notice::new(Severity::Error, text) }));
     }
 
     /// What has changed at the back end, `step` being shown, and what has happened where `lifelines` are wanted; when to look again.

@@ -7,6 +7,7 @@ use visapult_volume::{Centering, Grid, StepIndex, StepSpan};
 use super::freshness::Freshness;
 use super::lifelines::{Clock, Events};
 use crate::flow::SteeringView;
+use crate::step_store::StepKey;
 
 const KIND_WELCOME: u8 = 1;
 const KIND_STEPS: u8 = 2;
@@ -215,6 +216,16 @@ pub struct Notice {
     pub severity: Severity,
     /// What, where, what to do.
     pub text: String,
+    /// The step of a field that cannot be shown, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<StepKey>,
+}
+
+impl Notice {
+    /// About no step of its own.
+    pub const fn new(severity: Severity, text: String) -> Self {
+        Self { severity, text, failed: None }
+    }
 }
 
 impl ToPage {

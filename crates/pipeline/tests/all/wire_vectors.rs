@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use visapult_pipeline::StepKey;
 use visapult_pipeline::flow::{Action, Logged, Parameter, ParameterKind, RunState, SteeringView};
 use visapult_pipeline::wire::{
     Ack, AskClock, AskLifelines, BulkHeader, Clock, Events, Field, FieldName, Freshness, FromPage, GridShape,
@@ -257,7 +258,11 @@ fn control_messages_to_the_page() {
         bytes: 9_500_000,
     };
     let plan = Planned { view: 17, plan };
-    let notice = Notice { severity: Severity::Warning, text: "step 3 is gone".to_owned() };
+    let notice = Notice {
+        severity: Severity::Error,
+        text: "step 3 cannot be read".to_owned(),
+        failed: Some(StepKey { field: 1, step: 3 }),
+    };
     let steps = Steps { first: 3, last: 40 };
     hold("welcome", &ToPage::Welcome(Box::new(welcome.clone())).encode(), &json!(welcome));
     hold("steps", &ToPage::Steps(steps).encode(), &json!(steps));
