@@ -113,3 +113,12 @@ def test_the_spacing_of_an_hdf5_file_is_that_of_the_dataset_that_tells_one(volum
         density.attrs["spacing"] = [0.5, 0.5, 2.0]
         density.attrs["spacing_unit"] = "mm"
     assert "spacing 0.5 x 0.5 x 2 mm" in run("info", tmp_path / "run.h5").stdout
+
+
+def test_hdf5_tells_all_ways_in_which_its_datasets_are_stored(tmp_path: Path) -> None:
+    values = np.zeros((8, 8, 8), np.float32)
+    with h5py.File(tmp_path / "mixed.h5", "w") as file:
+        file["a"] = values
+        file.create_dataset("b", data=values, chunks=(4, 4, 4))
+        file.create_dataset("c", data=values, chunks=(2, 2, 2))
+    assert "mixed.h5: HDF5, contiguous and chunked\n" in run("info", tmp_path / "mixed.h5").stdout

@@ -99,7 +99,8 @@ impl<'a> Probe<'a> {
         let samples = levels[stored].sample_count();
         let at_once = samples <= MOST_OF_LEVEL.min(levels[0].sample_count() / LEAST_GAIN);
         let of_rows = levels[stored].size[0] * size[1] * size[2];
-        let row_by_row = source.grain(stored)[1..] == [1, 1] && of_rows <= MOST_OF_ROWS.min(samples / LEAST_GAIN);
+        let row_by_row =
+            source.grain(key.field, stored)[1..] == [1, 1] && of_rows <= MOST_OF_ROWS.min(samples / LEAST_GAIN);
         (at_once || row_by_row).then_some(Self { source, key, level, size, stored, at_once })
     }
 

@@ -128,7 +128,7 @@ impl Source for Ramp {
         StepSpan { first: 0, last: 0 }
     }
 
-    fn grain(&self, _level: usize) -> [usize; 3] {
+    fn grain(&self, _field: usize, _level: usize) -> [usize; 3] {
         self.grain
     }
 

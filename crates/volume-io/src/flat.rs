@@ -79,7 +79,7 @@ impl<B: BytesAt> Source for FlatSource<B> {
         StepSpan { first: 0, last: self.array.layout.steps - 1 }
     }
 
-    fn grain(&self, _level: usize) -> [usize; 3] {
+    fn grain(&self, _field: usize, _level: usize) -> [usize; 3] {
         if self.array.layout.strides[0] == 1 { [1; 3] } else { TILE }
     }
 

@@ -79,9 +79,15 @@ impl Hdf5 {
             fields.push(Field { stored, home, is_static: !found.shape.has_step_axis });
         }
         let steps = found.iter().map(|found| found.shape.steps).max().unwrap_or(1);
+        let mut layouts = Vec::new();
+        for layout in fields.iter().map(|field| field.stored.layout_name()) {
+            if !layouts.contains(&layout) {
+                layouts.push(layout);
+            }
+        }
         let info = SourceInfo {
             name: shape::file_name(place.shown()),
-            format: remarked(format!("HDF5, {}", fields[0].stored.layout_name()), &axes.remarks),
+            format: remarked(format!("HDF5, {}", layouts.join(" and ")), &axes.remarks),
             levels: vec![axes.grid],
             fields: infos,
             times: axes.times,
@@ -101,8 +107,8 @@ impl Source for Hdf5 {
         self.steps
     }
 
-    fn grain(&self, _level: usize) -> [usize; 3] {
-        self.fields[0].stored.grain()
+    fn grain(&self, field: usize, _level: usize) -> [usize; 3] {
+        self.fields[field].stored.grain()
     }
 
     fn is_as_stored(&self, field: usize) -> bool {

@@ -117,8 +117,8 @@ impl Source for FromLevel {
         self.source.time_of(step)
     }
 
-    fn grain(&self, level: usize) -> [usize; 3] {
-        self.source.grain(self.stored + level).map(|samples| (samples >> self.halvings).max(1))
+    fn grain(&self, field: usize, level: usize) -> [usize; 3] {
+        self.source.grain(field, self.stored + level).map(|samples| (samples >> self.halvings).max(1))
     }
 
     fn samples_read(&self) -> usize {

@@ -66,8 +66,8 @@ impl Source for WithLogarithms {
         self.source.time_of(step)
     }
 
-    fn grain(&self, level: usize) -> [usize; 3] {
-        self.source.grain(level)
+    fn grain(&self, field: usize, level: usize) -> [usize; 3] {
+        self.source.grain(self.within(field).0, level)
     }
 
     fn samples_read(&self) -> usize {
@@ -161,8 +161,8 @@ mod tests {
             Some(step as f64 * 0.5)
         }
 
-        fn grain(&self, level: usize) -> [usize; 3] {
-            [level + 2; 3]
+        fn grain(&self, field: usize, level: usize) -> [usize; 3] {
+            [level + 2 + 10 * field; 3]
         }
 
         fn samples_read(&self) -> usize {
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(source.steps(), StepSpan { first: 3, last: 5 });
         assert_eq!(source.wait_beyond(4, Duration::ZERO), 11);
         assert_eq!(source.time_of(5), Some(2.5));
-        assert_eq!(source.grain(1), [3; 3]);
+        assert_eq!([0, 1, 2, 3].map(|field| source.grain(field, 1)[0]), [3, 13, 3, 13]);
         assert_eq!(source.samples_read(), 4711);
         assert!(source.is_far());
         assert_eq!([0, 1, 2, 3].map(|field| source.is_as_stored(field)), [true, true, false, false]);

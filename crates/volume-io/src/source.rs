@@ -73,12 +73,12 @@ pub trait Source: Send + Sync {
         self.info().times.get(place).copied()
     }
 
-    /// Samples of a level along each axis that are decoded together: fewer of them are not read faster.
+    /// Samples of a level of a field along each axis that are decoded together: fewer of them are not read faster.
     ///
     /// # Panics
-    /// If there is no such level.
-    fn grain(&self, level: usize) -> [usize; 3] {
-        let _ = level;
+    /// If there is no such field or level.
+    fn grain(&self, field: usize, level: usize) -> [usize; 3] {
+        let _ = (field, level);
         [1; 3]
     }
 

@@ -112,8 +112,8 @@ impl Source for Zarr {
         self.steps
     }
 
-    fn grain(&self, level: usize) -> [usize; 3] {
-        self.fields[0].levels[level].grain()
+    fn grain(&self, field: usize, level: usize) -> [usize; 3] {
+        self.fields[field].levels[level].grain()
     }
 
     fn is_far(&self) -> bool {

@@ -92,7 +92,7 @@ impl Cut {
         let [nx, ny, nz] = bounds.size();
         let samples = self.samples(bounds);
         // Planes between those that are wanted are left out where that spares something.
-        let is_sparse = self.stride[2] > 1 && self.stride[2] >= source.grain(0)[2];
+        let is_sparse = self.stride[2] > 1 && self.stride[2] >= source.grain(field, 0)[2];
         let split = |axis: usize, at: usize| {
             let (mut before, mut behind) = (*bounds, *bounds);
             (before.hi[axis], behind.lo[axis]) = (at, at);
