@@ -24,7 +24,8 @@ random, at least one: medians of several choices where there are several. Asked:
 level, of an eighth and a 64th of the samples, say of its place stands in for it. The stand-in is the same tile, made of those bricks as a viewer could; for a brick, whose rows lie between those
 of three others, these have a say, too. Segments have few tiles: one of 17 is 6 % of them. With level 1 all keep what is asked but one tile in 17 of segments of thin shells in waves.
 
-The page does the like ([proxies](proxies.md#tiles-that-do-not-come)), with whatever bricks it holds. Between it and the program nothing is lost, for it all goes over TCP, and what
+The page does the like ([proxies](proxies.md#tiles-that-do-not-come)), with whatever bricks it holds. In these rows the coarser level is whole; where it has lost bricks, too, what is estimated of it says nothing of finer samples,
+and only those beside a lost one stand in for it. Between it and the program nothing is lost, for it all goes over TCP, and what
 `visapult render` draws has all its tiles: nothing stands in there.
 
 | field | proxy | tiles | all, dB | holes | level 2 | level 1 |

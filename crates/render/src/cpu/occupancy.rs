@@ -46,18 +46,24 @@ impl Occupancy {
             // Subsets in this order differ from one that is already there by their highest axis.
             let axis = subset.ilog2() as usize;
             let bit = subset - (1 << axis);
-            let source: Vec<u8> = masks.iter().map(|mask| mask >> bit & 1).collect();
+            let source: Vec<u8> = masks.par_iter().map(|mask| mask >> bit & 1).collect();
             spread_along(&source, &mut spread, counts, axis, &[1]);
-            masks.iter_mut().zip(&spread).for_each(|(mask, &o)| *mask |= o << subset);
+            masks.par_iter_mut().zip(&spread).for_each(|(mask, &o)| *mask |= o << subset);
         }
         occupied.copy_from_slice(&spread);
-        let mut empty_layers: Vec<u8> = occupied.iter().map(|&o| 1 - o).collect();
+        let mut empty_layers: Vec<u8> = occupied.par_iter().map(|&o| 1 - o).collect();
         for _ in 1..Self::MAX_LAYERS {
             for axis in 0..3 {
                 spread_along(&occupied, &mut spread, counts, axis, &[-1, 1]);
                 std::mem::swap(&mut occupied, &mut spread);
             }
-            empty_layers.iter_mut().zip(&occupied).for_each(|(layers, &o)| *layers += 1 - o);
+            let more = empty_layers.par_iter_mut().zip(&occupied).map(|(layers, &o)| {
+                *layers += 1 - o;
+                usize::from(1 - o)
+            });
+            if more.sum::<usize>() == 0 {
+                break;
+            }
         }
         let longest = counts.into_iter().max().unwrap_or(1) * Macrocells::EDGE;
         Self { counts, occupied: masks, empty_layers, slack: 2e-3 + longest as f32 * 4.0 * f32::EPSILON }
@@ -97,17 +103,28 @@ impl Occupancy {
 
 /// `to[c] = from[c] | from[c + o]` for each offset `o` along `axis`.
 fn spread_along(from: &[u8], to: &mut [u8], counts: [usize; 3], axis: usize, offsets: &[isize]) {
-    to.copy_from_slice(from);
-    let stride: usize = counts[..axis].iter().product();
-    let span = stride * counts[axis];
-    for (to, from) in to.chunks_mut(span).zip(from.chunks(span)) {
+    let plane = counts[0] * counts[1];
+    to.par_chunks_mut(plane).zip(from.par_chunks(plane)).enumerate().for_each(|(z, (to, own))| {
+        to.copy_from_slice(own);
         for &offset in offsets {
-            let (target, source) = if offset > 0 {
-                (&mut to[..span - stride], &from[stride..])
-            } else {
-                (&mut to[stride..], &from[..span - stride])
-            };
-            target.iter_mut().zip(source).for_each(|(t, &s)| *t |= s);
+            if axis < 2 {
+                spread_in_plane(own, to, [1, counts[0]][axis], counts[axis], offset);
+            } else if let Some(z) = z.checked_add_signed(offset).filter(|z| *z < counts[2]) {
+                to.iter_mut().zip(&from[z * plane..][..plane]).for_each(|(t, &s)| *t |= s);
+            }
         }
+    });
+}
+
+/// The same along an axis of a plane, of `count` cubes that lie `stride` apart.
+fn spread_in_plane(from: &[u8], to: &mut [u8], stride: usize, count: usize, offset: isize) {
+    let span = stride * count;
+    for (to, from) in to.chunks_mut(span).zip(from.chunks(span)) {
+        let (target, source) = if offset > 0 {
+            (&mut to[..span - stride], &from[stride..])
+        } else {
+            (&mut to[stride..], &from[..span - stride])
+        };
+        target.iter_mut().zip(source).for_each(|(t, &s)| *t |= s);
     }
 }
