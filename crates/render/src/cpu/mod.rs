@@ -1,6 +1,7 @@
 //! The fast ray caster: packets of sixteen rays, vector units chosen at run time, empty space skipped.
 
 mod caster;
+mod cubes;
 mod dispatch;
 mod lanes;
 mod layers;

@@ -1,7 +1,6 @@
 //! How far from each place of a block the nearest visible value is: what lets rays skip empty space.
 
-use rayon::prelude::*;
-
+use super::cubes::{Cubes, Tally, bytes_of};
 use super::table::Table;
 use crate::macrocells::Macrocells;
 
@@ -38,35 +37,29 @@ impl Occupancy {
     /// What of `cells` is visible through `table`.
     pub(crate) fn new(cells: &Macrocells, table: &Table) -> Self {
         let counts = cells.counts;
-        let visible: Vec<u8> = cells.ranges.par_iter().map(|&range| u8::from(table.any_visible(range))).collect();
-        let mut masks = visible.clone();
-        let mut spread = visible.clone();
-        let mut occupied = visible;
+        let visible = Cubes::of(counts, |cube| table.any_visible(cells.ranges[cube]));
+        // By subset of the axes: a set comes from that without its highest axis.
+        let mut masks = vec![visible];
         for subset in 1..8_usize {
-            // Subsets in this order differ from one that is already there by their highest axis.
             let axis = subset.ilog2() as usize;
-            let bit = subset - (1 << axis);
-            let source: Vec<u8> = masks.par_iter().map(|mask| mask >> bit & 1).collect();
-            spread_along(&source, &mut spread, counts, axis, &[1]);
-            masks.par_iter_mut().zip(&spread).for_each(|(mask, &o)| *mask |= o << subset);
+            let spread = masks[subset - (1 << axis)].before(axis);
+            masks.push(spread);
         }
-        occupied.copy_from_slice(&spread);
-        let mut empty_layers: Vec<u8> = occupied.par_iter().map(|&o| 1 - o).collect();
+        let mut near = masks[7].clone();
+        let mut empty_layers = Tally::new(counts);
+        empty_layers.add_others(&near);
         for _ in 1..Self::MAX_LAYERS {
-            for axis in 0..3 {
-                spread_along(&occupied, &mut spread, counts, axis, &[-1, 1]);
-                std::mem::swap(&mut occupied, &mut spread);
-            }
-            let more = empty_layers.par_iter_mut().zip(&occupied).map(|(layers, &o)| {
-                *layers += 1 - o;
-                usize::from(1 - o)
-            });
-            if more.sum::<usize>() == 0 {
-                break;
-            }
+            near = near.beside(0).beside(1).beside(2);
+            empty_layers.add_others(&near);
         }
         let longest = counts.into_iter().max().unwrap_or(1) * Macrocells::EDGE;
-        Self { counts, occupied: masks, empty_layers, slack: 2e-3 + longest as f32 * 4.0 * f32::EPSILON }
+        let occupied = bytes_of(&std::array::from_fn(|subset| &masks[subset]));
+        Self {
+            counts,
+            occupied,
+            empty_layers: empty_layers.counts(),
+            slack: 2e-3 + longest as f32 * 4.0 * f32::EPSILON,
+        }
     }
 
     /// How many samples from sample `at` on a packet may leave out; 0 where there may be something to see.
@@ -101,30 +94,41 @@ impl Occupancy {
     }
 }
 
-/// `to[c] = from[c] | from[c + o]` for each offset `o` along `axis`.
-fn spread_along(from: &[u8], to: &mut [u8], counts: [usize; 3], axis: usize, offsets: &[isize]) {
-    let plane = counts[0] * counts[1];
-    to.par_chunks_mut(plane).zip(from.par_chunks(plane)).enumerate().for_each(|(z, (to, own))| {
-        to.copy_from_slice(own);
-        for &offset in offsets {
-            if axis < 2 {
-                spread_in_plane(own, to, [1, counts[0]][axis], counts[axis], offset);
-            } else if let Some(z) = z.checked_add_signed(offset).filter(|z| *z < counts[2]) {
-                to.iter_mut().zip(&from[z * plane..][..plane]).for_each(|(t, &s)| *t |= s);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Random;
+    use crate::{ColorMap, TransferFunction};
+
+    /// The table of a function that shows values above one half.
+    fn table() -> Table {
+        let [r, g, b] = ColorMap::Viridis.color(0.5);
+        let points = vec![[0.0, r, g, b, 0.0], [0.5, r, g, b, 0.0], [0.5, r, g, b, 0.5], [1.0, r, g, b, 0.5]];
+        Table::new(&TransferFunction { range: Some([0.0, 1.0]), points }, [0.0, 1.0], 1.0)
+    }
+
+    #[test]
+    fn what_is_empty_is_what_a_search_finds() {
+        let mut random = Random::new(30);
+        for (counts, share) in [([9, 7, 6], 0.02), ([70, 3, 5], 0.004), ([33, 20, 18], 0.000_2), ([4, 4, 4], 0.0)] {
+            let all: usize = counts.iter().product();
+            let shown: Vec<bool> = (0..all).map(|_| random.unit() < share).collect();
+            let ranges = shown.iter().map(|shown| if *shown { [0.8, 0.9] } else { [0.1, 0.2] }).collect();
+            let occupancy = Occupancy::new(&Macrocells { counts, ranges }, &table());
+            let any = |lo: [isize; 3], hi: [isize; 3]| {
+                let span =
+                    |axis: usize| lo[axis].max(0) as usize..(hi[axis] + 1).clamp(0, counts[axis] as isize) as usize;
+                span(2).any(|z| span(1).any(|y| span(0).any(|x| shown[(z * counts[1] + y) * counts[0] + x])))
+            };
+            for cube in 0..all {
+                let at = [cube % counts[0], cube / counts[0] % counts[1], cube / (counts[0] * counts[1])];
+                let at = at.map(|place| place as isize);
+                let mask = (0..8).filter(|m| any(at, std::array::from_fn(|axis| at[axis] + (*m as isize >> axis & 1))));
+                assert_eq!(occupancy.occupied[cube], mask.map(|m| 1 << m).sum::<u8>(), "{at:?} of {counts:?}");
+                let is_free = |layers: &isize| !any(at.map(|place| place - layers), at.map(|place| place + 1 + layers));
+                let layers = (0..Occupancy::MAX_LAYERS as isize).take_while(is_free).count();
+                assert_eq!(usize::from(occupancy.empty_layers[cube]), layers, "{at:?} of {counts:?}");
             }
         }
-    });
-}
-
-/// The same along an axis of a plane, of `count` cubes that lie `stride` apart.
-fn spread_in_plane(from: &[u8], to: &mut [u8], stride: usize, count: usize, offset: isize) {
-    let span = stride * count;
-    for (to, from) in to.chunks_mut(span).zip(from.chunks(span)) {
-        let (target, source) = if offset > 0 {
-            (&mut to[..span - stride], &from[stride..])
-        } else {
-            (&mut to[stride..], &from[..span - stride])
-        };
-        target.iter_mut().zip(source).for_each(|(t, &s)| *t |= s);
     }
 }
