@@ -33,8 +33,8 @@ HERE = Path(__file__).resolve().parent
 N = 256
 ASKED_FRAMES_PER_S = 3 * 2.1
 LINK = Column("bad", "200 ms, 5 % loss", 1e8, 200, 0.05)
-# What is asked of the page, and how many processes make it: several make slabs of colour, one makes scalar ones.
-PROXIES = {"slabs of colour": ("slabs", 2), "scalar slabs": ("slabs", 1), "segments": ("segments", 1), "bricks": ("bricks", 1)}
+# What is asked of the page, and how many processes make it.
+PROXIES = {"slabs of two processes": ("slabs", 2), "slabs": ("slabs", 1), "segments": ("segments", 1), "bricks": ("bricks", 1)}
 HEAD = f"""## Turning in the page
 
 Waves, {N}^3, 1024 x 768 pixels at full resolution, software WebGL in headless chromium. *Frames/s*: turns of five degrees one after another, as fast as frames come, median (least
@@ -129,7 +129,7 @@ def measure_all(runs: int, folder: Path) -> list[Row]:
         rows += measure(field, name, runs, None)
         print(rows[-1], flush=True)
     with Testbed(LINK, 1) as bed:
-        return rows + measure(field, "scalar slabs", runs, bed)
+        return rows + measure(field, "slabs", runs, bed)
 
 
 if __name__ == "__main__":
