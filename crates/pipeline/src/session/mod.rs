@@ -51,7 +51,7 @@ pub enum SessionError {
         received: u64,
     },
     /// A view of a field that does not exist.
-    #[error("there is no field {field}: fields 0 to {} are, with the logarithm of each", fields - 1)]
+    #[error("there is no field {field}: fields 0 to {} are, their logarithms counted", fields - 1)]
     NoField {
         /// Field asked for.
         field: usize,
