@@ -202,7 +202,7 @@ pub(crate) struct RenderOptions {
     /// Elevation of the key view, in degrees (slabs, scalar slabs, segments).
     #[arg(long, value_name = "DEGREES", default_value_t = 20.0, allow_negative_numbers = true)]
     pub(crate) key_el: f64,
-    /// Number of slabs [default: 64; of scalar slabs as many as the grid needs, at most 128].
+    /// Number of slabs [default: 64; of scalar slabs as many as the grid needs, at most 192].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) slabs: Option<u16>,
     /// Most segments of a ray [default: 64].

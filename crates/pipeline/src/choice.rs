@@ -2,7 +2,7 @@
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, Form, Prediction, Predictor, Pyramid, SegmentKey, Subject, TransferFunction, fitted_key,
+    Camera, Form, Prediction, Predictor, Pyramid, SegmentKey, Subject, TransferFunction, slab_counts,
 };
 
 use crate::step_store::LoadedStep;
@@ -18,7 +18,7 @@ const COLOUR_COST_DB: f64 = 3.0;
 /// and how much better than this they are does not count.
 const ENOUGH_OF_COLOUR_DB: f64 = 40.0;
 /// Slabs of colour that are looked at.
-const COLOUR_SLABS: [u16; 2] = [64, 128];
+const COLOUR_SLABS: [u16; 3] = [64, 128, 192];
 /// Those that are made where nothing is predicted.
 pub(crate) const COLOUR: Form = Form::Slabs { slabs: COLOUR_SLABS[0] };
 /// Segments that are looked at.
@@ -74,8 +74,7 @@ pub(crate) fn predicted(
     };
     let levels = step.pyramids.first().map_or(1, Pyramid::level_count);
     let mut forms: Vec<Form> = (0..levels).map(|level| Form::Bricks { level }).collect();
-    let fitted = fitted_key(&step.volume, key).slabs;
-    forms.extend([fitted, (fitted / 2).max(1)].map(|slabs| Form::ScalarSlabs { slabs }));
+    forms.extend(slab_counts(&step.volume, key).map(|slabs| Form::ScalarSlabs { slabs }));
     forms.push(SEGMENTS);
     let mut predictions = predict(&forms);
     let suffices = |prediction: &Prediction| {

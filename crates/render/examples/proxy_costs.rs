@@ -13,8 +13,8 @@ use std::time::Instant;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 use visapult_render::{
-    Camera, Form, KeyView, Predictor, Pyramid, Quality, SegmentKey, SlabStack, TransferFunction, Volume, fitted_key,
-    make_scalar_slabs, make_slabs, render_exact,
+    Camera, Form, KeyView, Predictor, Pyramid, Quality, SegmentKey, SlabStack, TransferFunction, Volume,
+    make_scalar_slabs, make_slabs, render_exact, slab_counts,
 };
 use visapult_volume::ValueRange;
 
@@ -85,7 +85,7 @@ impl Subject {
             FEW => make_slabs(&self.volume, &key_view(FEW_SLABS), &self.function, 1.0).wire_bytes(),
             "scalar slabs" => make_scalar_slabs(&self.volume, &key, self.range).wire_bytes(),
             "predictions" => self.predicted(&[]),
-            "predictions with colour" => self.predicted(&[64, 128].map(|slabs| Form::Slabs { slabs })),
+            "predictions with colour" => self.predicted(&[64, 128, 192].map(|slabs| Form::Slabs { slabs })),
             _ => 4 * render_exact(&self.volume, &key.camera, &self.function, edge, edge, 1.0).image.rgba.len(),
         }
     }
@@ -101,10 +101,10 @@ impl Subject {
 
     /// What a session asks for, and forms `beside`: the bytes of all.
     fn predicted(&self, beside: &[Form]) -> usize {
-        let (key, slabs) = (Camera::default(), fitted_key(&self.volume, Camera::default()).slabs);
+        let key = Camera::default();
         let forms: Vec<Form> = (0..LEVELS)
             .map(|level| Form::Bricks { level })
-            .chain([slabs, slabs / 2].map(|slabs| Form::ScalarSlabs { slabs }))
+            .chain(slab_counts(&self.volume, key).map(|slabs| Form::ScalarSlabs { slabs }))
             .chain([Form::Segments { segments: SegmentKey::SEGMENTS }])
             .collect();
         let subject = visapult_render::Subject {

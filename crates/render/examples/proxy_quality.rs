@@ -14,7 +14,7 @@ use serde_json::json;
 use visapult_render::{
     Camera, CodeBits, Image, KeyView, Pyramid, Quality, ScalarStack, SegmentKey, SegmentStack, SlabStack,
     TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs, render_exact,
-    values_kept, volume_of_bricks,
+    slab_counts, values_kept, volume_of_bricks,
 };
 
 /// Pixels along the edges of images and layers.
@@ -69,9 +69,9 @@ impl Subject {
         self.any_look("exact, step 1", Cost::default(), |look, camera| look.exact(&self.volume, camera, 1.0))?;
         (0..3).try_for_each(|level| self.bricks(level))?;
         [64, 128, 192].into_iter().try_for_each(|slabs| self.slabs(slabs))?;
-        let fitted = fitted_key(&self.volume, cameras()[0]);
-        self.scalar_slabs(KeyView { slabs: fitted.slabs / 2, ..fitted })?;
-        self.scalar_slabs(fitted)?;
+        let (fitted, mut counts) = (fitted_key(&self.volume, cameras()[0]), slab_counts(&self.volume, cameras()[0]));
+        counts.sort_unstable();
+        counts.into_iter().try_for_each(|slabs| self.scalar_slabs(KeyView { slabs, ..fitted }))?;
         let key = SegmentKey::new(&self.volume, cameras()[0]);
         self.segments(key)
     }

@@ -17,23 +17,21 @@ const SPREAD: f64 = 0.618_034;
 
 /// About the bytes on the wire of `forms`, whose rays `models` cast.
 ///
-/// Where slabs of two models are cut alike, and those of one are half as many, tiles of the other tell of both.
+/// Where layers are half as many as others, tiles of those tell of both.
 pub(super) fn of(subject: &Subject<'_>, forms: &[Form], models: &[Model<'_>]) -> Vec<u64> {
-    let slabs_of = |number: usize| match &models[number] {
-        Model::Layers(model) => Some((false, u32::from(model.layers.geometry.slabs))),
-        Model::Faces(model) => Some((true, u32::from(model.faces.geometry.slabs))),
-        Model::Bricks(_) | Model::Nothing => None,
+    let layers_of = |number: usize| match &models[number] {
+        Model::Layers(model) => Some(u32::from(model.layers.geometry.slabs)),
+        Model::Bricks(_) | Model::Faces(_) | Model::Nothing => None,
     };
-    let twice = |number: usize| slabs_of(number).map(|(is_scalar, slabs)| (is_scalar, 2 * slabs));
     let half_of = |number: usize| {
-        let twice = twice(number)?;
-        (0..models.len()).find(|other| slabs_of(*other) == Some(twice))
+        let twice = 2 * layers_of(number)?;
+        (0..models.len()).find(|other| layers_of(*other) == Some(twice))
     };
     let whole_of = |number: usize| half_of(number).filter(|whole| half_of(*whole).is_none());
     let bytes = |number: usize| match (&models[number], forms[number]) {
         _ if whole_of(number).is_some() => [0; 2],
         (Model::Layers(model), _) => layers(model),
-        (Model::Faces(model), _) => faces(model),
+        (Model::Faces(model), _) => [faces(model), 0],
         (_, Form::Bricks { level }) => [of_bricks(subject, level), 0],
         (_, Form::Slabs { .. } | Form::ScalarSlabs { .. } | Form::Segments { .. }) => [0; 2],
     };
@@ -66,17 +64,16 @@ fn layers(model: &LayerModel<'_>) -> [u64; 2] {
     })
 }
 
-/// Of all faces, and of every second one.
-fn faces(model: &FaceModel<'_>) -> [u64; 2] {
+/// Of all faces.
+fn faces(model: &FaceModel<'_>) -> u64 {
     let geometry = &model.faces.geometry;
     let places = TilePlace::squares([geometry.width, geometry.height].map(usize::from), TILE_EDGE);
-    let count = geometry.face_count();
-    let [bytes, _] = sampled(count, &places, |face, place| {
+    let [bytes, _] = sampled(geometry.face_count(), &places, |face, place| {
         let mut part = 0;
         let values: Vec<f32> = texels(place).map(|at| model.texel(face, at, &mut part)).collect();
         [model.quantiser.tile(face, place, &values).map_or(0, |tile: FaceTile| tile.wire_bytes()), 0]
     });
-    [bytes, bytes * count.div_ceil(2) as u64 / count.max(1) as u64]
+    bytes
 }
 
 /// Texels of a place, row by row.

@@ -267,13 +267,14 @@ impl<'a> FaceModel<'a> {
         })
     }
 
-    /// Associated colour of a ray. One of half as many slabs as another has every second of its faces.
+    /// Associated colour of a ray. Where another has so many times the slabs, this one's faces are among its faces.
     fn color(&self, eye: [f64; 3], direction: [f64; 3], met: &mut Met) -> [f32; 4] {
         let slabs = usize::from(self.faces.geometry.slabs);
         let composite =
             |value: &dyn Fn(usize, [f64; 2]) -> f32| self.faces.composite(eye, direction, &self.integrals, value);
-        if met.slabs == 2 * slabs {
-            let known = |face: usize| Some(met.values[2 * face]).filter(|value| !value.is_nan());
+        if met.slabs > slabs && met.slabs.is_multiple_of(slabs) {
+            let every = met.slabs / slabs;
+            let known = |face: usize| Some(met.values[every * face]).filter(|value| !value.is_nan());
             return composite(&|face, at| known(face).unwrap_or_else(|| self.value(face, at)));
         }
         met.slabs = slabs;

@@ -149,7 +149,7 @@ fn forms() -> Vec<Form> {
     let bricks = (0..3).map(|level| Form::Bricks { level });
     bricks
         .chain([16, 24, 48].map(|slabs| Form::Slabs { slabs }))
-        .chain([20, 24, 48].map(|slabs| Form::ScalarSlabs { slabs }))
+        .chain([48, 24, 16, 20].map(|slabs| Form::ScalarSlabs { slabs }))
         .chain([Form::Segments { segments: 64 }])
         .collect()
 }

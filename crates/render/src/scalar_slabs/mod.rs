@@ -30,11 +30,13 @@ use sample::FaceSampler;
 pub(crate) use tile::Quantiser;
 
 /// Most slabs that [`fitted_key`] chooses.
-const MOST_SLABS: f64 = 128.0;
+const MOST_SLABS: f64 = 192.0;
 /// Rays per edge between which [`fitted_key`] chooses.
 const RAYS: [f64; 2] = [64.0, 512.0];
 /// Samples of the grid to the thickness of a slab.
 const SAMPLES_PER_SLAB: f64 = 2.0;
+/// Slabs are so many, or a multiple: there are whole ones in half and in a third of them.
+const SLAB_PARTS: f64 = 6.0;
 
 /// The faces of one key view: what one *Scalar slabs* set of the view protocol holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,10 +81,19 @@ pub fn fitted_key(volume: &Volume, camera: Camera) -> KeyView {
     let placement = volume.placement();
     let whole = key.geometry(placement.edges);
     let depth = f64::from(whole.far) - f64::from(whole.near);
-    let slabs = (depth / (SAMPLES_PER_SLAB * placement.step)).ceil().clamp(1.0, MOST_SLABS);
+    let slabs = (depth / (SAMPLES_PER_SLAB * placement.step * SLAB_PARTS)).ceil() * SLAB_PARTS;
+    let slabs = slabs.clamp(1.0, MOST_SLABS);
     let across = 2.0 * (camera.fov_deg.to_radians() / 2.0).tan() * f64::from(whole.near + whole.far) / 2.0;
     let rays = (across / placement.step).ceil().clamp(RAYS[0], RAYS[1]) as u16;
     KeyView { slabs: slabs as u16, width: rays, height: rays, ..key }
+}
+
+/// Numbers of slabs to choose among in [`fitted_key`], by how much the data change in depth: all that it has, and half, a third and two thirds of them.
+///
+/// The first is the largest; each that divides it has faces among its faces.
+pub fn slab_counts(volume: &Volume, camera: Camera) -> [u16; 4] {
+    let fitted = fitted_key(volume, camera).slabs;
+    [fitted, fitted / 2, fitted / 3, fitted / 3 * 2].map(|slabs| slabs.max(1))
 }
 
 /// Samples the faces of `volume`, which is whole, in `key` and encodes them, tile by tile, in parallel; codes divide `range`.
