@@ -178,6 +178,9 @@ pub(crate) struct RenderOptions {
     /// Distance of the eye from the centre; the longest edge of the box is 1.
     #[arg(long, value_name = "LENGTH", default_value_t = 3.0, allow_negative_numbers = true)]
     pub(crate) distance: f64,
+    /// The point that is looked at, where the box's centre is 0,0,0 and its longest edge 1: `at` in a link of the page.
+    #[arg(long, value_name = "X,Y,Z", default_value = "0,0,0", value_parser = parse_point, allow_hyphen_values = true)]
+    pub(crate) at: Point,
     /// Vertical field of view, in degrees.
     #[arg(long, value_name = "DEGREES", default_value_t = 30.0, allow_negative_numbers = true)]
     pub(crate) fov: f64,
@@ -235,6 +238,10 @@ pub(crate) struct InfoOptions {
     pub(crate) json: bool,
 }
 
+/// Lengths along x, y and z.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Point(pub(crate) [f64; 3]);
+
 /// Pixels across and down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ImageSize {
@@ -253,6 +260,12 @@ fn parse_size(text: &str) -> Result<ImageSize, String> {
         Some(_) => Err(format!("edges must be 1 to {MOST_EDGE} pixels")),
         None => Err("expected WIDTHxHEIGHT, such as 1024x768".to_owned()),
     }
+}
+
+fn parse_point(text: &str) -> Result<Point, String> {
+    let numbers: Result<Vec<f64>, _> = text.split(',').map(|number| number.trim().parse()).collect();
+    let point = numbers.ok().and_then(|numbers| <[f64; 3]>::try_from(numbers).ok());
+    point.map(Point).ok_or_else(|| "expected three numbers, such as 0.1,0,-0.25".to_owned())
 }
 
 fn parse_bytes(text: &str) -> Result<u64, String> {
@@ -294,6 +307,14 @@ mod tests {
         assert_eq!(parse_bytes("77"), Ok(77));
         for text in ["", "MB", "8Mb", "-1", "nan", "1e99GB"] {
             assert!(parse_bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn points_are_three_numbers() {
+        assert_eq!(parse_point("0.1,-2, 3e-1"), Ok(Point([0.1, -2.0, 0.3])));
+        for text in ["", "1,2", "1,2,3,4", "a,b,c"] {
+            assert!(parse_point(text).is_err(), "{text}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! What each subcommand does: fill the configuration, run the pipeline, report.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -140,6 +141,7 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
     if let Some(crew) = processes.crew_of_another()? {
         return Ok(lend_to(crew, &config.back_end)?);
     }
+    check_format(&options.out)?;
     check_writable(&options.out, &options.source, Output::Png)?;
     options.json.iter().try_for_each(|path| check_writable(path, &options.source, Output::Json))?;
     let started = Instant::now();
@@ -155,7 +157,24 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
         fs::write(path, json + "\n").with_context(|| format!("cannot write {}", path.display()))?;
     }
     println!("{}", summary(options, &statistics));
+    if rendered.image.rgba.iter().all(|pixel| pixel[3] == 0.0) {
+        eprintln!(
+            "visapult: the picture is empty: from there the transfer function shows no value of {} (visapult info SOURCE tells its range)",
+            statistics.field
+        );
+    }
     Ok(())
+}
+
+/// An image is PNG, whatever its name: one that says otherwise is a mistake.
+fn check_format(path: &Path) -> Result<()> {
+    const OTHERS: [&str; 9] = ["jpg", "jpeg", "tif", "tiff", "webp", "bmp", "gif", "exr", "pdf"];
+    match path.extension().and_then(OsStr::to_str) {
+        Some(ending) if OTHERS.contains(&ending.to_ascii_lowercase().as_str()) => {
+            bail!("{} would hold a PNG image: name it .png", path.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What `render` writes: how such a file is called, and how it begins.
@@ -218,7 +237,7 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
         elevation_deg: options.el,
         distance: options.distance,
         fov_deg: options.fov,
-        ..Camera::default()
+        target: options.at.0,
     };
     camera.validate().context("the view makes no sense")?;
     if !(0.01..=100.0).contains(&options.sample_step) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use visapult_volume::{StepSpan, ValueRange};
+use visapult_volume::{ScalarType, StepSpan, ValueRange};
 
 use crate::back_end::open_whole;
 use crate::config::BackEndConfig;
@@ -47,8 +47,13 @@ pub struct FieldReport {
     pub scalar_type: String,
     /// Range declared for all steps, or that of the values looked at.
     pub range: Option<[f32; 2]>,
-    /// Values among those looked at that are missing or not finite.
+    /// Values among those looked at that are missing.
     pub missing: u64,
+    /// Values among those looked at that are infinite, or beyond what single precision holds: they are shown as missing.
+    pub infinite: u64,
+    /// Values that single precision tells apart within the range, at most, where the source stores more exact ones and they are few.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_apart: Option<u32>,
     /// First and last of the steps that were looked at.
     pub steps: [u64; 2],
     /// What was looked at of them: a stored level, 0 being the finest.
@@ -74,12 +79,15 @@ impl SourceReport {
         let fields = (0..info.fields.len()).map(|field| {
             let known = &info.fields[field];
             let seen = survey(source.as_ref(), field, wanted)?;
+            let range = known.declared_range.or(seen.range);
             Ok(FieldReport {
                 name: known.name.clone(),
                 unit: known.unit.clone(),
                 scalar_type: known.scalar_type.to_string(),
-                range: known.declared_range.or(seen.range).map(|ValueRange { lo, hi }| [lo, hi]),
+                range: range.map(|ValueRange { lo, hi }| [lo, hi]),
                 missing: seen.missing,
+                infinite: seen.infinite,
+                told_apart: range.and_then(|range| told_apart(known.scalar_type, range)),
                 steps: [seen.steps.first, seen.steps.last],
                 level: seen.level,
                 share: seen.share,
@@ -122,6 +130,14 @@ impl fmt::Display for SourceReport {
             if field.missing > 0 {
                 write!(f, ", {} values missing", field.missing)?;
             }
+            if field.infinite > 0 {
+                write!(f, ", {} values infinite in single precision (shown as missing)", field.infinite)?;
+            }
+            match field.told_apart {
+                Some(1) => write!(f, ", all the same in single precision")?,
+                Some(count) => write!(f, ", of which single precision tells {count} apart: subtract what they share")?,
+                None => {}
+            }
             writeln!(f, "{}", field.looked_at(self.steps))?;
         }
         let [first, last] = self.steps;
@@ -151,6 +167,19 @@ impl FieldReport {
     }
 }
 
+/// How many values single precision tells apart in a range, at most, if those that are stored are more exact and it is so few that one sees it.
+fn told_apart(stored: ScalarType, range: ValueRange) -> Option<u32> {
+    const FEW: f64 = 256.0;
+    if !matches!(stored, ScalarType::F64 | ScalarType::I64 | ScalarType::U64 | ScalarType::I32 | ScalarType::U32) {
+        return None;
+    }
+    let largest = range.lo.abs().max(range.hi.abs());
+    let apart = f64::from(largest) - f64::from(largest.next_down());
+    let count = ((f64::from(range.hi) - f64::from(range.lo)) / apart).round() + 1.0;
+    let is_told = largest > 0.0 && (range.lo == range.hi || count < FEW);
+    is_told.then_some(count as u32)
+}
+
 /// The first step of which the time is no number, or before that of the step before.
 fn first_out_of_order(times: &[f64]) -> Option<(usize, f64)> {
     let is_wrong = |step: &usize| times[*step].is_nan() || (*step > 0 && times[*step] < times[*step - 1]);
@@ -174,6 +203,20 @@ fn readable(value: f32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_single_precision_makes_one_of_many_values_is_told() {
+        let of = |stored, lo, hi| told_apart(stored, ValueRange { lo, hi });
+        // Neighbours are 1/128 apart there, and 64 there.
+        assert_eq!(of(ScalarType::F64, 101_325.0, 101_325.046_875), Some(7));
+        assert_eq!(of(ScalarType::I64, -1e9, -1e9 + 128.0), Some(3));
+        assert_eq!(of(ScalarType::F64, 1e9, 1e9), Some(1));
+        assert_eq!(of(ScalarType::F64, 101_325.0, 101_330.0), None);
+        assert_eq!(of(ScalarType::F64, -1.0, 1.0), None);
+        assert_eq!(of(ScalarType::I32, 0.0, 7.0), None);
+        assert_eq!(of(ScalarType::F64, 0.0, 0.0), None);
+        assert_eq!(of(ScalarType::F32, 101_325.0, 101_325.01), None);
+    }
 
     #[test]
     fn the_first_time_that_is_out_of_order_is_told() {

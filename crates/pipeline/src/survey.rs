@@ -32,8 +32,10 @@ pub(crate) struct Survey {
     pub(crate) share: f64,
     /// Smallest and largest finite value.
     pub(crate) range: Option<ValueRange>,
-    /// Values that are missing or not finite.
+    /// Values that are missing.
     pub(crate) missing: u64,
+    /// Values that are infinite, or beyond what single precision holds.
+    pub(crate) infinite: u64,
 }
 
 /// Looks through `steps` of `field`, or the first of them where all are too much.
@@ -52,18 +54,19 @@ pub(crate) fn survey(source: &dyn Source, field: usize, steps: StepSpan) -> Resu
     let count = usize::try_from(steps.last - steps.first).unwrap_or(usize::MAX).saturating_add(1);
     let fit = small.is_some() && samples_of(level).saturating_mul(count) <= most.min(MOST_OF_STEPS);
     let steps = if fit { steps } else { StepSpan { last: steps.first, ..steps } };
-    let (mut range, mut missing, mut looked_at) = (None, 0, 0_usize);
+    let (mut range, mut missing, mut infinite, mut looked_at) = (None, 0, 0, 0_usize);
     for step in steps.first..=steps.last {
         for &bounds in &parts {
             let values = &mut values[..bounds.volume()];
             source.read(&ReadRequest { field, step, level, bounds }, values).map_err(PipelineError::source)?;
             range = union(range, range_of(values));
-            missing += values.par_iter().filter(|value| !value.is_finite()).count() as u64;
+            missing += values.par_iter().filter(|value| value.is_nan()).count() as u64;
+            infinite += values.par_iter().filter(|value| value.is_infinite()).count() as u64;
             looked_at += values.len();
         }
     }
     let samples = samples_of(level) as f64 * (steps.last - steps.first + 1) as f64;
-    Ok(Survey { steps, level, share: looked_at as f64 / samples, range, missing })
+    Ok(Survey { steps, level, share: looked_at as f64 / samples, range, missing, infinite })
 }
 
 fn range_of(values: &[f32]) -> Option<ValueRange> {

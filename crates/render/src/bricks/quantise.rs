@@ -87,14 +87,13 @@ pub(super) fn quantise<C: Code>(values: &[f32], range: ValueRange, codes: &mut V
     }
 }
 
-/// The values that `codes` stand for. A weighted mean of the ends, as `hi - lo` may exceed what `f32` holds.
+/// The values that `codes` stand for. In double precision: `hi - lo` may exceed what `f32` holds, and be less than the distance of neighbouring values there.
 pub(super) fn dequantise<C: Code>(codes: &[C], range: [f32; 2], values: &mut [f32]) {
-    let [lo, hi] = range;
-    let steps = C::BITS.steps() as f32;
+    let [lo, hi] = range.map(f64::from);
+    let step = (hi - lo) / C::BITS.steps();
     for (value, code) in values.iter_mut().zip(codes) {
         let code = code.to_f32();
-        let share = (code - 1.0) / steps;
-        *value = if code == 0.0 { f32::NAN } else { lo * (1.0 - share) + hi * share };
+        *value = if code == 0.0 { f32::NAN } else { (lo + f64::from(code - 1.0) * step) as f32 };
     }
 }
 
@@ -114,7 +113,9 @@ mod tests {
     #[test]
     fn values_come_back_within_half_a_step_even_at_the_ends_of_f32() {
         let cases = [[0.0, 1.0, 0.3], [-5.0e8, 7.0, 1.0e9], [f32::MIN, 1.0e37, f32::MAX], [0.0, 1.0e-45, 1.0e-44]];
-        for values in cases {
+        // Neighbours of `f32` are 1/128 apart here.
+        let offset = [101_325.0, 101_325.07, 101_325.04];
+        for values in cases.into_iter().chain([offset]) {
             let width = f64::from(values[2].max(values[1])) - f64::from(values[0]);
             for (steps, got) in [(254.0, there_and_back::<u8>(&values)), (65534.0, there_and_back::<u16>(&values))] {
                 for (value, got) in values.iter().zip(got) {
