@@ -528,6 +528,67 @@ def write_axes():
     expect("zarr/ome_0.5_txyz.zarr", "u16", steps=2, times=[0, 0.5], **placed | {"unit": "um"}, **named("cells", remark="z turned"))
 
 
+def write_amr():
+    """The volume as the finest of two levels, which covers all of the coarser one, cut in another way at each step."""
+    coarse, fine = (6, 4, 3), (12, 8, 6)
+    first = (-3, 2, 0)  # the place of the coarsest cell of all
+    arms = [((0, 0), (8, 3)), ((8, 0), (12, 5)), ((4, 5), (12, 8)), ((0, 3), (4, 8)), ((4, 3), (8, 5))]
+    slabs = [((0, 0, k), (*fine[:2], k + 2)) for k in (0, 2, 4)]
+    cuts = [[((*lo, k), (*hi, k + 3)) for k in (0, 3) for lo, hi in arms], [((0, 0, 0), fine)], slabs]
+    whole = [((0, 0, 0), coarse)]
+    fields = ("density", "pressure")
+
+    def corners(boxes, scale):
+        def row(lo, hi):
+            ends = zip((l + scale * f for l, f in zip(lo, first)), (h + scale * f - 1 for h, f in zip(hi, first)))
+            return [place for end in ends for place in end]
+
+        return np.array([row(lo, hi) for lo, hi in boxes], "i4")
+
+    def values(size, boxes, t, c, stride, order):
+        all_cells = stored("i16", counter(size, t, c, stride), order)
+        parts = [all_cells[tuple(slice(l, h) for l, h in zip(lo[::-1], hi[::-1]))] for lo, hi in boxes]
+        return np.concatenate([part.ravel() for part in parts])
+
+    def write(name, steps, plural="s", order="<", **options):
+        with h5py.File(HERE / "hdf5" / name, "w") as file:
+            root = file.create_group("VTKHDF")
+            root.attrs.update({"Version": [2, 3 if plural else 2], "Type": np.bytes_("OverlappingAMR")})
+            root.attrs.update({"Origin": [100.0, 0, 0], "GridDescription": np.bytes_("XYZ")})
+            for number, (size, scale) in enumerate(((coarse, 1), (fine, 2))):
+                group = root.create_group(f"Level{number}")
+                group.attrs["Spacing"] = np.array([1.0, 2.0, 4.0], "f4") / scale
+                cut = [[whole, cut][number] for cut in cuts[:steps]]
+                group["AMRBox"] = np.concatenate([corners(boxes, scale) for boxes in cut])
+                for c, field in enumerate(fields):
+                    one = [values(size, boxes, t, c, 2 // scale, order) for t, boxes in enumerate(cut)]
+                    group.create_dataset(f"CellData/{field}", data=np.concatenate(one).astype(one[0].dtype), **options)
+                cells = len(group["CellData/density"])
+                group["CellData/vtkGhostType"] = np.zeros(cells, "u1")
+                group["CellData/velocity"] = np.zeros((cells, 3), "f4")
+                group.create_group("PointData")
+                if steps > 1:
+                    table = root.require_group(f"Steps/Level{number}")
+                    boxes = [len(boxes) for boxes in cut]
+                    many, offsets = ("NumberOfAMRBoxes", "Offsets") if plural else ("NumberOfAMRBox", "Offset")
+                    table[many] = boxes
+                    table["AMRBox" + offsets] = np.cumsum([0, *boxes[:-1]])
+                    for field in group["CellData"]:
+                        table[f"CellData{offsets}/{field}"] = np.arange(steps) * size[0] * size[1] * size[2]
+            if steps > 1:
+                root["Steps"].attrs["NSteps"] = steps
+                root["Steps/Values"] = np.arange(steps) * 0.25
+        placed = [level(fine, (0.5, 1, 2), (97.25, 4.5, 1)), level(coarse, (1, 2, 4), (97.5, 5, 2))]
+        blocks = ["2 levels, 11 blocks", "2 levels, 2 to 11 blocks"][steps > 1]
+        expect(f"hdf5/{name}", "i16", levels=placed, fields=[{"name": field, "unit": ""} for field in fields],
+               steps=steps, times=[0.25 * t for t in range(steps)] if steps > 1 else [],
+               remark=f"VTKHDF, overlapping AMR, {blocks}; not read: velocity (3 components)")  # fmt: skip
+
+    write("amr.h5", 1)
+    write("amr_packed.vtkhdf", 3, chunks=(100,), compression="gzip", shuffle=True)
+    write("amr_swapped.vtkhdf", 3, plural="", order=">")
+
+
 def main():
     write_npy()
     write_raw()
@@ -535,6 +596,7 @@ def main():
     write_hdf5()
     write_zarr()
     write_axes()
+    write_amr()
     lines = ",\n".join(" " + json.dumps(fixture) for fixture in FIXTURES)
     (HERE / "fixtures.json").write_text(f"[\n{lines}\n]\n")
 

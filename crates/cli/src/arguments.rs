@@ -29,6 +29,7 @@ Sources:
   field.json               raw values with a JSON description
   scan.nii, scan.nii.gz    NIfTI-1 and -2
   run.h5:/group/dataset    HDF5 dataset; without a path, all that fit
+  run.vtkhdf               adaptively refined grids (VTKHDF OverlappingAMR)
   data.zarr                Zarr v2 or v3, OME-Zarr multiscales; a folder
   'image.zarr?level=1'     one of the levels that a file stores; else the finest that fits in memory
   'ripp://...'             what `visapult serve` or a simulation publishes elsewhere;

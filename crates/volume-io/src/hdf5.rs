@@ -10,6 +10,7 @@ mod find;
 mod heap;
 mod home;
 mod library;
+mod vtkhdf;
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -44,27 +45,37 @@ struct Field {
     is_static: bool,
 }
 
+/// Opens the dataset, or the group of datasets, at `inside`; with none, what the file holds.
+pub(crate) fn open(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, SourceError> {
+    let home = Home::open(place)?;
+    check_beginning(&home)?;
+    let opened = if place.is_confined() {
+        // The library opens by name: this is the name of the very file that was found inside.
+        hdf5_metno::File::open(format!("/proc/self/fd/{}", home.bytes.as_raw_fd()))
+    } else {
+        hdf5_metno::File::open(place.shown())
+    };
+    let file = opened.map_err(|e| {
+        let problem = format!("the HDF5 library cannot open it: {}; copy it again", one_line(&e));
+        SourceError::format(place.display(), problem)
+    })?;
+    let reach = if place.is_confined() { Reach::File } else { Reach::Anywhere };
+    if let Some(root) = vtkhdf::root(&file, inside, reach) {
+        return Ok(Box::new(vtkhdf::Overlapping::open(&file, &root, home, reach)?));
+    }
+    Ok(Box::new(Hdf5::open(&file, inside, home, reach)?))
+}
+
 impl Hdf5 {
-    /// Opens the dataset, or the group of datasets, at `inside`; with none, what the file holds.
-    pub(crate) fn open(place: &Place, inside: Option<&str>) -> Result<Self, SourceError> {
+    fn open(file: &hdf5_metno::File, inside: Option<&str>, home: Home, reach: Reach) -> Result<Self, SourceError> {
+        let place = home.place.clone();
         let wrong = |problem: String| SourceError::format(place.display(), problem);
-        let home = Home::open(place)?;
-        check_beginning(&home)?;
-        let opened = if place.is_confined() {
-            // The library opens by name: this is the name of the very file that was found inside.
-            hdf5_metno::File::open(format!("/proc/self/fd/{}", home.bytes.as_raw_fd()))
-        } else {
-            hdf5_metno::File::open(place.shown())
-        };
-        let file =
-            opened.map_err(|e| wrong(format!("the HDF5 library cannot open it: {}; copy it again", one_line(&e))))?;
-        let reach = if place.is_confined() { Reach::File } else { Reach::Anywhere };
-        let found = find::datasets(&file, inside, reach).map_err(wrong)?;
+        let found = find::datasets(file, inside, reach).map_err(wrong)?;
         let mut axes = axes_of(&found).map_err(wrong)?;
         let reversed = Reversed::of(&mut axes.grid);
         axes.remarks.extend(reversed.remark());
         axes.grid.validate().map_err(|e| wrong(e.to_string()))?;
-        let mut homes = Homes::new(&file, home);
+        let mut homes = Homes::new(file, home);
         let mut fields = Vec::new();
         let mut infos = Vec::new();
         for found in &found {

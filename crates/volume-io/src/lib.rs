@@ -3,6 +3,7 @@
 //! A source knows its grid, fields and steps once it is open; values are read by box, as `f32`, missing values as NaN.
 //! Invariant: nothing a header claims is allocated before it is held against the file's real size.
 
+mod amr;
 mod axes;
 mod bytes;
 mod coordinates;
@@ -34,7 +35,7 @@ use visapult_objects::{ObjectUrl, UrlError};
 use crate::place::Place;
 
 /// Endings of the names of HDF5 files.
-const HDF5: [&str; 6] = [".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4"];
+const HDF5: [&str; 7] = [".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".vtkhdf"];
 /// Those of other files.
 const FILES: [&str; 4] = [".npy", ".nii", ".nii.gz", ".json"];
 
@@ -110,7 +111,7 @@ fn open_place(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, So
     let name = shape::file_name(path).to_ascii_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
     if ends(&HDF5) {
-        Ok(Box::new(hdf5::Hdf5::open(place, inside)?))
+        hdf5::open(place, inside)
     } else if inside.is_some() {
         Err(SourceError::unsupported(&url()))
     } else if ends(&[".npy"]) {

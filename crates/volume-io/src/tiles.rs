@@ -40,17 +40,27 @@ pub(crate) fn read_tiles(
     out: &mut [f32],
     decode: impl Fn(&Box3, &mut [f32]) -> Result<(), SourceError> + Sync,
 ) -> Result<(), SourceError> {
+    read_each(tiles, bounds, out, |index, out| decode(&tiles[index], out))
+}
+
+/// The same where tiles are known by their numbers. They may leave out samples of `bounds`, and overlap: then the later one counts.
+pub(crate) fn read_each(
+    tiles: &[Box3],
+    bounds: &Box3,
+    out: &mut [f32],
+    decode: impl Fn(usize, &mut [f32]) -> Result<(), SourceError> + Sync,
+) -> Result<(), SourceError> {
     let mut buffers: Vec<Vec<f32>> = Vec::new();
-    let mut rest = tiles;
-    while !rest.is_empty() {
-        let (batch, later) = rest.split_at(batch_length(rest));
+    let mut done = 0;
+    while done < tiles.len() {
+        let batch = &tiles[done..done + batch_length(&tiles[done..])];
         buffers.resize_with(batch.len().max(buffers.len()), Vec::new);
-        batch.par_iter().zip(&mut buffers).try_for_each(|(tile, buffer)| {
+        batch.par_iter().zip(&mut buffers).enumerate().try_for_each(|(index, (tile, buffer))| {
             buffer.resize(tile.volume(), 0.0);
-            decode(tile, buffer)
+            decode(done + index, buffer)
         })?;
         place(batch, &buffers, bounds, out);
-        rest = later;
+        done += batch.len();
     }
     Ok(())
 }

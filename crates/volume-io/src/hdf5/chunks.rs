@@ -57,6 +57,7 @@ impl Chunks {
         let (steps, edge) = match *chunk.as_slice() {
             [z, y, x] => (1, [x, y, z]),
             [t, z, y, x] => (t as u64, [x, y, z]),
+            [x] => (1, [x, 1, 1]),
             _ => return None,
         };
         let volume = chunk.iter().try_fold(encoding.bytes(), |n, &edge| n.checked_mul(edge))?;
@@ -69,6 +70,7 @@ impl Chunks {
             let number = match *at.as_slice() {
                 [z, y, x] => [0, z, y, x],
                 [t, z, y, x] => [t, z, y, x],
+                [x] => [0, 0, 0, x],
                 _ => return -1,
             };
             places.insert(number, Place { offset: info.addr, bytes: info.size, skipped: info.filter_mask });

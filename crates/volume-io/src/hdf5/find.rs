@@ -33,6 +33,11 @@ impl Shape {
         Ok(Self { steps, size, has_step_axis: dims.len() == 4 })
     }
 
+    /// Of values one after the other.
+    pub(super) const fn line(length: usize) -> Self {
+        Self { steps: 1, size: [length, 1, 1], has_step_axis: false }
+    }
+
     /// Whether it has a value at each of so many steps: one that has no steps is the same at all.
     const fn is_of(&self, steps: u64) -> bool {
         self.steps == steps || !self.has_step_axis
@@ -179,12 +184,12 @@ const fn identity(info: &LocationInfo) -> (u64, LocationToken) {
     (info.fileno, info.token)
 }
 
-fn links(group: &Group) -> Result<Vec<(String, LinkInfo)>, String> {
+pub(super) fn links(group: &Group) -> Result<Vec<(String, LinkInfo)>, String> {
     group.links(IndexType::Name, IterationOrder::Increasing).map_err(|e| super::one_line(&e))
 }
 
 /// Refuses a path with a link in it that could lead to another file.
-fn check_way(file: &File, path: &str) -> Result<(), String> {
+pub(super) fn check_way(file: &File, path: &str) -> Result<(), String> {
     let mut group: Group = (**file).clone();
     let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".").peekable();
     while let Some(part) = parts.next() {
@@ -202,7 +207,7 @@ fn check_way(file: &File, path: &str) -> Result<(), String> {
 }
 
 /// Refuses a dataset whose values are not where `reach` leads. Its shape, even, is not looked at: that may open other files.
-fn check_reach(dataset: &Dataset, reach: Reach) -> Result<(), String> {
+pub(super) fn check_reach(dataset: &Dataset, reach: Reach) -> Result<(), String> {
     if reach == Reach::File && !is_in_file(dataset) {
         return Err("its values are in other files: name those".to_owned());
     }
@@ -217,7 +222,7 @@ pub(super) fn is_in_file(dataset: &Dataset) -> bool {
     })
 }
 
-fn check_numeric(dataset: &Dataset) -> Result<(), String> {
+pub(super) fn check_numeric(dataset: &Dataset) -> Result<(), String> {
     let kind = dataset.dtype().and_then(|dtype| dtype.to_descriptor());
     match kind {
         Ok(TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_)) => Ok(()),

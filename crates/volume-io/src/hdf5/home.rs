@@ -37,6 +37,11 @@ impl Homes {
         Self { known: vec![(file.filename(), Arc::new(home))] }
     }
 
+    /// The file that was opened.
+    pub(super) fn opened(&self) -> &Home {
+        &self.known[0].1
+    }
+
     /// The file that `dataset` is in.
     pub(super) fn of(&mut self, dataset: &Dataset) -> Result<Arc<Home>, SourceError> {
         let name = dataset.filename();

@@ -20,7 +20,8 @@ pub(super) struct Library {
     dataset: Dataset,
     kind: TypeDescriptor,
     encoding: Encoding,
-    has_step_axis: bool,
+    /// One is a line, of which a box has a part; with four the first is steps.
+    axes: usize,
     /// Samples read at once: whole chunks.
     piece: [usize; 3],
 }
@@ -38,13 +39,14 @@ impl Library {
             let problem = "it is compressed by a filter that is not built in: save it with gzip (deflate) or without";
             return Err(SourceError::format(shown, problem));
         }
-        let chunk = found.dataset.chunk().and_then(|chunk| {
-            let [z, y, x] = chunk[chunk.len().checked_sub(3)?..] else { return None };
-            Some([x, y, z].map(|n| n.max(1)))
+        let chunk = found.dataset.chunk().and_then(|chunk| match *chunk.as_slice() {
+            [x] => Some([x.max(1), 1, 1]),
+            [.., z, y, x] => Some([x, y, z].map(|n| n.max(1))),
+            _ => None,
         });
         let piece = grown(chunk.unwrap_or([1; 3]), found.shape.size);
-        let has_step_axis = found.shape.has_step_axis;
-        Ok(Self { shown, dataset: found.dataset.clone(), kind, encoding, has_step_axis, piece })
+        let axes = found.dataset.ndim();
+        Ok(Self { shown, dataset: found.dataset.clone(), kind, encoding, axes, piece })
     }
 
     pub(super) const fn encoding(&self) -> &Encoding {
@@ -102,12 +104,10 @@ impl Library {
 
     fn slice<T: H5Type>(&self, step: StepIndex, tile: &Box3) -> hdf5_metno::Result<Vec<T>> {
         let range = |start: usize, end: usize| SliceOrIndex::SliceTo { start, step: 1, end, block: 1 };
-        let mut axes = Vec::new();
-        if self.has_step_axis {
-            let step = usize::try_from(step).unwrap_or(usize::MAX);
-            axes.push(range(step, step + 1));
-        }
-        axes.extend([2, 1, 0].map(|axis: usize| range(tile.lo[axis], tile.hi[axis])));
+        let step = usize::try_from(step).unwrap_or(usize::MAX - 1);
+        let steps = (self.axes > 3).then(|| range(step, step + 1));
+        let of_space = (0..self.axes.min(3)).rev().map(|axis| range(tile.lo[axis], tile.hi[axis]));
+        let axes: Vec<_> = steps.into_iter().chain(of_space).collect();
         let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(Hyperslab::new(axes))?;
         Ok(values.into_raw_vec_and_offset().0)
     }

@@ -14,11 +14,13 @@ const FIXED: [(&str, &str); 4] = [
     ("nifti/f32.nii", "nifti/f32.nii"),
     ("nifti/f32.nii.gz", "nifti/f32.nii.gz"),
 ];
-/// In one run of bytes, in chunks, and read by the HDF5 library.
-const GROWING: [(&str, &str); 3] = [
+/// In one run of bytes, in chunks, read by the HDF5 library, and in many boxes.
+const GROWING: [(&str, &str); 5] = [
     ("hdf5/single.h5", "hdf5/single.h5"),
     ("hdf5/chunked.h5:/chunked/f32_le", "hdf5/chunked.h5"),
     ("hdf5/filters.h5:/checksum", "hdf5/filters.h5"),
+    ("hdf5/amr.h5", "hdf5/amr.h5"),
+    ("hdf5/amr_packed.vtkhdf", "hdf5/amr_packed.vtkhdf"),
 ];
 
 /// A fixture in a folder of its own, opened.

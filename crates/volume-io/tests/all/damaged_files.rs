@@ -181,6 +181,13 @@ fn damaged_hdf5_files_are_survived() {
 }
 
 #[test]
+fn damaged_files_of_adaptive_grids_are_survived() {
+    for source in ["hdf5/amr.h5", "hdf5/amr_packed.vtkhdf", "hdf5/amr_swapped.vtkhdf"] {
+        survives(source, 500);
+    }
+}
+
+#[test]
 fn damaged_zarr_folders_are_survived() {
     for source in ["zarr/v2_blosc_lz4.zarr", "zarr/v3_zstd.zarr", "zarr/v3_gzip.zarr", "zarr/v3_sharded.zarr"] {
         survives(source, 150);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use visapult_volume::{Box3, ScalarType};
+use visapult_volume::{Box3, Centering, ScalarType};
 use visapult_volume_io::{ReadRequest, Source, open};
 
 /// One entry of `fixtures.json`: what a reader must find.
@@ -175,6 +175,16 @@ fn nifti_files_read_as_nibabel_wrote_them() {
 #[test]
 fn hdf5_files_read_as_h5py_wrote_them() {
     check_all("hdf5/");
+}
+
+#[test]
+fn each_level_of_an_adaptive_grid_is_a_grid_of_cells() {
+    for name in ["amr.h5", "amr_packed.vtkhdf", "amr_packed.vtkhdf:/VTKHDF"] {
+        let source = open(&format!("{}/hdf5/{name}", testdata().display())).unwrap();
+        assert!(source.info().levels.iter().all(|grid| grid.centering == Centering::Cell));
+        // What lies between cells is none of the numbers in the file.
+        assert!(!source.is_as_stored(0));
+    }
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! VTKHDF files of the type `OverlappingAMR`: cell values on levels of boxes, as one grid for each level.
+//!
+//! Layout: VTKHDF File Format, "Overlapping AMR" and "Temporal OverlappingAMR" (docs.vtk.org). Values between levels are made by [`crate::amr`].
+
+mod contents;
+mod domain;
+mod level;
+mod steps;
+mod values;
+
+use hdf5_metno::{File, Group};
+use visapult_volume::StepSpan;
+
+use super::attributes;
+use super::find::{self, Reach};
+use super::home::{Home, Homes};
+use crate::axes::remarked;
+use crate::{ReadRequest, Source, SourceError, SourceInfo, amr, shape};
+use contents::{Contents, ROOT};
+use domain::Level;
+use level::StoredLevel;
+use steps::{LevelSteps, Steps};
+use values::Field;
+
+/// What `Type` says of such a file.
+const TYPE: &str = "OverlappingAMR";
+
+/// An open file of adaptively refined cells.
+pub(super) struct Overlapping {
+    info: SourceInfo,
+    /// Coarsest first, other than in `info`.
+    levels: Vec<Level>,
+    steps: Vec<LevelSteps>,
+    span: StepSpan,
+    fields: Vec<Field>,
+}
+
+/// The group of adaptively refined cells that `inside` names, or that the file holds if it names none.
+pub(super) fn root(file: &File, inside: Option<&str>, reach: Reach) -> Option<Group> {
+    let inside = inside.unwrap_or_default().trim_matches('/');
+    let is_meant = inside.is_empty() || inside == ROOT;
+    if !is_meant || (reach == Reach::File && find::check_way(file, ROOT).is_err()) {
+        return None;
+    }
+    let group = file.group(ROOT).ok()?;
+    (attributes::text(&group, "Type")? == TYPE).then_some(group)
+}
+
+impl Overlapping {
+    /// Opens `root`, a group of `file`, which lies at `home`.
+    pub(super) fn open(file: &File, root: &Group, home: Home, reach: Reach) -> Result<Self, SourceError> {
+        let place = home.place.clone();
+        let wrong = |problem: String| SourceError::format(place.display(), problem);
+        let contents = Contents { file, root, reach, length: home.length };
+        contents.check_version().map_err(wrong)?;
+        let origin = contents.origin().map_err(wrong)?;
+        let stored = StoredLevel::all(&contents).map_err(wrong)?;
+        let steps = Steps::of(&contents, &stored).map_err(wrong)?;
+        let levels = domain::placed(origin, &stored).map_err(wrong)?;
+        let fields = values::fields(&contents, &stored, &steps, &levels, &mut Homes::new(file, home))?;
+        let patches = steps.patches();
+        let info = SourceInfo {
+            name: shape::file_name(place.shown()),
+            format: remarked(described(levels.len(), &patches), &level::remarks(&stored)),
+            levels: levels.iter().rev().map(|level| level.grid.clone()).collect(),
+            fields: fields.iter().map(|field| field.info.clone()).collect(),
+            times: steps.times,
+            time_unit: String::new(),
+            live: false,
+        };
+        let span = StepSpan { first: 0, last: patches.len().saturating_sub(1) as u64 };
+        Ok(Self { info, levels, steps: steps.levels, span, fields })
+    }
+
+    /// The level that sources count from the finest one.
+    fn level(&self, from_finest: usize) -> usize {
+        self.levels.len() - 1 - from_finest
+    }
+}
+
+/// The format of so many levels, and of these numbers of patches in each step: VTK calls them blocks.
+fn described(levels: usize, patches: &[usize]) -> String {
+    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (least, most) = (patches.iter().min().copied().unwrap_or(0), patches.iter().max().copied().unwrap_or(0));
+    let least = if least < most { format!("{least} to ") } else { String::new() };
+    format!("VTKHDF, overlapping AMR, {}, {least}{}", counted(levels, "level"), counted(most, "block"))
+}
+
+impl Source for Overlapping {
+    fn info(&self) -> &SourceInfo {
+        &self.info
+    }
+
+    fn steps(&self) -> StepSpan {
+        self.span
+    }
+
+    /// Samples in one cell of the coarser level are made from the same few values; and what is compressed together is decoded together.
+    fn grain(&self, field: usize, level: usize) -> [usize; 3] {
+        let level = self.level(level);
+        let edge = (self.fields[field].grain(level) as f64).cbrt() as usize;
+        self.levels[level].ratio.map(|ratio| ratio.max(edge))
+    }
+
+    fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
+        request.check(&self.info, self.span, out.len())?;
+        if out.is_empty() {
+            return Ok(());
+        }
+        let step = request.step as usize;
+        let up_to = self.level(request.level);
+        let levels: Vec<_> = self.levels[..=up_to]
+            .iter()
+            .zip(&self.steps)
+            .map(|(level, steps)| {
+                let patches = &level.patches[steps.boxes[step].clone()];
+                amr::Level { size: level.grid.size, ratio: level.ratio, patches }
+            })
+            .collect();
+        let field = &self.fields[request.field];
+        amr::compose(&levels, &request.bounds, out, |part, out| field.read(&self.levels, &self.steps, step, part, out))
+    }
+}
