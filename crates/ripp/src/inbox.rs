@@ -4,12 +4,8 @@ use std::collections::HashMap;
 
 use thiserror::Error;
 
+use crate::memory::Limits;
 use crate::spans::Spans;
-
-/// Most runs of bytes, with holes between, that an object may have: what a peer can make the receiver remember of one.
-pub const MOST_SPANS: usize = 1 << 17;
-/// And of all objects together.
-pub const MOST_SPANS_IN_ALL: usize = 1 << 19;
 
 /// Why a region is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -23,8 +19,8 @@ pub enum Refusal {
     /// The region reaches beyond the object: the peer is in error.
     #[error("region beyond the end of its object")]
     Beyond,
-    /// The object has too many holes; the region may be sent again later.
-    #[error("object has too many holes")]
+    /// There are too many runs of bytes with holes between, of the object or of all; the region may be sent again later.
+    #[error("there are too many holes to keep in mind: more `memory` has room for more")]
     TooManyHoles,
 }
 
@@ -36,14 +32,27 @@ struct ObjectIn {
 }
 
 /// Objects being received.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Inbox {
     objects: HashMap<u32, ObjectIn>,
-    /// Runs of all objects.
+    /// Runs of all objects, and how many there may be, of one object and of all: what a peer can make the receiver remember.
     spans: usize,
+    most_spans: (usize, usize),
 }
 
 impl Inbox {
+    /// One that keeps within these limits.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        Self { objects: HashMap::new(), spans: 0, most_spans: (limits.object_spans, limits.spans) }
+    }
+
+    /// Runs of bytes that are kept of all objects.
+    #[must_use]
+    pub const fn spans(&self) -> usize {
+        self.spans
+    }
+
     /// Expects an object of `length` bytes.
     pub fn expect(&mut self, object: u32, length: u64) {
         self.close(object);
@@ -60,7 +69,7 @@ impl Inbox {
         let end = offset.checked_add(length).filter(|&end| end <= found.length).ok_or(Refusal::Beyond)?;
         // What closes or shortens a hole is always welcome.
         let before = found.claimed.count();
-        let full = before >= MOST_SPANS || self.spans >= MOST_SPANS_IN_ALL;
+        let full = before >= self.most_spans.0 || self.spans >= self.most_spans.1;
         if full && !found.claimed.touches(offset, end) {
             return Err(Refusal::TooManyHoles);
         }
@@ -115,6 +124,11 @@ impl Inbox {
 mod tests {
     use super::*;
 
+    /// One in which an object may have three runs, and all may have five.
+    fn small() -> Inbox {
+        Inbox::new(&Limits { object_spans: 3, spans: 5, ..Limits::default() })
+    }
+
     fn claimed(inbox: &mut Inbox, offset: u64, length: u64) -> Vec<(u64, u64)> {
         let mut runs = Vec::new();
         inbox.claim(1, offset, length, |from, to| runs.push((from, to))).unwrap();
@@ -123,7 +137,7 @@ mod tests {
 
     #[test]
     fn bytes_are_claimed_once_and_counted_once() {
-        let mut inbox = Inbox::default();
+        let mut inbox = small();
         inbox.expect(1, 100);
         assert_eq!(claimed(&mut inbox, 40, 20), [(40, 60)]);
         assert_eq!(claimed(&mut inbox, 30, 50), [(30, 40), (60, 80)]);
@@ -135,8 +149,8 @@ mod tests {
 
     #[test]
     fn an_object_full_of_holes_still_takes_what_closes_them() {
-        let mut inbox = Inbox::default();
-        let runs = MOST_SPANS as u64;
+        let mut inbox = small();
+        let runs = 3;
         inbox.expect(1, 2 * runs + 2);
         (0..runs).for_each(|run| inbox.claim(1, 2 * run, 1, |_, _| ()).unwrap());
         assert_eq!(inbox.claim(1, 2 * runs, 1, |_, _| ()), Err(Refusal::TooManyHoles));
@@ -147,8 +161,25 @@ mod tests {
     }
 
     #[test]
+    fn many_objects_have_no_more_runs_than_all_may_have_and_each_can_be_filled() {
+        let mut inbox = small();
+        (1..=3).for_each(|object| inbox.expect(object, 7));
+        let taken = |inbox: &mut Inbox, object, offset| inbox.claim(object, offset, 1, |_, _| ());
+        for (object, offset) in [(1, 1), (1, 3), (1, 5), (2, 1), (2, 3)] {
+            taken(&mut inbox, object, offset).unwrap();
+        }
+        assert_eq!(taken(&mut inbox, 2, 5), Err(Refusal::TooManyHoles));
+        assert_eq!(taken(&mut inbox, 3, 0), Err(Refusal::TooManyHoles));
+        taken(&mut inbox, 1, 2).unwrap();
+        taken(&mut inbox, 3, 0).unwrap();
+        assert_eq!(inbox.spans(), 5);
+        (0..7).for_each(|offset| _ = taken(&mut inbox, 3, offset));
+        assert_eq!(inbox.holes(3), []);
+    }
+
+    #[test]
     fn regions_without_a_place_are_refused() {
-        let mut inbox = Inbox::default();
+        let mut inbox = small();
         inbox.expect(1, 100);
         let mut claim = |object, offset, length| inbox.claim(object, offset, length, |_, _| panic!("claimed"));
         assert_eq!(claim(2, 0, 1), Err(Refusal::Unknown));
