@@ -35,7 +35,8 @@ struct ObjectIn {
 #[derive(Debug)]
 pub struct Inbox {
     objects: HashMap<u32, ObjectIn>,
-    /// Runs of all objects, and how many there may be, of one object and of all: what a peer can make the receiver remember.
+    /// Runs of all objects, and how many there may be, of one object and of all, beside one at the beginning of each: what a peer can make the
+    /// receiver remember.
     spans: usize,
     most_spans: (usize, usize),
 }
@@ -44,7 +45,8 @@ impl Inbox {
     /// One that keeps within these limits.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        Self { objects: HashMap::new(), spans: 0, most_spans: (limits.object_spans, limits.spans) }
+        let most_spans = (limits.object_spans, limits.spans.saturating_sub(limits.objects));
+        Self { objects: HashMap::new(), spans: 0, most_spans }
     }
 
     /// Runs of bytes that are kept of all objects.
@@ -67,10 +69,10 @@ impl Inbox {
     pub fn claim(&mut self, object: u32, offset: u64, length: u64, fresh: impl FnMut(u64, u64)) -> Result<(), Refusal> {
         let found = self.objects.get_mut(&object).ok_or(Refusal::Unknown)?;
         let end = offset.checked_add(length).filter(|&end| end <= found.length).ok_or(Refusal::Beyond)?;
-        // What closes or shortens a hole is always welcome.
+        // What shortens a hole from either side is always welcome, and so is the beginning: a sender repairs its lowest hole first.
         let before = found.claimed.count();
         let full = before >= self.most_spans.0 || self.spans >= self.most_spans.1;
-        if full && !found.claimed.touches(offset, end) {
+        if full && offset > 0 && !found.claimed.touches(offset, end) {
             return Err(Refusal::TooManyHoles);
         }
         found.claimed.insert(offset, end, fresh);
@@ -124,9 +126,9 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    /// One in which an object may have three runs, and all may have five.
+    /// One in which an object may have three runs, and all may have five, and each of three objects one at its beginning.
     fn small() -> Inbox {
-        Inbox::new(&Limits { object_spans: 3, spans: 5, ..Limits::default() })
+        Inbox::new(&Limits { object_spans: 3, spans: 8, objects: 3, ..Limits::default() })
     }
 
     fn claimed(inbox: &mut Inbox, offset: u64, length: u64) -> Vec<(u64, u64)> {
@@ -151,11 +153,11 @@ mod tests {
     fn an_object_full_of_holes_still_takes_what_closes_them() {
         let mut inbox = small();
         let runs = 3;
-        inbox.expect(1, 2 * runs + 2);
-        (0..runs).for_each(|run| inbox.claim(1, 2 * run, 1, |_, _| ()).unwrap());
-        assert_eq!(inbox.claim(1, 2 * runs, 1, |_, _| ()), Err(Refusal::TooManyHoles));
-        assert_eq!(claimed(&mut inbox, 1, 1), [(1, 2)]);
-        assert_eq!(claimed(&mut inbox, 2 * runs, 1), [(2 * runs, 2 * runs + 1)]);
+        inbox.expect(1, 2 * runs + 4);
+        (0..runs).for_each(|run| inbox.claim(1, 2 * run + 2, 1, |_, _| ()).unwrap());
+        assert_eq!(inbox.claim(1, 2 * runs + 2, 1, |_, _| ()), Err(Refusal::TooManyHoles));
+        assert_eq!(claimed(&mut inbox, 3, 1), [(3, 4)]);
+        assert_eq!(claimed(&mut inbox, 2 * runs + 2, 1), [(2 * runs + 2, 2 * runs + 3)]);
         inbox.close(1);
         assert_eq!(inbox.spans, 0);
     }
@@ -169,12 +171,25 @@ mod tests {
             taken(&mut inbox, object, offset).unwrap();
         }
         assert_eq!(taken(&mut inbox, 2, 5), Err(Refusal::TooManyHoles));
-        assert_eq!(taken(&mut inbox, 3, 0), Err(Refusal::TooManyHoles));
+        assert_eq!(taken(&mut inbox, 3, 1), Err(Refusal::TooManyHoles));
+        for object in 1..=3 {
+            taken(&mut inbox, object, 0).unwrap();
+        }
+        // The first run of two objects has grown: only the third has one more.
+        assert_eq!(inbox.spans(), 6);
         taken(&mut inbox, 1, 2).unwrap();
-        taken(&mut inbox, 3, 0).unwrap();
-        assert_eq!(inbox.spans(), 5);
-        (0..7).for_each(|offset| _ = taken(&mut inbox, 3, offset));
+        (1..7).for_each(|offset| taken(&mut inbox, 3, offset).unwrap());
         assert_eq!(inbox.holes(3), []);
+    }
+
+    #[test]
+    fn an_object_full_of_holes_is_filled_from_its_beginning() {
+        let mut inbox = small();
+        inbox.expect(1, 100);
+        [50, 52, 54].map(|offset| inbox.claim(1, offset, 1, |_, _| ()).unwrap());
+        assert_eq!(inbox.claim(1, 40, 1, |_, _| ()), Err(Refusal::TooManyHoles));
+        (0..50).for_each(|offset| inbox.claim(1, offset, 1, |_, _| ()).unwrap());
+        assert_eq!(inbox.holes(1), [(51, 52), (53, 54), (55, 100)]);
     }
 
     #[test]

@@ -126,9 +126,9 @@ pub struct Limits {
     pub lane_records: u64,
     /// The same of a stream.
     pub stream_records: u64,
-    /// Runs of bytes that came of objects which are not whole, of all together.
+    /// Runs of bytes that came of objects which are not whole, of all together; the beginning of each object has one kept free.
     pub spans: usize,
-    /// Of those, what one object may have.
+    /// Of those, what one object may have beside that.
     pub object_spans: usize,
     /// Objects that are on offer or being received.
     pub objects: usize,
@@ -233,7 +233,7 @@ mod tests {
         for lanes in [1, 4, MOST_LANES] {
             let limits = Memory::LEAST.limits(lanes);
             // Copies and measurements offer 4096 objects ahead.
-            assert!(limits.objects > 4096 + 64, "{limits:?}");
+            assert!(limits.objects > 4096 + 64 && limits.spans > 5 * limits.objects, "{limits:?}");
             assert!(limits.offered > 4096 * 400 && limits.queued > 1 << 20, "{limits:?}");
         }
         let why = Memory::new(1 << 20).unwrap_err().to_string();
