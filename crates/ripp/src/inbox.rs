@@ -186,7 +186,7 @@ mod tests {
     fn an_object_full_of_holes_is_filled_from_its_beginning() {
         let mut inbox = small();
         inbox.expect(1, 100);
-        [50, 52, 54].map(|offset| inbox.claim(1, offset, 1, |_, _| ()).unwrap());
+        [50, 52, 54].iter().for_each(|&offset| inbox.claim(1, offset, 1, |_, _| ()).unwrap());
         assert_eq!(inbox.claim(1, 40, 1, |_, _| ()), Err(Refusal::TooManyHoles));
         (0..50).for_each(|offset| inbox.claim(1, offset, 1, |_, _| ()).unwrap());
         assert_eq!(inbox.holes(1), [(51, 52), (53, 54), (55, 100)]);
