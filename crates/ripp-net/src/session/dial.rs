@@ -65,7 +65,7 @@ impl Session {
         let secret = setup::session_secret(exporter.as_ref(), plain.as_deref())?;
         let limits = options.limits(options.lanes.clamp(1, MOST_LANES));
         if limits.lanes < options.lanes {
-            tracing::warn!("{} of {} lanes: more take more `memory`", limits.lanes, options.lanes);
+            tracing::warn!("{} lanes rather than {}: `memory` has no room for more", limits.lanes, options.lanes);
         }
         let hello = hello(url, &options, limits.lanes, plain);
         control.send(&Message::Hello(hello.clone()).to_bytes())?;
