@@ -164,8 +164,10 @@ impl Schedule {
             schedule.lies = Some((rng.usize(0..2), times));
         }
         schedule.add_later_harm(seed);
-        schedule.bound_memory(seed);
-        schedule.limit = schedule.patience(rate, AUTO_FLOOR) + harm;
+        let is_scarce = schedule.bound_memory(seed);
+        // What a receiver has no room for is asked for again, round trip after round trip.
+        let longer = if is_scarce { 10 } else { 1 };
+        schedule.limit = longer * schedule.patience(rate, AUTO_FLOOR) + harm;
         schedule.brisk = schedule.patience(rate, rate / 8) + harm;
         schedule
     }
@@ -194,8 +196,8 @@ impl Schedule {
         }
     }
 
-    /// Some ends have the least memory that a session may have, and some much less, so that bounds are met.
-    fn bound_memory(&mut self, seed: u64) {
+    /// Some ends have the least memory that a session may have, and some much less, so that bounds are met; true if one has.
+    fn bound_memory(&mut self, seed: u64) -> bool {
         let rng = &mut Rng::with_seed(seed ^ 0xbb67_ae85_84ca_a73b);
         let mut is_scarce = false;
         for end in &mut self.ends {
@@ -210,6 +212,7 @@ impl Schedule {
             // What is refused moves no window: short epochs would pass unseen, as when a lane falls silent.
             self.epoch_bits = EPOCH_BITS;
         }
+        is_scarce
     }
 
     /// For a time nothing of a lane gets through.
