@@ -180,6 +180,28 @@ def test_a_policy_is_obeyed_and_named(served: tuple[Process, str], tmp_path: Pat
     assert_one_clear_line(ended.stderr, "paths.toml line 3", "speed", "most_send")
 
 
+def test_with_little_memory_many_lanes_become_few_and_all_arrives(tmp_path: Path) -> None:
+    folder = tmp_path / "visapult"
+    folder.mkdir()
+    (folder / "paths.toml").write_text('[[path]]\nto = "127.0.0.0/8"\nmemory = "40MiB"\n')
+    server = Process(["env", f"XDG_CONFIG_HOME={tmp_path}", *PERF, "serve", "--bind", "127.0.0.1:0", "--host", "127.0.0.1"])
+    try:
+        ended = send(server.read_line(), "--lanes", "64", "--bytes", "4MB", "--json", "-").end()
+        assert ended.code == 0, ended
+        report = json.loads(ended.stdout)
+        assert (report["lanes"], report["verified"], report["policy"]["receiver"]["memory"]) == (5, True, 40 << 20)
+    finally:
+        server.stop()
+    server = Process([*PERF, "serve", "--bind", "127.0.0.1:0", "--host", "127.0.0.1", "--memory", "64MiB"])
+    try:
+        ended = send(server.read_line(), "--lanes", "64", "--memory", "32MiB", "--bytes", "4MB", "--json", "-").end()
+        assert ended.code == 0, ended
+        assert json.loads(ended.stdout)["lanes"] == 4
+        assert "4 lanes rather than 64" in ended.stderr and "memory" in ended.stderr
+    finally:
+        server.stop()
+
+
 def test_a_token_is_not_repeated() -> None:
     for words in (["send", "ripp://SECRETSECRET@127.0.0.1:99999/"], ["serve", "ripp://SECRETSECRET@127.0.0.1:1/"]):
         ended = Process([*PERF, *words]).end(SOON)
@@ -214,6 +236,8 @@ URL = f"ripp://{'A' * 22}@127.0.0.1:1/perf#{'A' * 43}"
         (["send", URL, "--lanes", "0"], "lanes"),
         (["send", URL, "--lanes", "65"], "lanes"),
         (["send", URL, "--mtu", "500"], "mtu"),
+        (["send", URL, "--memory", "31MiB"], "32MiB"),
+        (["serve", "--memory", "much"], "64MiB"),
         (["send", URL, "--mode", "careful"], "mode"),
         (["send", URL, "--mode", "deadline=0s"], "deadline"),
         (["send", URL, "--mode", "deadline=48h"], "deadline"),

@@ -302,6 +302,23 @@ mod tests {
     }
 
     #[test]
+    fn help_tells_how_much_memory_a_session_takes() {
+        use visapult_ripp_net::Memory;
+        for side in ["serve", "send"] {
+            let help = Arguments::command()
+                .find_subcommand_mut("perf")
+                .unwrap()
+                .find_subcommand_mut(side)
+                .unwrap()
+                .render_help()
+                .to_string();
+            let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            let [least, default] = [Memory::LEAST, Memory::DEFAULT].map(|memory| memory.bytes() >> 20);
+            assert!(words.contains(&format!("{least}MiB at least [default: {default}MiB]")), "{words}");
+        }
+    }
+
+    #[test]
     fn bytes_are_read_with_their_units() {
         assert_eq!(parse_bytes("8MB"), Ok(8_000_000));
         assert_eq!(parse_bytes("1.5 kB"), Ok(1500));

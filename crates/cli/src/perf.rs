@@ -110,6 +110,7 @@ fn listen(options: &PerfServeOptions) -> Result<Listener> {
         rate: options.rate,
         most_receive_bps: options.most_rate.unwrap_or(0),
         local: options.local.clone(),
+        memory: options.memory,
         service: Some(PERF),
         ..Options::default()
     };
@@ -227,6 +228,7 @@ fn dial(options: &PerfSendOptions, amount: Amount) -> Result<Session> {
         local: options.local.clone(),
         mtu: options.mtu.0,
         transport: options.transport.transport(),
+        memory: options.memory,
         service: Some(PERF),
         request: Request::new(amount, options.mode, options.reverse).to_text(),
         ..Options::default()

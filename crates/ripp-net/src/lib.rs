@@ -46,5 +46,6 @@ pub use trust::{Authorities, Clients, Member, Trust, TrustError};
 pub use url::{RippUrl, UrlError};
 pub use visapult_ripp::control::Transport;
 pub use visapult_ripp::division;
+pub use visapult_ripp::memory::{Memory, TooLittle};
 pub use visapult_ripp::outbox::Mode;
 pub use visapult_ripp::rate::Verdict;

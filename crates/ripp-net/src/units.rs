@@ -1,4 +1,6 @@
-//! Rates and sizes as people write them, on the command line and in files, and the prefixes with which they read them.
+//! Rates, sizes and memory as people write them, on the command line and in files, and the prefixes with which they read them.
+
+use visapult_ripp::memory::Memory;
 
 /// Bits per second: `950M`, `10Gbit`, `1.5G`, `300 Mbit/s`.
 ///
@@ -44,6 +46,14 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is no size: write bytes, such as 64MiB or 1G"))
 }
 
+/// Memory of a session: a size, and not too small a one.
+///
+/// # Errors
+/// What was expected instead.
+pub fn parse_memory(text: &str) -> Result<Memory, String> {
+    Memory::new(parse_bytes(text)?).map_err(|cause| cause.to_string())
+}
+
 /// A number with the largest decimal prefix that leaves 1 of it at least: `(2.5, "G")` of 2.5e9. What has none is below 1000.
 #[must_use]
 pub fn prefixed(value: f64) -> (f64, &'static str) {
@@ -67,6 +77,16 @@ fn whole(number: &str, scale: f64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_is_a_size_of_32_mib_at_least() {
+        assert_eq!(parse_memory("64MiB").map(Memory::bytes), Ok(64 << 20));
+        assert_eq!(parse_memory("32 MiB"), Ok(Memory::LEAST));
+        for text in ["31MiB", "32MB", "1", "0"] {
+            let why = parse_memory(text).unwrap_err();
+            assert!(why.contains("32MiB") || text == "0", "{text}: {why}");
+        }
+    }
 
     #[test]
     fn rates_are_bits_per_second() {

@@ -4,12 +4,8 @@ use std::collections::HashMap;
 
 use thiserror::Error;
 
+use crate::memory::Limits;
 use crate::spans::Spans;
-
-/// Most runs of bytes, with holes between, that an object may have: what a peer can make the receiver remember of one.
-pub const MOST_SPANS: usize = 1 << 17;
-/// And of all objects together.
-pub const MOST_SPANS_IN_ALL: usize = 1 << 19;
 
 /// Why a region is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -23,8 +19,8 @@ pub enum Refusal {
     /// The region reaches beyond the object: the peer is in error.
     #[error("region beyond the end of its object")]
     Beyond,
-    /// The object has too many holes; the region may be sent again later.
-    #[error("object has too many holes")]
+    /// There are too many runs of bytes with holes between, of the object or of all; the region may be sent again later.
+    #[error("there are too many holes to keep in mind: more `memory` has room for more")]
     TooManyHoles,
 }
 
@@ -36,14 +32,29 @@ struct ObjectIn {
 }
 
 /// Objects being received.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Inbox {
     objects: HashMap<u32, ObjectIn>,
-    /// Runs of all objects.
+    /// Runs of all objects, and how many there may be, of one object and of all, beside one at the beginning of each: what a peer can make the
+    /// receiver remember.
     spans: usize,
+    most_spans: (usize, usize),
 }
 
 impl Inbox {
+    /// One that keeps within these limits.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        let most_spans = (limits.object_spans, limits.spans.saturating_sub(limits.objects));
+        Self { objects: HashMap::new(), spans: 0, most_spans }
+    }
+
+    /// Runs of bytes that are kept of all objects.
+    #[must_use]
+    pub const fn spans(&self) -> usize {
+        self.spans
+    }
+
     /// Expects an object of `length` bytes.
     pub fn expect(&mut self, object: u32, length: u64) {
         self.close(object);
@@ -58,10 +69,10 @@ impl Inbox {
     pub fn claim(&mut self, object: u32, offset: u64, length: u64, fresh: impl FnMut(u64, u64)) -> Result<(), Refusal> {
         let found = self.objects.get_mut(&object).ok_or(Refusal::Unknown)?;
         let end = offset.checked_add(length).filter(|&end| end <= found.length).ok_or(Refusal::Beyond)?;
-        // What closes or shortens a hole is always welcome.
+        // What shortens a hole from either side is always welcome, and so is the beginning: a sender repairs its lowest hole first.
         let before = found.claimed.count();
-        let full = before >= MOST_SPANS || self.spans >= MOST_SPANS_IN_ALL;
-        if full && !found.claimed.touches(offset, end) {
+        let full = before >= self.most_spans.0 || self.spans >= self.most_spans.1;
+        if full && offset > 0 && !found.claimed.touches(offset, end) {
             return Err(Refusal::TooManyHoles);
         }
         found.claimed.insert(offset, end, fresh);
@@ -115,6 +126,11 @@ impl Inbox {
 mod tests {
     use super::*;
 
+    /// One in which an object may have three runs, and all may have five, and each of three objects one at its beginning.
+    fn small() -> Inbox {
+        Inbox::new(&Limits { object_spans: 3, spans: 8, objects: 3, ..Limits::default() })
+    }
+
     fn claimed(inbox: &mut Inbox, offset: u64, length: u64) -> Vec<(u64, u64)> {
         let mut runs = Vec::new();
         inbox.claim(1, offset, length, |from, to| runs.push((from, to))).unwrap();
@@ -123,7 +139,7 @@ mod tests {
 
     #[test]
     fn bytes_are_claimed_once_and_counted_once() {
-        let mut inbox = Inbox::default();
+        let mut inbox = small();
         inbox.expect(1, 100);
         assert_eq!(claimed(&mut inbox, 40, 20), [(40, 60)]);
         assert_eq!(claimed(&mut inbox, 30, 50), [(30, 40), (60, 80)]);
@@ -135,20 +151,50 @@ mod tests {
 
     #[test]
     fn an_object_full_of_holes_still_takes_what_closes_them() {
-        let mut inbox = Inbox::default();
-        let runs = MOST_SPANS as u64;
-        inbox.expect(1, 2 * runs + 2);
-        (0..runs).for_each(|run| inbox.claim(1, 2 * run, 1, |_, _| ()).unwrap());
-        assert_eq!(inbox.claim(1, 2 * runs, 1, |_, _| ()), Err(Refusal::TooManyHoles));
-        assert_eq!(claimed(&mut inbox, 1, 1), [(1, 2)]);
-        assert_eq!(claimed(&mut inbox, 2 * runs, 1), [(2 * runs, 2 * runs + 1)]);
+        let mut inbox = small();
+        let runs = 3;
+        inbox.expect(1, 2 * runs + 4);
+        (0..runs).for_each(|run| inbox.claim(1, 2 * run + 2, 1, |_, _| ()).unwrap());
+        assert_eq!(inbox.claim(1, 2 * runs + 2, 1, |_, _| ()), Err(Refusal::TooManyHoles));
+        assert_eq!(claimed(&mut inbox, 3, 1), [(3, 4)]);
+        assert_eq!(claimed(&mut inbox, 2 * runs + 2, 1), [(2 * runs + 2, 2 * runs + 3)]);
         inbox.close(1);
         assert_eq!(inbox.spans, 0);
     }
 
     #[test]
+    fn many_objects_have_no_more_runs_than_all_may_have_and_each_can_be_filled() {
+        let mut inbox = small();
+        (1..=3).for_each(|object| inbox.expect(object, 7));
+        let taken = |inbox: &mut Inbox, object, offset| inbox.claim(object, offset, 1, |_, _| ());
+        for (object, offset) in [(1, 1), (1, 3), (1, 5), (2, 1), (2, 3)] {
+            taken(&mut inbox, object, offset).unwrap();
+        }
+        assert_eq!(taken(&mut inbox, 2, 5), Err(Refusal::TooManyHoles));
+        assert_eq!(taken(&mut inbox, 3, 1), Err(Refusal::TooManyHoles));
+        for object in 1..=3 {
+            taken(&mut inbox, object, 0).unwrap();
+        }
+        // The first run of two objects has grown: only the third has one more.
+        assert_eq!(inbox.spans(), 6);
+        taken(&mut inbox, 1, 2).unwrap();
+        (1..7).for_each(|offset| taken(&mut inbox, 3, offset).unwrap());
+        assert_eq!(inbox.holes(3), []);
+    }
+
+    #[test]
+    fn an_object_full_of_holes_is_filled_from_its_beginning() {
+        let mut inbox = small();
+        inbox.expect(1, 100);
+        [50, 52, 54].iter().for_each(|&offset| inbox.claim(1, offset, 1, |_, _| ()).unwrap());
+        assert_eq!(inbox.claim(1, 40, 1, |_, _| ()), Err(Refusal::TooManyHoles));
+        (0..50).for_each(|offset| inbox.claim(1, offset, 1, |_, _| ()).unwrap());
+        assert_eq!(inbox.holes(1), [(51, 52), (53, 54), (55, 100)]);
+    }
+
+    #[test]
     fn regions_without_a_place_are_refused() {
-        let mut inbox = Inbox::default();
+        let mut inbox = small();
         inbox.expect(1, 100);
         let mut claim = |object, offset, length| inbox.claim(object, offset, length, |_, _| panic!("claimed"));
         assert_eq!(claim(2, 0, 1), Err(Refusal::Unknown));

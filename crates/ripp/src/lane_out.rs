@@ -14,6 +14,7 @@ pub use counts::SentCounts;
 pub use rtt::RoundTrip;
 
 use crate::flight::Flight;
+use crate::memory::Limits;
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
 use crate::rate::{Causes, Controller, Evidence, Round, RoundMeter, Seen};
@@ -77,6 +78,7 @@ pub struct LaneOut {
     credit: CreditLine,
     /// What the program allows, beside the controller and the receiver.
     most_bps: u64,
+    limits: Limits,
     rtt: RoundTrip,
     counts: SentCounts,
     train: Train,
@@ -115,6 +117,7 @@ impl LaneOut {
             evidence: Evidence::default(),
             credit: CreditLine::first(now, first),
             most_bps: u64::MAX,
+            limits: Limits::default(),
             rtt: round_trip,
             counts: SentCounts::default(),
             last_ping: now,
@@ -125,6 +128,18 @@ impl LaneOut {
             given_up: false,
             waits_for_pacer: false,
         }
+    }
+
+    /// The same that keeps within these limits.
+    #[must_use]
+    pub fn within(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Entries that are kept of what is under way.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.flight.entries()
     }
 
     /// Counts since the lane began.
@@ -262,7 +277,7 @@ impl LaneOut {
     fn most_datagrams(&mut self, now: Time) -> Option<u64> {
         let next = self.numbers.load(Ordering::Relaxed);
         let settled = self.flight.first().unwrap_or(next);
-        let window = (WINDOW / 2).saturating_sub(next - settled);
+        let window = self.limits.datagrams(self.sizes).min(WINDOW / 2).saturating_sub(next - settled);
         let credit = self.credit.datagrams(now, next);
         let most_bytes =
             self.controller.most_under_way(self.rtt.least().as_secs_f64()).max(TRAIN * self.sizes.payload());

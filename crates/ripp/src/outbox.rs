@@ -147,6 +147,12 @@ impl Outbox {
         self.repairs.iter().any(open) || self.flows.values().any(|flow| flow.queue.iter().any(open))
     }
 
+    /// Entries that are kept of what is to be sent again.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.objects.values().map(|object| object.repair.count()).sum()
+    }
+
     /// Objects that are not settled, open or not.
     #[must_use]
     pub fn unsettled(&self) -> usize {

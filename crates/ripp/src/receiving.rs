@@ -7,15 +7,19 @@ use thiserror::Error;
 
 use crate::control::Message;
 use crate::inbox::{Inbox, Refusal};
+use crate::memory::Limits;
 use crate::outbox::Mode;
 use crate::time::Time;
 use crate::wire::OBJECT_BITS;
 
-/// Most objects that a peer may have on offer or in progress.
-pub const MOST_OBJECTS: usize = 1 << 16;
-
 /// Most flows that a peer may open.
 pub const MOST_FLOWS: usize = 1024;
+/// What a flow takes beside its name.
+const FLOW: usize = 128;
+/// What a text takes beside its bytes.
+const TEXT: usize = 32;
+/// Why an object is no longer on offer, where there was no room for what the sender said.
+const TAKEN_BACK: &str = "the sender took the object back";
 
 /// What the receiving end is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +66,9 @@ pub enum Breach {
     /// A flow's number again, or too many flows.
     #[error("the sender opened flow {0} twice, or more than {MOST_FLOWS}")]
     FlowAgain(u16),
+    /// Names of flows that take more than is left for them.
+    #[error("the sender opened flow {0}, for whose name there is no room: more `memory` has room for more")]
+    FlowNames(u16),
     /// An object in a flow that does not exist.
     #[error("the sender offered an object in flow {0}, which it has not opened")]
     NoFlow(u16),
@@ -82,8 +89,15 @@ struct Expected {
     ended: bool,
     told: bool,
     digest: Option<String>,
-    /// Why the sender took it back before it was accepted or refused.
+    /// Why the sender took it back before it was accepted or refused; nothing where there was no room for that.
     taken_back: Option<String>,
+}
+
+impl Expected {
+    /// What is kept of why it was taken back.
+    fn reason(&self) -> usize {
+        self.taken_back.as_ref().filter(|why| !why.is_empty()).map_or(0, |why| TEXT + why.len())
+    }
 }
 
 /// An object all of which has been sent.
@@ -98,9 +112,13 @@ struct Ending {
 }
 
 /// The receiving end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Receiving {
+    limits: Limits,
     inbox: Inbox,
+    /// Bytes of what is known of flows, and of why objects were taken back.
+    flow_names: usize,
+    reasons: usize,
     flows: HashMap<u16, (String, Mode)>,
     objects: HashMap<u32, Expected>,
     /// Numbers below were offered once: objects are offered in ascending order.
@@ -111,7 +129,30 @@ pub struct Receiving {
     events: Vec<ReceiveEvent>,
 }
 
+impl Default for Receiving {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
 impl Receiving {
+    /// One that keeps within these limits.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            inbox: Inbox::new(&limits),
+            flow_names: 0,
+            reasons: 0,
+            flows: HashMap::new(),
+            objects: HashMap::new(),
+            next_object: 0,
+            ending: BTreeMap::new(),
+            messages: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
     /// Takes a message of the sending end; others are passed over.
     ///
     /// # Errors
@@ -181,7 +222,12 @@ impl Receiving {
     fn on_cancel(&mut self, object: u32, why: String) {
         match self.objects.get_mut(&object) {
             // Whoever looks at the offer is told.
-            Some(found) if !found.accepted => found.taken_back = Some(why),
+            Some(found) if !found.accepted => {
+                self.reasons -= found.reason();
+                let fits = self.reasons + TEXT + why.len() <= self.limits.reasons;
+                found.taken_back = Some(if fits { why.into_boxed_str().into_string() } else { String::new() });
+                self.reasons += found.reason();
+            }
             Some(_) => {
                 self.objects.remove(&object);
                 self.forget(object);
@@ -192,9 +238,14 @@ impl Receiving {
     }
 
     fn on_flow(&mut self, flow: u16, name: String, mode: Mode) -> Result<(), Breach> {
+        let room = FLOW + name.len();
+        if self.flow_names + room > self.limits.flow_names {
+            return Err(Breach::FlowNames(flow));
+        }
         if self.flows.len() >= MOST_FLOWS || self.flows.insert(flow, (name, mode)).is_some() {
             return Err(Breach::FlowAgain(flow));
         }
+        self.flow_names += room;
         Ok(())
     }
 
@@ -204,8 +255,9 @@ impl Receiving {
             return Err(Breach::ObjectAgain(object));
         }
         self.next_object = u64::from(object) + 1;
-        if self.objects.len() >= MOST_OBJECTS {
-            let why = format!("{MOST_OBJECTS} objects are in progress already");
+        let most = self.limits.objects;
+        if self.objects.len() >= most {
+            let why = format!("{most} objects are in progress already: more `memory` has room for more");
             self.messages.push(Message::Refuse { object, why });
             return Ok(());
         }
@@ -242,9 +294,9 @@ impl Receiving {
     pub fn accept(&mut self, object: u32) -> Result<(), String> {
         let found = self.objects.get_mut(&object).filter(|found| !found.accepted);
         let Some(found) = found else { return Err("the object is not on offer".to_owned()) };
-        if let Some(why) = found.taken_back.take() {
-            self.objects.remove(&object);
-            return Err(why);
+        if found.taken_back.is_some() {
+            let why = self.remove(object).and_then(|found| found.taken_back);
+            return Err(why.filter(|why| !why.is_empty()).unwrap_or_else(|| TAKEN_BACK.to_owned()));
         }
         found.accepted = true;
         found.whole = found.length == 0;
@@ -256,10 +308,16 @@ impl Receiving {
 
     /// The caller does not want the object, or can no longer take it.
     pub fn refuse(&mut self, object: u32, why: &str) {
-        if self.objects.remove(&object).is_some_and(|found| found.taken_back.is_none()) {
+        if self.remove(object).is_some_and(|found| found.taken_back.is_none()) {
             self.forget(object);
             self.messages.push(Message::Refuse { object, why: why.to_owned() });
         }
+    }
+
+    fn remove(&mut self, object: u32) -> Option<Expected> {
+        let found = self.objects.remove(&object)?;
+        self.reasons -= found.reason();
+        Some(found)
     }
 
     /// The newest object on offer until now whose number ends in `object_low`, its lower [`OBJECT_BITS`] bits: a sender offers none while one as
@@ -303,6 +361,24 @@ impl Receiving {
     #[must_use]
     pub fn progress(&self, object: u32) -> Option<(u64, u64)> {
         self.inbox.progress(object)
+    }
+
+    /// The most that a session may keep.
+    #[must_use]
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Runs of bytes that are kept of objects which are not whole.
+    #[must_use]
+    pub const fn spans(&self) -> usize {
+        self.inbox.spans()
+    }
+
+    /// Bytes that are kept of flows, and of why objects were taken back.
+    #[must_use]
+    pub const fn texts(&self) -> (usize, usize) {
+        (self.flow_names, self.reasons)
     }
 
     /// Objects on offer or in progress.
@@ -367,6 +443,47 @@ mod tests {
         offer(receiving, object);
         receiving.accept(object).unwrap();
         receiving.on_message(Message::Sent { object }).unwrap();
+    }
+
+    #[test]
+    fn reasons_for_which_there_is_no_room_are_not_kept_and_the_room_comes_back() {
+        let mut receiving = Receiving::new(Limits { reasons: 2 * TEXT + 10, ..Limits::default() });
+        receiving.on_message(Message::Flow { flow: 0, name: String::new(), mode: Mode::Lossy, weight: 1 }).unwrap();
+        let take_back = |receiving: &mut Receiving, object, why: &str| {
+            receiving.on_message(Message::Cancel { object, why: why.to_owned() }).unwrap();
+        };
+        (0..3).for_each(|object| offer(&mut receiving, object));
+        (0..3).for_each(|object| take_back(&mut receiving, object, "short"));
+        take_back(&mut receiving, 1, "other");
+        assert_eq!(receiving.texts().1, 2 * (TEXT + 5));
+        let told = [0, 1, 2].map(|object| receiving.accept(object).unwrap_err());
+        assert_eq!(told, ["short", "other", TAKEN_BACK]);
+        assert_eq!((receiving.texts().1, receiving.live()), (0, 0));
+    }
+
+    #[test]
+    fn flows_whose_names_have_no_room_end_the_session_with_what_to_do() {
+        let mut receiving = Receiving::new(Limits { flow_names: 2 * FLOW + 10, ..Limits::default() });
+        let open = |receiving: &mut Receiving, flow, bytes| {
+            let name = "n".repeat(bytes);
+            receiving.on_message(Message::Flow { flow, name, mode: Mode::Lossy, weight: 1 })
+        };
+        assert_eq!((open(&mut receiving, 0, 4), open(&mut receiving, 1, 6)), (Ok(()), Ok(())));
+        assert_eq!(receiving.texts().0, 2 * FLOW + 10);
+        let why = open(&mut receiving, 2, 0).unwrap_err().to_string();
+        assert!(why.contains("flow 2") && why.contains("memory"), "{why}");
+    }
+
+    #[test]
+    fn more_objects_than_there_is_room_for_are_refused_with_what_to_do() {
+        let mut receiving = Receiving::new(Limits { objects: 1, ..Limits::default() });
+        receiving.on_message(Message::Flow { flow: 0, name: String::new(), mode: Mode::Lossy, weight: 1 }).unwrap();
+        (0..2).for_each(|object| offer(&mut receiving, object));
+        let said = receiving.take_messages();
+        assert!(matches!(&said[..], [Message::Refuse { object: 1, why }] if why.contains("memory")), "{said:?}");
+        receiving.refuse(0, "no room");
+        offer(&mut receiving, 2);
+        assert_eq!(receiving.live(), 1);
     }
 
     #[test]

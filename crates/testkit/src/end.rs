@@ -68,6 +68,8 @@ pub struct End {
     pub lanes: Vec<Lane>,
     /// Why its session has ended, if it has.
     pub closed: Option<String>,
+    /// Datagrams that were refused because too many holes would have to be kept in mind.
+    pub refused: u64,
     plan: EndPlan,
     sending: Sending,
     receiving: Receiving,
@@ -94,11 +96,12 @@ impl End {
         Self {
             lanes: (0..schedule.lanes).map(|lane| new_lane(schedule, side, lane, now)).collect(),
             closed: None,
-            plan,
+            refused: 0,
             sending,
-            receiving: Receiving::default(),
+            receiving: Receiving::new(plan.limits),
             outgoing,
             incoming,
+            plan,
             trusts: !lies,
             last_turn: now,
             awake_since: now,
@@ -144,7 +147,27 @@ impl End {
             next = next.min(clock.world(at, world));
         }
         self.settle_news(world, out)?;
+        self.check_memory()?;
         Ok(next.max(world + 1))
+    }
+
+    /// Holds what is kept to what may be.
+    fn check_memory(&self) -> Result<(), Trouble> {
+        let limits = self.receiving.limits();
+        let records =
+            self.lanes.iter().map(|lane| lane.sender.records()).sum::<usize>() + self.sending.outbox.records();
+        let (flow_names, reasons) = self.receiving.texts();
+        let kept = [
+            ("entries of what is under way or lost", records, self.lanes.len() * limits.lane_records as usize),
+            ("runs of bytes of objects", self.receiving.spans(), limits.spans),
+            ("objects", self.receiving.live(), limits.objects),
+            ("bytes of flows", flow_names, limits.flow_names),
+            ("bytes of reasons", reasons, limits.reasons),
+        ];
+        match kept.into_iter().find(|(_, kept, most)| kept > most) {
+            Some((what, kept, most)) => Err(Trouble::Broken(format!("{kept} {what} are kept, where {most} may be"))),
+            None => Ok(()),
+        }
     }
 
     /// Takes a datagram off a lane's socket.
@@ -215,7 +238,11 @@ impl End {
         let (header, payload) = data;
         match self.incoming.place(&header, payload, &mut self.receiving)? {
             Ok(()) | Err(Refusal::Closed) => {}
-            Err(Refusal::Unknown | Refusal::TooManyHoles) => return Ok(()),
+            Err(Refusal::Unknown) => return Ok(()),
+            Err(Refusal::TooManyHoles) => {
+                self.refused += 1;
+                return Ok(());
+            }
             Err(Refusal::Beyond) => {
                 return Err(Trouble::Session(Refusal::Beyond.to_string()));
             }
@@ -296,12 +323,6 @@ impl End {
         )
     }
 
-    /// What the end has to remember of its peer: objects on offer or in progress.
-    #[must_use]
-    pub fn remembered(&self) -> usize {
-        self.receiving.live()
-    }
-
     fn settle_news(&mut self, world: u64, out: &mut Output) -> Result<(), Trouble> {
         loop {
             let received = self.receiving.take_events();
@@ -359,6 +380,7 @@ fn new_lane(schedule: &Schedule, side: usize, index: u16, now: Time) -> Lane {
             burst: schedule.burst,
         },
         credit: visapult_ripp::lane_in::Credit { datagrams, ..plan.credit },
+        limits: plan.limits,
         rtt: Duration::from_nanos(schedule.paths[0].delay + schedule.paths[1].delay),
     };
     Lane::new(index, (secret(sides[side]), secret(sides[1 - side])), &how, now)

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use visapult_ripp::lane_in::{Credit, LaneIn};
 use visapult_ripp::lane_out::{Burst, LaneOut, Sizes, Turn};
+use visapult_ripp::memory::Limits;
 use visapult_ripp::outbox::Outbox;
 use visapult_ripp::rate::{Auto, Controller, Fixed};
 use visapult_ripp::record::{LaneSecret, Sealer};
@@ -65,7 +66,7 @@ impl Lane {
             Pace::Fixed(bps) => (Controller::Fixed(Fixed::new(bps)), bps),
             Pace::Auto(bps) => (Controller::Auto(Box::new(Auto::new(bps, asked_bps))), u64::MAX),
         };
-        let mut sender = LaneOut::new(Arc::clone(&numbers), how.sizes, controller, how.rtt, now);
+        let mut sender = LaneOut::new(Arc::clone(&numbers), how.sizes, controller, how.rtt, now).within(how.limits);
         if asked_bps.is_none() || matches!(how.pace, Pace::Fixed(_)) {
             sender.set_most(how.most_bps);
         }
@@ -259,6 +260,8 @@ pub struct LanePlan {
     pub sizes: Sizes,
     /// What it allows its peer.
     pub credit: Credit,
+    /// What its end keeps at most.
+    pub limits: Limits,
     /// Round-trip time that the handshake took.
     pub rtt: Duration,
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use visapult_ripp::lane_in::Credit;
 use visapult_ripp::lane_out::Sizes;
+use visapult_ripp::memory::Limits;
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::rate::Cause;
 use visapult_ripp::record::Cipher;
@@ -122,6 +123,7 @@ impl Scenario {
             pace: self.pace,
             most_send_bps: None,
             credit: Credit::default(),
+            limits: Limits::default(),
             receive_buffer: self.receive_buffer,
             stalls: Vec::new(),
             flows: vec![(Mode::Reliable, 1)],

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use visapult_ripp::lane_in::Credit;
+use visapult_ripp::memory::{Limits, Memory};
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::record::{Cipher, EPOCH_BITS};
 use visapult_ripp::wire::NUMBER_BITS;
@@ -59,6 +60,8 @@ pub struct EndPlan {
     pub most_send_bps: Option<u64>,
     /// What it allows its peer.
     pub credit: Credit,
+    /// What it keeps at most.
+    pub limits: Limits,
     /// Bytes of datagrams that wait for it while it is stalled.
     pub receive_buffer: usize,
     /// Times at which it does nothing.
@@ -161,7 +164,10 @@ impl Schedule {
             schedule.lies = Some((rng.usize(0..2), times));
         }
         schedule.add_later_harm(seed);
-        schedule.limit = schedule.patience(rate, AUTO_FLOOR) + harm;
+        let is_scarce = schedule.bound_memory(seed);
+        // What a receiver has no room for is asked for again, round trip after round trip.
+        let longer = if is_scarce { 10 } else { 1 };
+        schedule.limit = longer * schedule.patience(rate, AUTO_FLOOR) + harm;
         schedule.brisk = schedule.patience(rate, rate / 8) + harm;
         schedule
     }
@@ -190,6 +196,25 @@ impl Schedule {
         }
     }
 
+    /// Some ends have the least memory that a session may have, and some much less, so that bounds are met; true if one has.
+    fn bound_memory(&mut self, seed: u64) -> bool {
+        let rng = &mut Rng::with_seed(seed ^ 0xbb67_ae85_84ca_a73b);
+        let mut is_scarce = false;
+        for end in &mut self.ends {
+            end.limits = match rng.u8(0..10) {
+                0..2 => Memory::LEAST.limits(self.lanes),
+                2..5 => scarce(rng, Memory::LEAST.limits(self.lanes)),
+                _ => Memory::DEFAULT.limits(self.lanes),
+            };
+            is_scarce |= end.limits.spans < Memory::LEAST.limits(self.lanes).spans;
+        }
+        if is_scarce {
+            // What is refused moves no window: short epochs would pass unseen, as when a lane falls silent.
+            self.epoch_bits = EPOCH_BITS;
+        }
+        is_scarce
+    }
+
     /// For a time nothing of a lane gets through.
     fn falls_silent(&self) -> bool {
         self.kind == Kind::Hostile
@@ -210,8 +235,8 @@ impl Schedule {
         let bps = self.ends.iter().fold(path_bps, slowest);
         let round_trip = self.paths[0].delay + self.paths[1].delay;
         let by_rate = (bytes + 100_000) * 8 * SECOND / bps;
-        let window = self.ends.iter().map(|end| end.credit.datagrams / u64::from(self.lanes) * 500).min();
-        let by_credit = bytes / window.unwrap_or(1).max(1) * round_trip;
+        let window = |end: &EndPlan| (end.credit.datagrams / u64::from(self.lanes)).min(end.limits.lane_records) * 500;
+        let by_credit = bytes / self.ends.iter().map(window).min().unwrap_or(1).max(1) * round_trip;
         last + 6 * by_rate + 3 * by_credit + 60 * round_trip + 5 * SECOND
     }
 
@@ -269,6 +294,21 @@ impl Schedule {
     }
 }
 
+/// A small part of these limits.
+fn scarce(rng: &mut Rng, limits: Limits) -> Limits {
+    let spans = log_uniform(rng, 4, 512) as usize;
+    let objects = rng.usize(4..40);
+    Limits {
+        lane_records: log_uniform(rng, 200, 2_000),
+        spans: spans + objects,
+        object_spans: (spans / 4).max(2),
+        objects,
+        reasons: rng.usize(0..2_000),
+        flow_names: rng.usize(500..8_000),
+        ..limits
+    }
+}
+
 fn spans_of(spikes: &[(u64, u64, u64)]) -> Vec<(u64, u64)> {
     spikes.iter().map(|&(from, to, by)| (from, to + by)).collect()
 }
@@ -308,6 +348,7 @@ fn draw_end(rng: &mut Rng, path_bps: u64, side: usize) -> EndPlan {
         pace,
         most_send_bps: None,
         credit: Credit { datagrams, most_rate_bps, lifetime },
+        limits: Limits::default(),
         receive_buffer: 8 << 20,
         stalls: Vec::new(),
         flows,

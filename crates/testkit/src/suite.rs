@@ -44,6 +44,8 @@ pub struct Totals {
     pub rekeys: u64,
     /// See `marked`.
     pub restarted: u64,
+    /// Datagrams that receivers refused for want of memory.
+    pub refused: u64,
     /// Seeds of runs that took longer than with a good rate.
     pub slow: Vec<u64>,
 }
@@ -95,6 +97,7 @@ impl Totals {
             marked: run.marked,
             rekeys: run.rekeys,
             restarted: u64::from(run.restarted),
+            refused: run.refused,
             seconds: run.ended as f64 * 1e-9,
             slow: run.slow.then_some(seed).into_iter().collect(),
         });
@@ -108,6 +111,7 @@ impl Totals {
         self.marked += other.marked;
         self.rekeys += other.rekeys;
         self.restarted += other.restarted;
+        self.refused += other.refused;
         self.seconds += other.seconds;
         self.slow.extend(other.slow);
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use visapult_ripp_net::units::{parse_bytes, parse_rate};
-use visapult_ripp_net::{Fingerprint, Mode, Rate, RippUrl, Transport};
+use visapult_ripp_net::units::{parse_bytes, parse_memory, parse_rate};
+use visapult_ripp_net::{Fingerprint, Memory, Mode, Rate, RippUrl, Transport};
 
 const LEAST_TIME: Duration = Duration::from_millis(100);
 const DAY: Duration = Duration::from_secs(86_400);
@@ -61,6 +61,9 @@ pub(crate) struct PerfServeOptions {
     /// Addresses of this machine that lanes are spread over, such as 10.0.0.7,10.1.0.7.
     #[arg(long, value_name = "ADDR", value_delimiter = ',')]
     pub(crate) local: Vec<IpAddr>,
+    /// The most memory that a session takes for what the other end makes it keep and for its own records, 32MiB at least [default: 384MiB].
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) memory: Option<Memory>,
     /// Serve one measurement, then stop.
     #[arg(long)]
     pub(crate) once: bool,
@@ -108,6 +111,9 @@ pub(crate) struct PerfSendOptions {
     /// How data moves; `auto` tries datagrams, then streams.
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) transport: TransportName,
+    /// The most memory that the session takes for what the other end makes it keep and for its own records, 32MiB at least [default: 384MiB].
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) memory: Option<Memory>,
     /// Let the other end send.
     #[arg(long)]
     pub(crate) reverse: bool,

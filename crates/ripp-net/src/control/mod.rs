@@ -25,6 +25,7 @@ pub use error::{CloseReason, ControlError};
 pub use frame::MAX_MESSAGE_BYTES;
 pub(crate) use listener::oldest_of_the_most;
 pub use listener::{ControlListener, MAX_CONNECTING, Security};
+pub(crate) use queue::MESSAGE;
 pub use queue::{ControlEvent, ControlReceiver, ControlSender, MAX_QUEUED};
 
 use crate::fingerprint::Fingerprint;

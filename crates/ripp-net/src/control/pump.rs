@@ -131,6 +131,7 @@ impl Pump {
         while bytes < GATHERED {
             match self.outgoing.try_recv() {
                 Ok(message) => {
+                    self.shared.leave(&message);
                     let header = header(message.len());
                     self.channel.put([&header, &message])?;
                     bytes += header.len() + message.len();

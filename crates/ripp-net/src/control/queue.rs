@@ -1,6 +1,6 @@
 //! The two ends that a program holds of a control link.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -59,6 +59,31 @@ pub(super) struct Shared {
     pub(super) stalled: AtomicBool,
     /// Set before the queue is closed.
     pub(super) reason: OnceLock<CloseReason>,
+    /// Bytes of messages that wait to be sent.
+    queued: AtomicUsize,
+    /// How many may; none sets no limit beside that of messages.
+    most_queued: OnceLock<usize>,
+}
+
+/// What a message takes beside its bytes while it waits.
+pub(crate) const MESSAGE: usize = 96;
+
+impl Shared {
+    /// A message is to wait; false if there is no room.
+    fn enter(&self, message: &[u8]) -> bool {
+        let room = MESSAGE + message.len();
+        let before = self.queued.fetch_add(room, Ordering::Relaxed);
+        let fits = before == 0 || self.most_queued.get().is_none_or(|most| before + room <= *most);
+        if !fits {
+            self.queued.fetch_sub(room, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// A message waits no longer.
+    pub(super) fn leave(&self, message: &[u8]) {
+        self.queued.fetch_sub(MESSAGE + message.len(), Ordering::Relaxed);
+    }
 }
 
 /// What a control link brings.
@@ -81,17 +106,28 @@ impl ControlSender {
         self.0.waker.0.wake();
     }
 
+    /// Lets no more than so many bytes of messages wait from here on. This can be said once.
+    pub(crate) fn limit(&self, bytes: usize) {
+        let _ = self.0.shared.most_queued.set(bytes);
+    }
+
     /// Queues `message`.
     ///
     /// # Errors
-    /// [`ControlError::TooLong`]; [`ControlError::BackedUp`] if [`MAX_QUEUED`] messages wait already; [`ControlError::Closed`].
+    /// [`ControlError::TooLong`]; [`ControlError::BackedUp`] if [`MAX_QUEUED`] messages wait already, or as many bytes as may; [`ControlError::Closed`].
     pub fn send(&self, message: &[u8]) -> Result<(), ControlError> {
         if message.len() > MAX_MESSAGE_BYTES {
             return Err(ControlError::TooLong(message.len()));
         }
-        self.0.queue.try_send(message.to_vec()).map_err(|refused| match refused {
-            TrySendError::Full(_) => ControlError::BackedUp,
-            TrySendError::Disconnected(_) => ControlError::Closed,
+        if !self.0.shared.enter(message) {
+            return Err(ControlError::BackedUp);
+        }
+        self.0.queue.try_send(message.to_vec()).map_err(|refused| {
+            self.0.shared.leave(message);
+            match refused {
+                TrySendError::Full(_) => ControlError::BackedUp,
+                TrySendError::Disconnected(_) => ControlError::Closed,
+            }
         })?;
         self.0.waker.0.wake();
         Ok(())

@@ -8,13 +8,14 @@ use serde::Deserialize;
 use thiserror::Error;
 use toml::Spanned;
 use visapult_ripp::control::Transport;
+use visapult_ripp::memory::Memory;
 
 use super::network::Network;
 use super::{Policy, Rule, Ruling};
-use crate::units::parse_rate;
+use crate::units::{parse_memory, parse_rate};
 
 const MAX_BYTES: u64 = 1 << 20;
-const KEYS: &str = "to, most_send, most_receive, dedicated, transport and mtu";
+const KEYS: &str = "to, most_send, most_receive, dedicated, transport, mtu and memory";
 
 /// Why a policy cannot be obeyed.
 #[derive(Debug, Error)]
@@ -79,6 +80,7 @@ struct WrittenRule {
     dedicated: bool,
     transport: Option<Spanned<String>>,
     mtu: Option<Spanned<i64>>,
+    memory: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -132,6 +134,7 @@ impl Reader<'_> {
             dedicated: rule.dedicated,
             transport,
             mtu: rule.mtu.as_ref().map(|mtu| self.mtu(mtu)).transpose()?,
+            memory: rule.memory.as_ref().map(|text| self.memory(text)).transpose()?,
         };
         Ok(Rule { to: self.networks(&rule.to)?, ruling })
     }
@@ -177,6 +180,10 @@ impl Reader<'_> {
         fits.ok_or_else(|| self.fault(mtu.span().start, fault()))
     }
 
+    fn memory(&self, text: &Spanned<String>) -> Result<Memory, PolicyError> {
+        parse_memory(text.get_ref()).map_err(|fault| self.fault(text.span().start, format!("memory: {fault}")))
+    }
+
     fn not_toml(&self, cause: &toml::de::Error) -> PolicyError {
         let at = cause.span().map_or(0, |span| span.start);
         let key = self.key_at(at).map(|key| format!("{key}: ")).unwrap_or_default();
@@ -212,12 +219,13 @@ mod tests {
     #[test]
     fn the_first_rule_that_fits_counts() {
         let policy = parse(
-            "# ours\n[[path]]\nto = \"10.7.0.0/16\"\nmost_send = \"900M\"\ndedicated = true\ntransport = \"udp\"\nmtu = 9000\n\n\
+            "# ours\n[[path]]\nto = \"10.7.0.0/16\"\nmost_send = \"900M\"\ndedicated = true\ntransport = \"udp\"\nmtu = 9000\nmemory = \"64MiB\"\n\n\
              [[path]]\nto = [\"10.0.0.0/8\", \"*.example.org\"]\nmost_receive = \"1Gbit\"\n",
         )
         .unwrap();
         let near = policy.ruling(None, "10.7.1.1".parse().unwrap()).unwrap();
         assert_eq!((near.most_send_bps, near.dedicated, near.mtu), (Some(900_000_000), true, Some(9_000)));
+        assert_eq!(near.memory.map(Memory::bytes), Some(64 << 20));
         assert_eq!((near.transport, near.place.as_str()), (Some(Transport::Udp), "paths.toml line 2"));
         let far = policy.ruling(Some("data.example.org"), "::ffff:192.0.2.1".parse().unwrap()).unwrap();
         assert_eq!((far.most_receive_bps, far.most_send_bps, far.transport), (Some(1_000_000_000), None, None));
@@ -237,6 +245,9 @@ mod tests {
             ("[[path]]\nto = \"*\"\nmost_receive = \"0\"\n", ["line 3", "most_receive:", "950M"]),
             ("[[path]]\nto = \"*\"\ntransport = \"pigeon\"\n", ["line 3", "transport:", "\"tcp\""]),
             ("[[path]]\nto = \"*\"\nmtu = 100\n", ["line 3", "mtu:", "1200"]),
+            ("[[path]]\nto = \"*\"\nmemory = \"1MiB\"\n", ["line 3", "memory:", "32MiB"]),
+            ("[[path]]\nto = \"*\"\nmemory = \"plenty\"\n", ["line 3", "memory:", "64MiB"]),
+            ("[[path]]\nto = \"*\"\nmemory = 64\n", ["line 3", "memory:", "string"]),
             ("[[path]]\nto = \"*\"\ndedicated = \"yes\"\n", ["line 3", "dedicated:", "boolean"]),
             ("[[path]\n", ["line 1", "paths.toml", "[[path]]"]),
         ] {

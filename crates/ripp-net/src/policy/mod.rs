@@ -1,6 +1,6 @@
-//! What the user's policy file says of a path: how fast, by what, and whether it is set aside for us.
+//! What the user's policy file says of a path: how fast, by what, with how much memory, and whether it is set aside for us.
 //!
-//! Invariant: a ruling only ever takes away from what a program asks for, `dedicated` excepted.
+//! Invariant: a ruling only ever takes away from what a program asks for, `dedicated` excepted. Where nothing is asked it stands for the default.
 
 mod file;
 mod network;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use visapult_ripp::control::Transport;
+use visapult_ripp::memory::Memory;
 
 pub use file::PolicyError;
 pub(crate) use file::parse;
@@ -60,6 +61,9 @@ pub struct Ruling {
     pub transport: Option<Transport>,
     /// Bytes of IP packets at most.
     pub mtu: Option<u16>,
+    /// The most memory that a session takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
 }
 
 impl PolicyFile {
@@ -103,6 +107,7 @@ impl Ruling {
         let mut allowed = asked.clone();
         allowed.dedicated |= self.dedicated;
         allowed.mtu = least(asked.mtu, self.mtu);
+        allowed.memory = least(asked.memory, self.memory);
         allowed.limit(self.most_send_bps, self.most_receive_bps);
         allowed.transport = match (asked.transport, self.transport) {
             (Some(asked), Some(allowed)) if asked != allowed => {
@@ -135,6 +140,7 @@ mod tests {
             dedicated: true,
             transport: Some(Transport::Udp),
             mtu: Some(1_400),
+            memory: Some(Memory::LEAST),
         }
     }
 
@@ -154,6 +160,19 @@ mod tests {
         let allowed = ruling().apply(&Options::default()).unwrap();
         assert_eq!(allowed.rate, Rate::Auto { most_bps: Some(20_000_000) });
         assert!(allowed.dedicated);
+    }
+
+    #[test]
+    fn memory_is_the_least_of_both_and_a_rule_alone_stands_for_the_default() {
+        let of = |asked: Option<Memory>, ruled: Option<u64>| {
+            let memory = ruled.map(|bytes| Memory::new(bytes).unwrap());
+            let asked = Options { memory: asked, ..Options::default() };
+            Ruling { memory, ..ruling() }.apply(&asked).unwrap().memory.map(Memory::bytes)
+        };
+        assert_eq!(of(None, Some(2 << 30)), Some(2 << 30));
+        assert_eq!(of(Some(Memory::LEAST), Some(2 << 30)), Some(Memory::LEAST.bytes()));
+        assert_eq!(of(Some(Memory::DEFAULT), Some(64 << 20)), Some(64 << 20));
+        assert_eq!(of(None, None), None);
     }
 
     #[test]

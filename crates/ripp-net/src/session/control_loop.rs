@@ -106,7 +106,11 @@ fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> 
         }
         Message::Note { text } => {
             let taken = shared.on_note(text);
-            if taken { Ok(()) } else { Err(Some("too many notes wait that nobody has looked at".to_owned())) }
+            if taken {
+                Ok(())
+            } else {
+                Err(Some("too many notes wait that nobody has looked at: more `memory` has room for more".to_owned()))
+            }
         }
         message => {
             let mut incoming = shared.incoming();

@@ -63,9 +63,13 @@ impl Session {
         let plain = plain.map_err(|cause| SessionError::protocol(&"this machine", &cause))?;
         let (control, receiver) = link.split()?;
         let secret = setup::session_secret(exporter.as_ref(), plain.as_deref())?;
-        let hello = hello(url, &options, plain);
+        let limits = options.limits(options.lanes.clamp(1, MOST_LANES));
+        if limits.lanes < options.lanes {
+            tracing::warn!("{} lanes rather than {}: `memory` has no room for more", limits.lanes, options.lanes);
+        }
+        let hello = hello(url, &options, limits.lanes, plain);
         control.send(&Message::Hello(hello.clone()).to_bytes())?;
-        let begun = setup::begin(control, &options)?;
+        let begun = setup::begin(control, &options, limits)?;
         let shared = Arc::clone(&begun.shared);
         let mut session = Self::new(begun, peer, url.name.clone(), &options, ruling);
         let streams =
@@ -115,7 +119,9 @@ impl Dialled {
             let is_reached = ip.to_canonical() == peer.ip().to_canonical();
             Known::Told(Told { peer: SocketAddr::new(ip, port), rtt, is_reached })
         };
-        let peers: Vec<_> = welcome.ports.iter().enumerate().map(told).collect();
+        // No more than were asked for: each takes memory.
+        let ports = welcome.ports.iter().take(usize::from(shared.limits.lanes));
+        let peers: Vec<_> = ports.enumerate().map(told).collect();
         shared.set_digest_keys(DigestKeys::derive(&secret, welcome.cipher, End::Dialer));
         let links = setup::links(&secret, welcome.cipher, End::Dialer, &options, local_for(local, &options), &peers)?;
         setup::start_lanes(shared, links, &options)?;
@@ -141,13 +147,13 @@ impl Dialled {
     }
 }
 
-fn hello(url: &RippUrl, options: &Options, plain_secret: Option<String>) -> Hello {
+fn hello(url: &RippUrl, options: &Options, lanes: u16, plain_secret: Option<String>) -> Hello {
     Hello {
         versions: VERSIONS.to_vec(),
         token: url.token.as_ref().map(Token::encoded),
         name: url.name.clone(),
         join: None,
-        lanes: options.lanes.clamp(1, MOST_LANES),
+        lanes,
         ciphers: options.ciphers.clone(),
         transport: options.transport.map(Word::Known),
         mtu: options.mtu,

@@ -106,7 +106,8 @@ impl Door {
         drop(stranger);
         let secret = setup::session_secret(exporter.as_ref(), hello.plain_secret.as_deref())?;
         let streams = [transport, options.transport].contains(&Some(Transport::Tcp));
-        let lanes = if streams { 0 } else { hello.lanes.min(MOST_LANES) };
+        let limits = options.limits(hello.lanes.min(MOST_LANES));
+        let lanes = if streams { 0 } else { hello.lanes.min(limits.lanes) };
         let peers = vec![Known::Reached(peer.ip()); usize::from(lanes)];
         let session = session_number()?;
         let links = setup::links(&secret, cipher, End::Listener, &options, local.ip(), &peers)?;
@@ -115,7 +116,7 @@ impl Door {
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
         let (mtu, number) = (options.mtu, session.clone());
         let welcome = Welcome { version, cipher, ports, addresses, mtu, session: number };
-        let begun = setup::begin(control.clone(), &options)?;
+        let begun = setup::begin(control.clone(), &options, limits)?;
         let shared = Arc::clone(&begun.shared);
         shared.set_digest_keys(DigestKeys::derive(&secret, cipher, End::Listener));
         // From here on the session sees to the end of what was started.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use visapult_ripp::control::Transport;
+use visapult_ripp::memory::{Limits, Memory};
 use visapult_ripp::record::Cipher;
 
 use super::Service;
@@ -41,6 +42,9 @@ pub struct Options {
     pub transport: Option<Transport>,
     /// Ciphers of datagrams, the preferred first.
     pub ciphers: Vec<Cipher>,
+    /// The most memory that a session takes for what its peer makes it keep and for its own records; `None` leaves it to the policy, and without a
+    /// word there it is [`Memory::DEFAULT`]. Objects lie where the program puts them, and are not counted.
+    pub memory: Option<Memory>,
     /// What caps all this, path by path.
     pub policy: PolicyFile,
     /// What a listener serves, and what a dialler wants to find; none is anything.
@@ -50,6 +54,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// What a session may keep that is asked for so many lanes.
+    pub(crate) fn limits(&self, lanes: u16) -> Limits {
+        self.memory.unwrap_or_default().limits(lanes)
+    }
+
     /// Allows no more than this, in bits of IP packets per second, where there is a limit.
     pub(crate) fn limit(&mut self, most_send_bps: Option<u64>, most_receive_bps: Option<u64>) {
         self.rate = match self.rate {
@@ -83,6 +92,7 @@ impl Default for Options {
             coalesce: true,
             transport: None,
             ciphers,
+            memory: None,
             policy: PolicyFile::default(),
             service: None,
             request: String::new(),

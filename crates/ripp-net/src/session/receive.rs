@@ -199,7 +199,8 @@ impl Thread<'_> {
             let lanes = self.shared.links().len() as u64;
             let controller = controller(self.options, lanes, validated.rtt, sizes);
             let numbers = Arc::clone(&self.link.numbers);
-            out.lanes[self.index] = Some(LaneOut::new(numbers, sizes, controller, validated.rtt, now));
+            let lane = LaneOut::new(numbers, sizes, controller, validated.rtt, now).within(self.shared.limits);
+            out.lanes[self.index] = Some(lane);
             out.limit_lanes();
         }
         drop(out);

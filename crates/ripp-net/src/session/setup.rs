@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use visapult_ripp::memory::Limits;
 use visapult_ripp::record::{Cipher, End, LaneSecret};
 
 use super::lane::LaneLink;
@@ -77,10 +78,10 @@ pub(super) struct Begun {
 }
 
 /// Begins a session: from here on flows can be opened, and objects offered.
-pub(super) fn begin(control: ControlSender, options: &Options) -> Result<Begun, SessionError> {
+pub(super) fn begin(control: ControlSender, options: &Options, limits: Limits) -> Result<Begun, SessionError> {
     let (arrivals_in, arrivals) = channel();
     let (jobs_in, jobs) = channel();
-    let shared = Arc::new(Shared::new(control, arrivals_in, jobs_in, options));
+    let shared = Arc::new(Shared::new(control, arrivals_in, jobs_in, options, limits));
     let digesting = Arc::clone(&shared);
     shared.spawn("ripp-digest".to_owned(), move || digest::run(&digesting, &jobs))?;
     Ok(Begun { shared, arrivals })

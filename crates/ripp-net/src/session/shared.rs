@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp::control::Message;
 use visapult_ripp::lane_out::{LaneOut, SentCounts};
+use visapult_ripp::memory::Limits;
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::receiving::{ReceiveEvent, Receiving};
 use visapult_ripp::sending::{SendEvent, Sending};
@@ -23,12 +24,9 @@ use super::lane::LaneLink;
 use super::objects::{Arrival, Delivery, Note, ObjectError, Offer, Outcome, Room, Sink, Source};
 use super::stream::{Pace, StreamOut, Streams};
 use super::{Options, Rate, SessionError};
-use crate::control::{ControlError, ControlSender};
+use crate::control::{ControlError, ControlSender, MESSAGE};
 
-/// Bytes of messages that wait for the other end to take some; a peer that lets more gather is not served.
-const MOST_BACKLOG: usize = 64 << 20;
-/// Bytes of notes and of names in offers that wait for the program to look at them.
-const MOST_OFFERED: usize = 32 << 20;
+/// What an offer or a note takes beside its text while it waits for the program to look at it.
 const OFFER_BYTES: usize = 256;
 
 /// The sending end: objects, and what each lane is at.
@@ -94,6 +92,8 @@ pub(super) struct Place {
 
 pub(super) struct Shared {
     origin: Instant,
+    /// What may be kept.
+    pub(super) limits: Limits,
     out: Mutex<Out>,
     incoming: Mutex<In>,
     control: ControlSender,
@@ -122,7 +122,7 @@ pub(super) struct Shared {
 /// Messages that the control channel has no room for yet, in order.
 #[derive(Default)]
 struct Backlog {
-    messages: VecDeque<Vec<u8>>,
+    messages: VecDeque<Box<[u8]>>,
     bytes: usize,
 }
 
@@ -141,7 +141,9 @@ impl Shared {
         arrivals: Sender<Option<Arrival>>,
         jobs: Sender<Job>,
         options: &Options,
+        limits: Limits,
     ) -> Self {
+        control.limit(limits.queued);
         let out = Out {
             sending: Sending::default(),
             lanes: Vec::new(),
@@ -158,8 +160,9 @@ impl Shared {
         };
         Self {
             origin: Instant::now(),
+            limits,
             out: Mutex::new(out),
-            incoming: Mutex::new(In { receiving: Receiving::default(), places: HashMap::new() }),
+            incoming: Mutex::new(In { receiving: Receiving::new(limits), places: HashMap::new() }),
             control,
             backlog: Mutex::default(),
             offered: Arc::default(),
@@ -337,9 +340,9 @@ impl Shared {
             }
         }
         // The control loop ends a session whose backlog is full; until then nothing more is kept.
-        if backlog.bytes < MOST_BACKLOG {
-            backlog.bytes += bytes.len();
-            backlog.messages.push_back(bytes);
+        if backlog.bytes < self.limits.backlog {
+            backlog.bytes += MESSAGE + bytes.len();
+            backlog.messages.push_back(bytes.into_boxed_slice());
         }
     }
 
@@ -349,14 +352,14 @@ impl Shared {
     /// If the other end has not taken messages for so long that too many wait.
     pub(super) fn work_off(&self) -> Result<bool, &'static str> {
         let mut backlog = lock(&self.backlog);
-        if backlog.bytes >= MOST_BACKLOG {
-            return Err("the other end does not take our messages");
+        if backlog.bytes >= self.limits.backlog {
+            return Err("the other end does not take our messages (more `memory` lets more of them wait)");
         }
         while let Some(first) = backlog.messages.front() {
             if self.control.send(first).is_err() {
                 return Ok(true);
             }
-            backlog.bytes -= first.len();
+            backlog.bytes -= MESSAGE + first.len();
             backlog.messages.pop_front();
         }
         Ok(false)
@@ -400,9 +403,13 @@ impl Shared {
         for event in incoming.receiving.take_events() {
             match event {
                 ReceiveEvent::Offered { object, flow, name, length, mode } => {
-                    let Some(room) = Room::take(&self.offered, OFFER_BYTES + flow.len() + name.len(), MOST_OFFERED)
+                    let Some(room) =
+                        Room::take(&self.offered, OFFER_BYTES + flow.len() + name.len(), self.limits.offered)
                     else {
-                        incoming.receiving.refuse(object, "too many objects are on offer that nobody has looked at");
+                        incoming.receiving.refuse(
+                            object,
+                            "too many objects are on offer that nobody has looked at: more `memory` has room for more",
+                        );
                         continue;
                     };
                     let shared = Arc::clone(self);
@@ -436,7 +443,7 @@ impl Shared {
 
     /// Hands on a note; false if too much waits that nobody has looked at.
     pub(super) fn on_note(&self, text: String) -> bool {
-        let Some(room) = Room::take(&self.offered, OFFER_BYTES + text.len(), MOST_OFFERED) else { return false };
+        let Some(room) = Room::take(&self.offered, OFFER_BYTES + text.len(), self.limits.offered) else { return false };
         // Nobody wants to know once the session is over.
         let _ = lock(&self.arrivals).send(Some(Arrival::Note(Note { text, room })));
         true

@@ -7,7 +7,8 @@ use std::thread;
 
 use visapult_ripp_net::perf::{self, Amount, Report};
 use visapult_ripp_net::{
-    Clients, Listener, ListenerOptions, Mode, Options, PolicyFile, Rate, Session, SessionError, Token, Transport, Trust,
+    Clients, Listener, ListenerOptions, Memory, Mode, Options, PolicyFile, Rate, Session, SessionError, Token,
+    Transport, Trust,
 };
 
 use crate::common::{PATIENCE, self_signed};
@@ -110,6 +111,29 @@ fn a_transport_that_is_not_allowed_is_refused_by_either_end() {
     assert!(here.to_string().contains("line 1") && here.to_string().contains("udp"), "{here}");
     let there = sessions(&tcp, policy).unwrap_err();
     assert!(there.to_string().contains("datagrams only"), "{there}");
+}
+
+const LITTLE: &str = "[[path]]\nto = \"127.0.0.1\"\nmemory = \"32MiB\"\n";
+
+#[test]
+fn with_little_memory_at_either_end_there_are_as_many_lanes_as_it_has_room_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let many = Options { lanes: 64, ..Options::default() };
+    let room = usize::from(Memory::LEAST.limits(64).lanes);
+    assert!((2..64).contains(&room));
+    let there = measured(&many, options(folder.path(), LITTLE));
+    let here = measured(&Options { lanes: 64, ..options(folder.path(), LITTLE) }, Options::default());
+    assert_eq!((there.lanes, here.lanes), (room, room));
+    let asked = Options { memory: Some(Memory::LEAST), ..many };
+    assert_eq!(measured(&asked, Options::default()).lanes, room);
+}
+
+#[test]
+fn with_little_memory_there_are_as_many_streams_as_it_has_room_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let many = Options { lanes: 16, transport: Some(Transport::Tcp), ..Options::default() };
+    let report = measured(&many, options(folder.path(), LITTLE));
+    assert_eq!((report.transport, report.lanes), (Transport::Tcp, usize::from(Memory::LEAST.limits(16).streams)));
 }
 
 #[test]

@@ -75,8 +75,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         began.elapsed().as_secs_f64()
     );
     println!(
-        "{} datagrams marked, {} changes of keys, {} sessions in which an end was restarted",
-        totals.marked, totals.rekeys, totals.restarted
+        "{} datagrams marked, {} changes of keys, {} sessions in which an end was restarted, {} datagrams refused for want of memory",
+        totals.marked, totals.rekeys, totals.restarted, totals.refused
     );
     if !totals.slow.is_empty() {
         println!("{} of them slow: seeds {:?}", totals.slow.len(), &totals.slow[..totals.slow.len().min(20)]);

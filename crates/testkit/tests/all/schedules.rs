@@ -11,6 +11,7 @@ fn no_schedule_breaks_a_promise() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(totals.objects.0 > SCHEDULES && totals.verified > 0, "{totals:?}");
     assert!(totals.rekeys > SCHEDULES && totals.marked > SCHEDULES && totals.restarted > 0, "{totals:?}");
+    assert!(totals.refused > SCHEDULES, "{totals:?}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use visapult_ripp::control::{MOST_LANES, Transport};
+use visapult_ripp::control::Transport;
 
 pub(super) use open::{FALLBACK_STREAMS, Opener, Reached};
 pub(super) use out::StreamOut;
@@ -110,11 +110,15 @@ impl Shared {
     fn register(&self, waker: &Waker) -> Result<usize, SessionError> {
         let mut out = self.out();
         let mut wakers = lock(&self.streams.wakers);
-        if wakers.iter().flatten().count() >= usize::from(MOST_LANES) || wakers.len() >= 16 * usize::from(MOST_LANES) {
-            return Err(SessionError::protocol(&"the peer", &format!("more than {MOST_LANES} streams")));
+        let most = usize::from(self.limits.streams);
+        if wakers.iter().flatten().count() >= most || wakers.len() >= 16 * most {
+            return Err(SessionError::protocol(
+                &"the peer",
+                &format!("more than {most} streams; more take more `memory`"),
+            ));
         }
         wakers.push(Some(waker.clone()));
-        out.streams.push(StreamOut::default());
+        out.streams.push(StreamOut::new(self.limits.stream_records));
         Ok(wakers.len() - 1)
     }
 

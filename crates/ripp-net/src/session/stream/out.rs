@@ -29,6 +29,8 @@ pub(in crate::session) struct StreamOut {
     /// Frames drawn: the number of the next.
     next: u64,
     flight: Flight,
+    /// Entries that the flight may have.
+    most_records: u64,
     counts: SentCounts,
     rtt: RoundTrip,
     causes: Causes,
@@ -44,6 +46,11 @@ pub(in crate::session) struct StreamOut {
 }
 
 impl StreamOut {
+    /// One that keeps so many entries of what is under way at most.
+    pub(super) fn new(most_records: u64) -> Self {
+        Self { most_records, ..Self::default() }
+    }
+
     pub(super) const fn is_open(&self) -> bool {
         self.open
     }
@@ -73,7 +80,7 @@ impl StreamOut {
     pub(super) fn draw(&mut self, now: Time, outbox: &mut Outbox, most: u64, regions: &mut Vec<Region>) -> u64 {
         regions.clear();
         let mut bytes = 0;
-        while bytes < most && regions.len() < MOST_FRAMES {
+        while bytes < most && regions.len() < MOST_FRAMES && (self.flight.entries() as u64) < self.most_records {
             let Some(region) = outbox.next(now, (most - bytes).min(FRAME_PAYLOAD)) else { break };
             bytes += region.length;
             self.next += self.flight.add(self.next, region, FRAME_PAYLOAD);

@@ -1,0 +1,257 @@
+//! What a session may take in memory: one number, from which the bound of everything that it keeps follows.
+//!
+//! Invariant: what the bounds cost together is never more than the number, whatever the lanes.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::lane_out::Sizes;
+use crate::wire::LEAST_DATAGRAM;
+
+const MIB: u64 = 1 << 20;
+
+/// What a lane takes: 16 messages of 64 KiB that are received at once, one that is sent, the replay window, the latest rounds and round-trip times.
+const LANE: u64 = 2 * MIB;
+/// What a stream takes: what is read at once, and frames.
+const STREAM: u64 = MIB;
+/// What the control channel takes: 65 messages of 64 KiB that came and were not looked at, and what TLS holds of the next.
+const CONTROL: u64 = 5 * MIB;
+/// A run of datagrams under way, or one that was lost: an entry of a tree whose nodes are as empty as they may be.
+const RECORD: u64 = 136;
+/// A run of bytes that came of an object, likewise.
+const SPAN: u64 = 74;
+/// An object on offer or in progress, in all tables together.
+const OBJECT: u64 = 512;
+
+/// Streams that there may be, however few lanes: with less a path without datagrams is slow.
+const LEAST_STREAMS: u16 = 4;
+/// Lanes and streams may take so many sixteenths of all: there is little use in lanes that may have nothing under way.
+const OF_LANES: u64 = 9;
+
+/// How what lanes leave is divided, in 64ths.
+mod share {
+    pub(super) const RECORDS: u64 = 12;
+    pub(super) const SPANS: u64 = 12;
+    pub(super) const OBJECTS: u64 = 9;
+    pub(super) const OFFERED: u64 = 8;
+    pub(super) const QUEUED: u64 = 5;
+    pub(super) const BACKLOG: u64 = 14;
+    pub(super) const REASONS: u64 = 3;
+    pub(super) const FLOW_NAMES: u64 = 1;
+    pub(super) const ALL: u64 = 64;
+    const _: () = assert!(RECORDS + SPANS + OBJECTS + OFFERED + QUEUED + BACKLOG + REASONS + FLOW_NAMES == ALL);
+}
+
+/// The most memory that a session takes, for what its peer makes it keep and for its own records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Memory(u64);
+
+/// Less memory than a session needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{0} bytes are too little memory for a session: the least is {least}MiB", least = Memory::LEAST.bytes() / MIB)]
+pub struct TooLittle(pub u64);
+
+impl Memory {
+    /// What a session may take where nothing else is said.
+    pub const DEFAULT: Self = Self(384 * MIB);
+    /// With less there would be no room for what an ordinary copy has under way.
+    pub const LEAST: Self = Self(32 * MIB);
+
+    /// So many bytes.
+    ///
+    /// # Errors
+    /// If they are less than [`Memory::LEAST`].
+    pub const fn new(bytes: u64) -> Result<Self, TooLittle> {
+        if bytes < Self::LEAST.0 { Err(TooLittle(bytes)) } else { Ok(Self(bytes)) }
+    }
+
+    /// In bytes.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        self.0
+    }
+
+    /// What follows for a session that would have so many lanes.
+    #[must_use]
+    pub fn limits(self, lanes: u16) -> Limits {
+        // What another end tells of itself was not held against the least.
+        let all = self.0.max(Self::LEAST.0);
+        let fits = |lanes: &u16| fixed(*lanes) <= all / 16 * OF_LANES;
+        let lanes = (1..=lanes).rev().find(fits).unwrap_or(1);
+        let left = all - fixed(lanes);
+        let of = |share: u64| left / share::ALL * share;
+        let records = of(share::RECORDS) / RECORD;
+        let spans = (of(share::SPANS) / SPAN) as usize;
+        Limits {
+            lanes,
+            streams: streams(lanes),
+            lane_records: records / u64::from(lanes),
+            stream_records: records / u64::from(streams(lanes)),
+            spans,
+            object_spans: spans / 4,
+            objects: (of(share::OBJECTS) / OBJECT) as usize,
+            offered: of(share::OFFERED) as usize,
+            queued: of(share::QUEUED) as usize,
+            backlog: of(share::BACKLOG) as usize,
+            reasons: of(share::REASONS) as usize,
+            flow_names: of(share::FLOW_NAMES) as usize,
+        }
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+fn streams(lanes: u16) -> u16 {
+    lanes.max(LEAST_STREAMS)
+}
+
+/// What is taken however little is under way.
+fn fixed(lanes: u16) -> u64 {
+    CONTROL + u64::from(lanes) * LANE + u64::from(streams(lanes)) * STREAM
+}
+
+/// What one end of a session keeps at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Lanes.
+    pub lanes: u16,
+    /// Streams, where data moves over those.
+    pub streams: u16,
+    /// Entries that a lane's sender has of what is under way, or lost and to be sent again.
+    pub lane_records: u64,
+    /// The same of a stream.
+    pub stream_records: u64,
+    /// Runs of bytes that came of objects which are not whole, of all together; the beginning of each object has one kept free.
+    pub spans: usize,
+    /// Of those, what one object may have beside that.
+    pub object_spans: usize,
+    /// Objects that are on offer or being received.
+    pub objects: usize,
+    /// Bytes of offers and notes that the program has not looked at.
+    pub offered: usize,
+    /// Bytes of messages that the control channel is to send next.
+    pub queued: usize,
+    /// Bytes of messages that wait for it to have room.
+    pub backlog: usize,
+    /// Bytes of why objects were taken back, of which the program has not heard.
+    pub reasons: usize,
+    /// Bytes of what is known of flows.
+    pub flow_names: usize,
+}
+
+impl Default for Limits {
+    /// Of one lane, where nothing is said of memory.
+    fn default() -> Self {
+        Memory::DEFAULT.limits(1)
+    }
+}
+
+impl Limits {
+    /// Datagrams of these sizes that a lane may have under way: were all of them lost, and sent again as the smallest there are, each of those may
+    /// become an entry.
+    #[must_use]
+    pub fn datagrams(&self, sizes: Sizes) -> u64 {
+        let least = Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes };
+        (self.lane_records * least.payload() / sizes.payload().max(least.payload())).max(1)
+    }
+
+    /// What all of it costs at most.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let records = (u64::from(self.lanes) * self.lane_records).max(u64::from(self.streams) * self.stream_records);
+        let texts = [self.offered, self.queued, self.backlog, self.reasons, self.flow_names];
+        fixed(self.lanes)
+            + records * RECORD
+            + self.spans as u64 * SPAN
+            + self.objects as u64 * OBJECT
+            + texts.into_iter().sum::<usize>() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::MOST_LANES;
+    use crate::window::WINDOW;
+
+    fn settings() -> impl Iterator<Item = Memory> {
+        let odd = [0, 1, 12_345, 999_999];
+        let sizes = (5..34).flat_map(move |power| odd.map(|more| MIB.saturating_mul(1 << power).saturating_add(more)));
+        sizes.map(|bytes| Memory::new(bytes).unwrap())
+    }
+
+    fn sizes(datagram: u16) -> Sizes {
+        Sizes { datagram, headers: 28, burst: 16 }
+    }
+
+    #[test]
+    fn the_bounds_together_never_cost_more_than_was_allowed() {
+        for memory in settings() {
+            for lanes in 0..=MOST_LANES {
+                let limits = memory.limits(lanes);
+                assert!(limits.bytes() <= memory.bytes(), "{memory:?}, {lanes} lanes: {limits:?}");
+                assert!((1..=lanes.max(1)).contains(&limits.lanes), "{memory:?}, {lanes} lanes: {limits:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_allowed_is_made_use_of() {
+        for memory in settings() {
+            let spare = memory.bytes() - memory.limits(1).bytes();
+            assert!(spare < memory.bytes() / 100, "{memory:?}: {spare} bytes are left");
+        }
+    }
+
+    #[test]
+    fn more_memory_never_bounds_anything_lower_and_more_lanes_never_raise_a_bound() {
+        let parts = |limits: Limits| {
+            let Limits { spans, object_spans, objects, offered, queued, backlog, reasons, flow_names, .. } = limits;
+            [spans, object_spans, objects, offered, queued, backlog, reasons, flow_names]
+        };
+        for lanes in [1, 2, 4] {
+            for (less, more) in settings().zip(settings().skip(1)) {
+                let (few, many) = (parts(less.limits(lanes)), parts(more.limits(lanes)));
+                assert!(few.iter().zip(many).all(|(few, many)| *few <= many), "{less:?}: {few:?}, {more:?}: {many:?}");
+            }
+        }
+        for memory in settings() {
+            for lanes in 1..MOST_LANES {
+                let (one, other) = (parts(memory.limits(lanes)), parts(memory.limits(lanes + 1)));
+                assert!(one.iter().zip(other).all(|(one, other)| *one >= other), "{memory:?}, {lanes} lanes");
+            }
+        }
+    }
+
+    #[test]
+    fn the_least_holds_what_an_ordinary_copy_has_under_way() {
+        for lanes in [1, 4, MOST_LANES] {
+            let limits = Memory::LEAST.limits(lanes);
+            // Copies and measurements offer 4096 objects ahead.
+            assert!(limits.objects > 4096 + 64 && limits.spans > 5 * limits.objects, "{limits:?}");
+            assert!(limits.offered > 4096 * 400 && limits.queued > 1 << 20, "{limits:?}");
+        }
+        let why = Memory::new(1 << 20).unwrap_err().to_string();
+        assert!(why.contains("1048576") && why.contains("32MiB"), "{why}");
+    }
+
+    /// Of 5 Gbit/s over 300 ms two round trips may be under way on few lanes, as a sender would have it, and one and a half on many.
+    #[test]
+    fn the_default_bounds_no_fast_long_path() {
+        let round_trip = |datagram: u16| 5_000_000_000 / 8 * 3 / 10 / u64::from(datagram);
+        for lanes in 1..=MOST_LANES {
+            let limits = Memory::DEFAULT.limits(lanes);
+            assert_eq!(limits.lanes, lanes);
+            for datagram in [1472, 8972] {
+                let may = u64::from(lanes) * limits.datagrams(sizes(datagram)).min(WINDOW / 2);
+                let halves = if lanes <= 32 { 4 } else { 3 };
+                assert!(may > halves * round_trip(datagram) / 2, "{lanes} lanes, {datagram} bytes: {may}");
+            }
+        }
+    }
+}
