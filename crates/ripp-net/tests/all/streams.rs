@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use visapult_ripp_net::perf::{self, Amount, Request};
 use visapult_ripp_net::{
     Clients, ControlEvent, ControlLink, Identity, Listener, ListenerOptions, MemorySink, Mode, Options, Rate, RippUrl,
-    Session, SessionError, Sink, Token, Transport, Trust,
+    Session, SessionError, Sink, Statistics, Token, Transport, Trust,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -66,6 +66,18 @@ fn send_all(session: &Session, seed: usize) {
     outgoing.iter().for_each(|object| assert!(object.wait().unwrap().digest.is_some()));
 }
 
+/// The sender's statistics, which have all of [`LENGTHS`]: the receiver's word that an object is whole may come before the last acknowledgement on a stream.
+fn once_all_is_acknowledged(sender: &Session) -> Statistics {
+    let all = LENGTHS.iter().sum::<usize>() as u64;
+    let deadline = Instant::now() + PATIENCE;
+    while sender.statistics().sent().arrived_bytes < all && Instant::now() < deadline {
+        thread::yield_now();
+    }
+    let statistics = sender.statistics();
+    assert_eq!(statistics.sent().arrived_bytes, all);
+    statistics
+}
+
 fn assert_all(received: Vec<(usize, Vec<u8>)>, seed: usize) {
     for (index, bytes) in received {
         assert!(bytes == content(seed + index, LENGTHS[index]), "object {index}");
@@ -78,16 +90,16 @@ fn objects_arrive_whole_in_both_directions_at_once() {
         let listener = listener(Options::default());
         let url = listener.url("127.0.0.1", "here");
         let (left, right) = pair(&listener, &url, &streams(lanes));
-        assert_eq!((left.transport(), right.transport()), (Transport::Tcp, Transport::Tcp));
+        assert_eq!(left.transport(), Transport::Tcp);
         thread::scope(|scope| {
             scope.spawn(|| send_all(&left, 1));
             scope.spawn(|| send_all(&right, 2));
             scope.spawn(|| assert_all(receive(&left, LENGTHS.len()), 2));
             assert_all(receive(&right, LENGTHS.len()), 1);
         });
-        let sent = left.statistics();
+        assert_eq!(right.transport(), Transport::Tcp);
+        let sent = once_all_is_acknowledged(&left);
         assert_eq!(sent.lanes.len(), usize::from(lanes));
-        assert_eq!(sent.sent().arrived_bytes, LENGTHS.iter().sum::<usize>() as u64);
         assert!(sent.sent().wire_bytes > sent.sent().arrived_bytes);
         left.close();
         assert!(matches!(right.next_offer(PATIENCE), Err(SessionError::Ended(why)) if why.is_empty()));
@@ -215,13 +227,7 @@ fn what_a_dead_stream_had_under_way_comes_over_the_others() {
         });
         assert_all(receive(&right, LENGTHS.len()), 5);
     });
-    // The receiver's word that an object is whole may come before the last acknowledgement on a stream.
-    let all = LENGTHS.iter().sum::<usize>() as u64;
-    let deadline = Instant::now() + PATIENCE;
-    while left.statistics().sent().arrived_bytes < all && Instant::now() < deadline {
-        thread::yield_now();
-    }
-    assert_eq!(left.statistics().sent().arrived_bytes, all);
+    once_all_is_acknowledged(&left);
     assert!(left.is_alive() && right.is_alive());
 }
 
