@@ -39,16 +39,14 @@ smallest fixed one that is as good ({ALIKE_DB} dB count as equal, and so does al
 """
 
 
-def names(form: str) -> list[str]:
-    """What run.py calls a proxy that `render` names so, the nearest first."""
+def name_of(form: str) -> str:
+    """What run.py calls a proxy that `render` names so."""
     words = form.split()
     if form.startswith("bricks"):
-        return [f"bricks, level {words[-1]}"]
+        return f"bricks, level {words[-1]}"
     if form.endswith("slabs of colour"):
-        return [f"{words[0]} slabs"]
-    if form.endswith("scalar slabs"):
-        return [f"{slabs} scalar slabs" for slabs in sorted((64, 128), key=lambda slabs: abs(slabs - int(words[0])))]
-    return ["64 segments"]
+        return f"{words[0]} slabs"
+    return form if form.endswith("scalar slabs") else "64 segments"
 
 
 def chosen(folder: Path, size: list[int], spacing: list[float], budget_mb: float) -> Row:
@@ -82,8 +80,8 @@ def beside(row: Row, fixed: dict[str, tuple[int, float]]) -> Row:
     """What the choice is worth, and the best fixed one."""
     fitting = {name: cost for name, cost in fixed.items() if cost[0] <= row["budget_mb"] * 1e6}
     best = max(fitting, key=lambda name: (min(fitting[name][1], ENOUGH_DB), -fitting[name][0]), default=None)
-    known = next((name for name in names(row["form"] or "") if name in fixed), None)
-    if row["form"] is None or known is None or best is None:
+    known = name_of(row["form"] or "")
+    if row["form"] is None or known not in fixed or best is None:
         return row | {"best": best}
     db = fixed[known][1]
     as_good = [size for size, other in fixed.values() if min(other, ENOUGH_DB) >= min(db, ENOUGH_DB) - ALIKE_DB]
