@@ -129,6 +129,8 @@ describe("controls", () => {
       ["c again", press("c"), (_, is) => assert.ok(is.panel)],
       ["Enter on a point", () => onPoint("Enter"), (was, is) => assert.equal(is.points, was.points + 1)],
       ["Delete on a point", () => onPoint("Delete"), (was, is) => assert.equal(is.points, was.points - 1)],
+      ["double click beside points", () => inEditor(0.5, 0.1), (was, is) => assert.equal(is.points, was.points + 1)],
+      ["double click on that point", () => inEditor(0.5, 0.1), (was, is) => assert.equal(is.points, was.points - 1)],
       [
         "another map",
         () => page.locator("#map").selectOption("inferno"),
@@ -139,6 +141,10 @@ describe("controls", () => {
     const onPoint = async (key) => {
       await page.locator(".handle").nth(1).focus();
       await page.keyboard.press(key);
+    };
+    const inEditor = async (across, down) => {
+      const box = await page.locator(".transfer").boundingBox();
+      await page.mouse.dblclick(box.x + across * box.width, box.y + down * box.height);
     };
     for (const [name, act, holds] of table) {
       if (!name.endsWith("point")) await stage.focus();
