@@ -188,6 +188,34 @@ describe("controls", () => {
     await page.close();
   });
 
+  test("a link whose range no picture can have shows the page's own, and says so", async () => {
+    for (const range of ["5,1", "0,1e60"]) {
+      const page = await here.open({ hash: `range=${range}&map=inferno&opacity=0,0;1,1&field=nope` });
+      await page.getByText(`\u201crange=${range}\u201d, \u201cfield=nope\u201d, which cannot be used here`).waitFor();
+      await hasPicture(page);
+      const { range: shown } = await page.evaluate(() => window.visapult.transferFunction);
+      assert.ok(shown[0] >= 0 && shown[1] > 0.9 && shown[1] <= 1, `${shown}`);
+      assert.equal(await page.locator("#map").inputValue(), "inferno");
+      assert.equal(await page.evaluate(() => window.visapult.stats.connection), "open");
+      await page.close();
+    }
+  });
+
+  test("a part of a transfer function in a link holds without the others", async () => {
+    const page = await here.open({ hash: "range=0,10" });
+    await hasPicture(page);
+    const read = () => page.evaluate(() => window.visapult.transferFunction);
+    assert.deepEqual((await read()).range, [0, 10]);
+    assert.ok(await page.locator(".status").isHidden());
+    await page.close();
+    const coloured = await here.open({ hash: "map=inferno" });
+    await hasPicture(coloured);
+    assert.equal(await coloured.locator("#map").inputValue(), "inferno");
+    await coloured.waitForFunction(() => location.hash.includes("map=inferno"));
+    assert.ok(!(await coloured.evaluate(() => location.hash)).includes("range="));
+    await coloured.close();
+  });
+
   test("a flat box fills the first view, and the view it is reset to", async () => {
     const page = await here.open({ hash: "panel=0", height: 600 });
     await hasPicture(page);
@@ -209,7 +237,7 @@ describe("controls", () => {
 
   test("a notice is closed with the keyboard alone", async () => {
     const page = await here.open({ hash: "step=7", width: 390, height: 844 });
-    const notice = page.getByRole("status").filter({ hasText: "This step is gone" });
+    const notice = page.getByRole("status").filter({ hasText: "There is no step 7: step 0 is shown." });
     await notice.waitFor();
     await keep(page, "notice");
     await page.getByRole("button", { name: "Dismiss" }).focus();

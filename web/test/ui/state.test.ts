@@ -85,6 +85,37 @@ describe("fields", () => {
     expect(fields.linked(0)).toBe(edited);
   });
 
+  test("what a link does not say of a function is the server's, as long as it changes, until it is edited or reset", () => {
+    const fields = new FieldStates({ colours: edited.colours }, new Map([["q", { range: [5, 6] as const }]]));
+    fields.begin({ ...source("run", ["p", "q"]), live: true }, STEPS);
+    expect(fields.receive(ranged(3, 5), true)).toMatchObject({ range: [0, 5], colours: edited.colours });
+    expect(fields.receive(ranged(3, 5), true)).toBeNull();
+    expect(fields.receive(ranged(4, 50), true)).toMatchObject({ range: [0, 50], colours: edited.colours });
+    expect(fields.linked(0)).toEqual({ colours: edited.colours });
+    expect(fields.linkedOthers(0)).toEqual(new Map([["q", { range: [5, 6] }]]));
+    expect(fields.receive(message(1, 0.5), true)).toMatchObject({
+      range: [5, 6],
+      opacity: [
+        [0, 0],
+        [1, 0.5],
+      ],
+    });
+    fields.edit(0, edited);
+    expect(fields.linked(0)).toBe(edited);
+    fields.reset(1);
+    expect([fields.linked(1), fields.transfer(1)?.range]).toEqual([null, [0, 1]]);
+  });
+
+  test("the rest of what a link says of a file's steps is that of the first that is shown", () => {
+    const fields = new FieldStates({ colours: edited.colours }, new Map());
+    fields.begin(source("run", ["p"]), STEPS);
+    fields.receive({ ...ranged(3, 4), provisional: true }, true);
+    expect(fields.linked(0)).toEqual({ colours: edited.colours });
+    expect(fields.receive(ranged(3, 5), true)?.range).toEqual([0, 5]);
+    expect(fields.receive(ranged(4, 50), true)).toBeNull();
+    expect(fields.linked(0)).toMatchObject({ range: [0, 5], colours: edited.colours });
+  });
+
   test("functions that a link has for other fields are theirs, and stay in the link before and after they are shown", () => {
     const fields = new FieldStates(null, new Map([["q", edited]]));
     expect(fields.begin(source("run", ["p", "q"]), ONE_STEP)).toBe(false);
