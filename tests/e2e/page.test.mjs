@@ -181,6 +181,7 @@ describe("a file", () => {
     const source = await page.locator("h1").textContent();
     const field = await page.locator("#field option").first().textContent();
     assert.equal(await page.title(), `${field} \u00b7 ${source} - Visapult`);
+    assert.equal(await page.locator("#field").getAttribute("title"), field);
     // A file has no age.
     assert.ok(!(await page.locator("dt").allTextContents()).includes("Age"));
     const copy = await here.open({ query: { stills: "0" }, hash: link });
