@@ -291,15 +291,18 @@ describe("a file", () => {
     const page = await here.open({ query: { stills: "0" } });
     await until(page, (v) => v.shown.level === 0);
     await settled(page);
+    const names = [];
     const saved = async (key, name) => {
       const download = page.waitForEvent("download");
       await page.keyboard.press(key);
       const file = await download;
-      assert.match(file.suggestedFilename(), /^blob.*\.png$/);
+      names.push(file.suggestedFilename());
       await file.saveAs(join(screenshots, name));
       return page.evaluate(decoded, readFileSync(join(screenshots, name)).toString("base64"));
     };
     const [labelled, plain] = [await saved("p", "saved.png"), await saved("Shift+P", "saved-plain.png")];
+    assert.match(names[0], /^blob.*-0\.png$/);
+    assert.equal(names[1], names[0].replace(".png", "-plain.png"));
     const { width, height } = await page.locator(".stage").boundingBox();
     for (const png of [labelled, plain]) {
       assert.deepEqual([png.width, png.height], [width, height]);

@@ -8,6 +8,7 @@ import { icons } from "./icons";
 import { keptWords } from "./kept";
 import { listenToKeys } from "./keys";
 import { Panel, type Statistics } from "./panel";
+import { pictureName } from "./picture-name";
 import { exposeToTests } from "./probe";
 import { offersLogarithm, scaleOf } from "./scales";
 import { Timeline } from "./timeline";
@@ -235,10 +236,8 @@ class App {
     const { source, field } = this.#viewer.state;
     const blob = await this.#viewer.painter.png(withLabels);
     const step = this.#viewer.painter.shown.step ?? 0;
-    const link = el("a", {
-      href: URL.createObjectURL(blob),
-      download: `${source?.name ?? "visapult"}-${source?.fields[field]?.name ?? "field"}-${step}.png`,
-    });
+    const download = pictureName(source, field, step, withLabels);
+    const link = el("a", { href: URL.createObjectURL(blob), download });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
