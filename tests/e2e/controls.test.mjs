@@ -43,6 +43,18 @@ const labels = (page) =>
     return data.filter((value, i) => i % 4 === 3 && value > 0).length;
   });
 
+/** In the page: what is drawn of labels in their upper right corner. */
+function triadBox() {
+  const canvas = document.querySelector("canvas.labels");
+  const [width, height] = [90, 124];
+  const from = canvas.width - width;
+  const { data } = canvas.getContext("2d").getImageData(from, 0, width, height);
+  const drawn = Array.from({ length: width * height }, (_, i) => i).filter((i) => data[4 * i + 3] > 0);
+  const columns = drawn.map((i) => from + (i % width));
+  const rows = drawn.map((i) => Math.floor(i / width));
+  return { left: Math.min(...columns), right: Math.max(...columns), bottom: Math.max(...rows) };
+}
+
 describe("controls", () => {
   const here = serving("blob", 32, blob);
 
@@ -233,6 +245,26 @@ describe("controls", () => {
     assert.equal(await wide.evaluate(() => window.visapult.camera.distance), first);
     await wide.close();
     await flat.kill();
+  });
+
+  test("a notice of several lines leaves the triad of axes to be seen", async () => {
+    for (const [width, height] of [
+      [1024, 720],
+      [390, 844],
+    ]) {
+      const page = await here.open({ width, height, hash: "bogus=1&proxy=magic&field=nope" });
+      await page.getByText(/\u201cbogus\u201d.*\u201cproxy=magic\u201d/).waitFor();
+      await hasPicture(page);
+      await settled(page);
+      await keep(page, `notice-of-lines-${width}`);
+      const notice = await page.locator(".status").boundingBox();
+      assert.ok(notice.height > 40, `the notice has ${notice.height} pixels`);
+      const triad = await page.evaluate(triadBox);
+      assert.ok(triad.right - triad.left > 20, "there is no triad");
+      const isApart = notice.x + notice.width <= triad.left || notice.y >= triad.bottom;
+      assert.ok(isApart, `${JSON.stringify(notice)} over ${JSON.stringify(triad)}`);
+      await page.close();
+    }
   });
 
   test("a notice is closed with the keyboard alone", async () => {
