@@ -62,6 +62,7 @@ class App {
       togglePlay: () => this.#viewer.togglePlay(),
       stepBy: (delta) => this.#viewer.stepBy(delta),
       goTo: (step) => this.#viewer.goTo(step),
+      chooseStride: (stride) => this.#viewer.chooseStride(stride),
       follow: () => this.#viewer.follow(),
     });
     this.#panel = new Panel({
@@ -158,7 +159,7 @@ class App {
   }
 
   #show(state: ViewerState): void {
-    const { source, steps, step, playing, field, fieldInfo, transfer } = state;
+    const { source, steps, step, playing, stride, field, fieldInfo, transfer } = state;
     this.#root.classList.toggle("panel-closed", !state.panel);
     // Nothing has ever come that could be controlled.
     this.#root.classList.toggle("refused", state.connection.kind === "refused" && !source);
@@ -189,6 +190,7 @@ class App {
       steps,
       step,
       playing,
+      stride,
       live: source.live,
       gone: absence?.isWhole ?? false,
       shownStep: shown?.step ?? null,

@@ -11,6 +11,8 @@ export interface LinkState {
   readonly step: number | null;
   /** Steps follow each other. */
   readonly playing: boolean;
+  /** Steps that playing goes on by. */
+  readonly stride: number;
   readonly proxy: ProxyChoice;
   readonly panel: boolean;
   readonly axes: boolean;
@@ -26,6 +28,7 @@ export const LINK_KEYS = [
   "at",
   "step",
   "play",
+  "by",
   "field",
   "proxy",
   "panel",
@@ -42,6 +45,7 @@ export function writeHash(state: LinkState): string {
     ["step", state.step === null ? "live" : String(state.step)],
   ];
   if (state.playing) parts.push(["play", "1"]);
+  if (state.stride !== 1) parts.push(["by", String(state.stride)]);
   if (camera.target.some((n) => n !== 0)) parts.push(["at", camera.target.map(short).join(",")]);
   if (state.field !== null) parts.push(["field", state.field]);
   if (state.proxy !== "auto") parts.push(["proxy", state.proxy]);
@@ -71,6 +75,7 @@ export function readHash(hash: string): ReadLink {
     field: entries.take("field", (name) => name) ?? null,
     step: entries.take("step", readStep),
     playing: entries.take("play", readFlag) ?? false,
+    stride: entries.take("by", readStride) ?? 1,
     proxy: entries.take("proxy", (name) => PROXY_CHOICES.find((choice) => choice === name)) ?? "auto",
     panel: entries.take("panel", readFlag) ?? null,
     axes: entries.take("axes", readFlag) ?? true,
@@ -107,6 +112,11 @@ function readStep(text: string): number | null | undefined {
   if (text === "live") return null;
   const step = text.trim() === "" ? Number.NaN : Number(text);
   return Number.isInteger(step) && step >= 0 ? step : undefined;
+}
+
+function readStride(text: string): number | undefined {
+  const stride = readStep(text);
+  return stride ? stride : undefined;
 }
 
 function encoded(words: string): string {

@@ -40,6 +40,8 @@ export interface ViewerState {
   readonly field: number;
   readonly step: number | null;
   readonly playing: boolean;
+  /** Steps that playing goes on by. */
+  readonly stride: number;
   readonly proxy: ProxyChoice;
   readonly panel: boolean;
   readonly axes: boolean;
@@ -105,6 +107,7 @@ export class Viewer {
       field: 0,
       step: link.step ?? null,
       playing: link.playing,
+      stride: link.stride,
       proxy: link.proxy,
       panel: link.panel ?? wide,
       axes: link.axes,
@@ -282,6 +285,10 @@ export class Viewer {
     if (steps.first === steps.last) return;
     this.#wantStep(atEnd ? steps.first : (step ?? steps.last), true);
     this.#playback.advance();
+  }
+
+  chooseStride(stride: number): void {
+    this.#set({ stride });
   }
 
   stepBy(delta: number): void {
@@ -483,10 +490,10 @@ export class Viewer {
     if (this.#hashTimer !== null || !this.#state.source) return;
     this.#hashTimer = setTimeout(() => {
       this.#hashTimer = null;
-      const { source, field, step, playing, proxy, panel, axes } = this.#state;
+      const { source, field } = this.#state;
       const name = source?.fields[field]?.name ?? null;
       const transfers = { transfer: this.#fields.linked(field), others: this.#fields.linkedOthers(field) };
-      const hash = writeHash({ camera: this.#camera, field: name, step, playing, proxy, panel, axes, ...transfers });
+      const hash = writeHash({ ...this.#state, camera: this.#camera, field: name, ...transfers });
       history.replaceState(history.state, "", hash);
     }, 300);
   }

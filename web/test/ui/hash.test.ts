@@ -18,6 +18,7 @@ const state: LinkState = {
   field: "pressure, static",
   step: 12,
   playing: true,
+  stride: 5,
   proxy: "bricks",
   panel: false,
   axes: false,
@@ -70,7 +71,7 @@ test("colours that are no known map are written as stops", () => {
 });
 
 test("a damaged link falls back to the defaults, and what is damaged is known", () => {
-  const damaged = ["view=1,2", "at=0,0,0", "step=-3", "play=yes", "proxy=none", "axes=2"];
+  const damaged = ["view=1,2", "at=0,0,0", "step=-3", "play=yes", "by=0", "proxy=none", "axes=2"];
   const transfers = ["range=a,b", "map=nope", "opacity=1", "map.p=x"];
   const { unusable, ...read } = readHash(`#${[...damaged, ...transfers].join("&")}`);
   expect(read).toEqual({
@@ -78,6 +79,7 @@ test("a damaged link falls back to the defaults, and what is damaged is known", 
     field: null,
     step: undefined,
     playing: false,
+    stride: 1,
     proxy: "auto",
     panel: null,
     axes: true,

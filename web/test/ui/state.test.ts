@@ -224,7 +224,7 @@ describe("playback", () => {
     resolution: 1,
     precision: "exact",
   });
-  const state: PlaybackState = { playing: true, step: 3, steps: { first: 0, last: 4 }, plan };
+  const state: PlaybackState = { playing: true, stride: 1, step: 3, steps: { first: 0, last: 4 }, plan };
 
   test("goes on when the step is shown as planned, not before", () => {
     const asked: (number | null)[] = [];
@@ -252,6 +252,21 @@ describe("playback", () => {
     playback.frame(shown(3, 2));
     vi.advanceTimersByTime(2000);
     expect(asked).toEqual([4]);
+  });
+
+  test("goes on by as many steps as are chosen, and to the last one", () => {
+    const asked: (number | null)[] = [];
+    const current = { ...state, stride: 5, steps: { first: 0, last: 10 } };
+    const playback = new Playback(
+      () => current,
+      (step) => asked.push(step),
+    );
+    for (const step of [3, 8]) {
+      current.step = step;
+      playback.frame(shown(step, 0));
+      vi.advanceTimersByTime(200);
+    }
+    expect(asked).toEqual([8, 10]);
   });
 
   test("goes on from the oldest step that is kept", () => {
