@@ -43,6 +43,18 @@ const labels = (page) =>
     return data.filter((value, i) => i % 4 === 3 && value > 0).length;
   });
 
+/** In the page: what is drawn of labels in their upper right corner. */
+function triadBox() {
+  const canvas = document.querySelector("canvas.labels");
+  const [width, height] = [90, 124];
+  const from = canvas.width - width;
+  const { data } = canvas.getContext("2d").getImageData(from, 0, width, height);
+  const drawn = Array.from({ length: width * height }, (_, i) => i).filter((i) => data[4 * i + 3] > 0);
+  const columns = drawn.map((i) => from + (i % width));
+  const rows = drawn.map((i) => Math.floor(i / width));
+  return { left: Math.min(...columns), right: Math.max(...columns), bottom: Math.max(...rows) };
+}
+
 describe("controls", () => {
   const here = serving("blob", 32, blob);
 
@@ -129,6 +141,8 @@ describe("controls", () => {
       ["c again", press("c"), (_, is) => assert.ok(is.panel)],
       ["Enter on a point", () => onPoint("Enter"), (was, is) => assert.equal(is.points, was.points + 1)],
       ["Delete on a point", () => onPoint("Delete"), (was, is) => assert.equal(is.points, was.points - 1)],
+      ["double click beside points", () => inEditor(0.5, 0.1), (was, is) => assert.equal(is.points, was.points + 1)],
+      ["double click on that point", () => inEditor(0.5, 0.1), (was, is) => assert.equal(is.points, was.points - 1)],
       [
         "another map",
         () => page.locator("#map").selectOption("inferno"),
@@ -139,6 +153,10 @@ describe("controls", () => {
     const onPoint = async (key) => {
       await page.locator(".handle").nth(1).focus();
       await page.keyboard.press(key);
+    };
+    const inEditor = async (across, down) => {
+      const box = await page.locator(".transfer").boundingBox();
+      await page.mouse.dblclick(box.x + across * box.width, box.y + down * box.height);
     };
     for (const [name, act, holds] of table) {
       if (!name.endsWith("point")) await stage.focus();
@@ -182,6 +200,34 @@ describe("controls", () => {
     await page.close();
   });
 
+  test("a link whose range no picture can have shows the page's own, and says so", async () => {
+    for (const range of ["5,1", "0,1e60"]) {
+      const page = await here.open({ hash: `range=${range}&map=inferno&opacity=0,0;1,1&field=nope` });
+      await page.getByText(`\u201crange=${range}\u201d, \u201cfield=nope\u201d, which cannot be used here`).waitFor();
+      await hasPicture(page);
+      const { range: shown } = await page.evaluate(() => window.visapult.transferFunction);
+      assert.ok(shown[0] >= 0 && shown[1] > 0.9 && shown[1] <= 1, `${shown}`);
+      assert.equal(await page.locator("#map").inputValue(), "inferno");
+      assert.equal(await page.evaluate(() => window.visapult.stats.connection), "open");
+      await page.close();
+    }
+  });
+
+  test("a part of a transfer function in a link holds without the others", async () => {
+    const page = await here.open({ hash: "range=0,10" });
+    await hasPicture(page);
+    const read = () => page.evaluate(() => window.visapult.transferFunction);
+    assert.deepEqual((await read()).range, [0, 10]);
+    assert.ok(await page.locator(".status").isHidden());
+    await page.close();
+    const coloured = await here.open({ hash: "map=inferno" });
+    await hasPicture(coloured);
+    assert.equal(await coloured.locator("#map").inputValue(), "inferno");
+    await coloured.waitForFunction(() => location.hash.includes("map=inferno"));
+    assert.ok(!(await coloured.evaluate(() => location.hash)).includes("range="));
+    await coloured.close();
+  });
+
   test("a flat box fills the first view, and the view it is reset to", async () => {
     const page = await here.open({ hash: "panel=0", height: 600 });
     await hasPicture(page);
@@ -201,9 +247,29 @@ describe("controls", () => {
     await flat.kill();
   });
 
+  test("a notice of several lines leaves the triad of axes to be seen", async () => {
+    for (const [width, height] of [
+      [1024, 720],
+      [390, 844],
+    ]) {
+      const page = await here.open({ width, height, hash: "bogus=1&proxy=magic&field=nope" });
+      await page.getByText(/\u201cbogus\u201d.*\u201cproxy=magic\u201d/).waitFor();
+      await hasPicture(page);
+      await settled(page);
+      await keep(page, `notice-of-lines-${width}`);
+      const notice = await page.locator(".status").boundingBox();
+      assert.ok(notice.height > 40, `the notice has ${notice.height} pixels`);
+      const triad = await page.evaluate(triadBox);
+      assert.ok(triad.right - triad.left > 20, "there is no triad");
+      const isApart = notice.x + notice.width <= triad.left || notice.y >= triad.bottom;
+      assert.ok(isApart, `${JSON.stringify(notice)} over ${JSON.stringify(triad)}`);
+      await page.close();
+    }
+  });
+
   test("a notice is closed with the keyboard alone", async () => {
     const page = await here.open({ hash: "step=7", width: 390, height: 844 });
-    const notice = page.getByRole("status").filter({ hasText: "This step is gone" });
+    const notice = page.getByRole("status").filter({ hasText: "There is no step 7: step 0 is shown." });
     await notice.waitFor();
     await keep(page, "notice");
     await page.getByRole("button", { name: "Dismiss" }).focus();

@@ -153,6 +153,15 @@ describe("a file", () => {
     const page = await openPage(here.browser, file.url, { hash: "step=5999" });
     await until(page, (v) => v.shown.step === 5999);
     await page.getByText("step 5999 / 5999 \u00b7 t = 74").waitFor();
+    await page.setViewportSize({ width: 360, height: 740 });
+    await keep(page, "long-series-phone");
+    const [row, time] = await page.evaluate(() =>
+      [".timeline", ".time"].map((name) => {
+        const { scrollWidth, clientWidth } = document.querySelector(name);
+        return scrollWidth - clientWidth;
+      }),
+    );
+    assert.deepEqual([row, time], [0, 0]);
     await page.close();
   });
 
@@ -181,6 +190,7 @@ describe("a file", () => {
     const source = await page.locator("h1").textContent();
     const field = await page.locator("#field option").first().textContent();
     assert.equal(await page.title(), `${field} \u00b7 ${source} - Visapult`);
+    assert.equal(await page.locator("#field").getAttribute("title"), field);
     // A file has no age.
     assert.ok(!(await page.locator("dt").allTextContents()).includes("Age"));
     const copy = await here.open({ query: { stills: "0" }, hash: link });
@@ -286,19 +296,56 @@ describe("a file", () => {
     await series.kill();
   });
 
+  test("a long series is played several steps at a time, where that is chosen, and for whoever opens its link", async (t) => {
+    const series = await startServer(writeNpy(join(here.folder, "long.npy"), 8, (x, y, z, t) => x + y + z + t, 48));
+    t.after(() => series.kill());
+    const page = await openPage(here.browser, series.url, { query: { stills: "0" }, width: 390, height: 844 });
+    await until(page, (v) => v.shown.step === 0);
+    const speed = page.getByRole("combobox", { name: "Speed" });
+    assert.deepEqual(await speed.locator("option").allTextContents(), ["1\u00d7", "2\u00d7"]);
+    await keep(page, "speed-phone");
+    await page.close();
+    const fast = await openPage(here.browser, series.url, { query: { stills: "0" }, hash: "by=10" });
+    await until(fast, (v) => v.shown.step === 0);
+    await fast.evaluate(() => {
+      window.wanted = new Set();
+      const look = () => {
+        window.wanted.add(window.visapult.wantedStep);
+        requestAnimationFrame(look);
+      };
+      look();
+    });
+    await fast.locator(".stage").focus();
+    await fast.keyboard.press("Space");
+    await until(fast, (v) => v.shown.step === 47);
+    await fast.waitForFunction(() => window.wanted.has(47));
+    assert.deepEqual(await fast.evaluate(() => [...window.wanted]), [0, 10, 20, 30, 40, 47]);
+    await fast.getByRole("combobox", { name: "Speed" }).focus();
+    await fast.keyboard.press("ArrowUp");
+    await fast.waitForFunction(() => location.hash.includes("by=2"));
+    await keep(fast, "speed");
+    const few = await here.open({ query: { stills: "0" } });
+    await hasPicture(few);
+    assert.ok(await few.getByRole("combobox", { name: "Speed" }).isHidden());
+    for (const one of [fast, few]) await one.close();
+  });
+
   test("the picture is downloaded as PNG, with labels or without", async () => {
     const page = await here.open({ query: { stills: "0" } });
     await until(page, (v) => v.shown.level === 0);
     await settled(page);
+    const names = [];
     const saved = async (key, name) => {
       const download = page.waitForEvent("download");
       await page.keyboard.press(key);
       const file = await download;
-      assert.match(file.suggestedFilename(), /^blob.*\.png$/);
+      names.push(file.suggestedFilename());
       await file.saveAs(join(screenshots, name));
       return page.evaluate(decoded, readFileSync(join(screenshots, name)).toString("base64"));
     };
     const [labelled, plain] = [await saved("p", "saved.png"), await saved("Shift+P", "saved-plain.png")];
+    assert.match(names[0], /^blob.*-0\.png$/);
+    assert.equal(names[1], names[0].replace(".png", "-plain.png"));
     const { width, height } = await page.locator(".stage").boundingBox();
     for (const png of [labelled, plain]) {
       assert.deepEqual([png.width, png.height], [width, height]);

@@ -204,14 +204,20 @@ function across(
   return [x - { left: 0, right: extent, center: extent / 2, start: 0, end: extent }[align], extent];
 }
 
-/** As much of the words as fits. */
+/** As much of the words as fits, of both ends, and more of the last: long names may differ there alone. */
 function shortened(context: CanvasRenderingContext2D, words: string, room: number): string {
   context.font = `12px ${FONT}`;
   const fits = (text: string) => context.measureText(text).width <= room;
   if (fits(words)) return words;
   const letters = [...words];
-  while (letters.length > 1 && !fits(`${letters.join("")}\u2026`)) letters.pop();
-  return `${letters.join("").trimEnd()}\u2026`;
+  const ends = (count: number) => {
+    const first = Math.ceil(count / 3);
+    const [head, tail] = [letters.slice(0, first), letters.slice(letters.length - count + first)];
+    return `${head.join("").trimEnd()}\u2026${tail.join("").trimStart()}`;
+  };
+  let count = letters.length - 1;
+  while (count > 1 && !fits(ends(count))) count -= 1;
+  return ends(count);
 }
 
 function outward(a: readonly number[], b: readonly number[], centre: readonly number[]): readonly [number, number] {

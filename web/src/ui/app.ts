@@ -8,6 +8,7 @@ import { icons } from "./icons";
 import { keptWords } from "./kept";
 import { listenToKeys } from "./keys";
 import { Panel, type Statistics } from "./panel";
+import { pictureName } from "./picture-name";
 import { exposeToTests } from "./probe";
 import { offersLogarithm, scaleOf } from "./scales";
 import { Timeline } from "./timeline";
@@ -61,6 +62,7 @@ class App {
       togglePlay: () => this.#viewer.togglePlay(),
       stepBy: (delta) => this.#viewer.stepBy(delta),
       goTo: (step) => this.#viewer.goTo(step),
+      chooseStride: (stride) => this.#viewer.chooseStride(stride),
       follow: () => this.#viewer.follow(),
     });
     this.#panel = new Panel({
@@ -157,7 +159,7 @@ class App {
   }
 
   #show(state: ViewerState): void {
-    const { source, steps, step, playing, field, fieldInfo, transfer } = state;
+    const { source, steps, step, playing, stride, field, fieldInfo, transfer } = state;
     this.#root.classList.toggle("panel-closed", !state.panel);
     // Nothing has ever come that could be controlled.
     this.#root.classList.toggle("refused", state.connection.kind === "refused" && !source);
@@ -188,6 +190,7 @@ class App {
       steps,
       step,
       playing,
+      stride,
       live: source.live,
       gone: absence?.isWhole ?? false,
       shownStep: shown?.step ?? null,
@@ -235,10 +238,8 @@ class App {
     const { source, field } = this.#viewer.state;
     const blob = await this.#viewer.painter.png(withLabels);
     const step = this.#viewer.painter.shown.step ?? 0;
-    const link = el("a", {
-      href: URL.createObjectURL(blob),
-      download: `${source?.name ?? "visapult"}-${source?.fields[field]?.name ?? "field"}-${step}.png`,
-    });
+    const download = pictureName(source, field, step, withLabels);
+    const link = el("a", { href: URL.createObjectURL(blob), download });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }

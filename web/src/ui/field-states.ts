@@ -1,5 +1,6 @@
 import { type Colours, type TransferFunction, transferFromMessage } from "../volume/index";
 import type { FieldMessage, SourceInfo, StepSpan } from "../wire/index";
+import { isWhole, type LinkedTransfer } from "./link-transfer";
 
 /**
  * Per field: what the server said of it and the transfer function in force, the server's until the user edits it.
@@ -11,15 +12,19 @@ export class FieldStates {
   readonly #transfers = new Map<number, TransferFunction>();
   readonly #sent = new Map<number, TransferFunction>();
   readonly #edited = new Set<number>();
+  /** What a link says of functions whose other parts are the server's. */
+  readonly #parts = new Map<number, LinkedTransfer>();
+  /** Functions of the server's with those parts. */
+  readonly #withParts = new WeakMap<TransferFunction, TransferFunction>();
   /** Fields whose function of the server's is that of a step which other steps are shown with. */
   readonly #settled = new Set<number>();
   #settles = false;
   #source: SourceInfo | null = null;
-  #fromLink: TransferFunction | null;
-  #othersFromLink: Map<string, TransferFunction>;
+  #fromLink: LinkedTransfer | null;
+  #othersFromLink: Map<string, LinkedTransfer>;
 
   /** `fromLink` stands for an edit of the first field that is shown, `othersFromLink` for edits of other fields, by name. */
-  constructor(fromLink: TransferFunction | null, othersFromLink: ReadonlyMap<string, TransferFunction>) {
+  constructor(fromLink: LinkedTransfer | null, othersFromLink: ReadonlyMap<string, LinkedTransfer>) {
     this.#fromLink = fromLink;
     this.#othersFromLink = new Map(othersFromLink);
   }
@@ -48,13 +53,14 @@ export class FieldStates {
     return this.#sent.get(field)?.colours ?? null;
   }
 
-  /** The function in force if a link has to tell it: the user made it, or it depends on which step was shown first. */
-  linked(field: number): TransferFunction | null {
-    return this.#edited.has(field) || this.#settled.has(field) ? this.transfer(field) : null;
+  /** The function in force if a link has to tell it: the user made it, or it depends on which step was shown first. Else what a link said. */
+  linked(field: number): LinkedTransfer | null {
+    if (this.#edited.has(field) || this.#settled.has(field)) return this.transfer(field);
+    return this.#parts.get(field) ?? null;
   }
 
   /** The same for other fields than `field`, by their names. */
-  linkedOthers(field: number): ReadonlyMap<string, TransferFunction> {
+  linkedOthers(field: number): ReadonlyMap<string, LinkedTransfer> {
     const linked = [...this.#transfers.keys()].flatMap((other) => {
       const [name, transfer] = [this.#nameOf(other), this.linked(other)];
       return other !== field && name !== undefined && transfer ? [[name, transfer] as const] : [];
@@ -71,6 +77,7 @@ export class FieldStates {
     this.#sent.clear();
     this.#transfers.clear();
     this.#edited.clear();
+    this.#parts.clear();
     this.#settled.clear();
     this.#fromLink = null;
     this.#othersFromLink.clear();
@@ -78,6 +85,7 @@ export class FieldStates {
 
   edit(field: number, transfer: TransferFunction): void {
     this.#edited.add(field);
+    this.#parts.delete(field);
     this.#transfers.set(field, transfer);
   }
 
@@ -86,6 +94,7 @@ export class FieldStates {
     const transfer = this.#sent.get(field);
     if (!transfer) return null;
     this.#edited.delete(field);
+    this.#parts.delete(field);
     this.#transfers.set(field, transfer);
     return transfer;
   }
@@ -93,12 +102,14 @@ export class FieldStates {
   /** Takes note of a message; gives the transfer function if that changed. */
   receive(message: FieldMessage, isShown: boolean): TransferFunction | null {
     const { field } = message;
-    const next = this.#keep(message);
+    const sent = this.#keep(message);
     const linked = this.#takeLinked(field, isShown);
-    if (linked) {
+    if (linked && isWhole(linked)) {
       this.edit(field, linked);
       return linked;
     }
+    if (linked) this.#parts.set(field, linked);
+    const next = this.#withPart(field, sent);
     if (this.#edited.has(field) || this.#transfers.get(field) === next) return null;
     this.#transfers.set(field, next);
     return next;
@@ -118,8 +129,18 @@ export class FieldStates {
     return next;
   }
 
+  /** The same object for the same one that was sent. */
+  #withPart(field: number, sent: TransferFunction): TransferFunction {
+    const part = this.#parts.get(field);
+    if (!part) return sent;
+    const known = this.#withParts.get(sent);
+    const made = known ?? { ...sent, ...part };
+    this.#withParts.set(sent, made);
+    return made;
+  }
+
   /** What the link says of a field that is known by now. */
-  #takeLinked(field: number, isShown: boolean): TransferFunction | null {
+  #takeLinked(field: number, isShown: boolean): LinkedTransfer | null {
     const name = this.#nameOf(field) ?? "";
     const linked = (isShown ? this.#fromLink : null) ?? this.#othersFromLink.get(name) ?? null;
     if (isShown) this.#fromLink = null;

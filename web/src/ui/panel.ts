@@ -104,6 +104,8 @@ export class Panel {
 
   showField(field: number, note: string): void {
     this.#field.value = String(field);
+    // A long name is cut there.
+    this.#field.title = this.#field.selectedOptions[0]?.textContent ?? "";
     setText(this.#note, note);
     this.#note.hidden = note === "";
   }

@@ -5,8 +5,23 @@ import type { NoticeMessage, PlanMessage, StepSpan } from "../wire/index";
 const PATIENCE_MS = 900;
 const FASTEST_STEP_MS = 100;
 
+/** Steps of a series from which on playing it one by one takes long. */
+const MANY_STEPS = 20;
+/** Steps that are shown at least, however far apart. */
+const FEWEST_SHOWN = 10;
+
+/** How many steps further playing may go at a time: 1, 2, 5, 10 and so on. */
+export function stridesOver({ first, last }: StepSpan): readonly number[] {
+  const count = last - first + 1;
+  if (count <= MANY_STEPS) return [1];
+  const tens = Array.from({ length: Math.ceil(Math.log10(count)) }, (_, i) => 10 ** i);
+  return tens.flatMap((ten) => [ten, 2 * ten, 5 * ten]).filter((stride) => stride * FEWEST_SHOWN <= count);
+}
+
 export interface PlaybackState {
   readonly playing: boolean;
+  /** Steps that it goes on by. */
+  readonly stride: number;
   readonly step: number | null;
   readonly steps: StepSpan;
   readonly plan: PlanMessage | null;
@@ -17,7 +32,7 @@ export function playsOn({ failed }: Pick<NoticeMessage, "failed">, field: number
   return failed === null || failed.field !== field || failed.step !== step;
 }
 
-/** Asks for the next step of a series when this one is shown as well as planned, or patience ends. */
+/** Asks for a next step of a series when this one is shown as well as planned, or patience ends. */
 export class Playback {
   readonly #state: () => PlaybackState;
   readonly #next: (step: number | null) => void;
@@ -59,8 +74,8 @@ export class Playback {
   }
 
   #goOn(from: number): void {
-    const { playing, step, steps } = this.#state();
+    const { playing, stride, step, steps } = this.#state();
     if (!playing || step !== from) return this.advance();
-    this.#next(from >= steps.last ? null : Math.max(steps.first, from + 1));
+    this.#next(from >= steps.last ? null : Math.min(steps.last, Math.max(steps.first, from + stride)));
   }
 }

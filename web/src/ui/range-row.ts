@@ -129,7 +129,7 @@ export class RangeRow {
 function offerOfAll(histogram: Histogram, shown: Range, scale: Scale): Offer | null {
   const outside = whatLiesOutside(histogram, shown);
   if (!outside) return null;
-  const words = `${shareWords(outside.share, scale)} lie outside; this step's go ${between(outside.extent, scale, "from", "to")}`;
+  const words = `${shareWords(outside, scale)} lie outside; this step's go ${between(outside.extent, scale, "from", "to")}`;
   return { words, button: "Show all", range: outside.extent };
 }
 

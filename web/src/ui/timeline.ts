@@ -2,7 +2,9 @@ import { formatNumber } from "../render/index";
 import type { StepSpan } from "../wire/index";
 import { el, iconButton, setIcon, setText } from "./dom";
 import { icons } from "./icons";
+import { stridesOver } from "./playback";
 
+const SPEED = "Speed of playing: how many steps it goes on by";
 const FOLLOW = "Follow the newest step (L)";
 
 export interface TimelineActions {
@@ -10,6 +12,7 @@ export interface TimelineActions {
   /** Moves by whole steps, relative to what is wanted now. */
   stepBy(delta: number): void;
   goTo(step: number): void;
+  chooseStride(stride: number): void;
   follow(): void;
 }
 
@@ -18,6 +21,7 @@ export interface TimelineState {
   /** `null` follows the newest. */
   readonly step: number | null;
   readonly playing: boolean;
+  readonly stride: number;
   readonly live: boolean;
   /** Nothing comes: the simulation is gone. */
   readonly gone: boolean;
@@ -34,6 +38,8 @@ export class Timeline {
   readonly #forward: HTMLButtonElement;
   readonly #slider: HTMLInputElement;
   readonly #live: HTMLButtonElement;
+  readonly #speed = el("select", { class: "speed", "aria-label": "Speed", title: SPEED });
+  #strides: readonly number[] = [];
   readonly #text = el("output", { class: "time", "aria-label": "Time shown" });
 
   constructor(actions: TimelineActions) {
@@ -46,6 +52,7 @@ export class Timeline {
     this.#back.addEventListener("click", () => actions.stepBy(-1));
     this.#forward.addEventListener("click", () => actions.stepBy(1));
     this.#slider.addEventListener("input", () => actions.goTo(Number(this.#slider.value)));
+    this.#speed.addEventListener("change", () => actions.chooseStride(Number(this.#speed.value)));
     this.#live.addEventListener("click", () => actions.follow());
     this.element = el(
       "div",
@@ -53,6 +60,7 @@ export class Timeline {
       this.#back,
       this.#play,
       this.#forward,
+      this.#speed,
       this.#slider,
       this.#text,
       this.#live,
@@ -70,6 +78,7 @@ export class Timeline {
     this.#slider.max = String(steps.last);
     const at = step ?? state.shownStep ?? steps.last;
     if (document.activeElement !== this.#slider || Number(this.#slider.value) !== at) this.#slider.value = String(at);
+    this.#showSpeed(state);
     this.#live.hidden = !state.live;
     this.#live.setAttribute("aria-pressed", String(step === null));
     this.#live.classList.toggle("gone", state.gone);
@@ -77,6 +86,19 @@ export class Timeline {
     const words = timeWords(state);
     setText(this.#text, words);
     this.#slider.setAttribute("aria-valuetext", words);
+  }
+
+  /** That of a link may be none of those that are offered. */
+  #showSpeed({ steps, live, stride }: TimelineState): void {
+    const offered = live ? [1] : stridesOver(steps);
+    const strides = [...new Set([...offered, stride])].sort((a, b) => a - b);
+    this.#speed.hidden = strides.length < 2;
+    this.element.classList.toggle("fast", strides.length > 1);
+    if (strides.join() !== this.#strides.join()) {
+      this.#strides = strides;
+      this.#speed.replaceChildren(...strides.map((value) => el("option", { value }, `${value}\u00d7`)));
+    }
+    this.#speed.value = String(stride);
   }
 }
 

@@ -33,6 +33,8 @@ export class TransferEditor {
   #unit = "";
   #scale: Scale = "linear";
   #dragged: number | null = null;
+  /** The points under the last two presses: a captured pointer's double click does not tell. */
+  #pressed: readonly [before: number | null, last: number | null] = [null, null];
 
   constructor(onChange: (opacity: readonly OpacityPoint[]) => void) {
     this.#onChange = onChange;
@@ -51,7 +53,7 @@ export class TransferEditor {
     this.#svg.addEventListener("pointermove", (event) => this.#drag(event));
     this.#svg.addEventListener("pointerup", () => this.#release());
     this.#svg.addEventListener("pointercancel", () => this.#release());
-    this.#svg.addEventListener("dblclick", (event) => this.#remove(indexOf(event.target)));
+    this.#svg.addEventListener("dblclick", () => this.#removePressed());
     this.#svg.addEventListener("keydown", (event) => this.#key(event));
     this.element = el("div", { class: "transfer-box" }, this.#svg);
   }
@@ -122,6 +124,7 @@ export class TransferEditor {
     const transfer = this.#transfer;
     if (!transfer || event.button !== 0) return;
     const held = indexOf(event.target);
+    this.#pressed = [this.#pressed[1], held];
     const [s, a] = this.#at(event);
     if (held === null) {
       if (transfer.opacity.length >= MOST_POINTS) return;
@@ -183,9 +186,16 @@ export class TransferEditor {
     this.#focus(at);
   }
 
-  #remove(index: number | null): void {
+  /** Not a point that the first of the two presses added. */
+  #removePressed(): void {
+    const [before, last] = this.#pressed;
+    this.#pressed = [null, null];
+    if (last !== null && before === last) this.#remove(last);
+  }
+
+  #remove(index: number): void {
     const opacity = this.#transfer?.opacity;
-    if (index === null || !opacity || opacity.length <= FEWEST_POINTS) return;
+    if (!opacity || opacity.length <= FEWEST_POINTS) return;
     this.#onChange(opacity.filter((_, i) => i !== index));
     this.#focus(Math.min(index, opacity.length - 2));
   }

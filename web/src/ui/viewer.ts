@@ -22,8 +22,9 @@ import {
 import { type ConnectionState, Session } from "../worker/index";
 import { FieldStates } from "./field-states";
 import { type Absence, type FreshnessShown, FreshnessState } from "./freshness";
-import { LINK_KEYS, readHash, writeHash } from "./hash";
+import { type ReadLink, readHash, writeHash } from "./hash";
 import type { LifelinesShown } from "./lifelines-state";
+import { absentStepWords, linkWords } from "./link-words";
 import { Meter } from "./meter";
 import { type Notice, Notices } from "./notices";
 import { PageTrace } from "./page-trace";
@@ -39,6 +40,8 @@ export interface ViewerState {
   readonly field: number;
   readonly step: number | null;
   readonly playing: boolean;
+  /** Steps that playing goes on by. */
+  readonly stride: number;
   readonly proxy: ProxyChoice;
   readonly panel: boolean;
   readonly axes: boolean;
@@ -79,11 +82,10 @@ export class Viewer {
   readonly #steering = new SteeringState();
   readonly #freshness = new FreshnessState();
   readonly #trace = new PageTrace((message) => this.#session.tell(message));
-  #wantedField: string | null;
   /** Of the source's own fields: themselves, or their logarithms. */
   readonly #lastShown = new Map<number, number>();
-  readonly #linkStep: number | null | undefined;
-  readonly #unknownKeys: readonly string[];
+  /** What the page was opened with. */
+  readonly #link: ReadLink;
   #hashTimer: ReturnType<typeof setTimeout> | null = null;
 
   /** `wide`: there is room for the controls beside the picture. */
@@ -93,7 +95,6 @@ export class Viewer {
     this.#onChange = onChange;
     this.#camera = link.camera ?? homeCamera(painter.aspect);
     this.#atHome = link.camera === null;
-    this.#wantedField = link.field;
     this.#fields = new FieldStates(link.transfer, link.others);
     this.#playback = new Playback(
       () => this.#state,
@@ -106,6 +107,7 @@ export class Viewer {
       field: 0,
       step: link.step ?? null,
       playing: link.playing,
+      stride: link.stride,
       proxy: link.proxy,
       panel: link.panel ?? wide,
       axes: link.axes,
@@ -116,8 +118,7 @@ export class Viewer {
       steering: null,
       notice: null,
     };
-    this.#linkStep = link.step;
-    this.#unknownKeys = link.unknown;
+    this.#link = link;
     painter.onFrame = (shown) => this.#frameDrawn(shown);
     this.#session = new Session(base, token, {
       onState: (connection) => this.#connection(connection),
@@ -286,6 +287,10 @@ export class Viewer {
     this.#playback.advance();
   }
 
+  chooseStride(stride: number): void {
+    this.#set({ stride });
+  }
+
   stepBy(delta: number): void {
     this.goTo((this.#state.step ?? this.painter.shown.step ?? this.#state.steps.last) + delta);
   }
@@ -360,19 +365,17 @@ export class Viewer {
     this.#edges = geometry.edges;
     if (this.#atHome) this.#camera = this.#homeCamera();
     this.painter.begin(welcome.groups, geometry, same);
-    let { step } = this.#state;
-    if (!this.#state.source) step = this.#linkStep === undefined ? (source.live ? null : steps.first) : this.#linkStep;
-    const gone = step !== null && (step < steps.first || step > steps.last);
-    if (gone && step !== null) step = source.live ? null : Math.min(steps.last, Math.max(steps.first, step));
+    const isFirst = !this.#state.source;
+    const wanted = isFirst ? this.#linkedStep(welcome) : this.#state.step;
+    const isAbsent = wanted !== null && (wanted < steps.first || wanted > steps.last);
+    const step = isAbsent ? (source.live ? null : Math.min(steps.last, Math.max(steps.first, wanted))) : wanted;
     this.#notices.dismiss();
-    if (gone) {
-      const instead = source.live ? "following the newest" : "showing the nearest one there is";
-      this.#notices.tell({ severity: "warning", text: `This step is gone: ${instead}.` });
-    }
-    const playing = this.#state.playing && (same || !this.#state.source) && step !== null;
-    if (!this.#state.source && this.#unknownKeys.length > 0) {
-      this.#notices.tell({ severity: "warning", text: unknownWords(this.#unknownKeys) });
-    }
+    const told = [
+      isAbsent ? absentStepWords(wanted, steps, source.live, !isFirst) : "",
+      isFirst ? linkWords(this.#link, source.fields) : "",
+    ].filter((words) => words !== "");
+    if (told.length > 0) this.#notices.tell({ severity: "warning", text: told.join(" ") });
+    const playing = this.#state.playing && (same || isFirst) && step !== null;
     this.#steering.begin(welcome.session, same, welcome.steers);
     this.#freshness.clear();
     this.#trace.begin(welcome.trace);
@@ -392,8 +395,13 @@ export class Viewer {
     };
   }
 
+  #linkedStep({ source, steps }: Welcome): number | null {
+    const { step } = this.#link;
+    return step === undefined ? (source.live ? null : steps.first) : step;
+  }
+
   #fieldIndex(source: SourceInfo): number {
-    const named = this.#state.source?.fields[this.#state.field]?.name ?? this.#wantedField;
+    const named = this.#state.source?.fields[this.#state.field]?.name ?? this.#link.field;
     return Math.max(
       0,
       source.fields.findIndex((field) => field.name === named),
@@ -482,18 +490,13 @@ export class Viewer {
     if (this.#hashTimer !== null || !this.#state.source) return;
     this.#hashTimer = setTimeout(() => {
       this.#hashTimer = null;
-      const { source, field, step, playing, proxy, panel, axes } = this.#state;
+      const { source, field } = this.#state;
       const name = source?.fields[field]?.name ?? null;
       const transfers = { transfer: this.#fields.linked(field), others: this.#fields.linkedOthers(field) };
-      const hash = writeHash({ camera: this.#camera, field: name, step, playing, proxy, panel, axes, ...transfers });
+      const hash = writeHash({ ...this.#state, camera: this.#camera, field: name, ...transfers });
       history.replaceState(history.state, "", hash);
     }, 300);
   }
-}
-
-function unknownWords(keys: readonly string[]): string {
-  const named = keys.slice(0, 3).map((key) => `\u201c${key.slice(0, 20)}\u201d`);
-  return `This link says ${named.join(", ")}, which means nothing here: it may say ${LINK_KEYS.join(", ")}.`;
 }
 
 const neutralTransfer = {

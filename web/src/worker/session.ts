@@ -34,6 +34,7 @@ export interface SessionEvents {
 
 const FORBIDDEN = 403;
 const NO_ANSWER = "the server does not answer";
+const CLOSED = "it was closed";
 const ANSWER_WITHIN_MS = 2000;
 const FIRST_RETRY_MS = 300;
 const LONGEST_RETRY_MS = 4000;
@@ -50,6 +51,7 @@ export class Session {
   #socket: WebSocket | null = null;
   #workers: Worker[] = [];
   #epoch = 0;
+  /** Since a view was last answered: a server that closes the connection for what it is asked would be asked for ever at once. */
   #attempt = 0;
   #welcomed = false;
   #view: ViewMessage | null = null;
@@ -88,7 +90,7 @@ export class Session {
       const refused = !wasOpen && (await this.#isRefused());
       if (socket !== this.#socket) return;
       if (refused) this.#end();
-      else this.#lose(reason || NO_ANSWER);
+      else this.#lose(reason || (wasOpen ? CLOSED : NO_ANSWER));
     };
   }
 
@@ -127,8 +129,10 @@ export class Session {
       const message = parseControl(new Uint8Array(data));
       this.#heartbeat.hear();
       if (message === null) return;
-      if (message.kind !== "welcome") return this.#events.onControl(message);
-      this.#attempt = 0;
+      if (message.kind !== "welcome") {
+        if (answersView(message)) this.#attempt = 0;
+        return this.#events.onControl(message);
+      }
       this.#welcomed = true;
       this.#heartbeat.begin();
       this.#epoch += 1;
@@ -161,6 +165,7 @@ export class Session {
       if (data.type !== "closed") this.#heartbeat.hear();
       switch (data.type) {
         case "part":
+          this.#attempt = 0;
           return this.#events.onPart(data.part, this.#workers.indexOf(worker), data.arrival);
         case "received":
           return this.#events.onReceived(data.bytes);
@@ -212,4 +217,10 @@ export class Session {
     url.hash = "";
     return url.href;
   }
+}
+
+/** Other messages come whatever is asked for. */
+function answersView(message: ControlMessage): boolean {
+  const { kind } = message;
+  return kind === "plan" || kind === "field" || (kind === "notice" && message.failed !== null);
 }

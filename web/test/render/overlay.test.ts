@@ -55,7 +55,7 @@ test("labels are drawn anew only where others are to be seen", () => {
   expect(drawings(null)).toBe(9);
 });
 
-test("on a phone no words run into others, and a long title is cut", () => {
+test("on a phone no words run into others, and of a long title both ends are kept", () => {
   const written: { words: string; box: readonly [number, number, number, number] }[] = [];
   const state: Record<string, unknown> = {};
   const strokeText = (words: string, x: number, y: number) => {
@@ -93,5 +93,5 @@ test("on a phone no words run into others, and a long title is cut", () => {
     }
   const names = written.map(({ words }) => words);
   expect(names).toEqual(expect.arrayContaining(["x", "y", "z", "0", "1"]));
-  expect(names.find((words) => words.startsWith("turbulent"))).toMatch(/^turbulent kinetic .*\u2026$/);
+  expect(names.find((words) => words.startsWith("turbulent"))).toMatch(/^turbulent\u2026.* rate \[m\^2\/s\^3\]$/);
 });

@@ -1,5 +1,7 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type LinkState, readHash, writeHash } from "../../src/ui/hash";
+import type { LinkedTransfer } from "../../src/ui/link-transfer";
+import { absentStepWords, linkWords } from "../../src/ui/link-words";
 import type { ColourMapName, TransferFunction } from "../../src/volume/index";
 
 const transfer = (name: ColourMapName): TransferFunction => ({
@@ -16,6 +18,7 @@ const state: LinkState = {
   field: "pressure, static",
   step: 12,
   playing: true,
+  stride: 5,
   proxy: "bricks",
   panel: false,
   axes: false,
@@ -35,7 +38,7 @@ const state: LinkState = {
 };
 
 test("a link restores the whole state", () => {
-  expect(readHash(writeHash(state))).toEqual({ ...state, unknown: [] });
+  expect(readHash(writeHash(state))).toEqual({ ...state, unknown: [], unusable: [] });
 });
 
 test("the logarithm of a field is named like any other", () => {
@@ -44,7 +47,7 @@ test("the logarithm of a field is named like any other", () => {
     field: "log10(mass fraction, OH)",
     others: new Map([["log10(T)", transfer("gray")]]),
   };
-  expect(readHash(writeHash(logarithmic))).toEqual({ ...logarithmic, unknown: [] });
+  expect(readHash(writeHash(logarithmic))).toEqual({ ...logarithmic, unknown: [], unusable: [] });
 });
 
 test("colours that are no known map are written as stops", () => {
@@ -64,24 +67,92 @@ test("colours that are no known map are written as stops", () => {
       ],
     },
   };
-  expect(readHash(writeHash(custom))).toEqual({ ...custom, unknown: [] });
+  expect(readHash(writeHash(custom))).toEqual({ ...custom, unknown: [], unusable: [] });
 });
 
-test("a damaged link falls back to the defaults", () => {
-  const read = readHash(
-    "#view=1,2&step=-3&range=a,b&opacity=1&map=viridis&proxy=none&range.p=0,1&map.p=x&axes=2&play=yes",
-  );
+test("a damaged link falls back to the defaults, and what is damaged is known", () => {
+  const damaged = ["view=1,2", "at=0,0,0", "step=-3", "play=yes", "by=0", "proxy=none", "axes=2"];
+  const transfers = ["range=a,b", "map=nope", "opacity=1", "map.p=x"];
+  const { unusable, ...read } = readHash(`#${[...damaged, ...transfers].join("&")}`);
   expect(read).toEqual({
     camera: null,
     field: null,
     step: undefined,
     playing: false,
+    stride: 1,
     proxy: "auto",
     panel: null,
     axes: true,
     transfer: null,
     others: new Map(),
     unknown: [],
+  });
+  expect([...unusable].sort()).toEqual([...damaged, ...transfers].sort());
+});
+
+test("each part of a transfer function holds without the others", () => {
+  const read = (hash: string) => {
+    const { transfer, unusable } = readHash(hash);
+    return { transfer, unusable };
+  };
+  expect(read("#range=0,10")).toEqual({ transfer: { range: [0, 10] }, unusable: [] });
+  expect(read("#map=inferno")).toEqual({ transfer: { colours: { kind: "map", name: "inferno" } }, unusable: [] });
+  expect(read("#opacity=1,1;0,0").transfer).toEqual({
+    opacity: [
+      [0, 0],
+      [1, 1],
+    ],
+  });
+  expect(read("#range=0,10&map=nope")).toEqual({ transfer: { range: [0, 10] }, unusable: ["map=nope"] });
+  const others = readHash("#map.q=gray&range.x.y=1,2").others;
+  expect(others).toEqual(
+    new Map<string, LinkedTransfer>([
+      ["q", { colours: { kind: "map", name: "gray" } }],
+      ["x.y", { range: [1, 2] }],
+    ]),
+  );
+  const partial = { ...state, transfer: { range: [0, 10] as const }, others };
+  expect(readHash(writeHash(partial))).toEqual({ ...partial, unknown: [], unusable: [] });
+});
+
+test("a range is taken if single precision has its bounds, in order", () => {
+  const range = (text: string) => readHash(`#range=${text}&map=viridis&opacity=0,0;1,1`).transfer?.range;
+  expect([range("1,5"), range("2,2"), range("-3e38,3e38")]).toEqual([
+    [1, 5],
+    [2, 2],
+    [-3e38, 3e38],
+  ]);
+  for (const none of ["5,1", "0,1e60", "-1e60,0", "3.5e38,3.6e38", "NaN,1", "0,", ","])
+    expect(range(none), none).toBeUndefined();
+});
+
+describe("what a link says in vain", () => {
+  const fields = [{ name: "p" }, { name: "q" }];
+  const words = (hash: string) => linkWords(readHash(hash), fields);
+
+  test("is told, with what it may say", () => {
+    expect(words("#field=q&range.p=0,1&step=3")).toBe("");
+    expect(words("#bogus=1")).toMatch(
+      /^This link says \u201cbogus\u201d, which means nothing here: it may say view,.*\.$/,
+    );
+    expect(words("#field=nope&range=5,1")).toBe(
+      "This link says \u201crange=5,1\u201d, \u201cfield=nope\u201d, which cannot be used here: the default is shown instead.",
+    );
+    expect(words("#bogus=1&proxy=magic")).toMatch(
+      /\u201cbogus\u201d, .* opacity; and \u201cproxy=magic\u201d, which cannot/,
+    );
+    expect(words("#map.nope=gray")).toMatch(/\u201cmap.nope\u201d/);
+    expect(words(`#map=${"x".repeat(99)}`)).toContain(`\u201cmap=${"x".repeat(20)}\u2026\u201d`);
+    expect(words("#step=a&play=b&axes=c&map=d")).toMatch(/\u201caxes=c\u201d, and more, which cannot/);
+  });
+
+  test("is told of a step that is not there, or not any more", () => {
+    const steps = { first: 2, last: 5 };
+    expect(absentStepWords(99, { first: 0, last: 0 }, false, false)).toBe("There is no step 99: step 0 is shown.");
+    expect(absentStepWords(7, steps, false, true)).toBe("Step 7 is gone: step 5 is shown.");
+    expect(absentStepWords(9, steps, true, false)).toBe("There is no step 9 yet: following the newest.");
+    expect(absentStepWords(1, steps, true, false)).toBe("Step 1 is gone: following the newest.");
+    expect(absentStepWords(9, steps, true, true)).toBe("Step 9 is gone: following the newest.");
   });
 });
 

@@ -85,6 +85,37 @@ describe("fields", () => {
     expect(fields.linked(0)).toBe(edited);
   });
 
+  test("what a link does not say of a function is the server's, as long as it changes, until it is edited or reset", () => {
+    const fields = new FieldStates({ colours: edited.colours }, new Map([["q", { range: [5, 6] as const }]]));
+    fields.begin({ ...source("run", ["p", "q"]), live: true }, STEPS);
+    expect(fields.receive(ranged(3, 5), true)).toMatchObject({ range: [0, 5], colours: edited.colours });
+    expect(fields.receive(ranged(3, 5), true)).toBeNull();
+    expect(fields.receive(ranged(4, 50), true)).toMatchObject({ range: [0, 50], colours: edited.colours });
+    expect(fields.linked(0)).toEqual({ colours: edited.colours });
+    expect(fields.linkedOthers(0)).toEqual(new Map([["q", { range: [5, 6] }]]));
+    expect(fields.receive(message(1, 0.5), true)).toMatchObject({
+      range: [5, 6],
+      opacity: [
+        [0, 0],
+        [1, 0.5],
+      ],
+    });
+    fields.edit(0, edited);
+    expect(fields.linked(0)).toBe(edited);
+    fields.reset(1);
+    expect([fields.linked(1), fields.transfer(1)?.range]).toEqual([null, [0, 1]]);
+  });
+
+  test("the rest of what a link says of a file's steps is that of the first that is shown", () => {
+    const fields = new FieldStates({ colours: edited.colours }, new Map());
+    fields.begin(source("run", ["p"]), STEPS);
+    fields.receive({ ...ranged(3, 4), provisional: true }, true);
+    expect(fields.linked(0)).toEqual({ colours: edited.colours });
+    expect(fields.receive(ranged(3, 5), true)?.range).toEqual([0, 5]);
+    expect(fields.receive(ranged(4, 50), true)).toBeNull();
+    expect(fields.linked(0)).toMatchObject({ range: [0, 5], colours: edited.colours });
+  });
+
   test("functions that a link has for other fields are theirs, and stay in the link before and after they are shown", () => {
     const fields = new FieldStates(null, new Map([["q", edited]]));
     expect(fields.begin(source("run", ["p", "q"]), ONE_STEP)).toBe(false);
@@ -193,7 +224,7 @@ describe("playback", () => {
     resolution: 1,
     precision: "exact",
   });
-  const state: PlaybackState = { playing: true, step: 3, steps: { first: 0, last: 4 }, plan };
+  const state: PlaybackState = { playing: true, stride: 1, step: 3, steps: { first: 0, last: 4 }, plan };
 
   test("goes on when the step is shown as planned, not before", () => {
     const asked: (number | null)[] = [];
@@ -221,6 +252,21 @@ describe("playback", () => {
     playback.frame(shown(3, 2));
     vi.advanceTimersByTime(2000);
     expect(asked).toEqual([4]);
+  });
+
+  test("goes on by as many steps as are chosen, and to the last one", () => {
+    const asked: (number | null)[] = [];
+    const current = { ...state, stride: 5, steps: { first: 0, last: 10 } };
+    const playback = new Playback(
+      () => current,
+      (step) => asked.push(step),
+    );
+    for (const step of [3, 8]) {
+      current.step = step;
+      playback.frame(shown(step, 0));
+      vi.advanceTimersByTime(200);
+    }
+    expect(asked).toEqual([8, 10]);
   });
 
   test("goes on from the oldest step that is kept", () => {

@@ -4,6 +4,7 @@ import { boundWords, enteredRange, fullWords, numberOf } from "../../src/ui/numb
 import { pointBeside } from "../../src/ui/opacity-points";
 import { shareWords, whatLiesOutside } from "../../src/ui/outside";
 import { offersLogarithm, scaleOf } from "../../src/ui/scales";
+import type { Histogram } from "../../src/ui/transfer-editor";
 import type { Scale } from "../../src/volume/index";
 import { withLogarithms } from "../../src/wire/fields";
 
@@ -142,26 +143,52 @@ describe("where most values lie", () => {
 describe("what lies outside the range that is shown", () => {
   const ramp = { range: [0, 10], counts: Array.from({ length: 100 }, () => 3), finite: 300, extent: [0, 10] } as const;
 
-  test("is told with its share, unless nobody would see it", () => {
-    expect(whatLiesOutside(ramp, [0, 8])?.share).toBeCloseTo(0.2);
-    expect(whatLiesOutside(ramp, [20, 30])).toEqual({ share: 1, extent: [0, 10] });
+  const shares = (histogram: Histogram, shown: readonly [number, number]) => {
+    const outside = whatLiesOutside(histogram, shown);
+    return outside && [outside.least, outside.most].map((share) => Number(share.toFixed(4)));
+  };
+
+  test("is told with what is known of its share, unless nobody would see it", () => {
+    expect(shares(ramp, [0, 7.95])).toEqual([0.2, 0.21]);
+    expect(shares(ramp, [20, 30])).toEqual([1, 1]);
+    expect(whatLiesOutside(ramp, [20, 30])?.extent).toEqual([0, 10]);
     expect(whatLiesOutside(ramp, [0, 9.95])).toBeNull();
     expect(whatLiesOutside(ramp, [-5, 50])).toBeNull();
   });
 
-  test("holds what the histogram leaves out", () => {
+  test("is not all of them where a part of a full bin is shown", () => {
+    const lopsided = { ...ramp, counts: ramp.counts.map((_, i) => (i === 0 ? 201 : 1)) };
+    expect(shares(lopsided, [0, 0.04])).toEqual([0.33, 1]);
+    expect(shares(lopsided, [-1, 0])).toEqual([0.33, 1]);
+    expect(shares(lopsided, [0, 0.12])).toEqual([0.3267, 0.33]);
+  });
+
+  test("holds what the histogram leaves out, as far as that is known to be outside", () => {
     const outliers = { ...ramp, finite: 303, extent: [0, 1e30] } as const;
-    expect(whatLiesOutside(outliers, [0, 10])).toEqual({ share: 1 - 300 / 303, extent: [0, 1e30] });
+    expect(shares(outliers, [0, 10])).toEqual([0.0099, 0.0099]);
+    const digits = { ...outliers, range: [0.1, 0.7] as const, extent: [-5, 0.7] as const };
+    expect(shares(digits, [Math.fround(0.1), 0.7])).toEqual([0.0099, 0.0099]);
+    expect(shares(digits, [0.100000001, 0.7])).toEqual([0.0099, 0.0099]);
+    expect(shares(outliers, [0, 9.999])).toEqual([0.0099, 0.0198]);
+    expect(shares(outliers, [0, 1e29])).toEqual([0, 0.0099]);
     expect(whatLiesOutside(outliers, [0, 1e30])).toBeNull();
   });
 
-  test("is told in words", () => {
-    expect([1, 0.123, 2e-7].map((share) => shareWords(share, "linear"))).toEqual([
+  test("is told in words that hold", () => {
+    const told = (least: number, most = least) => shareWords({ least, most }, "linear");
+    expect([told(1), told(0.123, 0.1234), told(2e-7)]).toEqual([
       "All values",
       "12 % of values",
       "Less than 0.01 % of values",
     ]);
-    expect(shareWords(0.5, "logarithmic")).toBe("50 % of values above 0");
+    expect([told(0.47, 1), told(0.4799, 0.6), told(0.9999), told(0, 0.3), told(0, 0.00351)]).toEqual([
+      "At least 47 % of values",
+      "At least 47 % of values",
+      "At least 99 % of values",
+      "At most 30 % of values",
+      "At most 0.36 % of values",
+    ]);
+    expect(shareWords({ least: 0.5, most: 0.5 }, "logarithmic")).toBe("50 % of values above 0");
   });
 });
 

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type ConnectionState, Session } from "../../src/worker/session";
+
+const WELCOME = {
+  protocol: 2,
+  server: "visapult",
+  session: "s",
+  groups: 1,
+  steers: false,
+  trace: false,
+  source: {
+    name: "run",
+    format: "npy",
+    live: false,
+    time_unit: "",
+    grid: { size: [4, 4, 4], spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "point" },
+    fields: [{ name: "p", unit: "" }],
+  },
+  steps: { first: 0, last: 0 },
+};
+const PLAN = { view: 1, proxy: "bricks", level: 0, bits: 8, reason: "", throughput_bps: 0, bytes: 0 };
+
+/** A control message as it comes: its kind, and JSON. */
+function message(kind: number, content: unknown): ArrayBuffer {
+  const json = new TextEncoder().encode(JSON.stringify(content));
+  const bytes = new Uint8Array(json.length + 1);
+  bytes[0] = kind;
+  bytes.set(json, 1);
+  return bytes.buffer;
+}
+
+class FakeSocket {
+  static readonly OPEN = 1;
+  static readonly opened: FakeSocket[] = [];
+  readyState = FakeSocket.OPEN;
+  onopen: (() => void) | null = null;
+  onmessage: ((event: { data: unknown }) => void) | null = null;
+  onclose: ((event: { reason: string }) => void) | null = null;
+  constructor() {
+    FakeSocket.opened.push(this);
+  }
+  send(): void {}
+  close(): void {}
+}
+
+class FakeWorker {
+  postMessage(): void {}
+  terminate(): void {}
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  FakeSocket.opened.length = 0;
+  vi.stubGlobal("WebSocket", FakeSocket);
+  vi.stubGlobal("Worker", FakeWorker);
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+/** A page's session, and how long it waited each time that its server welcomed it, said `then` and closed the connection. */
+async function waits(then: readonly ArrayBuffer[], times: number): Promise<number[]> {
+  const lost: Extract<ConnectionState, { kind: "lost" }>[] = [];
+  const session = new Session(new URL("http://127.0.0.1:7420/"), "t", {
+    onState: (state) => {
+      if (state.kind === "lost") lost.push(state);
+    },
+    onWelcome: () => {},
+    onControl: () => {},
+    onPart: () => {},
+    onReceived: () => {},
+  });
+  session.connect();
+  const waited: number[] = [];
+  for (let time = 0; time < times; time++) {
+    const socket = FakeSocket.opened[time];
+    socket.onopen?.();
+    for (const data of [message(1, WELCOME), ...then]) socket.onmessage?.({ data });
+    socket.onclose?.({ reason: "" });
+    await vi.advanceTimersByTimeAsync(0);
+    waited.push(Math.round(lost[time].retryAt - performance.now()));
+    await vi.advanceTimersByTimeAsync(10_000);
+  }
+  expect(lost.map(({ reason }) => reason)).toEqual(lost.map(() => "it was closed"));
+  return waited;
+}
+
+test("a server that welcomes the page and refuses its view is asked again ever less often", async () => {
+  expect(await waits([message(2, { first: 0, last: 0 })], 6)).toEqual([300, 600, 1200, 2400, 4000, 4000]);
+});
+
+test("one that answered the view is asked again at once", async () => {
+  expect(await waits([message(4, PLAN)], 3)).toEqual([300, 300, 300]);
+});
