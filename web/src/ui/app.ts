@@ -7,6 +7,7 @@ import { helpDialog } from "./help";
 import { icons } from "./icons";
 import { keptWords } from "./kept";
 import { listenToKeys } from "./keys";
+import { toldApart } from "./numbers";
 import { Panel, type Statistics } from "./panel";
 import { pictureName } from "./picture-name";
 import { exposeToTests } from "./probe";
@@ -293,6 +294,9 @@ function waitingWords({ source, fieldInfo }: ViewerState): string {
   return source?.live && !fieldInfo ? "Waiting for the first step\u2026" : "";
 }
 
+/** Fewer values than this are seen as steps in a picture. */
+const FEW_VALUES = 256;
+
 /** What is odd about the values of the step that is shown. */
 function fieldWords(info: FieldMessage | null, { first, last }: StepSpan, scale: Scale): string {
   // What few values tell is not told of all.
@@ -306,7 +310,14 @@ function fieldWords(info: FieldMessage | null, { first, last }: StepSpan, scale:
   const value = formatNumber(valueAt(lo, scale));
   if (lo === hi) return `Every value of ${where}${isLogarithmic ? " above 0" : ""} is ${value} in single precision.`;
   const absence = isLogarithmic ? "not above 0, or missing," : "missing";
-  return info.missing > 0 ? `${info.missing.toLocaleString("en")} values are ${absence} and drawn transparent.` : "";
+  const missing =
+    info.missing > 0 ? `${info.missing.toLocaleString("en")} values are ${absence} and drawn transparent.` : "";
+  const apart = isLogarithmic ? FEW_VALUES : toldApart([lo, hi]);
+  const steps =
+    apart < FEW_VALUES
+      ? `Single precision tells ${apart} values of ${where} apart: steps in the picture may be those.`
+      : "";
+  return [missing, steps].filter(Boolean).join(" ");
 }
 
 /** Whether there is nothing in the picture by which one could tell that it is one. */

@@ -9,6 +9,13 @@ export function numberOf(typed: string): number {
   return text === "" ? Number.NaN : Number(text);
 }
 
+/** How many values single precision tells apart from `lo` to `hi`, at most. */
+export function toldApart([lo, hi]: Range): number {
+  const largest = new Float32Array([Math.max(Math.abs(lo), Math.abs(hi))]);
+  const next = new Float32Array(new Uint32Array([new Uint32Array(largest.buffer)[0] + 1]).buffer);
+  return Math.round((hi - lo) / (next[0] - largest[0])) + 1;
+}
+
 /** Characters that fit in a box of the panel. */
 const ROOM = 9;
 const FEWEST_DIGITS = { plain: 6, exponential: 3 };
