@@ -164,6 +164,14 @@ pub enum SourceError {
         /// What was asked for.
         url: String,
     },
+    /// The name is written as those of another format are.
+    #[error("no reader for {url}: did you mean {meant}?")]
+    Misspelt {
+        /// What was asked for.
+        url: String,
+        /// As it would be written.
+        meant: String,
+    },
     /// The URL's options do not make sense.
     #[error("{url}: {problem}")]
     Option {

@@ -52,6 +52,22 @@ fn names_of_no_known_format_are_told_what_is_known() {
 }
 
 #[test]
+fn paths_into_containers_that_are_written_otherwise_are_told_how() {
+    for (url, meant) in [
+        ("run/nc.H5:T", "run/nc.H5:/T?"),
+        ("nc.nc:a/T", "nc.nc:/a/T?"),
+        ("nc.h5/a/T", "nc.h5:/a/T?"),
+        ("v3.zarr:/a/rho", "v3.zarr/a/rho?"),
+        ("v3.zarr:rho", "v3.zarr/rho?"),
+    ] {
+        assert_refused(url, &[&format!("no reader for {url}: did you mean {meant}")]);
+    }
+    for url in ["nc.h5x:T", "nc.vtk:T", "nc.h5:", "v.npy:/T"] {
+        assert_refused(url, &["no reader for", "expected .npy"]);
+    }
+}
+
+#[test]
 fn missing_files_are_named() {
     for name in ["a.npy", "a.json", "a.nii", "a.nii.gz", "a.h5", "a.h5:/x", "a.zarr"] {
         let file = name.split(':').next().unwrap();
