@@ -106,6 +106,21 @@ def test_info_looks_at_all_steps_or_says_at_which(tmp_path: Path) -> None:
     assert "0 to 0 (looked at: step 0)" in run("info", tmp_path / "large.npy").stdout
 
 
+def test_info_counts_the_values_of_a_field_without_steps_once(tmp_path: Path) -> None:
+    moving, resting = np.ones((3, 4, 5, 6), np.float32), np.ones((4, 5, 6), np.float32)
+    moving[:, 0, 0, 0], resting[0, 0, :2] = np.nan, np.nan
+    group = zarr.create_group(str(tmp_path / "run.zarr"), zarr_format=3)
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        for name, values in (("moving", moving), ("resting", resting)):
+            file[name] = values
+            group.create_array(name, shape=values.shape, chunks=values.shape, dtype="f4")[:] = values
+    for name in ("run.h5", "run.zarr", "run.h5?level=0"):
+        told = json.loads(run("info", "--json", tmp_path / name).stdout)
+        seen = {field["name"]: (field["missing"], field["steps"], field["share"]) for field in told["fields"]}
+        assert seen == {"moving": (3, [0, 2], 1), "resting": (2, [0, 2], 1)}, name
+        assert "looked at" not in run("info", tmp_path / name).stdout
+
+
 def test_the_spacing_of_an_hdf5_file_is_that_of_the_dataset_that_tells_one(volume: np.ndarray, tmp_path: Path) -> None:
     with h5py.File(tmp_path / "run.h5", "w") as file:
         file["alpha"] = volume

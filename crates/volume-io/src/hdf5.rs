@@ -126,6 +126,10 @@ impl Source for Hdf5 {
         self.fields[field].stored.encoding().is_plain()
     }
 
+    fn is_static(&self, field: usize) -> bool {
+        self.fields[field].is_static
+    }
+
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps, out.len())?;
         if out.is_empty() {

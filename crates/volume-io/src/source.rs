@@ -101,6 +101,15 @@ pub trait Source: Send + Sync {
         false
     }
 
+    /// Whether a field has no steps, and so is the same at all that there are.
+    ///
+    /// # Panics
+    /// If there is no such field.
+    fn is_static(&self, field: usize) -> bool {
+        let _ = field;
+        false
+    }
+
     /// What the values of a field tell.
     ///
     /// # Panics
