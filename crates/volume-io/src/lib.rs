@@ -17,6 +17,7 @@ mod nifti;
 mod npy;
 mod place;
 mod raw;
+mod refused;
 mod reversed;
 mod scalar;
 mod shape;

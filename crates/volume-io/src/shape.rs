@@ -11,18 +11,19 @@ pub(crate) fn steps_and_size(shape: &[u64]) -> Result<(u64, [usize; 3]), String>
     let (steps, nz, ny, nx) = match *shape {
         [nz, ny, nx] => (1, nz, ny, nx),
         [steps, nz, ny, nx] => (steps, nz, ny, nx),
-        _ => {
-            return Err(format!(
-                "its shape {shape:?} has {} axes: 3 are needed (z, y, x), or 4 (step, z, y, x); reshape it",
-                shape.len()
-            ));
-        }
+        _ => return Err(format!("{}; reshape it", wrong_axes(shape))),
     };
     if shape.contains(&0) {
         return Err(format!("its shape {shape:?} holds no value: every axis needs at least one"));
     }
     let size = [nx, ny, nz].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     Ok((steps, size))
+}
+
+/// What is said of an array with too few axes, or too many.
+pub(crate) fn wrong_axes(shape: &[u64]) -> String {
+    let (count, axes) = (shape.len(), if shape.len() == 1 { "axis" } else { "axes" });
+    format!("its shape {shape:?} has {count} {axes}: 3 are needed (z, y, x), or 4 (step, z, y, x)")
 }
 
 /// Last part of a path, to show.
