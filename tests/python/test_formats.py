@@ -121,6 +121,26 @@ def test_info_counts_the_values_of_a_field_without_steps_once(tmp_path: Path) ->
         assert "looked at" not in run("info", tmp_path / name).stdout
 
 
+def test_info_doubts_a_last_axis_that_may_be_components(tmp_path: Path) -> None:
+    vectors = np.zeros((16, 16, 16, 3), np.float32)
+    np.save(tmp_path / "v.npy", vectors)
+    zarr.create_array(str(tmp_path / "v.zarr"), data=vectors)
+    names = ["t", "z", "y", "x"]
+    zarr.create_array(str(tmp_path / "named.zarr"), data=vectors, dimension_names=names)
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = vectors
+        file["timed"] = vectors
+        file["timed"].attrs["times"] = np.arange(16.0)
+        file["named"] = vectors
+        for axis, name in enumerate(names):
+            file["named"].dims[axis].label = name
+    doubt = "; axes are taken as steps, z, y, x: if the last one is components, save each of the 3 "
+    for name in ("v.npy", "v.zarr", "v.h5:/v"):
+        assert doubt in json.loads(run("info", "--json", tmp_path / name).stdout)["format"], name
+    for name in ("named.zarr", "v.h5:/timed", "v.h5:/named"):
+        assert doubt not in json.loads(run("info", "--json", tmp_path / name).stdout)["format"], name
+
+
 def test_the_spacing_of_an_hdf5_file_is_that_of_the_dataset_that_tells_one(volume: np.ndarray, tmp_path: Path) -> None:
     with h5py.File(tmp_path / "run.h5", "w") as file:
         file["alpha"] = volume

@@ -7,6 +7,7 @@ use visapult_volume::Grid;
 use super::find::{Shape, is_in_file};
 use crate::axes::Axes;
 use crate::coordinates::{self, Coordinates};
+use crate::shape;
 
 /// Longest attribute or axis that is read, in values.
 const MAX_VALUES: usize = 1 << 20;
@@ -44,7 +45,15 @@ pub(super) fn axes(dataset: &Dataset, shape: &Shape) -> Result<Axes, String> {
     if let Some(unit) = text(dataset, "time_unit") {
         axes.time_unit = unit;
     }
+    if shape.has_step_axis && axes.times.is_empty() && !names_axes(dataset) {
+        let [nx, ny, nz] = shape.size.map(|n| n as u64);
+        axes.remarks.extend(shape::doubt(&[shape.steps, nz, ny, nx]));
+    }
     Ok(axes)
+}
+
+fn names_axes(dataset: &Dataset) -> bool {
+    dataset.attr("DIMENSION_LABELS").is_ok() || scales(dataset).is_some_and(|scales| scales.iter().any(Option::is_some))
 }
 
 /// Whether a dataset is an axis of others.

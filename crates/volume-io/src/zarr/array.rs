@@ -96,6 +96,10 @@ impl Stored {
         self.encoding.is_plain()
     }
 
+    pub(super) fn shape(&self) -> &[u64] {
+        self.array.shape()
+    }
+
     pub(super) fn size(&self) -> [usize; 3] {
         std::array::from_fn(|axis| usize::try_from(self.length(Role::Space(axis))).unwrap_or(usize::MAX))
     }

@@ -107,6 +107,9 @@ fn axes(stored: &Stored, scales: &mut Scales<'_>) -> Axes {
         axes.times = times;
         axes.time_unit = attributes::text(stored.attributes(), "time_unit").unwrap_or_default();
     }
+    if axes.times.is_empty() && stored.axis_name(Role::Space(0)).is_none() {
+        axes.remarks.extend(shape::doubt(stored.shape()));
+    }
     axes
 }
 
