@@ -1,4 +1,4 @@
-//! HDF5 files: datasets with three axes, or four with a leading step.
+//! HDF5 files: datasets with three axes, or four with a leading step; with a leading time three are steps of images.
 //!
 //! The HDF5 library, which takes one thread at a time, tells where things are. Values that are stored plainly or by
 //! the deflate and shuffle filters are then read here, by all threads; everything else is read by the library.

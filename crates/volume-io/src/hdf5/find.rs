@@ -31,7 +31,22 @@ impl Shape {
     fn of(dataset: &Dataset) -> Result<Self, String> {
         let dims: Vec<u64> = dataset.shape().into_iter().map(|n| n as u64).collect();
         let (steps, size) = shape::steps_and_size(&dims)?;
+        if dims.len() == 3 && attributes::begins_with_time(dataset) {
+            let [nx, ny, _] = size;
+            return Ok(Self { steps: dims[0], size: [nx, ny, 1], has_step_axis: true });
+        }
         Ok(Self { steps, size, has_step_axis: dims.len() == 4 })
+    }
+
+    /// What is told of each axis of the dataset, as of step, z, y, x: `none` of those that it lacks.
+    pub(super) fn by_axis<T: Copy>(&self, told: &[T], none: T) -> Option<[T; 4]> {
+        match *told {
+            [x] => Some([none, none, none, x]),
+            [step, y, x] if self.has_step_axis => Some([step, none, y, x]),
+            [z, y, x] => Some([none, z, y, x]),
+            [step, z, y, x] => Some([step, z, y, x]),
+            _ => None,
+        }
     }
 
     /// Of values one after the other.

@@ -13,6 +13,7 @@ use zarrs::storage::StorageError;
 use super::attributes;
 use super::store::{Store, of_request};
 use crate::SourceError;
+use crate::coordinates::names_steps;
 use crate::scalar::Encoding;
 use crate::shape::wrong_axes;
 use crate::tiles::{covering, fetch_tiles, read_tiles};
@@ -41,7 +42,7 @@ impl Role {
             "x" | "lon" | "longitude" => Some(Self::Space(0)),
             "y" | "lat" | "latitude" => Some(Self::Space(1)),
             "z" | "lev" | "level" | "height" | "altitude" | "alt" | "depth" => Some(Self::Space(2)),
-            "t" | "time" | "step" => Some(Self::Step),
+            name if names_steps(name) => Some(Self::Step),
             "c" | "channel" | "band" => Some(Self::Channel),
             _ => None,
         }
