@@ -7,6 +7,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import zarr
 
 from conftest import run
 
@@ -162,6 +163,29 @@ def test_a_missing_dataset_is_answered_with_those_there_are(tmp_path: Path) -> N
     finished = run("info", f"{tmp_path / 'run.h5'}:/pressure", check=False)
     assert finished.returncode != 0
     assert_one_clear_line(finished.stderr, "pressure", "density")
+
+
+def test_what_is_there_in_place_of_a_field_is_told(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file["lat"] = np.arange(4.0)
+        file["lat"].make_scale("lat")
+        file["b"] = np.zeros((4, 4, 4), np.complex64)
+        file["c"], file["d"], file["a/v"] = "text", np.zeros((4, 5)), np.zeros((1, 2, 3, 4, 5))
+        for i in range(37):
+            file[f"e{i:02}"] = np.zeros(7)
+    finished = run("info", tmp_path / "run.h5", check=False)
+    needles = ["a/v: its shape [1, 2, 3, 4, 5] has 5 axes;", "b: its values are complex numbers;", "d: its shape [4, 5] has 2 axes;"]
+    assert_one_clear_line(finished.stderr, *needles, "c: its values are ", "and 37 more)", "name another file or group")
+    assert "lat" not in finished.stderr
+    group = zarr.create_group(str(tmp_path / "run.zarr"), zarr_format=3)
+    group.create_group("a")
+    group.create_array("b", shape=(4, 4, 4), dtype="c8")
+    group.create_array("lat", shape=(4,), dtype="f4", dimension_names=["lat"])
+    group.create_array("sst", shape=(4, 5), dtype="f4")
+    finished = run("info", tmp_path / "run.zarr", check=False)
+    needles = ["a: it is a group;", "b: its values (complex64) are not real numbers", "; sst: its shape [4, 5] has 2 axes)"]
+    assert_one_clear_line(finished.stderr, *needles, "name a group or array inside")
+    assert "lat" not in finished.stderr
 
 
 @pytest.mark.parametrize("values", [np.nan, np.inf, 7.0])

@@ -106,6 +106,83 @@ def test_info_looks_at_all_steps_or_says_at_which(tmp_path: Path) -> None:
     assert "0 to 0 (looked at: step 0)" in run("info", tmp_path / "large.npy").stdout
 
 
+def test_info_counts_the_values_of_a_field_without_steps_once(tmp_path: Path) -> None:
+    moving, resting = np.ones((3, 4, 5, 6), np.float32), np.ones((4, 5, 6), np.float32)
+    moving[:, 0, 0, 0], resting[0, 0, :2] = np.nan, np.nan
+    group = zarr.create_group(str(tmp_path / "run.zarr"), zarr_format=3)
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        for name, values in (("moving", moving), ("resting", resting)):
+            file[name] = values
+            group.create_array(name, shape=values.shape, chunks=values.shape, dtype="f4")[:] = values
+    for name in ("run.h5", "run.zarr", "run.h5?level=0"):
+        told = json.loads(run("info", "--json", tmp_path / name).stdout)
+        seen = {field["name"]: (field["missing"], field["steps"], field["share"]) for field in told["fields"]}
+        assert seen == {"moving": (3, [0, 2], 1), "resting": (2, [0, 2], 1)}, name
+        assert "looked at" not in run("info", tmp_path / name).stdout
+
+
+def test_info_doubts_a_last_axis_that_may_be_components(tmp_path: Path) -> None:
+    vectors = np.zeros((16, 16, 16, 3), np.float32)
+    np.save(tmp_path / "v.npy", vectors)
+    zarr.create_array(str(tmp_path / "v.zarr"), data=vectors)
+    names = ["t", "z", "y", "x"]
+    zarr.create_array(str(tmp_path / "named.zarr"), data=vectors, dimension_names=names)
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = vectors
+        file["timed"] = vectors
+        file["timed"].attrs["times"] = np.arange(16.0)
+        file["named"] = vectors
+        for axis, name in enumerate(names):
+            file["named"].dims[axis].label = name
+    doubt = "; axes are taken as steps, z, y, x: if the last one is components, save each of the 3 "
+    for name in ("v.npy", "v.zarr", "v.h5:/v"):
+        assert doubt in json.loads(run("info", "--json", tmp_path / name).stdout)["format"], name
+    for name in ("named.zarr", "v.h5:/timed", "v.h5:/named"):
+        assert doubt not in json.loads(run("info", "--json", tmp_path / name).stdout)["format"], name
+
+
+def write_images(path: Path, images: np.ndarray, time: str, unit: str) -> None:
+    """The images as datasets that are read in each of the ways that there are."""
+    with h5py.File(path, "w") as file:
+        for name, values in (("lat", [60, 50, 40, 30]), (time, [0, 6, 24]), ("lon", 2.0 * np.arange(6))):
+            file[name] = np.array(values, np.float64)
+            file[name].make_scale(name)
+            file[name].attrs["units"] = {"lat": "degrees_north", "lon": "degrees_east"}.get(name, unit)
+        ways: dict[str, Any] = {"flat": {}, "packed": {"compression": "gzip", "chunks": (2, 3, 4)}, "checked": {"fletcher32": True, "chunks": (2, 3, 4)}}
+        for name, way in ways.items():
+            data = file.create_dataset(name, data=images, **way)
+            for axis, scale in enumerate((time, "lat", "lon")):
+                data.dims[axis].attach_scale(file[scale])
+
+
+@pytest.mark.parametrize(("time", "unit"), [("Time", ""), ("valid", "hours since 2001-01-01")])
+def test_a_first_axis_of_three_that_is_time_is_steps_in_hdf5(time: str, unit: str, tmp_path: Path) -> None:
+    images = np.random.default_rng(7).random((3, 4, 6)).astype(np.float32)
+    write_images(tmp_path / "run.h5", images, time, unit)
+    told = json.loads(run("info", "--json", tmp_path / "run.h5").stdout)
+    [grid] = told["levels"]
+    assert (grid["size"], grid["spacing"][:2], grid["origin"][:2]) == ([6, 4, 1], [2, 10], [0, 30])
+    assert (told["steps"], told["times"], told["time_unit"]) == ([0, 2], [0, 6, 24], unit)
+    assert [field["name"] for field in told["fields"]] == ["checked", "flat", "packed"]
+    # Latitudes fall in the file, and grow in the grid.
+    plain = {"file": "run.raw", "size": [6, 4, 1], "steps": 3, "type": "f32", "spacing": [2, 10, 1], "origin": [0, 30, 0]}
+    (tmp_path / "run.json").write_text(json.dumps(plain))
+    images[:, ::-1].tofile(tmp_path / "run.raw")
+    pictures = [(tmp_path / "run.json", "run")] + [(tmp_path / "run.h5", name) for name in ("flat", "packed", "checked")]
+    for step in range(3):
+        shown = []
+        for source, field in pictures:
+            run("render", source, "--field", field, "--time-step", step, "--out", tmp_path / "out.png", "--size", "64x48")
+            shown.append(read_png(tmp_path / "out.png"))
+        assert shown[0].max() > 50 and all(np.array_equal(picture, shown[0]) for picture in shown)
+
+
+def test_a_first_axis_of_three_that_is_not_time_is_depth_in_hdf5(tmp_path: Path) -> None:
+    write_images(tmp_path / "run.h5", np.zeros((3, 4, 6), np.float32), "lev", "degrees")
+    told = json.loads(run("info", "--json", tmp_path / "run.h5").stdout)
+    assert (told["levels"][0]["size"], told["steps"]) == ([6, 4, 3], [0, 0])
+
+
 def test_the_spacing_of_an_hdf5_file_is_that_of_the_dataset_that_tells_one(volume: np.ndarray, tmp_path: Path) -> None:
     with h5py.File(tmp_path / "run.h5", "w") as file:
         file["alpha"] = volume

@@ -24,7 +24,7 @@ const PROBE_EDGE: usize = 64;
 /// What was seen of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Survey {
-    /// The steps that were looked at.
+    /// The steps that were looked at: of a field without steps one tells of all.
     pub(crate) steps: StepSpan,
     /// The stored level that was looked at, 0 being the finest.
     pub(crate) level: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Survey {
     pub(crate) infinite: u64,
 }
 
-/// Looks through `steps` of `field`, or the first of them where all are too much.
+/// Looks through `steps` of `field`, or the first of them where all are too much. What has no steps is looked through once.
 ///
 /// # Errors
 /// [`PipelineError`] if it cannot be read.
@@ -53,9 +53,11 @@ pub(crate) fn survey(source: &dyn Source, field: usize, steps: StepSpan) -> Resu
     let mut values = memory::values(source.info(), parts.iter().map(Box3::volume).max().unwrap_or(0))?;
     let count = usize::try_from(steps.last - steps.first).unwrap_or(usize::MAX).saturating_add(1);
     let fit = small.is_some() && samples_of(level).saturating_mul(count) <= most.min(MOST_OF_STEPS);
-    let steps = if fit { steps } else { StepSpan { last: steps.first, ..steps } };
+    let is_static = source.is_static(field);
+    let first = StepSpan { last: steps.first, ..steps };
+    let read = if fit && !is_static { steps } else { first };
     let (mut range, mut missing, mut infinite, mut looked_at) = (None, 0, 0, 0_usize);
-    for step in steps.first..=steps.last {
+    for step in read.first..=read.last {
         for &bounds in &parts {
             let values = &mut values[..bounds.volume()];
             source.read(&ReadRequest { field, step, level, bounds }, values).map_err(PipelineError::source)?;
@@ -65,7 +67,8 @@ pub(crate) fn survey(source: &dyn Source, field: usize, steps: StepSpan) -> Resu
             looked_at += values.len();
         }
     }
-    let samples = samples_of(level) as f64 * (steps.last - steps.first + 1) as f64;
+    let samples = samples_of(level) as f64 * (read.last - read.first + 1) as f64;
+    let steps = if is_static { steps } else { read };
     Ok(Survey { steps, level, share: looked_at as f64 / samples, range, missing, infinite })
 }
 

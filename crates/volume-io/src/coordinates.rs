@@ -70,6 +70,16 @@ impl Spacing {
     }
 }
 
+/// Whether an axis of such a name is steps.
+pub(crate) fn names_steps(name: &str) -> bool {
+    ["t", "time", "step"].iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// Whether coordinates in such a unit are times, counted from a date (Climate and Forecast conventions, 4.4).
+pub(crate) fn is_since_a_date(unit: &str) -> bool {
+    unit.to_ascii_lowercase().contains(" since ")
+}
+
 /// One word for units that are written in several ways.
 fn symbol(unit: &str) -> &str {
     match unit.to_ascii_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! HDF5 files: datasets with three axes, or four with a leading step.
+//! HDF5 files: datasets with three axes, or four with a leading step; with a leading time three are steps of images.
 //!
 //! The HDF5 library, which takes one thread at a time, tells where things are. Values that are stored plainly or by
 //! the deflate and shuffle filters are then read here, by all threads; everything else is read by the library.
@@ -124,6 +124,10 @@ impl Source for Hdf5 {
 
     fn is_as_stored(&self, field: usize) -> bool {
         self.fields[field].stored.encoding().is_plain()
+    }
+
+    fn is_static(&self, field: usize) -> bool {
+        self.fields[field].is_static
     }
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {

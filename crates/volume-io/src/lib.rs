@@ -17,6 +17,7 @@ mod nifti;
 mod npy;
 mod place;
 mod raw;
+mod refused;
 mod reversed;
 mod scalar;
 mod shape;
@@ -113,7 +114,7 @@ fn open_place(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, So
     if ends(&HDF5) {
         hdf5::open(place, inside)
     } else if inside.is_some() {
-        Err(SourceError::unsupported(&url()))
+        Err(unread(&url(), path, inside))
     } else if ends(&[".npy"]) {
         Ok(Box::new(npy::open(place)?))
     } else if ends(&[".nii", ".nii.gz"]) {
@@ -123,8 +124,33 @@ fn open_place(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, So
     } else if place.is_dir() || path.iter().any(|part| part.to_string_lossy().ends_with(".zarr")) {
         Ok(Box::new(zarr::Zarr::open(place)?))
     } else {
-        Err(SourceError::unsupported(&url()))
+        Err(unread(&url(), path, inside))
     }
+}
+
+/// Why no reader is asked for `url`, which names `path` and what is `inside`.
+fn unread(url: &str, path: &Path, inside: Option<&str>) -> SourceError {
+    match meant(&path.display().to_string(), inside) {
+        Some(meant) => SourceError::Misspelt { url: url.to_owned(), meant },
+        None => SourceError::unsupported(url),
+    }
+}
+
+/// How a path into an HDF5 file or a Zarr folder is written that was written otherwise.
+fn meant(path: &str, inside: Option<&str>) -> Option<String> {
+    let ends = |file: &str, endings: &[&str]| endings.iter().any(|ending| file.to_ascii_lowercase().ends_with(ending));
+    if let Some(inside) = inside {
+        return ends(path, &[".zarr"]).then(|| format!("{path}/{inside}"));
+    }
+    path.rmatch_indices([':', '/']).find_map(|(at, mark)| {
+        let (file, inside) = (&path[..at], path[at + 1..].trim_start_matches('/'));
+        match mark {
+            _ if inside.is_empty() => None,
+            _ if ends(file, &HDF5) => Some(format!("{file}:/{inside}")),
+            ":" if ends(file, &[".zarr"]) => Some(format!("{file}/{inside}")),
+            _ => None,
+        }
+    })
 }
 
 /// A path and, after `:/`, a path inside the file.

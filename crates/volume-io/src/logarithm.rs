@@ -82,6 +82,10 @@ impl Source for WithLogarithms {
         field < self.own && self.source.is_as_stored(field)
     }
 
+    fn is_static(&self, field: usize) -> bool {
+        self.source.is_static(self.within(field).0)
+    }
+
     fn scale(&self, field: usize) -> Scale {
         match self.within(field) {
             (field, Scale::Linear) => self.source.scale(field),
@@ -177,6 +181,10 @@ mod tests {
             true
         }
 
+        fn is_static(&self, field: usize) -> bool {
+            field == 1
+        }
+
         fn shared(&self, request: &ReadRequest) -> Result<Option<SharedValues>, SourceError> {
             let mut out = vec![0.0_f32; request.bounds.volume()];
             self.read(request, &mut out)?;
@@ -229,6 +237,7 @@ mod tests {
         assert_eq!(source.samples_read(), 4711);
         assert!(source.is_far());
         assert_eq!([0, 1, 2, 3].map(|field| source.is_as_stored(field)), [true, true, false, false]);
+        assert_eq!([0, 1, 2, 3].map(|field| source.is_static(field)), [false, true, false, true]);
         let is_shared = |field| source.shared(&request(field)).unwrap().is_some();
         assert_eq!([0, 1, 2, 3].map(is_shared), [true, true, false, false]);
         let info = source.info();

@@ -7,6 +7,7 @@ use std::fs::File;
 
 use visapult_volume::{FieldInfo, Grid, ScalarType};
 
+use crate::axes::remarked;
 use crate::bytes::BytesAt;
 use crate::flat::{FlatArray, FlatSource, Layout};
 use crate::place::Place;
@@ -41,7 +42,7 @@ pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
     };
     let info = SourceInfo {
         name: shape::file_name(place.shown()),
-        format: format!("NumPy .npy, {order}"),
+        format: remarked(format!("NumPy .npy, {order}"), shape::doubt(&header.shape).as_slice()),
         levels: vec![grid],
         fields: vec![field],
         times: Vec::new(),

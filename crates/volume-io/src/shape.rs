@@ -11,18 +11,31 @@ pub(crate) fn steps_and_size(shape: &[u64]) -> Result<(u64, [usize; 3]), String>
     let (steps, nz, ny, nx) = match *shape {
         [nz, ny, nx] => (1, nz, ny, nx),
         [steps, nz, ny, nx] => (steps, nz, ny, nx),
-        _ => {
-            return Err(format!(
-                "its shape {shape:?} has {} axes: 3 are needed (z, y, x), or 4 (step, z, y, x); reshape it",
-                shape.len()
-            ));
-        }
+        _ => return Err(format!("{}; reshape it", wrong_axes(shape))),
     };
     if shape.contains(&0) {
         return Err(format!("its shape {shape:?} holds no value: every axis needs at least one"));
     }
     let size = [nx, ny, nz].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     Ok((steps, size))
+}
+
+/// What is said of an array with too few axes, or too many.
+pub(crate) fn wrong_axes(shape: &[u64]) -> String {
+    let (count, axes) = (shape.len(), if shape.len() == 1 { "axis" } else { "axes" });
+    format!("its shape {shape:?} has {count} {axes}: 3 are needed (z, y, x), or 4 (step, z, y, x)")
+}
+
+/// What is remarked of an array whose axes nothing names, where the last of four may be none of space.
+pub(crate) fn doubt(shape: &[u64]) -> Option<String> {
+    let [steps, nz, ny, nx] = *shape else { return None };
+    let other = ny.min(nz);
+    let (is_thin, is_short) = (nx <= 4 && nx < other, nx < other / 4 && nx < steps / 8);
+    (is_thin || is_short).then(|| {
+        format!(
+            "axes are taken as steps, z, y, x: if the last one is components, save each of the {nx} as an array of its own, if it is steps, store it first"
+        )
+    })
 }
 
 /// Last part of a path, to show.
@@ -46,4 +59,22 @@ pub(crate) fn read_small(place: &Place, limit: u64) -> Result<Vec<u8>, SourceErr
     let mut content = Vec::new();
     file.take(limit).read_to_end(&mut content).map_err(|cause| SourceError::io(place.display(), cause))?;
     Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_last_axis_that_may_be_components_or_steps_is_in_doubt() {
+        for shape in [[64, 64, 64, 3], [2, 64, 64, 1], [30, 40, 50, 4], [64, 128, 128, 7], [300, 40, 50, 9]] {
+            let told = doubt(&shape).unwrap_or_else(|| panic!("{shape:?}"));
+            assert!(told.contains(&format!("each of the {}", shape[3])), "{told}");
+        }
+        for shape in
+            [&[12, 64, 64, 64][..], &[9, 5, 7, 11], &[2, 3, 3, 3], &[20, 4, 4, 4], &[10, 64, 64, 8], &[64, 64, 3]]
+        {
+            assert_eq!(doubt(shape), None, "{shape:?}");
+        }
+    }
 }

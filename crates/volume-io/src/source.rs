@@ -101,6 +101,15 @@ pub trait Source: Send + Sync {
         false
     }
 
+    /// Whether a field has no steps, and so is the same at all that there are.
+    ///
+    /// # Panics
+    /// If there is no such field.
+    fn is_static(&self, field: usize) -> bool {
+        let _ = field;
+        false
+    }
+
     /// What the values of a field tell.
     ///
     /// # Panics
@@ -163,6 +172,14 @@ pub enum SourceError {
     Unsupported {
         /// What was asked for.
         url: String,
+    },
+    /// The name is written as those of another format are.
+    #[error("no reader for {url}: did you mean {meant}?")]
+    Misspelt {
+        /// What was asked for.
+        url: String,
+        /// As it would be written.
+        meant: String,
     },
     /// The URL's options do not make sense.
     #[error("{url}: {problem}")]

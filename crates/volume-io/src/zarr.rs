@@ -124,6 +124,10 @@ impl Source for Zarr {
         self.fields[field].levels[0].is_as_stored()
     }
 
+    fn is_static(&self, field: usize) -> bool {
+        !self.fields[field].levels[0].has_steps()
+    }
+
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps, out.len())?;
         let field = &self.fields[request.field];

@@ -7,6 +7,7 @@ use visapult_volume::Grid;
 use super::find::{Shape, is_in_file};
 use crate::axes::Axes;
 use crate::coordinates::{self, Coordinates};
+use crate::shape;
 
 /// Longest attribute or axis that is read, in values.
 const MAX_VALUES: usize = 1 << 20;
@@ -44,7 +45,15 @@ pub(super) fn axes(dataset: &Dataset, shape: &Shape) -> Result<Axes, String> {
     if let Some(unit) = text(dataset, "time_unit") {
         axes.time_unit = unit;
     }
+    if shape.has_step_axis && axes.times.is_empty() && !names_axes(dataset) {
+        let [nx, ny, nz] = shape.size.map(|n| n as u64);
+        axes.remarks.extend(shape::doubt(&[shape.steps, nz, ny, nx]));
+    }
     Ok(axes)
+}
+
+fn names_axes(dataset: &Dataset) -> bool {
+    dataset.attr("DIMENSION_LABELS").is_ok() || scales(dataset).is_some_and(|scales| scales.iter().any(Option::is_some))
 }
 
 /// Whether a dataset is an axis of others.
@@ -97,12 +106,23 @@ fn text_bytes(attribute: &Attribute) -> Option<Vec<u8>> {
     }
 }
 
+/// Whether the first axis of a dataset is time by its scale.
+pub(super) fn begins_with_time(dataset: &Dataset) -> bool {
+    let scales = scales(dataset).unwrap_or_default();
+    let Some(Some(scale)) = scales.first() else { return false };
+    let unit = text(scale, "units").unwrap_or_default();
+    coordinates::names_steps(&name_of(scale)) || coordinates::is_since_a_date(&unit)
+}
+
 fn from_scales(dataset: &Dataset, shape: &Shape) -> Axes {
     let mut axes = Axes::of_size(shape.size);
     let scales = scales(dataset).unwrap_or_default();
     let first_of_space = usize::from(shape.has_step_axis);
-    // Datasets list z, y, x.
-    let of_axis = |axis: usize| coordinates(scales.get(first_of_space + 2 - axis)?.as_ref()?, shape.size[axis]);
+    // Datasets list z, y, x in the end; steps of images have no z.
+    let of_axis = |axis: usize| {
+        let place = dataset.ndim().checked_sub(1 + axis).filter(|place| *place >= first_of_space)?;
+        coordinates(scales.get(place)?.as_ref()?, shape.size[axis])
+    };
     axes.remarks = coordinates::place(std::array::from_fn(of_axis), &mut axes.grid);
     if let (true, Some(Some(scale))) = (shape.has_step_axis, scales.first())
         && let Some(times) = coordinates(scale, usize::try_from(shape.steps).unwrap_or(usize::MAX))
@@ -132,6 +152,9 @@ fn coordinates(scale: &Dataset, count: usize) -> Option<Coordinates> {
     let mut values = fits.then(|| scale.read_raw::<f64>().ok())??;
     let (slope, intercept) = (number(scale, "scale_factor").unwrap_or(1.0), number(scale, "add_offset").unwrap_or(0.0));
     values.iter_mut().for_each(|value| *value = *value * slope + intercept);
-    let name = scale.name().rsplit('/').next().unwrap_or_default().to_owned();
-    Some(Coordinates { name, unit: text(scale, "units").unwrap_or_default(), values })
+    Some(Coordinates { name: name_of(scale), unit: text(scale, "units").unwrap_or_default(), values })
+}
+
+fn name_of(scale: &Dataset) -> String {
+    scale.name().rsplit('/').next().unwrap_or_default().to_owned()
 }

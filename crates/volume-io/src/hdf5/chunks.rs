@@ -54,12 +54,8 @@ impl Chunks {
             return None;
         }
         let chunk = dataset.chunk()?;
-        let (steps, edge) = match *chunk.as_slice() {
-            [z, y, x] => (1, [x, y, z]),
-            [t, z, y, x] => (t as u64, [x, y, z]),
-            [x] => (1, [x, 1, 1]),
-            _ => return None,
-        };
+        let [steps, z, y, x] = found.shape.by_axis(&chunk, 1)?;
+        let (steps, edge) = (steps as u64, [x, y, z]);
         let volume = chunk.iter().try_fold(encoding.bytes(), |n, &edge| n.checked_mul(edge))?;
         if volume == 0 || volume > MAX_CHUNK_BYTES {
             return None;
@@ -67,12 +63,7 @@ impl Chunks {
         let mut places = HashMap::new();
         let visited = dataset.chunks_visit(|info| {
             let at: Vec<u64> = info.offset.iter().zip(&chunk).map(|(&at, &edge)| at / edge as u64).collect();
-            let number = match *at.as_slice() {
-                [z, y, x] => [0, z, y, x],
-                [t, z, y, x] => [t, z, y, x],
-                [x] => [0, 0, 0, x],
-                _ => return -1,
-            };
+            let Some(number) = found.shape.by_axis(&at, 0) else { return -1 };
             places.insert(number, Place { offset: info.addr, bytes: info.size, skipped: info.filter_mask });
             0
         });

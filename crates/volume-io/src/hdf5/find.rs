@@ -8,6 +8,7 @@ use hdf5_metno::{
 };
 
 use super::attributes;
+use crate::refused::Refused;
 use crate::shape;
 
 /// Groups inside groups that are searched.
@@ -30,7 +31,22 @@ impl Shape {
     fn of(dataset: &Dataset) -> Result<Self, String> {
         let dims: Vec<u64> = dataset.shape().into_iter().map(|n| n as u64).collect();
         let (steps, size) = shape::steps_and_size(&dims)?;
+        if dims.len() == 3 && attributes::begins_with_time(dataset) {
+            let [nx, ny, _] = size;
+            return Ok(Self { steps: dims[0], size: [nx, ny, 1], has_step_axis: true });
+        }
         Ok(Self { steps, size, has_step_axis: dims.len() == 4 })
+    }
+
+    /// What is told of each axis of the dataset, as of step, z, y, x: `none` of those that it lacks.
+    pub(super) fn by_axis<T: Copy>(&self, told: &[T], none: T) -> Option<[T; 4]> {
+        match *told {
+            [x] => Some([none, none, none, x]),
+            [step, y, x] if self.has_step_axis => Some([step, none, y, x]),
+            [z, y, x] => Some([none, z, y, x]),
+            [step, z, y, x] => Some([step, z, y, x]),
+            _ => None,
+        }
     }
 
     /// Of values one after the other.
@@ -73,9 +89,7 @@ pub(super) fn datasets(file: &File, inside: Option<&str>, reach: Reach) -> Resul
         Ok(LocationType::Dataset) => {
             let dataset = file.dataset(wanted).map_err(|e| format!("dataset '{wanted}': {}", super::one_line(&e)))?;
             let refuse = |problem| format!("dataset '{wanted}' is no field: {problem}");
-            check_reach(&dataset, reach).map_err(refuse)?;
-            check_numeric(&dataset).map_err(refuse)?;
-            let shape = Shape::of(&dataset).map_err(refuse)?;
+            let shape = field_shape(&dataset, reach).map_err(refuse)?;
             Ok(vec![Found { name: last_part(wanted), path: wanted.to_owned(), dataset, shape }])
         }
         Ok(LocationType::Group) => {
@@ -83,16 +97,23 @@ pub(super) fn datasets(file: &File, inside: Option<&str>, reach: Reach) -> Resul
             fields_of(&group, wanted, reach)
         }
         _ => {
-            let there: Vec<_> = candidates(file, "", reach).map(|found| found.iter().map(describe).collect())?;
+            let there: Vec<_> = candidates(file, "", reach)?.found.iter().map(describe).collect();
             Err(format!("there is no dataset '{wanted}' in it; {}", listed(&there)))
         }
     }
 }
 
+/// The shape of a dataset that is a field, or why it is none.
+fn field_shape(dataset: &Dataset, reach: Reach) -> Result<Shape, String> {
+    check_reach(dataset, reach)?;
+    check_numeric(dataset)?;
+    Shape::of(dataset)
+}
+
 fn fields_of(group: &Group, path: &str, reach: Reach) -> Result<Vec<Found>, String> {
-    let mut found = candidates(group, path, reach)?;
+    let Search { mut found, refused, .. } = candidates(group, path, reach)?;
     let Some(first) = found.first() else {
-        return Err("it has no dataset of numbers with 3 axes, or 4 with steps: name another file or group".to_owned());
+        return Err(format!("{}: name another file or group", refused.told("dataset of numbers")));
     };
     let steps = found.iter().map(|field| field.shape.steps).max().unwrap_or(first.shape.steps);
     if found.iter().any(|other| other.shape.size != first.shape.size || !other.shape.is_of(steps)) {
@@ -110,11 +131,11 @@ fn fields_of(group: &Group, path: &str, reach: Reach) -> Result<Vec<Found>, Stri
     Ok(found)
 }
 
-fn candidates(group: &Group, path: &str, reach: Reach) -> Result<Vec<Found>, String> {
-    let mut search = Search { reach, looked_at: 0, seen: Vec::new(), found: Vec::new() };
+fn candidates(group: &Group, path: &str, reach: Reach) -> Result<Search, String> {
+    let mut search = Search { reach, looked_at: 0, seen: Vec::new(), found: Vec::new(), refused: Refused::default() };
     search.seen.extend(group.loc_info().ok().map(|info| identity(&info)));
     search.group(group, path, 0)?;
-    Ok(search.found)
+    Ok(search)
 }
 
 struct Search {
@@ -123,6 +144,7 @@ struct Search {
     /// Groups and fields: each is one, however many links lead to it.
     seen: Vec<(u64, LocationToken)>,
     found: Vec<Found>,
+    refused: Refused,
 }
 
 impl Search {
@@ -167,14 +189,15 @@ impl Search {
     }
 
     fn dataset(&mut self, dataset: Dataset, path: String) {
-        let is_out_of_reach = check_reach(&dataset, self.reach).is_err();
-        if is_out_of_reach || check_numeric(&dataset).is_err() || attributes::is_scale(&dataset) {
+        if attributes::is_scale(&dataset) {
             return;
         }
-        if let Ok(shape) = Shape::of(&dataset)
-            && self.is_new(&dataset)
-        {
-            self.found.push(Found { name: String::new(), path, dataset, shape });
+        match field_shape(&dataset, self.reach) {
+            Ok(shape) if self.is_new(&dataset) => {
+                self.found.push(Found { name: String::new(), path, dataset, shape });
+            }
+            Ok(_) => {}
+            Err(problem) => self.refused.add(&path, &problem),
         }
     }
 }
@@ -227,8 +250,11 @@ pub(super) fn check_numeric(dataset: &Dataset) -> Result<(), String> {
     match kind {
         Ok(TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_)) => Ok(()),
         Ok(TypeDescriptor::Float(_) | TypeDescriptor::Boolean) => Ok(()),
-        Ok(TypeDescriptor::Compound(_)) => {
-            Err("its values are compounds, such as complex numbers: save one part".to_owned())
+        Ok(TypeDescriptor::Compound(compound)) => {
+            let mut members = compound.fields.iter().map(|member| member.name.as_str());
+            let is_complex = matches!((members.next(), members.next(), members.next()), (Some("r"), Some("i"), None));
+            let what = if is_complex { "complex numbers" } else { "compounds" };
+            Err(format!("its values are {what}: save one part"))
         }
         Ok(other) => Err(format!("its values are {other}, not numbers")),
         Err(e) => Err(format!("its type is not understood: {}", super::one_line(&e))),

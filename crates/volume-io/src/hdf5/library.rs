@@ -20,8 +20,9 @@ pub(super) struct Library {
     dataset: Dataset,
     kind: TypeDescriptor,
     encoding: Encoding,
-    /// One is a line, of which a box has a part; with four the first is steps.
-    axes: usize,
+    has_step_axis: bool,
+    /// x alone is a line, of which a box has a part; x and y are an image.
+    axes_of_space: usize,
     /// Samples read at once: whole chunks.
     piece: [usize; 3],
 }
@@ -39,14 +40,12 @@ impl Library {
             let problem = "it is compressed by a filter that is not built in: save it with gzip (deflate) or without";
             return Err(SourceError::format(shown, problem));
         }
-        let chunk = found.dataset.chunk().and_then(|chunk| match *chunk.as_slice() {
-            [x] => Some([x.max(1), 1, 1]),
-            [.., z, y, x] => Some([x, y, z].map(|n| n.max(1))),
-            _ => None,
-        });
-        let piece = grown(chunk.unwrap_or([1; 3]), found.shape.size);
-        let axes = found.dataset.ndim();
-        Ok(Self { shown, dataset: found.dataset.clone(), kind, encoding, axes, piece })
+        let chunk = found.dataset.chunk().and_then(|chunk| found.shape.by_axis(&chunk, 1));
+        let [_, z, y, x] = chunk.unwrap_or([1; 4]).map(|n| n.max(1));
+        let piece = grown([x, y, z], found.shape.size);
+        let has_step_axis = found.shape.has_step_axis;
+        let axes_of_space = found.dataset.ndim() - usize::from(has_step_axis);
+        Ok(Self { shown, dataset: found.dataset.clone(), kind, encoding, has_step_axis, axes_of_space, piece })
     }
 
     pub(super) const fn encoding(&self) -> &Encoding {
@@ -105,8 +104,8 @@ impl Library {
     fn slice<T: H5Type>(&self, step: StepIndex, tile: &Box3) -> hdf5_metno::Result<Vec<T>> {
         let range = |start: usize, end: usize| SliceOrIndex::SliceTo { start, step: 1, end, block: 1 };
         let step = usize::try_from(step).unwrap_or(usize::MAX - 1);
-        let steps = (self.axes > 3).then(|| range(step, step + 1));
-        let of_space = (0..self.axes.min(3)).rev().map(|axis| range(tile.lo[axis], tile.hi[axis]));
+        let steps = self.has_step_axis.then(|| range(step, step + 1));
+        let of_space = (0..self.axes_of_space).rev().map(|axis| range(tile.lo[axis], tile.hi[axis]));
         let axes: Vec<_> = steps.into_iter().chain(of_space).collect();
         let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(Hyperslab::new(axes))?;
         Ok(values.into_raw_vec_and_offset().0)

@@ -13,7 +13,9 @@ use zarrs::storage::StorageError;
 use super::attributes;
 use super::store::{Store, of_request};
 use crate::SourceError;
+use crate::coordinates::names_steps;
 use crate::scalar::Encoding;
+use crate::shape::wrong_axes;
 use crate::tiles::{covering, fetch_tiles, read_tiles};
 
 /// Largest chunk that is decoded, in bytes.
@@ -40,7 +42,7 @@ impl Role {
             "x" | "lon" | "longitude" => Some(Self::Space(0)),
             "y" | "lat" | "latitude" => Some(Self::Space(1)),
             "z" | "lev" | "level" | "height" | "altitude" | "alt" | "depth" => Some(Self::Space(2)),
-            "t" | "time" | "step" => Some(Self::Step),
+            name if names_steps(name) => Some(Self::Step),
             "c" | "channel" | "band" => Some(Self::Channel),
             _ => None,
         }
@@ -93,6 +95,10 @@ impl Stored {
 
     pub(super) fn is_as_stored(&self) -> bool {
         self.encoding.is_plain()
+    }
+
+    pub(super) fn shape(&self) -> &[u64] {
+        self.array.shape()
     }
 
     pub(super) fn size(&self) -> [usize; 3] {
@@ -256,6 +262,11 @@ fn own_fill(array: &Array<Store>) -> Option<f64> {
     fill.as_f64().filter(|fill| fill.is_finite() && *fill != 0.0)
 }
 
+/// Whether an array holds the coordinates of the axis that it is named after.
+pub(super) fn is_coordinates(array: &Array<Store>, name: &str) -> bool {
+    array.shape().len() == 1 && axis_names(array).is_some_and(|names| names == [name])
+}
+
 fn axis_names(array: &Array<Store>) -> Option<Vec<String>> {
     if let Some(names) = array.dimension_names() {
         return Some(names.iter().map(|name| name.clone().unwrap_or_default()).collect());
@@ -271,8 +282,7 @@ fn roles_of(array: &Array<Store>) -> Result<Vec<Role>, String> {
     let named: Vec<_> = names.iter().map(|name| Role::of_name(name)).collect();
     let shape = array.shape();
     if !(3..=5).contains(&shape.len()) {
-        let axes = shape.len();
-        return Err(format!("its shape {shape:?} has {axes} axes: 3 are needed (z, y, x), or 4 (step, z, y, x)"));
+        return Err(wrong_axes(shape));
     }
     let is_once = |role: &Option<Role>| named.iter().filter(|other| *other == role).count() == 1;
     let has = |axis| named.contains(&Some(Role::Space(axis)));

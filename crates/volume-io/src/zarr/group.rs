@@ -6,11 +6,12 @@ use std::sync::Arc;
 use visapult_volume::FieldInfo;
 use zarrs::array::ArrayBytes;
 
-use super::array::{Role, Stored, encoding};
+use super::array::{Role, Stored, encoding, is_coordinates};
 use super::store::Store;
 use super::{Content, Field, Node, attributes};
 use crate::axes::Axes;
 use crate::coordinates::{self, Coordinates};
+use crate::refused::Refused;
 use crate::shape;
 
 /// Arrays of a group that are looked at.
@@ -36,12 +37,18 @@ pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
         // Here one that cannot be read is no field; there it may be one another time.
         node.store.ready(&names.iter().map(String::as_str).collect::<Vec<_>>()).map_err(|e| e.to_string())?;
     }
-    let mut arrays = Vec::new();
+    let (mut arrays, mut refused) = (Vec::new(), Refused::default());
     for name in names {
-        let shown = node.store.join(&name).shown().display().to_string();
-        // Coordinates, texts and the like are no fields.
-        if let Ok(stored) = node.array(&name).and_then(|array| Stored::new(shown, array, None)) {
-            arrays.push((name, Arc::new(stored)));
+        let at = node.store.join(&name);
+        let array = node.array(&name);
+        if array.as_ref().is_ok_and(|array| is_coordinates(array, &name)) {
+            continue;
+        }
+        match array.and_then(|array| Stored::new(at.shown().display().to_string(), array, None)) {
+            Ok(stored) => arrays.push((name, Arc::new(stored))),
+            Err(_) if is_group(&at) => refused.add(&name, "it is a group"),
+            Err(problem) if at.is_node().unwrap_or(false) => refused.add(&name, &problem),
+            Err(_) => {}
         }
     }
     let steps = arrays.iter().map(|(_, stored)| stored.steps()).max().unwrap_or(1);
@@ -56,11 +63,14 @@ pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
         ));
     }
     if arrays.is_empty() {
-        return Err(
-            "it holds no array of numbers with 3 axes, or 4 with steps: name a group or array inside".to_owned()
-        );
+        return Err(format!("{}: name a group or array inside", refused.told("array of numbers")));
     }
     content(Some(node.store), "Zarr group", arrays)
+}
+
+fn is_group(at: &Store) -> bool {
+    let is_array = at.document(".zarray").is_ok_and(|document| document.is_some());
+    !is_array && at.is_node().unwrap_or(false) && attributes::of_group(at).is_ok_and(|found| found.is_some())
 }
 
 /// `around` is the group that the arrays are in.
@@ -96,6 +106,9 @@ fn axes(stored: &Stored, scales: &mut Scales<'_>) -> Axes {
     if let Some(times) = times.filter(|times| times.len() as u64 == stored.steps()) {
         axes.times = times;
         axes.time_unit = attributes::text(stored.attributes(), "time_unit").unwrap_or_default();
+    }
+    if axes.times.is_empty() && stored.axis_name(Role::Space(0)).is_none() {
+        axes.remarks.extend(shape::doubt(stored.shape()));
     }
     axes
 }

@@ -52,6 +52,22 @@ fn names_of_no_known_format_are_told_what_is_known() {
 }
 
 #[test]
+fn paths_into_containers_that_are_written_otherwise_are_told_how() {
+    for (url, meant) in [
+        ("run/nc.H5:T", "run/nc.H5:/T?"),
+        ("nc.nc:a/T", "nc.nc:/a/T?"),
+        ("nc.h5/a/T", "nc.h5:/a/T?"),
+        ("v3.zarr:/a/rho", "v3.zarr/a/rho?"),
+        ("v3.zarr:rho", "v3.zarr/rho?"),
+    ] {
+        assert_refused(url, &[&format!("no reader for {url}: did you mean {meant}")]);
+    }
+    for url in ["nc.h5x:T", "nc.vtk:T", "nc.h5:", "v.npy:/T"] {
+        assert_refused(url, &["no reader for", "expected .npy"]);
+    }
+}
+
+#[test]
 fn missing_files_are_named() {
     for name in ["a.npy", "a.json", "a.nii", "a.nii.gz", "a.h5", "a.h5:/x", "a.zarr"] {
         let file = name.split(':').next().unwrap();
@@ -168,9 +184,9 @@ fn sidecars_that_make_no_sense_are_refused_with_the_member() {
 fn hdf5_datasets_that_are_no_fields_are_refused_with_the_reason() {
     for (inside, parts) in [
         (":/nothing/here", &["no dataset 'nothing/here'", "there are a/one (2 x 2 x 2, 1 steps), b/other"][..]),
-        (":/complex", &["dataset 'complex'", "compounds"]),
+        (":/complex", &["dataset 'complex'", "complex numbers"]),
         (":/text", &["dataset 'text'", "not numbers"]),
-        (":/line", &["dataset 'line'", "has 1 axes"]),
+        (":/line", &["dataset 'line'", "has 1 axis"]),
         (":/empty", &["dataset 'empty'", "holds no value"]),
         ("", &["differ in shape", "a/one", "b/other", "':/'"]),
     ] {
@@ -193,7 +209,7 @@ fn files_of_classic_netcdf_are_told_how_to_convert_them() {
 fn zarr_arrays_that_are_no_fields_are_refused_with_the_reason() {
     for (inside, parts) in [
         ("/complex", &["complex", "not real numbers"][..]),
-        ("/line", &["has 1 axes"]),
+        ("/line", &["has 1 axis"]),
         ("", &["differ in shape", "one [2, 2, 2]", "other"]),
         ("/gone", &["cannot read", "gone"]),
     ] {
@@ -215,7 +231,7 @@ fn zarr_metadata_that_is_damaged_is_refused() {
     document(&"x".repeat(17 << 20));
     assert_refused(&url, &["at most"]);
     document(r#"{"zarr_format":3,"node_type":"group"}"#);
-    assert_refused(&url, &["no array of numbers"]);
+    assert_refused(&url, &["no array of numbers", "nor anything else"]);
     document(r#"{"zarr_format":3,"node_type":"array"}"#);
     assert_refused(&url, &["cannot be opened"]);
     let image = |dataset: &str| {

@@ -113,7 +113,7 @@ fn files_that_cannot_be_used_get_one_line_that_says_why() {
         (claims, "claims 4294967295 bytes"),
         (npy("<c8", "False", "(2, 2, 2)", &[0; 64]), "complex"),
         (npy("<U4", "False", "(2, 2, 2)", &[0; 128]), "text"),
-        (npy("<f4", "False", "(24,)", &[0; 96]), "has 1 axes"),
+        (npy("<f4", "False", "(24,)", &[0; 96]), "has 1 axis"),
         (npy("<f4", "False", "(2, 0, 4)", &[0; 96]), "holds no value"),
         (npy("<f4", "False", "(1048576, 1048576, 1048576)", &[0; 96]), "need 4611686018427388"),
         (npy("<f4", "False", "(9223372036854775807, 9223372036854775807, 4)", &[0; 96]), "too large to address"),
