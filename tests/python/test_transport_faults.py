@@ -27,6 +27,7 @@ AT_ONCE = 4
 #: What a program may take to see that the other end, or the way to it, is gone.
 SOON = 10.0
 PATH = "--rate 40M --rtt 20ms"
+FAR = "--rate 40M --rtt 300ms"
 
 
 def scenario(play: Scenario) -> Scenario:
@@ -315,8 +316,8 @@ def _assert_over_streams(sender: Ended, server: Ended, count: int) -> None:
     assert len([line for line in sender.stderr.splitlines() if "WARN" in line]) == 1, sender.stderr
 
 
-def _blocked_from_the_start(way: str) -> None:
-    with link(*PATH.split(), f"--{way}", "block=udp") as up:
+def _blocked_from_the_start(way: str, path: str = PATH) -> None:
+    with link(*path.split(), f"--{way}", "block=udp") as up:
         server, url = up.serve("--once")
         sender = up.send(url, "--bytes", "1MB", "--json", "-").end(SOON)
         _assert_over_streams(sender, server.end(SOON), 1_000_000)
@@ -330,6 +331,12 @@ def udp_blocked_to_the_listener() -> None:
 @scenario
 def udp_blocked_to_the_dialler() -> None:
     _blocked_from_the_start("to-left")
+
+
+@scenario
+def udp_blocked_on_a_long_way() -> None:
+    # Whoever waits for the first datagram gives up later there than who misses the next one.
+    _blocked_from_the_start("to-right", FAR)
 
 
 @scenario

@@ -150,7 +150,6 @@ fn end_what_was_sent(shared: &Arc<Shared>) -> Duration {
 struct Watch {
     looked: Option<Instant>,
     silent_looks: u32,
-    turning: bool,
     without_streams: Option<Instant>,
 }
 
@@ -168,7 +167,7 @@ impl Watch {
         let since = self.looked.replace(Instant::now()).map_or(TICK, |looked| looked.elapsed());
         divide_rates(shared, since);
         shared.end_without_streams(&mut self.without_streams);
-        if shared.streams.are_on() || self.turning {
+        if shared.streams.are_on() || shared.streams.are_in_hand() {
             return;
         }
         let silence = lanes_silent(shared).unwrap_or_default();
@@ -182,7 +181,7 @@ impl Watch {
         }
         match recourse {
             Recourse::Streams(opener) => {
-                self.turning = true;
+                shared.streams.take_in_hand(true);
                 turn_to_streams(shared, opener, silence);
             }
             Recourse::None if silence >= HOPELESS_AFTER => shared.end(Some(&format!(

@@ -132,7 +132,8 @@ impl Dialled {
         if options.transport == Some(Transport::Tcp) || shared.links().is_empty() {
             open_streams(shared, &opener)?;
         } else {
-            // Paths are validated while data is under way on them.
+            // Paths are validated while data is under way on them. Until there is one the session's own watch has nothing to give up.
+            shared.streams.take_in_hand(options.transport.is_none());
             let (waiting, opener) = (Arc::clone(shared), Arc::clone(&opener));
             shared.spawn("ripp-path".to_owned(), move || {
                 if let Err(cause) = wait_for_path(&waiting, options.transport, UDP_PATIENCE.max(4 * rtt), &opener) {
@@ -225,6 +226,7 @@ fn wait_for_path(
     // Where there is nothing to turn to, nothing is won by giving up soon.
     let patience = if asked.is_none() { patience } else { ANSWER_PATIENCE };
     if shared.wait_for_lanes(patience) || shared.is_over() {
+        shared.streams.take_in_hand(false);
         return Ok(());
     }
     let Some(reaching) = reaching else { return Err(SessionError::UdpBlocked(opener.at.to_string())) };

@@ -43,6 +43,8 @@ pub(super) struct Streams {
     barred: bool,
     /// Data moves over streams.
     on: AtomicBool,
+    /// Somebody sees to it that data can move, and opens streams if need be: nobody else does.
+    in_hand: AtomicBool,
     wakers: Mutex<Vec<Option<Waker>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     why_dead: Mutex<Option<String>>,
@@ -62,6 +64,16 @@ impl Streams {
     /// Data moves over streams.
     pub(super) fn are_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
+    }
+
+    /// Somebody sees to it that data can move.
+    pub(super) fn are_in_hand(&self) -> bool {
+        self.in_hand.load(Ordering::Acquire)
+    }
+
+    /// The caller sees to it, or no longer does.
+    pub(super) fn take_in_hand(&self, taken: bool) {
+        self.in_hand.store(taken, Ordering::Release);
     }
 
     pub(super) fn wake(&self) {
