@@ -115,3 +115,11 @@ def test_a_back_end_that_nobody_dials_says_so() -> None:
     assert alone.returncode == 1
     assert alone.stdout.startswith("ripp://")
     assert "no simulation has come" in alone.stderr
+
+
+def test_a_host_that_no_url_can_have_is_refused(series: Path) -> None:
+    for command in (["serve", series], ["backend"], ["share", series.parent], ["perf", "serve"]):
+        refused = run(*command, "--host", "a b#c", check=False)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "a b#c" in refused.stderr
+        assert "cannot stand in a URL" in refused.stderr

@@ -163,6 +163,13 @@ def test_lanes_leave_from_several_addresses() -> None:
         server.stop()
 
 
+def test_an_address_that_this_machine_has_not_is_said_before_anybody_comes() -> None:
+    # TEST-NET-1, which no machine has.
+    ended = Process([*PERF, "serve", "--local", "192.0.2.1", "--bind", "127.0.0.1:0"]).end(SOON)
+    assert ended.code == 1
+    assert_one_clear_line(ended.stderr, "192.0.2.1", "local addresses must be this machine's")
+
+
 def test_a_policy_is_obeyed_and_named(served: tuple[Process, str], tmp_path: Path) -> None:
     folder = tmp_path / "visapult"
     folder.mkdir()
