@@ -123,3 +123,11 @@ def test_a_host_that_no_url_can_have_is_refused(series: Path) -> None:
         assert (refused.returncode, refused.stdout) == (2, "")
         assert "a b#c" in refused.stderr
         assert "cannot stand in a URL" in refused.stderr
+
+
+def test_what_is_nearly_a_url_is_said_to_be_that_without_its_token() -> None:
+    for written in ("rip://SECRET@host:1/x#y", "ripp:/SECRET@host:1/x", "RIPP://SECRET@host:1/x", " ripp://SECRET@host:1/x"):
+        refused = run("info", written, check=False)
+        assert refused.returncode != 0
+        assert_one_clear_line(refused.stderr, "begins with ripp://")
+        assert "SECRET@" not in refused.stderr
