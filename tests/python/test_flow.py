@@ -1,5 +1,8 @@
 """`visapult serve` and what shows it elsewhere: the same pictures, bit for bit, and one clear line for whatever is wrong."""
 
+import os
+import socket
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,6 +118,22 @@ def test_a_back_end_that_nobody_dials_says_so() -> None:
     assert alone.returncode == 1
     assert alone.stdout.startswith("ripp://")
     assert "no simulation has come" in alone.stderr
+
+
+def test_a_back_end_that_comes_back_to_its_address_has_the_url_that_it_had(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [VISAPULT, "backend", "--listen", address, "--no-open", "--port", "0", "--for", "300ms"]
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    runs = [subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False, env=environment) for _ in range(2)]
+    assert runs[0].stdout.startswith("ripp://"), runs
+    urls = [ended.stdout.splitlines()[0] for ended in runs]
+    assert urls[0] == urls[1]
+    kept = tmp_path / "visapult" / f"backend-{address}.token"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    kept.chmod(0o644)
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False, env=environment)
+    assert_one_clear_line(refused.stderr, kept.name, "chmod 600")
 
 
 def test_a_host_that_no_url_can_have_is_refused(series: Path) -> None:
