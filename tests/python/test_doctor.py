@@ -205,6 +205,17 @@ def test_a_share_tells_of_checks_of_the_path(tmp_path: Path) -> None:
     assert told["bytes"] > 0
 
 
+def test_a_path_that_could_not_be_looked_along_is_the_verdict_and_no_good_end(tmp_path: Path) -> None:
+    policy = tmp_path / "people.toml"
+    policy.write_text('ask = "Ada, room 5"\n[[person]]\nname = "ada"\nread = ["."]\n')
+    # A share with a policy refuses checks, of a host that nothing is wrong with otherwise.
+    with sharing(tmp_path / "shared", "--policy", policy) as share:
+        told = doctor(share.url, "--root", draw(tmp_path / "host"))
+    assert (told.code, told.ids) == (2, [])
+    assert told.report["verdict"].startswith("Of the path to 127.0.0.1:")
+    assert "does not measure with us" in told.report["no_path"]["why"]
+
+
 @pytest.fixture(scope="module")
 def looked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Told]]]:
     """The paths that were asked for, being looked at: several at a time, for most of it is waiting."""

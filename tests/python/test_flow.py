@@ -1,5 +1,8 @@
 """`visapult serve` and what shows it elsewhere: the same pictures, bit for bit, and one clear line for whatever is wrong."""
 
+import os
+import socket
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,3 +118,35 @@ def test_a_back_end_that_nobody_dials_says_so() -> None:
     assert alone.returncode == 1
     assert alone.stdout.startswith("ripp://")
     assert "no simulation has come" in alone.stderr
+
+
+def test_a_back_end_that_comes_back_to_its_address_has_the_url_that_it_had(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [VISAPULT, "backend", "--listen", address, "--no-open", "--port", "0", "--for", "300ms"]
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    runs = [subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False, env=environment) for _ in range(2)]
+    assert runs[0].stdout.startswith("ripp://"), runs
+    urls = [ended.stdout.splitlines()[0] for ended in runs]
+    assert urls[0] == urls[1]
+    kept = tmp_path / "visapult" / f"backend-{address}.token"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    kept.chmod(0o644)
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False, env=environment)
+    assert_one_clear_line(refused.stderr, kept.name, "chmod 600")
+
+
+def test_a_host_that_no_url_can_have_is_refused(series: Path) -> None:
+    for command in (["serve", series], ["backend"], ["share", series.parent], ["perf", "serve"]):
+        refused = run(*command, "--host", "a b#c", check=False)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "a b#c" in refused.stderr
+        assert "cannot stand in a URL" in refused.stderr
+
+
+def test_what_is_nearly_a_url_is_said_to_be_that_without_its_token() -> None:
+    for written in ("rip://SECRET@host:1/x#y", "ripp:/SECRET@host:1/x", "RIPP://SECRET@host:1/x", " ripp://SECRET@host:1/x"):
+        refused = run("info", written, check=False)
+        assert refused.returncode != 0
+        assert_one_clear_line(refused.stderr, "begins with ripp://")
+        assert "SECRET@" not in refused.stderr

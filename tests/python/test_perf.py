@@ -163,6 +163,20 @@ def test_lanes_leave_from_several_addresses() -> None:
         server.stop()
 
 
+def test_an_address_that_this_machine_has_not_is_said_before_anybody_comes() -> None:
+    # TEST-NET-1, which no machine has.
+    ended = Process([*PERF, "serve", "--local", "192.0.2.1", "--bind", "127.0.0.1:0"]).end(SOON)
+    assert ended.code == 1
+    assert_one_clear_line(ended.stderr, "192.0.2.1", "local addresses must be this machine's")
+
+
+def test_an_object_of_a_slow_rate_is_small_enough_to_end_soon_after_the_time(served: tuple[Process, str]) -> None:
+    ended = send(served[1], "--rate", "100k", "--time", "1s", "--json", "-").end()
+    assert ended.code == 0, ended
+    # Of 12.5 kB that fit; objects of 64 KiB, each of which is finished once it has begun, would be more.
+    assert 0 < json.loads(ended.stdout)["bytes"] < 40_000
+
+
 def test_a_policy_is_obeyed_and_named(served: tuple[Process, str], tmp_path: Path) -> None:
     folder = tmp_path / "visapult"
     folder.mkdir()

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use pyo3::prelude::*;
 use visapult_copy::{Access, CopyError as Ended, ShareOptions};
 use visapult_pipeline::flow::own_host;
-use visapult_ripp_net::{Identity, Options, Rate, user_folder};
+use visapult_ripp_net::{Identity, Options, Rate, RippUrl, user_folder};
 
 use crate::copying::Speed;
 use crate::failure::{CallError, LinkError};
@@ -52,6 +52,8 @@ impl Share {
         let bind = listen.parse().map_err(|_| {
             CallError::new_err(format!("listen: {listen:?} is no ADDRESS:PORT: write \"0.0.0.0:0\" for any port"))
         })?;
+        let checked = host.as_deref().map_or(Ok(()), RippUrl::check_host);
+        checked.map_err(|cause| CallError::new_err(cause.to_string()))?;
         let mut session = Options::default();
         if let Some(bps) = rate.map(Speed::bps).transpose()? {
             session.rate = Rate::Fixed(bps);

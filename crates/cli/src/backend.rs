@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use visapult_pipeline::flow::{FlowDoor, FlowOptions, FlowSource, FlowStatistics, own_host};
 use visapult_pipeline::{BackEnd, Crew, PipelineError, Source, lend};
-use visapult_ripp_net::{Identity, Options, user_folder};
+use visapult_ripp_net::{Identity, Options, Token, user_folder};
 
 use crate::arguments::BackendOptions;
 use crate::commands::{back_end_config, default_pes, log_steering, serve_page, show};
@@ -78,9 +78,10 @@ fn lend_door(options: &BackendOptions, flow: FlowOptions, crew: &Crew) -> Result
     let at = SocketAddr::new(options.listen.ip(), 0);
     let identity = user_folder().and_then(|folder| Identity::load_or_create(&folder));
     let identity = identity.map_err(|cause| PipelineError::Option(cause.to_string()))?;
+    let token = Token::fresh().map_err(|cause| PipelineError::Option(cause.to_string()))?;
     // The name that the user gives is that of the head's machine.
     let host = if crew.is_beside_head() { host_of(options) } else { own_host(at) };
-    let mut door = FlowSource::listen(at, &host, Some(identity), flow)?;
+    let mut door = FlowSource::listen(at, &host, Some((identity, token)), flow)?;
     loop {
         match door.wait(LOOK)? {
             Ok(source) => return Ok(Box::new(source)),
@@ -135,10 +136,18 @@ impl Simulation {
     }
 }
 
+/// The same each time that a back end listens at the same address and port: ranks that dial it reach it again when it comes back.
+fn token_at(listen: SocketAddr) -> Result<Token> {
+    if listen.port() == 0 {
+        return Ok(Token::fresh()?);
+    }
+    Ok(Token::load_or_create(&user_folder()?, &format!("backend-{listen}.token"))?)
+}
+
 /// Opens the door and says where it is.
 fn await_simulation(options: &BackendOptions, flow: FlowOptions) -> Result<FlowDoor> {
-    let identity = Identity::load_or_create(&user_folder()?)?;
-    let door = FlowSource::listen(options.listen, &host_of(options), Some(identity), flow)?;
+    let protection = (Identity::load_or_create(&user_folder()?)?, token_at(options.listen)?);
+    let door = FlowSource::listen(options.listen, &host_of(options), Some(protection), flow)?;
     println!("{}", door.url());
     std::io::stdout().flush()?;
     eprintln!("visapult: waiting for a simulation; give it the URL above, for instance as VISAPULT_URL");

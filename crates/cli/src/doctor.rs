@@ -38,15 +38,19 @@ fn look(options: &DoctorOptions) -> Result<ExitCode> {
         say(report.to_string().trim_end());
     }
     let failed = if options.apply { mend::apply(options, &report)? } else { None };
-    let is_fine = match failed {
-        None => report.findings.is_empty(),
-        Some(failed) => {
-            let after = examine(options, Some(report.asked_bps))?;
-            say(&format!("\n{}", Compared { before: &report, after: &after }.to_string().trim_end()));
-            failed == 0 && after.findings.is_empty()
-        }
-    };
-    Ok(if is_fine { ExitCode::SUCCESS } else { FOUND.into() })
+    let Some(failed) = failed else { return Ok(code(&report, 0)) };
+    let after = examine(options, Some(report.asked_bps))?;
+    say(&format!("\n{}", Compared { before: &report, after: &after }.to_string().trim_end()));
+    Ok(code(&after, failed))
+}
+
+/// What is told to scripts, where so many commands have failed: a path that nothing is known of is no good one.
+fn code(report: &Report, failed: usize) -> ExitCode {
+    match report {
+        Report { no_path: Some(_), .. } => CANNOT_LOOK.into(),
+        Report { findings, .. } if failed == 0 && findings.is_empty() => ExitCode::SUCCESS,
+        _ => FOUND.into(),
+    }
 }
 
 /// Looks at the host, and along the path if there is one, at this rate or what those are good for.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use visapult_ripp_net::perf::{self, Amount, Progress, Report, Request};
 use visapult_ripp_net::{
-    Authorities, Clients, Identity, Listener, ListenerOptions, Options, Rate, Service, Session, Token, Trust,
+    Authorities, Clients, Identity, Listener, ListenerOptions, Mode, Options, Rate, Service, Session, Token, Trust,
     user_folder,
 };
 
@@ -207,12 +207,22 @@ fn send(options: &PerfSendOptions) -> Result<()> {
     }
     verified(&report)?;
     if report.bytes == 0 && !is_stopped() {
-        bail!(
-            "nothing arrived; where a deadline was set, it is too short for this path (round trip {} us)",
-            report.rtt_us.min
-        );
+        bail!(why_nothing(&report, options.mode));
     }
     Ok(())
+}
+
+/// Why no object is told to have come.
+fn why_nothing(report: &Report, mode: Mode) -> String {
+    let trip = format!("(round trip {:.1} ms)", report.rtt_us.min as f64 * 1e-3);
+    let some_came = report.bytes_per_100_ms.iter().any(|&bytes| bytes > 0);
+    match mode {
+        Mode::Deadline(_) => format!("nothing arrived in time: the deadline is too short for this path {trip}"),
+        _ if some_came => format!(
+            "no object arrived whole: the time was too short for one on this path {trip}; say --time 2s or more"
+        ),
+        _ => format!("nothing arrived: the time was too short for this path {trip}; say --time 2s or more"),
+    }
 }
 
 fn dial(options: &PerfSendOptions, amount: Amount) -> Result<Session> {
@@ -326,6 +336,30 @@ fn bits(bps: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_deadline_is_blamed_only_where_there_was_one() {
+        let report = |per_100_ms: &str| -> Report {
+            let rest = r#""goodput_bps":1,"bytes":0,"wire_bytes":1,"datagrams":1,"datagrams_lost":0,"bytes_lost":0,"bytes_retransmitted":0,
+                "rtt_us":{"min":80100,"median":1,"p99":1},"ramp_to_90_s":1,"seconds":1,"setup_s":1,"sender_cpu_s":1,"receiver_cpu_s":1,
+                "rate_error_ppm":null,"limited_by":"link","limits":[],"transport":"udp","datagram":1472,"lanes":1"#;
+            serde_json::from_str(&format!(
+                r#"{{"verified":true,"faults":[],{rest},"bytes_per_100_ms":[{per_100_ms}]}}"#
+            ))
+            .unwrap()
+        };
+        let part = why_nothing(&report("90000"), Mode::Reliable);
+        assert!(
+            part.contains("no object arrived whole") && part.contains("80.1 ms") && !part.contains("deadline"),
+            "{part}"
+        );
+        for mode in [Mode::Reliable, Mode::Lossy] {
+            let nothing = why_nothing(&report(""), mode);
+            assert!(nothing.starts_with("nothing arrived: the time") && !nothing.contains("deadline"), "{nothing}");
+        }
+        let late = why_nothing(&report("90000"), Mode::Deadline(Duration::from_millis(50)));
+        assert!(late.contains("nothing arrived") && late.contains("deadline"), "{late}");
+    }
 
     #[test]
     fn content_that_does_not_verify_is_a_failure() {

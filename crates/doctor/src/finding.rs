@@ -41,6 +41,8 @@ pub struct Findings {
     pub found: Vec<Finding>,
     /// What could not be seen.
     pub unseen: Vec<Unseen>,
+    /// The path that was to be looked along, where that could not be done.
+    pub no_path: Option<Unseen>,
     /// How many things were looked at and are fine.
     pub fine: usize,
 }
@@ -110,6 +112,7 @@ impl Findings {
     pub fn merge(&mut self, other: Self) {
         self.found.extend(other.found);
         self.unseen.extend(other.unseen);
+        self.no_path = self.no_path.take().or(other.no_path);
         self.fine += other.fine;
     }
 }

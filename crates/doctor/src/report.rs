@@ -26,6 +26,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What could not be seen.
     pub unseen: Vec<Unseen>,
+    /// The path that was asked for, where it could not be looked along: all else is of this machine alone.
+    pub no_path: Option<Unseen>,
     /// How many things are fine.
     pub fine: usize,
 }
@@ -34,12 +36,21 @@ impl Report {
     /// Puts together what was found at the rate of `asked_bps`.
     #[must_use]
     pub fn new(asked_bps: u64, interface: Option<&str>, path: Option<&Path>, findings: Findings) -> Self {
-        let Findings { mut found, unseen, fine } = findings;
+        let Findings { mut found, unseen, no_path, fine } = findings;
         found.sort_by_key(|finding| finding.limit_bps.unwrap_or(u64::MAX));
         let verdict = verdict(asked_bps, &found, &unseen, fine);
-        let verdict = path.map_or(verdict.clone(), |path| format!("{} {verdict}", path.summary()));
+        let verdict = match (path, &no_path) {
+            (Some(path), _) => format!("{} {verdict}", path.summary()),
+            (None, Some(Unseen { what, why })) => {
+                format!(
+                    "Of {what} nothing is known, for it could not be looked along: {why}. Of this machine alone: {verdict}"
+                )
+            }
+            (None, None) => verdict,
+        };
         let path = path.map(Path::lines).unwrap_or_default();
-        Self { verdict, asked_bps, interface: interface.map(str::to_owned), path, findings: found, unseen, fine }
+        let interface = interface.map(str::to_owned);
+        Self { verdict, asked_bps, interface, path, findings: found, unseen, no_path, fine }
     }
 
     /// Commands that mend what was found, each once.
@@ -168,5 +179,20 @@ mod tests {
         );
         assert!(report(vec![finding("b", None, true)]).verdict.contains("b costs in another way"));
         assert_eq!(report(Vec::new()).verdict, "Nothing was found that holds 1 Gbit/s back: 0 things are fine.");
+    }
+
+    #[test]
+    fn a_path_that_could_not_be_looked_along_is_said_first() {
+        let url = "ripp://192.0.2.1:4000/".parse().unwrap();
+        let no_path = crate::NoPath { is_reached: true, why: "nothing was heard for 10 s".to_owned() };
+        let mut findings = Findings::default();
+        crate::judge_no_path(&no_path, &url, &mut findings);
+        let mut host = Findings { fine: 7, ..Findings::default() };
+        host.merge(findings);
+        let told = Report::new(1_000_000_000, None, None, host);
+        let verdict = "Of the path to 192.0.2.1:4000 nothing is known, for it could not be looked along: the other end does not measure with us: \
+                       nothing was heard for 10 s. Of this machine alone: Nothing was found that holds 1 Gbit/s back: 7 things are fine.";
+        assert_eq!(told.verdict, verdict);
+        assert!(told.no_path.is_some());
     }
 }

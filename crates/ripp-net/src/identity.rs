@@ -36,16 +36,16 @@ pub enum IdentityError {
     )]
     NoFolder,
     /// The folder or file cannot be read or made.
-    #[error("cannot read or keep the certificate and key in {path}: {cause}")]
+    #[error("cannot read or keep the secret in {path}: {cause}")]
     Keep {
         /// The folder or file.
         path: PathBuf,
         /// The system's reason.
         cause: io::Error,
     },
-    /// Other users could have read or changed the key.
+    /// Other users could have read or changed the key, or another secret that is kept.
     #[error(
-        "{path} may be read or changed by others (mode {mode:o}): run chmod {wanted:o} on it, or remove the identity file in it to get a new one"
+        "{path} may be read or changed by others (mode {mode:o}): run chmod {wanted:o} on it, or remove the file that is kept there to get a new one"
     )]
     TooOpen {
         /// The folder or file.
@@ -125,15 +125,7 @@ impl Identity {
     }
 
     fn load(path: &Path) -> Result<Option<Self>, IdentityError> {
-        let kept = |cause| IdentityError::Keep { path: path.to_owned(), cause };
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(cause) => return Err(kept(cause)),
-        };
-        check_private(path, &file.metadata().map_err(kept)?, 0o077, 0o600)?;
-        let mut text = Vec::new();
-        file.take(MAX_FILE_BYTES).read_to_end(&mut text).map_err(kept)?;
+        let Some(text) = read_private(path)? else { return Ok(None) };
         Self::read_pem(&path.display().to_string(), &text, &text).map(Some)
     }
 
@@ -174,7 +166,21 @@ fn self_signed() -> Result<String, IdentityError> {
     Ok(certificate.pem() + &key.serialize_pem())
 }
 
-fn make_folder(folder: &Path) -> Result<(), IdentityError> {
+/// What stands in a file that nobody else may read; `None` if there is no such file.
+pub(crate) fn read_private(path: &Path) -> Result<Option<Vec<u8>>, IdentityError> {
+    let kept = |cause| IdentityError::Keep { path: path.to_owned(), cause };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(kept(cause)),
+    };
+    check_private(path, &file.metadata().map_err(kept)?, 0o077, 0o600)?;
+    let mut text = Vec::new();
+    file.take(MAX_FILE_BYTES).read_to_end(&mut text).map_err(kept)?;
+    Ok(Some(text))
+}
+
+pub(crate) fn make_folder(folder: &Path) -> Result<(), IdentityError> {
     let kept = |cause| IdentityError::Keep { path: folder.to_owned(), cause };
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(kept)?;
     // Who may write into the folder may replace the file.
@@ -193,7 +199,7 @@ fn check_private(path: &Path, found: &fs::Metadata, forbidden: u32, wanted: u32)
 }
 
 /// Puts `text` at `path` whole, unless somebody was first.
-fn place(folder: &Path, path: &Path, text: &str) -> Result<(), IdentityError> {
+pub(crate) fn place(folder: &Path, path: &Path, text: &str) -> Result<(), IdentityError> {
     let mut suffix = [0; 8];
     getrandom::fill(&mut suffix).map_err(|cause| IdentityError::Make(cause.to_string()))?;
     let beside = folder.join(format!(".{FILE}.{}", URL_SAFE_NO_PAD.encode(suffix)));

@@ -15,6 +15,7 @@ pub mod decoders;
 mod fingerprint;
 mod identity;
 mod kept;
+mod kept_token;
 pub mod perf;
 mod policy;
 mod session;

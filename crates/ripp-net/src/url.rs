@@ -44,6 +44,11 @@ pub enum UrlError {
         "in the RIPP URL, host {0:?} is neither a name nor an address; write an IPv6 address in brackets, as in [::1]:4000"
     )]
     Host(String),
+    /// What a listener is to be called by others.
+    #[error(
+        "host {0:?} cannot stand in a URL: give a name of letters, digits and - . _, or an address in numbers, of IPv6 without brackets"
+    )]
+    Called(String),
     /// Behind the host.
     #[error("in the RIPP URL, port {0:?} is not a number from 1 to 65535; write host:port")]
     Port(String),
@@ -56,6 +61,15 @@ pub enum UrlError {
 }
 
 impl RippUrl {
+    /// Holds what a listener is to be called against what may stand in a URL.
+    ///
+    /// # Errors
+    /// If a URL with this host could not be read again.
+    pub fn check_host(host: &str) -> Result<(), UrlError> {
+        let fits = is_host_name(host) || host.parse::<Ipv6Addr>().is_ok();
+        if fits { Ok(()) } else { Err(UrlError::Called(host.to_owned())) }
+    }
+
     /// `ripp://host:port/name`, for logs and messages.
     pub fn without_secret(&self) -> String {
         format!("{SCHEME}{}/{}", self.authority(), self.name)
@@ -162,6 +176,30 @@ mod tests {
         assert!(matches!("ripp://fe80::1:4000/x".parse::<RippUrl>(), Err(UrlError::Host(_))));
         assert!(matches!("ripp://[fe80::1/x".parse::<RippUrl>(), Err(UrlError::Host(_))));
         assert!(matches!("ripp://[host]:1/x".parse::<RippUrl>(), Err(UrlError::Host(_))));
+    }
+
+    #[test]
+    fn a_host_that_is_taken_stands_in_a_url_that_can_be_read() {
+        for (host, fits) in [
+            ("login.example.org", true),
+            ("10.0.0.1", true),
+            ("::1", true),
+            ("my_host-2", true),
+            ("a b", false),
+            ("a b#c", false),
+            ("", false),
+            ("[::1]", false),
+            ("a/b", false),
+            ("a@b", false),
+            ("a:1", false),
+            ("é", false),
+        ] {
+            let url =
+                RippUrl { token: None, host: host.to_owned(), port: 4000, name: "x".to_owned(), fingerprint: None };
+            assert_eq!(RippUrl::check_host(host).is_ok(), fits, "{host:?}");
+            assert_eq!(url.to_string().parse::<RippUrl>().is_ok_and(|read| read == url), fits, "{host:?}");
+        }
+        assert!(RippUrl::check_host("a b").unwrap_err().to_string().contains("\"a b\""));
     }
 
     #[test]

@@ -130,10 +130,23 @@ fn open_place(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, So
 
 /// Why no reader is asked for `url`, which names `path` and what is `inside`.
 fn unread(url: &str, path: &Path, inside: Option<&str>) -> SourceError {
+    if seems_flow(url) {
+        return SourceError::NoFlow;
+    }
     match meant(&path.display().to_string(), inside) {
         Some(meant) => SourceError::Misspelt { url: url.to_owned(), meant },
         None => SourceError::unsupported(url),
     }
+}
+
+/// Whether this is a URL of a flow that was mistyped: a scheme that is nearly `ripp`, or any with a token as such URLs have one.
+fn seems_flow(url: &str) -> bool {
+    let Some((scheme, rest)) = url.trim_start().split_once(":/") else { return false };
+    let scheme = scheme.to_ascii_lowercase();
+    let is_word = !scheme.is_empty() && scheme.bytes().all(|sign| sign.is_ascii_alphabetic());
+    let is_nearly =
+        scheme.starts_with('r') && scheme.ends_with('p') && scheme.bytes().all(|sign| b"rip".contains(&sign));
+    is_word && (is_nearly || rest.contains('@'))
 }
 
 /// How a path into an HDF5 file or a Zarr folder is written that was written otherwise.

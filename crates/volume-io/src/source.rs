@@ -173,6 +173,11 @@ pub enum SourceError {
         /// What was asked for.
         url: String,
     },
+    /// What is nearly a URL of a flow, which is received and not read. It is not quoted, for there may be a token in it.
+    #[error(
+        "this is no file, and no RIPP URL either: that begins with ripp://, as in ripp://TOKEN@host:port/name#FINGERPRINT, with no blank before it"
+    )]
+    NoFlow,
     /// The name is written as those of another format are.
     #[error("no reader for {url}: did you mean {meant}?")]
     Misspelt {

@@ -7,6 +7,7 @@ use clap::Args;
 use visapult_ripp_net::Mode;
 use visapult_ripp_net::units::parse_rate;
 
+use super::listen::parse_host;
 use super::perf::parse_mode;
 use super::{PageOptions, SplitOptions};
 
@@ -25,7 +26,7 @@ pub(crate) struct BackendOptions {
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7430")]
     pub(crate) listen: SocketAddr,
     /// Host name or address to put in the URL [default: the first address of this machine that fits].
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = parse_host)]
     pub(crate) host: Option<String>,
     /// What is asked for of every step: reliable (every value of it), lossy (what is lost keeps its last value), or deadline=200ms.
     #[arg(long, value_name = "MODE", default_value = "reliable", value_parser = parse_mode)]

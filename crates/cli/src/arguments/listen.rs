@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use visapult_ripp_net::Rate;
+use visapult_ripp_net::{Rate, RippUrl, UrlError};
 
 use super::perf::parse_choice;
 
@@ -11,7 +11,7 @@ use super::perf::parse_choice;
 #[derive(Debug, Args)]
 pub(crate) struct ListenOptions {
     /// Host name or address to put in the URL [default: the first address of this machine that fits].
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = parse_host)]
     pub(crate) host: Option<String>,
     /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it.
     #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
@@ -19,4 +19,9 @@ pub(crate) struct ListenOptions {
     /// Stop by itself after this time (20s, 5m).
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) limit: Option<Duration>,
+}
+
+/// A name or address that can be put in a URL.
+pub(super) fn parse_host(text: &str) -> Result<String, UrlError> {
+    RippUrl::check_host(text).map(|()| text.to_owned())
 }

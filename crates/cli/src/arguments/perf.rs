@@ -8,6 +8,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use visapult_ripp_net::units::{parse_bytes, parse_memory, parse_rate};
 use visapult_ripp_net::{Fingerprint, Memory, Mode, Rate, RippUrl, Transport};
 
+use super::listen::parse_host;
+
 const LEAST_TIME: Duration = Duration::from_millis(100);
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -40,7 +42,7 @@ pub(crate) struct PerfServeOptions {
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7410")]
     pub(crate) bind: SocketAddr,
     /// Host name or address to put in the URL [default: the first address of this machine that fits].
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = parse_host)]
     pub(crate) host: Option<String>,
     /// Refuse to receive faster than this.
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]

@@ -5,7 +5,7 @@ use visapult_ripp_net::{RippUrl, Transport};
 
 use super::{Direction, NoPath, Path, Way};
 use crate::change::Change;
-use crate::finding::{Finding, Findings};
+use crate::finding::{Finding, Findings, Unseen};
 use crate::text::{rate, share, time};
 
 /// A share of datagrams that is lost on an idle path, and how many at least, to be found.
@@ -28,10 +28,9 @@ const NEARLY_ALL: f64 = 0.85;
 
 pub(super) fn no_path(no_path: &NoPath, url: &RippUrl, findings: &mut Findings) {
     if no_path.is_reached {
-        return findings.unseen(
-            &format!("the path to {}", url.authority()),
-            format!("the other end does not measure with us: {}", no_path.why),
-        );
+        let why = format!("the other end does not measure with us: {}", no_path.why);
+        findings.no_path = Some(Unseen { what: format!("the path to {}", url.authority()), why });
+        return;
     }
     findings.add(
         Finding::new(

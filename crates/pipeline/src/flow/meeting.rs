@@ -63,6 +63,7 @@ impl Meeting {
                     ))
                 };
                 let at: SocketAddr = listen.trim().parse().map_err(wrong)?;
+                host.map_or(Ok(()), RippUrl::check_host).map_err(|cause| FlowError::Usage(cause.to_string()))?;
                 Ok(Some(Self::Here { at, host: host.map_or_else(|| own_host(at), str::to_owned) }))
             }
             (None, None) => match env::var(URL_VARIABLE) {
@@ -170,6 +171,8 @@ mod tests {
     fn what_makes_no_sense_is_refused_with_the_reason() {
         let listen = Meeting::find(None, Some("here"), None).unwrap_err().to_string();
         assert!(listen.contains("\"here\"") && listen.contains("ADDRESS:PORT"), "{listen}");
+        let host = Meeting::find(None, Some("127.0.0.1:0"), Some("a b#c")).unwrap_err().to_string();
+        assert!(host.contains("\"a b#c\""), "{host}");
         let url = Meeting::find(Some("http://x"), None, None).unwrap_err().to_string();
         assert!(url.starts_with("the URL: "), "{url}");
     }

@@ -137,19 +137,18 @@ impl FlowSource {
         Ok(Self { info: threads.receiver.info()?, threads })
     }
 
-    /// Listens at `at` for the ranks of a simulation that dial. Without `identity` nothing is encrypted and no token is asked for, which is
-    /// possible on loopback only.
+    /// Listens at `at` for the ranks of a simulation that dial, and show the token. Without `protection` nothing is encrypted and no token is
+    /// asked for, which is possible on loopback only.
     ///
     /// # Errors
     /// If the address cannot be had.
     pub fn listen(
         at: SocketAddr,
         host: &str,
-        identity: Option<Identity>,
+        protection: Option<(Identity, Token)>,
         options: FlowOptions,
     ) -> Result<FlowDoor, FlowError> {
-        let token = identity.as_ref().map(|_| Token::fresh()).transpose();
-        let token = token.map_err(|cause| FlowError::Usage(cause.to_string()))?;
+        let (identity, token) = protection.unzip();
         let session = Options { service: Some(BACK_END), ..options.session.clone() };
         let protection = ListenerOptions { identity, token, clients: Clients::default(), session };
         let listener = Listener::bind(at, protection)?;

@@ -33,6 +33,9 @@ const FIRST_AHEAD: u64 = 64 << 20;
 const FIRST_AHEAD_S: f64 = 0.5;
 const FIRST_OBJECT: u64 = 256 << 10;
 const LEAST_OBJECT: usize = 64 << 10;
+/// An object that has begun is finished when the time is up: of a fixed rate it takes no more than this, in seconds of it, and is no smaller than that.
+const MOST_OBJECT_S: f64 = 0.25;
+const LEAST_OBJECT_OF_SLOW: usize = 1 << 10;
 /// Bytes on offer at most: what the receiving side holds in memory.
 const MOST_AHEAD: u64 = 256 << 20;
 const POLL: Duration = Duration::from_millis(5);
@@ -183,10 +186,17 @@ fn object_length(rate: Rate, statistics: &Statistics, most_ahead: u64, amount: A
     let is_slow = !is_known(statistics) && !matches!(rate, Rate::Fixed(_));
     let most = if is_slow { FIRST_OBJECT.max(offered / 2) } else { u64::MAX };
     let wanted = (most_ahead / 8).min(most) as usize;
-    let length = wanted.clamp(LEAST_OBJECT, PATTERN).next_multiple_of(LEAST_OBJECT).min(PATTERN);
+    let length = wanted.clamp(LEAST_OBJECT, PATTERN).next_multiple_of(LEAST_OBJECT).min(most_of_rate(rate));
     match amount {
         Amount::Bytes(bytes) => length.min(usize::try_from(bytes - offered.min(bytes)).unwrap_or(length)),
         Amount::Time(_) => length,
+    }
+}
+
+fn most_of_rate(rate: Rate) -> usize {
+    match rate {
+        Rate::Fixed(bps) => ((MOST_OBJECT_S * bps as f64 / 8.0) as usize).clamp(LEAST_OBJECT_OF_SLOW, PATTERN),
+        Rate::Auto { .. } => PATTERN,
     }
 }
 
@@ -202,4 +212,19 @@ fn settle(session: &Session) -> Result<Account, SessionError> {
     })?;
     account.faults.iter_mut().for_each(|fault| *fault = printable(fault));
     Ok(account)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_of_a_slow_fixed_rate_takes_a_quarter_of_a_second_at_most() {
+        let second = Amount::Time(Duration::from_secs(1));
+        let length = |rate| object_length(rate, &Statistics::default(), first_ahead(rate), second, 0);
+        assert_eq!(length(Rate::Fixed(100_000)), 3_125);
+        assert_eq!(length(Rate::Fixed(1_000)), LEAST_OBJECT_OF_SLOW);
+        assert_eq!(length(Rate::Fixed(10_000_000)), 2 * LEAST_OBJECT);
+        assert_eq!(length(Rate::Fixed(1_000_000_000)), PATTERN);
+    }
 }

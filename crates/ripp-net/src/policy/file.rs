@@ -144,6 +144,10 @@ impl Reader<'_> {
             OneOrMore::One(text) => std::slice::from_ref(text),
             OneOrMore::More(texts) => texts,
         };
+        if texts.is_empty() {
+            let fault = "to: the list is empty, so that this fits nobody: name a network, an address or a host, or leave the [[path]] out";
+            return Err(self.fault(to.span().start, fault.to_owned()));
+        }
         let network = |text: &String| {
             let fault = || {
                 format!(
@@ -239,6 +243,7 @@ mod tests {
             ("[[road]]\nto = \"*\"\n", ["line 1", "road", "path"]),
             ("[[path]]\nmtu = 1500\n", ["line 1", "to", "[[path]]"]),
             ("[[path]]\nto = \"here and there\"\n", ["line 2", "to:", "10.7.0.0/16"]),
+            ("[[path]]\nmtu = 1500\nto = []\n", ["line 3", "to:", "fits nobody"]),
             ("[[path]]\nto = 5\n", ["line 2", "to:", "a list"]),
             ("[[path]]\nto = \"*\"\nmost_send = \"fast\"\n", ["line 3", "most_send:", "950M"]),
             ("[[path]]\nto = \"*\"\nmost_receive = 10\n", ["line 3", "most_receive:", "string"]),

@@ -1,6 +1,6 @@
 //! Listening for sessions.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
@@ -14,7 +14,7 @@ use super::{Options, Session, SessionError};
 use crate::control::{ControlListener, Security};
 use crate::identity::Identity;
 use crate::perf::Answered;
-use crate::socket::Waker;
+use crate::socket::{LaneSocket, Waker};
 use crate::token::Token;
 use crate::trust::{Clients, Member};
 use crate::url::RippUrl;
@@ -53,7 +53,7 @@ impl Listener {
     /// Listens at `at` (port 0: any).
     ///
     /// # Errors
-    /// If the address cannot be had, or would be served unprotected off loopback.
+    /// If the address, or one that lanes are to have, cannot be had, or it would be served unprotected off loopback.
     pub fn bind(at: SocketAddr, options: ListenerOptions) -> Result<Self, SessionError> {
         let security = match &options.identity {
             Some(identity) => Security::Tls { identity: identity.clone(), clients: options.clients.clone() },
@@ -62,6 +62,7 @@ impl Listener {
         if options.token.is_none() && options.clients.is_empty() && !at.ip().to_canonical().is_loopback() {
             return Err(crate::control::ControlError::NotLoopback(at).into());
         }
+        options.session.local.iter().try_for_each(|&local| can_be_had(local))?;
         let policy = Arc::new(options.session.policy.load()?);
         let control = ControlListener::bind(at, &security)?;
         let local = control.local_addr();
@@ -138,6 +139,11 @@ impl Listener {
     pub fn refused(&self) -> Option<Refused> {
         lock(&self.refusals).take()
     }
+}
+
+/// Tries what each session will ask for: said now, it is said to whoever can mend it.
+fn can_be_had(local: IpAddr) -> Result<(), SessionError> {
+    LaneSocket::bind(SocketAddr::new(local, 0)).map(drop).map_err(|cause| SessionError::Local { local, cause })
 }
 
 impl Drop for Listener {

@@ -46,6 +46,16 @@ fn who_does_not_say_what_is_served_or_wanted_is_admitted() {
     }
 }
 
+#[test]
+fn a_listener_whose_lanes_cannot_have_their_addresses_does_not_start() {
+    // TEST-NET-1, which no machine has.
+    let local = "192.0.2.1".parse().unwrap();
+    let session = Options { local: vec![local], ..Options::default() };
+    let options = ListenerOptions { identity: None, token: None, clients: Clients::default(), session };
+    let refused = Listener::bind("127.0.0.1:0".parse().unwrap(), options).unwrap_err();
+    assert!(matches!(refused, SessionError::Local { local: told, .. } if told == local), "{refused:?}");
+}
+
 /// What a listener that answers everybody with `answer` is told, and what comes of it.
 fn answered_with(answer: &Message) -> (Message, SessionError) {
     let listener = ControlListener::bind("127.0.0.1:0".parse().unwrap(), &Security::InsecureLoopback).unwrap();

@@ -283,3 +283,19 @@ fn values_that_are_not_finite_are_handed_out_as_they_are() {
     assert!(out[0].is_nan() && out[1] == f32::INFINITY && out[2] == f32::NEG_INFINITY);
     assert_eq!(ValueRange::of(&out), None);
 }
+
+#[test]
+fn what_is_nearly_the_url_of_a_flow_is_said_to_be_that_and_not_quoted() {
+    for written in [
+        "rip://SECRET@host:1/x#y",
+        "ripp:/SECRET@host:1/x",
+        "RIPP://SECRET@host:1/x",
+        " ripp://SECRET@host:1/x",
+        "rrip://host:1",
+        "flow://SECRET@host:1/x/y:/z",
+    ] {
+        let refused = refusal(written);
+        assert!(refused.contains("begins with ripp://"), "{refused}");
+        assert!(!refused.contains("SECRET") && !refused.contains("host:1"), "{refused}");
+    }
+}
