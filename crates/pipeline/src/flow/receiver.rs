@@ -83,6 +83,7 @@ impl Receiver {
                 tracing::warn!("rank {rank} is gone: {}", state.trouble.as_deref().unwrap_or_default());
             }
             state.links[rank].session = None;
+            state.forget_unshown();
             state.comings += 1;
             state.open_wants.clear();
             if state.crew.is_some() {
