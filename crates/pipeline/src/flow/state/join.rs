@@ -51,7 +51,8 @@ pub(in crate::flow) fn join(
     let before = &state.links[rank];
     let is_anew = declaration.live && (before.is_anew || before.newest > newest);
     state.comings += 1;
-    state.links[rank] = Link { session: Some(Arc::clone(session)), newest, is_anew, ..Link::default() };
+    let came_at = state.newest().filter(|_| is_anew);
+    state.links[rank] = Link { session: Some(Arc::clone(session)), newest, is_anew, came_at, ..Link::default() };
     if rank == 0 {
         state.desk.declare(declaration.parameters.clone());
     }
