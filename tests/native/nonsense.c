@@ -1,4 +1,5 @@
 /* Calls that make no sense: each is refused with a message, and none ends the program. */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static void refused(int was_refused, const char *call, const char *expected) {
 static void declaring(void) {
   int64_t size[3] = {8, 4, 2}, empty[3] = {8, 0, 2}, vast[3] = {INT64_MAX, INT64_MAX, INT64_MAX}, negative[3] = {-1, 0, 0};
   int64_t none[3] = {0, 0, 0}, far[3] = {INT64_MAX, 0, 0};
-  double spacing[3] = {1, 0, 1};
+  double spacing[3] = {1, 0, 1}, nowhere[3] = {0, NAN, 0};
   NO_OBJECT(visapult_declare(NULL, size), "name is NULL");
   NO_OBJECT(visapult_declare("x", NULL), "size is NULL");
   NO_OBJECT(visapult_declare("\xff", size), "UTF-8");
@@ -34,6 +35,7 @@ static void declaring(void) {
   REFUSED(visapult_declare_box(it, far, size), "leaves the grid");
   REFUSED(visapult_declare_box(it, negative, size), "negative");
   REFUSED(visapult_declare_grid(it, spacing, NULL, NULL), "spacing");
+  REFUSED(visapult_declare_grid(it, NULL, nowhere, NULL), "origin");
   REFUSED(visapult_declare_time_unit(it, NULL), "unit is NULL");
   REFUSED(visapult_declare_delivery(it, 7), "7 is none of");
   REFUSED(visapult_declare_field(it, "p", "Pa", 99), "no type");

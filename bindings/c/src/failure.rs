@@ -41,7 +41,7 @@ impl Failure {
 impl From<FlowError> for Failure {
     fn from(cause: FlowError) -> Self {
         match cause {
-            FlowError::Session(_) | FlowError::Nobody(_) => Self::Unavailable(cause.to_string()),
+            FlowError::Session(_) | FlowError::Nobody(_) | FlowError::Memory(_) => Self::Unavailable(cause.to_string()),
             _ => Self::WrongCall(cause.to_string()),
         }
     }

@@ -41,6 +41,9 @@ pub enum GridError {
     /// A spacing is zero, negative or not finite.
     #[error("grid spacing {0:?} must be positive and finite on every axis")]
     Spacing([f64; 3]),
+    /// The position of the first sample is not finite.
+    #[error("grid origin {0:?} must be finite on every axis")]
+    Origin([f64; 3]),
 }
 
 impl Grid {
@@ -66,6 +69,9 @@ impl Grid {
         }
         if !self.spacing.iter().all(|s| s.is_finite() && *s > 0.0) {
             return Err(GridError::Spacing(self.spacing));
+        }
+        if !self.origin.iter().all(|position| position.is_finite()) {
+            return Err(GridError::Origin(self.origin));
         }
         Ok(())
     }
@@ -159,5 +165,9 @@ mod tests {
         let mut flat = Grid::of_size([2, 2, 2]);
         flat.spacing = [1.0, f64::NAN, 1.0];
         assert!(matches!(flat.validate(), Err(GridError::Spacing(_))));
+        for nowhere in [f64::NAN, f64::INFINITY] {
+            let adrift = Grid { origin: [0.0, nowhere, 0.0], ..Grid::of_size([2, 2, 2]) };
+            assert!(matches!(adrift.validate(), Err(GridError::Origin(_))));
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use visapult_volume::StepIndex;
 
 use super::messages::FlowError;
+use crate::memory;
 
 /// Steps whose memory is kept to be used again.
 const SPARE_STEPS: usize = 4;
@@ -51,15 +52,16 @@ impl Building {
         field: usize,
         write: impl FnOnce(&mut [f32]) -> Result<(), E>,
     ) -> Result<Result<(), E>, FlowError> {
+        let (fields, values) = (self.fields, self.values);
         let Some(begun) = &mut self.begun else {
             return Err(FlowError::Usage("no step has begun: begin one before putting values".to_owned()));
         };
-        if field >= self.fields {
-            return Err(FlowError::Usage(format!("there is no field {field}: {} are declared", self.fields)));
+        if field >= fields {
+            return Err(FlowError::Usage(format!("there is no field {field}: {fields} are declared")));
         }
         let free = self.spare.iter().position(|memory| Arc::strong_count(memory) == 1);
         let memory = free.map(|place| self.spare.swap_remove(place));
-        let mut memory = memory.unwrap_or_else(|| Arc::new(vec![0.0; self.values]));
+        let mut memory = memory.map_or_else(|| field_of(values, 0.0), Ok)?;
         #[expect(clippy::expect_used, reason = "just found to be nobody else's")]
         let outcome = write(Arc::get_mut(&mut memory).expect("ours alone"));
         if outcome.is_ok() {
@@ -74,11 +76,12 @@ impl Building {
     }
 
     /// Gives the fields that were not put the values of step `last`, or NaN.
-    pub(super) fn keep_last(&self, step: &mut Published, last: Option<&Published>) {
+    pub(super) fn keep_last(&self, step: &mut Published, last: Option<&Published>) -> Result<(), FlowError> {
         for (field, values) in step.fields.iter_mut().enumerate().filter(|(_, values)| values.is_none()) {
             let before = last.and_then(|last| last.fields[field].clone());
-            *values = before.or_else(|| Some(Arc::new(vec![f32::NAN; self.values])));
+            *values = Some(before.map_or_else(|| field_of(self.values, f32::NAN), Ok)?);
         }
+        Ok(())
     }
 
     /// Takes back the memory of a step that is no longer the latest, but for what `newer` has kept of it.
@@ -89,5 +92,30 @@ impl Building {
         self.spare.extend(old.fields.iter().flatten().filter(|values| !kept(values)).cloned());
         let excess = self.spare.len().saturating_sub(SPARE_STEPS * self.fields);
         self.spare.drain(..excess);
+    }
+}
+
+/// A field of so many values; where there is no room for them the program goes on without.
+fn field_of(values: usize, fill: f32) -> Result<Arc<Vec<f32>>, FlowError> {
+    let mut field = Vec::new();
+    let bytes = (values as u64).saturating_mul(size_of::<f32>() as u64);
+    field.try_reserve_exact(values).map_err(|_| FlowError::Memory(memory::for_people(bytes)))?;
+    field.resize(values, fill);
+    Ok(Arc::new(field))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_no_memory_can_be_had_for_are_an_error_of_the_call() {
+        let mut building = Building::new(1, 1 << 50);
+        building.begin(0, 0.0).unwrap();
+        let refused = building.put(0, |_| Ok::<(), ()>(())).unwrap_err().to_string();
+        assert!(refused.contains("4504 TB"), "{refused}");
+        let mut step = building.end().unwrap();
+        assert!(building.keep_last(&mut step, None).is_err());
+        building.begin(1, 0.0).unwrap();
     }
 }

@@ -1,13 +1,17 @@
 //! How back ends come to a rank: it waits for those that dial, or dials one and keeps trying.
 
+use std::collections::BTreeSet;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tracing::subscriber::NoSubscriber;
 use visapult_ripp_net::{Listener, Options, RippUrl, Session, Trust};
 
 use super::BACK_END;
 use super::messages::{FlowError, MOST_DOORS};
+use super::publisher::PublisherOptions;
 use super::shared::Shared;
 use super::subscriber::Subscriber;
 use crate::step_store::lock;
@@ -15,6 +19,8 @@ use crate::step_store::lock;
 const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the back end to the next.
 const DIAL_AGAIN: Duration = Duration::from_secs(2);
+/// Reasons that are told at most.
+const MOST_TROUBLES: usize = 16;
 /// What the session is for, as its request says.
 pub(super) const PUBLISH: &str = "visapult-publish";
 
@@ -84,27 +90,49 @@ pub(super) fn dial_also(shared: &Arc<Shared>, from: usize, urls: &[String]) {
 fn dial_while(shared: &Arc<Shared>, url: &RippUrl, trust: &Trust, goes_on: impl Fn() -> bool) {
     let session = shared.options.session.clone();
     let options = Options { service: Some(BACK_END), request: PUBLISH.to_owned(), ..session };
-    let mut told = false;
+    let back_end = url.authority();
     while !shared.is_over() && goes_on() {
         match Session::dial(url, trust, None, &options) {
+            // Returns when the session is over.
             Ok(session) => {
-                told = false;
-                // Returns when the session is over.
-                Subscriber::attach_here(shared, session);
+                if let Some(why) = Subscriber::attach_here(shared, session) {
+                    tell(shared, format!("{back_end} takes nothing any more: {why}"));
+                }
             }
-            Err(cause) if !told => {
-                told = true;
-                tracing::warn!(
-                    "{} is not there ({cause}); the program goes on, and it is tried again",
-                    url.authority()
-                );
-            }
-            Err(_) => {}
+            Err(cause) => tell(shared, format!("{back_end} is not there: {cause}")),
         }
         let until = Instant::now() + DIAL_AGAIN;
         while !shared.is_over() && Instant::now() < until {
             thread::sleep(POLL);
         }
+    }
+}
+
+/// Says why no back end takes what is published, each reason once. A program in C, Fortran or Python has set up nothing that would write this down:
+/// there it goes to the standard error.
+fn tell(shared: &Shared, trouble: String) {
+    if shared.is_over() || !lock(&shared.troubles).is_new(&trouble) {
+        return;
+    }
+    let PublisherOptions { rank, ranks, .. } = shared.options;
+    let who = if ranks > 1 { format!("rank {rank}: ") } else { String::new() };
+    let line = format!("{who}{trouble}; the program goes on, and it is tried again");
+    if tracing::dispatcher::get_default(|log| log.is::<NoSubscriber>()) {
+        // Where nothing can be written nobody reads it.
+        let _ = writeln!(io::stderr(), "visapult: {line}");
+    } else {
+        tracing::warn!("{line}");
+    }
+}
+
+/// What has been said of why no back end takes anything.
+#[derive(Default)]
+pub(super) struct Troubles(BTreeSet<String>);
+
+impl Troubles {
+    /// Whether it has not been said before; of very many that differ only the first are said.
+    fn is_new(&mut self, trouble: &str) -> bool {
+        self.0.len() < MOST_TROUBLES && self.0.insert(trouble.to_owned())
     }
 }
 
@@ -119,4 +147,18 @@ pub(super) fn trust_of(url: &RippUrl) -> Result<Trust, FlowError> {
 /// A name as it may stand in a URL.
 pub(super) fn url_name(name: &str) -> String {
     name.chars().map(|sign| if sign.is_ascii_alphanumeric() || "-_.".contains(sign) { sign } else { '-' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_told_once_and_not_very_many_are() {
+        let mut troubles = Troubles::default();
+        assert!(troubles.is_new("nobody listens") && troubles.is_new("a wrong token"));
+        assert!(!troubles.is_new("nobody listens"));
+        let told = (0..1000).filter(|number| troubles.is_new(&number.to_string())).count();
+        assert_eq!(told, MOST_TROUBLES - 2);
+    }
 }

@@ -196,6 +196,11 @@ pub enum FlowError {
     /// Nobody publishes.
     #[error("{0}")]
     Nobody(String),
+    /// There is no room for the values of a field.
+    #[error(
+        "the {0} that a field of this rank's box takes cannot be had: the grid, or this rank's part of it, may be larger than was meant"
+    )]
+    Memory(String),
     /// The program calls in a way that makes no sense.
     #[error("{0}")]
     Usage(String),

@@ -188,7 +188,7 @@ impl Publisher {
     /// Puts the values of a field of the step that has begun: `write` fills the block's values, `[z, y, x]` with x fastest.
     ///
     /// # Errors
-    /// If no step has begun, or there is no such field, or `write` says so.
+    /// If no step has begun, or there is no such field, or memory for it cannot be had, or `write` says so.
     pub fn put<E>(
         &mut self,
         field: usize,
@@ -201,7 +201,7 @@ impl Publisher {
     /// its last values; NaN where it has none. Where every step is to be taken it waits until this one is.
     ///
     /// # Errors
-    /// If no step has begun.
+    /// If no step has begun, or memory for a field that was not put cannot be had: the step is left out.
     pub fn end(&mut self) -> Result<(), FlowError> {
         self.hand_over()?;
         while !self.taken_within(WAIT_SLICE) {}
@@ -214,11 +214,11 @@ impl Publisher {
     /// If no step has begun.
     pub fn hand_over(&mut self) -> Result<(), FlowError> {
         let mut built = self.building.end()?;
+        self.next = built.step + 1;
         let before = lock(&self.shared.latest).clone();
         if self.shared.options.live {
-            self.building.keep_last(&mut built, before.as_deref());
+            self.building.keep_last(&mut built, before.as_deref())?;
         }
-        self.next = built.step + 1;
         self.shared.steps.fetch_add(1, Ordering::Relaxed);
         if let Some(put) = self.put.take() {
             put.end(built.fields.iter().flatten().map(|values| size_of_val(&values[..]) as u64).sum());

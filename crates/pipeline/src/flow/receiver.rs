@@ -83,6 +83,7 @@ impl Receiver {
                 tracing::warn!("rank {rank} is gone: {}", state.trouble.as_deref().unwrap_or_default());
             }
             state.links[rank].session = None;
+            state.forget_unshown();
             state.comings += 1;
             state.open_wants.clear();
             if state.crew.is_some() {
@@ -173,6 +174,9 @@ impl Receiver {
             (FromPublisher::Declare(_), Some(_)) => return Err("it declares twice".to_owned()),
             (FromPublisher::Have { newest }, Some(rank)) => {
                 state.links[rank].on_newest(newest);
+                if let Some(line) = state.waits_in_vain(rank).filter(|_| !state.is_hand()) {
+                    tracing::warn!("{line}");
+                }
             }
             (FromPublisher::Gone { step, newest, why }, Some(rank)) => {
                 state.on_gone(rank, step, newest, why);

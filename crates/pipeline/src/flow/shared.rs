@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use visapult_volume::StepIndex;
 
 use super::building::Published;
-use super::door::Also;
+use super::door::{Also, Troubles};
 use super::helm::{Answer, Applied, Helm};
 use super::messages::{Declaration, DeclaredField, MOST_TIMES};
 use super::publisher::{Delivery, PublisherOptions};
@@ -33,6 +33,7 @@ pub(super) struct Shared {
     pub(super) subscribers: Mutex<Vec<Arc<Subscriber>>>,
     /// None where back ends come to us.
     pub(super) also: Option<Mutex<Also>>,
+    pub(super) troubles: Mutex<Troubles>,
     /// Back ends that were ever attached.
     pub(super) numbers: AtomicUsize,
     pub(super) sent: AtomicU64,
@@ -59,6 +60,7 @@ impl Shared {
             latest: Mutex::default(),
             subscribers: Mutex::default(),
             also: dials.then(Mutex::default),
+            troubles: Mutex::default(),
             numbers: AtomicUsize::new(0),
             sent: AtomicU64::new(0),
             missed: AtomicU64::new(0),

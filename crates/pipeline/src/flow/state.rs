@@ -109,6 +109,8 @@ pub(super) struct Link {
     pub(super) newest: Option<StepIndex>,
     /// It has come back with fewer steps than it had: it was started anew.
     pub(super) is_anew: bool,
+    /// Where the ranks were when it did; none once it is known what came of that.
+    pub(super) came_at: Option<StepIndex>,
     /// Steps.
     rate: Meter,
 }
@@ -167,6 +169,21 @@ impl State {
 
     pub(super) fn newest(&self) -> Option<StepIndex> {
         self.links.iter().filter_map(|link| link.newest).max()
+    }
+
+    /// What to say where `rank` has gone on and another, which has come back, is at a step that all have done before: once for each that comes back.
+    pub(super) fn waits_in_vain(&mut self, rank: usize) -> Option<String> {
+        let ahead = self.links[rank].newest.filter(|_| !self.links[rank].is_anew)?;
+        for (late, link) in self.links.iter_mut().enumerate().filter(|(_, link)| link.is_anew) {
+            let Some(newest) = link.newest else { continue };
+            if link.came_at.take().is_some_and(|came_at| newest < came_at) {
+                return Some(format!(
+                    "rank {late} has come back at step {newest} where rank {rank} is at step {ahead}: nothing new is shown until it has come that far; \
+                     a program that goes on from a restart file says with visapult_begin_at which step it does"
+                ));
+            }
+        }
+        None
     }
 
     pub(super) fn all_there(&self) -> bool {
@@ -315,6 +332,23 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rank_that_comes_back_at_an_earlier_step_is_named_once() {
+        let back = |newest| Link { newest: Some(newest), is_anew: true, came_at: Some(40), ..Link::default() };
+        let on = |newest| Link { newest: Some(newest), ..Link::default() };
+        let mut state = State::new(usize::MAX, None);
+        state.links = vec![on(41), back(3), on(41)];
+        assert_eq!(state.waits_in_vain(1), None);
+        let said = state.waits_in_vain(2).unwrap();
+        assert!(said.contains("rank 1 has come back at step 3") && said.contains("rank 2 is at step 41"), "{said}");
+        assert_eq!(state.waits_in_vain(0), None);
+        state.links = vec![on(42), back(41)];
+        assert_eq!(state.waits_in_vain(0), None, "it goes on where the others were");
+        // All of a new run, of which one has come to its second step.
+        state.links = vec![back(1), back(0)];
+        assert_eq!(state.waits_in_vain(0), None);
+    }
 
     #[test]
     fn steps_at_the_end_of_all_numbers_are_no_trouble() {

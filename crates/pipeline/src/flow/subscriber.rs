@@ -83,22 +83,24 @@ impl Subscriber {
     /// Attaches whoever is at the other end of `session`, on a thread of its own.
     pub(super) fn attach(shared: &Arc<Shared>, session: Session) {
         let attached = Arc::clone(shared);
-        let work = move || Self::attach_here(&attached, session);
+        let work = move || drop(Self::attach_here(&attached, session));
         if let Err(cause) = thread::Builder::new().name("flow-subscriber".to_owned()).spawn(work) {
             tracing::warn!("a back end cannot be attached: no thread can be had: {cause}");
         }
     }
 
-    /// Attaches whoever is at the other end of `session` until it leaves.
-    pub(super) fn attach_here(shared: &Arc<Shared>, session: Session) {
+    /// Attaches whoever is at the other end of `session` until it leaves. Why it did, where we go on.
+    pub(super) fn attach_here(shared: &Arc<Shared>, session: Session) -> Option<String> {
         let number = shared.numbers.fetch_add(1, Ordering::Relaxed);
         let subscriber = Arc::new(Self { session, number, state: Mutex::default() });
         lock(&shared.subscribers).push(Arc::clone(&subscriber));
-        if let Err(why) = subscriber.run(shared) {
+        let why = subscriber.run(shared).unwrap_or_else(|why| {
             subscriber.session.end_because(&why);
-        }
+            Some(why)
+        });
         dial_also(shared, number, &[]);
         lock(&shared.subscribers).retain(|other| !Arc::ptr_eq(other, &subscriber));
+        why
     }
 
     fn declare(&self, shared: &Shared) -> Result<(), String> {
@@ -117,7 +119,8 @@ impl Subscriber {
         self.session.end_because("the publisher has ended");
     }
 
-    fn run(&self, shared: &Arc<Shared>) -> Result<(), String> {
+    /// Why the other end has left, where we go on; the error is why it has to.
+    fn run(&self, shared: &Arc<Shared>) -> Result<Option<String>, String> {
         self.declare(shared)?;
         let mut clock = ClockOfBackEnd::default();
         while !shared.is_over() {
@@ -130,7 +133,7 @@ impl Subscriber {
             let arrival = match self.session.next_arrival(POLL) {
                 Ok(Some(arrival)) => arrival,
                 Ok(None) => continue,
-                Err(_) => return Ok(()),
+                Err(cause) => return Ok(Some(cause.to_string())),
             };
             let Arrival::Note(said) = arrival else {
                 return Err("a back end has nothing to send to a publisher".to_owned());
@@ -151,7 +154,7 @@ impl Subscriber {
             }
             self.serve(shared);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Notes how a back end is split, in place of what it has said before and wanted then.

@@ -323,6 +323,37 @@ fn ranks_that_do_not_tile_the_grid_are_refused() {
 }
 
 #[test]
+fn a_program_that_was_refused_may_come_again_with_another_grid() {
+    let at = "127.0.0.1:0".parse().unwrap();
+    let door = FlowSource::listen(at, "127.0.0.1", None, FlowOptions::default()).unwrap();
+    let declare = |rank: usize, block: [[usize; 3]; 2]| {
+        let options = Options { request: "visapult-publish".to_owned(), ..Options::default() };
+        let session = Session::dial(door.url(), &Trust::InsecureLoopback, None, &options).unwrap();
+        let field = r#"{"name":"a","unit":"","scalar_type":"f32","range":null}"#;
+        let grid = r#"{"size":[8,4,2],"spacing":[1,1,1],"origin":[0,0,0],"unit":"","centering":"point"}"#;
+        let note = format!(
+            r#"{{"type":"declare","name":"hole","format":"a test","rank":{rank},"ranks":2,"grid":{grid},"fields":[{field}],"block":{block:?},"live":true,"steps":null,"times":[],"time_unit":""}}"#
+        );
+        session.note(&note).unwrap();
+        session
+    };
+    let both = [declare(0, [[0, 0, 0], [4, 4, 2]]), declare(1, [[5, 0, 0], [8, 4, 2]])];
+    let deadline = Instant::now() + PATIENCE;
+    let refused = loop {
+        let ended = both.iter().find_map(|session| session.next_arrival(Duration::from_millis(5)).err());
+        if let Some(why) = ended {
+            break why.to_string();
+        }
+        assert!(Instant::now() < deadline, "neither is refused");
+    };
+    assert!(refused.contains("56 of the grid's 64 samples") && refused.contains("[4, 0, 0]"), "{refused}");
+    drop(both);
+    let _mended = Publisher::dial(door.url(), declared(0, &[Box3::of_size(SIZE)])).unwrap();
+    let source = door.wait(PATIENCE).unwrap().ok().expect("the program is taken");
+    assert_eq!(source.info().levels[0].size, SIZE);
+}
+
+#[test]
 fn the_last_step_of_a_run_that_ends_arrives() {
     let whole = Box3::of_size(SIZE);
     let blocks = [whole];

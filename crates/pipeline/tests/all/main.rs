@@ -9,4 +9,5 @@ mod choice;
 mod crew;
 mod flow;
 mod passing;
+mod troubles;
 mod wire_vectors;

@@ -24,7 +24,10 @@ pub(in crate::flow) fn join(
     let (rank, ranks) = (declaration.rank as usize, declaration.ranks as usize);
     if let Some(declared) = &state.declared {
         if declared.grid != grid || declared.fields != fields {
-            return Err(format!("rank {rank} publishes another grid or other fields; start the back end anew"));
+            // What is shown keeps its grid and its fields.
+            let remedy =
+                if state.gathered.is_some() { "start the back end anew" } else { "end the ranks that are there first" };
+            return Err(format!("rank {rank} publishes another grid or other fields; {remedy}"));
         }
         state.take_ranks(ranks)?;
     } else {
@@ -48,7 +51,8 @@ pub(in crate::flow) fn join(
     let before = &state.links[rank];
     let is_anew = declaration.live && (before.is_anew || before.newest > newest);
     state.comings += 1;
-    state.links[rank] = Link { session: Some(Arc::clone(session)), newest, is_anew, ..Link::default() };
+    let came_at = state.newest().filter(|_| is_anew);
+    state.links[rank] = Link { session: Some(Arc::clone(session)), newest, is_anew, came_at, ..Link::default() };
     if rank == 0 {
         state.desk.declare(declaration.parameters.clone());
     }
@@ -89,12 +93,40 @@ fn check_cover(table: &PieceTable, grid: &Grid) -> Result<(), String> {
     let covered: usize = table.blocks.iter().map(Box3::volume).sum();
     let cells = grid.sample_count();
     if covered != cells {
-        return Err(format!("the ranks' blocks hold {covered} of the grid's {cells} samples: they must tile it"));
+        let [x, y, z] = first_hole(&table.blocks, grid.bounds());
+        return Err(format!(
+            "the ranks' blocks hold {covered} of the grid's {cells} samples, and [{x}, {y}, {z}] is the first that no rank owns: they must tile it"
+        ));
     }
     Ok(())
 }
 
+/// The first sample of `hole`, x fastest, that none of the blocks holds: they share no sample, and do not fill it.
+fn first_hole(blocks: &[Box3], mut hole: Box3) -> [usize; 3] {
+    let held = |part: &Box3| blocks.iter().filter_map(|block| block.intersection(part)).map(|it| it.volume()).sum();
+    for axis in [2, 1, 0] {
+        while hole.size()[axis] > 1 {
+            let mut first = hole;
+            first.hi[axis] = hole.lo[axis] + hole.size()[axis] / 2;
+            let held: usize = held(&first);
+            if held < first.volume() {
+                hole = first;
+            } else {
+                hole.lo[axis] = first.hi[axis];
+            }
+        }
+    }
+    hole.lo
+}
+
 impl State {
+    /// Forgets what ranks have declared that are all gone, unless all were there at once: somebody may look at what those publish.
+    pub(in crate::flow) fn forget_unshown(&mut self) {
+        if self.ranks() == 0 && self.gathered.is_none() {
+            self.declared = None;
+        }
+    }
+
     /// A simulation that was started anew may be split over another number of ranks, once all of the run before are gone.
     fn take_ranks(&mut self, ranks: usize) -> Result<(), String> {
         if self.links.len() == ranks {
@@ -159,5 +191,16 @@ mod tests {
         assert_eq!(check_memory(samples, 1, 9_000_000_000), Ok(()));
         assert!(check_memory(samples, 2, 9_000_000_000).is_err());
         assert!(check_memory(usize::MAX, usize::MAX, u64::MAX - 1).is_err());
+    }
+
+    #[test]
+    fn the_first_sample_that_no_rank_owns_is_named() {
+        let whole = Box3::of_size([32, 32, 32]);
+        let lower = Box3::of_size([32, 32, 16]);
+        let upper = Box3::new([0, 0, 16], [32, 30, 32]);
+        assert_eq!(first_hole(&[lower, upper], whole), [0, 30, 16]);
+        let corner = Box3::new([0, 30, 16], [7, 32, 32]);
+        assert_eq!(first_hole(&[upper, corner, lower], whole), [7, 30, 16]);
+        assert_eq!(first_hole(&[], whole), [0, 0, 0]);
     }
 }
