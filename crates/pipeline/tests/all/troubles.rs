@@ -87,7 +87,8 @@ fn a_program_is_told_why_its_back_end_takes_nothing() {
 
     let folder = tempfile::tempdir().unwrap();
     let identity = Identity::load_or_create(folder.path()).unwrap();
-    let door = FlowSource::listen(at, "127.0.0.1", Some(identity), FlowOptions::default()).unwrap();
+    let door =
+        FlowSource::listen(at, "127.0.0.1", Some((identity, Token::fresh().unwrap())), FlowOptions::default()).unwrap();
     let wrong = Token::fresh().unwrap();
     let line = Program::start(&RippUrl { token: Some(wrong.clone()), ..door.url().clone() }).told();
     assert!(line.starts_with("visapult: 127.0.0.1:") && line.contains("token"), "{line}");
