@@ -123,7 +123,7 @@ def test_a_back_end_that_nobody_dials_says_so() -> None:
 def test_a_back_end_that_comes_back_to_its_address_has_the_url_that_it_had(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [VISAPULT, "backend", "--listen", address, "--no-open", "--port", "0", "--for", "300ms"]
+    command = [str(VISAPULT), "backend", "--listen", address, "--no-open", "--port", "0", "--for", "300ms"]
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
     runs = [subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False, env=environment) for _ in range(2)]
     assert runs[0].stdout.startswith("ripp://"), runs
