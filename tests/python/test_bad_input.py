@@ -259,3 +259,24 @@ def test_an_image_takes_the_place_of_no_other_file(tmp_path: Path) -> None:
 def test_values_of_any_size_are_rendered(volume: np.ndarray, scale: float, proxy: str, tmp_path: Path) -> None:
     np.save(tmp_path / "field.npy", (volume / volume.max() * scale).astype(np.float32))
     run("render", tmp_path / "field.npy", "--out", tmp_path / "out.png", "--size", "64x48", "--proxy", proxy)
+
+
+def test_a_name_that_says_another_format_is_refused_and_a_picture_of_nothing_is_told(tmp_path: Path) -> None:
+    source = tmp_path / "missing.npy"
+    np.save(source, np.full((8, 8, 8), np.nan, np.float32))
+    refused = run("render", source, "--out", tmp_path / "a.jpg", check=False)
+    assert refused.returncode != 0 and ".png" in refused.stderr
+    assert not (tmp_path / "a.jpg").exists()
+    drawn = run("render", source, "--out", tmp_path / "a.png", "--size", "16x16")
+    assert "the picture is empty" in drawn.stderr and "missing" in drawn.stderr
+
+
+def test_values_beyond_single_precision_and_too_few_that_it_tells_apart_are_told(tmp_path: Path) -> None:
+    source = tmp_path / "values.npy"
+    np.save(source, np.full((4, 4, 4), 1e300))
+    assert "64 values infinite in single precision" in run("info", source).stdout
+    values = np.linspace(101325, 101325.046875, 64).reshape(4, 4, 4)
+    np.save(source, values)
+    # Neighbours in single precision are 1/128 apart there.
+    assert len(np.unique(values.astype(np.float32))) == 7
+    assert "tells 7 apart" in run("info", source).stdout
