@@ -23,8 +23,10 @@ use crate::window::WINDOW;
 use crate::wire::{CLEAR_HEADER, Ping, Pong, Report, TAG};
 use credit::CreditLine;
 
-/// Datagrams that leave together at the beginning: their spacing on arrival tells the rate of the path.
+/// Datagrams that leave together at the beginning: their spacing on arrival tells the rate of the path. Lanes that begin together divide them, and each has
+/// a few at least.
 const TRAIN: u64 = 64;
+const LEAST_TRAIN: u64 = 16;
 /// Where the sender is interrupted within the train, one part of it tells more than the whole: the fastest of so many reports counts.
 const TRAIN_REPORTS: u32 = 3;
 /// Arrivals closer together than this tell more of the receiver's system than of the path.
@@ -60,8 +62,9 @@ struct Train {
 
 impl Train {
     /// More than one burst: of a single one that is received at once nothing can be told.
-    const fn of(sizes: Sizes) -> Self {
-        Self { left: TRAIN, wire: sizes.wire(sizes.payload()), reports: TRAIN_REPORTS }
+    fn of(sizes: Sizes, controller: &Controller) -> Self {
+        let left = if controller.is_starting() { (TRAIN / u64::from(controller.lanes())).max(LEAST_TRAIN) } else { 0 };
+        Self { left, wire: sizes.wire(sizes.payload()), reports: TRAIN_REPORTS }
     }
 }
 
@@ -111,7 +114,7 @@ impl LaneOut {
             sizes,
             flight: Flight::default(),
             pacer: Pacer::new(controller.rate_bps(), debt, now),
-            train: if controller.is_starting() { Train::of(sizes) } else { Train { left: 0, ..Train::of(sizes) } },
+            train: Train::of(sizes, &controller),
             controller,
             meter: RoundMeter::default(),
             evidence: Evidence::default(),
@@ -215,7 +218,7 @@ impl LaneOut {
         self.sizes = sizes;
         if much_larger && self.controller.is_starting() {
             // Small datagrams tell how fast they are handled rather than how fast the path is.
-            self.train = Train::of(sizes);
+            self.train = Train::of(sizes, &self.controller);
         }
     }
 

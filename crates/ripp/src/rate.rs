@@ -78,6 +78,15 @@ impl Controller {
         matches!(self, Self::Auto(auto) if auto.is_starting())
     }
 
+    /// Lanes that look for their rates on the path at the same time, this one among them.
+    #[must_use]
+    pub fn lanes(&self) -> u32 {
+        match self {
+            Self::Fixed(_) => 1,
+            Self::Auto(auto) => auto.lanes(),
+        }
+    }
+
     /// The rate is as high as was asked for: it is looked for no further.
     #[must_use]
     pub fn is_capped(&self) -> bool {

@@ -317,7 +317,7 @@ fn controller(options: &Options, lanes: u64, rtt: Duration, sizes: Sizes) -> Con
         Rate::Auto { most_bps } => {
             let first =
                 sizes.wire(sizes.payload()) * 8 * FIRST_DATAGRAMS * 1_000_000 / (rtt.as_micros() as u64).max(1_000);
-            let auto = Auto::new(first, most_bps.map(|most| most / lanes));
+            let auto = Auto::new(first, most_bps.map(|most| most / lanes)).among(lanes as u32);
             Controller::Auto(Box::new(if options.dedicated { auto.dedicated() } else { auto }))
         }
     }

@@ -74,6 +74,8 @@ pub struct Auto {
     most_bps: f64,
     /// Nobody else has a share in the path.
     dedicated: bool,
+    /// Lanes that begin on the path at the same time, this one among them.
+    lanes: u32,
     /// Loss that does not depend on the rate.
     random_loss: f64,
     queue_before_s: f64,
@@ -107,6 +109,7 @@ impl Auto {
             rate_bps,
             most_bps,
             dedicated: false,
+            lanes: 1,
             random_loss: 0.0,
             queue_before_s: 0.0,
             standing: 0,
@@ -128,6 +131,13 @@ impl Auto {
         self
     }
 
+    /// The same beside others that begin with it, so many in all: what a train shows is there for all of them.
+    #[must_use]
+    pub fn among(mut self, lanes: u32) -> Self {
+        self.lanes = lanes.max(1);
+        self
+    }
+
     pub(super) fn set_most(&mut self, most_bps: u64) {
         self.most_bps = (most_bps as f64).clamp(1.0, MOST_BPS);
         self.set_rate(self.rate_bps);
@@ -143,6 +153,10 @@ impl Auto {
 
     pub(super) fn is_capped(&self) -> bool {
         self.rate_bps >= self.most_bps
+    }
+
+    pub(super) const fn lanes(&self) -> u32 {
+        self.lanes
     }
 
     pub(super) const fn causes(&self) -> &Causes {
@@ -161,6 +175,7 @@ impl Auto {
     }
 
     pub(super) fn on_train(&mut self, train_bps: f64) {
+        let train_bps = train_bps / f64::from(self.lanes);
         if let Phase::Start { expected_bps } = &mut self.phase
             && expected_bps.is_none_or(|before| before < train_bps)
         {
@@ -463,6 +478,28 @@ mod tests {
         auto.set_most(1_000_000);
         (0..20).for_each(|_| auto.on_round(&round_over(1e3, &auto)));
         assert!(auto.rate_bps() >= LEAST_BPS as u64);
+    }
+
+    #[test]
+    fn lanes_that_begin_together_divide_what_a_train_shows_and_one_that_has_the_path_alone_still_finds_it() {
+        let mut four: Vec<_> = (0..4).map(|_| Auto::new(1_000_000, None).among(4)).collect();
+        four.iter_mut().for_each(|auto| auto.on_train(1e8));
+        let sum: u64 = four.iter().map(Auto::rate_bps).sum();
+        assert_eq!(sum, (1e8 * FIRST_SHARE) as u64);
+        let alone = &mut four[0];
+        let mut sent = alone.rate_bps() as f64;
+        for _ in 0..20 {
+            // What arrives in a round was sent in the one before.
+            let now = alone.rate_bps() as f64;
+            alone.on_round(&Round {
+                paced_bps: sent,
+                sent_bps: sent,
+                delivered_bps: sent.min(1e8),
+                ..round_over(1e8, &Auto::new(sent as u64, None))
+            });
+            sent = now;
+        }
+        assert!(alone.path_bps > 9e7, "{}", alone.path_bps);
     }
 
     #[test]
