@@ -1,14 +1,18 @@
 //! Flows over loopback: several ranks publish, a back end puts their blocks together over another number of PEs, bit for bit.
 
+mod coming_back;
+mod every_step;
+mod refusals;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_pipeline::flow::{
     Action, Delivery, FlowOptions, FlowSource, Parameter, ParameterKind, Publisher, PublisherOptions, RunState, Watch,
 };
-use visapult_ripp_net::{Arrival, MemorySink, Mode, Offer, Options, Rate, Session, Trust};
+use visapult_ripp_net::{Arrival, MemorySink, Offer, Options, Rate, Session, Trust};
 use visapult_volume::{Box3, FieldInfo, Grid, ScalarType, StepIndex};
 use visapult_volume_io::{ReadRequest, Source};
 
@@ -248,34 +252,6 @@ fn fields_that_are_watched_come_with_the_first_step() {
 }
 
 #[test]
-fn a_rank_that_dies_leaves_its_last_values_and_the_others_go_on() {
-    let blocks = slabs(2, 0);
-    let mut publishers: Vec<Publisher> = (0..2).map(|rank| listen(declared(rank, &blocks))).collect();
-    let urls: Vec<String> = publishers.iter().map(|publisher| publisher.url().unwrap().to_string()).collect();
-    for (publisher, block) in publishers.iter_mut().zip(&blocks) {
-        put(publisher, 0, block);
-    }
-    let options = FlowOptions { pes: 2, mode: Mode::Lossy, ..FlowOptions::default() };
-    let source = FlowSource::dial(&urls.join(" "), options).unwrap();
-    assert_right(&source, 0, 0, Box3::of_size(SIZE));
-    drop(publishers.pop());
-    let mut step = 0;
-    let deadline = Instant::now() + PATIENCE;
-    while source.steps().last == 0 {
-        assert!(Instant::now() < deadline, "nothing came of the rank that lives");
-        step += 1;
-        put(&mut publishers[0], step, &blocks[0]);
-        source.wait_beyond(0, Duration::from_millis(20));
-    }
-    let newest = source.steps().last;
-    assert!(source.fresh(newest).unwrap() < 1.0);
-    assert_right(&source, newest, 0, blocks[0]);
-    let mut kept = vec![0.0; blocks[1].volume()];
-    source.read(&ReadRequest { field: 0, step: newest, level: 0, bounds: blocks[1] }, &mut kept).unwrap();
-    assert!(kept == values(0, 0, &blocks[1]));
-}
-
-#[test]
 fn a_field_that_is_not_put_keeps_its_last_values_and_keeps_nobody_waiting() {
     let whole = Box3::of_size(SIZE);
     let mut publisher = listen(declared(0, &[whole]));
@@ -314,46 +290,6 @@ fn a_field_that_is_not_put_keeps_its_last_values_and_keeps_nobody_waiting() {
 }
 
 #[test]
-fn ranks_that_do_not_tile_the_grid_are_refused() {
-    let overlapping = [Box3::of_size(SIZE), Box3::of_size(SIZE)];
-    let publishers: Vec<Publisher> = (0..2).map(|rank| listen(declared(rank, &overlapping))).collect();
-    let urls: Vec<String> = publishers.iter().map(|publisher| publisher.url().unwrap().to_string()).collect();
-    let refused = FlowSource::dial(&urls.join(" "), FlowOptions::default()).err().unwrap().to_string();
-    assert!(refused.contains("overlaps"), "{refused}");
-}
-
-#[test]
-fn a_program_that_was_refused_may_come_again_with_another_grid() {
-    let at = "127.0.0.1:0".parse().unwrap();
-    let door = FlowSource::listen(at, "127.0.0.1", None, FlowOptions::default()).unwrap();
-    let declare = |rank: usize, block: [[usize; 3]; 2]| {
-        let options = Options { request: "visapult-publish".to_owned(), ..Options::default() };
-        let session = Session::dial(door.url(), &Trust::InsecureLoopback, None, &options).unwrap();
-        let field = r#"{"name":"a","unit":"","scalar_type":"f32","range":null}"#;
-        let grid = r#"{"size":[8,4,2],"spacing":[1,1,1],"origin":[0,0,0],"unit":"","centering":"point"}"#;
-        let note = format!(
-            r#"{{"type":"declare","name":"hole","format":"a test","rank":{rank},"ranks":2,"grid":{grid},"fields":[{field}],"block":{block:?},"live":true,"steps":null,"times":[],"time_unit":""}}"#
-        );
-        session.note(&note).unwrap();
-        session
-    };
-    let both = [declare(0, [[0, 0, 0], [4, 4, 2]]), declare(1, [[5, 0, 0], [8, 4, 2]])];
-    let deadline = Instant::now() + PATIENCE;
-    let refused = loop {
-        let ended = both.iter().find_map(|session| session.next_arrival(Duration::from_millis(5)).err());
-        if let Some(why) = ended {
-            break why.to_string();
-        }
-        assert!(Instant::now() < deadline, "neither is refused");
-    };
-    assert!(refused.contains("56 of the grid's 64 samples") && refused.contains("[4, 0, 0]"), "{refused}");
-    drop(both);
-    let _mended = Publisher::dial(door.url(), declared(0, &[Box3::of_size(SIZE)])).unwrap();
-    let source = door.wait(PATIENCE).unwrap().ok().expect("the program is taken");
-    assert_eq!(source.info().levels[0].size, SIZE);
-}
-
-#[test]
 fn the_last_step_of_a_run_that_ends_arrives() {
     let whole = Box3::of_size(SIZE);
     let blocks = [whole];
@@ -384,69 +320,6 @@ fn the_last_step_of_a_run_that_ends_arrives() {
     }
     assert_eq!(newest, last);
     assert_right(&source, last, 0, whole);
-}
-
-#[test]
-fn calls_out_of_turn_are_refused() {
-    let mut publisher = listen(declared(0, &[Box3::of_size(SIZE)]));
-    assert!(publisher.end().is_err());
-    assert!(publisher.put(0, |_| Ok::<(), ()>(())).is_err());
-    publisher.begin(0.0).unwrap();
-    assert!(publisher.begin(1.0).is_err());
-    assert!(publisher.put(2, |_| Ok::<(), ()>(())).is_err());
-}
-
-#[test]
-fn ranks_may_dial_and_a_run_that_is_started_anew_is_shown_from_its_beginning() {
-    let blocks = slabs(3, 2);
-    let at = "127.0.0.1:0".parse().unwrap();
-    let mut door = FlowSource::listen(at, "127.0.0.1", None, FlowOptions { pes: 2, ..FlowOptions::default() }).unwrap();
-    let url = door.url().clone();
-    let stop = std::sync::Arc::new(AtomicBool::new(false));
-    let run = |rank: usize, block: Box3, options: PublisherOptions, pace: Duration| {
-        let (url, stop) = (url.clone(), std::sync::Arc::clone(&stop));
-        thread::spawn(move || {
-            let mut publisher = Publisher::dial(&url, options).unwrap();
-            let mut step = 0;
-            while !stop.load(Ordering::Relaxed) {
-                put(&mut publisher, step, &block);
-                step += 1;
-                thread::park_timeout(pace + Duration::from_millis(rank as u64));
-            }
-        })
-    };
-    let start = |pace| (0..3).map(|rank| run(rank, blocks[rank], declared(rank, &blocks), pace)).collect::<Vec<_>>();
-    let ranks = start(Duration::from_millis(3));
-    let source = loop {
-        match door.wait(PATIENCE).unwrap() {
-            Ok(source) => break source,
-            Err(waiting) => door = waiting,
-        }
-    };
-    // The span of steps means nothing before the first.
-    assert!(source.helm().has_steps_within(PATIENCE));
-    for _ in 0..3 {
-        let step = source.wait_beyond(source.steps().last, PATIENCE);
-        assert_right(&source, step, 0, Box3::of_size(SIZE));
-    }
-    let late = source.wait_beyond(source.steps().last + 100, PATIENCE);
-    stop.store(true, Ordering::Relaxed);
-    ranks.into_iter().for_each(|rank| rank.join().unwrap());
-    stop.store(false, Ordering::Relaxed);
-    // Slow enough that it is seen long before it gets as far as the first.
-    let again = start(Duration::from_millis(50));
-    let deadline = Instant::now() + PATIENCE;
-    while source.steps().last >= late {
-        assert!(Instant::now() < deadline, "the second run is not shown");
-        thread::park_timeout(Duration::from_millis(5));
-    }
-    for _ in 0..3 {
-        let step = source.wait_beyond(source.steps().last, PATIENCE);
-        assert!(step < late);
-        assert_right(&source, step, 0, Box3::of_size(SIZE));
-    }
-    stop.store(true, Ordering::Relaxed);
-    again.into_iter().for_each(|rank| rank.join().unwrap());
 }
 
 #[test]
@@ -502,87 +375,6 @@ fn four_ranks_are_steered_before_the_same_step() {
     assert!(ends.iter().all(|one| *one == ends[0]) && ends[0].1 == -1.0, "{ends:?}");
     stop.store(true, Ordering::Relaxed);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
-}
-
-/// Ranks whose every step is to arrive, each as fast as it is let.
-fn every_step(blocks: &[Box3], delivery: Delivery, steps: StepIndex) -> (String, Vec<thread::JoinHandle<()>>) {
-    let mut urls = Vec::new();
-    let start = |(rank, &block): (usize, &Box3)| {
-        let mut publisher = listen(PublisherOptions { delivery, ..declared(rank, blocks) });
-        urls.push(publisher.url().unwrap().to_string());
-        thread::spawn(move || (0..steps).for_each(|step| put(&mut publisher, step, &block)))
-    };
-    let threads = blocks.iter().enumerate().map(start).collect();
-    (urls.join(" "), threads)
-}
-
-#[test]
-fn where_every_step_is_to_arrive_it_does_at_a_slow_back_end_bit_for_bit() {
-    const STEPS: StepIndex = 25;
-    for blocks in [vec![Box3::of_size(SIZE)], slabs(3, 0)] {
-        let (urls, ranks) = every_step(&blocks, Delivery::EveryFromFirst, STEPS);
-        let session = Options { most_receive_bps: 60_000_000, ..Options::default() };
-        let source = FlowSource::dial(&urls, FlowOptions { pes: 2, session, ..FlowOptions::default() }).unwrap();
-        // Dropping a publisher waits until all has arrived.
-        ranks.into_iter().for_each(|rank| rank.join().unwrap());
-        let deadline = Instant::now() + PATIENCE;
-        while source.steps().last < STEPS - 1 && Instant::now() < deadline {
-            source.wait_beyond(source.steps().last, Duration::from_millis(50));
-        }
-        assert_eq!((source.steps().first, source.steps().last), (0, STEPS - 1));
-        for step in 0..STEPS {
-            assert_right(&source, step, 0, Box3::of_size(SIZE));
-            assert_eq!(source.fresh(step), Some(1.0));
-        }
-    }
-}
-
-#[test]
-fn where_every_step_is_to_arrive_nobody_is_waited_for_who_is_not_there() {
-    let blocks = slabs(2, 2);
-    let (urls, ranks) = every_step(&blocks, Delivery::Every, 400);
-    let source = FlowSource::dial(&urls, FlowOptions::default()).unwrap();
-    let first = source.steps().last;
-    source.wait_beyond(first, PATIENCE);
-    drop(source);
-    ranks.into_iter().for_each(|rank| rank.join().unwrap());
-}
-
-#[test]
-fn two_back_ends_get_every_step_though_one_comes_late() {
-    const STEPS: StepIndex = 60;
-    const LATE: StepIndex = 20;
-    let whole = Box3::of_size(SIZE);
-    let options = PublisherOptions { delivery: Delivery::EveryFromFirst, ..declared(0, &[whole]) };
-    let mut publisher = listen(options);
-    let url = publisher.url().unwrap().to_string();
-    let (begun, late_comes) = mpsc::channel();
-    let rank = thread::spawn(move || {
-        for step in 0..STEPS {
-            if step == LATE {
-                late_comes.recv().unwrap();
-            }
-            put(&mut publisher, step, &whole);
-        }
-    });
-    let early = FlowSource::dial(&url, FlowOptions::default()).unwrap();
-    // It is shown the step before, while the rank waits.
-    let come = |source: &FlowSource, last| {
-        let deadline = Instant::now() + PATIENCE;
-        while source.steps().last < last {
-            assert!(Instant::now() < deadline, "no step after {} came", source.steps().last);
-            source.wait_beyond(source.steps().last, Duration::from_millis(50));
-        }
-    };
-    come(&early, LATE - 1);
-    let late = FlowSource::dial(&url, FlowOptions::default()).unwrap();
-    begun.send(()).unwrap();
-    rank.join().unwrap();
-    for (source, first) in [(&early, 0), (&late, LATE - 1)] {
-        come(source, STEPS - 1);
-        assert_eq!((source.steps().first, source.steps().last), (first, STEPS - 1));
-        (first..STEPS).for_each(|step| assert_right(source, step, 0, whole));
-    }
 }
 
 /// What a publisher offers next to whoever speaks to it by hand.

@@ -1,0 +1,60 @@
+//! Flows that are refused, with the reason: ranks that do not fit each other, and calls out of turn.
+
+use std::time::{Duration, Instant};
+
+use visapult_pipeline::flow::{FlowOptions, FlowSource, Publisher};
+use visapult_ripp_net::{Options, Session, Trust};
+use visapult_volume::Box3;
+use visapult_volume_io::Source as _;
+
+use super::{PATIENCE, SIZE, declared, listen};
+
+#[test]
+fn ranks_that_do_not_tile_the_grid_are_refused() {
+    let overlapping = [Box3::of_size(SIZE), Box3::of_size(SIZE)];
+    let publishers: Vec<Publisher> = (0..2).map(|rank| listen(declared(rank, &overlapping))).collect();
+    let urls: Vec<String> = publishers.iter().map(|publisher| publisher.url().unwrap().to_string()).collect();
+    let refused = FlowSource::dial(&urls.join(" "), FlowOptions::default()).err().unwrap().to_string();
+    assert!(refused.contains("overlaps"), "{refused}");
+}
+
+#[test]
+fn a_program_that_was_refused_may_come_again_with_another_grid() {
+    let at = "127.0.0.1:0".parse().unwrap();
+    let door = FlowSource::listen(at, "127.0.0.1", None, FlowOptions::default()).unwrap();
+    let declare = |rank: usize, block: [[usize; 3]; 2]| {
+        let options = Options { request: "visapult-publish".to_owned(), ..Options::default() };
+        let session = Session::dial(door.url(), &Trust::InsecureLoopback, None, &options).unwrap();
+        let field = r#"{"name":"a","unit":"","scalar_type":"f32","range":null}"#;
+        let grid = r#"{"size":[8,4,2],"spacing":[1,1,1],"origin":[0,0,0],"unit":"","centering":"point"}"#;
+        let note = format!(
+            r#"{{"type":"declare","name":"hole","format":"a test","rank":{rank},"ranks":2,"grid":{grid},"fields":[{field}],"block":{block:?},"live":true,"steps":null,"times":[],"time_unit":""}}"#
+        );
+        session.note(&note).unwrap();
+        session
+    };
+    let both = [declare(0, [[0, 0, 0], [4, 4, 2]]), declare(1, [[5, 0, 0], [8, 4, 2]])];
+    let deadline = Instant::now() + PATIENCE;
+    let refused = loop {
+        let ended = both.iter().find_map(|session| session.next_arrival(Duration::from_millis(5)).err());
+        if let Some(why) = ended {
+            break why.to_string();
+        }
+        assert!(Instant::now() < deadline, "neither is refused");
+    };
+    assert!(refused.contains("56 of the grid's 64 samples") && refused.contains("[4, 0, 0]"), "{refused}");
+    drop(both);
+    let _mended = Publisher::dial(door.url(), declared(0, &[Box3::of_size(SIZE)])).unwrap();
+    let source = door.wait(PATIENCE).unwrap().ok().expect("the program is taken");
+    assert_eq!(source.info().levels[0].size, SIZE);
+}
+
+#[test]
+fn calls_out_of_turn_are_refused() {
+    let mut publisher = listen(declared(0, &[Box3::of_size(SIZE)]));
+    assert!(publisher.end().is_err());
+    assert!(publisher.put(0, |_| Ok::<(), ()>(())).is_err());
+    publisher.begin(0.0).unwrap();
+    assert!(publisher.begin(1.0).is_err());
+    assert!(publisher.put(2, |_| Ok::<(), ()>(())).is_err());
+}
