@@ -162,9 +162,23 @@ fn serve_one(session: &Session, options: &PerfServeOptions) -> Result<()> {
         let (bytes, verified) = (report.bytes, report.verified);
         say(&serde_json::json!({ "bytes": bytes, "reverse": request.reverse, "verified": verified }).to_string());
     } else if report.verified {
-        say(&format!("{} {} bytes, verified", if request.reverse { "sent" } else { "received" }, report.bytes));
+        say(&format!(
+            "{} {} bytes, {}",
+            if request.reverse { "sent" } else { "received" },
+            report.bytes,
+            content(&report)
+        ));
     }
     verified(&report)
+}
+
+/// What is known of the content that arrived.
+fn content(report: &Report) -> &'static str {
+    match report {
+        Report { verified: false, .. } => "WRONG",
+        Report { bytes: 0, .. } => "nothing to verify",
+        _ => "verified",
+    }
 }
 
 fn verified(report: &Report) -> Result<()> {
@@ -316,7 +330,7 @@ fn summary(report: &Report, reverse: bool) -> String {
         bits(report.goodput_bps),
         report.seconds,
         report.bytes as f64 * 1e-6,
-        if report.verified { "verified" } else { "WRONG" },
+        content(report),
         report.transport,
         report.bytes_retransmitted as f64 * 1e-6,
         report.rtt_us.min as f64 * 1e-3,
@@ -357,6 +371,7 @@ mod tests {
             let nothing = why_nothing(&report(""), mode);
             assert!(nothing.starts_with("nothing arrived: the time") && !nothing.contains("deadline"), "{nothing}");
         }
+        assert_eq!(content(&report("90000")), "nothing to verify");
         let late = why_nothing(&report("90000"), Mode::Deadline(Duration::from_millis(50)));
         assert!(late.contains("nothing arrived") && late.contains("deadline"), "{late}");
     }
@@ -371,6 +386,7 @@ mod tests {
                 .unwrap()
         };
         assert!(verified(&report("")).is_ok());
+        assert_eq!([content(&report("")), content(&report(r#""late""#))], ["verified", "WRONG"]);
         let told = verified(&report(r#""object 0: wrong content""#)).unwrap_err().to_string();
         assert!(told.contains("did not verify: object 0"), "{told}");
     }
