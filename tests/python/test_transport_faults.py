@@ -181,6 +181,14 @@ def four_lanes() -> None:
     assert measured.report["lanes"] == 4
 
 
+@scenario
+def eight_lanes_that_find_one_bottleneck() -> None:
+    measured = measure("--rate 100M --rtt 80ms --queue 25ms", "--lanes", "8", "--time", "4s")
+    assert_whole(measured)
+    # A tenth is lost where each lane begins with all that the path shows.
+    assert measured.report["datagrams_lost"] < 0.05 * measured.report["datagrams"]
+
+
 def _ports(up: Link, side: str) -> list[int]:
     """UDP ports that are open on one side."""
     table = up.start(side, "cat", "/proc/net/udp").end().stdout.splitlines()[1:]
