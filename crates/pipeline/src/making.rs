@@ -4,7 +4,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{
     Camera, CodeBits, EncodedBrick, KeyView, Rendering, ScalarKeyframe, SegmentKey, SegmentKeyframe, SlabKeyframe,
-    TransferFunction, encode_level, make_scalar_slabs, make_segments, make_slabs, render_exact, values_kept,
+    TransferFunction, encode_level, make_scalar_slabs, make_segments, make_slabs, render_exact,
 };
 use visapult_trace::Stage;
 
@@ -60,7 +60,7 @@ pub(crate) fn segments_of(
     transfer_function: &TransferFunction,
     pool: &ThreadPool,
 ) -> SegmentKeyframe {
-    let range = values_kept(step.statistics.range, transfer_function.range);
+    let range = SegmentKeyframe::values_kept(step.statistics.range, transfer_function.range);
     match &step.crew {
         Some(crew) => crew.segments(&step.volume, key, transfer_function, range, pool),
         None => step.device.make(
@@ -79,7 +79,7 @@ pub(crate) fn scalar_slabs_of(
     range: Option<[f32; 2]>,
     pool: &ThreadPool,
 ) -> ScalarKeyframe {
-    let range = values_kept(step.statistics.range, range);
+    let range = ScalarKeyframe::values_kept(step.statistics.range, range);
     match &step.crew {
         Some(crew) => crew.scalar_slabs(&step.volume, key, range, pool),
         None => step.device.make(

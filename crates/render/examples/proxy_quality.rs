@@ -12,9 +12,9 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde_json::json;
 use visapult_render::{
-    Camera, CodeBits, Image, KeyView, Pyramid, Quality, ScalarStack, SegmentKey, SegmentStack, SlabStack,
-    TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments, make_slabs, render_exact,
-    slab_counts, values_kept, volume_of_bricks,
+    Camera, CodeBits, Image, KeyView, Pyramid, Quality, ScalarKeyframe, ScalarStack, SegmentKey, SegmentKeyframe,
+    SegmentStack, SlabStack, TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments,
+    make_slabs, render_exact, slab_counts, volume_of_bricks,
 };
 
 /// Pixels along the edges of images and layers.
@@ -94,7 +94,7 @@ impl Subject {
     }
 
     fn scalar_slabs(&self, key: KeyView) -> Outcome {
-        let range = values_kept(self.volume.range(), self.looks[0].transfer_function.range);
+        let range = ScalarKeyframe::values_kept(self.volume.range(), self.looks[0].transfer_function.range);
         let (keyframe, cost) = timed(|| make_scalar_slabs(&self.volume, &key, range));
         let stack = ScalarStack::from_keyframe(&keyframe)?;
         let cost = Cost { bytes: keyframe.wire_bytes(), ..cost };
@@ -104,7 +104,7 @@ impl Subject {
 
     fn segments(&self, key: SegmentKey) -> Outcome {
         let function = &self.looks[0].transfer_function;
-        let range = values_kept(self.volume.range(), function.range);
+        let range = SegmentKeyframe::values_kept(self.volume.range(), function.range);
         let (keyframe, cost) = timed(|| make_segments(&self.volume, &key, function, range));
         let stack = SegmentStack::from_keyframe(&keyframe)?;
         let cost = Cost { bytes: keyframe.wire_bytes(), ..cost };

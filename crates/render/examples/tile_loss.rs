@@ -13,8 +13,8 @@ use serde_json::json;
 use visapult_render::{
     Camera, CodeBits, EncodedBrick, FaceTile, Image, KeyView, Pyramid, Quality, ScalarKeyframe, ScalarStack,
     SegmentKey, SegmentKeyframe, SegmentStack, SegmentTile, SlabCaster, SlabKeyframe, SlabStack, SlabTile,
-    TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments, render_exact, values_kept,
-    visible_depths, volume_of_bricks,
+    TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments, render_exact, visible_depths,
+    volume_of_bricks,
 };
 use visapult_volume::coarsened_size;
 
@@ -103,7 +103,7 @@ impl Scene {
 
     fn segments(&self) -> Outcome<()> {
         let key = SegmentKey::new(&self.volume, self.key);
-        let range = values_kept(self.volume.range(), self.function.range);
+        let range = SegmentKeyframe::values_kept(self.volume.range(), self.function.range);
         let frame = make_segments(&self.volume, &key, &self.function, range);
         let make = |volume: &Volume| Ok(make_segments(volume, &key, &self.function, range).tiles);
         let draw = |shown: Shown<'_, SegmentTile>| {

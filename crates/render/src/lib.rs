@@ -13,6 +13,7 @@ mod gpu;
 mod image;
 mod integrals;
 mod interpolation;
+mod kept_range;
 mod key_rays;
 mod macrocells;
 #[cfg(test)]
@@ -42,7 +43,7 @@ pub use parts::{Patch, composite_places, image_of_patches, is_run, render_runs, 
 pub use quality::{Quality, SizeMismatch};
 pub use scalar_slabs::{
     FacePart, FaceTile, ScalarKeyframe, ScalarStack, ScalarStackError, VALUE_CODES, fitted_key, join_scalar_slabs,
-    make_scalar_slabs, scalar_slab_parts, slab_counts, values_kept,
+    make_scalar_slabs, scalar_slab_parts, slab_counts,
 };
 pub use segments::{
     Knot, SEGMENT_TILE_EDGE, SegmentGeometry, SegmentKey, SegmentKeyframe, SegmentStack, SegmentStackError,

@@ -8,8 +8,8 @@ use crate::testing::scenes::{FIELDS, values_of};
 use crate::testing::{blocks_of, soft};
 use crate::transfer_function::REFERENCE_LENGTH;
 use crate::{
-    Camera, CodeBits, Image, KeyView, Pyramid, ScalarStack, SegmentKey, SegmentStack, SlabStack, TransferFunction,
-    Volume, encode_level, make_scalar_slabs, make_segments, make_slabs, values_kept, volume_of_bricks,
+    Camera, CodeBits, Image, KeyView, Pyramid, ScalarKeyframe, ScalarStack, SegmentKey, SegmentKeyframe, SegmentStack,
+    SlabStack, TransferFunction, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs, volume_of_bricks,
 };
 
 const EDGE: usize = 48;
@@ -111,9 +111,10 @@ fn slabs_of_colour_keep_the_optical_depth_along_key_rays() {
 
 #[test]
 fn scalar_slabs_keep_the_optical_depth_along_key_rays() {
-    let bars = Bars { smooth: [4e-3, 1.5e-2], noise: [2.5e-2, 1.1e-1], shells: [1.8e-1, 9e-1] };
+    let bars = Bars { smooth: [1e-3, 4e-3], noise: [2.5e-2, 1.1e-1], shells: [1.8e-1, 9e-1] };
     assert_kept(&bars, &[1, 8], |volume, function| {
-        let keyframe = make_scalar_slabs(volume, &key(128), values_kept(volume.range(), function.range));
+        let keyframe =
+            make_scalar_slabs(volume, &key(128), ScalarKeyframe::values_kept(volume.range(), function.range));
         depths_in(&ScalarStack::from_keyframe(&keyframe).unwrap().render(&Camera::default(), function, SIZE, SIZE))
     });
 }
@@ -124,14 +125,15 @@ fn segments_keep_the_optical_depth_along_key_rays() {
     assert_kept(&bars, &[1, 8], |volume, function| {
         let (camera, [width, height]) = (Camera::default(), [SIZE as u16; 2]);
         let key = SegmentKey { camera, width, height, segments: 64 };
-        let keyframe = make_segments(volume, &key, function, values_kept(volume.range(), function.range));
+        let keyframe =
+            make_segments(volume, &key, function, SegmentKeyframe::values_kept(volume.range(), function.range));
         depths_in(&SegmentStack::from_keyframe(&keyframe).unwrap().render(&camera, SIZE, SIZE, function))
     });
 }
 
 #[test]
 fn bricks_keep_the_optical_depth_along_any_ray() {
-    let bars = Bars { smooth: [4.5e-3, 2.5e-2], noise: [9e-4, 8e-3], shells: [1.1e-2, 1.2e-1] };
+    let bars = Bars { smooth: [1e-3, 9e-3], noise: [9e-4, 8e-3], shells: [1.1e-2, 1.2e-1] };
     assert_kept(&bars, &[1, 5, 8], |volume, function| {
         let encode = |block| encode_level(block, &Pyramid::of(block, 1), 0, CodeBits::Eight);
         let bricks: Vec<_> = volume.blocks().iter().flat_map(encode).collect();

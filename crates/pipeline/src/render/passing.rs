@@ -10,10 +10,10 @@ use std::thread;
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Pyramid, Rendering, ScalarStack, SegmentKey, SegmentStack, SlabCaster,
-    SlabKeyframe, SlabStack, TransferFunction, Volume, composite_places, composite_slabs, encode_level, fitted_key,
-    image_of_patches, join_scalar_slabs, join_segments, make_segments, render_runs, runs, scalar_slab_parts,
-    values_kept, visible_depths, volume_of_bricks,
+    Camera, CodeBits, EncodedBrick, KeyView, Pyramid, Rendering, ScalarKeyframe, ScalarStack, SegmentKey,
+    SegmentKeyframe, SegmentStack, SlabCaster, SlabKeyframe, SlabStack, TransferFunction, Volume, composite_places,
+    composite_slabs, encode_level, fitted_key, image_of_patches, join_scalar_slabs, join_segments, make_segments,
+    render_runs, runs, scalar_slab_parts, visible_depths, volume_of_bricks,
 };
 use visapult_volume::{Block, Box3, Decomposition, ValueRange, coarsened_size, level_count};
 use visapult_volume_io::{ReadRequest, Source, SourceInfo};
@@ -174,7 +174,7 @@ impl<'a> Passing<'a> {
         let camera = key_camera(self.config, key_deg);
         let slabs = slabs.unwrap_or_else(|| fitted_key(&self.frame, camera).slabs);
         let key = KeyView::of_scalar_slabs(&self.frame, camera, slabs, self.config.aspect());
-        let range = values_kept(self.range(), function.range);
+        let range = ScalarKeyframe::values_kept(self.range(), function.range);
         let mut parts = Vec::new();
         self.for_each(self.all(), |volume| {
             parts.extend(scalar_slab_parts(volume, &key, range));
@@ -189,7 +189,7 @@ impl<'a> Passing<'a> {
     fn segments(&self, key_deg: [f64; 2], segments: u16, function: &TransferFunction) -> Result<Parts, PipelineError> {
         let camera = key_camera(self.config, key_deg);
         let key = SegmentKey::of_picture(&self.frame, camera, segments, self.config.aspect());
-        let range = values_kept(self.range(), function.range);
+        let range = SegmentKeyframe::values_kept(self.range(), function.range);
         let mut parts = Vec::new();
         self.for_each(self.all(), |volume| {
             parts.push(make_segments(volume, &key, function, range));

@@ -10,6 +10,7 @@ use super::pyramid::{Pyramid, Samples};
 use super::quantise::{Code, CodeBits, dequantise, quantise};
 use crate::VolumeError;
 use crate::codec::{CodecError, with_decoder, with_encoder};
+use crate::kept_range::with_zero_on_a_code;
 
 /// Samples of the boxes that are made, four bricks of each.
 pub(crate) const BOX_SIZE: [usize; 3] = [64, 32, 32];
@@ -217,7 +218,7 @@ fn encode_box(samples: &Samples<'_>, bits: CodeBits) -> Vec<EncodedBrick> {
     };
     SCRATCH.with_borrow_mut(|scratch| {
         scratch.gather(rows([0; 3], 1));
-        let range = ValueRange::of(&scratch.values);
+        let range = ValueRange::of(&scratch.values).map(|range| with_zero_on_a_code(range, bits.steps()));
         let brick = |part: u8| {
             scratch.gather(rows(first_of(part), APART));
             (!scratch.values.is_empty()).then(|| EncodedBrick {

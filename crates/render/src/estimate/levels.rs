@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use visapult_volume::{Block, Box3};
+use visapult_volume::{Block, Box3, ValueRange};
 
 use super::Subject;
 use crate::bricks::{BOX_SIZE, Samples};
 use crate::cpu::table::Table;
 use crate::interpolation::{self, trilinear};
+use crate::kept_range::with_zero_on_a_code;
 use crate::macrocells::Macrocells;
 use crate::volume::Placement;
 use crate::{CodeBits, Pyramid, Volume};
@@ -212,5 +213,7 @@ fn codes_of(bounds: &Box3, level: u32, stored: &Box3, cells: &Macrocells) -> [f3
             (lo, hi) = (lo.min(range[0]), hi.max(range[1]));
         }
     }
-    [lo, (f64::from(hi) - f64::from(lo)).max(0.0) as f32 / CodeBits::Eight.steps() as f32]
+    let steps = CodeBits::Eight.steps();
+    let ValueRange { lo, hi } = with_zero_on_a_code(ValueRange { lo, hi }, steps);
+    [lo, (f64::from(hi) - f64::from(lo)).max(0.0) as f32 / steps as f32]
 }

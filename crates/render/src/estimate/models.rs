@@ -9,7 +9,7 @@ use crate::camera::intersect_box;
 use crate::cpu::table::Table;
 use crate::integrals::Integrals;
 use crate::interpolation::{bilinear, texel_cell};
-use crate::scalar_slabs::{Faces, Quantiser, VALUE_CODES, reached, values_kept};
+use crate::scalar_slabs::{Faces, Quantiser, ScalarKeyframe, VALUE_CODES, reached};
 use crate::slabs::{Layers, samples_per_slab, visible_depths};
 use crate::{SlabGeometry, View, Volume};
 
@@ -255,7 +255,7 @@ impl<'a> FaceModel<'a> {
     fn new(subject: &Subject<'a>, form: Form, range: [f32; 2]) -> Option<Self> {
         let (volume, key) = (subject.volume, subject.key_view(form)?);
         let edges = volume.placement().edges;
-        let kept = values_kept(volume.range(), Some(range));
+        let kept = ScalarKeyframe::values_kept(volume.range(), Some(range));
         let geometry = key.geometry(edges).in_front_of_the_eye();
         Some(Self {
             reached: reached(volume, &key.view(), &geometry),

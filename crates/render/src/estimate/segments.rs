@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{BATCHES, Prediction, Probe, Subject, Sum, codes, error_of, foreground, in_batch, probe_place};
 use crate::segments::SparseSegments;
-use crate::{Form, SegmentKey, values_kept};
+use crate::{Form, SegmentKey, SegmentKeyframe};
 
 /// Rays along the edge of the picture that they are made for: where they err, they err much, and few rays meet it.
 const EDGE: usize = 32;
@@ -27,7 +27,8 @@ pub(super) fn predict(subject: &Subject<'_>, probe: &Probe<'_>, segments: u16, v
 /// Looks along rays until it is known well enough how segments err.
 fn looked_at(subject: &Subject<'_>, probe: &Probe<'_>, key: &SegmentKey) -> Looked {
     let (volume, function) = (subject.volume, subject.transfer_function);
-    let sparse = SparseSegments::new(volume, key, function, values_kept(volume.range(), function.range));
+    let sparse =
+        SparseSegments::new(volume, key, function, SegmentKeyframe::values_kept(volume.range(), function.range));
     let (view, per_probe) = (key.view(), [key.width, key.height].map(|n| f64::from(n) / EDGE as f64));
     let look = |numbers: &[usize], batch: usize| {
         let (mut look, mut seen) = (sparse.looker(), Looked::default());

@@ -5,8 +5,8 @@ use visapult_volume::Grid;
 use super::*;
 use crate::testing::{Random, soft, wave, wave_of};
 use crate::{
-    CodeBits, Image, Quality, ScalarStack, SegmentKey, SegmentStack, SlabStack, encode_level, make_scalar_slabs,
-    make_segments, make_slabs, render_exact, values_kept, volume_of_bricks,
+    CodeBits, Image, Quality, ScalarKeyframe, ScalarStack, SegmentKey, SegmentKeyframe, SegmentStack, SlabStack,
+    encode_level, make_scalar_slabs, make_segments, make_slabs, render_exact, volume_of_bricks,
 };
 
 const EDGE: usize = 64;
@@ -91,7 +91,7 @@ impl Case {
     /// Bytes of a proxy, and what it shows from a camera.
     fn made(&self, subject: &Subject<'_>, form: Form) -> (usize, Drawing<'_>) {
         let (volume, function) = (&self.volume, &self.function);
-        let (key, kept) = (subject.key_view(form), values_kept(volume.range(), function.range));
+        let key = subject.key_view(form);
         match form {
             Form::Bricks { level } => {
                 let bricks = encode_level(&volume.blocks()[0], &self.pyramids[0], level, CodeBits::Eight);
@@ -106,12 +106,17 @@ impl Case {
             }
             Form::Segments { segments } => {
                 let key = SegmentKey::of_picture(volume, subject.key, segments, subject.aspect);
-                let keyframe = make_segments(volume, &key, function, kept);
+                let keyframe =
+                    make_segments(volume, &key, function, SegmentKeyframe::values_kept(volume.range(), function.range));
                 let stack = SegmentStack::from_keyframe(&keyframe).unwrap();
                 (keyframe.wire_bytes(), Box::new(move |camera| stack.render(camera, SIZE, SIZE, function)))
             }
             Form::ScalarSlabs { .. } => {
-                let keyframe = make_scalar_slabs(volume, &key.unwrap(), kept);
+                let keyframe = make_scalar_slabs(
+                    volume,
+                    &key.unwrap(),
+                    ScalarKeyframe::values_kept(volume.range(), function.range),
+                );
                 let stack = ScalarStack::from_keyframe(&keyframe).unwrap();
                 (keyframe.wire_bytes(), Box::new(move |camera| stack.render(camera, function, SIZE, SIZE)))
             }

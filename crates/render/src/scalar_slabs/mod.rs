@@ -23,6 +23,7 @@ pub(crate) use stack::Faces;
 pub use stack::{ScalarStack, ScalarStackError};
 pub use tile::{FacePart, FaceTile, VALUE_CODES};
 
+use crate::kept_range::{told_apart, with_zero_on_a_code};
 use crate::key_rays::Planes;
 use crate::slabs::{SlabGeometry, TILE_EDGE, TilePlace};
 use crate::{Camera, KeyView, Volume};
@@ -57,6 +58,11 @@ impl ScalarKeyframe {
     /// One without tiles.
     pub fn of_nothing(volume: &Volume, key: &KeyView, range: ValueRange) -> Self {
         Self::of_tiles(volume, key, range, Vec::new())
+    }
+
+    /// Values that codes divide: those of the data that a transfer function of the range `shown` tells apart; all where it has none.
+    pub fn values_kept(data: Option<ValueRange>, shown: Option<[f32; 2]>) -> ValueRange {
+        with_zero_on_a_code(told_apart(data, shown), f64::from(VALUE_CODES - 1))
     }
 
     pub(crate) fn of_tiles(volume: &Volume, key: &KeyView, range: ValueRange, tiles: Vec<FaceTile>) -> Self {
@@ -153,12 +159,6 @@ fn geometry_of(volume: &Volume, key: &KeyView) -> SlabGeometry {
 
 fn places_of(geometry: &SlabGeometry) -> Vec<TilePlace> {
     TilePlace::squares([geometry.width, geometry.height].map(usize::from), TILE_EDGE)
-}
-
-/// Values that codes divide: those of the data that a transfer function of the range `shown` tells apart; all where it has none.
-pub fn values_kept(data: Option<ValueRange>, shown: Option<[f32; 2]>) -> ValueRange {
-    let data = data.unwrap_or(ValueRange { lo: 0.0, hi: 0.0 });
-    shown.and_then(|[lo, hi]| data.overlap(ValueRange { lo, hi })).unwrap_or(data)
 }
 
 thread_local! {

@@ -31,8 +31,9 @@ use sampler::Sampler;
 pub(crate) use sparse::SparseSegments;
 pub use stack::{SegmentStack, SegmentStackError};
 pub use tile::{SEGMENT_TILE_EDGE, SegmentTile, SegmentTileError};
-use tolerance::Tolerance;
+use tolerance::{TOP_CODE, Tolerance};
 
+use crate::kept_range::{told_apart, with_zero_on_a_code};
 use crate::key_rays::Planes;
 use crate::slabs::TilePlace;
 use crate::{Camera, TransferFunction, Volume};
@@ -51,6 +52,11 @@ pub struct SegmentKeyframe {
 }
 
 impl SegmentKeyframe {
+    /// Values that codes divide: those of the data that a transfer function of the range `shown` tells apart; all where it has none.
+    pub fn values_kept(data: Option<ValueRange>, shown: Option<[f32; 2]>) -> ValueRange {
+        with_zero_on_a_code(told_apart(data, shown), f64::from(TOP_CODE))
+    }
+
     /// Bytes of all tiles in messages.
     pub fn wire_bytes(&self) -> usize {
         self.tiles.iter().map(SegmentTile::wire_bytes).sum()

@@ -5,7 +5,7 @@ use visapult_volume::{Decomposition, Grid};
 use super::*;
 use crate::reference::render_reference;
 use crate::testing::{blocks_of, errors_of_depth, half_wave, nothing, soft, wave, wave_of};
-use crate::{Image, Quality, values_kept};
+use crate::{Image, Quality};
 
 const EDGE: usize = 64;
 const SIZE: usize = 80;
@@ -25,7 +25,7 @@ fn key() -> SegmentKey {
 }
 
 fn made(volume: &Volume, key: &SegmentKey, function: &TransferFunction) -> SegmentKeyframe {
-    make_segments(volume, key, function, values_kept(volume.range(), function.range))
+    make_segments(volume, key, function, SegmentKeyframe::values_kept(volume.range(), function.range))
 }
 
 fn drawn(keyframe: &SegmentKeyframe, camera: &Camera, function: &TransferFunction) -> Image {
@@ -44,9 +44,9 @@ fn psnr_to_exact(image: &Image, volume: &Volume, camera: &Camera, function: &Tra
 #[test]
 fn codes_divide_what_a_wide_transfer_function_tells_apart_of_the_data() {
     let wide = TransferFunction { range: Some([-100.0, 100.0]), ..soft() };
-    let kept = made(&volume(), &key(), &wide).geometry.range;
+    let [lo, hi] = made(&volume(), &key(), &wide).geometry.range;
     let data = volume().range().unwrap();
-    assert_eq!(kept, [data.lo, data.hi]);
+    assert!(lo <= data.lo && hi >= data.hi && hi - lo < 1.001 * (data.hi - data.lo), "{lo} to {hi} of {data:?}");
 }
 
 #[test]
