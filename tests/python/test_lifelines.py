@@ -107,5 +107,6 @@ def test_lifelines_go_from_the_sources_put_up_and_say_why_the_network_was_idle(t
 @pytest.mark.parametrize("file", ["/dev/full", "/no/such/folder/run.json"])
 def test_a_program_goes_on_publishing_where_its_trace_cannot_be_written(start, tmp_path: Path, file: str) -> None:  # noqa: F811
     program = compile_c(BINDINGS / "examples" / "first.c", tmp_path / "first")
-    code, _, _ = start(program, 1, XDG_CONFIG_HOME=str(tmp_path), VISAPULT_TRACE=file).end()
+    code, _, said = start(program, 1, XDG_CONFIG_HOME=str(tmp_path), VISAPULT_TRACE=file).end()
     assert code == 0
+    assert "VISAPULT_TRACE: " in said

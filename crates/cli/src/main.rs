@@ -109,7 +109,10 @@ fn refuse(fault: clap::Error) -> ! {
 fn in_one_line(told: &str) -> String {
     let said = told.strip_prefix("error: ").unwrap_or(told);
     let paragraphs = said.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
-    let of_interest = paragraphs.take_while(|it| !it.starts_with("Usage:") && !it.starts_with("For more information"));
+    let of_interest = paragraphs
+        .take_while(|it| !it.starts_with("Usage:") && !it.starts_with("For more information"))
+        // It would have a number below zero be the next argument; it belongs to the option in front of it, which takes none.
+        .filter(|it| !it.starts_with("tip: to pass '-"));
     of_interest.collect::<Vec<_>>().join("; ")
 }
 
@@ -137,6 +140,8 @@ mod tests {
         assert_eq!(line(&["visapult", "see"]), "unrecognized subcommand 'see'");
         let missing = line(&["visapult", "render", "field.npy"]);
         assert_eq!(missing, "the following required arguments were not provided: --out <FILE>");
+        let below = line(&["visapult", "perf", "send", "ripp://127.0.0.1:9/perf", "--rate", "-5M"]);
+        assert_eq!(below, "unexpected argument '-5' found");
     }
 
     #[test]

@@ -1,15 +1,14 @@
 //! How back ends come to a rank: it waits for those that dial, or dials one and keeps trying.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tracing::subscriber::NoSubscriber;
 use visapult_ripp_net::{Listener, Options, RippUrl, Session, Trust};
 
 use super::BACK_END;
+use super::aloud::say;
 use super::messages::{FlowError, MOST_DOORS};
 use super::publisher::PublisherOptions;
 use super::shared::Shared;
@@ -108,21 +107,14 @@ fn dial_while(shared: &Arc<Shared>, url: &RippUrl, trust: &Trust, goes_on: impl 
     }
 }
 
-/// Says why no back end takes what is published, each reason once. A program in C, Fortran or Python has set up nothing that would write this down:
-/// there it goes to the standard error.
+/// Says why no back end takes what is published, each reason once.
 fn tell(shared: &Shared, trouble: String) {
     if shared.is_over() || !lock(&shared.troubles).is_new(&trouble) {
         return;
     }
     let PublisherOptions { rank, ranks, .. } = shared.options;
     let who = if ranks > 1 { format!("rank {rank}: ") } else { String::new() };
-    let line = format!("{who}{trouble}; the program goes on, and it is tried again");
-    if tracing::dispatcher::get_default(|log| log.is::<NoSubscriber>()) {
-        // Where nothing can be written nobody reads it.
-        let _ = writeln!(io::stderr(), "visapult: {line}");
-    } else {
-        tracing::warn!("{line}");
-    }
+    say(&format!("{who}{trouble}; the program goes on, and it is tried again"));
 }
 
 /// What has been said of why no back end takes anything.

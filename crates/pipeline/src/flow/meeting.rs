@@ -8,6 +8,7 @@ use visapult_ripp_net::units::parse_rate;
 use visapult_ripp_net::{Identity, Rate, RippUrl, user_folder};
 use visapult_trace::Recording;
 
+use super::aloud::say;
 use super::messages::FlowError;
 use super::publisher::{Publisher, PublisherOptions};
 
@@ -120,7 +121,7 @@ fn recording_of_environment(rank: u32, ranks: u32) -> Option<Recording> {
     let file = env::var_os(TRACE_VARIABLE).filter(|file| !file.is_empty())?;
     let file = trace_file(file.as_ref(), rank, ranks);
     let recording = Recording::to_file(&file, &format!("rank {rank}"));
-    recording.inspect_err(|cause| tracing::warn!("{TRACE_VARIABLE}: {cause}; the program goes on")).ok()
+    recording.inspect_err(|cause| say(&format!("{TRACE_VARIABLE}: {cause}; the program goes on without"))).ok()
 }
 
 fn trace_file(named: &Path, rank: u32, ranks: u32) -> PathBuf {

@@ -4,6 +4,7 @@
 //! What is the same on both sides is computed on both: the boxes of the PEs, and the pieces, which are what a rank's block and a PE's box share.
 //! A piece is one object of the transport, and goes row by row from the block that was published into the buffer of the PE.
 
+mod aloud;
 mod assembly;
 mod building;
 mod clock;

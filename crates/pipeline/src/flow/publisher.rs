@@ -12,8 +12,10 @@ use visapult_trace::{Recording, Span, Stage, begin};
 use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
 use super::FIELDS;
+use super::aloud::say;
 use super::building::Building;
 use super::door::{keep_dialling, keep_listening, trust_of, url_name};
+use super::meeting::TRACE_VARIABLE;
 use super::messages::FlowError;
 use super::shared::Shared;
 use super::steering::{Parameter, Steering};
@@ -339,5 +341,8 @@ impl Drop for Publisher {
         }
         // Their threads hold what we share, and end now.
         lock(&self.shared.subscribers).drain(..).for_each(|subscriber| subscriber.end());
+        if let Some(cause) = self.recording.take().and_then(|recording| recording.finish().trouble) {
+            say(&format!("{TRACE_VARIABLE}: the trace ends early: {cause}"));
+        }
     }
 }

@@ -128,6 +128,12 @@ impl Parameter {
         if !(self.least.is_finite() && self.most.is_finite() && self.least <= self.most) {
             return Err(format!("parameter {} has no range: {} to {}", self.name, self.least, self.most));
         }
+        if self.kind == ParameterKind::Integer && (self.least.fract() != 0.0 || self.most.fract() != 0.0) {
+            return Err(format!(
+                "{} takes whole numbers, and its range is {} to {}: it is to begin and end with one",
+                self.name, self.least, self.most
+            ));
+        }
         self.check_value(self.value)
     }
 
@@ -199,5 +205,15 @@ pub(super) mod tests {
         assert_eq!(refused(set("sources", 2.5)), "sources takes whole numbers, not 2.5");
         assert_eq!(refused(set("colour", 2.5)), "the simulation has no parameter colour");
         assert_eq!(check(&parameters(), &set("sources", 2.0)), Ok(()));
+    }
+
+    #[test]
+    fn a_range_of_whole_numbers_begins_and_ends_with_one() {
+        let [_, sources] = <[Parameter; 2]>::try_from(parameters()).unwrap();
+        assert_eq!(sources.check(), Ok(()));
+        for (least, most) in [(0.5, 10.0), (0.0, 9.5)] {
+            let said = Parameter { least, most, ..sources.clone() }.check().unwrap_err();
+            assert!(said.starts_with("sources takes whole numbers, and its range is"), "{said}");
+        }
     }
 }
