@@ -247,17 +247,19 @@ impl Receiver {
         self.changed.notify_all();
     }
 
-    /// Waits until all ranks have declared what they publish, or one cannot.
-    pub(super) fn wait_for_ranks(&self, limit: Duration) -> Result<(), FlowError> {
-        let pending = |state: &mut State| !state.all_there() && state.trouble.is_none();
+    /// Waits until all ranks have declared what they publish, or one cannot, or there are more than the `dialled`.
+    pub(super) fn wait_for_ranks(&self, dialled: usize, limit: Duration) -> Result<(), FlowError> {
+        let pending = |state: &mut State| !state.all_there() && state.trouble.is_none() && state.links.len() <= dialled;
         let waited = self.changed.wait_timeout_while(self.lock(), limit, pending);
         let state = waited.unwrap_or_else(PoisonError::into_inner).0;
         if state.all_there() {
             return Ok(());
         }
         Err(FlowError::Nobody(state.trouble.clone().unwrap_or_else(|| {
-            let there = state.links.iter().filter(|link| link.session.is_some()).count();
-            let ranks = state.links.len();
+            let (there, ranks) = (state.ranks(), state.links.len());
+            if ranks > dialled {
+                return format!("it has {ranks} ranks: give the URLs of all, not of {dialled} alone");
+            }
             format!("after {} s {there} of {ranks} ranks have said what they publish", limit.as_secs())
         })))
     }

@@ -127,11 +127,15 @@ impl FlowSource {
     pub fn dial(urls: &str, options: FlowOptions) -> Result<Self, FlowError> {
         let urls: Result<Vec<RippUrl>, _> = urls.split_whitespace().map(str::parse).collect();
         let urls = urls.map_err(|cause| FlowError::Usage(cause.to_string()))?;
-        let mut threads = Threads::new(options);
+        if let Some(twice) = (1..urls.len()).find(|&later| urls[..later].contains(&urls[later])) {
+            let twice = urls[twice].authority();
+            return Err(FlowError::Usage(format!("the URL of {twice} is given twice: each rank has one of its own")));
+        }
+        let (dialled, mut threads) = (urls.len(), Threads::new(options));
         for url in urls {
             threads.dial(url)?;
         }
-        threads.receiver.wait_for_ranks(DECLARE_PATIENCE)?;
+        threads.receiver.wait_for_ranks(dialled, DECLARE_PATIENCE)?;
         // Whoever dials wants to see something; but not to wait for a simulation whose steps take minutes.
         threads.receiver.has_steps_within(FIRST_STEP_PATIENCE);
         Ok(Self { info: threads.receiver.info()?, threads })

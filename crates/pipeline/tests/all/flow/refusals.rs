@@ -50,6 +50,18 @@ fn a_program_that_was_refused_may_come_again_with_another_grid() {
 }
 
 #[test]
+fn urls_are_those_of_all_ranks_each_given_once() {
+    let halves = [Box3::new([0; 3], [SIZE[0], SIZE[1], SIZE[2] / 2]), Box3::new([0, 0, SIZE[2] / 2], SIZE)];
+    let publishers = [0, 1].map(|rank| listen(declared(rank, &halves)));
+    let [first, second] = publishers.each_ref().map(|publisher| publisher.url().unwrap().to_string());
+    let refused = |urls: String| FlowSource::dial(&urls, FlowOptions::default()).err().unwrap().to_string();
+    let said = refused(first.clone());
+    assert!(said.contains("it has 2 ranks: give the URLs of all, not of 1 alone"), "{said}");
+    let said = refused(format!("{first} {second} {first}"));
+    assert!(said.contains("is given twice"), "{said}");
+}
+
+#[test]
 fn calls_out_of_turn_are_refused() {
     let mut publisher = listen(declared(0, &[Box3::of_size(SIZE)]));
     assert!(publisher.end().is_err());
