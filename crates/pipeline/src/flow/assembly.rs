@@ -155,13 +155,15 @@ impl Assembly {
 
     /// Nothing of this step will come from `rank` any more.
     pub(super) fn give_up(&mut self, rank: usize) {
-        let lost: Vec<Key> =
-            self.expected.iter().chain(&self.under_way).filter(|(from, ..)| *from == rank).copied().collect();
-        for key in lost {
-            self.expected.remove(&key);
-            self.under_way.remove(&key);
-            self.lose(key);
-        }
+        self.do_without(rank);
+        let lost: Vec<Key> = self.under_way.extract_if(|(from, ..)| *from == rank).collect();
+        lost.into_iter().for_each(|key| self.lose(key));
+    }
+
+    /// What `rank` has not offered of this step will not come.
+    pub(super) fn do_without(&mut self, rank: usize) {
+        let lost: Vec<Key> = self.expected.extract_if(|(from, ..)| *from == rank).collect();
+        lost.into_iter().for_each(|key| self.lose(key));
     }
 
     fn lose(&mut self, key: Key) {
@@ -404,6 +406,17 @@ mod tests {
         }
         assembly.abandon(1);
         assert!(assembly.is_over() && assembly.is_vain());
+    }
+
+    #[test]
+    fn what_was_offered_comes_though_nothing_more_is_expected_of_its_rank() {
+        let mut assembly =
+            Assembly::new(7, &[0], &table(), |length| MemorySink::try_new(length).map(Arc::new)).unwrap();
+        assembly.place(1, &name(0), 48).unwrap();
+        assembly.do_without(1);
+        assert!(assembly.waits_for(1) && assembly.place(1, &name(1), 32).is_err());
+        assembly.finish(1, &name(0), whole());
+        assert!(!assembly.waits_for(1) && !assembly.is_vain());
     }
 
     #[test]

@@ -258,9 +258,7 @@ impl State {
         if let Some(declared) = &mut self.declared {
             Arc::make_mut(&mut declared.table).own = own;
         }
-        for session in self.links.iter().filter_map(|link| link.session.clone()) {
-            self.subscribe(&session, options);
-        }
+        self.subscribe_all(options);
         self.ask_ahead();
     }
 }
@@ -274,15 +272,23 @@ impl State {
         self.last_gone = None;
         self.refused.clear();
         self.open_wants.clear();
-        self.links.iter_mut().for_each(|link| link.is_anew = false);
+        self.links.iter_mut().for_each(|link| (link.is_anew, link.is_behind) = (false, false));
+        self.declare_parameters();
         if let Some(crew) = self.head().cloned() {
             if let Some(membership) = crew.change(|members| Some(members.again())) {
                 self.start_again(membership, options);
             }
-        } else if self.crew.is_none() {
+            return;
+        }
+        if self.crew.is_none() {
             self.assemblies.clear();
             self.asked.clear();
             self.next = 0;
+        }
+        // What ranks were asked for in place of the run before, they forget; a hand may have been told of steps of this one.
+        self.subscribe_all(options);
+        for (rank, link) in self.links.iter().enumerate() {
+            link.session.iter().for_each(|session| self.ask_again(rank, session));
         }
     }
 }

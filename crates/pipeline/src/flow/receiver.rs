@@ -11,7 +11,6 @@ use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
 
 use super::PIECES;
-use super::assembly::Assembly;
 use super::messages::{FlowError, FromBackEnd, FromPublisher, PieceName, note};
 use super::received::ReceivedStep;
 use super::source::FlowOptions;
@@ -20,6 +19,8 @@ use crate::step_store::lock;
 
 /// How long a step is waited for of which nothing more comes.
 const STEP_PATIENCE: Duration = Duration::from_secs(30);
+/// Said to a rank that has come again before it was noticed that its session has ended.
+const REPLACED: &str = "another session has taken its place";
 const POLL: Duration = Duration::from_millis(50);
 /// While pieces are under way.
 const QUICK_POLL: Duration = Duration::from_millis(2);
@@ -74,39 +75,25 @@ impl Receiver {
         if let Some(why) = &why {
             session.end_because(why);
         }
+        self.on_end(session, rank, why)
+    }
+
+    /// The session of a rank has ended, or of whoever has not said which it is. Why it was refused, unless that was said last time.
+    pub(super) fn on_end(&self, session: &Arc<Session>, rank: Option<usize>, why: Option<String>) -> Option<String> {
         let mut state = self.lock();
         let refused = why.clone().filter(|why| rank.is_none() && state.trouble.as_ref() != Some(why));
         state.trouble = Some(why.unwrap_or_else(|| "the publisher has left".to_owned()));
-        if let Some(rank) = rank {
+        if let Some(rank) = rank.filter(|rank| state.is_of(*rank, session)) {
             // Once is enough: the process with the pages says it for all.
             if !self.is_over() && !state.is_hand() {
                 tracing::warn!("rank {rank} is gone: {}", state.trouble.as_deref().unwrap_or_default());
             }
-            state.links[rank].session = None;
+            state.leave(rank, &self.options);
             state.forget_unshown();
-            state.comings += 1;
-            state.open_wants.clear();
-            if state.crew.is_some() {
-                // Other processes wait for what comes of each step.
-                state.begin_all_asked();
-            }
-            for assembly in state.assemblies.values_mut() {
-                self.lose(assembly, rank);
-            }
-            state.keep_finished(self.options.history_bytes);
         }
         drop(state);
         self.changed.notify_all();
         refused
-    }
-
-    /// What has not come of a step will not come: a reliable flow does not show such a step, others keep the last values.
-    fn lose(&self, assembly: &mut Assembly, rank: usize) {
-        if self.options.mode == Mode::Reliable && assembly.waits_for(rank) {
-            assembly.abandon(rank);
-        } else {
-            assembly.give_up(rank);
-        }
     }
 
     /// Says how the grid is split before it is known, so that whoever publishes need not wait for that; with other processes, what is whose
@@ -146,7 +133,7 @@ impl Receiver {
                 && !held.is_empty()
                 && !self.lock().expects_first()
             {
-                under_way.extend(held.drain(..).filter_map(|offer| self.on_offer(rank, offer)));
+                under_way.extend(held.drain(..).filter_map(|offer| self.on_offer(session, rank, offer)));
             }
             if let Some(rank) = *rank
                 && under_way.iter().any(|(incoming, _)| incoming.is_over())
@@ -164,39 +151,49 @@ impl Receiver {
         said: FromPublisher,
     ) -> Result<(), String> {
         let mut state = self.lock();
+        if rank.is_some_and(|rank| !state.is_of(rank, session)) {
+            return Err(REPLACED.to_owned());
+        }
+        // Who is left out speaks of what the others did before.
+        let is_behind = rank.is_some_and(|rank| state.links[rank].is_behind);
+        let ranks = state.present().count();
         match (said, *rank) {
             (FromPublisher::Declare(declaration), None) => {
                 *rank = Some(join(&mut state, &self.options, *declaration, session)?);
-                if state.crew.is_some() {
-                    state.subscribe(session, &self.options);
-                }
             }
             (FromPublisher::Declare(_), Some(_)) => return Err("it declares twice".to_owned()),
             (FromPublisher::Have { newest }, Some(rank)) => {
                 state.links[rank].on_newest(newest);
-                if let Some(line) = state.waits_in_vain(rank).filter(|_| !state.is_hand()) {
+                state.tell_apart(&self.options);
+                if let Some(line) = state.name_left_out().filter(|_| !state.is_hand()) {
                     tracing::warn!("{line}");
                 }
             }
             (FromPublisher::Gone { step, newest, why }, Some(rank)) => {
                 state.on_gone(rank, step, newest, why);
+                state.tell_apart(&self.options);
                 state.keep_finished(self.options.history_bytes);
             }
-            (FromPublisher::Ready { sequence, at, why }, Some(rank)) => {
-                let ranks = state.ranks();
+            (FromPublisher::Ready { sequence, at, why }, Some(rank)) if !is_behind => {
                 if let Some(commit) = state.desk.on_ready(rank, sequence, at, why, ranks) {
                     state.tell(&FromBackEnd::Commit(commit));
                 }
             }
-            (FromPublisher::Steered { sequence, at, why }, Some(rank)) => {
-                let ranks = state.ranks();
+            (FromPublisher::Steered { sequence, at, why }, Some(rank)) if !is_behind => {
                 state.desk.on_steered(rank, sequence, at, why, ranks);
             }
-            (FromPublisher::Changed { name, value }, Some(_)) => state.desk.on_changed(&name, value),
+            (FromPublisher::Changed { name, value }, Some(_)) if !is_behind => state.desk.on_changed(&name, value),
             (_, None) => {
                 return Err("it speaks of steps before it has said what it publishes".to_owned());
             }
-            (FromPublisher::Clock { .. } | FromPublisher::Unknown, _) => {}
+            (
+                FromPublisher::Ready { .. }
+                | FromPublisher::Steered { .. }
+                | FromPublisher::Changed { .. }
+                | FromPublisher::Clock { .. }
+                | FromPublisher::Unknown,
+                Some(_),
+            ) => {}
         }
         state.ask_ahead();
         drop(state);
@@ -204,7 +201,7 @@ impl Receiver {
         Ok(())
     }
 
-    pub(super) fn on_offer(&self, rank: usize, offer: Offer) -> Option<(Incoming, PieceName)> {
+    pub(super) fn on_offer(&self, session: &Arc<Session>, rank: usize, offer: Offer) -> Option<(Incoming, PieceName)> {
         let name = serde_json::from_str::<PieceName>(&offer.name).ok().filter(|_| offer.flow == PIECES);
         let Some(name) = name else {
             offer.refuse("this is no piece of a field");
@@ -212,7 +209,16 @@ impl Receiver {
         };
         let length = offer.length;
         let mut state = self.lock();
-        let place = state.assembly(name.step).and_then(|assembly| assembly.place(rank, &name, length));
+        let place = if !state.is_of(rank, session) {
+            Err(REPLACED.to_owned())
+        } else if state.links[rank].is_behind {
+            Err("this rank is left out until it has come as far as the others".to_owned())
+        } else {
+            state.assembly(name.step).and_then(|assembly| assembly.place(rank, &name, length))
+        };
+        if place.is_ok() {
+            state.links[rank].is_late = false;
+        }
         state.progressed = Some(Instant::now());
         drop(state);
         match place {

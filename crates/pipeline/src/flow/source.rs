@@ -15,7 +15,7 @@ use super::door::{PUBLISH, trust_of, url_name};
 use super::look::Look;
 use super::messages::FlowError;
 use super::receiver::Receiver;
-use super::state::FlowStatistics;
+use super::state::{FlowStatistics, Link};
 use super::steering::{Action, SteeringView};
 use super::steering_log::SteeringLog;
 use super::{BACK_END, FIELDS};
@@ -230,7 +230,7 @@ impl FlowHelm {
     #[must_use]
     pub fn freshness(&self, step: StepIndex) -> Option<Freshness> {
         let state = self.0.lock();
-        let are_there: Vec<bool> = state.links.iter().map(|link| link.session.is_some()).collect();
+        let are_there: Vec<bool> = state.links.iter().map(Link::is_present).collect();
         state.kept.iter().find(|kept| kept.step == step).map(|kept| kept.freshness(&are_there))
     }
 

@@ -1,6 +1,7 @@
 //! What is known of a flow that is received: its ranks, the steps that were asked for, those that are coming, and those that are kept.
 
 mod asking;
+mod behind;
 mod join;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -109,8 +110,12 @@ pub(super) struct Link {
     pub(super) newest: Option<StepIndex>,
     /// It has come back with fewer steps than it had: it was started anew.
     pub(super) is_anew: bool,
-    /// Where the ranks were when it did; none once it is known what came of that.
-    pub(super) came_at: Option<StepIndex>,
+    /// It is anew, and others have gone on: it is left out.
+    pub(super) is_behind: bool,
+    /// It was said that it is.
+    is_named: bool,
+    /// It has caught up, and nothing of it has come since: what it has passed meanwhile comes without it.
+    pub(super) is_late: bool,
     /// Steps.
     rate: Meter,
 }
@@ -171,21 +176,6 @@ impl State {
         self.links.iter().filter_map(|link| link.newest).max()
     }
 
-    /// What to say where `rank` has gone on and another, which has come back, is at a step that all have done before: once for each that comes back.
-    pub(super) fn waits_in_vain(&mut self, rank: usize) -> Option<String> {
-        let ahead = self.links[rank].newest.filter(|_| !self.links[rank].is_anew)?;
-        for (late, link) in self.links.iter_mut().enumerate().filter(|(_, link)| link.is_anew) {
-            let Some(newest) = link.newest else { continue };
-            if link.came_at.take().is_some_and(|came_at| newest < came_at) {
-                return Some(format!(
-                    "rank {late} has come back at step {newest} where rank {rank} is at step {ahead}: nothing new is shown until it has come that far; \
-                     a program that goes on from a restart file says with visapult_begin_at which step it does"
-                ));
-            }
-        }
-        None
-    }
-
     pub(super) fn all_there(&self) -> bool {
         self.all_ranks_there() && self.all_hands_ready()
     }
@@ -194,7 +184,7 @@ impl State {
         self.declared.is_some() && self.links.iter().all(|link| link.session.is_some())
     }
 
-    /// Ranks that are there.
+    /// Ranks that are there, those that are left out included.
     pub(super) fn ranks(&self) -> usize {
         self.links.iter().filter(|link| link.session.is_some()).count()
     }
@@ -204,19 +194,31 @@ impl State {
         if self.ranks() == 0 {
             return Err("the simulation is not there".to_owned());
         }
-        let ahead = self.links.iter().map(Link::on_the_way).max().unwrap_or(0);
+        let ahead = self.on_the_way_now();
         let at = self.newest().map_or(0, |newest| newest.saturating_add(2 + ahead));
-        let steer = self.desk.ask(who, action, at)?;
-        self.tell(&FromBackEnd::Steer(steer));
+        // A single step would stop a rank that is behind where it is; all else takes effect once it has come to the step.
+        let is_for_all = action != Action::Step;
+        let steer = FromBackEnd::Steer(self.desk.ask(who, action, at)?);
+        if is_for_all {
+            self.tell(&steer);
+        } else {
+            self.tell_present(&steer);
+        }
         Ok(())
     }
 
     pub(super) fn tell(&self, message: &FromBackEnd) {
-        let text = note(message);
-        for session in self.links.iter().filter_map(|link| link.session.as_ref()) {
-            // A session that has ended is noticed by its thread.
-            let _ = session.note(&text);
-        }
+        tell(self.links.iter(), message);
+    }
+
+    /// Tells those that are not left out.
+    pub(super) fn tell_present(&self, message: &FromBackEnd) {
+        tell(self.present(), message);
+    }
+
+    /// Steps that ranks do while a word is on its way to them.
+    fn on_the_way_now(&self) -> StepIndex {
+        self.present().map(Link::on_the_way).max().unwrap_or(0)
     }
 
     /// A step begins to come; the error says why it cannot.
@@ -240,8 +242,8 @@ impl State {
                 self.refuse(step, cause.to_string());
                 cause.to_string()
             })?;
-            let gone = self.links.iter().enumerate().filter(|(_, link)| link.session.is_none());
-            gone.for_each(|(rank, _)| assembly.give_up(rank));
+            let absent = self.links.iter().enumerate().filter(|(_, link)| !link.is_present());
+            absent.for_each(|(rank, _)| assembly.give_up(rank));
             self.spare.touch();
             self.assemblies.insert(step, assembly);
         }
@@ -312,43 +314,40 @@ impl State {
         }
         self.ahead = self.steps_ahead(bytes);
         self.received_per_s = self.throughput.per_s() / bytes as f64;
-        self.on_the_way = self.links.iter().map(Link::on_the_way).max().unwrap_or(0);
+        self.on_the_way = self.on_the_way_now();
     }
 
     pub(super) fn on_gone(&mut self, rank: usize, step: StepIndex, newest: StepIndex, why: Option<String>) {
         self.links[rank].on_newest(newest);
+        let Link { is_behind, is_late, .. } = self.links[rank];
+        if is_behind {
+            return;
+        }
         if let Some(why) = why {
             self.refuse(step, why);
         } else if self.last_gone.replace(step) != Some(step) {
             // All ranks say so of the same step: it counts once.
             self.fall_behind(step, newest);
         }
-        if let Ok(assembly) = self.assembly(step) {
-            assembly.abandon(rank);
+        match self.assembly(step) {
+            Ok(assembly) if is_late => assembly.give_up(rank),
+            Ok(assembly) => assembly.abandon(rank),
+            Err(_) => {}
         }
+    }
+}
+
+fn tell<'a>(links: impl Iterator<Item = &'a Link>, message: &FromBackEnd) {
+    let text = note(message);
+    for session in links.filter_map(|link| link.session.as_ref()) {
+        // A session that has ended is noticed by its thread.
+        let _ = session.note(&text);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_rank_that_comes_back_at_an_earlier_step_is_named_once() {
-        let back = |newest| Link { newest: Some(newest), is_anew: true, came_at: Some(40), ..Link::default() };
-        let on = |newest| Link { newest: Some(newest), ..Link::default() };
-        let mut state = State::new(usize::MAX, None);
-        state.links = vec![on(41), back(3), on(41)];
-        assert_eq!(state.waits_in_vain(1), None);
-        let said = state.waits_in_vain(2).unwrap();
-        assert!(said.contains("rank 1 has come back at step 3") && said.contains("rank 2 is at step 41"), "{said}");
-        assert_eq!(state.waits_in_vain(0), None);
-        state.links = vec![on(42), back(41)];
-        assert_eq!(state.waits_in_vain(0), None, "it goes on where the others were");
-        // All of a new run, of which one has come to its second step.
-        state.links = vec![back(1), back(0)];
-        assert_eq!(state.waits_in_vain(0), None);
-    }
 
     #[test]
     fn steps_at_the_end_of_all_numbers_are_no_trouble() {

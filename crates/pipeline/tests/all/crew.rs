@@ -1,5 +1,6 @@
 //! Several processes as one back end, here as threads: every value arrives where it belongs, and the pictures are those of one process.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -402,50 +403,80 @@ fn a_process_that_keeps_the_others_waiting_is_given_fewer_pes() {
     });
 }
 
-#[test]
-fn a_rank_that_dials_may_leave_and_come_back() {
-    let at = || "127.0.0.1:0".parse().unwrap();
-    let hand = |crew: &Arc<Crew>| {
-        let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
-        let open = || {
-            let mut door = FlowSource::listen(at(), "127.0.0.1", None, options)?;
-            loop {
-                match door.wait(PATIENCE)? {
-                    Ok(source) => return Ok(Box::new(source) as Box<dyn Source>),
-                    Err(waiting) => door = waiting,
-                }
-                assert!(!crew.is_over(), "the back end has ended");
+/// A hand that ranks dial.
+fn listening_hand(crew: &Arc<Crew>) {
+    let options = FlowOptions { pes: crew.pes(), crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
+    let open = || {
+        let mut door = FlowSource::listen("127.0.0.1:0".parse().unwrap(), "127.0.0.1", None, options)?;
+        loop {
+            match door.wait(PATIENCE)? {
+                Ok(source) => return Ok(Box::new(source) as Box<dyn Source>),
+                Err(waiting) => door = waiting,
             }
-        };
-        lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
+            assert!(!crew.is_over(), "the back end has ended");
+        }
     };
-    together(3, 6, hand, |crew| {
+    lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
+}
+
+/// Does a step after the other until one is shown of whose values such a share is its own.
+fn share_comes(source: &FlowSource, is_wanted: impl Fn(f64) -> bool, mut do_step: impl FnMut()) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    let mut shown = source.steps().last;
+    while Instant::now() < deadline {
+        do_step();
+        let before = shown;
+        shown = source.wait_beyond(before, Duration::from_millis(10));
+        if shown > before && source.fresh(shown).is_some_and(&is_wanted) {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn a_rank_that_dials_may_leave_and_come_back_with_the_others_or_behind_them() {
+    together(3, 6, listening_hand, |crew| {
         let options = FlowOptions { pes: 6, crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
-        let door = FlowSource::listen(at(), "127.0.0.1", None, options).unwrap();
+        let door = FlowSource::listen("127.0.0.1:0".parse().unwrap(), "127.0.0.1", None, options).unwrap();
         let (url, blocks) = (door.url().clone(), blocks(3));
         let dial = |rank: usize| (Publisher::dial(&url, declared(rank, &blocks)).unwrap(), blocks[rank]);
         let mut simulation = Ranks((0..3).map(dial).collect());
         simulation.put(0);
         let Ok(source) = door.wait(PATIENCE).unwrap() else { panic!("the ranks never came") };
-        let mut step = 0;
-        let mut share_of_next = |simulation: &mut Ranks, is_wanted: &dyn Fn(f64) -> bool| {
-            let deadline = Instant::now() + PATIENCE;
-            let mut shown = source.steps().last;
-            while Instant::now() < deadline {
-                step += 1;
-                simulation.put(step);
-                shown = source.wait_beyond(shown, Duration::from_millis(10));
-                if source.fresh(shown).is_some_and(is_wanted) {
-                    return true;
-                }
-            }
-            false
+        let step = Cell::new(0);
+        let next = |simulation: &mut Ranks| {
+            step.set(step.get() + 1);
+            simulation.put(step.get());
         };
-        assert!(share_of_next(&mut simulation, &|fresh| fresh == 1.0), "no whole step came");
+        let (is_whole, has_hole) = (|fresh| fresh == 1.0, |fresh| fresh < 1.0);
+        assert!(share_comes(&source, is_whole, || next(&mut simulation)), "no whole step came");
         drop(simulation.0.remove(1));
-        assert!(share_of_next(&mut simulation, &|fresh| fresh < 1.0), "the others did not go on");
+        assert!(share_comes(&source, has_hole, || next(&mut simulation)), "the others did not go on");
         simulation.0.insert(1, dial(1));
-        assert!(share_of_next(&mut simulation, &|fresh| fresh == 1.0), "it did not come back");
+        assert!(share_comes(&source, is_whole, || next(&mut simulation)), "it did not come back");
+
+        drop(simulation.0.remove(1));
+        assert!(share_comes(&source, has_hole, || next(&mut simulation)), "the others did not go on again");
+        (0..100).for_each(|_| next(&mut simulation));
+        let (comings, deadline) = (source.helm().comings(), Instant::now() + PATIENCE);
+        let mut late = Ranks(vec![dial(1)]);
+        while source.helm().comings() == comings {
+            assert!(Instant::now() < deadline, "it is not let in");
+            thread::yield_now();
+        }
+        let mut behind = 0;
+        for _ in 0..5 {
+            let both = || {
+                late.put(behind);
+                behind = (behind + 1).min(50);
+                next(&mut simulation);
+            };
+            assert!(share_comes(&source, has_hole, both), "the others wait for who is at step {behind}");
+        }
+        (behind..=step.get()).for_each(|step| late.put(step));
+        simulation.0.extend(late.0);
+        assert!(share_comes(&source, is_whole, || next(&mut simulation)), "it did not catch up");
     });
 }
 

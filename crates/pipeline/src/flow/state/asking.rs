@@ -35,7 +35,7 @@ impl State {
     }
 
     pub(in crate::flow) fn ask(&mut self, step: StepIndex, or_newer: bool, fields: Vec<usize>) {
-        self.tell(&FromBackEnd::Want(Want { step, or_newer, fields: fields.clone() }));
+        self.tell_present(&FromBackEnd::Want(Want { step, or_newer, fields: fields.clone() }));
         if self.expects_first() {
             self.links.iter().filter_map(|link| link.session.as_ref()).for_each(|session| session.nudge());
         }
@@ -45,15 +45,16 @@ impl State {
             self.order_want(step, &fields);
             self.asked.insert(step, fields);
             self.next = self.next.max(step.saturating_add(1));
-            if self.crew.is_some() && !self.all_ranks_there() {
+            if self.crew.is_some() && !self.links.iter().all(Link::is_present) {
                 self.begin_all_asked();
             }
         }
     }
 
-    /// Asks a rank that has come back for what the others were asked for meanwhile, and it before.
-    pub(in crate::flow) fn ask_again(&self, session: &Session) {
-        for (step, fields) in &self.asked {
+    /// Asks a rank that has come back for what the others were asked for meanwhile, and it before, where it is not too late for that.
+    pub(in crate::flow) fn ask_again(&self, rank: usize, session: &Session) {
+        let comes = |step: &StepIndex| self.assemblies.get(step).is_none_or(|assembly| assembly.waits_for(rank));
+        for (step, fields) in self.asked.iter().filter(|(step, _)| comes(step)) {
             // A session that has ended is noticed by its thread.
             let _ =
                 session.note(&note(&FromBackEnd::Want(Want { step: *step, or_newer: false, fields: fields.clone() })));
@@ -63,14 +64,14 @@ impl State {
     /// Steps that can be received until the ranks come to the step that is asked for now: they are asked for, too.
     fn steps_until(&self, lead: StepIndex) -> usize {
         const ROOM: f64 = 1.5;
-        let computed_per_s = self.links.iter().map(|link| link.rate.per_s()).fold(0.0, f64::max);
+        let computed_per_s = self.present().map(|link| link.rate.per_s()).fold(0.0, f64::max);
         let received_per_s = self.received_per_s.min(computed_per_s);
         (ROOM * received_per_s * lead as f64 / computed_per_s.max(1e-6)).ceil().min(lead as f64) as usize
     }
 
     /// As many steps as the path holds from question to answer: fewer would leave it idle, more would only wait.
     pub(in crate::flow) fn steps_ahead(&self, step_bytes: usize) -> usize {
-        let rtt_s = self.links.iter().map(Link::rtt_s).fold(0.0, f64::max);
+        let rtt_s = self.present().map(Link::rtt_s).fold(0.0, f64::max);
         let under_way = (self.throughput.per_s() * rtt_s * ROUND_TRIPS / step_bytes as f64).ceil() as usize;
         (under_way + AHEAD.start()).min(*AHEAD.end())
     }
@@ -135,8 +136,10 @@ impl State {
     /// Asks for the steps that come, one after the other, whether somebody looks or not: the ranks wait until they are taken.
     fn ask_every(&mut self, fields: &[usize]) {
         while self.asked.len().max(self.convoy.pending()) < self.ahead.min(self.most_ahead) {
-            // Whoever has just come, or has come too late, begins with what is there.
-            let there = self.newest().filter(|_| self.asked.is_empty() && self.convoy.pending() == 0);
+            // Whoever has just come, or has come too late, begins with what is there. Who has caught up and gone farther is waited for by nobody.
+            let in_step = self.links.iter().filter(|link| !link.is_late);
+            let newest = in_step.filter_map(|link| link.newest).max();
+            let there = newest.filter(|_| self.asked.is_empty() && self.convoy.pending() == 0);
             self.ask(there.map_or(self.next, |newest| newest.max(self.next)), false, fields.to_vec());
         }
     }

@@ -1,9 +1,9 @@
-//! Ranks that join a flow: what they declare is held against what is known, and against one another.
+//! Ranks that join a flow and leave it: what they declare is held against what is known, and against one another.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use visapult_ripp_net::Session;
+use visapult_ripp_net::{Mode, Session};
 use visapult_volume::{Block, Box3, Grid};
 
 use super::super::assembly::PieceTable;
@@ -38,6 +38,7 @@ pub(in crate::flow) fn join(
     if state.links[rank].session.as_ref().is_some_and(|other| other.is_alive()) {
         return Err(format!("there is a rank {rank} already: two programs publish under one name"));
     }
+    state.leave(rank, options);
     let table = state.table_with(rank, block, &grid, options)?;
     if is_first {
         let samples = table.stored[table.own.clone()].iter().map(Box3::volume).sum();
@@ -51,11 +52,7 @@ pub(in crate::flow) fn join(
     let before = &state.links[rank];
     let is_anew = declaration.live && (before.is_anew || before.newest > newest);
     state.comings += 1;
-    let came_at = state.newest().filter(|_| is_anew);
-    state.links[rank] = Link { session: Some(Arc::clone(session)), newest, is_anew, came_at, ..Link::default() };
-    if rank == 0 {
-        state.desk.declare(declaration.parameters.clone());
-    }
+    state.links[rank] = Link { session: Some(Arc::clone(session)), newest, is_anew, ..Link::default() };
     let live = declaration.live;
     let first = match state.declared.take() {
         Some(before) if rank != 0 => before.first,
@@ -66,13 +63,11 @@ pub(in crate::flow) fn join(
     if state.all_ranks_there() {
         state.gathered.get_or_insert_with(Instant::now);
         state.report_ready();
-        if state.links.iter().all(|link| link.is_anew) {
-            state.begin_run(options);
-        }
     }
-    if !state.links[rank].is_anew {
-        state.ask_again(session);
+    if state.crew.is_some() {
+        state.subscribe(session, options);
     }
+    state.begin_or_go_on(rank, session, options);
     Ok(rank)
 }
 
@@ -120,6 +115,37 @@ fn first_hole(blocks: &[Box3], mut hole: Box3) -> [usize; 3] {
 }
 
 impl State {
+    /// The session of a rank has ended, if it had one: nothing more comes of it.
+    pub(in crate::flow) fn leave(&mut self, rank: usize, options: &FlowOptions) {
+        let link = &mut self.links[rank];
+        link.is_behind = false;
+        if link.session.take().is_none() {
+            return;
+        }
+        self.comings += 1;
+        self.open_wants.clear();
+        if self.crew.is_some() {
+            // Other processes wait for what comes of each step.
+            self.begin_all_asked();
+        }
+        for assembly in self.assemblies.values_mut() {
+            // A reliable flow does not show a step of which a part will not come; others keep the last values.
+            if options.mode == Mode::Reliable && assembly.waits_for(rank) {
+                assembly.abandon(rank);
+            } else {
+                assembly.give_up(rank);
+            }
+        }
+        self.keep_finished(options.history_bytes);
+        self.tell_apart(options);
+    }
+
+    /// What viewers may change is what rank 0 says.
+    pub(in crate::flow) fn declare_parameters(&mut self) {
+        let parameters = self.declared.as_ref().map(|declared| declared.first.parameters.clone());
+        self.desk.declare(parameters.unwrap_or_default());
+    }
+
     /// Forgets what ranks have declared that are all gone, unless all were there at once: somebody may look at what those publish.
     pub(in crate::flow) fn forget_unshown(&mut self) {
         if self.ranks() == 0 && self.gathered.is_none() {
