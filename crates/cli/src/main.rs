@@ -111,8 +111,10 @@ fn in_one_line(told: &str) -> String {
     let paragraphs = said.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
     let of_interest = paragraphs
         .take_while(|it| !it.starts_with("Usage:") && !it.starts_with("For more information"))
-        // It would have a number below zero be the next argument; it belongs to the option in front of it, which takes none.
-        .filter(|it| !it.starts_with("tip: to pass '-"));
+        // What clap advises for a number below zero makes an argument of it, and it stands behind an option that takes none.
+        .filter(|it| {
+            !it.strip_prefix("tip: to pass '-").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        });
     of_interest.collect::<Vec<_>>().join("; ")
 }
 
@@ -142,6 +144,8 @@ mod tests {
         assert_eq!(missing, "the following required arguments were not provided: --out <FILE>");
         let below = line(&["visapult", "perf", "send", "ripp://127.0.0.1:9/perf", "--rate", "-5M"]);
         assert_eq!(below, "unexpected argument '-5' found");
+        let file = line(&["visapult", "info", "-x.npy"]);
+        assert!(file.contains("use '-- -x'"), "{file}");
     }
 
     #[test]
