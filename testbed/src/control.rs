@@ -139,7 +139,7 @@ impl Server {
         let Ok(mut report) = answer.recv_timeout(PATIENCE) else { return stuck() };
         let unread = namespaces::unread(&self.name);
         report.own_errors.unread = unread - *unread_before;
-        report.own_errors = report.own_errors.judged();
+        report.own_errors = report.own_errors.judged(report.seconds);
         if reset {
             *unread_before = unread;
         }

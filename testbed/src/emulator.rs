@@ -362,15 +362,16 @@ impl Emulator {
             no_memory: tally.no_memory,
             oversized: tally.oversized,
         };
+        let seconds = (now - self.counted_from) as f64 / 1e9;
         Report {
             name: self.name.clone(),
-            seconds: (now - self.counted_from) as f64 / 1e9,
+            seconds,
             cpu_s: cpu_seconds() - tally.cpu_before,
             reads: tally.reads,
             writes: tally.writes,
             to_right: self.links[0].counters(),
             to_left: self.links[1].counters(),
-            own_errors: own_errors.judged(),
+            own_errors: own_errors.judged(seconds),
             settings: self.settings.clone(),
         }
     }
