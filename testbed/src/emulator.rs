@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::link::{Event, Link};
+use crate::nap::Nap;
 use crate::packet::{Arena, Run, Segment, Translation, split};
 use crate::settings::{Change, Scheduled, SettingError, Settings};
 use crate::stats::{Dropped, Histogram, OwnErrors, Report};
@@ -22,8 +23,6 @@ use crate::stats::{Dropped, Histogram, OwnErrors, Report};
 const READS_IN_A_ROW: usize = 64;
 /// Later than this is a stall.
 const STALL: u64 = 1_000_000;
-/// A sleep that took longer than this over its time says nothing about the next.
-const MOST_OVERSHOOT: u64 = 80_000;
 const MOST_MEMORY: usize = 3 << 30;
 
 /// What is asked of a running emulator.
@@ -101,8 +100,7 @@ pub struct Emulator {
     run: Run,
     tally: Tally,
     clock: Instant,
-    /// How much longer a short sleep takes than asked for, lately.
-    overshoot: u64,
+    nap: Nap,
     counted_from: u64,
     limit: u64,
     orders: Receiver<Order>,
@@ -127,7 +125,7 @@ impl Emulator {
             run: Run::default(),
             tally: Tally::default(),
             clock: Instant::now(),
-            overshoot: 0,
+            nap: Nap::default(),
             counted_from: 0,
             limit: nanoseconds(start.limit),
             settings,
@@ -271,12 +269,10 @@ impl Emulator {
     fn wait(&mut self, began: u64, active: bool) {
         if active {
             let until = began + self.quantum();
-            let left = until.saturating_sub(self.now()).saturating_sub(self.overshoot);
-            if left > 0 {
-                let asleep = self.now();
-                let _ = poll(&mut [], Some(&timespec(left)));
-                let over = self.now().saturating_sub(asleep + left).min(MOST_OVERSHOOT);
-                self.overshoot = (7 * self.overshoot + over) / 8;
+            let began = self.now();
+            if let Some(asked) = self.nap.asks(until.saturating_sub(began)) {
+                let _ = poll(&mut [], Some(&timespec(asked)));
+                self.nap.took(asked, self.now() - began);
             }
             return;
         }

@@ -7,6 +7,7 @@
 pub mod control;
 pub mod emulator;
 pub mod link;
+mod nap;
 pub mod namespaces;
 pub mod packet;
 pub mod settings;
