@@ -29,6 +29,8 @@ def write(results: dict[str, Any]) -> None:
     """The document and its plots."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     text = INTRODUCTION.format(seconds=results["seconds"], runs=results["runs"], machine=results["machine"])
+    again = [f"Measured again, by all peers: *{column['title']}*. {column['machine']}\n" for column in results["columns"] if "machine" in column]
+    text += "".join("\n" + line for line in again)
     text += "\n" + tables(results) + "\n"
     for column in results["columns"]:
         curves = {row["title"].replace("*", ""): series(row) for row in column["rows"] if series(row)}

@@ -3,7 +3,7 @@
 Writes bench/results/transport.json, docs/src/transport-figures.md and the plots in docs/src/images. Needs root, /dev/net/tun and, for each
 peer, its program; one that is missing is named and left out. `make bench-transport` installs and builds them first.
 
-    python3 bench/transport/run.py [--quick] [--runs 3] [--only ours,bbr] [--columns clean,loss-0.1] [--out FILE]
+    python3 bench/transport/run.py [--quick] [--runs 3] [--only ours,bbr] [--columns clean,loss-0.1] [--out FILE | --again]
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ def main() -> None:
     parser.add_argument("--only", help="peers whose names begin so: " + ", ".join(peer.name for peer in PEERS))
     parser.add_argument("--columns", help=", ".join(column.name for column in COLUMNS))
     parser.add_argument("--out", type=Path, help="write this file, and leave the documents alone")
+    parser.add_argument("--again", action="store_true", help="put these columns, of all peers, in the place of those in the results")
     parser.add_argument("--report", action="store_true", help="make the documents anew from the results, without measuring")
     options = parser.parse_args()
+    if options.again and (options.out or options.only or options.quick or not options.columns):
+        parser.error("--again goes with --columns, and with nothing but --runs: a column is of all peers")
     if options.report:
         report.write(json.loads(RESULTS.read_text()))
         return
@@ -47,7 +50,9 @@ def main() -> None:
     results = {"machine": measured_on(), "seconds": 12, "runs": runs, "missing": missing, "columns": []}
     for column in columns:
         results["columns"].append(measure_column(column, peers, runs))
-    if options.out or options.only or options.columns or options.quick:
+    if options.again:
+        results = with_again(json.loads(RESULTS.read_text()), results)
+    elif options.out or options.only or options.columns or options.quick:
         # A part of the matrix never replaces the whole.
         path = options.out or ROOT / "out" / "transport.json"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,6 +62,12 @@ def main() -> None:
         return
     RESULTS.write_text(json.dumps(results) + "\n")
     report.write(results)
+
+
+def with_again(before: dict[str, object], again: dict[str, object]) -> dict[str, object]:
+    """The results with some columns measured anew, which say on what machine and when."""
+    anew = {column["name"]: column | {"machine": again["machine"]} for column in again["columns"]}
+    return before | {"columns": [anew.get(column["name"], column) for column in before["columns"]]}
 
 
 def chosen(everything: list[Named], names: str | None, *, exact: bool) -> list[Named]:
