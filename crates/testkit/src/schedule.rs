@@ -165,8 +165,8 @@ impl Schedule {
         }
         schedule.add_later_harm(seed);
         let is_scarce = schedule.bound_memory(seed);
-        // What a receiver has no room for is asked for again, round trip after round trip.
-        let longer = if is_scarce { 10 } else { 1 };
+        // What a receiver has no room for is asked for again, round trip after round trip; who lies may ask for ever.
+        let longer = if is_scarce && kind != Kind::Hostile { 10 } else { 1 };
         schedule.limit = longer * schedule.patience(rate, AUTO_FLOOR) + harm;
         schedule.brisk = schedule.patience(rate, rate / 8) + harm;
         schedule
