@@ -7,8 +7,8 @@
 pub mod control;
 pub mod emulator;
 pub mod link;
-mod nap;
 pub mod namespaces;
+mod nap;
 pub mod packet;
 pub mod settings;
 pub mod stats;
