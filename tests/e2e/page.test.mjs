@@ -291,6 +291,9 @@ describe("a file", () => {
     assert.deepEqual(await page.evaluate(() => [...window.seen]), [0, 1, 2, 3, 4, 5]);
     await page.keyboard.press("[");
     await until(page, (v) => v.shown.step === 4);
+    // No step will be added, and nobody wants the first one.
+    await page.keyboard.press("l");
+    assert.equal(await page.evaluate(() => window.visapult.wantedStep), 4);
     await keep(page, "time-series");
     await page.close();
     await series.kill();

@@ -260,6 +260,10 @@ def test_wrong_calls_are_refused_with_the_reason(volume: np.ndarray) -> None:
 WRONG_DECLARATIONS = [
     ({"size": (48, 40, 0)}, "empty"),
     ({"size": (48, -1, 2)}, "negative"),
+    ({"size": (48, 32)}, r"size \(48, 32\) is not three whole numbers"),
+    ({"size": (48, 32, 2.5)}, "size .* is not three whole numbers"),
+    ({"spacing": 0.5}, "spacing 0.5 is not three numbers"),
+    ({"origin": (0.0, 0.0)}, "origin .* is not three numbers"),
     ({"spacing": (1.0, 0.0, 1.0)}, "spacing"),
     ({"centering": "corner"}, "corner"),
     ({"fields": []}, "0 fields"),
@@ -268,6 +272,7 @@ WRONG_DECLARATIONS = [
     ({"fields": ["p", "p"]}, "two fields p"),
     ({"fields": [visapult.Field("p", range=(1.0, 0.0))]}, "range"),
     ({"block": ((0, 0, 0), (49, 1, 1))}, "does not lie inside"),
+    ({"block": (0, 0, 0, 48, 40, 56)}, "is no box: pass"),
     ({"rank": 2, "ranks": 2}, "rank 2 of 2"),
     ({"rank": -1}, "rank -1 of 1"),
     ({"url": "ripp://127.0.0.1:9/run"}, "leave one out"),

@@ -53,7 +53,7 @@ def test_the_choice_under_a_budget_says_why(source: str, tmp_path: Path) -> None
     image_of(source, tmp_path, "--az", 45, "--proxy", "auto", "--budget", "60kB", "--json", tmp_path / "cost.json")
     cost = json.loads((tmp_path / "cost.json").read_text())
     assert cost["wire_bytes"] <= 60_000 and cost["proxy"] != "auto"
-    assert "0.06 MB" in cost["choice"]["reason"]
+    assert "within 60 kB," in cost["choice"]["reason"]
     candidates = cost["choice"]["candidates"]
     assert len(candidates) > 5 and any(not candidate["fits"] for candidate in candidates)
 

@@ -90,6 +90,32 @@ fn counts(numbers: [i64; 3], what: &str) -> PyResult<[usize; 3]> {
     Ok([x.map_err(wrong)?, y.map_err(wrong)?, z.map_err(wrong)?])
 }
 
+/// Samples along x, y and z.
+pub(crate) fn size(given: &Bound<'_, PyAny>) -> PyResult<[i64; 3]> {
+    given.extract().map_err(|_| not_of_three(given, "size", "whole numbers"))
+}
+
+/// Distances along x, y and z.
+pub(crate) fn spacing(given: &Bound<'_, PyAny>) -> PyResult<[f64; 3]> {
+    given.extract().map_err(|_| not_of_three(given, "spacing", "numbers"))
+}
+
+/// Where the first sample is.
+pub(crate) fn origin(given: &Bound<'_, PyAny>) -> PyResult<[f64; 3]> {
+    given.extract().map_err(|_| not_of_three(given, "origin", "numbers"))
+}
+
+/// A box, or none for the whole grid.
+pub(crate) fn block(given: &Bound<'_, PyAny>) -> PyResult<Option<Bounds>> {
+    given.extract().map_err(|_| {
+        CallError::new_err(format!("block {given} is no box: pass ((x0, y0, z0), (x1, y1, z1)) in whole numbers"))
+    })
+}
+
+fn not_of_three(given: &Bound<'_, PyAny>, what: &str, numbers: &str) -> PyErr {
+    CallError::new_err(format!("{what} {given} is not three {numbers}: one along each of x, y, z"))
+}
+
 /// A `Field` of the package.
 #[derive(FromPyObject)]
 struct Field {

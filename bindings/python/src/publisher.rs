@@ -10,7 +10,7 @@ use visapult_pipeline::flow::{
 };
 
 use crate::array::Array;
-use crate::declaration::{Bounds, Samples, delivery_named, fields, options, parameters};
+use crate::declaration::{Bounds, Samples, block, delivery_named, fields, options, origin, parameters, size, spacing};
 use crate::failure::{CallError, raised};
 
 /// How long a paused program sleeps before it sees whether it is interrupted.
@@ -75,14 +75,14 @@ impl Publisher {
     fn new(
         py: Python<'_>,
         name: String,
-        size: [i64; 3],
+        #[pyo3(from_py_with = size)] size: [i64; 3],
         #[pyo3(from_py_with = fields)] fields: Vec<FieldInfo>,
-        spacing: [f64; 3],
-        origin: [f64; 3],
+        #[pyo3(from_py_with = spacing)] spacing: [f64; 3],
+        #[pyo3(from_py_with = origin)] origin: [f64; 3],
         unit: String,
         centering: String,
         time_unit: String,
-        block: Option<Bounds>,
+        #[pyo3(from_py_with = block)] block: Option<Bounds>,
         rank: i64,
         ranks: i64,
         #[pyo3(from_py_with = parameters)] parameters: Vec<Parameter>,

@@ -1,16 +1,18 @@
-import type { FieldInfo, StepSpan } from "../wire/index";
+import type { FieldInfo, SourceInfo, StepSpan } from "../wire/index";
 import { LINK_KEYS, type ReadLink } from "./hash";
 import { writeTransfer } from "./link-transfer";
 
 const MOST_NAMED = 3;
 const MOST_LETTERS = 24;
 
-type Said = Pick<ReadLink, "field" | "others" | "unknown" | "unusable">;
+type Said = Pick<ReadLink, "step" | "field" | "others" | "unknown" | "unusable">;
+type Source = Pick<SourceInfo, "live"> & { readonly fields: readonly Pick<FieldInfo, "name">[] };
 
-/** What a link says in vain to a source of these fields; empty where there is nothing. */
-export function linkWords(link: Said, fields: readonly Pick<FieldInfo, "name">[]): string {
+/** What a link says in vain to a source; empty where there is nothing. */
+export function linkWords(link: Said, { live, fields }: Source): string {
   const { unknown } = link;
-  const unusable = [...link.unusable, ...ofAbsentFields(link, fields)];
+  const follows = link.step === null && !live ? ["step=live"] : [];
+  const unusable = [...link.unusable, ...follows, ...ofAbsentFields(link, fields)];
   const parts: string[] = [];
   if (unknown.length > 0) parts.push(`${named(unknown)}, which means nothing here: it may say ${LINK_KEYS.join(", ")}`);
   if (unusable.length > 0) parts.push(`${named(unusable)}, which cannot be used here: the default is shown instead`);

@@ -300,8 +300,9 @@ export class Viewer {
     this.#wantStep(Math.min(last, Math.max(first, Math.round(step))), false);
   }
 
+  /** Live: the newest from here on. To a file none is added. */
   follow(): void {
-    this.#wantStep(null, false);
+    if (this.#state.source?.live) this.#wantStep(null, false);
   }
 
   #wantStep(step: number | null, playing: boolean): void {
@@ -366,13 +367,13 @@ export class Viewer {
     if (this.#atHome) this.#camera = this.#homeCamera();
     this.painter.begin(welcome.groups, geometry, same);
     const isFirst = !this.#state.source;
-    const wanted = isFirst ? this.#linkedStep(welcome) : this.#state.step;
+    const wanted = (isFirst ? this.#link.step : this.#state.step) ?? (source.live ? null : steps.first);
     const isAbsent = wanted !== null && (wanted < steps.first || wanted > steps.last);
     const step = isAbsent ? (source.live ? null : Math.min(steps.last, Math.max(steps.first, wanted))) : wanted;
     this.#notices.dismiss();
     const told = [
       isAbsent ? absentStepWords(wanted, steps, source.live, !isFirst) : "",
-      isFirst ? linkWords(this.#link, source.fields) : "",
+      isFirst ? linkWords(this.#link, source) : "",
     ].filter((words) => words !== "");
     if (told.length > 0) this.#notices.tell({ severity: "warning", text: told.join(" ") });
     const playing = this.#state.playing && (same || isFirst) && step !== null;
@@ -393,11 +394,6 @@ export class Viewer {
       transfer: fields.transfer(field),
       sentColours: fields.sentColours(field),
     };
-  }
-
-  #linkedStep({ source, steps }: Welcome): number | null {
-    const { step } = this.#link;
-    return step === undefined ? (source.live ? null : steps.first) : step;
   }
 
   #fieldIndex(source: SourceInfo): number {

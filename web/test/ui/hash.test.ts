@@ -128,7 +128,7 @@ test("a range is taken if single precision has its bounds, in order", () => {
 
 describe("what a link says in vain", () => {
   const fields = [{ name: "p" }, { name: "q" }];
-  const words = (hash: string) => linkWords(readHash(hash), fields);
+  const words = (hash: string, live = false) => linkWords(readHash(hash), { live, fields });
 
   test("is told, with what it may say", () => {
     expect(words("#field=q&range.p=0,1&step=3")).toBe("");
@@ -141,6 +141,8 @@ describe("what a link says in vain", () => {
     expect(words("#bogus=1&proxy=magic")).toMatch(
       /\u201cbogus\u201d, .* opacity; and \u201cproxy=magic\u201d, which cannot/,
     );
+    expect(words("#step=live", true)).toBe("");
+    expect(words("#step=live")).toMatch(/\u201cstep=live\u201d, which cannot/);
     expect(words("#map.nope=gray")).toMatch(/\u201cmap.nope\u201d/);
     expect(words(`#map=${"x".repeat(99)}`)).toContain(`\u201cmap=${"x".repeat(20)}\u2026\u201d`);
     expect(words("#step=a&play=b&axes=c&map=d")).toMatch(/\u201caxes=c\u201d, and more, which cannot/);

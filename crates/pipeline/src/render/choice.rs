@@ -7,6 +7,7 @@ use super::proxy::{Made, Maker, key_camera};
 use crate::choice::{ALIKE_DB, Worth, best, described, predicted};
 use crate::config::RenderProxy;
 use crate::error::PipelineError;
+use crate::memory::for_people;
 
 /// Why a proxy was chosen.
 #[derive(Clone, Debug, Serialize)]
@@ -63,13 +64,13 @@ fn too_small(budget: u64, worths: &[Worth]) -> PipelineError {
 }
 
 fn reason(chosen: &Worth, bytes: u64, budget: u64) -> String {
-    let [bytes, budget] = [bytes, budget].map(|bytes| bytes as f64 / 1e6);
+    let [bytes, budget] = [bytes, budget].map(for_people);
     let what = described(chosen.form);
     match chosen.psnr_db {
         Some(db) => format!(
-            "{what}: {db:.1} dB predicted, {bytes:.2} MB; the best of those within {budget:.2} MB, and of those within {ALIKE_DB} dB of it the smallest"
+            "{what}: {db:.1} dB predicted, {bytes}; the best of those within {budget}, and of those within {ALIKE_DB} dB of it the smallest"
         ),
-        None => format!("{what}: {bytes:.2} MB of {budget:.2}; too little is seen to predict how well"),
+        None => format!("{what}: {bytes} of {budget}; too little is seen to predict how well"),
     }
 }
 
