@@ -1,7 +1,6 @@
 //! `visapult backend`: dials a simulation or waits for it, receives what it publishes, and shows it. Its page opens before the simulation comes.
 
 use std::fs;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use visapult_ripp_net::{Identity, Options, Token, user_folder};
 use crate::arguments::BackendOptions;
 use crate::commands::{back_end_config, default_pes, log_steering, serve_page, show};
 use crate::processes::Processes;
+use crate::say::{say, tell};
 
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -50,7 +50,7 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
         show(&stage, back_end);
         while !stage.is_deserted() {
             if helm.has_steps_within(LOOK) {
-                eprintln!("visapult: the first step of the simulation is there");
+                tell("the first step of the simulation is there");
                 break;
             }
         }
@@ -148,8 +148,7 @@ fn token_at(listen: SocketAddr) -> Result<Token> {
 fn await_simulation(options: &BackendOptions, flow: FlowOptions) -> Result<FlowDoor> {
     let protection = (Identity::load_or_create(&user_folder()?)?, token_at(options.listen)?);
     let door = FlowSource::listen(options.listen, &host_of(options), Some(protection), flow)?;
-    println!("{}", door.url());
-    std::io::stdout().flush()?;
-    eprintln!("visapult: waiting for a simulation; give it the URL above, for instance as VISAPULT_URL");
+    say(&door.url().to_string());
+    tell("waiting for a simulation; give it the URL above, for instance as VISAPULT_URL");
     Ok(door)
 }

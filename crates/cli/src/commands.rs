@@ -17,6 +17,7 @@ use visapult_portal::{Portal, PortalConfig, Stage, Tokens, stage};
 
 use crate::arguments::{DeviceName, InfoOptions, PageOptions, ProxyName, RenderOptions, SplitOptions, ViewOptions};
 use crate::processes::Processes;
+use crate::say::{say, tell};
 
 /// PEs of a view where none are asked for: one data connection each.
 const MOST_DEFAULT_PES: usize = 4;
@@ -83,9 +84,9 @@ pub(crate) fn serve_page(
         ..PortalConfig::with_tokens(user_tokens()?)
     })?;
     let url = portal.url();
-    println!("{url}");
+    say(&url);
     if is_simulation {
-        eprintln!("visapult: who may watch and not steer opens {}", portal.watch_url());
+        tell(&format!("who may watch and not steer opens {}", portal.watch_url()));
     }
     if !page.no_open && has_display() {
         open_browser(&url);
@@ -120,7 +121,7 @@ fn user_tokens() -> Result<Tokens> {
         .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
     let Some(folder) = folder else { return Ok(Tokens::fresh()?) };
     Tokens::kept_in(&folder.join("visapult")).or_else(|problem| {
-        eprintln!("visapult: {problem}; pages will not survive a restart of this server");
+        tell(&format!("{problem}; pages will not survive a restart of this server"));
         Ok(Tokens::fresh()?)
     })
 }
@@ -131,7 +132,7 @@ fn has_display() -> bool {
 
 fn open_browser(url: &str) {
     if let Err(problem) = open::that_detached(url) {
-        eprintln!("visapult: no browser could be opened ({problem}): open the URL above in one");
+        tell(&format!("no browser could be opened ({problem}): open the URL above in one"));
     }
 }
 
@@ -156,12 +157,12 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
         let json = serde_json::to_string_pretty(&statistics)?;
         fs::write(path, json + "\n").with_context(|| format!("cannot write {}", path.display()))?;
     }
-    println!("{}", summary(options, &statistics));
+    say(&summary(options, &statistics));
     if rendered.image.rgba.iter().all(|pixel| pixel[3] == 0.0) {
-        eprintln!(
-            "visapult: the picture is empty: from there the transfer function shows no value of {} (visapult info SOURCE tells its range)",
+        tell(&format!(
+            "the picture is empty: from there the transfer function shows no value of {} (visapult info SOURCE tells its range)",
             statistics.field
-        );
+        ));
     }
     Ok(())
 }
@@ -316,10 +317,6 @@ fn summary(options: &RenderOptions, statistics: &RenderStatistics) -> String {
 
 pub(crate) fn info(options: &InfoOptions) -> Result<()> {
     let report = SourceReport::of(&options.source)?;
-    if options.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        println!("{report}");
-    }
+    say(&if options.json { serde_json::to_string_pretty(&report)? } else { report.to_string() });
     Ok(())
 }

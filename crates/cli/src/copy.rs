@@ -16,7 +16,7 @@ use visapult_ripp_net::{Options, Rate};
 use crate::arguments::CopyOptions;
 use crate::causes::Causes;
 use crate::inside::lies_in;
-use crate::say::{say, say_beside};
+use crate::say::{say, say_beside, tell};
 use crate::stop::{self, INTERRUPTED};
 
 /// It ended before all was there.
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &CopyOptions) -> ExitCode {
         if options.json {
             say(&json!({ "event": "error", "why": why, "exit_code": code }).to_string());
         }
-        say_beside(&format!("visapult: {why}\n"));
+        tell(&why);
         code
     });
     ExitCode::from(code)
@@ -214,7 +214,7 @@ impl Shown {
 
     fn beside(&self, line: &str) {
         self.clear();
-        say_beside(&format!("visapult: {line}\n"));
+        tell(line);
     }
 
     fn progress(&mut self, progress: &Progress) {

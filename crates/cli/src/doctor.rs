@@ -13,14 +13,14 @@ use visapult_doctor::{
 use visapult_ripp_net::{Identity, RippUrl, Trust, user_folder};
 
 use crate::arguments::DoctorOptions;
-use crate::say::say;
+use crate::say::{say, tell};
 
 const FOUND: u8 = 1;
 const CANNOT_LOOK: u8 = 2;
 
 pub(crate) fn run(options: &DoctorOptions) -> ExitCode {
     look(options).unwrap_or_else(|problem| {
-        eprintln!("visapult: {problem:#}");
+        tell(&format!("{problem:#}"));
         CANNOT_LOOK.into()
     })
 }

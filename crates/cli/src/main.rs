@@ -30,6 +30,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use visapult_ripp_net::{KeptError, with_kept_token};
 
 use crate::arguments::{Arguments, Command};
+use crate::say::tell;
 
 /// The command line cannot be read.
 const WRONG_LINE: i32 = 2;
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
     quiet_driver();
     tell_of_events();
     let words = words().unwrap_or_else(|problem| {
-        eprintln!("visapult: {problem}");
+        tell(&problem.to_string());
         std::process::exit(WRONG_LINE);
     });
     let arguments = Arguments::try_parse_from(words).unwrap_or_else(|fault| refuse(fault));
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(problem) => {
-            eprintln!("visapult: {problem:#}");
+            tell(&format!("{problem:#}"));
             ExitCode::FAILURE
         }
     }
@@ -101,7 +102,7 @@ fn refuse(fault: clap::Error) -> ! {
     }
     let help = std::env::args().nth(1).filter(|word| Arguments::command().find_subcommand(word).is_some());
     let help = help.map_or_else(|| "--help".to_owned(), |command| format!("{command} --help"));
-    eprintln!("visapult: {} (see visapult {help})", without_tokens(&in_one_line(&fault.render().to_string())));
+    tell(&format!("{} (see visapult {help})", without_tokens(&in_one_line(&fault.render().to_string()))));
     std::process::exit(fault.exit_code());
 }
 

@@ -16,7 +16,7 @@ use visapult_ripp_net::{
 };
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
-use crate::say::{say, say_beside};
+use crate::say::{say, say_beside, tell};
 
 /// Measurements of a path.
 const PERF: Service = Service { name: "perf", printed_by: "visapult perf serve", taken_by: "visapult perf send" };
@@ -50,7 +50,7 @@ pub(crate) fn run(side: &PerfSide) -> Result<ExitCode> {
         PerfSide::Serve(options) => serve(options),
         PerfSide::Send(options) => match send(options) {
             Err(cause) if is_stopped() => {
-                eprintln!("visapult: {cause:#}");
+                tell(&format!("{cause:#}"));
                 Ok(exit_code())
             }
             outcome => outcome.map(|()| exit_code()),
@@ -94,7 +94,7 @@ fn serve(options: &PerfServeOptions) -> Result<ExitCode> {
         let outcome = outcome.unwrap_or_else(|_| Err(anyhow!("the measurement failed in a way that is a bug")));
         waiting = next?;
         if let Err(cause) = outcome {
-            eprintln!("visapult: measurement failed: {cause:#}");
+            tell(&format!("measurement failed: {cause:#}"));
             if options.once || is_stopped() {
                 return Ok(if is_stopped() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE });
             }

@@ -1,15 +1,37 @@
-//! What is said to whoever reads it: one that is gone, a pipe that is closed or a terminal, ends nothing.
+//! What is said to whoever reads it: one that is gone, a pipe that is closed or a terminal, ends nothing, and what others have named moves no
+//! cursor.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 /// A line of what a command is for.
 pub(crate) fn say(line: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{}", printable(line)).and_then(|()| out.flush());
+}
+
+/// A line beside it, of the program.
+pub(crate) fn tell(line: &str) {
+    say_beside(&format!("visapult: {}\n", printable(line)));
 }
 
 /// Words beside it, as they are.
 pub(crate) fn say_beside(text: &str) {
-    let mut out = std::io::stderr().lock();
+    let mut out = io::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Lines as a terminal may show them: fields, units and files can have any name, and come from anybody.
+fn printable(lines: &str) -> String {
+    let moves = |sign: char| sign.is_control() && sign != '\n';
+    lines.chars().map(|sign| if moves(sign) { char::REPLACEMENT_CHARACTER } else { sign }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_moves_no_cursor() {
+        assert_eq!(printable("a\x1b[2J\u{9b}1m\r\nb"), "a\u{fffd}[2J\u{fffd}1m\u{fffd}\nb");
+    }
 }

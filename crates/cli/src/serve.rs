@@ -1,13 +1,12 @@
 //! `visapult serve`: publishes a source to back ends elsewhere.
 
-use std::io::Write;
-
 use anyhow::Result;
 use visapult_pipeline::flow::{self, Meeting, Publisher, own_host};
 use visapult_ripp_net::Options;
 use visapult_trace::Recording;
 
 use crate::arguments::ServeOptions;
+use crate::say::say;
 use crate::stop;
 
 pub(crate) fn run(options: &ServeOptions) -> Result<()> {
@@ -20,9 +19,7 @@ pub(crate) fn run(options: &ServeOptions) -> Result<()> {
     flow::serve(source.as_ref(), session, stop, |declared| {
         let publisher = Publisher::open(&meeting, declared)?;
         if let Some(url) = publisher.url() {
-            println!("{url}");
-            // A reader that is gone does not want to know.
-            let _ = std::io::stdout().flush();
+            say(&url.to_string());
         }
         Ok(publisher)
     })?;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use visapult_trace::{PlotOptions, Summary, Timeline, lifelines, read};
 
 use crate::arguments::{TraceCommand, TraceMergeOptions, TracePlotOptions};
+use crate::say::{say, tell};
 
 pub(crate) fn run(command: &TraceCommand) -> Result<()> {
     match command {
@@ -30,7 +31,7 @@ fn plot(options: &TracePlotOptions) -> Result<()> {
     let Some(json) = &options.json else { return Ok(()) };
     let summary = serde_json::to_string_pretty(&Summary::of(&timeline))?;
     if json.as_os_str() == "-" {
-        println!("{summary}");
+        say(&summary);
         return Ok(());
     }
     std::fs::write(json, summary + "\n").with_context(|| format!("cannot write {}", json.display()))
@@ -47,18 +48,18 @@ fn merge(options: &TraceMergeOptions) -> Result<()> {
 fn timeline(files: &[PathBuf]) -> Result<Timeline> {
     let traces = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
     for (file, _) in files.iter().zip(&traces).filter(|(_, trace)| !trace.complete) {
-        eprintln!("visapult: {} was cut off: what is there is used", file.display());
+        tell(&format!("{} was cut off: what is there is used", file.display()));
     }
     let timeline = Timeline::of(traces);
     if timeline.lost > 0 {
-        eprintln!("visapult: {} events are missing, as they came faster than they could be written", timeline.lost);
+        tell(&format!("{} events are missing, as they came faster than they could be written", timeline.lost));
     }
     let loose = timeline.unaligned_hosts();
     if !loose.is_empty() {
         let hosts = loose.join(", ");
-        eprintln!(
-            "visapult: the clocks of {hosts} were never compared: where their events stand to each other means nothing"
-        );
+        tell(&format!(
+            "the clocks of {hosts} were never compared: where their events stand to each other means nothing"
+        ));
     }
     Ok(timeline)
 }

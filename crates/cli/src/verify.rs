@@ -13,7 +13,7 @@ use visapult_copy::{
 
 use crate::arguments::VerifyOptions;
 use crate::causes::Causes;
-use crate::say::{say, say_beside};
+use crate::say::{say, tell};
 use crate::stop;
 
 /// How long a connection that is lost is dialled again.
@@ -39,7 +39,7 @@ pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
 }
 
 fn check(manifest: &Path, folder: &Path) -> Result<ExitCode> {
-    let verified = verify(manifest, folder, &mut |path, why| say_beside(&format!("visapult: {path}: {why}\n")))?;
+    let verified = verify(manifest, folder, &mut |path, why| tell(&format!("{path}: {why}")))?;
     if verified.right + verified.wrong == 0 {
         anyhow::bail!("{} lists no file: it is not the manifest of a copy that ended", manifest.display());
     }
@@ -84,15 +84,15 @@ fn compare(path: &Path, elsewhere: &Endpoint) -> Result<Verified> {
             Event::Failed { path, why } => (path, why),
             Event::LeftOut { path, why } => {
                 let told = left_out.note(Instant::now(), path, format!(" not compared: {why}"));
-                told.iter().for_each(|line| say_beside(&format!("visapult: {line}\n")));
+                told.iter().for_each(|line| tell(line));
                 return;
             }
             _ => return,
         };
         wrong += 1;
-        say_beside(&format!("visapult: {path}: {why}\n"));
+        tell(&format!("{path}: {why}"));
     })?;
-    left_out.rest().iter().for_each(|line| say_beside(&format!("visapult: {line}\n")));
+    left_out.rest().iter().for_each(|line| tell(line));
     Ok(Verified { right: report.same_files, bytes: report.same_bytes, wrong })
 }
 
@@ -103,7 +103,7 @@ fn list(elsewhere: &Endpoint) -> Result<ExitCode> {
     let mut outcome = Ok(());
     let report = dry_run(elsewhere.clone(), PathBuf::from("."), wish, &mut |event| match event {
         Event::Hash { path, hash } if outcome.is_ok() => outcome = out.add(&path, &hash),
-        Event::Failed { path, why } => say_beside(&format!("visapult: {path}: {why}\n")),
+        Event::Failed { path, why } => tell(&format!("{path}: {why}")),
         _ => {}
     })?;
     outcome.and_then(|()| out.finish())?;

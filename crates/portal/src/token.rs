@@ -1,8 +1,8 @@
 //! The secret that a page must show: made once per user, so that an open page survives a restart of the server.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -53,6 +53,16 @@ pub enum TokenError {
     /// The system gives no random bytes.
     #[error("the system gives no random bytes for a session token: {0}")]
     Random(String),
+    /// Other users of this machine could have read it, and reach pages as its user does.
+    #[error(
+        "{path} may be read or changed by others (mode {mode:o}): run chmod 600 on it, or remove it to have a new one"
+    )]
+    TooOpen {
+        /// The token's file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// The token cannot be kept.
     #[error("cannot keep the session token in {path}: {cause}")]
     Keep {
@@ -80,12 +90,22 @@ impl Token {
     /// [`TokenError`] if it can neither be read nor kept.
     fn kept_in(folder: &Path, name: &str) -> Result<Self, TokenError> {
         let path = folder.join(name);
-        if let Some(kept) = fs::read_to_string(&path).ok().and_then(|text| Self::parse(text.trim())) {
-            return Ok(kept);
+        if let Ok(mut file) = File::open(&path) {
+            let failed = |cause| TokenError::Keep { path: path.clone(), cause };
+            let mode = file.metadata().map_err(failed)?.mode() & 0o777;
+            if mode & 0o077 != 0 {
+                return Err(TokenError::TooOpen { path, mode });
+            }
+            let mut text = String::new();
+            let read = file.read_to_string(&mut text);
+            if let Some(kept) = read.ok().and_then(|_| Self::parse(text.trim())) {
+                return Ok(kept);
+            }
         }
         let token = Self::fresh()?;
         let keep = || -> io::Result<()> {
-            fs::create_dir_all(folder)?;
+            // Other secrets of the user's lie there, and are not used where others may write.
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
             file.write_all(token.0.as_bytes())
         };
@@ -112,6 +132,9 @@ impl Token {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -124,6 +147,25 @@ mod tests {
         fs::write(folder.path().join("token"), "short").unwrap();
         let mended = Tokens::kept_in(folder.path()).unwrap();
         assert!(mended.steer != first.steer && mended.watch == first.watch);
+    }
+
+    #[test]
+    fn what_is_made_is_for_the_user_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("config/visapult");
+        Tokens::kept_in(&folder).unwrap();
+        let modes = ["", "token", "watch-token"].map(|name| fs::metadata(folder.join(name)).unwrap().mode() & 0o777);
+        assert_eq!(modes, [0o700, 0o600, 0o600]);
+    }
+
+    #[test]
+    fn a_token_that_others_may_have_read_lets_nobody_in() {
+        let folder = tempfile::tempdir().unwrap();
+        Tokens::kept_in(folder.path()).unwrap();
+        let file = folder.path().join("watch-token");
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        let problem = Tokens::kept_in(folder.path()).err().unwrap().to_string();
+        assert!(problem.contains("watch-token may be read or changed by others (mode 640)"), "{problem}");
     }
 
     #[test]

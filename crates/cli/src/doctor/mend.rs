@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use visapult_doctor::{Change, Journal, Report, Roots};
 
 use crate::arguments::DoctorOptions;
-use crate::say::{say, say_beside};
+use crate::say::{say, tell};
 
 const FILE: &str = "visapult/doctor.json";
 
@@ -33,7 +33,7 @@ pub(super) fn apply(options: &DoctorOptions, report: &Report) -> Result<Option<u
             Ok(false) => say(&format!("so already: {}", change.command())),
             Err(cause) => {
                 failed += 1;
-                say_beside(&format!("visapult: {cause}\n"));
+                tell(&cause.to_string());
             }
         }
     }
@@ -62,8 +62,8 @@ fn is_wanted(changes: &[&Change]) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("nobody can be asked here whether to change the settings: add --yes");
     }
-    println!("\nThese commands change settings of this machine:");
-    changes.iter().for_each(|change| println!("  {}", change.command()));
+    say("\nThese commands change settings of this machine:");
+    changes.iter().for_each(|change| say(&format!("  {}", change.command())));
     print!("Run them? [y/N] ");
     std::io::stdout().flush()?;
     let mut answer = String::new();

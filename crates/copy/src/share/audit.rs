@@ -82,8 +82,8 @@ impl Audit {
     }
 
     pub(super) fn of_check(check: Answered) -> Self {
-        let Answered { peer, began, elapsed, bytes, fault } = check;
-        Self { who: None, peer, began, deed: Deed::Check, paths: Vec::new(), files: 0, bytes, elapsed, fault }
+        let Answered { who, peer, began, elapsed, bytes, fault } = check;
+        Self { who, peer, began, deed: Deed::Check, paths: Vec::new(), files: 0, bytes, elapsed, fault }
     }
 
     pub(super) fn of_refusal(refused: Refused) -> Self {

@@ -38,7 +38,9 @@ pub struct Checked {
 /// A check that a listener has answered by itself, or refused.
 #[derive(Clone, Debug)]
 pub struct Answered {
-    /// Who asked for it.
+    /// Who asked for it, of those that the listener knows by name.
+    pub who: Option<String>,
+    /// From where.
     pub peer: SocketAddr,
     /// Since when.
     pub began: SystemTime,
@@ -82,7 +84,8 @@ pub(crate) fn serve(session: &Session, request: &Request, busy: &AtomicBool) -> 
     let (began, since) = (SystemTime::now(), Instant::now());
     let outcome = answer(session, request, busy);
     let bytes = *outcome.as_ref().unwrap_or(&0);
-    Answered { peer: session.peer(), began, elapsed: since.elapsed(), bytes, fault: outcome.err() }
+    let who = session.member().map(ToOwned::to_owned);
+    Answered { who, peer: session.peer(), began, elapsed: since.elapsed(), bytes, fault: outcome.err() }
 }
 
 /// The bytes of the check, or why there was none.

@@ -77,5 +77,7 @@ fn who_is_let_in_by_a_policy_is_not_measured_with() {
     let url = RippUrl { token: Some(token), ..url };
     let refused = check(&url, &Trust::InsecureLoopback, None, &Options::default(), SHORT, false).unwrap_err();
     assert!(refused.to_string().contains("let in by a policy"), "{refused}");
-    assert!(next_answered(&listener).fault.unwrap().contains("let in by a policy"));
+    let answered = next_answered(&listener);
+    assert_eq!(answered.who.as_deref(), Some("ana"));
+    assert!(answered.fault.unwrap().contains("let in by a policy"));
 }

@@ -1,0 +1,63 @@
+"""What commands say: names that others have chosen move no cursor, and nobody has to read it."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from conftest import VISAPULT, run
+
+SOON = 60
+# Red, the title of a window, and a control sequence of one character.
+CURSOR = "d\x1b[31m\x1b]0;title\x07\r\x9b1m"
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Path:
+    path = tmp_path / "field.npy"
+    np.save(path, np.linspace(0, 1, 512, dtype=np.float32).reshape(8, 8, 8))
+    return path
+
+
+def test_names_in_a_file_move_no_cursor(tmp_path: Path) -> None:
+    path = tmp_path / "names.h5"
+    with h5py.File(path, "w") as file:
+        file[CURSOR] = np.linspace(0, 1, 512, dtype=np.float32).reshape(8, 8, 8)
+    said = [
+        run("info", path),
+        run("render", path, "--out", tmp_path / "out.png", "--size", "32x32"),
+        run("render", path, "--out", tmp_path / "out.png", "--field", "none", check=False),
+        run("info", tmp_path / CURSOR, check=False),
+    ]
+    for finished in said:
+        text = finished.stdout + finished.stderr
+        assert "d\ufffd[31m\ufffd]0;title\ufffd\ufffd\ufffd1m" in text
+        assert not [sign for sign in text if sign != "\n" and (ord(sign) < 0x20 or 0x7F <= ord(sign) < 0xA0)]
+
+
+COMMANDS = {
+    "info": (["info", "FIELD"], 0),
+    "render": (["render", "FIELD", "--out", "OUT", "--size", "32x32"], 0),
+    "serve": (["serve", "FIELD", "--bind", "127.0.0.1:0", "--for", "1s"], 0),
+    "view": (["view", "FIELD", "--port", "0", "--no-open", "--for", "1s"], 0),
+    "backend": (["backend", "--listen", "127.0.0.1:0", "--port", "0", "--no-open", "--for", "1s"], 1),
+    "an error": (["info", "NONE"], 1),
+    "a command line": (["info"], 2),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_reader_that_is_gone_ends_nothing(command: str, field: Path, tmp_path: Path) -> None:
+    words, code = COMMANDS[command]
+    places = {"FIELD": field, "OUT": tmp_path / "out.png", "NONE": tmp_path / "none.npy"}
+    end, gone = os.pipe()
+    os.close(end)
+    ended = subprocess.run(
+        [VISAPULT, *(str(places.get(word, word)) for word in words)],
+        stdout=gone, stderr=gone, timeout=SOON, check=False, env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
+    )  # fmt: skip
+    os.close(gone)
+    assert ended.returncode == code
