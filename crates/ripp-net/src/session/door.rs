@@ -190,16 +190,22 @@ impl Door {
         let session = self.check_admission(hello, link.shown()).and_then(|_| {
             found.ok_or_else(|| "there is no such session (any more) to join; dial a new one".to_owned())
         });
-        match session.and_then(may_have_streams) {
-            Ok(session) => {
-                session.add_stream(link, None)?;
+        let session = match session.and_then(may_have_streams) {
+            Ok(session) => session,
+            Err(why) => {
+                turn_away(&mut link, &why)?;
+                return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
+            }
+        };
+        match session.stream_place() {
+            Ok(place) => {
+                place.fill(link, None)?;
                 session.use_streams();
                 Ok(())
             }
             Err(why) => {
-                let rejected = Message::Rejected { why: why.clone(), serves: None };
-                link.send_first(&rejected.to_bytes(), Instant::now() + ANSWER_PATIENCE)?;
-                Err(SessionError::Refused { peer: "this listener".to_owned(), why })
+                turn_away(&mut link, &why)?;
+                Err(SessionError::protocol(&link.peer_addr(), &why))
             }
         }
     }
@@ -244,6 +250,12 @@ fn no_common_version(theirs: &[u32]) -> String {
     };
     let update = if theirs.iter().max() < VERSIONS.iter().max() { "yours" } else { "the one there" };
     format!("it speaks version {} of the protocol, you {}: update {update}", named(&VERSIONS), named(theirs))
+}
+
+/// Tells who would join a session why not.
+fn turn_away(link: &mut ControlLink, why: &str) -> Result<(), SessionError> {
+    let rejected = Message::Rejected { why: why.to_owned(), serves: None };
+    Ok(link.send_first(&rejected.to_bytes(), Instant::now() + ANSWER_PATIENCE)?)
 }
 
 /// The session, unless its user has ruled that data moves by datagrams.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::perf::{self, Amount, Request};
 use visapult_ripp_net::{
-    Clients, ControlEvent, ControlLink, Identity, Listener, ListenerOptions, MemorySink, Mode, Options, Rate, RippUrl,
-    Session, SessionError, Sink, Statistics, Token, Transport, Trust,
+    Clients, ControlEvent, ControlLink, ControlReceiver, ControlSender, Identity, Listener, ListenerOptions, Memory,
+    MemorySink, Mode, Options, Rate, RippUrl, Session, SessionError, Sink, Statistics, Token, Transport, Trust,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -262,27 +262,46 @@ fn a_wrong_number_joins_nothing() {
     assert!(left.is_alive());
 }
 
+/// Says *hello* by hand, to join a session or begin one; what comes first is the answer.
+fn said(url: &RippUrl, join: Option<&str>) -> (ControlSender, ControlReceiver, Vec<u8>) {
+    let link = ControlLink::dial(url, &Trust::for_url(url).unwrap(), None, PATIENCE).unwrap();
+    let (control, receiver) = link.split().unwrap();
+    let token = url.token.as_ref().map(Token::encoded);
+    let hello = serde_json::json!({
+        "type": "hello", "versions": [2], "token": token, "name": "", "join": join, "lanes": 1,
+        "ciphers": ["aes128-gcm"],
+    });
+    control.send(hello.to_string().as_bytes()).unwrap();
+    let ControlEvent::Message(answer) = receiver.recv() else { panic!("no answer") };
+    (control, receiver, answer)
+}
+
+fn told(answer: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(answer).unwrap_or_default()
+}
+
+#[test]
+fn a_stream_for_which_there_is_no_room_is_told_so() {
+    let listener = listener(Options { memory: Some(Memory::LEAST), ..Options::default() });
+    let url = listener.url("127.0.0.1", "");
+    let (_control, _receiver, welcome) = said(&url, None);
+    let session = listener.accept(PATIENCE).unwrap().unwrap();
+    let number = told(&welcome)["session"].as_str().map(str::to_owned);
+    let joined: Vec<_> = (0..5).map(|_| said(&url, number.as_deref())).collect();
+    assert!(joined[..4].iter().all(|(_, _, answer)| answer.len() == 28));
+    let answer = told(&joined[4].2);
+    assert!(answer["why"].as_str().is_some_and(|why| why.contains("4 streams") && why.contains("memory")), "{answer}");
+    assert!(session.is_alive());
+}
+
 #[test]
 fn a_session_whose_listener_allows_datagrams_only_is_joined_by_no_stream() {
     let datagrams = Options { transport: Some(Transport::Udp), ..Options::default() };
     let listener = listener(datagrams);
     let url = listener.url("127.0.0.1", "");
-    let token = url.token.as_ref().map(Token::encoded);
-    let said = |join: Option<&str>| {
-        let link = ControlLink::dial(&url, &Trust::for_url(&url).unwrap(), None, PATIENCE).unwrap();
-        let (control, receiver) = link.split().unwrap();
-        let hello = serde_json::json!({
-            "type": "hello", "versions": [2], "token": token, "name": "", "join": join, "lanes": 1,
-            "ciphers": ["aes128-gcm"],
-        });
-        control.send(hello.to_string().as_bytes()).unwrap();
-        let ControlEvent::Message(answer) = receiver.recv() else { panic!("no answer") };
-        let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap_or_default();
-        (control, receiver, answer)
-    };
-    let (_control, _receiver, welcome) = said(None);
+    let (_control, _receiver, welcome) = said(&url, None);
     let session = listener.accept(PATIENCE).unwrap().unwrap();
-    let (_, _, answer) = said(welcome["session"].as_str());
+    let answer = told(&said(&url, told(&welcome)["session"].as_str()).2);
     assert!(answer["why"].as_str().is_some_and(|why| why.contains("datagrams only")), "{answer}");
     assert_eq!(session.transport(), Transport::Udp);
 }
