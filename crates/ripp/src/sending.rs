@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use crate::control::Message;
+use crate::control::{Message, reason};
 use crate::outbox::{Mode, Outbox};
 use crate::time::Time;
 use crate::wire::OBJECT_BITS;
@@ -138,7 +138,7 @@ impl Sending {
         if self.live.contains_key(&object) {
             self.note_failure(object, why);
             self.end(object);
-            self.messages.push(Message::Cancel { object, why: why.to_owned() });
+            self.messages.push(Message::Cancel { object, why: reason(why) });
             self.events.push(SendEvent::Failed { object, why: why.to_owned() });
         }
     }
