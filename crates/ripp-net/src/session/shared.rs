@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use visapult_ripp::control::Message;
+use visapult_ripp::control::{Message, reason};
 use visapult_ripp::lane_out::{LaneOut, SentCounts};
 use visapult_ripp::memory::Limits;
 use visapult_ripp::outbox::Mode;
@@ -308,9 +308,7 @@ impl Shared {
             return;
         }
         lock(&self.why).clone_from(&why.map(str::to_owned));
-        let bye = Message::Bye { why: why.unwrap_or_default().to_owned() };
-        let _ = self.control.send(&bye.to_bytes());
-        self.control.close();
+        self.say_farewell(why.unwrap_or_default());
         // Nobody waits for a path any more.
         drop(lock(&self.opened));
         self.opening.notify_all();
@@ -331,10 +329,22 @@ impl Shared {
     pub(super) fn message(&self, message: &Message) {
         let bytes = message.to_bytes();
         let mut backlog = lock(&self.backlog);
+    /// Sends what still waits, says why the session ends, and nothing after that.
+    fn say_farewell(&self, why: &str) {
+        let bye = Message::Bye { why: reason(why) };
+        let mut backlog = lock(&self.backlog);
+        backlog.bytes = 0;
+        backlog.messages.push_back(bye.to_bytes().into_boxed_slice());
+        self.control.close_after(std::mem::take(&mut backlog.messages));
+    }
+
         if backlog.messages.is_empty() {
             match self.control.send(&bytes) {
                 Ok(()) => return,
                 Err(ControlError::BackedUp) => {}
+        if self.is_over() {
+            return;
+        }
                 // The control loop is told why by the channel itself, and ends the session.
                 Err(_) => return,
             }
