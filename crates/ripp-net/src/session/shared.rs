@@ -312,8 +312,12 @@ impl Shared {
         // Nobody waits for a path any more.
         drop(lock(&self.opened));
         self.opening.notify_all();
-        let fault = || Err(ObjectError { why: why.unwrap_or("the session ended").to_owned() });
-        self.out().sources.drain().for_each(|(_, outbound)| outbound.outcome.set(fault()));
+        let why = why.unwrap_or("the session ended");
+        let fault = || Err(ObjectError { why: why.to_owned() });
+        let mut out = self.out();
+        out.sending.fail_all(why);
+        out.sources.drain().for_each(|(_, outbound)| outbound.outcome.set(fault()));
+        drop(out);
         self.incoming().places.drain().for_each(|(_, place)| place.outcome.set(fault()));
         for link in self.links() {
             link.work.notify_all();
@@ -325,10 +329,6 @@ impl Shared {
         *lock(&self.jobs) = std::sync::mpsc::channel().0;
     }
 
-    /// Sends a message; where the control channel is full it waits its turn.
-    pub(super) fn message(&self, message: &Message) {
-        let bytes = message.to_bytes();
-        let mut backlog = lock(&self.backlog);
     /// Sends what still waits, says why the session ends, and nothing after that.
     fn say_farewell(&self, why: &str) {
         let bye = Message::Bye { why: reason(why) };
@@ -338,13 +338,17 @@ impl Shared {
         self.control.close_after(std::mem::take(&mut backlog.messages));
     }
 
+    /// Sends a message; where the control channel is full it waits its turn.
+    pub(super) fn message(&self, message: &Message) {
+        let bytes = message.to_bytes();
+        let mut backlog = lock(&self.backlog);
+        if self.is_over() {
+            return;
+        }
         if backlog.messages.is_empty() {
             match self.control.send(&bytes) {
                 Ok(()) => return,
                 Err(ControlError::BackedUp) => {}
-        if self.is_over() {
-            return;
-        }
                 // The control loop is told why by the channel itself, and ends the session.
                 Err(_) => return,
             }
