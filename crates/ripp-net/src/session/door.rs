@@ -110,7 +110,11 @@ impl Door {
         let lanes = if streams { 0 } else { hello.lanes.min(limits.lanes) };
         let peers = vec![Known::Reached(peer.ip()); usize::from(lanes)];
         let session = session_number()?;
-        let links = setup::links(&secret, cipher, End::Listener, &options, local.ip(), &peers)?;
+        let links = setup::links(&secret, cipher, End::Listener, &options, local, &peers).inspect_err(|cause| {
+            let rejected = Message::Rejected { why: format!("it is not able to: {cause}"), serves: None };
+            // Fails where the other end is gone already.
+            let _ = control.send(&rejected.to_bytes());
+        })?;
         let at = |link: &Arc<LaneLink>| link.socket.local_addr().ip().to_canonical();
         let addresses = if options.local.is_empty() { Vec::new() } else { links.iter().map(at).collect() };
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
