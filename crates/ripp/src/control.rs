@@ -19,6 +19,10 @@ pub const VERSIONS: [u32; 1] = [2];
 pub const MOST_MESSAGE: usize = 64 * 1024;
 /// Most bytes of the name of an object or flow.
 pub const MOST_NAME: usize = 4096;
+/// What is said of a flow that there cannot be.
+pub const FLOW_BOUNDS: &str = "a flow has a name of at most 4096 bytes and a deadline of at most a day";
+/// What is said of an object that there cannot be.
+pub const OBJECT_BOUNDS: &str = "an object has a name of at most 4096 bytes and a length below 2^48";
 /// Most lanes of a session.
 pub const MOST_LANES: u16 = 64;
 
@@ -226,11 +230,9 @@ impl Message {
         }
         let message = serde_json::from_slice(bytes)?;
         match &message {
-            Self::Flow { name, mode, .. } if name.len() > MOST_NAME || !is_sane(*mode) => {
-                Err(MessageError::Bounds("flow"))
-            }
-            Self::Offer { name, length, .. } if name.len() > MOST_NAME || *length > crate::wire::MOST_OFFSET => {
-                Err(MessageError::Bounds("an object has a name of at most 4096 bytes and a length below 2^48"))
+            Self::Flow { name, mode, .. } if !may_be_flow(name, *mode) => Err(MessageError::Bounds(FLOW_BOUNDS)),
+            Self::Offer { name, length, .. } if !may_be_object(name, *length) => {
+                Err(MessageError::Bounds(OBJECT_BOUNDS))
             }
             Self::Hello(hello) if hello.lanes == 0 => Err(MessageError::Bounds("a session has 1 lane at least")),
             Self::Welcome(welcome) if welcome.ports.len().max(welcome.addresses.len()) > usize::from(MOST_LANES) => {
@@ -253,8 +255,22 @@ fn known<'de, T: Deserialize<'de>, D: Deserializer<'de>>(list: D) -> Result<Vec<
     Ok(words.into_iter().filter_map(|word| if let Word::Known(known) = word { Some(known) } else { None }).collect())
 }
 
-fn is_sane(mode: Mode) -> bool {
-    !matches!(mode, Mode::Deadline(limit) if limit > Duration::from_secs(86_400))
+/// As much of why something is as a message has room for, however its characters are written.
+#[must_use]
+pub fn reason(why: &str) -> String {
+    why[..why.floor_char_boundary(MOST_NAME)].to_owned()
+}
+
+/// There may be a flow of this name and mode: of [`FLOW_BOUNDS`].
+#[must_use]
+pub fn may_be_flow(name: &str, mode: Mode) -> bool {
+    name.len() <= MOST_NAME && !matches!(mode, Mode::Deadline(limit) if limit > Duration::from_secs(86_400))
+}
+
+/// There may be an object of this name and length: of [`OBJECT_BOUNDS`].
+#[must_use]
+pub fn may_be_object(name: &str, length: u64) -> bool {
+    name.len() <= MOST_NAME && length <= crate::wire::MOST_OFFSET
 }
 
 #[cfg(test)]

@@ -66,9 +66,9 @@ impl ObjectOut {
 #[derive(Debug)]
 struct FlowOut {
     mode: Mode,
-    weight: u64,
+    weight: u128,
     /// Bytes served, divided by the weight.
-    served: u64,
+    served: u128,
     /// Objects in the order they were offered.
     queue: VecDeque<u32>,
 }
@@ -77,6 +77,8 @@ struct FlowOut {
 #[derive(Debug, Default)]
 pub struct Outbox {
     flows: BTreeMap<u16, FlowOut>,
+    /// What the flow had been served that was served last: who had nothing to send until now is owed nothing from before.
+    turn: u128,
     objects: HashMap<u32, ObjectOut>,
     /// Objects with something to send again, oldest first.
     repairs: VecDeque<u32>,
@@ -85,22 +87,19 @@ pub struct Outbox {
     sent: Vec<u32>,
 }
 
-const WEIGHT_UNIT: u64 = 1024;
+/// More than any weight, so that each byte counts.
+const WEIGHT_UNIT: u128 = 1 << u32::BITS;
 
 impl Outbox {
     /// Opens a flow; among flows that have something to send, bytes are shared by weight (1 at least).
     pub fn open_flow(&mut self, flow: u16, mode: Mode, weight: u32) {
-        let weight = u64::from(weight.max(1));
+        let weight = u128::from(weight.max(1));
         self.flows.insert(flow, FlowOut { mode, weight, served: 0, queue: VecDeque::new() });
     }
 
     /// Adds an object of `length` bytes to a flow. Nothing of it is sent before [`Outbox::open`].
     pub fn offer(&mut self, object: u32, flow: u16, length: u64, now: Time) {
-        let floor = self.flows.values().filter(|flow| !flow.queue.is_empty()).map(|flow| flow.served).min();
         let Some(home) = self.flows.get_mut(&flow) else { return };
-        if home.queue.is_empty() {
-            home.served = home.served.max(floor.unwrap_or(0));
-        }
         let expires = match home.mode {
             Mode::Deadline(limit) => Some(now.after(limit)),
             Mode::Reliable | Mode::Lossy => None,
@@ -117,6 +116,9 @@ impl Outbox {
     pub fn open(&mut self, object: u32) -> bool {
         let Some(found) = self.objects.get_mut(&object) else { return false };
         let was_open = std::mem::replace(&mut found.open, true);
+        if let Some(flow) = self.flows.get_mut(&found.flow) {
+            flow.served = flow.served.max(self.turn);
+        }
         self.settle_if_done(object);
         !was_open
     }
@@ -201,7 +203,8 @@ impl Outbox {
                 flow.queue.iter().position(|object| objects.get(object).is_some_and(|found| found.open))
             };
             let ready = self.flows.iter().filter_map(|(&id, flow)| Some((flow.served, id, first_open(flow)?)));
-            let (_, flow_id, position) = ready.min()?;
+            let (served, flow_id, position) = ready.min()?;
+            self.turn = served;
             let object = *self.flows.get(&flow_id)?.queue.get(position)?;
             let found = self.objects.get_mut(&object)?;
             let late = found.is_late(now);
@@ -222,7 +225,7 @@ impl Outbox {
                 }
                 self.give_up(object);
             } else if length > 0 {
-                flow.served += length * WEIGHT_UNIT / flow.weight;
+                flow.served += u128::from(length) * WEIGHT_UNIT / flow.weight;
                 return Some(region);
             }
         }
@@ -348,6 +351,33 @@ mod tests {
             served[region.object as usize] += region.length;
         }
         assert_eq!(served, [100_000, 300_000]);
+    }
+
+    fn served(outbox: &mut Outbox, objects: [u32; 2]) -> [usize; 2] {
+        let regions: Vec<_> = (0..400).map(|_| outbox.next(Time::ZERO, 1000).unwrap().object).collect();
+        objects.map(|object| regions.iter().filter(|of| **of == object).count())
+    }
+
+    #[test]
+    fn weights_are_kept_however_large_they_are() {
+        let mut outbox = Outbox::default();
+        for (flow, weight) in [(0, u32::MAX / 3), (1, u32::MAX)] {
+            outbox.open_flow(flow, Mode::Reliable, weight);
+            outbox.offer(u32::from(flow), flow, 1_000_000, Time::ZERO);
+            outbox.open(u32::from(flow));
+        }
+        assert_eq!(served(&mut outbox, [0, 1]), [100, 300]);
+    }
+
+    #[test]
+    fn a_flow_that_had_nothing_to_send_is_owed_nothing() {
+        let mut outbox = outbox(Mode::Reliable, &[10_000_000]);
+        outbox.open_flow(1, Mode::Reliable, 1);
+        // On offer all the while, and not accepted.
+        outbox.offer(1, 1, 10_000_000, Time::ZERO);
+        assert_eq!(served(&mut outbox, [0, 1]), [400, 0]);
+        outbox.open(1);
+        assert_eq!(served(&mut outbox, [0, 1]), [200, 200]);
     }
 
     #[test]

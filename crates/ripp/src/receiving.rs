@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::control::Message;
+use crate::control::{Message, reason};
 use crate::inbox::{Inbox, Refusal};
 use crate::memory::Limits;
 use crate::outbox::Mode;
@@ -310,7 +310,7 @@ impl Receiving {
     pub fn refuse(&mut self, object: u32, why: &str) {
         if self.remove(object).is_some_and(|found| found.taken_back.is_none()) {
             self.forget(object);
-            self.messages.push(Message::Refuse { object, why: why.to_owned() });
+            self.messages.push(Message::Refuse { object, why: reason(why) });
         }
     }
 
@@ -353,7 +353,7 @@ impl Receiving {
     pub fn finish(&mut self, object: u32, arrived: u64, fault: Option<String>) {
         if self.objects.remove(&object).is_some() {
             self.forget(object);
-            self.messages.push(Message::Done { object, arrived, fault });
+            self.messages.push(Message::Done { object, arrived, fault: fault.as_deref().map(reason) });
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use crate::control::Message;
+use crate::control::{Message, reason};
 use crate::outbox::{Mode, Outbox};
 use crate::time::Time;
 use crate::wire::OBJECT_BITS;
@@ -49,6 +49,13 @@ struct FlowSums {
     failure: Option<String>,
 }
 
+#[derive(Debug)]
+struct Live {
+    flow: u16,
+    /// Bytes that have arrived, once it has settled: the receiver's word is waited for.
+    settled: Option<u64>,
+}
+
 /// The sending end.
 #[derive(Debug, Default)]
 pub struct Sending {
@@ -56,8 +63,8 @@ pub struct Sending {
     pub outbox: Outbox,
     flows: Vec<FlowSums>,
     next_object: u32,
-    /// Objects offered and not ended, with their flows.
-    live: BTreeMap<u32, u16>,
+    /// Objects offered and not ended.
+    live: BTreeMap<u32, Live>,
     messages: Vec<Message>,
     events: Vec<SendEvent>,
 }
@@ -82,7 +89,7 @@ impl Sending {
         }
         self.next_object = self.next_object.checked_add(1)?;
         sums.offered += length;
-        self.live.insert(object, flow);
+        self.live.insert(object, Live { flow, settled: None });
         self.outbox.offer(object, flow, length, now);
         self.messages.push(Message::Offer { object, flow, name: name.to_owned(), length });
         Some(object)
@@ -90,15 +97,21 @@ impl Sending {
 
     /// Objects of a flow that were offered and have not ended.
     pub fn live_of(&self, flow: u16) -> impl Iterator<Item = u32> + '_ {
-        self.live.iter().filter(move |(_, home)| **home == flow).map(|(&object, _)| object)
+        self.live.iter().filter(move |(_, live)| live.flow == flow).map(|(&object, _)| object)
     }
 
     /// Bytes of a flow that are known to have arrived, and bytes of all objects that were offered in it.
     #[must_use]
     pub fn progress(&self, flow: u16) -> (u64, u64) {
         let Some(sums) = self.flows.get(usize::from(flow)) else { return (0, 0) };
-        let under_way = self.live_of(flow).filter_map(|object| self.outbox.progress(object));
-        (sums.arrived + under_way.map(|(arrived, _)| arrived).sum::<u64>(), sums.offered)
+        let under_way = self.live_of(flow).filter_map(|object| self.arrived(object));
+        (sums.arrived + under_way.sum::<u64>(), sums.offered)
+    }
+
+    /// Bytes of an object that are known to have arrived, until it has ended.
+    #[must_use]
+    pub fn arrived(&self, object: u32) -> Option<u64> {
+        self.live.get(&object)?.settled.or_else(|| Some(self.outbox.progress(object)?.0))
     }
 
     /// Bytes of a flow that may still arrive: neither there nor given up. What the receiver has to say of them is not waited for.
@@ -113,7 +126,7 @@ impl Sending {
     }
 
     fn sums_of(&mut self, object: u32) -> Option<&mut FlowSums> {
-        self.flows.get_mut(usize::from(*self.live.get(&object)?))
+        self.flows.get_mut(usize::from(self.live.get(&object)?.flow))
     }
 
     fn note_failure(&mut self, object: u32, why: &str) {
@@ -122,8 +135,17 @@ impl Sending {
         }
     }
 
+    /// The session has ended: none of the objects that are under way will be delivered.
+    pub fn fail_all(&mut self, why: &str) {
+        for live in self.live.values() {
+            if let Some(sums) = self.flows.get_mut(usize::from(live.flow)) {
+                sums.failure.get_or_insert_with(|| why.to_owned());
+            }
+        }
+    }
+
     fn mode(&self, object: u32) -> Option<Mode> {
-        self.flows.get(usize::from(*self.live.get(&object)?)).map(|sums| sums.mode)
+        self.flows.get(usize::from(self.live.get(&object)?.flow)).map(|sums| sums.mode)
     }
 
     /// All of a reliable object has been read, and this is its digest, in hexadecimal.
@@ -138,7 +160,7 @@ impl Sending {
         if self.live.contains_key(&object) {
             self.note_failure(object, why);
             self.end(object);
-            self.messages.push(Message::Cancel { object, why: why.to_owned() });
+            self.messages.push(Message::Cancel { object, why: reason(why) });
             self.events.push(SendEvent::Failed { object, why: why.to_owned() });
         }
     }
@@ -184,6 +206,9 @@ impl Sending {
             }
         }
         for settled in self.outbox.take_settled() {
+            if let Some(live) = self.live.get_mut(&settled.object) {
+                live.settled = Some(settled.arrived);
+            }
             if self.mode(settled.object).is_some_and(|mode| mode != Mode::Reliable) {
                 self.messages.push(Message::Ended { object: settled.object, arrived: settled.arrived });
             }
@@ -252,6 +277,31 @@ mod tests {
             sending.on_message(&Message::Done { object, arrived: u64::MAX, fault: None }).unwrap();
         }
         assert_eq!(sending.progress(flow), (14, 14));
+    }
+
+    #[test]
+    fn what_has_arrived_of_an_object_is_known_until_the_receiver_is_through_with_it() {
+        let mut sending = Sending::default();
+        let flow = sending.open_flow("flow", Mode::Reliable, 1).unwrap();
+        let object = sending.offer(flow, "object", 7, Time::ZERO).unwrap();
+        sending.on_message(&Message::Accept { object }).unwrap();
+        let region = sending.outbox.next(Time::ZERO, 7).unwrap();
+        assert_eq!(sending.progress(flow), (0, 7));
+        sending.outbox.arrived(region);
+        sending.on_settled();
+        assert_eq!((sending.progress(flow), sending.arrived(object)), ((7, 7), Some(7)));
+        sending.on_message(&Message::Done { object, arrived: 7, fault: None }).unwrap();
+        assert_eq!((sending.progress(flow), sending.arrived(object)), ((7, 7), None));
+    }
+
+    #[test]
+    fn a_reason_that_no_message_has_room_for_is_cut() {
+        let mut sending = Sending::default();
+        let flow = sending.open_flow("flow", Mode::Reliable, 1).unwrap();
+        let object = sending.offer(flow, "object", 7, Time::ZERO).unwrap();
+        sending.cancel(object, &"\u{7}ä".repeat(100_000));
+        let said = sending.take_messages().pop().unwrap().to_bytes();
+        assert!(said.len() <= crate::control::MOST_MESSAGE && Message::from_bytes(&said).is_ok());
     }
 
     #[test]

@@ -129,19 +129,27 @@ impl Pump {
     fn gather(&mut self, is_closed: bool) -> Result<bool, CloseReason> {
         let mut bytes = 0;
         while bytes < GATHERED {
-            match self.outgoing.try_recv() {
+            bytes += match self.outgoing.try_recv() {
                 Ok(message) => {
                     self.shared.leave(&message);
-                    let header = header(message.len());
-                    self.channel.put([&header, &message])?;
-                    bytes += header.len() + message.len();
+                    self.put(&message)?
                 }
-                Err(_) if bytes > 0 => break,
                 Err(TryRecvError::Empty) if !is_closed => break,
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return Err(CloseReason::ByUs),
-            }
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => match self.shared.take_last() {
+                    Some(message) => self.put(&message)?,
+                    None if bytes > 0 => break,
+                    None => return Err(CloseReason::ByUs),
+                },
+            };
         }
         Ok(bytes > 0)
+    }
+
+    /// Takes a message for sending; returns the bytes that it has.
+    fn put(&mut self, message: &[u8]) -> Result<usize, CloseReason> {
+        let header = header(message.len());
+        self.channel.put([&header, message])?;
+        Ok(header.len() + message.len())
     }
 
     /// Waits until somebody has taken a message, or nobody will.

@@ -1,8 +1,9 @@
 //! The two ends that a program holds of a control link.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::error::{CloseReason, ControlError};
@@ -59,6 +60,8 @@ pub(super) struct Shared {
     pub(super) stalled: AtomicBool,
     /// Set before the queue is closed.
     pub(super) reason: OnceLock<CloseReason>,
+    /// What is to be sent when the queue is empty, before the link closes.
+    last: Mutex<VecDeque<Box<[u8]>>>,
     /// Bytes of messages that wait to be sent.
     queued: AtomicUsize,
     /// How many may; none sets no limit beside that of messages.
@@ -78,6 +81,11 @@ impl Shared {
             self.queued.fetch_sub(room, Ordering::Relaxed);
         }
         fits
+    }
+
+    /// The next of the last messages.
+    pub(super) fn take_last(&self) -> Option<Box<[u8]>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
     /// A message waits no longer.
@@ -104,6 +112,12 @@ impl ControlSender {
     pub fn close(&self) {
         self.0.shared.closed.store(true, Ordering::SeqCst);
         self.0.waker.0.wake();
+    }
+
+    /// The same, and sends these behind what is queued, however many they are; each fits a message.
+    pub(crate) fn close_after(&self, last: VecDeque<Box<[u8]>>) {
+        *self.0.shared.last.lock().unwrap_or_else(PoisonError::into_inner) = last;
+        self.close();
     }
 
     /// Lets no more than so many bytes of messages wait from here on. This can be said once.

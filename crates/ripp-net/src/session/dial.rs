@@ -1,6 +1,6 @@
 //! Dialling a session.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -117,7 +117,7 @@ impl Dialled {
             let elsewhere = welcome.addresses.get(lane).copied();
             let ip = elsewhere.filter(|ip| !ip.is_multicast() && !ip.is_unspecified()).unwrap_or(peer.ip());
             let is_reached = ip.to_canonical() == peer.ip().to_canonical();
-            Known::Told(Told { peer: SocketAddr::new(ip, port), rtt, is_reached })
+            Known::Told(Told { peer: on_link_of(peer, ip, port), rtt, is_reached })
         };
         // No more than were asked for: each takes memory.
         let ports = welcome.ports.iter().take(usize::from(shared.limits.lanes));
@@ -207,11 +207,19 @@ fn next_message(shared: &Shared, receiver: &ControlReceiver, peer: &str) -> Resu
 }
 
 /// Lanes leave from the address that reached the listener, so that both go the same way.
-fn local_for(local: SocketAddr, options: &Options) -> IpAddr {
-    match local.ip() {
-        ip if options.local.is_empty() => ip,
-        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+fn local_for(local: SocketAddr, options: &Options) -> SocketAddr {
+    match local {
+        local if options.local.is_empty() => local,
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    }
+}
+
+/// A port at `ip`, which is on the link where the listener was reached if it means anything on one link only.
+fn on_link_of(reached: SocketAddr, ip: IpAddr, port: u16) -> SocketAddr {
+    match (ip, reached) {
+        (IpAddr::V6(ip), SocketAddr::V6(reached)) => SocketAddrV6::new(ip, port, 0, reached.scope_id()).into(),
+        _ => SocketAddr::new(ip, port),
     }
 }
 

@@ -110,7 +110,11 @@ impl Door {
         let lanes = if streams { 0 } else { hello.lanes.min(limits.lanes) };
         let peers = vec![Known::Reached(peer.ip()); usize::from(lanes)];
         let session = session_number()?;
-        let links = setup::links(&secret, cipher, End::Listener, &options, local.ip(), &peers)?;
+        let links = setup::links(&secret, cipher, End::Listener, &options, local, &peers).inspect_err(|cause| {
+            let rejected = Message::Rejected { why: format!("it is not able to: {cause}"), serves: None };
+            // Fails where the other end is gone already.
+            let _ = control.send(&rejected.to_bytes());
+        })?;
         let at = |link: &Arc<LaneLink>| link.socket.local_addr().ip().to_canonical();
         let addresses = if options.local.is_empty() { Vec::new() } else { links.iter().map(at).collect() };
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
@@ -190,16 +194,22 @@ impl Door {
         let session = self.check_admission(hello, link.shown()).and_then(|_| {
             found.ok_or_else(|| "there is no such session (any more) to join; dial a new one".to_owned())
         });
-        match session.and_then(may_have_streams) {
-            Ok(session) => {
-                session.add_stream(link, None)?;
+        let session = match session.and_then(may_have_streams) {
+            Ok(session) => session,
+            Err(why) => {
+                turn_away(&mut link, &why)?;
+                return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
+            }
+        };
+        match session.stream_place() {
+            Ok(place) => {
+                place.fill(link, None)?;
                 session.use_streams();
                 Ok(())
             }
             Err(why) => {
-                let rejected = Message::Rejected { why: why.clone(), serves: None };
-                link.send_first(&rejected.to_bytes(), Instant::now() + ANSWER_PATIENCE)?;
-                Err(SessionError::Refused { peer: "this listener".to_owned(), why })
+                turn_away(&mut link, &why)?;
+                Err(SessionError::protocol(&link.peer_addr(), &why))
             }
         }
     }
@@ -244,6 +254,12 @@ fn no_common_version(theirs: &[u32]) -> String {
     };
     let update = if theirs.iter().max() < VERSIONS.iter().max() { "yours" } else { "the one there" };
     format!("it speaks version {} of the protocol, you {}: update {update}", named(&VERSIONS), named(theirs))
+}
+
+/// Tells who would join a session why not.
+fn turn_away(link: &mut ControlLink, why: &str) -> Result<(), SessionError> {
+    let rejected = Message::Rejected { why: why.to_owned(), serves: None };
+    Ok(link.send_first(&rejected.to_bytes(), Instant::now() + ANSWER_PATIENCE)?)
 }
 
 /// The session, unless its user has ruled that data moves by datagrams.

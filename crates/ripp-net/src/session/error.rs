@@ -74,6 +74,9 @@ pub enum SessionError {
     /// A note that does not fit a message.
     #[error("a note of {0} bytes is too long: a message has at most 64 KiB")]
     LongNote(usize),
+    /// A flow or an object that the other end would not understand.
+    #[error("{0}")]
+    Bounds(&'static str),
     /// 65,536 flows.
     #[error("the session has 65,536 flows already")]
     TooManyFlows,

@@ -30,7 +30,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use visapult_ripp::control::{MOST_MESSAGE, Message, Transport};
+use visapult_ripp::control::{
+    FLOW_BOUNDS, MOST_MESSAGE, Message, OBJECT_BOUNDS, Transport, may_be_flow, may_be_object,
+};
 use visapult_ripp::lane_out::Sizes;
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::rate::{Auto, Controller, Fixed, Verdict};
@@ -99,8 +101,11 @@ impl Session {
     /// Opens a flow to the other end. Flows that have something to send share the rate by weight.
     ///
     /// # Errors
-    /// If there are 65,536 already.
+    /// If there are 65,536 already, or its name or deadline is too long.
     pub fn open_flow(&self, name: &str, mode: Mode, weight: u32) -> Result<Flow, SessionError> {
+        if !may_be_flow(name, mode) {
+            return Err(SessionError::Bounds(FLOW_BOUNDS));
+        }
         let mut out = self.shared.out();
         let flow = out.sending.open_flow(name, mode, weight).ok_or(SessionError::TooManyFlows)?;
         self.shared.pump_out(&mut out);
@@ -260,14 +265,16 @@ impl Flow {
     /// Offers an object; it is sent as soon as the other end accepts it.
     ///
     /// # Errors
-    /// If the session has ended, or its object numbers are used up.
+    /// If the session has ended, its object numbers are used up, or the object or its name is too long.
     pub fn send(&self, name: &str, source: Arc<dyn Source>) -> Result<Outgoing, SessionError> {
-        let now = self.shared.now();
+        let (now, length) = (self.shared.now(), source.length());
+        if !may_be_object(name, length) {
+            return Err(SessionError::Bounds(OBJECT_BOUNDS));
+        }
         let mut out = self.shared.out();
         if self.shared.is_over() {
             return Err(SessionError::Ended(self.shared.why().unwrap_or_default()));
         }
-        let length = source.length();
         let object = out.sending.offer(self.flow, name, length, now).ok_or(SessionError::TooManyObjects)?;
         let outcome = Arc::new(Outcome::default());
         out.sources.insert(object, Outbound { source, outcome: Arc::clone(&outcome), mode: self.mode, digest: None });

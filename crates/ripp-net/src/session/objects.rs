@@ -244,6 +244,12 @@ impl Outcome {
     fn is_set(&self) -> bool {
         self.result.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
+
+    /// Bytes that arrived, once that is known.
+    fn arrived(&self) -> Option<u64> {
+        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+        result.as_ref()?.as_ref().ok().map(|delivery| delivery.arrived)
+    }
 }
 
 /// An object being sent.
@@ -272,7 +278,8 @@ impl Outgoing {
     /// Bytes known to have arrived.
     #[must_use]
     pub fn arrived(&self) -> u64 {
-        self.shared.out().sending.outbox.progress(self.object).map_or(0, |(arrived, _)| arrived)
+        let so_far = self.shared.out().sending.arrived(self.object);
+        so_far.or_else(|| self.outcome.arrived()).unwrap_or(0)
     }
 
     /// Takes the object back.
@@ -350,7 +357,7 @@ impl Offer {
         self.answered = true;
         let outcome = Arc::new(Outcome::default());
         self.shared.accept(self.object, self.length, sink, Arc::clone(&outcome));
-        Incoming { shared: Arc::clone(&self.shared), object: self.object, length: self.length, outcome }
+        Incoming { shared: Arc::clone(&self.shared), object: self.object, outcome }
     }
 
     /// Refuses the object.
@@ -373,7 +380,6 @@ impl Drop for Offer {
 pub struct Incoming {
     shared: Arc<Shared>,
     object: u32,
-    length: u64,
     outcome: Arc<Outcome>,
 }
 
@@ -395,8 +401,8 @@ impl Incoming {
     /// Bytes written so far.
     #[must_use]
     pub fn arrived(&self) -> u64 {
-        let done = if self.outcome.is_set() { self.length } else { 0 };
-        self.shared.incoming().receiving.progress(self.object).map_or(done, |(arrived, _)| arrived)
+        let so_far = self.shared.incoming().receiving.progress(self.object).map(|(arrived, _)| arrived);
+        so_far.or_else(|| self.outcome.arrived()).unwrap_or(0)
     }
 
     /// Gives the object up.

@@ -1,6 +1,6 @@
 //! What both ends do alike to begin a session: keys, sockets and threads.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -41,22 +41,22 @@ pub(super) fn links(
     cipher: Cipher,
     end: End,
     options: &Options,
-    default_local: IpAddr,
+    default_local: SocketAddr,
     peers: &[Known],
 ) -> Result<Vec<Arc<LaneLink>>, SessionError> {
-    let is_v4 = default_local.to_canonical().is_ipv4();
-    let mut locals = options.local.clone();
-    locals.retain(|local| local.is_ipv4() == is_v4);
+    let is_v4 = default_local.ip().to_canonical().is_ipv4();
+    let fitting = options.local.iter().filter(|local| local.is_ipv4() == is_v4);
+    let mut locals: Vec<_> = fitting.map(|&local| SocketAddr::new(local, 0)).collect();
     if locals.is_empty() {
         if let Some(&local) = options.local.first() {
             return Err(SessionError::Local { local, cause: std::io::ErrorKind::AddrNotAvailable.into() });
         }
         locals.push(default_local);
+        locals[0].set_port(0);
     }
     let link = |(lane, &peer): (usize, &Known)| {
         let local = locals[lane % locals.len()];
-        let mut socket =
-            LaneSocket::bind(SocketAddr::new(local, 0)).map_err(|cause| SessionError::Local { local, cause })?;
+        let mut socket = LaneSocket::bind(local).map_err(|cause| SessionError::Local { local: local.ip(), cause })?;
         if !options.coalesce {
             socket.take_singly();
         }

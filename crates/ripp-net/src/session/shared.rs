@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use visapult_ripp::control::Message;
+use visapult_ripp::control::{Message, reason};
 use visapult_ripp::lane_out::{LaneOut, SentCounts};
 use visapult_ripp::memory::Limits;
 use visapult_ripp::outbox::Mode;
@@ -308,14 +308,16 @@ impl Shared {
             return;
         }
         lock(&self.why).clone_from(&why.map(str::to_owned));
-        let bye = Message::Bye { why: why.unwrap_or_default().to_owned() };
-        let _ = self.control.send(&bye.to_bytes());
-        self.control.close();
+        self.say_farewell(why.unwrap_or_default());
         // Nobody waits for a path any more.
         drop(lock(&self.opened));
         self.opening.notify_all();
-        let fault = || Err(ObjectError { why: why.unwrap_or("the session ended").to_owned() });
-        self.out().sources.drain().for_each(|(_, outbound)| outbound.outcome.set(fault()));
+        let why = why.unwrap_or("the session ended");
+        let fault = || Err(ObjectError { why: why.to_owned() });
+        let mut out = self.out();
+        out.sending.fail_all(why);
+        out.sources.drain().for_each(|(_, outbound)| outbound.outcome.set(fault()));
+        drop(out);
         self.incoming().places.drain().for_each(|(_, place)| place.outcome.set(fault()));
         for link in self.links() {
             link.work.notify_all();
@@ -327,10 +329,22 @@ impl Shared {
         *lock(&self.jobs) = std::sync::mpsc::channel().0;
     }
 
+    /// Sends what still waits, says why the session ends, and nothing after that.
+    fn say_farewell(&self, why: &str) {
+        let bye = Message::Bye { why: reason(why) };
+        let mut backlog = lock(&self.backlog);
+        backlog.bytes = 0;
+        backlog.messages.push_back(bye.to_bytes().into_boxed_slice());
+        self.control.close_after(std::mem::take(&mut backlog.messages));
+    }
+
     /// Sends a message; where the control channel is full it waits its turn.
     pub(super) fn message(&self, message: &Message) {
         let bytes = message.to_bytes();
         let mut backlog = lock(&self.backlog);
+        if self.is_over() {
+            return;
+        }
         if backlog.messages.is_empty() {
             match self.control.send(&bytes) {
                 Ok(()) => return,

@@ -122,7 +122,10 @@ unsafe fn describe(header: &libc::mmsghdr, dropped: &mut Option<u32>) -> Message
     // SAFETY: the kernel wrote `msg_namelen` bytes of address there, no more than the storage holds.
     let from = unsafe { SocketAddrAny::read(inner.msg_name.cast(), inner.msg_namelen) };
     let from = SocketAddr::try_from(from).unwrap_or(Message::NONE.from);
-    let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+    let from = match from {
+        SocketAddr::V6(v6) => v6.ip().to_ipv4_mapped().map_or(from, |v4| SocketAddr::new(v4.into(), v6.port())),
+        SocketAddr::V4(_) => from,
+    };
     let mut message = Message { bytes, segment: bytes.max(1), from, ecn: Ecn::NotCapable, ..Message::NONE };
     // SAFETY: `inner` describes ancillary data that the kernel wrote; the walk ends with a null pointer.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(inner) };

@@ -1,6 +1,6 @@
 //! Who is admitted by certificate, and lanes over several local addresses.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddrV6, UdpSocket};
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -9,7 +9,7 @@ use visapult_ripp_net::{
     Session, SessionError, Token, Transport, Trust,
 };
 
-use crate::common::{PATIENCE, content, eventually, next_offer, self_signed};
+use crate::common::{PATIENCE, assert_works, content, eventually, next_offer, self_signed};
 
 /// A listener that knows `client`, and its URL.
 fn listener(client: &Identity, token: Option<Token>, session: Options) -> (Listener, RippUrl) {
@@ -142,4 +142,42 @@ fn the_lesser_packet_size_of_both_ends_is_kept() {
     let taken = listener.accept(PATIENCE).unwrap().unwrap();
     let size = |end: &Session| end.statistics().lanes.first().map(|lane| lane.datagram);
     eventually("1272 bytes at both ends", || [&dialled, &taken].iter().all(|end| size(end) == Some(1_272)));
+}
+
+#[test]
+fn a_listener_that_can_have_no_lanes_says_why() {
+    let local: IpAddr = "::1".parse().unwrap();
+    if UdpSocket::bind((local, 0)).is_err() {
+        return; // No IPv6 here.
+    }
+    let client = self_signed();
+    let (_listener, url) = listener(&client, None, Options { local: vec![local], ..Options::default() });
+    let refusal = refusal(&url, Some(&client));
+    assert!(refusal.contains("UDP socket at ::1"), "{refusal}");
+}
+
+/// An address that means something on one link only, and that link.
+fn address_of_a_link() -> Option<SocketAddrV6> {
+    let known = std::fs::read_to_string("/proc/net/if_inet6").ok()?;
+    let line = known.lines().find(|line| line.starts_with("fe80"))?;
+    let mut words = line.split_whitespace();
+    let ip = u128::from_str_radix(words.next()?, 16).ok()?;
+    Some(SocketAddrV6::new(ip.into(), 0, 0, u32::from_str_radix(words.next()?, 16).ok()?))
+}
+
+#[test]
+fn datagrams_go_to_addresses_that_mean_something_on_one_link_only() {
+    let Some(at) = address_of_a_link() else { return };
+    let options = ListenerOptions {
+        identity: Some(self_signed()),
+        token: Some(Token::fresh().unwrap()),
+        clients: Clients::default(),
+        session: Options::default(),
+    };
+    let listener = Listener::bind(at.into(), options).unwrap();
+    let url = listener.url(&format!("{}%{}", at.ip(), at.scope_id()), "test");
+    let left = dial(&url, None, &Options::default()).unwrap();
+    let right = listener.accept(PATIENCE).unwrap().unwrap();
+    assert_works(&left, &right);
+    assert_eq!(left.transport(), Transport::Udp);
 }

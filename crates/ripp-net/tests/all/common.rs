@@ -80,6 +80,7 @@ pub(crate) fn assert_works(from: &Session, to: &Session) {
     let incoming = offer.accept(Arc::<MemorySink>::clone(&sink));
     assert_eq!(incoming.wait().unwrap().arrived, sent.len() as u64);
     assert_eq!(outgoing.wait().unwrap().arrived, sent.len() as u64);
+    assert_eq!((incoming.arrived(), outgoing.arrived()), (sent.len() as u64, sent.len() as u64));
     assert!(bytes_of(&sink) == sent, "wrong bytes");
 }
 

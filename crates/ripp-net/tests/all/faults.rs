@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use visapult_ripp_net::perf::{self, Amount};
 use visapult_ripp_net::{
-    Clients, Flow, Listener, ListenerOptions, MemorySink, Mode, Offer, Options, Outgoing, Rate, Session, SessionError,
-    Source, Token, Trust,
+    Arrival, Clients, Flow, Listener, ListenerOptions, MemorySink, Mode, Offer, Options, Outgoing, Rate, Session,
+    SessionError, Source, Token, Trust,
 };
 
 use crate::common::{
@@ -134,6 +134,45 @@ fn an_offer_that_is_dropped_is_refused() {
     drop(offer);
     assert!(outgoing.wait().is_err());
     assert_works(&left, &right);
+}
+
+#[test]
+fn a_reason_that_no_message_has_room_for_is_told_in_part() {
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    offer.refuse(&"no \u{7}".repeat(100_000));
+    assert!(outgoing.wait().unwrap_err().why.starts_with("no "));
+    assert_works(&left, &right);
+}
+
+#[test]
+fn what_no_object_or_flow_can_be_is_refused_at_once_and_the_session_goes_on() {
+    let (left, right) = sessions();
+    let day = Duration::from_secs(86_400);
+    let long = "n".repeat(4097);
+    assert!(left.open_flow(&long, Mode::Reliable, 1).unwrap_err().to_string().contains("4096 bytes"));
+    assert!(left.open_flow("flow", Mode::Deadline(2 * day), 1).unwrap_err().to_string().contains("a day"));
+    let flow = left.open_flow("flow", Mode::Deadline(day), 1).unwrap();
+    assert!(flow.send(&long, Arc::new(Vec::new())).unwrap_err().to_string().contains("4096 bytes"));
+    assert!(flow.send("object", Arc::new(Vast(1 << 48))).unwrap_err().to_string().contains("below 2^48"));
+    assert_works(&left, &right);
+}
+
+#[test]
+fn what_was_said_before_the_end_is_heard_however_much_it_is() {
+    let (left, right) = sessions();
+    let notes: Vec<_> = (0..20_000).map(|index| index.to_string()).collect();
+    notes.iter().for_each(|note| left.note(note).unwrap());
+    left.end_because("that is all");
+    let mut heard = Vec::new();
+    let why = loop {
+        match right.next_arrival(PATIENCE) {
+            Ok(Some(Arrival::Note(note))) => heard.push(note.text),
+            Ok(other) => panic!("{other:?}"),
+            Err(why) => break why.to_string(),
+        }
+    };
+    assert!(heard == notes, "{} notes", heard.len());
+    assert!(why.contains("that is all"), "{why}");
 }
 
 #[test]

@@ -56,6 +56,16 @@ fn an_object_that_fails_is_told_by_its_flow() {
 }
 
 #[test]
+fn a_flow_whose_session_has_ended_is_not_delivered() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let sent = offered(&flow, 2);
+    right.end_because("no more today");
+    assert!(sent[0].wait().is_err());
+    assert!(flow.wait().unwrap_err().why.contains("no more today"));
+}
+
+#[test]
 fn a_program_bounds_what_is_sent_and_received_while_it_goes_on() {
     const BPS: u64 = 80_000_000;
     const LENGTH: usize = 8 << 20;

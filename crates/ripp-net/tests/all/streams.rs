@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::perf::{self, Amount, Request};
 use visapult_ripp_net::{
-    Clients, ControlEvent, ControlLink, Identity, Listener, ListenerOptions, MemorySink, Mode, Options, Rate, RippUrl,
-    Session, SessionError, Sink, Statistics, Token, Transport, Trust,
+    Clients, ControlEvent, ControlLink, ControlReceiver, ControlSender, Identity, Listener, ListenerOptions, Memory,
+    MemorySink, Mode, Options, Rate, RippUrl, Session, SessionError, Sink, Statistics, Token, Transport, Trust,
 };
+
+use crate::common::{Failing, eventually, next_offer};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -159,6 +161,40 @@ fn the_receiver_caps_the_sum_of_all_streams() {
     assert!(kept > 0.0 && kept < bps as f64, "{kept}");
 }
 
+#[test]
+fn what_cannot_be_read_is_not_delivered_as_something_else() {
+    const LENGTH: usize = 200_000;
+    let listener = listener(Options::default());
+    let url = listener.url("127.0.0.1", "");
+    let (left, right) = pair(&listener, &url, &streams(1));
+    let flow = left.open_flow("flow", Mode::Lossy, 1).unwrap();
+    for _ in 0..100 {
+        let other = flow.send("other", Arc::new(content(1, LENGTH))).unwrap();
+        let outgoing = flow.send("object", Arc::new(Failing::new(LENGTH, 140_000))).unwrap();
+        let [other_in, incoming] = [0, 1].map(|_| next_offer(&right).accept(Arc::new(MemorySink::new(LENGTH))));
+        assert!(outgoing.wait().is_err());
+        assert!(incoming.wait().unwrap_err().why.contains("could not read"));
+        assert_eq!(other.wait().unwrap().arrived, LENGTH as u64);
+        assert_eq!(other_in.wait().unwrap().arrived, LENGTH as u64);
+    }
+}
+
+#[test]
+fn what_comes_is_acknowledged_while_the_way_back_is_full() {
+    const LENGTH: usize = 12 << 20;
+    let listener = listener(Options::default());
+    let relay = Relay::slow(listener.local_addr());
+    let url = RippUrl { port: relay.local.port(), ..listener.url("127.0.0.1", "") };
+    let (left, right) = pair(&listener, &url, &streams(1));
+    let ends = [(&left, &right), (&right, &left)].map(|(from, to)| {
+        let flow = from.open_flow("flow", Mode::Reliable, 1).unwrap();
+        let outgoing = flow.send("object", Arc::new(content(1, LENGTH))).unwrap();
+        (outgoing, next_offer(to).accept(Arc::new(MemorySink::new(LENGTH))))
+    });
+    eventually("an acknowledgement", || ends.iter().all(|(outgoing, _)| outgoing.arrived() > 1 << 20));
+    assert!(ends.iter().all(|(_, incoming)| incoming.arrived() < LENGTH as u64));
+}
+
 /// Passes connections on, and cuts those it is told to.
 struct Relay {
     local: SocketAddr,
@@ -168,6 +204,16 @@ struct Relay {
 
 impl Relay {
     fn new(to: SocketAddr) -> Self {
+        Self::pausing(to, Duration::ZERO)
+    }
+
+    /// Some 2 MB/s each way, of which it holds little.
+    fn slow(to: SocketAddr) -> Self {
+        Self::pausing(to, Duration::from_millis(4))
+    }
+
+    /// Pauses for so long after what it takes at once.
+    fn pausing(to: SocketAddr, pause: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let local = listener.local_addr().unwrap();
         let connections = Arc::new(Mutex::new(Vec::new()));
@@ -179,7 +225,7 @@ impl Relay {
                 for (from, to) in [(&near, &far), (&far, &near)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                     let counted = Arc::clone(&counted);
-                    thread::spawn(move || pass(from, to, &counted));
+                    thread::spawn(move || pass(from, to, pause, &counted));
                 }
                 kept.lock().unwrap().push([near, far]);
             }
@@ -193,10 +239,14 @@ impl Relay {
     }
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, counted: &AtomicU64) {
+fn pass(mut from: TcpStream, mut to: TcpStream, pause: Duration, counted: &AtomicU64) {
     use std::io::{Read, Write};
-    let mut buffer = vec![0; 16 << 10];
+    if !pause.is_zero() {
+        rustix::net::sockopt::set_socket_recv_buffer_size(&from, 32 << 10).unwrap();
+    }
+    let mut buffer = vec![0; if pause.is_zero() { 16 << 10 } else { 8 << 10 }];
     while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+        thread::sleep(pause);
         counted.fetch_add(bytes as u64, Ordering::Relaxed);
         if to.write_all(&buffer[..bytes]).is_err() {
             break;
@@ -262,27 +312,46 @@ fn a_wrong_number_joins_nothing() {
     assert!(left.is_alive());
 }
 
+/// Says *hello* by hand, to join a session or begin one; what comes first is the answer.
+fn said(url: &RippUrl, join: Option<&str>) -> (ControlSender, ControlReceiver, Vec<u8>) {
+    let link = ControlLink::dial(url, &Trust::for_url(url).unwrap(), None, PATIENCE).unwrap();
+    let (control, receiver) = link.split().unwrap();
+    let token = url.token.as_ref().map(Token::encoded);
+    let hello = serde_json::json!({
+        "type": "hello", "versions": [2], "token": token, "name": "", "join": join, "lanes": 1,
+        "ciphers": ["aes128-gcm"],
+    });
+    control.send(hello.to_string().as_bytes()).unwrap();
+    let ControlEvent::Message(answer) = receiver.recv() else { panic!("no answer") };
+    (control, receiver, answer)
+}
+
+fn told(answer: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(answer).unwrap_or_default()
+}
+
+#[test]
+fn a_stream_for_which_there_is_no_room_is_told_so() {
+    let listener = listener(Options { memory: Some(Memory::LEAST), ..Options::default() });
+    let url = listener.url("127.0.0.1", "");
+    let (_control, _receiver, welcome) = said(&url, None);
+    let session = listener.accept(PATIENCE).unwrap().unwrap();
+    let number = told(&welcome)["session"].as_str().map(str::to_owned);
+    let joined: Vec<_> = (0..5).map(|_| said(&url, number.as_deref())).collect();
+    assert!(joined[..4].iter().all(|(_, _, answer)| answer.len() == 28));
+    let answer = told(&joined[4].2);
+    assert!(answer["why"].as_str().is_some_and(|why| why.contains("4 streams") && why.contains("memory")), "{answer}");
+    assert!(session.is_alive());
+}
+
 #[test]
 fn a_session_whose_listener_allows_datagrams_only_is_joined_by_no_stream() {
     let datagrams = Options { transport: Some(Transport::Udp), ..Options::default() };
     let listener = listener(datagrams);
     let url = listener.url("127.0.0.1", "");
-    let token = url.token.as_ref().map(Token::encoded);
-    let said = |join: Option<&str>| {
-        let link = ControlLink::dial(&url, &Trust::for_url(&url).unwrap(), None, PATIENCE).unwrap();
-        let (control, receiver) = link.split().unwrap();
-        let hello = serde_json::json!({
-            "type": "hello", "versions": [2], "token": token, "name": "", "join": join, "lanes": 1,
-            "ciphers": ["aes128-gcm"],
-        });
-        control.send(hello.to_string().as_bytes()).unwrap();
-        let ControlEvent::Message(answer) = receiver.recv() else { panic!("no answer") };
-        let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap_or_default();
-        (control, receiver, answer)
-    };
-    let (_control, _receiver, welcome) = said(None);
+    let (_control, _receiver, welcome) = said(&url, None);
     let session = listener.accept(PATIENCE).unwrap().unwrap();
-    let (_, _, answer) = said(welcome["session"].as_str());
+    let answer = told(&said(&url, told(&welcome)["session"].as_str()).2);
     assert!(answer["why"].as_str().is_some_and(|why| why.contains("datagrams only")), "{answer}");
     assert_eq!(session.transport(), Transport::Udp);
 }

@@ -92,6 +92,33 @@ impl Streams {
     }
 }
 
+/// A place for a stream of a session.
+pub(super) struct StreamPlace {
+    shared: Arc<Shared>,
+    index: usize,
+    waker: Waker,
+}
+
+impl StreamPlace {
+    /// Makes the link a stream; `ack` has come over it already, if one has.
+    ///
+    /// # Errors
+    /// What the system or the other end refuses; the place is free again then.
+    pub(super) fn fill(self, link: ControlLink, ack: Option<Ack>) -> Result<(), SessionError> {
+        let Self { shared, index, waker } = self;
+        let carrying = Arc::clone(&shared);
+        let started = link.into_bulk(DEAD_AFTER).map_err(SessionError::from).and_then(|link| {
+            std::thread::Builder::new()
+                .name(format!("ripp-stream-{index}"))
+                .spawn(move || pump::run(&carrying, index, link, &waker, ack))
+                .map_err(SessionError::Thread)
+        });
+        let thread = started.inspect_err(|cause| shared.stream_ended(index, &cause.to_string()))?;
+        lock(&shared.streams.threads).push(thread);
+        Ok(())
+    }
+}
+
 impl Shared {
     /// Data moves over streams from here on: what lanes had under way goes back to the outbox.
     pub(super) fn use_streams(&self) {
@@ -105,33 +132,24 @@ impl Shared {
         self.wake_senders();
     }
 
-    /// Adds a stream; `ack` has come over it already, if one has.
-    pub(super) fn add_stream(self: &Arc<Self>, link: ControlLink, ack: Option<Ack>) -> Result<(), SessionError> {
-        let link = link.into_bulk(DEAD_AFTER)?;
-        let waker = Waker::new().map_err(SessionError::Thread)?;
-        let index = self.register(&waker)?;
-        let shared = Arc::clone(self);
-        let thread = std::thread::Builder::new()
-            .name(format!("ripp-stream-{index}"))
-            .spawn(move || pump::run(&shared, index, link, &waker, ack))
-            .map_err(SessionError::Thread)?;
-        lock(&self.streams.threads).push(thread);
-        Ok(())
-    }
-
-    fn register(&self, waker: &Waker) -> Result<usize, SessionError> {
+    /// A place for one more stream.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn stream_place(self: &Arc<Self>) -> Result<StreamPlace, String> {
+        let waker = Waker::new().map_err(|cause| cause.to_string())?;
         let mut out = self.out();
         let mut wakers = lock(&self.streams.wakers);
         let most = usize::from(self.limits.streams);
-        if wakers.iter().flatten().count() >= most || wakers.len() >= 16 * most {
-            return Err(SessionError::protocol(
-                &"the peer",
-                &format!("more than {most} streams; more take more `memory`"),
-            ));
+        if wakers.iter().flatten().count() >= most {
+            return Err(format!("it has room for {most} streams: more `memory` there has room for more"));
+        }
+        if wakers.len() >= 16 * most {
+            return Err("too many streams of this session have died; dial again".to_owned());
         }
         wakers.push(Some(waker.clone()));
         out.streams.push(StreamOut::new(self.limits.stream_records));
-        Ok(wakers.len() - 1)
+        Ok(StreamPlace { shared: Arc::clone(self), index: wakers.len() - 1, waker })
     }
 
     /// A stream has ended: what it had under way goes to the others.

@@ -62,7 +62,8 @@ impl Opener {
     pub(in crate::session) fn join(&self, links: Reached, shared: &Arc<Shared>) -> Result<usize, SessionError> {
         let outcomes = at_the_same_time(links, |link| {
             let (link, ack) = self.join_one(link?)?;
-            shared.add_stream(link, Some(ack))
+            let place = shared.stream_place().map_err(|why| SessionError::protocol(&self.at, &why))?;
+            place.fill(link, Some(ack))
         });
         let opened = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         match outcomes.into_iter().find_map(Result::err) {

@@ -97,6 +97,17 @@ impl StreamOut {
         wire
     }
 
+    /// Of the last `drawn` frames only those of the regions `sent` were sent: the other objects are gone.
+    pub(super) fn sent_only(&mut self, drawn: usize, sent: &[Region]) {
+        let first = self.next - drawn as u64;
+        self.flight.settle(first, self.next, &[], |_| {}, |_| {});
+        self.next = first;
+        self.counts.datagrams -= (drawn - sent.len()) as u64;
+        for &region in sent {
+            self.next += self.flight.add(self.next, region, FRAME_PAYLOAD);
+        }
+    }
+
     /// Takes an ack; false if it is of frames that were never sent.
     pub(super) fn on_ack(&mut self, now: Time, ack: &Ack, outbox: &mut Outbox) -> bool {
         if ack.frames > self.next {

@@ -78,9 +78,13 @@ type Sources = Vec<Option<Arc<dyn Source>>>;
 impl Thread<'_> {
     fn carry(&mut self, waker: &Waker) -> Result<(), End> {
         while !self.shared.is_over() {
+            // An ack goes before more is drawn, which would be in its way again.
+            self.link.write()?;
             self.acknowledge()?;
             let due = self.send()?;
-            let due = if self.unacknowledged() > 0 { due.min(self.ack_due()) } else { due };
+            // Where something is in the way of an ack, room for it is waited for.
+            let owes_ack = self.unacknowledged() > 0 && !self.link.unsent();
+            let due = if owes_ack { due.min(self.ack_due()) } else { due };
             let wait = due.since(self.shared.now()).min(IDLE);
             self.link.wait(waker, Instant::now() + wait)?;
             self.receive()?;
@@ -126,9 +130,15 @@ impl Thread<'_> {
         }
         let (due, sources) = self.draw(now);
         let regions = std::mem::take(&mut self.regions);
+        let mut sent = Vec::with_capacity(regions.len());
         for (region, source) in regions.iter().zip(&sources) {
-            self.put(now, region, source.as_deref())?;
-            self.link.write()?;
+            if self.put(now, region, source.as_deref())? {
+                sent.push(*region);
+                self.link.write()?;
+            }
+        }
+        if sent.len() < regions.len() {
+            self.shared.out().streams[self.index].sent_only(regions.len(), &sent);
         }
         self.regions = regions;
         Ok(due)
@@ -164,19 +174,18 @@ impl Thread<'_> {
         (now, self.regions.iter().map(source).collect())
     }
 
-    /// Puts a frame. What cannot be read is padded: the object is cancelled, and the frames are counted.
-    fn put(&mut self, now: Time, region: &Region, source: Option<&dyn Source>) -> Result<(), End> {
+    /// Puts a frame; false if there is nothing to put in it: an object that cannot be read is cancelled.
+    fn put(&mut self, now: Time, region: &Region, source: Option<&dyn Source>) -> Result<bool, End> {
+        let Some(source) = source else { return Ok(false) };
         let header = DataHeader::of(region, now);
         let frame = &mut self.buffer[..DATA_HEADER + region.length as usize];
         header.write(frame);
-        let read = source.map(|source| source.read_at(region.offset, &mut frame[DATA_HEADER..]));
-        if !matches!(read, Some(Ok(()))) {
-            frame[DATA_HEADER..].fill(0);
-        }
-        if let Some(Err(cause)) = read {
+        if let Err(cause) = source.read_at(region.offset, &mut frame[DATA_HEADER..]) {
             self.shared.cancel(region.object, &format!("the sender could not read the object: {cause}"));
+            return Ok(false);
         }
-        Ok(self.link.put(frame)?)
+        self.link.put(frame)?;
+        Ok(true)
     }
 
     fn receive(&mut self) -> Result<(), End> {
