@@ -217,6 +217,11 @@ impl BackEnd {
         self.helm.as_ref().is_some_and(FlowHelm::is_serial)
     }
 
+    /// Whether the simulation that is received goes on beyond `step`.
+    pub(crate) fn goes_on_beyond(&self, step: StepIndex) -> bool {
+        self.helm.as_ref().is_some_and(|helm| helm.has_passed(step))
+    }
+
     /// How fresh a step is, where it was received.
     pub(crate) fn freshness(&self, step: StepIndex) -> Option<Freshness> {
         self.helm.as_ref()?.freshness(step)

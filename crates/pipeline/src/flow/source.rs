@@ -221,6 +221,11 @@ impl FlowHelm {
         is_deserted.then(|| state.trouble.clone().unwrap_or_else(|| "nobody publishes it".to_owned()))
     }
 
+    /// The ranks that are there have passed `step`.
+    pub(crate) fn has_passed(&self, step: StepIndex) -> bool {
+        self.0.lock().present().any(|link| link.newest > Some(step))
+    }
+
     /// How often the simulation has been started anew: each run counts its steps from the beginning.
     pub(crate) fn runs(&self) -> u64 {
         self.0.lock().runs
