@@ -335,27 +335,29 @@ impl Drop for Threads {
     }
 }
 
+/// Receives who comes until all is over, and then from nobody: each is told that the session has ended.
 fn take_publishers(receiver: &Arc<Receiver>, listener: &Listener) {
-    while !receiver.is_over() {
-        let session = match listener.accept(POLL) {
-            Ok(Some(session)) => session,
-            Ok(None) => continue,
-            Err(cause) => return receiver.note_trouble(&cause.to_string()),
-        };
-        if session.request() != PUBLISH {
-            session.end_because(&BACK_END.to_string());
-            continue;
-        }
-        let receiving = Arc::clone(receiver);
-        let work = move || {
-            if let Some(why) = receiving.receive(&Arc::new(session)) {
-                tracing::warn!("a program that publishes is refused: {why}");
+    thread::scope(|receiving| {
+        while !receiver.is_over() {
+            let session = match listener.accept(POLL) {
+                Ok(Some(session)) => session,
+                Ok(None) => continue,
+                Err(cause) => return receiver.note_trouble(&cause.to_string()),
+            };
+            if session.request() != PUBLISH {
+                session.end_because(&BACK_END.to_string());
+                continue;
             }
-        };
-        if let Err(cause) = thread::Builder::new().name("flow-receive".to_owned()).spawn(work) {
-            tracing::warn!("a rank cannot be received: no thread can be had: {cause}");
+            let work = move || {
+                if let Some(why) = receiver.receive(&Arc::new(session)) {
+                    tracing::warn!("a program that publishes is refused: {why}");
+                }
+            };
+            if let Err(cause) = thread::Builder::new().name("flow-receive".to_owned()).spawn_scoped(receiving, work) {
+                tracing::warn!("a rank cannot be received: no thread can be had: {cause}");
+            }
         }
-    }
+    });
 }
 
 impl Source for FlowSource {
