@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -151,6 +152,21 @@ def test_a_back_end_that_is_not_there_costs_nothing_but_a_moment(start, waves, m
     code, out, err = start(*command, "--url", "ripp://127.0.0.1:9/nobody").end()
     assert code == 0, err
     assert "0 pieces of steps sent" in out
+
+
+def test_ranks_are_told_that_a_back_end_has_ended(start, waves, mpi: str, tmp_path: Path) -> None:
+    own = {"XDG_CONFIG_HOME": str(tmp_path)}
+    back_end = start(VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", 0, "--no-open", **own)
+    options = ["--n", 24, "--rate", 50, "--seconds", 10]
+    ranks = start(*LAUNCHERS[mpi], "-n", 2, waves(mpi), *options, **own, VISAPULT_URL=back_end.line())
+    assert back_end.process.stderr is not None
+    assert any("the first step of the simulation is there" in line for line in back_end.process.stderr)
+    back_end.process.send_signal(signal.SIGINT)
+    code, _, err = ranks.end()
+    assert code == 0, err
+    for rank in range(2):
+        told = [line for line in err.splitlines() if f"rank {rank}: " in line and "takes nothing any more" in line]
+        assert len(told) == 1 and "the session ended; the program goes on" in told[0], err
 
 
 def test_any_number_of_ranks_computes_the_same(start, waves, mpi: str) -> None:

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -39,6 +40,8 @@ pub struct BackEnd {
     next_session: AtomicU32,
     step_interval: Mutex<Option<Duration>>,
     closing: AtomicBool,
+    /// Watches for new steps of what is live.
+    watcher: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl BackEnd {
@@ -108,10 +111,11 @@ impl BackEnd {
             next_session: AtomicU32::new(0),
             step_interval: Mutex::default(),
             closing: AtomicBool::new(false),
+            watcher: Mutex::default(),
         });
         if back_end.store.source().info().live {
             let watched = Arc::downgrade(&back_end);
-            std::thread::spawn(move || watch_steps(&watched));
+            *lock(&back_end.watcher) = Some(std::thread::spawn(move || watch_steps(&watched)));
         }
         if let Some(crew) = &config.crew {
             let woken = Arc::downgrade(&back_end);
@@ -217,6 +221,11 @@ impl BackEnd {
         self.helm.as_ref().is_some_and(FlowHelm::is_serial)
     }
 
+    /// Whether the simulation that is received goes on beyond `step`.
+    pub(crate) fn goes_on_beyond(&self, step: StepIndex) -> bool {
+        self.helm.as_ref().is_some_and(|helm| helm.has_passed(step))
+    }
+
     /// How fresh a step is, where it was received.
     pub(crate) fn freshness(&self, step: StepIndex) -> Option<Freshness> {
         self.helm.as_ref()?.freshness(step)
@@ -253,11 +262,14 @@ impl BackEnd {
         lock(&self.sessions).iter().filter_map(Weak::upgrade).for_each(|session| session.wake());
     }
 
-    /// Ends every session.
+    /// Ends every session. Nothing of our own holds a back end that is closed: whoever drops it ends what it receives, in order.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
         for session in lock(&self.sessions).drain(..).filter_map(|weak| weak.upgrade()) {
             session.close();
+        }
+        if let Some(watcher) = lock(&self.watcher).take() {
+            drop(watcher.join());
         }
     }
 

@@ -81,6 +81,11 @@ impl PipelineError {
         Self::Source(Arc::new(cause))
     }
 
+    /// A step of a simulation has come without the field.
+    pub(crate) fn is_without_field(&self) -> bool {
+        matches!(self, Self::Source(cause) if matches!(**cause, SourceError::WithoutField { .. }))
+    }
+
     pub(crate) fn flow(cause: FlowError) -> Self {
         Self::Flow(Arc::new(cause))
     }

@@ -210,6 +210,14 @@ pub enum SourceError {
         /// What can be read.
         available: StepSpan,
     },
+    /// The step of a simulation has come, and the field not with it.
+    #[error("step {step} was received without {field}: nobody looked at that then")]
+    WithoutField {
+        /// Step asked for.
+        step: StepIndex,
+        /// The field's name.
+        field: String,
+    },
 }
 
 impl SourceError {

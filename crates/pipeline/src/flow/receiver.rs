@@ -319,8 +319,11 @@ impl Receiver {
                 state.ask_ahead();
             }
             // Of a running simulation, the head speaks only of steps that all have; of others perhaps before it has asked for them.
-            if state.is_live() && (!state.kept.is_empty() || state.is_hand()) {
-                return Err(SourceError::StepGone { step, available: state.span() });
+            if state.is_live() && (!state.kept.is_empty() || state.is_hand()) && !state.ask_for_more_of(step) {
+                return Err(match state.declared.as_ref().filter(|_| state.keeps(step)) {
+                    Some(declared) => SourceError::WithoutField { step, field: declared.fields[field].name.clone() },
+                    None => SourceError::StepGone { step, available: state.span() },
+                });
             }
             if !state.is_hand() && !state.is_live() && !state.is_waited_for(step) && state.can_ask() {
                 state.ask(step, false, vec![field]);

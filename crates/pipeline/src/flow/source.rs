@@ -221,6 +221,11 @@ impl FlowHelm {
         is_deserted.then(|| state.trouble.clone().unwrap_or_else(|| "nobody publishes it".to_owned()))
     }
 
+    /// The ranks that are there have passed `step`.
+    pub(crate) fn has_passed(&self, step: StepIndex) -> bool {
+        self.0.lock().present().any(|link| link.newest > Some(step))
+    }
+
     /// How often the simulation has been started anew: each run counts its steps from the beginning.
     pub(crate) fn runs(&self) -> u64 {
         self.0.lock().runs
@@ -330,27 +335,29 @@ impl Drop for Threads {
     }
 }
 
+/// Receives who comes until all is over, and then from nobody: each is told that the session has ended.
 fn take_publishers(receiver: &Arc<Receiver>, listener: &Listener) {
-    while !receiver.is_over() {
-        let session = match listener.accept(POLL) {
-            Ok(Some(session)) => session,
-            Ok(None) => continue,
-            Err(cause) => return receiver.note_trouble(&cause.to_string()),
-        };
-        if session.request() != PUBLISH {
-            session.end_because(&BACK_END.to_string());
-            continue;
-        }
-        let receiving = Arc::clone(receiver);
-        let work = move || {
-            if let Some(why) = receiving.receive(&Arc::new(session)) {
-                tracing::warn!("a program that publishes is refused: {why}");
+    thread::scope(|receiving| {
+        while !receiver.is_over() {
+            let session = match listener.accept(POLL) {
+                Ok(Some(session)) => session,
+                Ok(None) => continue,
+                Err(cause) => return receiver.note_trouble(&cause.to_string()),
+            };
+            if session.request() != PUBLISH {
+                session.end_because(&BACK_END.to_string());
+                continue;
             }
-        };
-        if let Err(cause) = thread::Builder::new().name("flow-receive".to_owned()).spawn(work) {
-            tracing::warn!("a rank cannot be received: no thread can be had: {cause}");
+            let work = move || {
+                if let Some(why) = receiver.receive(&Arc::new(session)) {
+                    tracing::warn!("a program that publishes is refused: {why}");
+                }
+            };
+            if let Err(cause) = thread::Builder::new().name("flow-receive".to_owned()).spawn_scoped(receiving, work) {
+                tracing::warn!("a rank cannot be received: no thread can be had: {cause}");
+            }
         }
-    }
+    });
 }
 
 impl Source for FlowSource {

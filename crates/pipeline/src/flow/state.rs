@@ -176,6 +176,10 @@ impl State {
         self.links.iter().filter_map(|link| link.newest).max()
     }
 
+    pub(super) fn keeps(&self, step: StepIndex) -> bool {
+        self.kept.iter().any(|kept| kept.step == step)
+    }
+
     pub(super) fn all_there(&self) -> bool {
         self.all_ranks_there() && self.all_hands_ready()
     }
@@ -325,8 +329,8 @@ impl State {
         }
         if let Some(why) = why {
             self.refuse(step, why);
-        } else if self.last_gone.replace(step) != Some(step) {
-            // All ranks say so of the same step: it counts once.
+        } else if self.last_gone.replace(step) != Some(step) && !self.keeps(step) {
+            // All ranks say so of the same step: it counts once. One that was to come once more was in time before.
             self.fall_behind(step, newest);
         }
         match self.assembly(step) {

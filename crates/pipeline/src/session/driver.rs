@@ -78,7 +78,7 @@ impl Driver {
         }
         while let Some((work, view)) = self.wait_for_work() {
             match work {
-                Work::Begin(key) => self.begin(key),
+                Work::Begin(key) => self.begin(key, view.step.is_none()),
                 Work::Bricks { level, bits } => self.queue_bricks(level, bits),
                 Work::Keyframe(camera, form) => self.queue_keyframe(&view, camera, form),
                 Work::Predict { stepping } => self.predict(&view, stepping),
@@ -186,7 +186,8 @@ impl Driver {
         }
     }
 
-    fn begin(&mut self, key: StepKey) {
+    /// Begins with a step, which may be the newest for who `follows` a simulation.
+    fn begin(&mut self, key: StepKey, follows: bool) {
         if self.back_end.is_serial() {
             self.look = None;
         }
@@ -199,7 +200,10 @@ impl Driver {
             Err(problem) => {
                 self.progress.failed = Some(key);
                 // That it has gone meanwhile is no failure: the span of steps says so.
-                if key.step >= self.back_end.steps().first {
+                let has_gone = key.step < self.back_end.steps().first;
+                // Nor is a field that is new to who follows the simulation: it comes with a newer step.
+                let is_to_come = follows && problem.is_without_field() && self.back_end.goes_on_beyond(key.step);
+                if !has_gone && !is_to_come {
                     self.told.failed(Some(key), problem.to_string());
                 }
                 return;

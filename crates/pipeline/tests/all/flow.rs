@@ -184,6 +184,33 @@ fn a_field_that_is_looked_at_later_comes_from_then_on() {
 }
 
 #[test]
+fn a_field_that_is_looked_at_while_the_ranks_rest_comes_with_the_step_that_they_are_at() {
+    for ranks in [1, 2] {
+        let blocks = slabs(ranks, 1);
+        let mut publishers: Vec<Publisher> = (0..ranks).map(|rank| listen(declared(rank, &blocks))).collect();
+        publishers.iter_mut().zip(&blocks).for_each(|(publisher, block)| put(publisher, 0, block));
+        let urls: Vec<String> = publishers.iter().map(|it| it.url().unwrap().to_string()).collect();
+        let source = FlowSource::dial(&urls.join(" "), FlowOptions { pes: 2, ..FlowOptions::default() }).unwrap();
+        for field in [1, 0] {
+            assert_right(&source, 0, field, Box3::of_size(SIZE));
+        }
+    }
+}
+
+#[test]
+fn of_a_step_that_came_without_a_field_and_that_the_ranks_have_passed_it_is_said_why_it_has_none() {
+    let whole = Box3::of_size(SIZE);
+    let mut publisher = listen(declared(0, &[whole]));
+    put(&mut publisher, 0, &whole);
+    let source = FlowSource::dial(&publisher.url().unwrap().to_string(), FlowOptions::default()).unwrap();
+    put(&mut publisher, 1, &whole);
+    assert_eq!(source.wait_beyond(0, PATIENCE), 1);
+    let request = ReadRequest { field: 1, step: 0, level: 0, bounds: whole };
+    let refused = source.read(&request, &mut vec![0.0; whole.volume()]).unwrap_err().to_string();
+    assert!(refused.ends_with("step 0 was received without b: nobody looked at that then"), "{refused}");
+}
+
+#[test]
 fn a_simulation_that_nobody_looks_at_sends_next_to_nothing_and_its_latest_step_at_once_to_who_looks_again() {
     const STEPS: StepIndex = 500;
     let blocks = slabs(1, 2);

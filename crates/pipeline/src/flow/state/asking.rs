@@ -51,6 +51,20 @@ impl State {
         }
     }
 
+    /// Asks once more for a step that is kept, with the fields that have been looked at since, where all ranks are still at it. Whether it is on
+    /// its way.
+    pub(in crate::flow) fn ask_for_more_of(&mut self, step: StepIndex) -> bool {
+        // Hands let go of a step that does not come.
+        if self.crew.is_some() || !self.keeps(step) {
+            return false;
+        }
+        let are_at_it = self.present().next().is_some() && self.present().all(|link| link.newest <= Some(step));
+        if are_at_it && self.can_ask() && !self.is_waited_for(step) {
+            self.ask(step, false, self.active.iter().copied().collect());
+        }
+        self.is_waited_for(step)
+    }
+
     /// Asks a rank that has come back for what the others were asked for meanwhile, and it before, where it is not too late for that.
     pub(in crate::flow) fn ask_again(&self, rank: usize, session: &Session) {
         let comes = |step: &StepIndex| self.assemblies.get(step).is_none_or(|assembly| assembly.waits_for(rank));
@@ -127,7 +141,7 @@ impl State {
         self.asked_before = waits_before;
         let steps = waits_before.map_or(0..0, |next| next.saturating_sub(1)..next.saturating_add(1));
         for step in steps {
-            if !self.is_waited_for(step) && self.kept.iter().all(|kept| kept.step != step) {
+            if !self.is_waited_for(step) && !self.keeps(step) {
                 self.ask(step, false, fields.to_vec());
             }
         }
