@@ -332,9 +332,8 @@ impl<'a> Plan<'a> {
                     let session = begin(one.url, &one.session(options), &one.request(options, job, verb))?;
                     let outcome = push(&session, lister, stop, attempt, watch);
                     if let Err(CopyError::Session(_)) = outcome {
-                        // Why we were not admitted, or may not, if so.
+                        // Why we were not admitted, if so.
                         session.admitted()?;
-                        hear_refusal(&session)?;
                     }
                     attempt.was_admitted = true;
                     outcome
@@ -394,7 +393,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Gives all; returns the nodes that the other end would have take it, if it took nothing for that reason.
+/// Gives all; returns the nodes that the other end would have take it, if it took nothing for that reason. Fails with why the other end would not, if so.
 fn push(
     session: &Session,
     lister: Lister,
@@ -405,6 +404,9 @@ fn push(
     let mut given = Given::default();
     let outcome = give(session, lister, Begin::AtOnce, stop, &mut given, watch);
     (attempt.tally, attempt.arrived) = (given.tally, given.arrived);
+    if let Err(CopyError::Session(_)) = outcome {
+        hear_refusal(session)?;
+    }
     outcome.map(|()| given.nodes)
 }
 
