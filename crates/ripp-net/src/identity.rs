@@ -107,7 +107,7 @@ impl Identity {
     /// # Errors
     /// [`IdentityError`].
     pub fn from_file(path: &Path) -> Result<Self, IdentityError> {
-        let gone = || io::Error::from(io::ErrorKind::NotFound);
+        let gone = || io::Error::new(io::ErrorKind::NotFound, "there is no such file");
         Self::load(path)?.ok_or_else(|| IdentityError::Keep { path: path.to_owned(), cause: gone() })
     }
 

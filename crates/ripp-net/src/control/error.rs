@@ -119,7 +119,7 @@ pub enum ControlError {
     )]
     Bare(SocketAddr),
     /// The address cannot be had.
-    #[error("cannot listen on {at}: {cause}; choose another port, or 0 for any")]
+    #[error("cannot listen on {at}: {cause}; {}", way_to_listen(cause))]
     Bind {
         /// Where we were to listen.
         at: SocketAddr,
@@ -173,5 +173,13 @@ impl fmt::Display for CloseReason {
             Self::Protocol(cause) => write!(f, "the other end broke the protocol of the control link: {cause}"),
             Self::Lost(cause) => write!(f, "the control link broke: {cause}"),
         }
+    }
+}
+
+/// What to do about an address that cannot be listened on.
+fn way_to_listen(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::AddrNotAvailable => "choose an address that this computer has, or 0.0.0.0 for all that it has",
+        _ => "choose another port, or 0 for any",
     }
 }

@@ -95,7 +95,8 @@ pub(super) fn read(path: &Path) -> Result<Option<Policy>, PolicyError> {
     let unreadable = |cause| PolicyError::Unreadable { path: path.to_owned(), cause };
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // A link that leads nowhere is somebody's rules that are not there: they are not taken for none.
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound && !path.is_symlink() => return Ok(None),
         Err(cause) => return Err(unreadable(cause)),
     };
     let mut text = String::new();
@@ -234,6 +235,15 @@ mod tests {
         let far = policy.ruling(Some("data.example.org"), "::ffff:192.0.2.1".parse().unwrap()).unwrap();
         assert_eq!((far.most_receive_bps, far.most_send_bps, far.transport), (Some(1_000_000_000), None, None));
         assert!(policy.ruling(None, "192.0.2.1".parse().unwrap()).is_none());
+    }
+
+    #[test]
+    fn no_file_is_no_policy_and_a_link_that_leads_nowhere_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paths.toml");
+        assert!(read(&path).unwrap().is_none());
+        std::os::unix::fs::symlink(folder.path().join("gone"), &path).unwrap();
+        assert!(matches!(read(&path), Err(PolicyError::Unreadable { .. })));
     }
 
     #[test]

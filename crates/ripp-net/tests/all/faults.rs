@@ -241,16 +241,21 @@ fn a_listener_that_takes_nobody_turns_the_surplus_away() {
 }
 
 #[test]
-fn a_port_in_use_is_named() {
+fn where_nobody_can_listen_it_is_said_what_to_choose_instead() {
     let (first, _) = listener();
-    let options = ListenerOptions {
-        identity: Some(self_signed()),
-        token: None,
-        clients: Clients::default(),
-        session: Options::default(),
-    };
-    let told = Listener::bind(first.local_addr(), options).unwrap_err().to_string();
-    assert!(told.contains(&first.local_addr().to_string()) && told.contains("choose another port"), "{told}");
+    // The second is for documentation, and nobody's (RFC 5737).
+    for (at, advice) in
+        [(first.local_addr(), "choose another port"), (([192, 0, 2, 1], 0).into(), "an address that this computer has")]
+    {
+        let options = ListenerOptions {
+            identity: Some(self_signed()),
+            token: Some(Token::fresh().unwrap()),
+            clients: Clients::default(),
+            session: Options::default(),
+        };
+        let told = Listener::bind(at, options).unwrap_err().to_string();
+        assert!(told.contains(&at.to_string()) && told.contains(advice), "{told}");
+    }
 }
 
 #[test]
