@@ -83,9 +83,10 @@ impl Receiver {
         let mut state = self.lock();
         let refused = why.clone().filter(|why| rank.is_none() && state.trouble.as_ref() != Some(why));
         state.trouble = Some(why.unwrap_or_else(|| "the publisher has left".to_owned()));
-        if let Some(rank) = rank.filter(|rank| state.is_of(*rank, session)) {
+        // Where all is over it is we who leave.
+        if let Some(rank) = rank.filter(|rank| !self.is_over() && state.is_of(*rank, session)) {
             // Once is enough: the process with the pages says it for all.
-            if !self.is_over() && !state.is_hand() {
+            if !state.is_hand() {
                 tracing::warn!("rank {rank} is gone: {}", state.trouble.as_deref().unwrap_or_default());
             }
             state.leave(rank, &self.options);
