@@ -384,6 +384,49 @@ describe("a file", () => {
     await page.close();
   });
 
+  test("on another screen it is drawn in the pixels of that", async () => {
+    const page = await here.open({
+      // A browser whose screen is only made believe tells its pages nothing of it.
+      before: () => {
+        let ratio = 1;
+        const screen = new EventTarget();
+        const { matchMedia } = window;
+        window.matchMedia = (query) => (query.includes("resolution") ? screen : matchMedia.call(window, query));
+        Object.defineProperty(window, "devicePixelRatio", { get: () => ratio });
+        window.toScreenOf = (pixels) => {
+          ratio = pixels;
+          screen.dispatchEvent(new Event("change"));
+        };
+      },
+    });
+    await hasPicture(page);
+    const width = () => page.evaluate(() => document.querySelector("canvas.picture").width);
+    const before = await width();
+    for (const ratio of [2, 1]) {
+      await page.evaluate((ratio) => window.toScreenOf(ratio), ratio);
+      assert.equal(await width(), ratio * before);
+    }
+    await page.close();
+  });
+
+  test("while the graphics processor is reset that is said, and then the picture is back", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    await page.evaluate(() => {
+      window.graphics = document.querySelector("canvas.picture").getContext("webgl2").getExtension("WEBGL_lose_context");
+      window.graphics.loseContext();
+    });
+    const words = page.getByText("The graphics processor was reset");
+    await words.waitFor();
+    await page.locator(".stage").focus();
+    await page.keyboard.press("c");
+    assert.ok(await words.isVisible(), "it is not said any more");
+    await page.evaluate(() => window.graphics.restoreContext());
+    await words.waitFor({ state: "hidden" });
+    await hasPicture(page);
+    await page.close();
+  });
+
   for (const [name, valueAt, words] of [
     ["constant", () => 7.5, "Every value of this field is 7.5 in single precision."],
     ["nothing-finite", () => Number.NaN, "No value of this field is finite"],

@@ -430,10 +430,26 @@ fn watch_steps(back_end: &Weak<BackEnd>) {
         }
         if let Some(newest) = newest.filter(|newest| seen.is_none_or(|step| *newest > step)) {
             let now = Instant::now();
-            let steps_since = seen.map_or(1, |step| newest - step) as u32;
-            back_end.on_new_step(seen_at.map(|at| (now - at) / steps_since));
+            let steps_since = seen.map_or(1, |step| newest - step);
+            back_end.on_new_step(seen_at.map(|at| interval(now - at, steps_since)));
             seen = Some(newest);
             seen_at = Some(now);
         }
+    }
+}
+
+/// Time from one step to the next, of so many within `took`.
+fn interval(took: Duration, steps: StepIndex) -> Duration {
+    took / u32::try_from(steps).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_numbered_as_far_apart_as_their_program_likes() {
+        let second = Duration::from_secs(1);
+        assert_eq!([1, 4, 1 << 32].map(|steps| interval(second, steps).as_millis()), [1000, 250, 0]);
     }
 }

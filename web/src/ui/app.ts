@@ -17,6 +17,7 @@ import type { Histogram } from "./transfer-editor";
 import { Viewer, type ViewerState } from "./viewer";
 
 const STATISTICS_MS = 500;
+const RESET = "The graphics processor was reset: reloading.";
 /** Degrees per CSS pixel of a drag. */
 const TURN_PER_PIXEL = 0.35;
 
@@ -47,6 +48,8 @@ class App {
   readonly #timeline: Timeline;
   readonly #help = helpDialog();
   #histogram: { of: FieldMessage; histogram: Histogram } | null = null;
+  /** What was drawn with is lost: the page is loaded again once it can draw. */
+  #isReset = false;
 
   constructor(root: HTMLElement, location: URL) {
     this.#root = root;
@@ -132,13 +135,14 @@ class App {
     });
     this.#canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
-      setText(this.#status, "The graphics processor was reset: reloading.");
-      this.#told.hidden = false;
+      this.#isReset = true;
+      this.#show(this.#viewer.state);
     });
     // Everything on the page is in its URL, so loading it again restores it, or shows what a pasted one says.
     this.#canvas.addEventListener("webglcontextrestored", () => window.location.reload());
     window.addEventListener("hashchange", () => window.location.reload());
     new ResizeObserver(() => this.#resize()).observe(this.#stage);
+    this.#watchPixelRatio();
     setInterval(() => this.#showStatistics(), STATISTICS_MS);
   }
 
@@ -147,6 +151,16 @@ class App {
     if (clientWidth > 0 && clientHeight > 0) {
       this.#viewer.resize(clientWidth, clientHeight, Math.min(2, window.devicePixelRatio || 1));
     }
+  }
+
+  /** On another screen pixels may be larger or smaller, and the stage as large as before. */
+  #watchPixelRatio(): void {
+    const here = window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+    const moved = () => {
+      this.#resize();
+      this.#watchPixelRatio();
+    };
+    here.addEventListener("change", moved, { once: true });
   }
 
   #edit(patch: { opacity?: readonly (readonly [number, number])[]; range?: readonly [number, number] }): void {
@@ -165,7 +179,7 @@ class App {
     // Nothing has ever come that could be controlled.
     this.#root.classList.toggle("refused", state.connection.kind === "refused" && !source);
     this.#panel.element.inert = !state.panel;
-    const status = statusWords(state);
+    const status = this.#isReset ? RESET : statusWords(state);
     setText(this.#status, status);
     this.#told.hidden = status === "";
     this.#dismiss.hidden = state.connection.kind !== "open" || state.notice === null;

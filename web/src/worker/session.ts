@@ -35,6 +35,7 @@ export interface SessionEvents {
 const FORBIDDEN = 403;
 const NO_ANSWER = "the server does not answer";
 const CLOSED = "it was closed";
+const NO_WORKER = "a part of this page did not come";
 const ANSWER_WITHIN_MS = 2000;
 const FIRST_RETRY_MS = 300;
 const LONGEST_RETRY_MS = 4000;
@@ -173,7 +174,15 @@ export class Session {
           return this.#lose(data.reason);
       }
     };
+    worker.onerror = () => this.#replace(worker);
     return worker;
+  }
+
+  /** Its script did not come, as when the server was gone just then: it opens nothing, and the next connection starts another one. */
+  #replace(worker: Worker): void {
+    worker.terminate();
+    this.#workers = this.#workers.filter((other) => other !== worker);
+    if (this.#welcomed) this.#lose(NO_WORKER);
   }
 
   /** A WebSocket does not tell why it was not opened; an ordinary request for the same is answered. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { ToWorker } from "../../src/worker/messages";
 import { type ConnectionState, Session } from "../../src/worker/session";
 
 const WELCOME = {
@@ -44,13 +45,24 @@ class FakeSocket {
 }
 
 class FakeWorker {
-  postMessage(): void {}
-  terminate(): void {}
+  static readonly running: FakeWorker[] = [];
+  readonly told: string[] = [];
+  onerror: (() => void) | null = null;
+  constructor() {
+    FakeWorker.running.push(this);
+  }
+  postMessage({ type }: ToWorker): void {
+    this.told.push(type);
+  }
+  terminate(): void {
+    FakeWorker.running.splice(FakeWorker.running.indexOf(this), 1);
+  }
 }
 
 beforeEach(() => {
   vi.useFakeTimers();
   FakeSocket.opened.length = 0;
+  FakeWorker.running.length = 0;
   vi.stubGlobal("WebSocket", FakeSocket);
   vi.stubGlobal("Worker", FakeWorker);
 });
@@ -59,8 +71,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A page's session, and how long it waited each time that its server welcomed it, said `then` and closed the connection. */
-async function waits(then: readonly ArrayBuffer[], times: number): Promise<number[]> {
+/** A page's session begins; how it is lost, each time. */
+function begin(): Extract<ConnectionState, { kind: "lost" }>[] {
   const lost: Extract<ConnectionState, { kind: "lost" }>[] = [];
   const session = new Session(new URL("http://127.0.0.1:7420/"), "t", {
     onState: (state) => {
@@ -72,6 +84,12 @@ async function waits(then: readonly ArrayBuffer[], times: number): Promise<numbe
     onReceived: () => {},
   });
   session.connect();
+  return lost;
+}
+
+/** How long a page waited each time that its server welcomed it, said `then` and closed the connection. */
+async function waits(then: readonly ArrayBuffer[], times: number): Promise<number[]> {
+  const lost = begin();
   const waited: number[] = [];
   for (let time = 0; time < times; time++) {
     const socket = FakeSocket.opened[time];
@@ -92,4 +110,29 @@ test("a server that welcomes the page and refuses its view is asked again ever l
 
 test("one that answered the view is asked again at once", async () => {
   expect(await waits([message(4, PLAN)], 3)).toEqual([300, 300, 300]);
+});
+
+/** The newest connection is opened, and the server welcomes the page to so many groups. */
+function welcome(groups: number): void {
+  FakeSocket.opened.at(-1)?.onmessage?.({ data: message(1, { ...WELCOME, groups }) });
+}
+
+const told = () => FakeWorker.running.map((worker) => worker.told);
+
+test("a worker that could not be loaded while the server was gone is not asked to open a connection", () => {
+  begin();
+  const [, failed] = FakeWorker.running;
+  failed.onerror?.();
+  welcome(2);
+  expect([failed.told, told()]).toEqual([[], [["open"], ["open"]]]);
+});
+
+test("one that cannot be loaded when it is needed is loaded anew with the next connection", async () => {
+  const lost = begin();
+  welcome(3);
+  FakeWorker.running[2].onerror?.();
+  expect(lost.map(({ reason }) => reason)).toEqual(["a part of this page did not come"]);
+  await vi.advanceTimersByTimeAsync(1000);
+  welcome(3);
+  expect(told()).toEqual([["open", "close", "open"], ["open", "close", "open"], ["open"]]);
 });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use visapult_volume::StepIndex;
 
-use super::messages::FlowError;
+use super::messages::{FlowError, check_step};
 use crate::memory;
 
 /// Steps whose memory is kept to be used again.
@@ -42,6 +42,7 @@ impl Building {
         if let Some(begun) = self.begun() {
             return Err(FlowError::Usage(format!("step {begun} has begun and must end first")));
         }
+        check_step(step).map_err(FlowError::Usage)?;
         self.begun = Some(Published { step, time, fields: vec![None; self.fields] });
         Ok(())
     }
@@ -117,5 +118,13 @@ mod tests {
         let mut step = building.end().unwrap();
         assert!(building.keep_last(&mut step, None).is_err());
         building.begin(1, 0.0).unwrap();
+    }
+
+    #[test]
+    fn a_step_whose_number_no_page_can_tell_from_the_next_is_refused() {
+        let mut building = Building::new(1, 1);
+        let refused = building.begin(1 << 53, 0.0).unwrap_err().to_string();
+        assert!(refused.contains("step 9007199254740992 is numbered beyond"), "{refused}");
+        building.begin((1 << 53) - 1, 0.0).unwrap();
     }
 }

@@ -23,6 +23,9 @@ pub(super) const MOST_TIMES: usize = 2000;
 /// Most bytes of a name or a unit.
 pub(super) const MOST_NAME: usize = 200;
 
+/// Largest number of a step: pages count in doubles.
+const MOST_STEP: StepIndex = (1 << 53) - 1;
+
 /// What a publisher says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
@@ -256,6 +259,7 @@ impl Declaration {
         if self.steps.is_some_and(|[first, last]| first > last) {
             return Err("its steps end before they begin".to_owned());
         }
+        self.steps.map_or(Ok(()), |[_, last]| check_step(last))?;
         if self.parameters.len() > MOST_PARAMETERS {
             return Err(format!("{} parameters: {MOST_PARAMETERS} are possible", self.parameters.len()));
         }
@@ -267,6 +271,15 @@ impl Declaration {
         }
         let fields = self.fields.iter().map(DeclaredField::to_info).collect::<Result<_, _>>()?;
         Ok((grid, fields, block))
+    }
+}
+
+/// Whether a step can have this number.
+pub(super) fn check_step(step: StepIndex) -> Result<(), String> {
+    if step <= MOST_STEP {
+        Ok(())
+    } else {
+        Err(format!("step {step} is numbered beyond {MOST_STEP}: no page can count so far"))
     }
 }
 
@@ -329,13 +342,14 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_the_reason() {
         type Spoil = fn(&mut Declaration);
-        let wrong: [(&str, Spoil); 6] = [
+        let wrong: [(&str, Spoil); 7] = [
             ("rank 2 of 2", |it| it.rank = 2),
             ("fields", |it| it.fields.clear()),
             ("does not lie inside", |it| it.block[1][0] = 9),
             ("empty", |it| it.grid.size[2] = 0),
             ("range", |it| it.fields[0].range = Some([2.0, 1.0])),
             ("end before", |it| it.steps = Some([3, 2])),
+            ("numbered beyond", |it| it.steps = Some([0, MOST_STEP + 1])),
         ];
         for (expected, spoil) in wrong {
             let mut declaration = declaration();

@@ -180,7 +180,7 @@ impl Publisher {
     /// Begins step `step`.
     ///
     /// # Errors
-    /// If a step has begun already.
+    /// If a step has begun already, or pages cannot count so far.
     pub fn begin_at(&mut self, step: StepIndex, time: f64) -> Result<StepIndex, FlowError> {
         self.building.begin(step, time)?;
         self.put = Some(begin(Stage::Put, self.shared.options.rank, step));

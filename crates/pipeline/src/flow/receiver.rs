@@ -11,7 +11,7 @@ use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
 
 use super::PIECES;
-use super::messages::{FlowError, FromBackEnd, FromPublisher, PieceName, note};
+use super::messages::{FlowError, FromBackEnd, FromPublisher, PieceName, check_step, note};
 use super::received::ReceivedStep;
 use super::source::FlowOptions;
 use super::state::{State, join};
@@ -164,6 +164,7 @@ impl Receiver {
             }
             (FromPublisher::Declare(_), Some(_)) => return Err("it declares twice".to_owned()),
             (FromPublisher::Have { newest }, Some(rank)) => {
+                check_step(newest)?;
                 state.links[rank].on_newest(newest);
                 state.tell_apart(&self.options);
                 if let Some(line) = state.name_left_out().filter(|_| !state.is_hand()) {
@@ -171,6 +172,7 @@ impl Receiver {
                 }
             }
             (FromPublisher::Gone { step, newest, why }, Some(rank)) => {
+                check_step(newest)?;
                 state.on_gone(rank, step, newest, why);
                 state.tell_apart(&self.options);
                 state.keep_finished(self.options.history_bytes);

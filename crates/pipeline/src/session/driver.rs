@@ -21,7 +21,7 @@ use crate::planner::{Decision, Situation, plan, turn_that_costs};
 use crate::predictions::Predicted;
 use crate::statistics::FieldStatistics;
 use crate::step_store::{LoadedStep, StepKey, lock};
-use crate::wire::{BulkHeader, Field, Severity, ToPage, View};
+use crate::wire::{BulkHeader, Field, Severity, View};
 
 /// Sending within this time is as good as at once.
 const QUICK: Duration = Duration::from_millis(400);
@@ -214,15 +214,15 @@ impl Driver {
         self.progress = Progress { current: Some(key), has_picture: self.progress.has_picture, ..Progress::default() };
         self.measured.begin();
         let whole = field_message(key, &step.defaults, &step.statistics);
-        self.told.say(&ToPage::Field(whole));
+        self.told.field(whole);
         self.step = Some(step);
     }
 
     /// Something to look at and to turn while a large step is read.
-    fn glance(&self, key: StepKey) {
+    fn glance(&mut self, key: StepKey) {
         let Some(glance) = self.back_end.store().glance(key) else { return };
         let told = Field { provisional: true, ..field_message(key, &glance.defaults, &glance.statistics) };
-        self.told.say(&ToPage::Field(told));
+        self.told.field(told);
         self.queue(key, glance.time, &glance.encoded(self.back_end.groups()), None);
     }
 

@@ -8,7 +8,7 @@ use super::ControlSink;
 use super::lifelines::Lifelines;
 use crate::back_end::BackEnd;
 use crate::step_store::StepKey;
-use crate::wire::{Freshness, Notice, Plan, Planned, ProxyChoice, Severity, Steps, ToPage, View, Welcome};
+use crate::wire::{Field, Freshness, Notice, Plan, Planned, ProxyChoice, Severity, Steps, ToPage, View, Welcome};
 
 /// How long to wait before a control message that found no room is tried again.
 const RETRY: Duration = Duration::from_millis(50);
@@ -24,12 +24,22 @@ pub(super) struct Told {
     /// With what was chosen by whom: the reason says so.
     plan: Option<(Plan, Form, ProxyChoice)>,
     freshness: Option<Freshness>,
+    /// Found no room.
+    untold_field: Option<Field>,
     lifelines: Lifelines,
 }
 
 impl Told {
     pub(super) fn new(control: ControlSink) -> Self {
-        Self { control, steps: None, steering: None, plan: None, freshness: None, lifelines: Lifelines::default() }
+        Self {
+            control,
+            steps: None,
+            steering: None,
+            plan: None,
+            freshness: None,
+            untold_field: None,
+            lifelines: Lifelines::default(),
+        }
     }
 
     pub(super) fn welcome(&mut self, welcome: Welcome) {
@@ -51,6 +61,22 @@ impl Told {
         self.say(&ToPage::Notice(Notice { failed: key, ..Notice::new(Severity::Error, text) }));
     }
 
+    /// What a step of a field is like; as soon as there is room, for a page draws nothing without.
+    pub(super) fn field(&mut self, field: Field) {
+        self.untold_field = Some(field);
+        self.field_again();
+    }
+
+    /// When to try again if it could not be told.
+    fn field_again(&mut self) -> Option<Instant> {
+        let field = self.untold_field.take()?;
+        if self.say(&ToPage::Field(field.clone())) {
+            return None;
+        }
+        self.untold_field = Some(field);
+        Some(Instant::now() + RETRY)
+    }
+
     /// What has changed at the back end, `step` being shown, and what has happened where `lifelines` are wanted; when to look again.
     pub(super) fn news(
         &mut self,
@@ -60,7 +86,8 @@ impl Told {
         session: u32,
     ) -> Option<Instant> {
         let lifelines = self.lifelines.tell(lifelines, session, &self.control);
-        let news = [self.steps(back_end), self.steering(back_end), self.freshness(back_end, step), lifelines];
+        let field = self.field_again();
+        let news = [field, self.steps(back_end), self.steering(back_end), self.freshness(back_end, step), lifelines];
         news.into_iter().flatten().min()
     }
 

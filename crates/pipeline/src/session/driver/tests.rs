@@ -1,4 +1,6 @@
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -13,6 +15,8 @@ use crate::wire::{ProxyChoice, View};
 const KIND_FIELD: u8 = 3;
 const KIND_PLAN: u8 = 4;
 const KIND_BRICKS: u8 = 16;
+/// A message that has not come by then never will.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Where a message of bricks tells their level.
 const LEVEL_AT: usize = 24;
 
@@ -37,6 +41,22 @@ fn what_was_chosen_by_the_page_is_not_told_as_chosen_once_it_is_not() {
     session.on_view(View { sequence: 2, proxy: ProxyChoice::Auto, ..view() }).unwrap();
     let told = reason();
     assert!(told.starts_with("all bricks fit: ") && told.contains(" kB "), "{told}");
+}
+
+#[test]
+fn a_page_that_had_no_room_for_it_is_told_what_the_step_is_like_once_it_has() {
+    let config = BackEndConfig { source: String::new(), pes: 1, threads: 1, device: Device::Cpu, crew: None };
+    let store = StepStore::fitting(Box::new(Ramp::of(&[[24; 3]], [1; 3])), 1, None).unwrap();
+    let back_end = BackEnd::start(store, None, None, &config).unwrap();
+    let (say, control) = channel();
+    let is_full = AtomicBool::new(true);
+    let has_room = move |kind| kind != KIND_FIELD || !is_full.swap(false, Ordering::Relaxed);
+    let sink = move |message: Vec<u8>| has_room(message[0]) && say.send(message).is_ok();
+    let session = back_end.begin_session("page".to_owned(), Right::Watch, Box::new(sink));
+    session.attach(0, Box::new(|_| ())).unwrap();
+    session.on_view(view()).unwrap();
+    let comes = std::iter::from_fn(|| control.recv_timeout(PATIENCE).ok()).any(|message| message[0] == KIND_FIELD);
+    assert!(comes);
 }
 
 #[test]
