@@ -413,7 +413,10 @@ describe("a file", () => {
     const page = await here.open();
     await hasPicture(page);
     await page.evaluate(() => {
-      window.graphics = document.querySelector("canvas.picture").getContext("webgl2").getExtension("WEBGL_lose_context");
+      window.graphics = document
+        .querySelector("canvas.picture")
+        .getContext("webgl2")
+        .getExtension("WEBGL_lose_context");
       window.graphics.loseContext();
     });
     const words = page.getByText("The graphics processor was reset");
