@@ -269,10 +269,10 @@ impl Emulator {
     fn wait(&mut self, began: u64, active: bool) {
         if active {
             let until = began + self.quantum();
-            let began = self.now();
-            if let Some(asked) = self.nap.asks(until.saturating_sub(began)) {
+            let asleep = self.now();
+            if let Some(asked) = self.nap.asks(until.saturating_sub(asleep)) {
                 let _ = poll(&mut [], Some(&timespec(asked)));
-                self.nap.took(asked, self.now() - began);
+                self.nap.took(asked, self.now() - asleep);
             }
             return;
         }

@@ -1,5 +1,6 @@
 """What commands say: names that others have chosen move no cursor, and nobody has to read it."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -34,8 +35,9 @@ def test_names_in_a_file_move_no_cursor(tmp_path: Path) -> None:
     ]
     for finished in said:
         text = finished.stdout + finished.stderr
-        assert "d\ufffd[31m\ufffd]0;title\ufffd\ufffd\ufffd1m" in text
+        assert r"d\u001b[31m\u001b]0;title\u0007\u000d\u009b1m" in text
         assert not [sign for sign in text if sign != "\n" and (ord(sign) < 0x20 or 0x7F <= ord(sign) < 0xA0)]
+    assert json.loads(run("info", path, "--json").stdout)["fields"][0]["name"] == CURSOR
 
 
 COMMANDS = {

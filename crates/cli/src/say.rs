@@ -20,10 +20,18 @@ pub(crate) fn say_beside(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Lines as a terminal may show them: fields, units and files can have any name, and come from anybody.
+/// Lines as a terminal may show them: fields, units and files can have any name, and come from anybody. What would move the cursor is written as
+/// JSON may write it, in whose strings alone it stands there: names are read from it as they are.
 fn printable(lines: &str) -> String {
-    let moves = |sign: char| sign.is_control() && sign != '\n';
-    lines.chars().map(|sign| if moves(sign) { char::REPLACEMENT_CHARACTER } else { sign }).collect()
+    let mut shown = String::with_capacity(lines.len());
+    for sign in lines.chars() {
+        if sign.is_control() && sign != '\n' {
+            shown += &format!("\\u{:04x}", u32::from(sign));
+        } else {
+            shown.push(sign);
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -32,6 +40,12 @@ mod tests {
 
     #[test]
     fn what_is_shown_moves_no_cursor() {
-        assert_eq!(printable("a\x1b[2J\u{9b}1m\r\nb"), "a\u{fffd}[2J\u{fffd}1m\u{fffd}\nb");
+        assert_eq!(printable("a\x1b[2J\u{9b}1m\r\nb"), "a\\u001b[2J\\u009b1m\\u000d\nb");
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        let name = serde_json::json!("a\x1b\u{9b}1m\x7f");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&printable(&name.to_string())).unwrap(), name);
     }
 }

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -26,11 +27,15 @@ fn next(control: &Receiver<Vec<u8>>, kind: u8) -> Value {
     serde_json::from_slice(&message[1..]).unwrap()
 }
 
-#[test]
-fn what_was_chosen_by_the_page_is_not_told_as_chosen_once_it_is_not() {
+fn of_a_small_step() -> Arc<BackEnd> {
     let config = BackEndConfig { source: String::new(), pes: 1, threads: 1, device: Device::Cpu, crew: None };
     let store = StepStore::fitting(Box::new(Ramp::of(&[[24; 3]], [1; 3])), 1, None).unwrap();
-    let back_end = BackEnd::start(store, None, None, &config).unwrap();
+    BackEnd::start(store, None, None, &config).unwrap()
+}
+
+#[test]
+fn what_was_chosen_by_the_page_is_not_told_as_chosen_once_it_is_not() {
+    let back_end = of_a_small_step();
     let (say, control) = channel();
     let session =
         back_end.begin_session("page".to_owned(), Right::Watch, Box::new(move |message| say.send(message).is_ok()));
@@ -45,9 +50,7 @@ fn what_was_chosen_by_the_page_is_not_told_as_chosen_once_it_is_not() {
 
 #[test]
 fn a_page_that_had_no_room_for_it_is_told_what_the_step_is_like_once_it_has() {
-    let config = BackEndConfig { source: String::new(), pes: 1, threads: 1, device: Device::Cpu, crew: None };
-    let store = StepStore::fitting(Box::new(Ramp::of(&[[24; 3]], [1; 3])), 1, None).unwrap();
-    let back_end = BackEnd::start(store, None, None, &config).unwrap();
+    let back_end = of_a_small_step();
     let (say, control) = channel();
     let is_full = AtomicBool::new(true);
     let has_room = move |kind| kind != KIND_FIELD || !is_full.swap(false, Ordering::Relaxed);
