@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { decibels } from "./against-program.mjs";
-import { keep, lit, picture, settled, statistic, until } from "./browser.mjs";
+import { inWorkers, keep, lit, picture, settled, statistic, until } from "./browser.mjs";
 import { serving } from "./serving.mjs";
 
 const EDGE = 48;
@@ -14,6 +14,22 @@ const COLOURS = "range=-3,3&map=viridis&opacity=0,0;0.6,0;0.8,0.9;1,0";
 
 const ripples = (x, y, z) =>
   Math.sin(1.6 * x + 0.7 * y) + Math.sin(1.4 * y - 0.9 * z + 1) + Math.sin(1.2 * z + 1.1 * x + 2);
+
+/** In the page's workers: what they have for the page is kept back in lots, told of by its kind, until each lot is given. */
+function keepBack() {
+  const give = self.postMessage.bind(self);
+  const lots = [];
+  const told = new BroadcastChannel("told");
+  self.postMessage = (message, ...rest) => {
+    if (lots.length === 0) return give(message, ...rest);
+    lots.at(-1).push([message, ...rest]);
+    told.postMessage(message.part?.type ?? message.type);
+  };
+  new BroadcastChannel("lots").onmessage = ({ data }) => {
+    if (data === "begin") lots.push([]);
+    else for (const kept of lots.shift() ?? []) give(...kept);
+  };
+}
 
 describe("slabs of colour", () => {
   const here = serving("ripples", EDGE, ripples);
@@ -68,5 +84,48 @@ describe("slabs of colour", () => {
     t.diagnostic(`${db.toFixed(1)} dB from the exact picture`);
     assert.ok(db >= LEAST_BESIDE_DB, `${db} dB`);
     await page.close();
+  });
+
+  test("an edit that changes nothing leaves them where they are", async (t) => {
+    const page = await here.open({ query: { stills: "0" }, hash: `proxy=slabs&${COLOURS}` });
+    t.after(() => page.close());
+    await until(page, (v) => v.shown.proxy === "slabs");
+    await settled(page);
+    await page.locator(".handle").first().focus();
+    await page.keyboard.press("ArrowDown");
+    for (let look = 0; look < 10; look++) {
+      assert.equal(await page.evaluate(() => window.visapult.shown.proxy), "slabs");
+      await page.waitForTimeout(100);
+    }
+  });
+
+  test("on their way when the transfer function is edited, they are not shown in the colours of before", async (t) => {
+    const before = inWorkers(`(${keepBack})()`);
+    const page = await here.open({ query: { stills: "0" }, hash: `proxy=slabs&${COLOURS}`, before });
+    t.after(() => page.close());
+    await until(page, (v) => v.shown.proxy === "slabs");
+    await settled(page);
+    const lots = (what) => page.evaluate((what) => new BroadcastChannel("lots").postMessage(what), what);
+    const proxy = () => page.evaluate(() => window.visapult.shown.proxy);
+    await lots("begin");
+    await page.locator(".stage").focus();
+    for (let press = 0; press < 3; press++) await page.keyboard.press("ArrowRight");
+    await until(page, () => {
+      const now = performance.now();
+      const { length } = window.told;
+      if (window.kept?.length !== length) window.kept = { length, since: now };
+      return window.told.includes("slabs") && now - window.kept.since > 1500;
+    });
+    await lots("begin");
+    await page.locator("#map").selectOption("inferno");
+    await until(page, (v) => v.shown.proxy === "bricks");
+    await lots("give");
+    for (let look = 0; look < 15; look++) {
+      assert.notEqual(await proxy(), "slabs", "slabs through another transfer function are shown");
+      await page.waitForTimeout(100);
+    }
+    await lots("give");
+    await until(page, (v) => v.shown.proxy === "slabs");
+    assert.deepEqual(page.errors, []);
   });
 });

@@ -33,7 +33,7 @@ describe("lifelines of a running simulation", () => {
   test("the panel is opened by keyboard, and tells and draws what the last steps went through", async () => {
     assert.equal(await page.locator(".lifelines").isVisible(), false);
     await page.locator("summary", { hasText: "Lifelines" }).focus();
-    await page.keyboard.press("Enter");
+    await page.keyboard.press("Space");
     await words(/^Step \d+: load .* render .* encode .* send .* viewer receipt .* drawn .* in all\.$/).waitFor();
     const picture = page.getByRole("img", { name: /^Lifelines of the last steps\. Step \d+: load/ });
     await picture.waitFor();

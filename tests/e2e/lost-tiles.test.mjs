@@ -30,7 +30,7 @@ function withhold(share, of) {
   const Real = WebSocket;
   const told = new BroadcastChannel("told");
   // Of each kind of message: where tiles begin, bytes of one before its payload, where their number is.
-  const layouts = { 16: [44, 22, 26], 17: [80, 16, 58], 19: [100, 16, 58], 20: [88, 16, 58] };
+  const layouts = { 16: [48, 22, 30], 17: [84, 16, 62], 19: [104, 16, 62], 20: [92, 16, 62] };
   const thinned = (buffer) => {
     const [bytes, view] = [new Uint8Array(buffer), new DataView(buffer)];
     const layout = layouts[bytes[0]];
@@ -43,7 +43,7 @@ function withhold(share, of) {
       tiles.push(bytes.subarray(at, end));
       at = end;
     }
-    const isSpared = isOfBricks && of !== "every level" && view.getUint16(28, true) <= 32;
+    const isSpared = isOfBricks && of !== "every level" && view.getUint16(32, true) <= 32;
     const lost = isSpared ? 0 : Math.ceil(share * tiles.length);
     // Spread over all of them.
     const isLost = (i) => Math.floor(((i + 1) * lost) / tiles.length) > Math.floor((i * lost) / tiles.length);

@@ -271,9 +271,10 @@ describe("a file", () => {
     await copy.close();
   });
 
-  test("a time series plays to its end, each step shown", async () => {
+  test("a time series plays to its end, each step shown", async (t) => {
     const moving = (x, y, z, t) => blob(x - 3 * t, y, z);
     const series = await startServer(writeNpy(join(here.folder, "series.npy"), 32, moving, 6));
+    t.after(() => series.kill());
     const page = await openPage(here.browser, series.url, { query: { stills: "0" } });
     await until(page, (v) => v.shown.step === 0);
     await page.evaluate(() => {
@@ -296,7 +297,6 @@ describe("a file", () => {
     assert.equal(await page.evaluate(() => window.visapult.wantedStep), 4);
     await keep(page, "time-series");
     await page.close();
-    await series.kill();
   });
 
   test("a long series is played several steps at a time, where that is chosen, and for whoever opens its link", async (t) => {

@@ -218,6 +218,24 @@ def test_options_that_do_not_fit(options: list[str], needle: str, tmp_path: Path
     assert_one_clear_line(finished.stderr, needle)
 
 
+@pytest.mark.parametrize("proxy", ["exact", "slabs", "scalar-slabs", "segments", "auto"])
+@pytest.mark.parametrize("camera", [["--at", "1e17,1e17,1e17"], ["--distance", "1e-200"]])
+def test_a_camera_whose_distance_is_rounded_away_ends(camera: list[str], proxy: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "field.npy", np.random.default_rng(1).random((20, 20, 20), np.float32))
+    run("render", tmp_path / "field.npy", "--out", tmp_path / "out.png", "--proxy", proxy, *camera, "--size", "40x30")
+
+
+def test_of_a_long_grid_bricks_are_made_of_levels_that_they_can_tell_the_places_of(tmp_path: Path) -> None:
+    np.save(tmp_path / "long.npy", np.linspace(0, 1, 4 * 4 * 70_000, dtype=np.float32).reshape(4, 4, 70_000))
+    render = ["render", tmp_path / "long.npy", "--out", tmp_path / "out.png", "--size", "40x30", "--proxy"]
+    for memory in ([], ["--memory", "4MiB"]):
+        finished = run(*render, "bricks", *memory, check=False)
+        assert finished.returncode == 1
+        assert_one_clear_line(finished.stderr, "70000 samples along an axis", "--bricks-level 1")
+        run(*render, "bricks", "--bricks-level", "1", *memory)
+    run(*render, "auto")
+
+
 def test_an_unknown_demo_option_is_answered_with_those_there_are() -> None:
     finished = run("info", "demo:wave?m=3", check=False)
     assert finished.returncode != 0

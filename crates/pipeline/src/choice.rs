@@ -2,7 +2,8 @@
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, Form, Prediction, Predictor, Pyramid, SegmentKey, Subject, TransferFunction, slab_counts,
+    Camera, Form, Prediction, Predictor, Pyramid, SegmentKey, Subject, TransferFunction, finest_brick_level,
+    slab_counts,
 };
 
 use crate::step_store::LoadedStep;
@@ -73,7 +74,8 @@ pub(crate) fn predicted(
         None => pool.install(|| predictor.predict(forms)),
     };
     let levels = step.pyramids.first().map_or(1, Pyramid::level_count);
-    let mut forms: Vec<Form> = (0..levels).map(|level| Form::Bricks { level }).collect();
+    let finest = finest_brick_level(step.volume.grid().size);
+    let mut forms: Vec<Form> = (finest..levels).map(|level| Form::Bricks { level }).collect();
     forms.extend(slab_counts(&step.volume, key).map(|slabs| Form::ScalarSlabs { slabs }));
     forms.push(SEGMENTS);
     let mut predictions = predict(&forms);

@@ -76,7 +76,7 @@ struct KeyframeKey {
 pub struct Keyframes {
     levels: Shelf<(u32, u8), Arc<Encoded>>,
     keyframes: Shelf<KeyframeKey, Arc<Encoded>>,
-    stills: Shelf<StillKey, Arc<Still>>,
+    stills: Shelf<StillKey, Arc<Encoded>>,
 }
 
 /// What a still depends on besides the step.
@@ -124,12 +124,11 @@ impl Keyframes {
         self.keyframes.get(of_view, || step.has_all_parts(), || encode_keyframe(key, step, view, groups, pool))
     }
 
-    /// The exact image of `view`, made now unless one for the same picture is kept; the answer is for this view alone.
+    /// The exact image of `view`, made now unless one for the same picture is kept.
     pub(crate) fn still(&self, step: &LoadedStep, view: &View, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
         let function = resolved(step, &view.transfer_function);
         let key = (view.camera, view.viewport, function.clone());
-        let still = self.stills.get(key, || step.has_all_parts(), || make_still(step, view, &function, pool));
-        Encoded::new(still_bodies(view.sequence, &still, groups))
+        self.stills.get(key, || step.has_all_parts(), || encode_still(step, view, &function, groups, pool))
     }
 }
 
@@ -169,12 +168,19 @@ fn encode_keyframe(key: Key, step: &LoadedStep, view: &View, groups: usize, pool
     }
 }
 
-fn make_still(step: &LoadedStep, view: &View, transfer_function: &TransferFunction, pool: &ThreadPool) -> Arc<Still> {
+fn encode_still(
+    step: &LoadedStep,
+    view: &View,
+    transfer_function: &TransferFunction,
+    groups: usize,
+    pool: &ThreadPool,
+) -> Arc<Encoded> {
     let size = view.viewport.map(|edge| edge as usize);
     let (pes, number) = (step.volume.blocks().len(), step.key.step);
     let render = || image_of(step, &view.camera, transfer_function, size, 1.0, pool);
     let rendering = at_all(Stage::Render, pes, number, render);
-    pool.install(|| at_all(Stage::Encode, pes, number, || Arc::new(Still::of(&rendering.image))))
+    let encode = || Encoded::new(still_bodies(&Still::of(&rendering.image), groups));
+    pool.install(|| at_all(Stage::Encode, pes, number, encode))
 }
 
 #[cfg(test)]
@@ -208,15 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn a_still_is_rendered_once_for_all_who_see_the_same_picture() {
+    fn a_still_is_made_once_for_all_who_see_the_same_picture() {
         let (step, pool) = (step(), pool());
-        let still = |sequence| step.keyframes.still(&step, &View { sequence, ..view(&step, 10.0) }, 1, &pool);
-        let (first, second) = (still(1), still(2));
-        let again = || unreachable!("it is rendered a second time");
-        let of_view = view(&step, 10.0);
-        let key = (of_view.camera, of_view.viewport, resolved(&step, &of_view.transfer_function));
-        step.keyframes.stills.get(key, || true, again);
-        assert_ne!(first.bodies[0].bytes, second.bodies[0].bytes);
+        let still =
+            |sequence, azimuth| step.keyframes.still(&step, &View { sequence, ..view(&step, azimuth) }, 1, &pool);
+        assert!(Arc::ptr_eq(&still(1, 10.0), &still(2, 10.0)));
+        assert!(!Arc::ptr_eq(&still(1, 10.0), &still(1, 20.0)));
     }
 
     #[test]

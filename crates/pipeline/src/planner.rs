@@ -26,7 +26,9 @@ const REST_GOAL: Duration = Duration::from_secs(3);
 /// Time a step of a running simulation may take to send, at the least.
 const SHORTEST_STEP_GOAL: Duration = Duration::from_millis(100);
 /// Finest level a page is asked to hold, in samples: 512^3 half floats are 256 MiB of its memory.
-const MOST_SAMPLES_IN_PAGE: u64 = 512 * 512 * 512;
+const MOST_SAMPLES_IN_PAGE: usize = 512 * 512 * 512;
+/// And along an axis: textures of three dimensions are no longer than this in most browsers.
+const MOST_ALONG_PAGE: usize = 2048;
 /// Coarsest level of bricks that is sent rather than a keyframe for each of many steps.
 const FINE_ENOUGH: u32 = 1;
 /// Throughput assumed before anything has been measured, in bytes per second.
@@ -41,8 +43,8 @@ const CHANGE_BYTES: f64 = 1.2;
 pub(crate) struct Situation {
     /// Measured throughput, in bytes per second; none before the first acknowledgement.
     pub throughput_bytes_per_s: Option<f64>,
-    /// Samples of each level, finest first.
-    pub level_samples: Vec<u64>,
+    /// Samples of each level along its axes, finest first.
+    pub level_sizes: Vec<[usize; 3]>,
     /// Bytes of 8-bit bricks of each level of the current step, where that was sent.
     pub level_bytes: Vec<Option<u64>>,
     /// Bytes per sample of encoded 8-bit bricks, measured on the last levels sent.
@@ -76,7 +78,8 @@ impl Situation {
     /// Bytes of bricks at `level`, at 8 bits per sample: as they were, else as predicted, else as many per sample as the last ones.
     pub(crate) fn level_bytes(&self, level: u32) -> u64 {
         let predicted = || self.predicts_bytes.then(|| self.predicted_bytes(level)).flatten();
-        let guess = || (self.level_samples[level as usize] as f64 * self.bytes_per_sample) as u64;
+        let samples = || self.level_sizes[level as usize].iter().map(|&n| n as f64).product::<f64>();
+        let guess = || (samples() * self.bytes_per_sample) as u64;
         self.measured_bytes(level).or_else(predicted).unwrap_or_else(guess)
     }
 
@@ -96,7 +99,7 @@ impl Situation {
     }
 
     fn coarsest(&self) -> u32 {
-        self.level_samples.len() as u32 - 1
+        self.level_sizes.len() as u32 - 1
     }
 
     fn goal(&self) -> Duration {
@@ -119,7 +122,10 @@ impl Situation {
     }
 
     fn can_be_held(&self, level: u32) -> bool {
-        self.level_samples.get(level as usize).is_some_and(|samples| *samples <= MOST_SAMPLES_IN_PAGE)
+        let fits = |size: &[usize; 3]| {
+            size.iter().all(|n| *n <= MOST_ALONG_PAGE) && size.iter().product::<usize>() <= MOST_SAMPLES_IN_PAGE
+        };
+        self.level_sizes.get(level as usize).is_some_and(fits)
     }
 
     /// What proxies are worth at the goal; of what was sent, the bytes are known.

@@ -93,17 +93,23 @@ impl Camera {
 
     /// Position of the eye in world units.
     pub fn eye(&self) -> [f64; 3] {
+        let toward_eye = self.toward_eye();
+        std::array::from_fn(|axis| self.target[axis] + self.distance * toward_eye[axis])
+    }
+
+    /// Unit vector from the target to the eye.
+    fn toward_eye(&self) -> [f64; 3] {
         let (sin_az, cos_az) = self.azimuth_deg.to_radians().sin_cos();
         let elevation = self.elevation_deg.clamp(-Self::MAX_ELEVATION_DEG, Self::MAX_ELEVATION_DEG);
         let (sin_el, cos_el) = elevation.to_radians().sin_cos();
-        let toward_eye = [cos_el * sin_az, sin_el, cos_el * cos_az];
-        std::array::from_fn(|axis| self.target[axis] + self.distance * toward_eye[axis])
+        [cos_el * sin_az, sin_el, cos_el * cos_az]
     }
 
     /// The rays of a `width` x `height` image.
     pub fn view(&self, width: usize, height: usize) -> View {
         let eye = self.eye();
-        let forward = normalize(std::array::from_fn(|axis| self.target[axis] - eye[axis]));
+        // Not from eye to target, which are one where distances are rounded away.
+        let forward = normalize(self.toward_eye().map(|c| -c));
         let right = normalize(cross(forward, [0.0, 1.0, 0.0]));
         let up = cross(right, forward);
         let half_height = (self.fov_deg.to_radians() / 2.0).tan();
@@ -185,7 +191,7 @@ pub fn intersect_box(eye: [f64; 3], direction: [f64; 3], edges: [f64; 3]) -> Opt
         t_in = t_in.max(t0.min(t1));
         t_out = t_out.min(t0.max(t1));
     }
-    (t_in < t_out).then_some((t_in, t_out))
+    (t_in < t_out && t_out.is_finite()).then_some((t_in, t_out))
 }
 
 pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
@@ -253,6 +259,19 @@ mod tests {
     fn the_pole_is_never_reached() {
         let view = Camera { elevation_deg: 90.0, ..Camera::default() }.view(8, 8);
         assert!(view.right.iter().chain(&view.up).all(|c| c.is_finite()));
+    }
+
+    #[test]
+    fn where_a_distance_is_rounded_away_the_view_has_its_direction_and_the_box_an_end() {
+        let here = Camera::default();
+        for camera in [Camera { target: [1e17; 3], ..here }, Camera { distance: 1e-200, target: [0.5; 3], ..here }] {
+            let view = camera.view(8, 8);
+            assert_eq!(view.eye, camera.target);
+            assert!(close(view.forward, here.view(8, 8).forward));
+            let passed = intersect_box(view.eye, view.direction(3.5, 4.5), [1.0; 3]);
+            assert!(passed.is_none_or(|(_, leave)| leave.is_finite()));
+        }
+        assert_eq!(intersect_box([0.0; 3], [f64::NAN; 3], [1.0; 3]), None);
     }
 
     #[test]

@@ -23,6 +23,8 @@ const WIDEST: f64 = 4.0;
 const SAMPLES_BEYOND: f64 = 3.0;
 /// Thicknesses of slabs beyond the box that are interpolated with.
 const SLABS_BEYOND: f64 = 1.5;
+/// Of a number of rays, that is no ray.
+const ROUNDING: f64 = 1e-6;
 /// Corners nearer to the eye's plane than this, in world units, may be anywhere in the picture.
 const NEAREST: f64 = 1e-3;
 
@@ -100,9 +102,11 @@ fn covering(camera: Camera, rays: [u16; 2], volume: &Volume, beyond: f64, aspect
     let share = (MOST_RAYS / count(needed)).sqrt().min(1.0);
     let dense = needed.map(|tangent| share * per_tangent * tangent);
     let fewer = (MOST_ACROSS / dense[0].max(dense[1])).min(1.0);
-    let edges = dense.map(|edge| (fewer * edge).round().max(1.0));
+    let rows = (fewer * dense[1]).round().max(1.0);
+    // As many columns as reach as far aside: rays are as far apart as rows.
+    let columns = (rows * needed[0] / needed[1] - ROUNDING).ceil().clamp(1.0, MOST_ACROSS);
     let fov_deg = (2.0 * needed[1].atan().to_degrees()).clamp(Camera::LEAST_FOV_DEG, Camera::MOST_FOV_DEG);
-    (Camera { fov_deg, ..camera }, edges.map(|edge| edge as u16))
+    (Camera { fov_deg, ..camera }, [columns, rows].map(|edge| edge as u16))
 }
 
 /// Half the width and height, at distance 1, of what the box of these half edges takes of the picture.
@@ -172,6 +176,20 @@ mod tests {
         let half = volume().placement().edges.map(|edge| edge / 2.0 + beyond);
         let [left, top] = outline(near, half);
         assert!(x >= left && y >= top, "{x} {y} {left} {top}");
+    }
+
+    #[test]
+    fn rays_reach_the_sides_of_a_flat_box_that_is_seen_edge_on() {
+        for (size, distance) in [([256, 1, 256], 2.5), ([256, 5, 256], 3.0), ([1, 256, 256], 2.5)] {
+            let volume = Volume::whole(Grid::of_size(size), vec![0.0; size.iter().product()]).unwrap();
+            let camera = Camera { azimuth_deg: 0.0, elevation_deg: 0.0, distance, ..Camera::default() };
+            let key = SegmentKey::of_picture(&volume, camera, 64, 1.5);
+            let tangent = (key.camera.fov_deg.to_radians() / 2.0).tan();
+            let across = tangent * f64::from(key.width) / f64::from(key.height);
+            let half = volume.placement().edges.map(|edge| edge / 2.0);
+            let front = outline(camera, half);
+            assert!(across >= front[0] - 1e-9 && tangent >= front[1] - 1e-9, "{size:?}: {across} {tangent} {front:?}");
+        }
     }
 
     #[test]

@@ -31,7 +31,9 @@ mod testing;
 mod transfer_function;
 mod volume;
 
-pub use bricks::{BrickError, CodeBits, EncodedBrick, Pyramid, encode_level, volume_of_bricks};
+pub use bricks::{
+    BrickError, CodeBits, EncodedBrick, MOST_ALONG_BRICKS, Pyramid, encode_level, finest_brick_level, volume_of_bricks,
+};
 pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
 pub use color_map::ColorMap;

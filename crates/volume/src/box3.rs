@@ -42,6 +42,11 @@ impl Box3 {
         (0..3).all(|axis| self.lo[axis] <= other.lo[axis] && other.hi[axis] <= self.hi[axis])
     }
 
+    /// Whether this sample is inside.
+    pub fn has(&self, sample: [usize; 3]) -> bool {
+        (0..3).all(|axis| self.lo[axis] <= sample[axis] && sample[axis] < self.hi[axis])
+    }
+
     /// The samples in both, or `None` where they share none.
     pub fn intersection(&self, other: &Self) -> Option<Self> {
         let shared = Self {

@@ -1,8 +1,10 @@
 import type { Vec3 } from "../volume/index";
 import { basisOf, type Camera, dot, type KeyRays, keyBasis } from "./camera";
 
-/** Of the picture from edge to edge, by rows and columns, where it is looked whether a keyframe has data. */
+/** Of what the picture shows of the box from edge to edge, by rows and columns, where it is looked whether a keyframe has data. */
 const LOOKS = 9;
+/** Corners of the box nearer to the eye's plane, in world units, may be anywhere in the picture. */
+const NEAREST = 1e-3;
 /** Of the key view's edges, against rounding. */
 export const KEY_SLACK = 1.001;
 
@@ -18,7 +20,7 @@ export function coverage(key: KeyRays, edges: Vec3, camera: Camera, aspect: numb
     );
   };
   let [seen, passed] = [0, 0];
-  for (const ray of raysOf(camera, aspect)) {
+  for (const ray of raysOf(camera, edges, aspect)) {
     const inside = insideBox(ray, edges);
     if (!inside) continue;
     const [enters, leaves] = inside;
@@ -34,16 +36,27 @@ interface Ray {
   readonly direction: Vec3;
 }
 
-function raysOf(camera: Camera, aspect: number): Ray[] {
+function raysOf(camera: Camera, edges: Vec3, aspect: number): Ray[] {
   const { eye, forward, right, up } = basisOf(camera);
   const tangent = Math.tan((camera.fov * Math.PI) / 360);
-  const at = (i: number) => (i / (LOOKS - 1)) * 2 - 1;
+  const corners = cornersOf(edges).map((corner): Vec3 => [corner[0] - eye[0], corner[1] - eye[1], corner[2] - eye[2]]);
+  const isInFront = corners.every((corner) => dot(corner, forward) > NEAREST);
+  const spread = (across: Vec3, edge: number) => {
+    const places = isInFront ? corners.map((corner) => dot(corner, across) / dot(corner, forward)) : [-edge, edge];
+    const [from, to] = [Math.max(-edge, Math.min(...places)), Math.min(edge, Math.max(...places))];
+    return (i: number) => from + (i / (LOOKS - 1)) * (to - from);
+  };
+  const [x, y] = [spread(right, tangent * aspect), spread(up, tangent)];
   return Array.from({ length: LOOKS * LOOKS }, (_, i) => {
-    const x = at(i % LOOKS) * tangent * aspect;
-    const y = at(Math.floor(i / LOOKS)) * tangent;
-    const along = (axis: 0 | 1 | 2) => forward[axis] + x * right[axis] + y * up[axis];
+    const [across, upwards] = [x(i % LOOKS), y(Math.floor(i / LOOKS))];
+    const along = (axis: 0 | 1 | 2) => forward[axis] + across * right[axis] + upwards * up[axis];
     return { eye, direction: [along(0), along(1), along(2)] };
   });
+}
+
+function cornersOf(edges: Vec3): Vec3[] {
+  const at = (corner: number, axis: 0 | 1 | 2) => ((corner >> axis) & 1 ? 0.5 : -0.5) * edges[axis];
+  return Array.from({ length: 8 }, (_, corner) => [at(corner, 0), at(corner, 1), at(corner, 2)]);
 }
 
 /** Where a ray enters and leaves the box around the origin, in lengths of its direction; none where it misses it. */

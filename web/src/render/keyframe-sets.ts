@@ -67,11 +67,6 @@ export class KeyframeSets<Tile, P extends Part<Tile>, Room, Keyframe extends { r
     return this.keyframes.shown;
   }
 
-  /** Number of the newest set known. */
-  get newest(): number {
-    return this.#newest;
-  }
-
   get isUploading(): boolean {
     return this.#uploading !== null || this.#gathered.whole.length > 0;
   }

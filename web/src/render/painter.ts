@@ -1,6 +1,7 @@
-import type { Geometry, TransferFunction } from "../volume/index";
+import { type Geometry, type TransferFunction, transferToMessage } from "../volume/index";
 import type { BulkPart } from "../worker/index";
 import { type Camera, homeCamera } from "./camera";
+import type { Colours } from "./colours-of-views";
 import type { Shown } from "./compositor";
 import { DrawingOrder, type Found, MOVING_BUDGET_MS } from "./drawing-order";
 import { Fences, type WorkKind } from "./fences";
@@ -52,6 +53,7 @@ export class Painter {
   readonly #warmUp: WarmUp;
   #geometry: Geometry | null = null;
   readonly #transfers = new Map<number, TransferFunction>();
+  readonly #colours = new Map<number, Colours>();
   #camera: Camera = homeCamera(1);
   #wanted: Wanted = { field: 0, step: null, proxy: "auto" };
   #annotation: Annotation = { lengthUnit: "", legendTitle: null, scale: "linear", axes: true };
@@ -62,6 +64,7 @@ export class Painter {
   #shownStill: Still | null = null;
   #refining: { target: Target; row: number; version: number; id: number } | null = null;
   #scheduled = false;
+  #lapse: ReturnType<typeof setTimeout> | null = null;
   #shownState: ShownState = nothingShown;
   frameCount = 0;
   lastFrameTime = 0;
@@ -116,7 +119,10 @@ export class Painter {
   /** A new session with `groups` data connections; of the `same` source, the picture stays until new data come. */
   begin(groups: number, geometry: Geometry, same: boolean): void {
     this.#proxies.begin(groups, same);
-    if (!same) this.#transfers.clear();
+    if (!same) {
+      this.#transfers.clear();
+      this.#colours.clear();
+    }
     this.#stills.begin(groups);
     this.#geometry = geometry;
     this.#newScene();
@@ -138,18 +144,26 @@ export class Painter {
     this.#viewChanged();
   }
 
-  setTransfer(field: number, transfer: TransferFunction): void {
+  /** `isOwn`: the user made it; otherwise it is the server's, which may follow its data. */
+  setTransfer(field: number, transfer: TransferFunction, isOwn: boolean): void {
     if (transfer === this.#transfers.get(field)) return;
     this.#transfers.set(field, transfer);
-    if (field === this.#wanted.field) this.#proxies.forgetColours();
+    this.#colours.set(field, { field, transfer: JSON.stringify(transferToMessage(transfer)), isOwn });
+    if (field === this.#wanted.field) this.#colour();
     this.#newScene();
+  }
+
+  /** What is asked for from now on is shown with what is in force now. */
+  #colour(): void {
+    const colours = this.#colours.get(this.#wanted.field);
+    if (colours) this.#proxies.colour(this.#sequence, colours);
   }
 
   want(wanted: Wanted): void {
     const { field, step, proxy } = this.#wanted;
     if (wanted.field === field && wanted.step === step && wanted.proxy === proxy) return;
-    if (wanted.field !== field) this.#proxies.forgetColours();
     this.#wanted = wanted;
+    if (wanted.field !== field) this.#colour();
     if (wanted.proxy !== proxy) {
       this.#order.viewChanged(performance.now());
       this.#proxies.keepKeyframes();
@@ -157,6 +171,12 @@ export class Painter {
     this.#sceneNumber += 1;
     this.#presenter.fade.end();
     this.#schedule();
+  }
+
+  /** The simulation began anew, and counts its steps anew. */
+  restart(): void {
+    this.#proxies.forgetKeyframes();
+    this.#newScene();
   }
 
   /** What is wanted is sent as bricks alone from now on, until another proxy is wanted. */
@@ -256,6 +276,16 @@ export class Painter {
     if (isBusy || !this.#order.isDone(this.#found)) this.#schedule();
   }
 
+  /** What is shown gives way then, whether or not anything comes. */
+  #lookAgain(at: number | null): void {
+    if (this.#lapse !== null) clearTimeout(this.#lapse);
+    const again = () => {
+      this.#order.dataChanged(performance.now());
+      this.#schedule();
+    };
+    this.#lapse = at === null ? null : setTimeout(again, Math.max(0, at - performance.now()));
+  }
+
   /** Only while there is nothing to show. */
   get #isWarmingUp(): boolean {
     return this.#front === null && !this.#warmUp.isDone;
@@ -273,6 +303,7 @@ export class Painter {
 
   #drawWhole(): void {
     const subject = this.#proxies.subject(this.#scene);
+    this.#lookAgain(subject?.lapses ?? null);
     this.#order.beginsWhole();
     this.#refining = null;
     if (!subject) {
@@ -355,7 +386,7 @@ export class Painter {
   /** The still of exactly this view, if there is one that is not older than the bricks. */
   #still(): Still | null {
     const still = this.#stills.complete;
-    if (!this.#options.stills || !still || still.sequence !== this.#sequence || still.field !== this.#wanted.field)
+    if (!this.#options.stills || !still || still.view !== this.#sequence || still.field !== this.#wanted.field)
       return null;
     const [width, height] = this.size;
     if (still.width !== width || still.height !== height) return null;

@@ -2,6 +2,7 @@ import type { Geometry, TransferFunction } from "../volume/index";
 import type { BulkPart } from "../worker/index";
 import { type BrickSet, BrickSets } from "./brick-sets";
 import type { Camera } from "./camera";
+import type { Colours } from "./colours-of-views";
 import { coverage } from "./coverage";
 import type { FacePicture } from "./face-pass";
 import { type FaceSet, type FaceSets, faceSets } from "./face-sets";
@@ -10,7 +11,7 @@ import type { Gl, Target } from "./gl";
 import type { Passes } from "./passes";
 import type { SegmentPicture } from "./segment-pass";
 import { type SegmentSet, type SegmentSets, segmentSets } from "./segment-sets";
-import { keyframeFits, newestOf, rangeHolds, slabsServe, type Wanted, WIDEST_ANGLE } from "./selection";
+import { keyframeFits, lapseOf, newestOf, rangeHolds, slabsServe, type Wanted, WIDEST_ANGLE } from "./selection";
 import { bricksShown, keyframeShown, type Precision, type ShownState } from "./shown";
 import { type SlabSet, SlabSets } from "./slab-sets";
 import { type Known, StandIns } from "./stand-ins";
@@ -35,6 +36,8 @@ export interface Subject {
   draw(target: Target, from: number, to: number, precision: Precision): void;
   /** What it is that is shown, drawn at `resolution`. */
   shown(resolution: number, precision: Precision): ShownState;
+  /** When something newer is to be shown in its place, page clock. */
+  readonly lapses: number | null;
 }
 
 type Keyframe = SlabSet | FaceSet | SegmentSet;
@@ -122,15 +125,18 @@ export class Proxies {
       this.#slabs.keyframes.release();
       this.#faces.keyframes.release();
     }
-    if (this.#refuses && isOfField(this.#bricks)) {
-      for (const sets of [this.#slabs, this.#faces, this.#segments]) sets.keyframes.release();
-    }
+    if (this.#refuses && isOfField(this.#bricks)) this.forgetKeyframes();
   }
 
   /** The server knows that bricks alone are asked for, and sends a keyframe anew when one is asked for. Those on their way are let go as they come. */
   refuseKeyframes(wanted: Wanted): void {
     this.#refuses = true;
     this.#releaseUnwanted(wanted);
+  }
+
+  /** The simulation began anew: keyframes of later steps are not newer. */
+  forgetKeyframes(): void {
+    for (const sets of [this.#slabs, this.#faces, this.#segments]) sets.keyframes.release();
   }
 
   /** Keyframes may be asked for again. */
@@ -147,9 +153,9 @@ export class Proxies {
     return this.#bricks.shown;
   }
 
-  /** Slabs of colour show a transfer function that is not the user's any more. */
-  forgetColours(): void {
-    this.#slabs.invalidate();
+  /** What is asked for after view `after` is shown with these colours. */
+  colour(after: number, colours: Colours): void {
+    this.#slabs.colour(after, colours);
   }
 
   /** The newest keyframe that serves; else bricks. */
@@ -256,6 +262,7 @@ export class Proxies {
         this.#drawBeside(set, scene, target, from, to);
       },
       shown: (resolution) => keyframeShown(kind, set, resolution),
+      lapses: lapseOf(set, this.#bricks.shown, scene.wanted),
     };
   }
 
@@ -274,6 +281,7 @@ export class Proxies {
       id: set.id,
       draw: (target, from, to, precision) => this.#passes.bricks.draw(target, picture, from, to, precision),
       shown: (resolution, precision) => bricksShown(set, resolution, precision),
+      lapses: null,
     };
   }
 }

@@ -34,6 +34,7 @@ export function bricksReplace(shown: Candidate | null, next: Candidate, wanted: 
 const KEYFRAME_LIFE_MS = 1500;
 
 interface Keyframe {
+  readonly id: number;
   readonly field: number;
   readonly step: number;
   /** When it was complete, page clock. */
@@ -46,7 +47,15 @@ export function keyframeFits(keyframe: Keyframe, bricks: Candidate | null, wante
   if (wanted.proxy === "bricks" && bricks?.field === wanted.field) return false;
   if (bricks === null || bricks.field !== wanted.field || keyframe.step === bricks.step) return true;
   if (wanted.step !== null) return keyframe.step === wanted.step;
-  return keyframe.step > bricks.step || now - keyframe.since < KEYFRAME_LIFE_MS;
+  // Of a simulation that began anew, what was sent earlier is of the run before.
+  const isNewer = keyframe.step > bricks.step && keyframe.id > bricks.id;
+  return isNewer || now - keyframe.since < KEYFRAME_LIFE_MS;
+}
+
+/** When a keyframe that fits gives way to the bricks that are there, page clock; `null` if it does not. */
+export function lapseOf(keyframe: Keyframe, bricks: Candidate | null, wanted: Wanted): number | null {
+  const lapses = keyframe.since + KEYFRAME_LIFE_MS;
+  return keyframeFits(keyframe, bricks, wanted, lapses) ? null : lapses;
 }
 
 /**

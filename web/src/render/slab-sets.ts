@@ -1,6 +1,7 @@
 import type { DecodedTile } from "../volume/index";
 import { type KeyView, type Place, TILE_EDGE } from "../wire/index";
 import type { SlabsPart } from "../worker/index";
+import { type Colours, ColoursOfViews } from "./colours-of-views";
 import { type Gl, resetUnpacking } from "./gl";
 import { type Assembled, type Keeper, KeyframeSets, tilesAcross } from "./keyframe-sets";
 import type { Spot, StandIns } from "./stand-ins";
@@ -12,6 +13,8 @@ export interface SlabSet extends KeyView {
   readonly field: number;
   readonly step: number;
   readonly time: number;
+  /** Sequence of the view that it was made for. */
+  readonly view: number;
   readonly atlas: Sized;
   readonly tiles: WebGLVertexArrayObject;
   readonly tileCount: number;
@@ -36,7 +39,7 @@ const FLOATS_PER_TILE = 12;
 
 /** Keyframes of slabs of colour, which serve for the transfer function that they were made with alone. */
 export class SlabSets extends KeyframeSets<Tile, SlabsPart, Room, SlabSet> {
-  #validAfter = 0;
+  readonly #colours = new ColoursOfViews();
 
   constructor(gl: Gl, standIns: StandIns) {
     super(new SlabKeeper(gl, standIns));
@@ -45,22 +48,21 @@ export class SlabSets extends KeyframeSets<Tile, SlabsPart, Room, SlabSet> {
   /** The newest complete keyframe made with the present transfer function; `null` if none. */
   override get shown(): SlabSet | null {
     const { shown } = this.keyframes;
-    return shown && shown.id > this.#validAfter ? shown : null;
+    return this.#ifInPresentColours(shown);
   }
 
   /** The one of this number, if it is still there and made with the present transfer function. */
   find(id: number): SlabSet | null {
-    return id > this.#validAfter ? this.keyframes.find(id) : null;
+    return this.#ifInPresentColours(this.keyframes.find(id));
   }
 
-  override begin(groups: number): void {
-    super.begin(groups);
-    this.#validAfter = 0;
+  /** What is asked for after view `after` is shown with these. */
+  colour(after: number, colours: Colours): void {
+    this.#colours.change(after, colours);
   }
 
-  /** Keyframes known so far show something else than what is wanted now (another transfer function). */
-  invalidate(): void {
-    this.#validAfter = this.newest;
+  #ifInPresentColours(keyframe: SlabSet | null): SlabSet | null {
+    return keyframe && this.#colours.areThoseOf(keyframe.view) ? keyframe : null;
   }
 }
 
@@ -116,9 +118,9 @@ class SlabKeeper implements Keeper<SlabsPart, Tile, Room, SlabSet> {
 
   finish({ part, tiles, room }: Assembled<SlabsPart, Tile, Room>): SlabSet {
     const { type: _, header, tiles: __, ...key } = part;
-    const { set, field, step, time } = header;
+    const { set, field, step, time, view } = header;
     const drawn = { atlas: room.atlas, tiles: this.#instances(room.places), tileCount: tiles.length };
-    return { ...key, id: set, field, step, time, ...drawn, since: performance.now() };
+    return { ...key, id: set, field, step, time, view, ...drawn, since: performance.now() };
   }
 
   #instances(places: Float32Array): WebGLVertexArrayObject {

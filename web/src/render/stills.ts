@@ -7,7 +7,8 @@ export interface Still {
   readonly field: number;
   readonly step: number;
   readonly time: number;
-  readonly sequence: number;
+  /** Sequence of the view that it shows. */
+  readonly view: number;
   readonly width: number;
   readonly height: number;
   readonly texture: WebGLTexture;
@@ -47,8 +48,8 @@ export class Stills {
     gl.bindTexture(gl.TEXTURE_2D, texture);
     gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA8, part.width, part.height);
     setSampling(gl, gl.TEXTURE_2D, gl.NEAREST);
-    const { field, step, time, set } = part.header;
-    return { id: set, field, step, time, sequence: part.sequence, width: part.width, height: part.height, texture };
+    const { field, step, time, set, view } = part.header;
+    return { id: set, field, step, time, view, width: part.width, height: part.height, texture };
   }
 
   #upload(still: Still, part: StillPart): void {

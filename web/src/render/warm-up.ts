@@ -75,7 +75,7 @@ export class WarmUp {
 
 /** The least of each kind of proxy, in the order in which pages need them. */
 function samples(): BulkPart[] {
-  const header = (set: number) => ({ completes: true, field: 0, set, step: 0, time: Number.NaN });
+  const header = (set: number) => ({ completes: true, field: 0, set, step: 0, time: Number.NaN, view: 1 });
   const [lo, first] = [[0, 0, 0] as const, { x: 0, y: 0, width: EDGE, height: EDGE }];
   const packed = { lo, size: CUBE, valueLo: 0.5, valueHi: 0.5, frame: new Uint8Array() };
   const level = { level: 0, bits: 8, size: CUBE, lo: 0, hi: 1 } as const;

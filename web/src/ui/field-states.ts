@@ -48,6 +48,11 @@ export class FieldStates {
     return this.#transfers.get(field) ?? null;
   }
 
+  /** The user made the function in force. */
+  isEdited(field: number): boolean {
+    return this.#edited.has(field);
+  }
+
   /** The colours of the server's function. */
   sentColours(field: number): Colours | null {
     return this.#sent.get(field)?.colours ?? null;

@@ -77,5 +77,6 @@ function keepsKey(event: KeyboardEvent): boolean {
   if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement)
     return moves || key === " " || (key.length === 1 && target instanceof HTMLSelectElement);
   if (target.closest("[role=log]")) return moves || key === " ";
-  return target instanceof HTMLButtonElement && (key === " " || key === "Enter");
+  const isPressed = target instanceof HTMLButtonElement || target.closest("summary") !== null;
+  return isPressed && (key === " " || key === "Enter");
 }

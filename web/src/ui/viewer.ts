@@ -439,12 +439,19 @@ export class Viewer {
 
   #newSteps(steps: StepSpan): void {
     const { step, playing } = this.#state;
+    if (steps.last < this.#state.steps.last) this.#restart();
     this.#set({ steps });
     if (this.absence) this.#set({ steering: this.#steeringShown() });
     if (!playing || step === null || step >= steps.first) return;
     // Who is slower than the simulation would never see a step.
     this.follow();
     this.#notices.tell({ severity: "warning", text: `Step ${step} is gone: following the newest.` });
+  }
+
+  /** The simulation began anew: what is known of its steps is of the run before. */
+  #restart(): void {
+    this.painter.restart();
+    this.#freshness.clear();
   }
 
   #newField(message: FieldMessage): void {
@@ -457,7 +464,7 @@ export class Viewer {
   }
 
   #applyTransfer(field: number, transfer: TransferFunction): void {
-    this.painter.setTransfer(field, transfer);
+    this.painter.setTransfer(field, transfer, this.#fields.isEdited(field));
     if (field === this.#state.field) this.#set({ transfer });
   }
 

@@ -5,7 +5,7 @@ export const BULK_LIMIT = 8 << 20;
 
 export const Kind = { bricks: 16, slabs: 17, still: 18, scalarSlabs: 19, segments: 20, tileList: 21 } as const;
 
-/** What every bulk message starts with (24 bytes). */
+/** What every bulk message starts with (28 bytes). */
 export interface BulkHeader {
   /** This message completes its set on this connection. */
   readonly completes: boolean;
@@ -14,9 +14,11 @@ export interface BulkHeader {
   readonly step: number;
   /** Time of the step, NaN where unknown. */
   readonly time: number;
+  /** Sequence of the view that it was made for. */
+  readonly view: number;
 }
 
-/** Reads the header and leaves `cursor` at byte 24. */
+/** Reads the header and leaves `cursor` at byte 28. */
 export function readHeader(cursor: Cursor): BulkHeader {
   cursor.u8("kind");
   const flags = cursor.u8("flags");
@@ -24,7 +26,8 @@ export function readHeader(cursor: Cursor): BulkHeader {
   const set = cursor.u32("set");
   const step = cursor.u64("step");
   const time = cursor.f64("time");
-  return { completes: (flags & 1) !== 0, field, set, step, time };
+  const view = cursor.u32("view");
+  return { completes: (flags & 1) !== 0, field, set, step, time, view };
 }
 
 export function bulkCursor(bytes: Uint8Array, what: string): Cursor {

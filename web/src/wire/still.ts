@@ -14,8 +14,6 @@ export interface StillTile {
 export interface StillMessage {
   readonly kind: "still";
   readonly header: BulkHeader;
-  /** Sequence of the view it shows. */
-  readonly sequence: number;
   readonly width: number;
   readonly height: number;
   readonly tiles: readonly StillTile[];
@@ -26,7 +24,6 @@ const IMAGE_EDGE = 4096;
 export function parseStill(bytes: Uint8Array): StillMessage {
   const cursor = bulkCursor(bytes, "still");
   const header = readHeader(cursor);
-  const sequence = cursor.u32("sequence");
   const width = cursor.u16("width");
   const height = cursor.u16("height");
   if (width < 1 || height < 1 || width > IMAGE_EDGE || height > IMAGE_EDGE) {
@@ -35,6 +32,7 @@ export function parseStill(bytes: Uint8Array): StillMessage {
   const tileCount = cursor.u16("tile count");
   cursor.u16("padding");
   const tiles: StillTile[] = [];
+  let texels = 0;
   for (let i = 0; i < tileCount; i++) {
     const [x, y, w, h] = [
       cursor.u16("tile x"),
@@ -43,11 +41,13 @@ export function parseStill(bytes: Uint8Array): StillMessage {
       cursor.u16("tile height"),
     ];
     if (w < 1 || h < 1 || x + w > width || y + h > height) cursor.fail(`tile at ${x},${y} lies outside the image`);
+    texels += w * h;
+    if (texels > width * height) cursor.fail(`tiles of ${texels} pixels in an image of ${width}x${height}`);
     const length = cursor.u32("tile length");
     tiles.push({ x, y, width: w, height: h, frame: cursor.bytes(length, "tile") });
   }
   cursor.finish();
-  return { kind: "still", header, sequence, width, height, tiles };
+  return { kind: "still", header, width, height, tiles };
 }
 
 /** RGBA of a tile, interleaved, associated alpha. */

@@ -16,12 +16,17 @@ export interface TileList {
   readonly bits: Uint8Array;
 }
 
+/** Of tiles of 2048 x 2048 rays in as many layers. */
+const MOST_PLACES = 1 << 21;
+
 export function parseTileList(bytes: Uint8Array): TileListMessage {
   const cursor = bulkCursor(bytes, "tile list");
   const header = readHeader(cursor);
   const [columns, rows, layers] = [cursor.u16("columns"), cursor.u16("rows"), cursor.u16("layers")];
   cursor.u16("padding");
-  const bits = cursor.bytes(Math.ceil((columns * rows * layers) / 8), "places");
+  const places = columns * rows * layers;
+  if (places > MOST_PLACES) cursor.fail(`${places} places for tiles, more than ${MOST_PLACES}`);
+  const bits = cursor.bytes(Math.ceil(places / 8), "places");
   cursor.finish();
   return { kind: "tileList", header, list: { columns, rows, layers, bits } };
 }

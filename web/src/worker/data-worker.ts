@@ -99,13 +99,13 @@ function deliver(bytes: Uint8Array, joiner: BrickJoiner, epoch: number, arrival:
       return sendPart({ type: "segments", header, ...key, tiles }, buffers);
     }
     case "still": {
-      const { sequence, width, height } = message;
+      const { width, height } = message;
       const tiles = message.tiles.map((tile) => {
         const { x, y, width: w, height: h } = tile;
         return { x, y, width: w, height: h, rgba: unpackStillTile(tile) };
       });
       const buffers = tiles.map((tile) => tile.rgba.buffer);
-      return sendPart({ type: "still", header, sequence, width, height, tiles }, buffers);
+      return sendPart({ type: "still", header, width, height, tiles }, buffers);
     }
     case "tileList":
       return sendPart({ type: "tileList", header, list: message.list }, []);

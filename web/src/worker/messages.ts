@@ -40,7 +40,6 @@ export interface SegmentsPart extends SegmentKey {
 export interface StillPart {
   readonly type: "still";
   readonly header: BulkHeader;
-  readonly sequence: number;
   readonly width: number;
   readonly height: number;
   readonly tiles: readonly {

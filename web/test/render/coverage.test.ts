@@ -32,6 +32,12 @@ test("the further a view was panned or zoomed out beyond the rays, the less of i
   }
 });
 
+test("a view zoomed out of until the box is a speck is covered no better than one that it fills", () => {
+  for (const distance of [6, 16, 60]) {
+    expect(coverage(square, cube, { ...near, distance }, 16 / 9)).toBeLessThan(0.7);
+  }
+});
+
 test("a picture that shows nothing of the box needs nothing", () => {
   expect(coverage(square, cube, { ...near, target: [9, 0, 0] }, 1)).toBe(1);
 });

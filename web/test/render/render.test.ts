@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { basisOf, dot, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
 import { Pacing } from "../../src/render/pacing";
-import { bricksReplace, keyframeFits, newestOf, rangeHolds } from "../../src/render/selection";
+import { bricksReplace, keyframeFits, lapseOf, newestOf, rangeHolds } from "../../src/render/selection";
 import { formatBytes, formatNumber, marksWithEnds, tickMarks, ticks } from "../../src/render/ticks";
 
 describe("camera", () => {
@@ -182,6 +182,26 @@ test("keyframes give way to bricks where these are asked for and there are any",
     keyframeFits(keyframe, bricks, { field: 0, step: 5, proxy }, 0);
   expect([fits("auto"), fits("segments"), fits("bricks")]).toEqual([true, true, false]);
   expect(keyframeFits(keyframe, null, { field: 0, step: 5, proxy: "bricks" }, 0)).toBe(true);
+});
+
+describe("keyframes while a simulation is followed", () => {
+  const follow = { field: 0, step: null, proxy: "auto" } as const;
+  const keyframe = { id: 20, field: 0, step: 490, since: 1000 };
+
+  test("one of a later step is shown, unless it was sent before: then it is of the run before", () => {
+    expect(keyframeFits(keyframe, { id: 19, field: 0, step: 489, level: 0 }, follow, 1e6)).toBe(true);
+    expect(keyframeFits(keyframe, { id: 30, field: 0, step: 0, level: 0 }, follow, 1e6)).toBe(false);
+  });
+
+  test("one of an earlier step gives way to bricks in time, the others do not", () => {
+    const bricks = (step: number) => ({ id: 19, field: 0, step, level: 0 });
+    expect(keyframeFits(keyframe, bricks(491), follow, 1100)).toBe(true);
+    const lapses = lapseOf(keyframe, bricks(491), follow) ?? Number.NaN;
+    expect(lapses).toBeGreaterThan(1100);
+    expect(keyframeFits(keyframe, bricks(491), follow, lapses)).toBe(false);
+    for (const bricksThere of [bricks(490), bricks(489), null])
+      expect(lapseOf(keyframe, bricksThere, follow)).toBeNull();
+  });
 });
 
 describe("keyframes of values", () => {

@@ -15,7 +15,7 @@ class Scene {
 
   /** A message of `set` over `group`, the last one if it `completes`; what is whole then is shown. */
   bring(set: number, group: number, { completes = true, step = set, keeps = true } = {}): void {
-    const header: BulkHeader = { set, step, completes, field: 0, time: 0 };
+    const header: BulkHeader = { set, step, completes, field: 0, time: 0, view: 0 };
     if (keeps) this.sets.of(header, (arrivals: Arrivals) => ({ header, arrivals }));
     this.sets.hear(header, group);
     for (const whole of this.sets.whole) {

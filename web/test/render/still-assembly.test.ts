@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { StillAssembly } from "../../src/render/still-assembly";
 
 const part = (set: number, words: string, completes: boolean) => ({
-  header: { set, completes, field: 0, step: 0, time: 0 },
+  header: { set, completes, field: 0, step: 0, time: 0, view: 0 },
   words,
 });
 

@@ -70,7 +70,7 @@ describe("bricks", () => {
   const brick = { lo: [0, 0, 0], size: [4, 1, 1], part: 0, valueLo: 1, valueHi: 2, frame: new Uint8Array(0) } as const;
   const message = (bricks: readonly PackedBrick[], completes = true): BricksMessage => ({
     kind: "bricks",
-    header: { completes, field: 0, set: 1, step: 0, time: 0 },
+    header: { completes, field: 0, set: 1, step: 0, time: 0, view: 0 },
     level: 0,
     bits: 8,
     size: [4, 2, 2],

@@ -20,7 +20,7 @@ function message(frame: Uint8Array, bits = 8, size = [2, 4, 1], part = 1): Bytes
 
 test("reads header, level and bricks", () => {
   const parsed = parseBricks(message(rawFrame([1, 1, 254, 3])).done());
-  expect(parsed.header).toEqual({ completes: true, field: 3, set: 7, step: 12, time: 0.25 });
+  expect(parsed.header).toEqual({ completes: true, field: 3, set: 7, step: 12, time: 0.25, view: 17 });
   expect([parsed.level, parsed.bits, parsed.size, parsed.lo, parsed.hi]).toEqual([1, 8, [4, 8, 4], -1, 3]);
   expect(parsed.bricks[0]).toMatchObject({ lo: [1, 2, 3], size: [2, 4, 1], part: 1, valueLo: 0, valueHi: 2 });
 });

@@ -45,7 +45,8 @@ export class Bytes {
       .u16(3)
       .u32(set)
       .u64(step)
-      .f64(0.25);
+      .f64(0.25)
+      .u32(17);
   }
 
   done(): Uint8Array {

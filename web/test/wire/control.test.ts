@@ -1,8 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { encodeView, linearField, logarithmicField, parseControl, WireError } from "../../src/wire/index";
+import {
+  encodeView,
+  linearField,
+  logarithmicField,
+  PROTOCOL_VERSION,
+  parseControl,
+  WireError,
+} from "../../src/wire/index";
 
 const welcome = {
-  protocol: 2,
+  protocol: PROTOCOL_VERSION,
   server: "visapult 0.1.0",
   session: "9f3c",
   groups: 2,
@@ -63,7 +70,7 @@ describe("the logarithm of a field", () => {
 });
 
 test.each([
-  ["another protocol", { ...welcome, protocol: 1 }, /speaks protocol 1, this page 2: reload the page/],
+  ["another protocol", { ...welcome, protocol: 1 }, /speaks protocol 1, this page \d+: reload the page/],
   ["no groups", { ...welcome, groups: 0 }, /groups/],
   [
     "a grid without samples",

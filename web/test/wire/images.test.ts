@@ -56,27 +56,31 @@ test("tiles outside the keyframe are refused", () => {
 
 test("an impossible key camera is refused", () => {
   const bytes = slabs(rawFrame(new Uint8Array(10))).done();
-  new DataView(bytes.buffer).setFloat32(36, Number.NaN, true);
+  new DataView(bytes.buffer).setFloat32(40, Number.NaN, true);
   expect(() => parseSlabs(bytes)).toThrow(/not finite/);
   const slanted = slabs(rawFrame(new Uint8Array(10))).done();
-  new DataView(slanted.buffer).setFloat32(60, 1, true);
+  new DataView(slanted.buffer).setFloat32(64, 1, true);
   expect(() => parseSlabs(slanted)).toThrow(/unit vector/);
 });
 
 test("reads a still and interleaves its planes", () => {
   const frame = rawFrame([1, 1, 9, 0, 255, 1, 4, 4]);
-  const bytes = new Bytes()
-    .header(18)
-    .u32(17)
-    .u16(8, 4)
-    .u16(1, 0)
-    .u16(6, 3, 2, 1)
-    .u32(frame.length)
-    .bytes(frame)
-    .done();
+  const bytes = new Bytes().header(18).u16(8, 4).u16(1, 0).u16(6, 3, 2, 1).u32(frame.length).bytes(frame).done();
   const parsed = parseStill(bytes);
-  expect([parsed.sequence, parsed.width, parsed.height]).toEqual([17, 8, 4]);
+  expect([parsed.header.view, parsed.width, parsed.height]).toEqual([17, 8, 4]);
   expect(unpackStillTile(parsed.tiles[0])).toEqual(Uint8Array.from([1, 9, 255, 4, 2, 9, 0, 8]));
+});
+
+test("tiles of more pixels than an image has are refused", () => {
+  const frame = rawFrame(new Uint8Array(8));
+  const tile = (bytes: Bytes) => bytes.u16(0, 0, 2, 1).u32(frame.length).bytes(frame);
+  const bytes = (count: number) => {
+    const all = new Bytes().header(18).u16(2, 2).u16(count, 0);
+    for (let i = 0; i < count; i++) tile(all);
+    return all.done();
+  };
+  expect(parseStill(bytes(2)).tiles.length).toBe(2);
+  expect(() => parseStill(bytes(3))).toThrow(/tiles of 6 pixels in an image of 2x2/);
 });
 
 test("an acknowledgement counts bytes in 64 bits", () => {

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { PROTOCOL_VERSION } from "../../src/wire/index";
 import type { ToWorker } from "../../src/worker/messages";
 import { type ConnectionState, Session } from "../../src/worker/session";
 
 const WELCOME = {
-  protocol: 2,
+  protocol: PROTOCOL_VERSION,
   server: "visapult",
   session: "s",
   groups: 1,

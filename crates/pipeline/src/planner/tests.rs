@@ -28,11 +28,15 @@ fn rough() -> Vec<Prediction> {
     smooth().into_iter().filter(|worth| worth.form != SCALAR).chain([scalar, colour]).collect()
 }
 
-fn cube(edge: u64) -> Situation {
-    let levels = (0..).map(|l| (edge >> l).pow(3)).take_while(|&n| n >= 32 * 32 * 32).collect();
+fn cube(edge: usize) -> Situation {
+    of_size([edge; 3])
+}
+
+fn of_size(size: [usize; 3]) -> Situation {
+    let sizes = (0..).map(|level| size.map(|edge| (edge >> level).max(1)));
     Situation {
         throughput_bytes_per_s: Some(100e6),
-        level_samples: levels,
+        level_sizes: sizes.take_while(|size| size.iter().any(|edge| *edge >= 32)).collect(),
         level_bytes: Vec::new(),
         bytes_per_sample: 0.6,
         predictions: Arc::new([]),
@@ -168,6 +172,15 @@ fn who_asks_for_bricks_gets_the_finest_that_can_be_held_in_time_whatever_the_lin
     // While steps follow one another there is no time.
     let live = Situation { step_interval: Some(Duration::from_secs(1)), ..chosen(256) };
     assert_eq!(plan(&live).form, Form::Bricks { level: 3 });
+}
+
+#[test]
+fn of_a_long_grid_those_levels_are_sent_that_a_page_can_hold() {
+    let sent = |size| match plan(&of_size(size)).form {
+        Form::Bricks { level } => Some(level),
+        _ => None,
+    };
+    assert_eq!([[2048, 8, 8], [4000, 4000, 8], [100_000, 64, 64]].map(sent), [Some(0), Some(1), Some(6)]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use visapult_render::{
 use visapult_volume::{Block, Box3, Decomposition, ValueRange, coarsened_size, level_count};
 use visapult_volume_io::{ReadRequest, Source, SourceInfo};
 
-use super::proxy::{Parts, Picture, key_camera};
+use super::proxy::{Parts, Picture, check_brick_level, key_camera};
 use crate::config::{RenderConfig, RenderProxy};
 use crate::error::PipelineError;
 use crate::memory::{for_people, step_bytes, values};
@@ -116,10 +116,7 @@ impl<'a> Passing<'a> {
     fn bricks(&self, level: u32) -> Result<Parts, PipelineError> {
         let grid = self.frame.grid();
         let levels = level_count(grid.size, COARSEST_EDGE);
-        if level >= levels {
-            let reason = format!("there is no level {level} of bricks: levels 0 to {} are", levels - 1);
-            return Err(PipelineError::Option(reason));
-        }
+        check_brick_level(grid.size, level, levels)?;
         let needed = step_bytes(coarsened_size(grid.size, level).iter().product());
         if needed > self.memory {
             let (needed, memory) = (for_people(needed), for_people(self.memory));

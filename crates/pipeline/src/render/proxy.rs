@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Pyramid, Rendering, ScalarStack, SegmentKey, SegmentStack, SlabStack,
-    TransferFunction, Volume, fitted_key, render_exact, volume_of_bricks,
+    Camera, CodeBits, EncodedBrick, KeyView, MOST_ALONG_BRICKS, Pyramid, Rendering, ScalarStack, SegmentKey,
+    SegmentStack, SlabStack, TransferFunction, Volume, finest_brick_level, fitted_key, render_exact, volume_of_bricks,
 };
+use visapult_volume::coarsened_size;
 
 use super::choice::{Choice, choose};
 use crate::config::{RenderConfig, RenderProxy};
@@ -72,6 +73,23 @@ impl Picture {
     }
 }
 
+/// Refuses bricks of a level that a grid of `size` samples has not, of its `levels`, or that is too long for them.
+pub(super) fn check_brick_level(size: [usize; 3], level: u32, levels: u32) -> Result<(), PipelineError> {
+    if level >= levels {
+        let reason = format!("there is no level {level} of bricks: levels 0 to {} are", levels - 1);
+        return Err(PipelineError::Option(reason));
+    }
+    let finest = finest_brick_level(size);
+    if level < finest {
+        let longest = coarsened_size(size, level).into_iter().max().unwrap_or(0);
+        return Err(PipelineError::Option(format!(
+            "bricks of level {level} cannot be made: it has {longest} samples along an axis, and bricks {MOST_ALONG_BRICKS} at most: \
+             choose a coarser level (--bricks-level {finest})"
+        )));
+    }
+    Ok(())
+}
+
 /// The configured view, from elsewhere.
 pub(super) fn key_camera(config: &RenderConfig, [azimuth_deg, elevation_deg]: [f64; 2]) -> Camera {
     Camera { azimuth_deg, elevation_deg, ..config.camera }
@@ -106,10 +124,7 @@ impl Maker<'_> {
 
     fn bricks(&self, level: u32) -> Result<Parts, PipelineError> {
         let levels = self.step.pyramids.first().map_or(1, Pyramid::level_count);
-        if level >= levels {
-            let reason = format!("there is no level {level} of bricks: levels 0 to {} are", levels - 1);
-            return Err(PipelineError::Option(reason));
-        }
+        check_brick_level(self.step.volume.grid().size, level, levels)?;
         let of_pe = bricks_of(self.step, level, CodeBits::Eight, self.pool);
         let bricks: Vec<EncodedBrick> = of_pe.into_iter().flat_map(|(_, bricks)| bricks).collect();
         let wire_bytes = bricks.iter().map(|brick| brick.wire_bytes() as u64).sum();

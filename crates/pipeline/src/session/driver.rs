@@ -78,8 +78,8 @@ impl Driver {
         }
         while let Some((work, view)) = self.wait_for_work() {
             match work {
-                Work::Begin(key) => self.begin(key, view.step.is_none()),
-                Work::Bricks { level, bits } => self.queue_bricks(level, bits),
+                Work::Begin(key) => self.begin(key, &view),
+                Work::Bricks { level, bits } => self.queue_bricks(&view, level, bits),
                 Work::Keyframe(camera, form) => self.queue_keyframe(&view, camera, form),
                 Work::Predict { stepping } => self.predict(&view, stepping),
                 Work::Still => self.queue_still(&view),
@@ -169,12 +169,11 @@ impl Driver {
 
     fn situation(&self, state: &State, view: &View, step_interval: Option<Duration>, now: Instant) -> Situation {
         let size = self.back_end.store().source().info().grid().size;
-        let samples = |level| coarsened_size(size, level).iter().map(|&n| n as u64).product();
         let predicted = self.predicted_of(view);
         let tells_bytes = |step| predicted.is_some_and(|then| then.tells_bytes(step, step_interval.is_some(), now));
         Situation {
             throughput_bytes_per_s: throughput(&state.lanes),
-            level_samples: (0..self.back_end.store().levels()).map(samples).collect(),
+            level_sizes: (0..self.back_end.store().levels()).map(|level| coarsened_size(size, level)).collect(),
             level_bytes: self.measured.levels.clone(),
             bytes_per_sample: self.measured.per_sample.unwrap_or(BYTES_PER_SAMPLE_GUESS),
             predictions: predicted.map_or_else(|| Arc::from([]), |predicted| Arc::clone(&predicted.worths)),
@@ -186,13 +185,13 @@ impl Driver {
         }
     }
 
-    /// Begins with a step, which may be the newest for who `follows` a simulation.
-    fn begin(&mut self, key: StepKey, follows: bool) {
+    /// Begins with a step.
+    fn begin(&mut self, key: StepKey, view: &View) {
         if self.back_end.is_serial() {
             self.look = None;
         }
         if !self.progress.has_picture {
-            self.glance(key);
+            self.glance(key, view);
         }
         let loaded = self.back_end.load(key);
         let step = match loaded {
@@ -202,7 +201,8 @@ impl Driver {
                 // That it has gone meanwhile is no failure: the span of steps says so.
                 let has_gone = key.step < self.back_end.steps().first;
                 // Nor is a field that is new to who follows the simulation: it comes with a newer step.
-                let is_to_come = follows && problem.is_without_field() && self.back_end.goes_on_beyond(key.step);
+                let is_to_come =
+                    view.step.is_none() && problem.is_without_field() && self.back_end.goes_on_beyond(key.step);
                 if !has_gone && !is_to_come {
                     self.told.failed(Some(key), problem.to_string());
                 }
@@ -219,11 +219,11 @@ impl Driver {
     }
 
     /// Something to look at and to turn while a large step is read.
-    fn glance(&mut self, key: StepKey) {
+    fn glance(&mut self, key: StepKey, view: &View) {
         let Some(glance) = self.back_end.store().glance(key) else { return };
         let told = Field { provisional: true, ..field_message(key, &glance.defaults, &glance.statistics) };
         self.told.field(told);
-        self.queue(key, glance.time, &glance.encoded(self.back_end.groups()), None);
+        self.queue(key, glance.time, view, &glance.encoded(self.back_end.groups()), None);
     }
 
     fn notice_playing(&mut self, key: StepKey) {
@@ -237,7 +237,7 @@ impl Driver {
         }
     }
 
-    fn queue_bricks(&mut self, level: u32, bits: u8) {
+    fn queue_bricks(&mut self, view: &View, level: u32, bits: u8) {
         let (Some(step), Some(code)) = (self.step.clone(), CodeBits::from_bits(bits)) else { return };
         let groups = self.back_end.groups();
         let encoded = step.keyframes.bricks(&step, level, code, groups, self.back_end.pool());
@@ -245,7 +245,7 @@ impl Driver {
         self.measured.note_bricks(level, bits, encoded.bytes, samples);
         self.progress.finest = Some((level, bits));
         self.progress.has_picture = true;
-        self.queue(step.key, step.time, &encoded, None);
+        self.queue(step.key, step.time, view, &encoded, None);
     }
 
     fn queue_keyframe(&mut self, view: &View, camera: Camera, form: Form) {
@@ -256,7 +256,7 @@ impl Driver {
         let encoded = step.keyframes.keyframe(&step, view, form, groups, self.back_end.pool());
         self.measured.note_keyframe(view, form, encoded.bytes);
         self.progress.keyframe_of = Some((view.clone(), form));
-        self.queue(step.key, step.time, &encoded, Some(asked));
+        self.queue(step.key, step.time, view, &encoded, Some(asked));
     }
 
     /// Predictions of the field that is shown: what they are worth changes little from step to step.
@@ -297,11 +297,12 @@ impl Driver {
         let groups = self.back_end.groups();
         let encoded = step.keyframes.still(&step, view, groups, self.back_end.pool());
         self.progress.still_of = Some(view.sequence);
-        self.queue(step.key, step.time, &encoded, None);
+        self.queue(step.key, step.time, view, &encoded, None);
     }
 
-    fn queue(&self, key: StepKey, time: f64, encoded: &Encoded, asked: Option<Instant>) {
-        let header = BulkHeader { field: key.field as u16, set: self.back_end.next_set(), step: key.step, time };
+    fn queue(&self, key: StepKey, time: f64, view: &View, encoded: &Encoded, asked: Option<Instant>) {
+        let (field, set) = (key.field as u16, self.back_end.next_set());
+        let header = BulkHeader { field, set, step: key.step, time, view: view.sequence };
         self.shared.queue(header, &encoded.bodies, asked);
     }
 }
@@ -333,7 +334,7 @@ fn due_deg(predictions: &[Prediction], form: Form) -> [f64; 2] {
 fn quick_level(situation: &Situation) -> u32 {
     let quick = situation.throughput_bytes_per_s.unwrap_or(0.0) * QUICK.as_secs_f64();
     let budget = (quick as u64).max(QUICK_BYTES);
-    let levels = situation.level_samples.len() as u32;
+    let levels = situation.level_sizes.len() as u32;
     (0..levels).find(|&level| situation.level_bytes(level) <= budget).unwrap_or(levels - 1)
 }
 

@@ -24,8 +24,9 @@ pub(super) struct Told {
     /// With what was chosen by whom: the reason says so.
     plan: Option<(Plan, Form, ProxyChoice)>,
     freshness: Option<Freshness>,
-    /// Found no room.
-    untold_field: Option<Field>,
+    /// What the step that is shown is like, and why one cannot be shown, where that found no room.
+    untold_field: Option<ToPage>,
+    untold_failure: Option<ToPage>,
     lifelines: Lifelines,
 }
 
@@ -38,6 +39,7 @@ impl Told {
             plan: None,
             freshness: None,
             untold_field: None,
+            untold_failure: None,
             lifelines: Lifelines::default(),
         }
     }
@@ -56,25 +58,27 @@ impl Told {
         self.say(&ToPage::Notice(Notice::new(severity, text)));
     }
 
-    /// Why a step cannot be shown.
-    pub(super) fn failed(&self, key: Option<StepKey>, text: String) {
-        self.say(&ToPage::Notice(Notice { failed: key, ..Notice::new(Severity::Error, text) }));
+    /// Why a step cannot be shown; as soon as there is room, for a page waits for it until then.
+    pub(super) fn failed(&mut self, key: Option<StepKey>, text: String) {
+        self.untold_failure = Some(ToPage::Notice(Notice { failed: key, ..Notice::new(Severity::Error, text) }));
+        self.untold();
     }
 
     /// What a step of a field is like; as soon as there is room, for a page draws nothing without.
     pub(super) fn field(&mut self, field: Field) {
-        self.untold_field = Some(field);
-        self.field_again();
+        self.untold_field = Some(ToPage::Field(field));
+        // What failed before is of no interest any more.
+        self.untold_failure = None;
+        self.untold();
     }
 
-    /// When to try again if it could not be told.
-    fn field_again(&mut self) -> Option<Instant> {
-        let field = self.untold_field.take()?;
-        if self.say(&ToPage::Field(field.clone())) {
-            return None;
+    /// What found no room; when to try again if there still is none.
+    fn untold(&mut self) -> Option<Instant> {
+        for message in [&mut self.untold_field, &mut self.untold_failure] {
+            message.take_if(|message| (self.control)(message.encode()));
         }
-        self.untold_field = Some(field);
-        Some(Instant::now() + RETRY)
+        let is_left = self.untold_field.is_some() || self.untold_failure.is_some();
+        is_left.then(|| Instant::now() + RETRY)
     }
 
     /// What has changed at the back end, `step` being shown, and what has happened where `lifelines` are wanted; when to look again.
@@ -86,8 +90,8 @@ impl Told {
         session: u32,
     ) -> Option<Instant> {
         let lifelines = self.lifelines.tell(lifelines, session, &self.control);
-        let field = self.field_again();
-        let news = [field, self.steps(back_end), self.steering(back_end), self.freshness(back_end, step), lifelines];
+        let untold = self.untold();
+        let news = [untold, self.steps(back_end), self.steering(back_end), self.freshness(back_end, step), lifelines];
         news.into_iter().flatten().min()
     }
 

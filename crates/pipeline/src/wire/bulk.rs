@@ -1,4 +1,4 @@
-//! Bulk messages: a header of 24 bytes that differs per session, and a body that all sessions share.
+//! Bulk messages: a header of 28 bytes that differs per session, and a body that all sessions share.
 
 use std::sync::Arc;
 
@@ -54,11 +54,13 @@ pub struct BulkHeader {
     pub step: StepIndex,
     /// Time of the step; NaN where unknown.
     pub time: f64,
+    /// Sequence of the view it was made for.
+    pub view: u32,
 }
 
 impl BulkHeader {
     /// Bytes before the body.
-    pub const BYTES: usize = 24;
+    pub const BYTES: usize = 28;
 
     /// Header and body as one message.
     pub fn message(&self, body: &BulkBody) -> Vec<u8> {
@@ -69,6 +71,7 @@ impl BulkHeader {
         bytes.extend(self.set.to_le_bytes());
         bytes.extend(self.step.to_le_bytes());
         bytes.extend(self.time.to_le_bytes());
+        bytes.extend(self.view.to_le_bytes());
         bytes.extend_from_slice(&body.bytes);
         bytes
     }
@@ -217,9 +220,9 @@ fn key_prefix(camera: &Camera, geometry: &SlabGeometry, count: u16) -> Vec<u8> {
 }
 
 /// Bodies of a still, its tiles dealt to `groups` data connections in turn.
-pub fn still_bodies(sequence: u32, still: &Still, groups: usize) -> Vec<BulkBody> {
+pub fn still_bodies(still: &Still, groups: usize) -> Vec<BulkBody> {
     let prefix = |count: u16| {
-        let mut bytes = sequence.to_le_bytes().to_vec();
+        let mut bytes = Vec::new();
         push_u16s(&mut bytes, &[still.width, still.height]);
         bytes.extend(count.to_le_bytes());
         bytes.extend(0_u16.to_le_bytes());

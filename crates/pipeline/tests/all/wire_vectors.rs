@@ -49,11 +49,11 @@ fn volume() -> Volume {
 }
 
 fn header() -> BulkHeader {
-    BulkHeader { field: 1, set: 0x0102_0304, step: 5_000_000_000, time: 0.25 }
+    BulkHeader { field: 1, set: 0x0102_0304, step: 5_000_000_000, time: 0.25, view: 42 }
 }
 
 fn header_meaning() -> Value {
-    json!({"completes": true, "field": 1, "set": 0x0102_0304, "step": 5_000_000_000_u64, "time": 0.25})
+    json!({"completes": true, "field": 1, "set": 0x0102_0304, "step": 5_000_000_000_u64, "time": 0.25, "view": 42})
 }
 
 /// A number as JSON can hold it: no data is null.
@@ -144,7 +144,7 @@ fn scalar_slabs() {
         "tile-list",
         &header().message(&bodies[0]),
         &json!({
-            "header": {"completes": false, "field": 1, "set": 0x0102_0304, "step": 5_000_000_000_u64, "time": 0.25},
+            "header": {"completes": false, "field": 1, "set": 0x0102_0304, "step": 5_000_000_000_u64, "time": 0.25, "view": 42},
             "columns": 2, "rows": 1, "layers": 4, "tiles": keyframe.tiles.iter().map(|tile| [tile.lo[0] / 64, tile.lo[1] / 64, tile.face]).collect::<Vec<_>>()
         }),
     );
@@ -214,15 +214,15 @@ fn still() {
             json!({"lo": [tile.x, tile.y], "size": [tile.width, tile.height], "rgba": rgba})
         })
         .collect();
-    let meaning = json!({"header": header_meaning(), "sequence": 42, "width": 5, "height": 3, "tiles": tiles});
-    hold("still", &header().message(&still_bodies(42, &still, 1)[0]), &meaning);
+    let meaning = json!({"header": header_meaning(), "width": 5, "height": 3, "tiles": tiles});
+    hold("still", &header().message(&still_bodies(&still, 1)[0]), &meaning);
 }
 
 #[test]
 fn control_messages_to_the_page() {
     let grid = Grid { spacing: [1.0, 1.0, 2.5], unit: "mm".to_owned(), ..Grid::of_size(SIZE) };
     let welcome = Welcome {
-        protocol: 2,
+        protocol: 3,
         server: "visapult 0.1.0".to_owned(),
         session: "9f3c".to_owned(),
         groups: 2,

@@ -13,3 +13,13 @@ pub use encode::{BrickError, EncodedBrick, encode_level};
 pub use pyramid::Pyramid;
 pub(crate) use pyramid::Samples;
 pub use quantise::CodeBits;
+use visapult_volume::coarsened_size;
+
+/// Most samples along an axis of a level that is made into bricks: they tell their places in 16 bits.
+pub const MOST_ALONG_BRICKS: usize = u16::MAX as usize;
+
+/// The finest level of a grid of `size` samples that can be made into bricks.
+pub fn finest_brick_level(size: [usize; 3]) -> u32 {
+    let fits = |level: &u32| coarsened_size(size, *level).iter().all(|n| *n <= MOST_ALONG_BRICKS);
+    (0..usize::BITS).find(fits).unwrap_or(usize::BITS)
+}

@@ -1,5 +1,7 @@
 //! The field where key rays meet the planes between slabs.
 
+use visapult_volume::Box3;
+
 use crate::Volume;
 use crate::camera::{View, dot, intersect_box};
 use crate::cpu::rays::{LANES, PACKET_EDGE, RaySetup, Rays};
@@ -34,6 +36,11 @@ pub(crate) fn reached(volume: &Volume, view: &View, geometry: &SlabGeometry) -> 
     volume.placement().edges.map(|edge| edge + margin)
 }
 
+/// The sample at a place or the last before it along each axis; beyond the grid, of its outermost ones.
+fn nearest_before(at: [f64; 3], bounds: &Box3) -> [usize; 3] {
+    std::array::from_fn(|axis| at[axis].clamp(0.0, (bounds.hi[axis] - 1) as f64) as usize)
+}
+
 impl<'a> FaceSampler<'a> {
     pub(super) fn new(volume: &'a Volume, view: View, geometry: SlabGeometry) -> Self {
         let is_part = volume.blocks().len() < volume.decomposition().boxes().len();
@@ -61,11 +68,16 @@ impl<'a> FaceSampler<'a> {
                 for block in self.volume.blocks() {
                     let range = rays.in_box(&block.owned, &bounds);
                     for lane in 0..LANES {
-                        for face in range.from[lane] as usize..range.to[lane] as usize {
+                        // The faces that a block has by where a ray enters it, and by where the ray meets them, are rounded apart.
+                        let from = (range.from[lane] - 1.0).max(rays.range.from[lane]);
+                        let to = (range.to[lane] + 1.0).min(rays.range.to[lane]);
+                        for face in from as usize..to as usize {
                             let at: [f64; 3] = std::array::from_fn(|axis| {
                                 rays.first[axis][lane] + face as f64 * rays.step[axis][lane]
                             });
-                            out[face * width * height + texel(lane)] = interpolate(block, &bounds, at);
+                            if block.owned.has(nearest_before(at, &bounds)) {
+                                out[face * width * height + texel(lane)] = interpolate(block, &bounds, at);
+                            }
                         }
                     }
                 }

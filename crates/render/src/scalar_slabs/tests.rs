@@ -85,6 +85,23 @@ fn any_number_of_pes_makes_the_same_tiles() {
 }
 
 #[test]
+fn faces_that_lie_on_the_cut_between_pes_are_sampled_as_any_others() {
+    // Along an axis every ray meets face 16 of 49 where two of the PEs meet, and rounds that to either side.
+    let camera = Camera { azimuth_deg: 0.0, elevation_deg: 0.0, ..Camera::default() };
+    let of = |pes: usize| {
+        let grid = Grid::of_size([9, 9, 246]);
+        let values: Vec<f32> = (0..9 * 9 * 246).map(|i| (i / 81) as f32 / 245.0).collect();
+        let split = visapult_volume::Decomposition::new(grid.size, pes, 4).unwrap();
+        Volume::new(grid, split, crate::testing::blocks_of(&values, [9, 9, 246], pes, 4)).unwrap()
+    };
+    for (slabs, pes) in [(49, 3), (66, 5), (24, 2), (40, 8)] {
+        let key = KeyView { camera, width: 40, height: 40, slabs, ..key(slabs) };
+        let range = ValueRange { lo: 0.0, hi: 1.0 };
+        assert_eq!(make_scalar_slabs(&of(pes), &key, range), make_scalar_slabs(&of(1), &key, range), "{pes} PEs");
+    }
+}
+
+#[test]
 fn nothing_but_missing_values_makes_no_tiles() {
     let keyframe = keyframe_of(&nothing(), &key(8));
     assert!(keyframe.tiles.is_empty());

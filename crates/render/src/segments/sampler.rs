@@ -29,16 +29,12 @@ impl<'a> Sampler<'a> {
         values.extend((0..count).map(|i| {
             let at = std::array::from_fn(|a| (start[a] + i as f64 * step[a]).clamp(0.0, last[a]));
             let cell = at.map(|c| c as usize);
-            if !self.blocks.get(block).is_some_and(|block| owns(block, cell)) {
-                let owner = self.blocks.iter().position(|block| owns(block, cell));
+            if !self.blocks.get(block).is_some_and(|block| block.owned.has(cell)) {
+                let owner = self.blocks.iter().position(|block| block.owned.has(cell));
                 let Some(owner) = owner else { return f32::NAN };
                 block = owner;
             }
             interpolate(&self.blocks[block], &self.bounds, at)
         }));
     }
-}
-
-fn owns(block: &Block, cell: [usize; 3]) -> bool {
-    (0..3).all(|a| block.owned.lo[a] <= cell[a] && cell[a] < block.owned.hi[a])
 }

@@ -4,6 +4,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::Value;
+use visapult_volume::StepSpan;
+use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 
 use crate::back_end::BackEnd;
 use crate::config::BackEndConfig;
@@ -15,11 +17,12 @@ use crate::wire::{ProxyChoice, View};
 
 const KIND_FIELD: u8 = 3;
 const KIND_PLAN: u8 = 4;
+const KIND_NOTICE: u8 = 5;
 const KIND_BRICKS: u8 = 16;
 /// A message that has not come by then never will.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Where a message of bricks tells their level.
-const LEVEL_AT: usize = 24;
+const LEVEL_AT: usize = 28;
 
 /// The next message of this kind.
 fn next(control: &Receiver<Vec<u8>>, kind: u8) -> Value {
@@ -27,10 +30,14 @@ fn next(control: &Receiver<Vec<u8>>, kind: u8) -> Value {
     serde_json::from_slice(&message[1..]).unwrap()
 }
 
-fn of_a_small_step() -> Arc<BackEnd> {
+fn of(source: impl Source + 'static) -> Arc<BackEnd> {
     let config = BackEndConfig { source: String::new(), pes: 1, threads: 1, device: Device::Cpu, crew: None };
-    let store = StepStore::fitting(Box::new(Ramp::of(&[[24; 3]], [1; 3])), 1, None).unwrap();
+    let store = StepStore::fitting(Box::new(source), 1, None).unwrap();
     BackEnd::start(store, None, None, &config).unwrap()
+}
+
+fn of_a_small_step() -> Arc<BackEnd> {
+    of(Ramp::of(&[[24; 3]], [1; 3]))
 }
 
 #[test]
@@ -62,15 +69,45 @@ fn a_page_that_had_no_room_for_it_is_told_what_the_step_is_like_once_it_has() {
     assert!(comes);
 }
 
+/// What cannot be read.
+struct Damaged(Ramp);
+
+impl Source for Damaged {
+    fn info(&self) -> &SourceInfo {
+        self.0.info()
+    }
+
+    fn steps(&self) -> StepSpan {
+        self.0.steps()
+    }
+
+    fn read(&self, _: &ReadRequest, _: &mut [f32]) -> Result<(), SourceError> {
+        Err(SourceError::Format { path: "f".to_owned(), problem: "it is damaged".to_owned() })
+    }
+}
+
+#[test]
+fn a_page_that_had_no_room_for_it_is_told_what_cannot_be_shown_once_it_has() {
+    let back_end = of(Damaged(Ramp::of(&[[24; 3]], [1; 3])));
+    let (say, control) = channel();
+    let is_full = AtomicBool::new(true);
+    let has_room = move |kind| kind != KIND_NOTICE || !is_full.swap(false, Ordering::Relaxed);
+    let sink = move |message: Vec<u8>| has_room(message[0]) && say.send(message).is_ok();
+    let session = back_end.begin_session("page".to_owned(), Right::Watch, Box::new(sink));
+    session.attach(0, Box::new(|_| ())).unwrap();
+    session.on_view(view()).unwrap();
+    let mut came = std::iter::from_fn(|| control.recv_timeout(PATIENCE).ok());
+    let notice = came.find(|message| message[0] == KIND_NOTICE).unwrap();
+    let notice: Value = serde_json::from_slice(&notice[1..]).unwrap();
+    assert_eq!((&notice["text"], &notice["failed"]["step"]), (&"f is not usable: it is damaged".into(), &0.into()));
+}
+
 #[test]
 fn a_large_step_is_looked_at_while_it_is_read() {
     // More than is read at once for a look.
     const SIZE: [usize; 3] = [192, 160, 144];
     let gate = Gate::default();
-    let source = Ramp::of(&[SIZE], [1; 3]).held(SIZE.iter().product(), &gate);
-    let config = BackEndConfig { source: String::new(), pes: 1, threads: 1, device: Device::Cpu, crew: None };
-    let store = StepStore::fitting(Box::new(source), 1, None).unwrap();
-    let back_end = BackEnd::start(store, None, None, &config).unwrap();
+    let back_end = of(Ramp::of(&[SIZE], [1; 3]).held(SIZE.iter().product(), &gate));
     let (say, control) = channel();
     let (send, bulk) = channel();
     let session =
