@@ -47,13 +47,15 @@ impl FromStr for Rate {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let error = || unit_error(text, "a rate", "1G, 950M or 10Gbit");
         let (number, unit) = number_and_unit(text).ok_or_else(error)?;
-        let unit = unit.strip_suffix("/s").unwrap_or(unit);
-        let unit = unit.strip_suffix("bit").or_else(|| unit.strip_suffix("bps")).unwrap_or(unit);
-        let scale = match unit {
+        let is_of_bytes = ["B", "B/s", "Bps"].iter().any(|bytes| unit.ends_with(bytes));
+        let lower = unit.to_ascii_lowercase();
+        let prefix = ["bit/s", "bps", "bit", "b/s"].iter().find_map(|unit| lower.strip_suffix(unit)).unwrap_or(&lower);
+        let scale = match prefix {
+            _ if is_of_bytes => return Err(error()),
             "" => 1.0,
-            "k" | "K" => 1e3,
-            "M" => 1e6,
-            "G" => 1e9,
+            "k" => 1e3,
+            "m" => 1e6,
+            "g" => 1e9,
             _ => return Err(error()),
         };
         let rate = (number * scale).round();
@@ -70,14 +72,14 @@ impl FromStr for Bytes {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let error = || unit_error(text, "a size", "1500, 64KiB or 4MB");
         let (number, unit) = number_and_unit(text).ok_or_else(error)?;
-        let scale = match unit {
-            "" | "B" => 1.0,
-            "k" | "K" | "kB" | "KB" => 1e3,
-            "M" | "MB" => 1e6,
-            "G" | "GB" => 1e9,
-            "KiB" => 1024.0,
-            "MiB" => 1024.0 * 1024.0,
-            "GiB" => 1024.0 * 1024.0 * 1024.0,
+        let scale = match unit.to_ascii_lowercase().as_str() {
+            "" | "b" => 1.0,
+            "k" | "kb" => 1e3,
+            "m" | "mb" => 1e6,
+            "g" | "gb" => 1e9,
+            "kib" => 1024.0,
+            "mib" => 1024.0 * 1024.0,
+            "gib" => 1024.0 * 1024.0 * 1024.0,
             _ => return Err(error()),
         };
         let size = (number * scale).round();
@@ -165,12 +167,17 @@ mod tests {
 
     #[test]
     fn rates_are_decimal_bits_per_second() {
-        for (text, rate) in
-            [("1G", 1_000_000_000), ("950M", 950_000_000), ("10Gbit/s", 10_000_000_000), ("64k", 64_000)]
-        {
+        for (text, rate) in [
+            ("1G", 1_000_000_000),
+            ("950M", 950_000_000),
+            ("10Gbit/s", 10_000_000_000),
+            ("10gbit", 10_000_000_000),
+            ("64k", 64_000),
+            ("9600", 9600),
+        ] {
             assert_eq!(text.parse(), Ok(Rate(rate)), "{text}");
         }
-        for text in ["", "fast", "0", "-1M", "1X", "1e400"] {
+        for text in ["", "fast", "0", "-1M", "1X", "1e400", "1GB", "4MB/s"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
     }
@@ -179,6 +186,7 @@ mod tests {
     fn sizes_tell_decimal_from_binary() {
         assert_eq!("64KiB".parse(), Ok(Bytes(65536)));
         assert_eq!("64KB".parse(), Ok(Bytes(64000)));
+        assert_eq!("64kib".parse(), Ok(Bytes(65536)));
         assert_eq!("1500".parse(), Ok(Bytes(1500)));
     }
 

@@ -1,5 +1,7 @@
 """The Python package: what it publishes arrives as it was, and what makes no sense is refused."""
 
+import ast
+import inspect
 import os
 import subprocess
 import sys
@@ -309,3 +311,17 @@ def test_the_first_example_of_the_book_can_be_seen(tmp_path: Path) -> None:
         picture(url, tmp_path)
     assert "48 x 40 x 32" in told
     assert "pressure" in told
+
+
+def test_help_says_what_editors_do() -> None:
+    package = Path(visapult.__file__).parent
+    declared = [it for it in ast.parse((package / "_visapult.pyi").read_text()).body if isinstance(it, ast.ClassDef)]
+    assert len(declared) > 8
+    for its in declared:
+        members = {it.name: ast.get_docstring(it) for it in its.body if isinstance(it, ast.FunctionDef)}
+        begun = members.pop("__new__", None)
+        told = "\n\n".join(filter(None, [ast.get_docstring(its), begun]))
+        assert inspect.getdoc(getattr(visapult, its.name)) == told
+        for name, said in members.items():
+            if said is not None:
+                assert inspect.getdoc(getattr(getattr(visapult, its.name), name)) == said, f"{its.name}.{name}"

@@ -63,3 +63,11 @@ def test_a_reader_that_is_gone_ends_nothing(command: str, field: Path, tmp_path:
     )  # fmt: skip
     os.close(gone)
     assert ended.returncode == code
+
+
+def test_a_token_that_stands_where_a_file_should_is_not_repeated(field: Path) -> None:
+    url = "ripp://S3CRET@127.0.0.1:9/f#F"
+    for words in (["render", field, "--out", url, "--size", "32x32"], ["trace", "plot", url], ["share", url]):
+        finished = run(*words, check=False)
+        said = finished.stdout + finished.stderr
+        assert finished.returncode != 0 and "S3CRET" not in said and "127.0.0.1:9" in said, said

@@ -61,27 +61,37 @@ impl Speed {
     }
 }
 
-/// How far a copy is.
+/// How far a copy is; as text, one line that says so.
 #[pyclass(module = "visapult", frozen)]
 pub(crate) struct CopyProgress {
+    /// Bytes that are there, of those that are to be copied.
     #[pyo3(get)]
     bytes: u64,
+    /// Bytes that are to be copied, as far as is known.
     #[pyo3(get)]
     total_bytes: u64,
+    /// Files that are whole, verified and in their place.
     #[pyo3(get)]
     files: u64,
+    /// Files that are to be copied, as far as is known.
     #[pyo3(get)]
     total_files: u64,
+    /// All is known of what is to be copied.
     #[pyo3(get)]
     is_total: bool,
+    /// Bits per second, over the latest seconds.
     #[pyo3(get)]
     rate: f64,
+    /// Seconds that it will take from now on, if that can be told.
     #[pyo3(get)]
     eta: Option<f64>,
+    /// "network", "source disk", "sink disk", "rate", "sender", or None if that cannot be told.
     #[pyo3(get)]
     limited_by: Option<String>,
+    /// Seconds since the copy began.
     #[pyo3(get)]
     seconds: f64,
+    /// Something that one may want to know, if that is what is told: a lost connection, a file that could not be copied.
     #[pyo3(get)]
     notice: Option<String>,
     /// As text.
@@ -99,33 +109,46 @@ impl CopyProgress {
     }
 }
 
-/// What came of a copy.
+/// What came of a copy; as text, one line that says so.
 #[pyclass(module = "visapult", frozen)]
 pub(crate) struct CopyResult {
+    /// Files copied: whole, verified and in their place.
     #[pyo3(get)]
     files: u64,
+    /// Bytes of those.
     #[pyo3(get)]
     bytes: u64,
+    /// Files that were to be copied, or would be.
     #[pyo3(get)]
     wanted_files: u64,
+    /// Bytes of those.
     #[pyo3(get)]
     wanted_bytes: u64,
+    /// Files that were there already.
     #[pyo3(get)]
     same_files: u64,
+    /// Bytes of those.
     #[pyo3(get)]
     same_bytes: u64,
+    /// Bytes of what was copied that were there from an earlier attempt.
     #[pyo3(get)]
     resumed_bytes: u64,
+    /// Bytes of content that travelled.
     #[pyo3(get)]
     sent_bytes: u64,
+    /// Seconds that it took.
     #[pyo3(get)]
     seconds: f64,
+    /// Bits of content per second that travelled.
     #[pyo3(get)]
     rate: f64,
+    /// What was deleted, or would be.
     #[pyo3(get)]
     deleted: Vec<String>,
+    /// What no copy has, such as sockets, and why.
     #[pyo3(get)]
     left_out: Vec<(String, String)>,
+    /// What could not be copied, and why.
     #[pyo3(get)]
     failed: Vec<(String, String)>,
     /// As text.

@@ -16,7 +16,26 @@ use crate::failure::{CallError, raised};
 /// How long a paused program sleeps before it sees whether it is interrupted.
 const WAIT_SLICE: Duration = Duration::from_millis(100);
 
-/// One rank of a simulation that publishes.
+/// One rank of a simulation that publishes; a context manager that closes itself.
+///
+/// Declares what is published, and begins to.
+///
+/// ``size`` is that of the whole grid, samples ``(nx, ny, nz)``, ``spacing`` and ``origin`` are in ``unit``. ``fields`` maps names to units,
+/// or lists fields. ``block`` is the half-open box ``((x0, y0, z0), (x1, y1, z1))`` of the grid that this rank owns, without ghost layers; the
+/// whole grid if left out. The blocks of all ``ranks`` tile the grid.
+///
+/// ``parameters`` are what viewers may change: all ranks declare the same ones, and call ``steer`` before every step.
+///
+/// ``delivery`` says which steps back ends get. "newest": what cannot be sent in time is skipped, and the program never waits. "every": ending
+/// a step waits until it is under way to all back ends that are attached, and ``close`` until all has arrived; where none is attached nothing waits,
+/// and one that dies is not waited for. "every from first": the first step waits for a back end, too.
+///
+/// ``url`` is that of a back end that waits for the simulation: it is dialled now, or when it is there, and again when it comes back.
+/// ``listen`` is the address and port to wait for back ends on ("0.0.0.0:0" takes any port), ``host`` what they call this machine. With
+/// neither, the environment variable ``VISAPULT_URL`` names the back end; where it is not set publishing is off, and every call
+/// returns at once.
+///
+/// Raises CallError if the declaration does not fit together, LinkError if the address cannot be had.
 #[pyclass(module = "visapult", frozen)]
 pub(crate) struct Publisher {
     name: String,
@@ -44,13 +63,18 @@ enum Ground {
     Closed(PublisherStatistics),
 }
 
-/// What a publisher has done so far.
+/// What a publisher has done so far; all 0 where publishing is off.
 #[pyclass(module = "visapult", frozen, get_all)]
 pub(crate) struct Statistics {
+    /// Steps ended.
     steps: u64,
+    /// Steps sent, counted once for every back end.
     sent: u64,
+    /// Steps that a back end asked for too late to get them.
     missed: u64,
+    /// Back ends attached now.
     attached: usize,
+    /// Seconds that the program has spent in calls that publish.
     seconds: f64,
 }
 
@@ -112,16 +136,19 @@ impl Publisher {
         Ok(Self { name, fields, parameters, size, url, state })
     }
 
+    /// What a back end has to dial; it holds a secret that admits to this publisher. None where we dial or publishing is off.
     #[getter]
     fn url(&self) -> Option<&str> {
         self.url.as_deref()
     }
 
+    /// Whether anything is published: a back end is named or waited for, and the publisher is not closed.
     #[getter]
     fn is_on(&self, py: Python<'_>) -> bool {
         py.detach(|| matches!(self.lock().ground, Ground::On(_)))
     }
 
+    /// The values of the parameters by their names, as declared or as ``steer`` has taken them over; whole numbers are ``int``.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let values: Vec<Option<f64>> = py.detach(|| {
@@ -139,6 +166,10 @@ impl Publisher {
         Ok(named)
     }
 
+    /// Takes over what viewers have asked for since the last step; False once the simulation shall end.
+    ///
+    /// A program that declares parameters calls it before every step, on every rank: what is asked for takes effect before the same step
+    /// on all. Waits while viewers have paused the simulation.
     fn steer(&self, py: Python<'_>) -> PyResult<bool> {
         loop {
             let steering = py.detach(|| self.lock().steer()).map_err(|cause| raised(&cause))?;
@@ -150,6 +181,11 @@ impl Publisher {
         }
     }
 
+    /// Publishes one step: ``time`` in ``time_unit`` (NaN where unknown), and an array for every field. Returns the number of the step.
+    ///
+    /// Arrays are this rank's block, shape ``(nz, ny, nx)``, of any real type in any order in memory; they are copied once, as float32, and may
+    /// be changed afterwards. Never waits for a viewer. Nothing is published if it raises: ArrayError, or CallError for a field
+    /// that is missing or unknown.
     #[pyo3(signature = (time, /, **fields))]
     fn publish(&self, py: Python<'_>, time: f64, fields: Option<&Bound<'_, PyDict>>) -> PyResult<StepIndex> {
         let arrays = self.arrays(fields, py)?;
@@ -166,11 +202,13 @@ impl Publisher {
         Ok(step)
     }
 
+    /// Begins the next step, or ``step``, for ranks that do not take part in every step. Returns its number.
     #[pyo3(signature = (time, *, step=None))]
     fn begin(&self, py: Python<'_>, time: f64, step: Option<StepIndex>) -> PyResult<StepIndex> {
         self.timed(py, |state| state.begin(time, step))
     }
 
+    /// Copies the values of a field of the step that has begun, as ``publish`` does.
     #[pyo3(signature = (field, array, /))]
     fn put(&self, py: Python<'_>, field: &str, array: &Bound<'_, PyAny>) -> PyResult<()> {
         let field = self.field(field)?;
@@ -178,11 +216,13 @@ impl Publisher {
         self.timed(py, |state| state.put(field, &array))
     }
 
+    /// Ends the step: whoever wants it is sent it while the program goes on.
     fn end(&self, py: Python<'_>) -> PyResult<()> {
         self.timed(py, State::hand_over)?;
         self.wait_until_taken(py)
     }
 
+    /// What has been done so far.
     fn statistics(&self, py: Python<'_>) -> Statistics {
         py.detach(|| {
             let state = self.lock();
@@ -195,6 +235,7 @@ impl Publisher {
         })
     }
 
+    /// Ends publishing; a second time does nothing. What is still under way is not waited for, unless every step is to arrive.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.lock().close());
     }

@@ -14,7 +14,14 @@ use visapult_ripp_net::{Identity, Options, Rate, RippUrl, user_folder};
 use crate::copying::Speed;
 use crate::failure::{CallError, LinkError};
 
-/// A folder that others may copy from.
+/// A folder that others may copy from, and into where that is said; a context manager that closes itself.
+///
+/// Shares a folder until it is closed; whoever has the URL may copy from it, and into it with ``write``.
+///
+/// ``policy`` is a file that says who may read and write what; each then has a URL of their own. ``fetch`` names hosts whose shares it
+/// may be asked to copy from. ``listen`` is the address and port to wait on ("0.0.0.0:0" takes any port), ``host`` what others call this machine.
+///
+/// Raises CallError for a folder or a policy that will not do, LinkError if the address cannot be had.
 #[pyclass(module = "visapult", frozen)]
 pub(crate) struct Share {
     folder: PathBuf,
@@ -83,16 +90,19 @@ impl Share {
         Ok(Self { folder, urls, url: only, stop, serving: Mutex::new(Some(serving)) })
     }
 
+    /// What others need to copy; it holds a secret. None where a policy gives each their own.
     #[getter]
     fn url(&self) -> Option<&str> {
         self.url.as_deref()
     }
 
+    /// The URL of each person whom the policy names.
     #[getter]
     fn urls(&self) -> BTreeMap<String, String> {
         self.urls.clone()
     }
 
+    /// Ends it, and what is being copied; a second time does nothing.
     fn close(&self, py: Python<'_>) {
         self.stop.store(true, Ordering::Relaxed);
         py.detach(|| {

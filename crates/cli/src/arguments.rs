@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use visapult_pipeline::MOST_EDGE;
+use visapult_ripp_net::units::parse_bytes;
 
 pub(crate) use backend::BackendOptions;
 pub(crate) use copy::{CopyOptions, FetchesOptions, ShareOptions, VerifyOptions};
@@ -212,13 +213,13 @@ pub(crate) struct RenderOptions {
     /// Most segments of a ray [default: 64].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=254))]
     pub(crate) segments: Option<u16>,
-    /// Most bytes of the proxy on the wire (auto): bytes, or with kB, MB or GB [default: 8MB].
+    /// Most bytes of the proxy on the wire (auto), such as 500kB or 2MiB [default: 8MB].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub(crate) budget: Option<u64>,
     /// Level of detail of the bricks; 0 is the full resolution, and the default.
     #[arg(long, value_name = "L")]
     pub(crate) bricks_level: Option<u32>,
-    /// Most bytes of the field that are held: a step of a file that takes more is read block by block [default: what is free, which a step must fit].
+    /// Most bytes of the field that are held, such as 4GiB: a step of a file that takes more is read block by block [default: what is free, which a step must fit].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) memory: Option<u64>,
     /// Write what the image cost to this JSON file.
@@ -269,22 +270,6 @@ fn parse_point(text: &str) -> Result<Point, String> {
     point.map(Point).ok_or_else(|| "expected three numbers, such as 0.1,0,-0.25".to_owned())
 }
 
-fn parse_bytes(text: &str) -> Result<u64, String> {
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let scale = match unit {
-        "" | "B" => 1.0,
-        "kB" => 1e3,
-        "MB" => 1e6,
-        "GB" => 1e9,
-        _ => return Err(format!("{unit:?} is no unit of bytes: B, kB, MB and GB are")),
-    };
-    match number.trim().parse::<f64>() {
-        Ok(number) if number >= 0.0 && number * scale < 1e15 => Ok((number * scale) as u64),
-        _ => Err("a number of bytes is needed, such as 8MB".to_owned()),
-    }
-}
-
 fn parse_threads(text: &str) -> Result<usize, String> {
     let threads = text.parse().ok().filter(|&threads| threads <= MOST_THREADS);
     threads.ok_or_else(|| format!("expected a number from 0 to {MOST_THREADS}"))
@@ -315,16 +300,6 @@ mod tests {
             let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
             let [least, default] = [Memory::LEAST, Memory::DEFAULT].map(|memory| memory.bytes() >> 20);
             assert!(words.contains(&format!("{least}MiB at least [default: {default}MiB]")), "{words}");
-        }
-    }
-
-    #[test]
-    fn bytes_are_read_with_their_units() {
-        assert_eq!(parse_bytes("8MB"), Ok(8_000_000));
-        assert_eq!(parse_bytes("1.5 kB"), Ok(1500));
-        assert_eq!(parse_bytes("77"), Ok(77));
-        for text in ["", "MB", "8Mb", "-1", "nan", "1e99GB"] {
-            assert!(parse_bytes(text).is_err(), "{text}");
         }
     }
 

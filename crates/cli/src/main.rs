@@ -94,7 +94,7 @@ fn quiet_driver() {
     unsafe { std::env::set_var("NODEVICE_SELECT", "1") }
 }
 
-/// Gives the help that was asked for, or says in one line what is wrong with the command line; where that quotes a URL, the token is left out.
+/// Gives the help that was asked for, or says in one line what is wrong with the command line.
 fn refuse(fault: clap::Error) -> ! {
     use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     if matches!(fault.kind(), DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion) {
@@ -102,7 +102,7 @@ fn refuse(fault: clap::Error) -> ! {
     }
     let help = std::env::args().nth(1).filter(|word| Arguments::command().find_subcommand(word).is_some());
     let help = help.map_or_else(|| "--help".to_owned(), |command| format!("{command} --help"));
-    tell(&format!("{} (see visapult {help})", without_tokens(&in_one_line(&fault.render().to_string()))));
+    tell(&format!("{} (see visapult {help})", in_one_line(&fault.render().to_string())));
     std::process::exit(fault.exit_code());
 }
 
@@ -119,20 +119,6 @@ fn in_one_line(told: &str) -> String {
     of_interest.collect::<Vec<_>>().join("; ")
 }
 
-/// The text without what stands between `://` and `@`.
-fn without_tokens(text: &str) -> String {
-    let mut safe = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("://") {
-        safe = safe + before + "://";
-        let word = after.split(|end: char| end.is_whitespace()).next().unwrap_or_default();
-        let token = word.rfind('@').unwrap_or(0);
-        safe += if token > 0 { "..." } else { "" };
-        rest = &after[token..];
-    }
-    safe + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,13 +133,5 @@ mod tests {
         assert_eq!(below, "unexpected argument '-5' found");
         let file = line(&["visapult", "info", "-x.npy"]);
         assert!(file.contains("use '-- -x'"), "{file}");
-    }
-
-    #[test]
-    fn tokens_are_not_repeated() {
-        let told = "invalid value 'ripp://SECRET@host:99999/perf#F' for '<URL>': in ripp://TOKEN@host:port, x@y";
-        let safe = without_tokens(told);
-        assert_eq!(safe, "invalid value 'ripp://...@host:99999/perf#F' for '<URL>': in ripp://...@host:port, x@y");
-        assert_eq!(without_tokens("see https://example.org/ or a@b"), "see https://example.org/ or a@b");
     }
 }

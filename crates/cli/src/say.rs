@@ -9,9 +9,9 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(out, "{}", printable(line)).and_then(|()| out.flush());
 }
 
-/// A line beside it, of the program.
+/// A line beside it, of the program; where that quotes a URL, as one that was taken for a file, its token is left out.
 pub(crate) fn tell(line: &str) {
-    say_beside(&format!("visapult: {}\n", printable(line)));
+    say_beside(&format!("visapult: {}\n", printable(&without_tokens(line))));
 }
 
 /// Words beside it, as they are.
@@ -34,6 +34,20 @@ fn printable(lines: &str) -> String {
     shown
 }
 
+/// The text without what stands between `://` and `@`, unless it is the word that examples have there.
+fn without_tokens(text: &str) -> String {
+    let mut safe = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("://") {
+        safe = safe + before + "://";
+        let word = after.split(|end: char| end.is_whitespace()).next().unwrap_or_default();
+        let token = &word[..word.rfind('@').unwrap_or(0)];
+        safe += if token.is_empty() || token == "TOKEN" { token } else { "..." };
+        rest = &after[token.len()..];
+    }
+    safe + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +61,13 @@ mod tests {
     fn json_says_the_same() {
         let name = serde_json::json!("a\x1b\u{9b}1m\x7f");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&printable(&name.to_string())).unwrap(), name);
+    }
+
+    #[test]
+    fn tokens_are_not_repeated() {
+        let told = "invalid value 'ripp://SECRET@host:99999/perf#F' for '<URL>': in ripp://TOKEN@host:port, x@y";
+        let safe = without_tokens(told);
+        assert_eq!(safe, "invalid value 'ripp://...@host:99999/perf#F' for '<URL>': in ripp://TOKEN@host:port, x@y");
+        assert_eq!(without_tokens("see https://example.org/ or a@b"), "see https://example.org/ or a@b");
     }
 }

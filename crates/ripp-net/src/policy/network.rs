@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
+
+/// Bits before an IPv4 address that is written as IPv6 (RFC 4291, 2.5.5.2).
+const IPV4_WITHIN_IPV6: u8 = 96;
 
 /// Those that a rule fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +27,10 @@ impl Network {
             return Some(Self::All);
         }
         if let Ok(ip) = text.parse::<IpAddr>() {
-            return Some(Self::Addresses(ip.into()));
+            return Some(Self::Addresses(ip.to_canonical().into()));
         }
         if text.contains('/') {
-            return text.parse().ok().map(Self::Addresses);
+            return text.parse().ok().map(|network| Self::Addresses(canonical(network)));
         }
         let name = text.to_ascii_lowercase();
         let is_name = |name: &str| {
@@ -50,6 +53,14 @@ impl Network {
     }
 }
 
+/// IPv4 that is written as IPv6 as IPv4, which addresses are compared as.
+fn canonical(network: IpNet) -> IpNet {
+    let IpNet::V6(v6) = network else { return network };
+    let length = v6.prefix_len().checked_sub(IPV4_WITHIN_IPV6);
+    let v4 = v6.addr().to_ipv4_mapped().zip(length).and_then(|(ip, length)| Ipv4Net::new(ip, length).ok());
+    v4.map_or(network, IpNet::V4)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,10 +69,19 @@ mod tests {
     fn networks_addresses_and_names_hold_what_they_say() {
         let ip: IpAddr = "10.7.0.2".parse().unwrap();
         let holds = |text: &str| Network::parse(text).unwrap().holds(Some("Data.Example.org"), ip);
-        for fits in ["*", "10.0.0.0/8", "10.7.0.2", "data.example.org", "*.example.org", "*.ORG"] {
+        for fits in [
+            "*",
+            "10.0.0.0/8",
+            "10.7.0.2",
+            "::ffff:10.7.0.2",
+            "::ffff:10.7.0.0/112",
+            "data.example.org",
+            "*.example.org",
+            "*.ORG",
+        ] {
             assert!(holds(fits), "{fits}");
         }
-        for other in ["10.8.0.0/16", "::/0", "example.org", "*.ample.org", "10.7.0.3"] {
+        for other in ["10.8.0.0/16", "::/0", "::ffff:10.8.0.0/112", "example.org", "*.ample.org", "10.7.0.3"] {
             assert!(!holds(other), "{other}");
         }
     }

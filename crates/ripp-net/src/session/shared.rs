@@ -304,10 +304,13 @@ impl Shared {
 
     /// Ends the session; what is under way fails with `why`.
     pub(super) fn end(&self, why: Option<&str>) {
+        // Who sees that it is over and asks why waits for the answer.
+        let mut told = lock(&self.why);
         if self.over.swap(true, Ordering::Relaxed) {
             return;
         }
-        lock(&self.why).clone_from(&why.map(str::to_owned));
+        told.clone_from(&why.map(str::to_owned));
+        drop(told);
         self.say_farewell(why.unwrap_or_default());
         // Nobody waits for a path any more.
         drop(lock(&self.opened));
