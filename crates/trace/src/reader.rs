@@ -198,6 +198,8 @@ impl Reading<'_> {
                 let was_aligned = std::mem::replace(&mut self.trace.processes[process].aligned, true);
                 if let Some(behind_ns) = entry.args.behind_ns.filter(|_| !was_aligned) {
                     self.shift(process, behind_ns)?;
+                    let epoch_ns = &mut self.trace.processes[process].epoch_ns;
+                    *epoch_ns = epoch_ns.map(|epoch_ns| epoch_ns.saturating_sub(behind_ns));
                 }
             }
             ("M", LOST) => self.trace.lost = self.trace.lost.saturating_add(entry.args.events.unwrap_or(0)),

@@ -15,7 +15,7 @@ pub struct Process {
     pub role: String,
     /// Whether its clock was brought into line with the session's.
     pub aligned: bool,
-    /// Unix time of the zero of its host's clock, in nanoseconds.
+    /// Unix time of the zero of the clock that its events are on, in nanoseconds: of its host's, or once that is aligned of the session's.
     pub epoch_ns: Option<i64>,
 }
 

@@ -73,8 +73,9 @@ impl Encoding {
         self.scalar.bytes()
     }
 
-    /// The value that `stored`, not read from a file, stands for.
+    /// The value that `stored` stands for, told in the type as it was declared.
     pub(crate) fn value_of(&self, stored: f64) -> f32 {
+        let stored = self.in_own_sign(stored);
         if self.fills.contains(&stored) { f32::NAN } else { (stored * self.slope + self.intercept) as f32 }
     }
 
@@ -87,15 +88,19 @@ impl Encoding {
         };
         self.scalar = if is_signed { signed } else { unsigned };
         // What is missing is told in the type as it was declared.
-        let values = 2.0_f64.powi(8 * self.scalar.bytes() as i32);
-        for fill in &mut self.fills {
-            if is_signed && *fill >= values / 2.0 {
-                *fill -= values;
-            } else if !is_signed && *fill < 0.0 {
-                *fill += values;
-            }
-        }
+        self.fills = self.fills.iter().map(|fill| self.in_own_sign(*fill)).collect();
         self
+    }
+
+    /// An integer that may be told as one of the other sign: the one of the same bytes.
+    fn in_own_sign(&self, stored: f64) -> f64 {
+        use ScalarType::{I8, I16, I32, I64, U8, U16, U32, U64};
+        let values = 2.0_f64.powi(8 * self.scalar.bytes() as i32);
+        match self.scalar {
+            I8 | I16 | I32 | I64 if stored >= values / 2.0 => stored - values,
+            U8 | U16 | U32 | U64 if stored < 0.0 => stored + values,
+            _ => stored,
+        }
     }
 
     fn scales(&self) -> bool {
@@ -160,12 +165,16 @@ impl Encoding {
         match (fills.as_slice(), self.scales()) {
             ([], false) => fill_from(out, stored.map(T::value)),
             ([], true) => fill_from(out, stored.map(scaled)),
-            ([fill], false) => fill_from(out, stored.map(|v| if v == *fill { f32::NAN } else { v.value() })),
-            ([fill], true) => fill_from(out, stored.map(|v| if v == *fill { f32::NAN } else { scaled(v) })),
-            (fills, false) => fill_from(out, stored.map(|v| if fills.contains(&v) { f32::NAN } else { v.value() })),
-            (fills, true) => fill_from(out, stored.map(|v| if fills.contains(&v) { f32::NAN } else { scaled(v) })),
+            ([fill], false) => fill_from(out, stored.map(|v| if v.is(*fill) { f32::NAN } else { v.value() })),
+            ([fill], true) => fill_from(out, stored.map(|v| if v.is(*fill) { f32::NAN } else { scaled(v) })),
+            (fills, false) => fill_from(out, stored.map(|v| if is_any(v, fills) { f32::NAN } else { v.value() })),
+            (fills, true) => fill_from(out, stored.map(|v| if is_any(v, fills) { f32::NAN } else { scaled(v) })),
         }
     }
+}
+
+fn is_any<T: Stored<N>, const N: usize>(value: T, fills: &[T]) -> bool {
+    fills.iter().any(|fill| value.is(*fill))
 }
 
 fn fill_from(out: &mut [f32], values: impl Iterator<Item = f32>) {
@@ -182,6 +191,8 @@ trait Stored<const N: usize>: Copy + PartialEq {
     fn wide(self) -> f64;
     /// `fill` in this type, or `None` where no stored value can equal it.
     fn exactly(fill: f64) -> Option<Self>;
+    /// Whether it is this fill, as far as files tell one: of the largest 64-bit integers as a double.
+    fn is(self, fill: Self) -> bool;
 }
 
 macro_rules! stored_integer {
@@ -196,6 +207,7 @@ macro_rules! stored_integer {
                 let nearest = fill as Self;
                 (nearest as f64 == fill).then_some(nearest)
             }
+            fn is(self, fill: Self) -> bool { if $bytes < 8 { self == fill } else { self as f64 == fill as f64 } }
         }
     )*};
 }
@@ -210,6 +222,7 @@ macro_rules! stored_float {
             fn value(self) -> f32 { $value(self) }
             fn wide(self) -> f64 { $wide(self) }
             fn exactly(fill: f64) -> Option<Self> { (!fill.is_nan()).then(|| $narrow(fill)) }
+            fn is(self, fill: Self) -> bool { self == fill }
         }
     )*};
 }
@@ -273,6 +286,28 @@ mod tests {
         assert_eq!(unsigned.with_sign(true), signed);
         let float = Encoding::plain(ScalarType::F32, ByteOrder::Little);
         assert_eq!(float.clone().with_sign(false), float);
+    }
+
+    #[test]
+    fn a_value_that_was_never_written_is_missing_in_either_sign() {
+        let declared = Encoding { fills: vec![-1.0], slope: 2.0, ..Encoding::plain(ScalarType::I8, ByteOrder::Little) };
+        for encoding in [declared.clone(), declared.with_sign(false)] {
+            assert!(encoding.value_of(-1.0).is_nan());
+            assert_eq!(encoding.value_of(3.0), 6.0);
+        }
+    }
+
+    #[test]
+    fn the_largest_integers_are_missing_where_a_double_tells_them_so() {
+        for (scalar, bytes) in [
+            (ScalarType::I64, (-9_223_372_036_854_775_806_i64).to_le_bytes()),
+            (ScalarType::U64, 18_446_744_073_709_551_614_u64.to_le_bytes()),
+        ] {
+            let fill = if scalar == ScalarType::I64 { -2.0_f64.powi(63) } else { 2.0_f64.powi(64) };
+            let encoding = Encoding { fills: vec![fill], ..Encoding::plain(scalar, ByteOrder::Little) };
+            let values = decoded(&encoding, &[bytes, 7_i64.to_le_bytes()].concat());
+            assert!(values[0].is_nan() && values[1] == 7.0, "{values:?}");
+        }
     }
 
     #[test]

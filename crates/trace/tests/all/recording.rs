@@ -153,7 +153,8 @@ fn times_are_written_in_the_sessions_clock_once_that_is_known() {
     while parse(&memory.bytes.lock().unwrap(), "memory").is_err() {
         thread::yield_now();
     }
-    assert!(!memory.trace().processes[0].aligned);
+    let before = memory.trace().processes.remove(0);
+    assert!(!before.aligned);
     // What was written before it was known is read in the session's clock all the same.
     set_offset(5_000);
     record(Event { step: 2, ..event });
@@ -162,6 +163,8 @@ fn times_are_written_in_the_sessions_clock_once_that_is_known() {
     assert!(timeline.processes[0].aligned);
     let times: Vec<_> = timeline.events.iter().map(|placed| (placed.event.start_ns, placed.event.end_ns)).collect();
     assert_eq!(times, [(6_000, 8_000); 2]);
+    // The zero of that clock was as much earlier.
+    assert_eq!(timeline.processes[0].epoch_ns, before.epoch_ns.map(|epoch_ns| epoch_ns - 5_000));
     set_offset(0);
 }
 
