@@ -178,10 +178,12 @@ def test_names_that_are_one_where_case_does_not_count(tmp_path: Path) -> None:
         target.mkdir()
         if subprocess.run(["chattr", "+F", target], capture_output=True, check=False).returncode != 0:
             pytest.skip("chattr cannot make case not count here")
-        ended = copy(tmp_path / "run", target)
-        assert ended.code == 3, ended
-        assert_one_clear_line(ended.stderr, "ensity", "something has taken its name meanwhile")
-        kept = {path.name: path.read_bytes() for path in (target / "run").iterdir()}
-        assert kept.pop("other") == b"other"
-        [(name, content)] = kept.items()
-        assert names[f"run/{name}"] == content
+        # The second time the folder is not new.
+        for _ in range(2):
+            ended = copy(tmp_path / "run", target)
+            assert ended.code == 3, ended
+            assert_one_clear_line(ended.stderr, "ensity", "something has taken its name meanwhile")
+            kept = {path.name: path.read_bytes() for path in (target / "run").iterdir()}
+            assert kept.pop("other") == b"other"
+            [(name, content)] = kept.items()
+            assert names[f"run/{name}"] == content

@@ -1,6 +1,7 @@
 """Copies of every kind over a link with delay and loss: what loopback, which loses nothing and answers at once, does not show."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,23 @@ def test_many_small_files(up: Link, tmp_path: Path) -> None:
     assert done.code == 0, done
     assert tree_of(tmp_path / "sink" / "run") == tree_of(tmp_path / "run")
     assert "2002 files there already" in copy(up, tmp_path / "run", url).stdout
+
+
+def test_folders_together_with_a_file_of_the_web(up: Link, tmp_path: Path) -> None:
+    for folder, files in (("a", 300), ("b", 10), ("web", 1)):
+        (tmp_path / folder).mkdir()
+        for number in range(files):
+            (tmp_path / folder / f"{number}.txt").write_text(f"{folder} {number}")
+    (tmp_path / "sink").mkdir()
+    server = up.start("left", sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", tmp_path / "web", "0")
+    port = server.read_line().split()[5]
+    url = share(up, "right", tmp_path / "sink", "--write")
+    done = copy(up, tmp_path / "a", f"http://127.0.0.1:{port}/0.txt", tmp_path / "b", f"{url}/new/")
+    assert (done.code, done.stderr) == (0, "")
+    new = tmp_path / "sink" / "new"
+    assert (new / "0.txt").read_text() == "web 0"
+    for folder in ("a", "b"):
+        assert tree_of(new / folder) == tree_of(tmp_path / folder)
 
 
 def test_from_one_share_into_another(up: Link, run: Path, tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """Copies onto servers of WebDAV: two that are encrypted and have a password, and one that takes nothing."""
 
+import os
 import random
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +11,7 @@ import pytest
 
 from conftest import run
 from shares import MEBI, noise, shared  # noqa: F401 (a fixture)
-from stores import Store, rclone_serving
+from stores import SOON, Store, rclone_serving
 from test_bad_input import assert_one_clear_line
 from test_copy_objects import contents, make_run
 from webdav import Unread, rclone_dav, wsgidav
@@ -84,6 +87,52 @@ def test_folders_are_made_and_files_replaced_whatever_a_server_answers_then(tmp_
         # What replaces another is no news.
         assert ("PUT", 204) in server.answers and ("PUT", 201) not in server.answers, server.answers
         assert contents(server.folder / "dir/sub/run") == contents(run_folder)
+
+
+@pytest.mark.parametrize("how", ["differs", "cannot be read"])
+def test_what_does_not_come_back_as_it_was_sent_is_no_file_that_is_there(how: str, tmp_path: Path) -> None:
+    run_folder, bad = tmp_path / "run", {"density.raw", "1/step 1.txt"}
+    make_run(run_folder, 10, 20 * MEBI)
+    with wsgidav(tmp_path) as server:
+        there = server.folder / "run"
+
+        def spoil(method: str, path: str) -> int | None:
+            name = path.removeprefix("/run/")
+            if method != "GET" or name not in bad:
+                return None
+            (there / name).write_bytes(bytes((there / name).stat().st_size))
+            return 403 if how == "cannot be read" else None
+
+        server.on_request = spoil
+        failed = server.copy(run_folder, f"{server.endpoint}/")
+        assert failed.code == 3 and len(failed.problems) == 2, failed
+        assert set(contents(there)) == set(contents(run_folder)) - bad
+        bad.clear()
+        again = server.copy(run_folder, f"{server.endpoint}/")
+        assert again.code == 0 and "copied 2 files," in again.stdout, again
+        assert contents(there) == contents(run_folder)
+
+
+def test_what_is_read_back_when_a_copy_is_interrupted_is_taken_away(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("file")
+    os.utime(tmp_path / "file", (1_700_000_000, 1_700_000_000))
+    is_read, is_over = threading.Event(), threading.Event()
+    with wsgidav(tmp_path) as server:
+
+        def hold(method: str, _: str) -> None:
+            if method == "GET":
+                is_read.set()
+                is_over.wait(SOON)
+
+        server.on_request = hold
+        running = server.start("copy", tmp_path / "file", f"{server.endpoint}/")
+        try:
+            assert is_read.wait(SOON) and contents(server.folder) == {"file": b"file"}
+            running.signal(signal.SIGINT)
+            assert running.end(SOON).code == 130
+        finally:
+            is_over.set()
+        assert contents(server.folder) == {}
 
 
 def test_what_a_server_leaves_unread_is_no_request(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ class Answering(Store):
     """A server that remembers what it was asked and answered: method and status."""
 
     answers: list[tuple[str, int]] = field(default_factory=list)
+    #: What is done first when this is asked of that path; a status is the answer.
+    on_request: Callable[[str, str], int | None] = lambda *_: None
 
 
 @contextmanager
@@ -52,13 +54,18 @@ def wsgidav(work: Path) -> Iterator[Answering]:
         "logging": {"enable": False},
         "verbose": 0,
     })  # fmt: skip
-    answers: list[tuple[str, int]] = []
+    store = Answering("", folder)
 
     def remembering(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        method = environ["REQUEST_METHOD"]
+
         def start(status: str, *rest: Any) -> Any:
-            answers.append((environ["REQUEST_METHOD"], int(status.split()[0])))
+            store.answers.append((method, int(status.split()[0])))
             return start_response(status, *rest)
 
+        if status := store.on_request(method, environ["PATH_INFO"]):
+            start(f"{status} As Told", [("Content-Length", "0")])
+            return []
         return app(environ, start)
 
     # Each connection that waits for its next request may hold a thread for ten seconds.
@@ -68,8 +75,9 @@ def wsgidav(work: Path) -> Iterator[Answering]:
     thread = threading.Thread(target=server.serve, daemon=True)
     thread.start()
     try:
-        endpoint = f"https://127.0.0.1:{server.bind_addr[1]}"
-        yield Answering(endpoint, folder, who(endpoint, authority), answers)
+        store.endpoint = f"https://127.0.0.1:{server.bind_addr[1]}"
+        store.environment = who(store.endpoint, authority)
+        yield store
     finally:
         server.stop()
         thread.join(SOON)

@@ -32,6 +32,11 @@ impl Name {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
+    /// The same of all names that differ in upper and lower case only.
+    pub(crate) fn lower(&self) -> String {
+        self.to_string().to_lowercase()
+    }
+
     /// A file of the copy's own: nobody's data.
     pub(crate) fn is_ours(&self) -> bool {
         self.0.ends_with(PARTIAL.as_bytes()) || self.0.ends_with(LOG.as_bytes())

@@ -47,10 +47,8 @@ impl Giving<'_> {
     /// Offers the first ranges of the first large file of the first listing.
     pub(super) fn offer_early(&mut self, files: &[(u64, Listed)]) -> Result<(), CopyError> {
         self.early.begin = Begin::WhenAsked;
-        // What is made, or lies in a store, takes its time.
-        let is_at_hand =
-            |listed: &Listed| listed.is_ranged && listed.root.store().is_none() && listed.root.fields().is_none();
-        let Some((entry, listed)) = files.iter().find(|(_, listed)| is_at_hand(listed)) else { return Ok(()) };
+        let first = files.iter().find(|(_, listed)| listed.is_ranged && listed.is_at_hand());
+        let Some((entry, listed)) = first else { return Ok(()) };
         // Why it cannot be read is told when it is asked for.
         let Ok(file) = open(listed) else { return Ok(()) };
         let file = Arc::new(file);

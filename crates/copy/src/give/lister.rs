@@ -30,6 +30,11 @@ pub(super) struct Listed {
 }
 
 impl Listed {
+    /// It lies in a folder: what is made, or lies in a store, takes its time.
+    pub(super) fn is_at_hand(&self) -> bool {
+        self.root.store().is_none() && self.root.fields().is_none()
+    }
+
     /// It is in the same store, or both are in folders.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         match (self.root.store(), other.root.store()) {

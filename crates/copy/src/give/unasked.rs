@@ -25,6 +25,7 @@ pub(super) struct Unasked {
     bundles: BTreeMap<u64, Bundle>,
 }
 
+/// All files that are listed from its first entry on, before `end`, are in it.
 #[derive(Debug)]
 struct Bundle {
     end: u64,
@@ -62,12 +63,12 @@ impl Unasked {
         for (&entry, file) in listed.range(self.next..) {
             let end_of_listing = unanswered.iter().find(|&&end| end > files.first().map_or(entry, |(first, _)| *first));
             let is_of_another = end_of_listing.is_none_or(|&end| entry >= end);
-            if !files.is_empty() && (is_of_another || file.is_ranged || files.len() == FULL_FILES || size >= FULL_BYTES)
-            {
+            let is_for_bundles = !file.is_ranged && file.is_at_hand();
+            let is_full = files.len() == FULL_FILES || size >= FULL_BYTES;
+            if !files.is_empty() && (is_of_another || !is_for_bundles || is_full) {
                 break;
             }
-            // What is made, or lies in a store, takes its time.
-            if !file.is_ranged && file.root.store().is_none() && file.root.fields().is_none() {
+            if is_for_bundles {
                 size += file.size + FILE_COST;
                 files.push((entry, file.clone()));
             }
@@ -169,15 +170,20 @@ impl Unasked {
 mod tests {
     use std::sync::Arc;
 
+    use visapult_objects::{ObjectUrl, PATIENCE};
+
     use super::*;
     use crate::listing::Mtime;
+    use crate::objects::Store;
     use crate::root::Root;
 
-    /// Listed files by their numbers: small ones but for those in `ranged`.
-    fn listed(numbers: impl Iterator<Item = u64>, ranged: &[u64]) -> BTreeMap<u64, Listed> {
-        let root = Arc::new(Root::here(&std::env::temp_dir()).unwrap());
+    /// Listed files by their numbers: small ones in a folder but for those that are `ranged` or `stored`.
+    fn listed(numbers: impl Iterator<Item = u64>, ranged: &[u64], stored: &[u64]) -> BTreeMap<u64, Listed> {
+        let folder = Arc::new(Root::here(&std::env::temp_dir()).unwrap());
+        let url = ObjectUrl::parse("http://127.0.0.1/notes.txt").unwrap().unwrap();
+        let store = Arc::new(Root::stored(Store::connect(&url, PATIENCE).unwrap()));
         let file = |entry: u64| Listed {
-            root: Arc::clone(&root),
+            root: Arc::clone(if stored.contains(&entry) { &store } else { &folder }),
             path: entry.to_string().into(),
             size: 10,
             mtime: Mtime { s: 0, ns: 0 },
@@ -199,13 +205,13 @@ mod tests {
     #[test]
     fn a_bundle_is_of_small_files_that_follow_one_another_in_one_listing() {
         // Entry 0 is a folder.
-        let (files, unanswered) = (listed(1..20, &[4, 19]), VecDeque::from([10, 20]));
+        let (files, unanswered) = (listed(1..20, &[4, 19], &[7]), VecDeque::from([10, 20]));
         let mut unasked = Unasked::new(Begin::AtOnce);
         let all: Vec<_> = std::iter::from_fn(|| unasked.next(&files, &unanswered)).collect();
         let all: Vec<_> = all.iter().map(numbers).collect();
-        assert_eq!(all, [vec![1, 2, 3], (5..10).collect(), (10..19).collect()]);
+        assert_eq!(all, [vec![1, 2, 3], vec![5, 6], vec![8, 9], (10..19).collect()]);
         assert!(Unasked::new(Begin::WhenAsked).next(&files, &unanswered).is_none());
-        let many = listed(0..100_000, &[]);
+        let many = listed(0..100_000, &[], &[]);
         let mut unasked = Unasked::new(Begin::AtOnce);
         let (mut next, end) = (|| unasked.next(&many, &VecDeque::from([100_000])), READERS);
         assert_eq!(next().map(|files| files.len()), Some(FULL_FILES));
@@ -213,8 +219,20 @@ mod tests {
     }
 
     #[test]
+    fn what_lies_between_bundles_is_sent_otherwise() {
+        let (files, unanswered) = (listed(0..10, &[], &[4]), VecDeque::from([10]));
+        let mut unasked = Unasked::new(Begin::AtOnce);
+        while let Some(bundle) = unasked.next(&files, &unanswered) {
+            unasked.name(bundle[0].0).unwrap();
+            assert!(unasked.over(bundle[0].0, true).is_empty());
+        }
+        assert_eq!(want(&mut unasked, &files, &(0..10).collect::<Vec<_>>()), [4]);
+        assert!(unasked.answer(10).is_empty());
+    }
+
+    #[test]
     fn what_is_delivered_is_not_sent_again_and_what_is_refused_is() {
-        let (files, unanswered) = (listed(0..30, &[]), VecDeque::from([10, 20, 30]));
+        let (files, unanswered) = (listed(0..30, &[], &[]), VecDeque::from([10, 20, 30]));
         for (wanted, is_delivered, otherwise) in
             [((0..10).collect::<Vec<_>>(), true, vec![]), (vec![2, 3], false, vec![2, 3]), (vec![], false, vec![])]
         {
@@ -241,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_while_it_is_read_is_no_longer_unasked() {
-        let (files, unanswered) = (listed(0..30, &[]), VecDeque::from([10, 20, 30]));
+        let (files, unanswered) = (listed(0..30, &[], &[]), VecDeque::from([10, 20, 30]));
         let mut unasked = Unasked::new(Begin::AtOnce);
         (0..2).for_each(|_| assert!(unasked.next(&files, &unanswered).is_some()));
         assert!(unasked.is_reading());

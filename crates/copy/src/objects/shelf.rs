@@ -27,7 +27,7 @@ use crate::words::{Delete, Wish};
 const MOST_PARTS: u64 = 10_000;
 /// Ranges of a file that is put there at once: they are in memory until then, beside those of another.
 const MOST_AT_ONCE: u64 = 8;
-/// Unfinished uploads are given up within this time in the end.
+/// Unfinished uploads are given up within this time in the end, and what was not read back is taken away.
 const LAST_PATIENCE: Duration = Duration::from_secs(10);
 /// What rclone calls the time of a file, too.
 const MTIME: &str = "mtime";
@@ -42,6 +42,8 @@ pub(crate) struct Shelf {
     there: BTreeMap<String, Told>,
     /// Uploads that are not finished, by their keys.
     begun: Mutex<HashMap<path::Path, MultipartId>>,
+    /// Files that were put onto a server, of which it is not known that they are what was sent.
+    unread: Mutex<HashSet<path::Path>>,
     /// Folders of a server that are there.
     folders: tokio::sync::Mutex<HashSet<String>>,
 }
@@ -86,7 +88,8 @@ impl Shelf {
         };
         let bucket = store.connection.bucket().cloned();
         let folders = tokio::sync::Mutex::new(folders);
-        Ok((Self { store, bucket, prefix, there, begun: Mutex::default(), folders }, rename))
+        let (begun, unread) = (Mutex::default(), Mutex::default());
+        Ok((Self { store, bucket, prefix, there, begun, unread, folders }, rename))
     }
 
     fn key(&self, path: &Path) -> io::Result<String> {
@@ -136,6 +139,10 @@ impl Shelf {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn unread(&self) -> MutexGuard<'_, HashSet<path::Path>> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn location(&self, path: &Path) -> Result<path::Path, Fault> {
         location(&self.key(path).map_err(|_| Fault::Missing)?)
     }
@@ -172,7 +179,26 @@ impl Shelf {
             folders.extend(folders_of(location.as_ref()));
         }
         drop(new);
-        if is_bucket || self.read_hash(&location, size).await? == hash { Ok(()) } else { Err(Fault::Differs) }
+        if is_bucket { Ok(()) } else { self.read_back(location, size, hash).await }
+    }
+
+    /// Sees that what was put there is what was sent. What is not is taken away: by its size and time it would be taken for the same.
+    async fn read_back(&self, location: path::Path, size: u64, hash: RangeHash) -> Result<(), Fault> {
+        self.unread().insert(location.clone());
+        let read = self.read_hash(&location, size).await;
+        let outcome = read.and_then(|read| if read == hash { Ok(()) } else { Err(Fault::Differs) });
+        if outcome.is_err() {
+            self.take_away(vec![location.clone()]).await;
+        }
+        self.unread().remove(&location);
+        outcome
+    }
+
+    /// Deletes these, as far as the server lets us in a while.
+    async fn take_away(&self, locations: Vec<path::Path>) {
+        let locations = stream::iter(locations.into_iter().map(Ok)).boxed();
+        let gone = self.store.connection.objects().delete_stream(locations);
+        let _ = tokio::time::timeout(LAST_PATIENCE, gone.count()).await;
     }
 
     /// A folder that is not there is made with what goes into it first: others wait for that one, for no folder can be made twice.
@@ -251,17 +277,16 @@ impl Shelf {
         self.store.connection.run(all, over).unwrap_or_else(|_| (0..number).map(|_| Err(Fault::Stopped)).collect())
     }
 
-    /// Gives up what was not finished: else it takes room, and nobody sees it.
+    /// Gives up what was not finished: else it takes room, and nobody sees it. What was not read back to its end goes, too.
     pub(crate) fn abandon(&self) {
-        let begun = std::mem::take(&mut *self.begun());
-        let Some(bucket) = self.bucket.as_ref().filter(|_| !begun.is_empty()) else { return };
-        let is_late = AtomicBool::new(false);
-        let aborts = begun.iter().map(|(location, id)| bucket.abort_multipart(location, id));
-        let all = async {
-            let _ = tokio::time::timeout(LAST_PATIENCE, future::join_all(aborts)).await;
-            Ok(())
-        };
-        let _ = self.store.connection.run(all, &is_late);
+        let (begun, unread) = (std::mem::take(&mut *self.begun()), std::mem::take(&mut *self.unread()));
+        self.store.connection.wait(async {
+            if let Some(bucket) = &self.bucket {
+                let aborts = begun.iter().map(|(location, id)| bucket.abort_multipart(location, id));
+                let _ = tokio::time::timeout(LAST_PATIENCE, future::join_all(aborts)).await;
+            }
+            self.take_away(unread.into_iter().collect()).await;
+        });
     }
 }
 

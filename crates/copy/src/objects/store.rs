@@ -103,7 +103,7 @@ impl Store {
     ///
     /// # Errors
     /// Why it cannot be asked.
-    pub(super) fn connect(url: &ObjectUrl, patience: Duration) -> Result<Self, CopyError> {
+    pub(crate) fn connect(url: &ObjectUrl, patience: Duration) -> Result<Self, CopyError> {
         let connection = Connection::new(url, patience).map_err(|why| CopyError::Here(format!("{url}: {why}")))?;
         Ok(Self { connection, one: None, gives_parts: true, versions: Mutex::default(), passing: Mutex::default() })
     }

@@ -86,7 +86,7 @@ impl Listings {
         if self.next > 0 || self.is_told || !self.arriving.is_empty() {
             return Err(protocol("it tells a listing out of turn"));
         }
-        let memory = memory(bytes.len() as u64)?;
+        let memory = memory(bytes.len() as u64, &Arc::default())?;
         memory.write_at(0, bytes).map_err(|cause| CopyError::Here(cause.to_string()))?;
         (self.told, self.is_told) = (Some(Arc::new(memory)), true);
         Ok(())
@@ -101,7 +101,8 @@ impl Listings {
         let number = number.parse().ok().filter(|&number| number >= self.next && !self.arriving.contains_key(&number));
         let number = number.filter(|_| self.arriving.len() < MOST_LISTINGS && offer.length <= MOST_LISTING);
         let number = number.ok_or_else(|| protocol("it offers listings out of turn"))?;
-        let memory = Arc::new(memory(offer.length)?);
+        // Listings are no content: they are not counted.
+        let memory = Arc::new(memory(offer.length, &Arc::default())?);
         self.arriving.insert(number, (offer.accept(Arc::clone(&memory) as _), memory));
         Ok(())
     }
@@ -122,9 +123,9 @@ impl Listings {
     }
 }
 
-/// Listings are no content: they are not counted.
-fn memory(length: u64) -> Result<CountedMemory, CopyError> {
-    CountedMemory::new(length, &Arc::default()).map_err(|cause| CopyError::Here(cause.to_string()))
+/// Memory for what is to come: without it the copy cannot go on, for nobody offers that again.
+fn memory(length: u64, arrived: &Arc<AtomicU64>) -> Result<CountedMemory, CopyError> {
+    CountedMemory::new(length, arrived).map_err(|cause| CopyError::Here(cause.to_string()))
 }
 
 /// A range that arrives.
@@ -183,37 +184,37 @@ impl Arriving {
         Ok(())
     }
 
-    /// Accepts bundles and ranges as long as there is memory for them.
-    pub(super) fn make_room(&mut self) {
+    /// Accepts bundles and ranges as long as there is room for them.
+    ///
+    /// # Errors
+    /// If there is not as much memory.
+    pub(super) fn make_room(&mut self) -> Result<(), CopyError> {
         while let Some((offer, ..)) = self.range_offers.front() {
             let buffered = self.buffered.load(Ordering::Relaxed);
             if buffered > 0 && buffered + offer.length.max(RANGE) > MOST_BUFFERS {
                 break;
             }
             let Some((offer, name, upload, from)) = self.range_offers.pop_front() else { break };
-            self.accept_buffered(offer, &name, &upload, from);
+            self.accept_buffered(offer, &name, &upload, from)?;
         }
         while let Some((offer, _)) = self.offers.front() {
             if self.bundle_bytes > 0 && self.bundle_bytes + offer.length > MOST_BUNDLES {
-                return;
+                break;
             }
-            let Some((offer, from)) = self.offers.pop_front() else { return };
-            self.accept_whole(offer, from, None);
+            let Some((offer, from)) = self.offers.pop_front() else { break };
+            let memory = memory(offer.length, &self.bundled)?;
+            self.accept_whole(offer, memory, from, None);
         }
+        Ok(())
     }
 
     /// Accepts a bundle into memory.
-    fn accept_whole(&mut self, offer: Offer, from: NodeId, unasked: Option<UnaskedName>) {
-        match CountedMemory::new(offer.length, &self.bundled) {
-            Ok(memory) => {
-                let memory = Arc::new(memory);
-                self.bundle_bytes += offer.length;
-                self.unasked_bytes += unasked.map_or(0, |_| offer.length);
-                let incoming = offer.accept(Arc::clone(&memory) as _);
-                self.bundles.push(BundleComing { incoming, memory, from, unasked });
-            }
-            Err(cause) => offer.refuse(&cause.to_string()),
-        }
+    fn accept_whole(&mut self, offer: Offer, memory: CountedMemory, from: NodeId, unasked: Option<UnaskedName>) {
+        let memory = Arc::new(memory);
+        self.bundle_bytes += offer.length;
+        self.unasked_bytes += unasked.map_or(0, |_| offer.length);
+        let incoming = offer.accept(Arc::clone(&memory) as _);
+        self.bundles.push(BundleComing { incoming, memory, from, unasked });
     }
 
     /// A bundle of which it is not known yet whether it is wanted.
@@ -232,10 +233,13 @@ impl Arriving {
 
     /// Accepts a bundle of which it is not known yet whether it is wanted, or holds it as long as there is no room.
     pub(super) fn accept_unasked(&mut self, offer: Offer, name: UnaskedName) {
-        if self.unasked_bytes + offer.length <= MOST_UNASKED_BYTES {
-            self.accept_whole(offer, FIRST, Some(name));
-        } else {
-            self.held.push((offer, name));
+        if self.unasked_bytes + offer.length > MOST_UNASKED_BYTES {
+            return self.held.push((offer, name));
+        }
+        match memory(offer.length, &self.bundled) {
+            Ok(memory) => self.accept_whole(offer, memory, FIRST, Some(name)),
+            // What is wanted of it is asked for.
+            Err(cause) => offer.refuse(&cause.to_string()),
         }
     }
 
@@ -317,22 +321,26 @@ impl Arriving {
         }
     }
 
-    fn accept_buffered(&mut self, offer: Offer, name: &RangeName, upload: &Upload, from: NodeId) {
+    fn accept_buffered(
+        &mut self,
+        offer: Offer,
+        name: &RangeName,
+        upload: &Upload,
+        from: NodeId,
+    ) -> Result<(), CopyError> {
         let range = upload.wants(name.range);
         let Some((range, extents)) = range.and_then(|range| Some((range, name.extents(range.length)?))) else {
-            return offer.refuse("the range is not wanted (any more)");
+            offer.refuse("the range is not wanted (any more)");
+            return Ok(());
         };
         let hole_bytes = range.length.saturating_sub(offer.length);
         let arrived = Arc::default();
-        match RangeBuffer::new(range, extents, &arrived, &self.buffered) {
-            Ok(buffer) => {
-                let buffer = Arc::new(buffer);
-                let incoming = offer.accept(Arc::clone(&buffer) as _);
-                let (entry, range) = (name.entry, name.range);
-                self.ranges.push(Coming { incoming, entry, range, hole_bytes, from, buffer: Some(buffer), arrived });
-            }
-            Err(cause) => offer.refuse(&cause.to_string()),
-        }
+        let buffer = RangeBuffer::new(range, extents, &arrived, &self.buffered);
+        let buffer = Arc::new(buffer.map_err(|cause| CopyError::Here(cause.to_string()))?);
+        let incoming = offer.accept(Arc::clone(&buffer) as _);
+        let (entry, range) = (name.entry, name.range);
+        self.ranges.push(Coming { incoming, entry, range, hole_bytes, from, buffer: Some(buffer), arrived });
+        Ok(())
     }
 
     /// Ranges that have come, or will not.

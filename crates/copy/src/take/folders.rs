@@ -50,11 +50,10 @@ pub(super) fn surplus(dir: &Dir, listed: &HashSet<Name>) -> io::Result<Vec<Name>
 
 /// Some file systems take names for one that differ in upper and lower case only: what was listed under another is no surplus.
 fn keep_namesakes(dir: &Dir, listed: &HashSet<Name>, surplus: &mut Vec<Name>) {
-    let lower = |name: &Name| name.to_string().to_lowercase();
     let of = |name: &Name| dir.symlink_metadata(name.as_path()).map(|there| (there.dev(), there.ino())).ok();
-    let by_lower: HashMap<String, &Name> = listed.iter().map(|name| (lower(name), name)).collect();
+    let by_lower: HashMap<String, &Name> = listed.iter().map(|name| (name.lower(), name)).collect();
     surplus.retain(|name| {
-        let listed = by_lower.get(&lower(name)).and_then(|other| of(other));
+        let listed = by_lower.get(&name.lower()).and_then(|other| of(other));
         listed.is_none() || listed != of(name)
     });
 }

@@ -139,7 +139,7 @@ impl Taking<'_> {
             self.look()?;
             self.hear_nodes()?;
             self.deal()?;
-            self.arriving.make_room();
+            self.arriving.make_room()?;
             self.settle()?;
             while let Some(done) = self.pool.take() {
                 self.on_done(done)?;

@@ -1,6 +1,6 @@
 //! The tree at the taking end: folders and links are made as they are listed, files are held against what is there.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io;
@@ -22,6 +22,7 @@ use crate::listing::{Entry, Kind, Mtime};
 use crate::log::Origin;
 use crate::names::Name;
 use crate::objects::Shelf;
+use crate::partial::COLLIDES;
 use crate::walk::mtime;
 use crate::words::{Alike, Delete, Wish};
 
@@ -83,6 +84,23 @@ struct Level {
     is_new: bool,
     /// Names that were listed, where what was not is to be deleted.
     listed: Option<HashSet<Name>>,
+    /// The latest name that was listed of those that differ in upper and lower case only, where something may be there.
+    by_lower: HashMap<String, Name>,
+}
+
+impl Level {
+    fn of(path: PathBuf, dir: LevelDir) -> Self {
+        Self { path, dir, is_new: false, listed: None, by_lower: HashMap::new() }
+    }
+
+    /// A name is listed. Returns one that was before it, and may be the same here.
+    fn list(&mut self, name: &Name) -> Option<Name> {
+        if let Some(listed) = &mut self.listed {
+            listed.insert(name.clone());
+        }
+        let is_open = !self.is_new && matches!(self.dir, LevelDir::Open(_));
+        if is_open { self.by_lower.insert(name.lower(), name.clone()) } else { None }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -106,7 +124,7 @@ impl Tree {
         };
         let rename = landing.and_then(|landing| landing.rename.clone());
         let listed = (wish.delete == Delete::InDestination).then(HashSet::new);
-        let levels = vec![Level { path: PathBuf::new(), dir, is_new: false, listed }];
+        let levels = vec![Level { listed, ..Level::of(PathBuf::new(), dir) }];
         Self {
             wish,
             rename,
@@ -135,14 +153,12 @@ impl Tree {
             }
         }
         let level = self.levels.get_mut(depth)?;
+        let namesake = level.list(&name);
         let (folder, dir, is_new) = (level.path.clone(), level.dir.clone(), level.is_new);
-        if let Some(listed) = &mut level.listed {
-            listed.insert(name.clone());
-        }
         let path = folder.join(name.as_path());
         let what =
             if entry.kind == Kind::Folder { "cannot be written, nor what is in it" } else { "cannot be written" };
-        let spot = Spot { folder, dir, is_new, name, mode: entry.mode, mtime: entry.mtime };
+        let spot = Spot { folder, dir, is_new, name, namesake, mode: entry.mode, mtime: entry.mtime };
         let placed = self.place(&spot, entry.kind);
         Some(placed.map_err(|cause| Unplaced { path, why: format!("{what}: {}", reason(&cause)) }))
     }
@@ -162,7 +178,7 @@ impl Tree {
             other => other.clone(),
         };
         self.top.clone_from(&path);
-        self.levels = vec![Level { path, dir, is_new: false, listed: None }];
+        self.levels = vec![Level::of(path, dir)];
         Ok(())
     }
 
@@ -182,7 +198,7 @@ impl Tree {
         }
         if matches!(spot.dir, LevelDir::Failed) {
             if kind == Kind::Folder {
-                self.levels.push(Level { path: spot.path(), dir: LevelDir::Failed, is_new: false, listed: None });
+                self.levels.push(Level::of(spot.path(), LevelDir::Failed));
             }
             return Ok(Verdict::Nowhere);
         }
@@ -195,7 +211,7 @@ impl Tree {
                 let dir = made.as_ref().map_or(LevelDir::Failed, |(dir, _)| dir.clone());
                 let listed = (self.wish.delete != Delete::Nothing).then(HashSet::new);
                 let is_new = made.as_ref().is_ok_and(|(_, is_new)| *is_new);
-                self.levels.push(Level { path: spot.path(), dir, is_new, listed });
+                self.levels.push(Level { is_new, listed, ..Level::of(spot.path(), dir) });
                 made.map(|(_, is_new)| Verdict::Folder { path: spot.path(), is_new })
             }
             Kind::Link { .. } if matches!(spot.dir, LevelDir::Shelf(_)) => Ok(Verdict::NoLink),
@@ -230,7 +246,7 @@ impl Tree {
     fn link(&self, spot: &Spot, target: &[u8]) -> io::Result<bool> {
         let Some(dir) = spot.dir()? else { return Ok(true) };
         let name = spot.name.as_path();
-        match spot.there(dir)? {
+        match spot.replaced(dir)? {
             Some(there) if there.is_dir() => return Err(io::Error::other("a folder has its name")),
             Some(there) if there.is_symlink() && dir.read_link_contents(name)?.as_os_str().as_bytes() == target => {
                 return Ok(false);
@@ -273,7 +289,7 @@ impl Tree {
         }
         // What else comes into a folder that was made just now is found when the file gets its name.
         let dir = spot.dir()?.filter(|_| !spot.is_new);
-        let there = dir.map_or(Ok(None), |dir| spot.there(dir))?;
+        let there = dir.map_or(Ok(None), |dir| spot.replaced(dir))?;
         let pending = self.pending(spot, size, there.is_some());
         let is_same = |there: &Metadata| there.len() == size && (any_time || spot.mtime.is_kept_as(mtime(there)));
         match there {
@@ -396,6 +412,8 @@ struct Spot {
     /// The folder was made just now.
     is_new: bool,
     name: Name,
+    /// A name that was listed before it, and may be the same here.
+    namesake: Option<Name>,
     mode: u32,
     mtime: Mtime,
 }
@@ -420,6 +438,17 @@ impl Spot {
             Ok(there) => Ok(Some(there)),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(cause) => Err(cause),
+        }
+    }
+
+    /// The same, which it takes the place of: not of what another entry is.
+    fn replaced(&self, dir: &Dir) -> io::Result<Option<Metadata>> {
+        let there = self.there(dir)?;
+        let other = self.namesake.as_ref().and_then(|other| dir.symlink_metadata(other.as_path()).ok());
+        let id = |found: &Metadata| (found.dev(), found.ino());
+        match (&there, &other) {
+            (Some(there), Some(other)) if id(there) == id(other) => Err(io::Error::other(COLLIDES)),
+            _ => Ok(there),
         }
     }
 }
@@ -454,5 +483,37 @@ mod tests {
         assert_eq!((mode("private"), mode("closed"), mode("group")), (0o700, 0o700, 0o2700));
         assert!(tree.finish(&base).is_empty());
         assert_eq!((mode("private"), mode("closed"), mode("group")), (0o700, 0o500, 0o2750));
+    }
+
+    /// What becomes of entries of these names, in a folder that was there.
+    fn fates(dir: &Path, entries: [(&str, Kind); 3]) -> [Result<(), String>; 3] {
+        let base = Arc::new(Dir::open_ambient_dir(dir, ambient_authority()).unwrap());
+        let landing = Landing { ground: Ground::Folder(base), rename: None };
+        let mut tree = Tree::new(Some(&landing), Wish::default());
+        entries.map(|(name, kind)| {
+            let entry = Entry { kind, ..folder(name, 0o640) };
+            tree.take(entry).unwrap().map(|_| ()).map_err(|unplaced| unplaced.why)
+        })
+    }
+
+    #[test]
+    fn nothing_takes_the_place_of_what_was_listed_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (upper, lower) = (dir.path().join("Density"), dir.path().join("density"));
+        let file = || Kind::File { size: 3, has_holes: false };
+        fs::write(&upper, "one").unwrap();
+        // As where case does not count: one file has both names.
+        fs::hard_link(&upper, &lower).unwrap();
+        for kind in [file(), Kind::Link { target: b"x".to_vec() }] {
+            let [first, second, other] = fates(dir.path(), [("Density", file()), ("density", kind), ("other", file())]);
+            assert_eq!((first, other), (Ok(()), Ok(())));
+            assert_eq!(second, Err(format!("cannot be written: {COLLIDES}")));
+        }
+        assert_eq!(fs::read(&lower).unwrap(), b"one");
+        // And where it does.
+        fs::remove_file(&lower).unwrap();
+        fs::write(&lower, "two").unwrap();
+        let all = fates(dir.path(), [("Density", file()), ("density", file()), ("DENSITY", file())]);
+        assert_eq!(all, [Ok(()), Ok(()), Ok(())]);
     }
 }
