@@ -77,7 +77,7 @@ function tellLevels() {
     set onmessage(listener) {
       super.onmessage = (event) => {
         const bytes = new Uint8Array(event.data);
-        if (bytes[0] === 16) told.postMessage({ level: bytes[24], bytes: bytes.length });
+        if (bytes[0] === 16) told.postMessage({ level: bytes[28], bytes: bytes.length });
         listener(event);
       };
     }

@@ -91,6 +91,10 @@ class Faulty(http.server.ThreadingHTTPServer):
         self.statuses: dict[str, int] = {}
         self.on_key: Callable[[str], None] = lambda _: None
         self.requests: list[tuple[str, str]] = []
+        #: The headers of each.
+        self.heard: list[str] = []
+        #: Another server, to which all are sent on.
+        self.elsewhere = ""
         #: Paths, and bytes of content that were sent of them.
         self.sent: list[tuple[str, int]] = []
         self.modified = 1_700_000_000.0
@@ -107,6 +111,9 @@ class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
         self.server.requests.append((self.command, self.path))
+        self.server.heard.append(str(self.headers))
+        if self.server.elsewhere:
+            return self.send(302, b"", {"Location": self.server.elsewhere + path})
         if self.server.failures > 0:
             self.server.failures -= 1
             return self.send(self.server.status, self.server.error.encode())

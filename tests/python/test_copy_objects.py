@@ -351,3 +351,13 @@ def test_files_are_verified_against_objects(store: Store, tmp_path: Path) -> Non
     assert listed.code == 0
     (tmp_path / "b3").write_text(listed.stdout)
     assert "verified 22 files" in run("verify", tmp_path / "b3", bucket / "run").stdout
+
+
+def test_where_one_is_sent_on_to_the_signature_of_the_url_is_not_told(tmp_path: Path) -> None:
+    content = b"0123456789" * 1000
+    with faulty({"file": content}) as there, faulty({}) as here:
+        here.elsewhere = there.url
+        run("copy", f"{here.url}/bucket/file?sig=S3CRET", tmp_path / "file")
+        assert there.requests and "S3CRET" in str(here.requests)
+        assert "S3CRET" not in str(there.requests + there.heard)
+    assert (tmp_path / "file").read_bytes() == content

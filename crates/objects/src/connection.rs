@@ -9,9 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::client::HttpClient;
 use object_store::http::HttpBuilder;
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
-use object_store::{ClientOptions, GetOptions, GetRange, GetResult, ObjectStore, RetryConfig, path};
+use object_store::{
+    ClientOptions, GetOptions, GetRange, GetResult, HeaderMap, HeaderValue, ObjectStore, RetryConfig, path,
+};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -23,6 +26,8 @@ use crate::keys::Renaming;
 use crate::url::{At, ObjectUrl, allows_plain, is_loopback};
 use crate::variables;
 
+/// What servers are told that asks them.
+const OURSELVES: &str = concat!("visapult/", env!("CARGO_PKG_VERSION"));
 /// Requests for content under way at one time.
 const REQUESTS: usize = 32;
 /// A store that says nothing for so long is asked again.
@@ -90,30 +95,28 @@ impl Connection {
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("objects").enable_all().build();
         let runtime = runtime.map_err(|cause| cause.to_string())?;
         let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_FOR, ..RetryConfig::default() };
-        // A request may carry much: what counts is that something comes.
-        let options = ClientOptions::new()
-            .with_timeout_disabled()
-            .with_read_timeout(patience)
-            .with_connect_timeout(CONNECT_PATIENCE)
-            .with_user_agent(object_store::HeaderValue::from_static(concat!("visapult/", env!("CARGO_PKG_VERSION"))));
         let (objects, bucket, folders, asker): (Arc<dyn ObjectStore>, _, _, _) = match &url.at {
             At::Bucket { bucket, .. } => {
+                // A request may carry much: what counts is that something comes.
+                let options = ClientOptions::new()
+                    .with_timeout_disabled()
+                    .with_read_timeout(patience)
+                    .with_connect_timeout(CONNECT_PATIENCE)
+                    .with_user_agent(HeaderValue::from_static(OURSELVES));
                 let (mut builder, asker) = from_environment(options)?;
                 builder = builder.with_bucket_name(bucket).with_retry(retry).with_http_connector(Renaming);
                 let bucket = builder.build().map_err(|cause| Fault::from(cause).why(asker))?;
                 (Arc::new(bucket.clone()), Some(bucket), None, asker)
             }
             At::Web { url: text, is_plain } => {
-                let mut options = options.with_allow_http(*is_plain);
+                let headers = asker::of_web(text)?;
                 // The URL itself may let one in.
-                let mut asker = if text.contains('?') { Asker::Somebody } else { Asker::NobodyOfWeb };
-                if let Some(headers) = asker::of_web(text)? {
-                    options = options.with_default_headers(headers);
-                    asker = Asker::Somebody;
-                }
-                let folders = Box::new(Folders::of(text, &options)?);
-                let web = HttpBuilder::new().with_url(text).with_retry(retry).with_client_options(options);
-                let web = web.with_http_connector(Alone).build();
+                let is_somebody = headers.is_some() || text.contains('?');
+                let asker = if is_somebody { Asker::Somebody } else { Asker::NobodyOfWeb };
+                let client = web_client(headers.unwrap_or_default(), patience, *is_plain)?;
+                let folders = Box::new(Folders::of(text, client.clone())?);
+                let web = HttpBuilder::new().with_url(text).with_retry(retry);
+                let web = web.with_http_connector(Alone(client)).build();
                 // What the library says of a URL may hold all of it.
                 (Arc::new(web.map_err(|_| "is no URL that can be asked for".to_owned())?), None, Some(folders), asker)
             }
@@ -270,6 +273,27 @@ async fn gathered(found: GetResult, most: u64) -> Result<Got, Fault> {
 /// If it can be no path.
 pub fn location(key: &str) -> Result<path::Path, Fault> {
     path::Path::parse(key).map_err(|cause| Fault::Store(cause.into()))
+}
+
+/// Asks servers of the web, with these `headers`. Who is redirected elsewhere does not tell there by which URL, in which there may be a signature.
+///
+/// # Errors
+/// If none can be made here.
+fn web_client(headers: HeaderMap, patience: Duration, is_plain: bool) -> Result<HttpClient, String> {
+    let client = reqwest::Client::builder()
+        .user_agent(OURSELVES)
+        .default_headers(headers)
+        .read_timeout(patience)
+        .connect_timeout(CONNECT_PATIENCE)
+        .referer(false)
+        // What is counted is what was asked for.
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate()
+        .https_only(!is_plain)
+        .build();
+    client.map(HttpClient::new).map_err(|cause| cause.to_string())
 }
 
 /// What the environment says of the store, and as whom it is asked: as nobody nothing is signed.

@@ -3,8 +3,7 @@
 //! What is put where there is no folder is refused, by many servers before they have read it: it would be sent twice, and such a server takes what is left of it
 //! on the connection for requests.
 
-use object_store::ClientOptions;
-use object_store::client::{HttpClient, HttpConnector, HttpRequest, HttpRequestBody, ReqwestConnector};
+use object_store::client::{HttpClient, HttpRequest, HttpRequestBody};
 use object_store::path::Path;
 use url::Url;
 
@@ -17,10 +16,8 @@ pub(crate) struct Folders {
 
 impl Folders {
     /// Of the server of `base`; nothing is asked yet.
-    pub(crate) fn of(base: &str, options: &ClientOptions) -> Result<Self, String> {
-        let wrong = "is no URL that can be asked for";
-        let base = Url::parse(base).map_err(|_| wrong.to_owned())?;
-        let client = ReqwestConnector::default().connect(options).map_err(|_| wrong.to_owned())?;
+    pub(crate) fn of(base: &str, client: HttpClient) -> Result<Self, String> {
+        let base = Url::parse(base).map_err(|_| "is no URL that can be asked for".to_owned())?;
         Ok(Self { client, base })
     }
 

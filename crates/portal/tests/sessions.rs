@@ -25,7 +25,7 @@ const BRICKS: u8 = 16;
 const SCALAR_SLABS: u8 = 19;
 const STILL: u8 = 18;
 const FIELD: u8 = 3;
-const HEADER_BYTES: usize = 24;
+const HEADER_BYTES: usize = 28;
 /// Long enough that only something broken runs into it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
