@@ -199,3 +199,15 @@ def test_hdf5_tells_all_ways_in_which_its_datasets_are_stored(tmp_path: Path) ->
         file.create_dataset("b", data=values, chunks=(4, 4, 4))
         file.create_dataset("c", data=values, chunks=(2, 2, 2))
     assert "mixed.h5: HDF5, contiguous and chunked\n" in run("info", tmp_path / "mixed.h5").stdout
+
+
+def test_a_chunk_that_was_never_written_is_missing_whatever_the_sign(tmp_path: Path) -> None:
+    values = np.arange(8 * 8 * 8, dtype=np.int16).reshape(8, 8, 8).astype(np.int8)
+    with h5py.File(tmp_path / "bytes.h5", "w") as file:
+        stored = file.create_dataset("b", shape=values.shape, dtype="i1", chunks=(4, 8, 8), fillvalue=-1)
+        stored.attrs["_Unsigned"] = "true"
+        stored.attrs["_FillValue"] = np.int8(-1)
+        stored[:4] = values[:4]
+    told = json.loads(run("info", tmp_path / "bytes.h5", "--json").stdout)["fields"][0]
+    assert told["missing"] == 4 * 8 * 8 + np.count_nonzero(values[:4] == -1)
+    assert told["range"] == [0, 254]

@@ -286,6 +286,8 @@ fn web_client(headers: HeaderMap, patience: Duration, is_plain: bool) -> Result<
         .read_timeout(patience)
         .connect_timeout(CONNECT_PATIENCE)
         .referer(false)
+        // Of HTTP/2 a connection cannot be ended with an answer.
+        .http1_only()
         // What is counted is what was asked for.
         .no_gzip()
         .no_brotli()
