@@ -1,5 +1,5 @@
 /** What a field is shown with. */
-export interface Colours {
+export interface ColoursInForce {
   readonly field: number;
   /** The transfer function, as it is sent. */
   readonly transfer: string;
@@ -13,10 +13,10 @@ const MOST_CHANGES = 256;
 /** With which colours the page has asked for which views. */
 export class ColoursOfViews {
   /** In force for the views after that of this number. */
-  readonly #changes: { readonly after: number; readonly colours: Colours }[] = [];
+  readonly #changes: { readonly after: number; readonly colours: ColoursInForce }[] = [];
 
   /** In force for what is asked for after view `after`. */
-  change(after: number, colours: Colours): void {
+  change(after: number, colours: ColoursInForce): void {
     // Nobody was asked for what was in force between two views.
     if (this.#changes.at(-1)?.after === after) this.#changes.pop();
     this.#changes.push({ after, colours });
@@ -35,7 +35,7 @@ export class ColoursOfViews {
   }
 }
 
-function serve(then: Colours, now: Colours): boolean {
+function serve(then: ColoursInForce, now: ColoursInForce): boolean {
   const areTheServers = !then.isOwn && !now.isOwn;
   return then.field === now.field && (then.transfer === now.transfer || areTheServers);
 }

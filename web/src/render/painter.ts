@@ -1,7 +1,7 @@
 import { type Geometry, type TransferFunction, transferToMessage } from "../volume/index";
 import type { BulkPart } from "../worker/index";
 import { type Camera, homeCamera } from "./camera";
-import type { Colours } from "./colours-of-views";
+import type { ColoursInForce } from "./colours-of-views";
 import type { Shown } from "./compositor";
 import { DrawingOrder, type Found, MOVING_BUDGET_MS } from "./drawing-order";
 import { Fences, type WorkKind } from "./fences";
@@ -53,7 +53,7 @@ export class Painter {
   readonly #warmUp: WarmUp;
   #geometry: Geometry | null = null;
   readonly #transfers = new Map<number, TransferFunction>();
-  readonly #colours = new Map<number, Colours>();
+  readonly #colours = new Map<number, ColoursInForce>();
   #camera: Camera = homeCamera(1);
   #wanted: Wanted = { field: 0, step: null, proxy: "auto" };
   #annotation: Annotation = { lengthUnit: "", legendTitle: null, scale: "linear", axes: true };

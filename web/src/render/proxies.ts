@@ -2,7 +2,7 @@ import type { Geometry, TransferFunction } from "../volume/index";
 import type { BulkPart } from "../worker/index";
 import { type BrickSet, BrickSets } from "./brick-sets";
 import type { Camera } from "./camera";
-import type { Colours } from "./colours-of-views";
+import type { ColoursInForce } from "./colours-of-views";
 import { coverage } from "./coverage";
 import type { FacePicture } from "./face-pass";
 import { type FaceSet, type FaceSets, faceSets } from "./face-sets";
@@ -154,7 +154,7 @@ export class Proxies {
   }
 
   /** What is asked for after view `after` is shown with these colours. */
-  colour(after: number, colours: Colours): void {
+  colour(after: number, colours: ColoursInForce): void {
     this.#slabs.colour(after, colours);
   }
 

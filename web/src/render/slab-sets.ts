@@ -1,7 +1,7 @@
 import type { DecodedTile } from "../volume/index";
 import { type KeyView, type Place, TILE_EDGE } from "../wire/index";
 import type { SlabsPart } from "../worker/index";
-import { type Colours, ColoursOfViews } from "./colours-of-views";
+import { type ColoursInForce, ColoursOfViews } from "./colours-of-views";
 import { type Gl, resetUnpacking } from "./gl";
 import { type Assembled, type Keeper, KeyframeSets, tilesAcross } from "./keyframe-sets";
 import type { Spot, StandIns } from "./stand-ins";
@@ -57,7 +57,7 @@ export class SlabSets extends KeyframeSets<Tile, SlabsPart, Room, SlabSet> {
   }
 
   /** What is asked for after view `after` is shown with these. */
-  colour(after: number, colours: Colours): void {
+  colour(after: number, colours: ColoursInForce): void {
     this.#colours.change(after, colours);
   }
 

@@ -40,6 +40,18 @@ fn of_a_small_step() -> Arc<BackEnd> {
     of(Ramp::of(&[[24; 3]], [1; 3]))
 }
 
+/// What comes of a kind of message to a page that had no room for the first of that kind.
+fn second_of(full: u8, back_end: &Arc<BackEnd>) -> Option<Vec<u8>> {
+    let (say, control) = channel();
+    let is_full = AtomicBool::new(true);
+    let has_room = move |kind| kind != full || !is_full.swap(false, Ordering::Relaxed);
+    let sink = move |message: Vec<u8>| has_room(message[0]) && say.send(message).is_ok();
+    let session = back_end.begin_session("page".to_owned(), Right::Watch, Box::new(sink));
+    session.attach(0, Box::new(|_| ())).unwrap();
+    session.on_view(view()).unwrap();
+    std::iter::from_fn(|| control.recv_timeout(PATIENCE).ok()).find(|message| message[0] == full)
+}
+
 #[test]
 fn what_was_chosen_by_the_page_is_not_told_as_chosen_once_it_is_not() {
     let back_end = of_a_small_step();
@@ -57,16 +69,7 @@ fn what_was_chosen_by_the_page_is_not_told_as_chosen_once_it_is_not() {
 
 #[test]
 fn a_page_that_had_no_room_for_it_is_told_what_the_step_is_like_once_it_has() {
-    let back_end = of_a_small_step();
-    let (say, control) = channel();
-    let is_full = AtomicBool::new(true);
-    let has_room = move |kind| kind != KIND_FIELD || !is_full.swap(false, Ordering::Relaxed);
-    let sink = move |message: Vec<u8>| has_room(message[0]) && say.send(message).is_ok();
-    let session = back_end.begin_session("page".to_owned(), Right::Watch, Box::new(sink));
-    session.attach(0, Box::new(|_| ())).unwrap();
-    session.on_view(view()).unwrap();
-    let comes = std::iter::from_fn(|| control.recv_timeout(PATIENCE).ok()).any(|message| message[0] == KIND_FIELD);
-    assert!(comes);
+    assert!(second_of(KIND_FIELD, &of_a_small_step()).is_some());
 }
 
 /// What cannot be read.
@@ -88,16 +91,7 @@ impl Source for Damaged {
 
 #[test]
 fn a_page_that_had_no_room_for_it_is_told_what_cannot_be_shown_once_it_has() {
-    let back_end = of(Damaged(Ramp::of(&[[24; 3]], [1; 3])));
-    let (say, control) = channel();
-    let is_full = AtomicBool::new(true);
-    let has_room = move |kind| kind != KIND_NOTICE || !is_full.swap(false, Ordering::Relaxed);
-    let sink = move |message: Vec<u8>| has_room(message[0]) && say.send(message).is_ok();
-    let session = back_end.begin_session("page".to_owned(), Right::Watch, Box::new(sink));
-    session.attach(0, Box::new(|_| ())).unwrap();
-    session.on_view(view()).unwrap();
-    let mut came = std::iter::from_fn(|| control.recv_timeout(PATIENCE).ok());
-    let notice = came.find(|message| message[0] == KIND_NOTICE).unwrap();
+    let notice = second_of(KIND_NOTICE, &of(Damaged(Ramp::of(&[[24; 3]], [1; 3])))).unwrap();
     let notice: Value = serde_json::from_slice(&notice[1..]).unwrap();
     assert_eq!((&notice["text"], &notice["failed"]["step"]), (&"f is not usable: it is damaged".into(), &0.into()));
 }
