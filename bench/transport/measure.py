@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -85,7 +86,7 @@ def measure(peer: Peer, column: Column, seed: int) -> dict[str, object]:
                         return failure(f"its server does not listen on port {peer.port}", errors)
                     command = commands.client
                 link.stats(reset=True)
-                busy, began = busy_seconds(), time.monotonic()
+                busy, began, began_unix = busy_seconds(), time.monotonic(), time.time()
                 client = launch("left", command, sink)
                 sampler = Sampler(server.pid, client.pid, peer.io_kind)
                 sampler.start()
@@ -98,7 +99,7 @@ def measure(peer: Peer, column: Column, seed: int) -> dict[str, object]:
             finally:
                 end(server)
             if isinstance(peer, Ours):
-                result = ours(peer.result(report), took)
+                result = ours(peer.result(report), began_unix, took)
             else:
                 payload = sampler.payload if peer.io_kind else parse(printed.all())
                 result = theirs(payload, began)
@@ -129,19 +130,23 @@ def theirs(payload: list[tuple[float, int]], began: float) -> dict[str, object]:
     }
 
 
-def ours(report: dict[str, Any], took: float) -> dict[str, object]:
-    """The first seconds since the start, of what was verified in the end; and all of it over all the time of the client.
+def ours(report: dict[str, Any], began: float, took: float) -> dict[str, object]:
+    """The first seconds since the client was started, of what was verified in the end; and all of it over all the time of the client.
 
-    The report counts from when the session stood, and says how long that took.
+    The report says when the first byte had come, and counts what came from then on.
     """
     verified = bool(report.get("verified"))
     arrived = report.get("bytes", 0) if verified else 0
-    tenths = report.get("bytes_per_100_ms") if verified else None
-    early = sum(tenths[: max(0, round((SECONDS - report.get("setup_s", 0.0)) * 10))]) if tenths else arrived
+    tenths = (report.get("bytes_per_100_ms") or []) if verified else []
+    first = report.get("first_byte_unix_s") or began
+    counts = itertools.accumulate(tenths, initial=0)
+    payload = [(first + tenth / 10, count) for tenth, count in enumerate(counts)]
+    early = at(payload, began + SECONDS) if tenths else arrived
     return {
         "goodput_bps": early * 8 / (SECONDS if tenths else max(took, SECONDS)),
         "until_verified_bps": arrived * 8 / took,
-        "series": [0] * round(report.get("setup_s", 0.0) * 10) + [count * 80 for count in tenths or []],
+        "first_byte_s": round(first - began, 4),
+        "series": rates(payload, began) if tenths else [],
         "report": report,
     }
 

@@ -31,6 +31,8 @@ def write(results: dict[str, Any]) -> None:
     text = INTRODUCTION.format(seconds=results["seconds"], runs=results["runs"], machine=results["machine"])
     again = [f"Measured again, by all peers: *{column['title']}*. {column['machine']}\n" for column in results["columns"] if "machine" in column]
     text += "".join("\n" + line for line in again)
+    if any(is_found(run) for column in results["columns"] for row in column["rows"] for run in row["runs"]):
+        text += "\nWhen the first byte of ours came is found from what was counted on the wire, to some 10 ms: these runs did not tell yet.\n"
     text += "\n" + tables(results) + "\n"
     for column in results["columns"]:
         curves = {row["title"].replace("*", ""): series(row) for row in column["rows"] if series(row)}
@@ -60,6 +62,11 @@ def tables(results: dict[str, Any]) -> str:
     if results["missing"]:
         text += "\nNot installed: " + ", ".join(f"{name} ({why})" for name, why in results["missing"].items()) + ".\n"
     return text
+
+
+def is_found(run: dict[str, Any]) -> bool:
+    """When its first byte came was not told by the run."""
+    return "first_byte_s" in run and run["report"].get("first_byte_unix_s") is None
 
 
 def head(first: str, columns: list[dict[str, Any]]) -> str:

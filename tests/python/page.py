@@ -62,6 +62,10 @@ class Page:
         """Asks for a step to be shown."""
         self._send(VIEW, FIRST_VIEW | {"sequence": FIRST_VIEW["sequence"] + 1, "step": step})
 
+    def show_field(self, field: int) -> None:
+        """Asks for a field to be shown."""
+        self._send(VIEW, FIRST_VIEW | {"sequence": FIRST_VIEW["sequence"] + 1, "field": field})
+
     def value(self, name: str) -> float:
         """A parameter as the server tells it."""
         return next(it["value"] for it in self.steering["parameters"] if it["name"] == name)

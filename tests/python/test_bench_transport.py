@@ -35,16 +35,19 @@ def test_a_peer_that_stopped_early_has_no_figure() -> None:
 
 
 def test_ours_counts_what_arrived_in_time_if_all_was_verified() -> None:
-    # Two seconds of setting up, then 1 MB a second for eleven.
-    report = {"bytes": 11_000_000, "verified": True, "setup_s": 2.0, "bytes_per_100_ms": [100_000] * 110}
-    assert ours(report, 14)["goodput_bps"] == 10e6 * 8 / 12
-    assert ours(report, 14)["until_verified_bps"] == 11e6 * 8 / 14
-    assert ours({**report, "verified": False}, 14)["goodput_bps"] == 0
-    assert ours({}, 14)["goodput_bps"] == 0
+    # The first byte 2.04 s after the start, then 1 MB a second for eleven.
+    report = {"bytes": 11_000_000, "verified": True, "first_byte_unix_s": 102.04, "bytes_per_100_ms": [100_000] * 110}
+    measured = ours(report, 100, 14)
+    assert abs(measured["goodput_bps"] - 9.96e6 * 8 / 12) < 1
+    assert measured["until_verified_bps"] == 11e6 * 8 / 14
+    assert abs(sum(measured["series"]) * 0.1 / 8 - 9.96e6) < 10
+    assert measured["series"][:21] == [0] * 20 + [480_000 * 10]
+    assert ours({**report, "verified": False}, 100, 14)["goodput_bps"] == 0
+    assert ours({}, 100, 14)["goodput_bps"] == 0
 
 
 def test_ours_without_a_series_is_divided_by_all_its_time() -> None:
-    assert ours({"bytes": 3_000_000, "verified": True}, 24)["goodput_bps"] == 1e6
+    assert ours({"bytes": 3_000_000, "verified": True}, 100, 24)["goodput_bps"] == 1e6
 
 
 def test_rates_add_up_to_the_count() -> None:

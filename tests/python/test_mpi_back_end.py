@@ -134,6 +134,36 @@ def test_a_run_that_is_started_anew_is_shown_from_its_beginning(wave, together, 
     assert back_end.process.poll() is None
 
 
+def field_shown(page: Page, field: int, step: int) -> dict:
+    """What is told of a field of `two_fields` once it is shown, all of it."""
+    page.show_field(field)
+    page.until(lambda: (page.fields[-1]["field"], page.fields[-1]["provisional"]) == (field, False), f"field {field}")
+    shown = page.fields[-1]
+    assert (shown["step"], shown["missing"], shown["finite"]) == (step, 0, 24**3)
+    return shown
+
+
+def test_another_field_of_a_paused_simulation_comes_to_all_processes(together, start, tmp_path: Path) -> None:
+    program = compile_c(ROOT / "tests" / "native" / "two_fields.c", tmp_path / "two_fields")
+    ranks = [start(program, rank, XDG_CONFIG_HOME=str(tmp_path)) for rank in range(RANKS)]
+    urls = " ".join(rank.line() for rank in ranks)
+    page = Page(start(*together, "backend", urls, "--no-open", "--port", 0).line())
+    page.newest_beyond(2)
+    last = page.ask("pause") - 1
+    page.until(lambda: page.steps["last"] == last, "the last step before the pause")
+    shown = field_shown(page, 1, last)
+    assert shown["range"] == [1000 + last, 2000 + last]
+    # What was there before still is, and what comes has both.
+    field_shown(page, 0, last)
+    page.ask("step")
+    page.until(lambda: page.steps["last"] == last + 1, "the next step")
+    # The range of a simulation's field grows with its steps.
+    assert field_shown(page, 1, last + 1)["range"] == [1000 + last, 2001 + last]
+    field_shown(page, 0, last + 1)
+    assert page.notices == []
+    page.close()
+
+
 @pytest.mark.parametrize("lost", ["SIGSTOP", "SIGKILL"])
 def test_steps_are_complete_again_when_a_process_is_gone(
     wave, launcher: str, together, start, tmp_path: Path, lost: str

@@ -262,6 +262,12 @@ impl StepStore {
         let own = membership.as_ref().map_or(0..pes, |(crew, members)| members.share(crew.rank(), pes));
         let crew =
             membership.filter(|(crew, _)| crew.is_head()).map(|(crew, members)| CrewStep::new(crew, members, key, pes));
+        if crew.is_some() && self.source.info().live {
+            // What is asked of a simulation only now has come to the hands, too, once this process has it.
+            let bounds = self.source.info().grid().bounds();
+            let whole = ReadRequest { field: key.field, step: key.step, level: 0, bounds };
+            self.source.shared(&whole).map_err(PipelineError::source)?;
+        }
         let loading = crew.as_ref().map(CrewStep::load);
         let (volume, pyramids) = pool.install(|| self.read_own(key, own))?;
         let range = loading.map_or_else(|| volume.range(), |asked| range_of(volume.range(), asked));

@@ -199,16 +199,15 @@ impl Assembly {
         self.is_abandoned
     }
 
-    /// The step, with the values of `last` where none came; missing where there is no last.
-    pub(super) fn into_received(self, last: Option<&ReceivedStep>) -> io::Result<ReceivedStep> {
+    /// The step, with the values of the first of `before` that has the field where none came; missing where none has. `before` is what was received
+    /// before it, the latest first.
+    pub(super) fn into_received(self, before: &[Arc<ReceivedStep>]) -> io::Result<ReceivedStep> {
         for stale in &self.stale {
             let buffer = &self.fields[&stale.field][stale.place];
-            let before = last
-                .and_then(|last| last.fields.get(&stale.field)?.get(stale.place))
-                .filter(|before| before.stored == buffer.stored);
-            fill(stale, buffer, before)?;
+            let of_field = before.iter().find_map(|step| step.fields.get(&stale.field)?.get(stale.place));
+            fill(stale, buffer, of_field.filter(|before| before.stored == buffer.stored))?;
         }
-        let missing = self.missing(last);
+        let missing = self.missing(before.first().map(Arc::as_ref));
         let (bytes, fresh_bytes, at) = (self.bytes, self.fresh, Instant::now());
         let Self { step, time, fields, .. } = self;
         Ok(ReceivedStep { step, time, fields, bytes, fresh_bytes, missing, at })
@@ -322,7 +321,7 @@ mod tests {
             assembly.finish(rank, &name(pe), whole());
         }
         assert!(assembly.is_over());
-        assembly.into_received(None).unwrap()
+        assembly.into_received(&[]).unwrap()
     }
 
     #[test]
@@ -351,7 +350,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_keeps_the_values_of_the_last_step() {
-        let last = filled(3.0);
+        let last = Arc::new(filled(3.0));
         let mut assembly =
             Assembly::new(7, &[0], &table(), |length| MemorySink::try_new(length).map(Arc::new)).unwrap();
         for (rank, pe) in [(0, 0), (0, 1)] {
@@ -365,7 +364,7 @@ mod tests {
         assert!(!assembly.is_over());
         assembly.give_up(1);
         assert!(assembly.is_over() && !assembly.is_vain());
-        let step = assembly.into_received(Some(&last)).unwrap();
+        let step = Arc::new(assembly.into_received(std::slice::from_ref(&last)).unwrap());
         let mut out = vec![0.0; 24];
         step.read(0, &Box3::new([0, 0, 0], [4, 2, 3]), &mut out).unwrap();
         assert_eq!(out[..8], [5.0, 3.0, 3.0, 3.0, 3.0, 5.0, 3.0, 3.0]);
@@ -373,7 +372,7 @@ mod tests {
         assert_eq!(step.missing, [MissingPart { rank: 1, step: Some(6) }]);
         let mut next = Assembly::new(8, &[0], &table(), |length| MemorySink::try_new(length).map(Arc::new)).unwrap();
         next.give_up(1);
-        let next = next.into_received(Some(&step)).unwrap();
+        let next = next.into_received(std::slice::from_ref(&step)).unwrap();
         // Its values are as old as they were before; rank 0's are one step old.
         assert_eq!(next.missing, [MissingPart { rank: 0, step: Some(7) }, MissingPart { rank: 1, step: Some(6) }]);
         let told = next.freshness(&[true, true]);
@@ -383,13 +382,28 @@ mod tests {
     }
 
     #[test]
+    fn a_step_that_was_asked_for_once_more_keeps_what_it_had() {
+        let (last, kept) = (Arc::new(filled(3.0)), Arc::new(filled(4.0)));
+        let mut again =
+            Assembly::new(6, &[0, 1], &table(), |length| MemorySink::try_new(length).map(Arc::new)).unwrap();
+        (0..2).for_each(|rank| again.give_up(rank));
+        let step = again.into_received(&[kept, last]).unwrap();
+        let read = |field| {
+            let mut out = vec![0.0; 32];
+            step.read(field, &Box3::of_size([4, 2, 4]), &mut out).unwrap();
+            out
+        };
+        assert!(read(0).iter().all(|value| *value == 4.0) && read(1).iter().all(|value| value.is_nan()));
+    }
+
+    #[test]
     fn what_is_missing_and_never_was_there_is_missing() {
         let mut assembly =
             Assembly::new(7, &[0], &table(), |length| MemorySink::try_new(length).map(Arc::new)).unwrap();
         assembly.give_up(0);
         assembly.give_up(1);
         assert!(assembly.is_over() && assembly.is_vain());
-        let step = assembly.into_received(None).unwrap();
+        let step = assembly.into_received(&[]).unwrap();
         let mut out = vec![0.0; 32];
         step.read(0, &Box3::of_size([4, 2, 4]), &mut out).unwrap();
         assert!(out.iter().all(|value| value.is_nan()));

@@ -172,9 +172,9 @@ impl State {
         }
     }
 
-    /// A step is of no use any more, wherever something of it is.
+    /// A step that was asked for does not come. What is shown of it stays, where it was asked for once more.
     fn drop_pending(&mut self, step: StepIndex) {
-        if self.convoy.pending.remove(&step).is_some() {
+        if self.convoy.pending.remove(&step).is_some() && !self.keeps(step) {
             self.order_forget(step);
         }
     }
@@ -195,7 +195,10 @@ impl State {
         own.missing.extend(missing);
         own.at = Instant::now();
         if own.fresh_bytes == 0 && own.bytes > 0 {
-            return self.order_forget(step);
+            if !self.keeps(step) {
+                self.order_forget(step);
+            }
+            return;
         }
         self.keep(own, history_bytes);
         self.convoy.span_before = None;
@@ -223,7 +226,10 @@ impl State {
             News::Missed { epoch, step, newest } if epoch == self.convoy.epoch() => {
                 if self.convoy.pending.contains_key(&step) {
                     self.drop_pending(step);
-                    self.fall_behind(step, newest);
+                    // One that was to come once more was in time before.
+                    if !self.keeps(step) {
+                        self.fall_behind(step, newest);
+                    }
                 }
             }
             News::Got { .. } | News::Missed { .. } | News::Door { .. } | News::Clock { .. } => {}

@@ -274,8 +274,10 @@ impl State {
                 self.miss(step);
                 continue;
             }
-            let last = self.kept.iter().rev().find(|kept| kept.step < step && !self.run_begins).cloned();
-            match assembly.into_received(last.as_deref()) {
+            // The step itself, where it was asked for once more, and the one before.
+            let before = self.kept.iter().rev().filter(|kept| kept.step <= step && !self.run_begins);
+            let before: Vec<_> = before.take(2).cloned().collect();
+            match assembly.into_received(&before) {
                 Ok(received) => self.complete(received, history_bytes),
                 Err(cause) => self.trouble = Some(cause.to_string()),
             }

@@ -94,6 +94,9 @@ impl Request {
 struct Account {
     /// Bytes placed, each sample after [`SAMPLE`] more since the first.
     samples: Vec<u64>,
+    /// When the first sample was taken, in seconds since 1970 by the receiving side's clock; builds before this one do not tell.
+    #[serde(default)]
+    first_unix_s: Option<f64>,
     /// Objects whose content was right.
     verified: u64,
     /// Bytes in them that arrived.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use visapult_ripp::outbox::Mode;
 
@@ -76,7 +76,7 @@ fn receive_all(session: &Session, offers: &Offers, progress: impl FnMut(&Progres
     };
     let cpu = cpu::seconds();
     let done = AtomicBool::new(false);
-    let samples = std::thread::scope(|scope| {
+    let (samples, first) = std::thread::scope(|scope| {
         let sampler = scope.spawn(|| sample(&placed, &done));
         let outcome = receiver.run(offers, progress);
         done.store(true, Ordering::Relaxed);
@@ -84,6 +84,8 @@ fn receive_all(session: &Session, offers: &Offers, progress: impl FnMut(&Progres
         outcome.map(|()| samples)
     })?;
     receiver.account.samples = samples;
+    receiver.account.first_unix_s =
+        first.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_secs_f64());
     receiver.account.cpu_s = cpu::seconds() - cpu;
     receiver.account.ruling = session.ruling().cloned();
     notes::give(session, "account", &receiver.account)?.wait().map_err(ended)?;
@@ -97,13 +99,15 @@ fn receive_all(session: &Session, offers: &Offers, progress: impl FnMut(&Progres
     Ok(report)
 }
 
-/// Samples how much has been placed, from the first byte on.
-fn sample(placed: &AtomicU64, done: &AtomicBool) -> Vec<u64> {
+/// Samples how much has been placed, from the first byte on; and when that was.
+fn sample(placed: &AtomicU64, done: &AtomicBool) -> (Vec<u64>, Option<SystemTime>) {
     let mut samples = Vec::new();
+    let mut first = None;
     let mut next = Instant::now();
     while !done.load(Ordering::Relaxed) {
         let bytes = placed.load(Ordering::Relaxed);
         if bytes > 0 && samples.len() < MOST_SAMPLES {
+            first.get_or_insert_with(SystemTime::now);
             samples.push(bytes);
         }
         next += if bytes > 0 { SAMPLE } else { SAMPLE / 10 };
@@ -115,7 +119,7 @@ fn sample(placed: &AtomicU64, done: &AtomicBool) -> Vec<u64> {
         }
         std::thread::sleep(next.saturating_duration_since(now));
     }
-    samples
+    (samples, first)
 }
 
 impl Receiver<'_> {

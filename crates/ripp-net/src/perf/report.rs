@@ -84,7 +84,10 @@ pub struct Report {
     pub datagram: u16,
     /// Lanes with a path.
     pub lanes: usize,
-    /// Bytes placed in each tenth of a second since the first.
+    /// When the first byte was placed, within some milliseconds, by the receiving side's clock, in seconds since 1970.
+    #[serde(default)]
+    pub first_byte_unix_s: Option<f64>,
+    /// Bytes placed in each tenth of a second since then.
     pub bytes_per_100_ms: Vec<u64>,
 }
 
@@ -148,6 +151,7 @@ impl Report {
             transport: session.transport(),
             datagram: first.map_or(0, |lane| lane.datagram),
             lanes,
+            first_byte_unix_s: account.first_unix_s,
             bytes_per_100_ms: per_100_ms(account),
         }
     }

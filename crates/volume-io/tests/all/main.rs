@@ -7,5 +7,6 @@
 mod bad_input;
 mod changed_files;
 mod damaged_files;
+mod edge_chunks;
 mod foreign_files;
 mod npy;

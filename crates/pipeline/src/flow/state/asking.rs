@@ -54,8 +54,8 @@ impl State {
     /// Asks once more for a step that is kept, with the fields that have been looked at since, where all ranks are still at it. Whether it is on
     /// its way.
     pub(in crate::flow) fn ask_for_more_of(&mut self, step: StepIndex) -> bool {
-        // Hands let go of a step that does not come.
-        if self.crew.is_some() || !self.keeps(step) {
+        // Hands are told by the head.
+        if self.is_hand() || !self.keeps(step) {
             return false;
         }
         let are_at_it = self.present().next().is_some() && self.present().all(|link| link.newest <= Some(step));
