@@ -15,14 +15,19 @@ use rustls::{
     SignatureScheme, version,
 };
 
-use crate::control::{ALPN, ControlError};
+use crate::control::{ALPN, ALPN_GREETED, ControlError};
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
 use crate::trust::{Clients, Trust};
 
 /// What a listener of `identity` answers with. Where clients are known, a certificate is asked for; it may be left out, or be anybody's: whether
-/// it is [known](knows) is for the session to say, which can tell why not.
-pub(crate) fn server_config(identity: &Identity, clients: &Clients) -> Result<ServerConfig, ControlError> {
+/// it is [known](knows) is for the session to say, which can tell why not. One that `greets` says something before the other end has finished its handshake,
+/// where no certificate is asked for.
+pub(crate) fn server_config(
+    identity: &Identity,
+    clients: &Clients,
+    greets: bool,
+) -> Result<ServerConfig, ControlError> {
     let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&version::TLS13])?;
     let builder = if clients.is_empty() {
         builder.with_no_client_auth()
@@ -30,14 +35,20 @@ pub(crate) fn server_config(identity: &Identity, clients: &Clients) -> Result<Se
         builder.with_client_cert_verifier(Arc::new(Anybody(provider())))
     };
     let mut config = builder.with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    let greets = greets && clients.is_empty();
+    config.alpn_protocols = protocols(greets);
+    config.send_half_rtt_data = greets;
     // Each session has its own keys; nothing is resumed.
     config.send_tls13_tickets = 0;
     Ok(config)
 }
 
-/// What a dialer asks with; `identity` is shown to listeners that ask for a certificate.
-pub(crate) fn client_config(trust: &Trust, identity: Option<&Identity>) -> Result<ClientConfig, ControlError> {
+/// What a dialer asks with; `identity` is shown to listeners that ask for a certificate, and he may take a greeting.
+pub(crate) fn client_config(
+    trust: &Trust,
+    identity: Option<&Identity>,
+    takes_greeting: bool,
+) -> Result<ClientConfig, ControlError> {
     let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&version::TLS13])?;
     let builder = match trust {
         Trust::Pinned(fingerprint) => {
@@ -53,9 +64,14 @@ pub(crate) fn client_config(trust: &Trust, identity: Option<&Identity>) -> Resul
         Some(identity) => builder.with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())?,
         None => builder.with_no_client_auth(),
     };
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = protocols(takes_greeting);
     config.resumption = Resumption::disabled();
     Ok(config)
+}
+
+/// The preferred first.
+fn protocols(greeted: bool) -> Vec<Vec<u8>> {
+    if greeted { vec![ALPN_GREETED.to_vec(), ALPN.to_vec()] } else { vec![ALPN.to_vec()] }
 }
 
 /// Whether the holder of this chain, end entity first, is one of `clients`.

@@ -30,6 +30,8 @@ pub const MOST_LANES: u16 = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Message {
+    /// The listening end's word ahead of all others, to a dialling end that has said in TLS's handshake that it takes it.
+    Greeting(Greeting),
     /// The dialling end's first message.
     Hello(Hello),
     /// The listening end's answer.
@@ -146,6 +148,23 @@ pub enum Word<T> {
     Known(T),
     /// We do not.
     Unknown(String),
+}
+
+/// What lets a dialling end send data along with its hello: what the listening end would choose, and what it keeps of data that has no place yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeting {
+    /// Versions that it speaks.
+    pub versions: Vec<u32>,
+    /// Ciphers that it knows.
+    #[serde(deserialize_with = "known")]
+    pub ciphers: Vec<Cipher>,
+    /// UDP port of the first lane, where the control channel is; of the first who shows what lets him in, so that the welcome may name another.
+    pub port: u16,
+    /// Bytes of IP packets at most, in either direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u16>,
+    /// Bytes of objects of reliable flows that may come before they are accepted.
+    pub room: u64,
 }
 
 /// The dialling end's first message.

@@ -10,6 +10,7 @@ pub mod control;
 pub mod digest;
 pub mod division;
 pub mod flight;
+pub mod held;
 pub mod inbox;
 pub mod lane_in;
 pub mod lane_out;

@@ -35,11 +35,12 @@ mod share {
     pub(super) const OBJECTS: u64 = 9;
     pub(super) const OFFERED: u64 = 8;
     pub(super) const QUEUED: u64 = 5;
-    pub(super) const BACKLOG: u64 = 14;
+    pub(super) const BACKLOG: u64 = 8;
+    pub(super) const HELD: u64 = 6;
     pub(super) const REASONS: u64 = 3;
     pub(super) const FLOW_NAMES: u64 = 1;
     pub(super) const ALL: u64 = 64;
-    const _: () = assert!(RECORDS + SPANS + OBJECTS + OFFERED + QUEUED + BACKLOG + REASONS + FLOW_NAMES == ALL);
+    const _: () = assert!(RECORDS + SPANS + OBJECTS + OFFERED + QUEUED + BACKLOG + HELD + REASONS + FLOW_NAMES == ALL);
 }
 
 /// The most memory that a session takes, for what its peer makes it keep and for its own records.
@@ -94,6 +95,7 @@ impl Memory {
             offered: of(share::OFFERED) as usize,
             queued: of(share::QUEUED) as usize,
             backlog: of(share::BACKLOG) as usize,
+            held: of(share::HELD) as usize,
             reasons: of(share::REASONS) as usize,
             flow_names: of(share::FLOW_NAMES) as usize,
         }
@@ -138,6 +140,8 @@ pub struct Limits {
     pub queued: usize,
     /// Bytes of messages that wait for it to have room.
     pub backlog: usize,
+    /// Bytes of data that came before its object was accepted.
+    pub held: usize,
     /// Bytes of why objects were taken back, of which the program has not heard.
     pub reasons: usize,
     /// Bytes of what is known of flows.
@@ -164,7 +168,7 @@ impl Limits {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let records = (u64::from(self.lanes) * self.lane_records).max(u64::from(self.streams) * self.stream_records);
-        let texts = [self.offered, self.queued, self.backlog, self.reasons, self.flow_names];
+        let texts = [self.offered, self.queued, self.backlog, self.held, self.reasons, self.flow_names];
         fixed(self.lanes)
             + records * RECORD
             + self.spans as u64 * SPAN

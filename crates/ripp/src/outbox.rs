@@ -45,11 +45,18 @@ struct ObjectOut {
     given_up: u64,
     expires: Option<Time>,
     open: bool,
+    /// It may be sent though it is not open.
+    presumed: bool,
 }
 
 impl ObjectOut {
     fn is_late(&self, now: Time) -> bool {
         self.expires.is_some_and(|expires| now >= expires)
+    }
+
+    /// Bytes of it that were never sent may go, where `presumed` bytes may of objects that are not open.
+    const fn may_go(&self, presumed: u64) -> bool {
+        self.open || self.presumed && presumed > 0
     }
 
     fn give_up_rest(&mut self) {
@@ -85,6 +92,10 @@ pub struct Outbox {
     settled: Vec<Settled>,
     /// Objects of lossy flows of which the last byte has been handed out.
     sent: Vec<u32>,
+    /// Objects that are offered now are presumed to be accepted.
+    presuming: bool,
+    /// Bytes that may still be sent of objects that are not open, but presumed to be.
+    presumed_left: u64,
 }
 
 /// More than any weight, so that each byte counts.
@@ -105,11 +116,32 @@ impl Outbox {
             Mode::Reliable | Mode::Lossy => None,
         };
         home.queue.push_back(object);
+        let presumed = self.presuming && home.mode == Mode::Reliable;
         let repair = Spans::default();
         self.objects.insert(
             object,
-            ObjectOut { flow, length, fresh: 0, repair, arrived: 0, given_up: 0, expires, open: false },
+            ObjectOut { flow, length, fresh: 0, repair, arrived: 0, given_up: 0, expires, open: false, presumed },
         );
+    }
+
+    /// The receiver keeps `room` bytes in all of objects that it has not accepted when they come: those of reliable flows are sent as far as that goes, or until
+    /// [`Outbox::presume_no_more`].
+    pub fn presume(&mut self, room: u64) {
+        (self.presuming, self.presumed_left) = (true, room);
+        for found in self.objects.values_mut() {
+            found.presumed = self.flows.get(&found.flow).is_some_and(|flow| flow.mode == Mode::Reliable);
+        }
+    }
+
+    /// What is offered now may be sent before it is accepted.
+    #[must_use]
+    pub const fn is_presuming(&self) -> bool {
+        self.presuming && self.presumed_left > 0
+    }
+
+    /// Objects that are not accepted yet wait for their receiver from here on.
+    pub const fn presume_no_more(&mut self) {
+        (self.presuming, self.presumed_left) = (false, 0);
     }
 
     /// The receiver is ready for the object; false if it was before.
@@ -145,8 +177,9 @@ impl Outbox {
     /// Something could be sent now.
     #[must_use]
     pub fn has_work(&self) -> bool {
-        let open = |object: &u32| self.objects.get(object).is_some_and(|found| found.open);
-        self.repairs.iter().any(open) || self.flows.values().any(|flow| flow.queue.iter().any(open))
+        let is_open = |object: &u32| self.objects.get(object).is_some_and(|found| found.open);
+        let may_go = |object: &u32| self.objects.get(object).is_some_and(|found| found.may_go(self.presumed_left));
+        self.repairs.iter().any(is_open) || self.flows.values().any(|flow| flow.queue.iter().any(may_go))
     }
 
     /// Entries that are kept of what is to be sent again.
@@ -179,28 +212,34 @@ impl Outbox {
     }
 
     fn next_repair(&mut self, now: Time, most: u64) -> Option<Region> {
-        while let Some(&object) = self.repairs.front() {
+        let mut place = 0;
+        while let Some(&object) = self.repairs.get(place) {
             if let Some(found) = self.objects.get_mut(&object) {
+                if !found.open {
+                    // What was lost of it waits until it is accepted.
+                    place += 1;
+                    continue;
+                }
                 if found.is_late(now) {
                     self.give_up(object);
                 } else if let Some((start, end)) = found.repair.take(most) {
                     let region = Region { object, offset: start, length: end - start, resent: true };
                     if found.repair.is_empty() {
-                        self.repairs.pop_front();
+                        self.repairs.remove(place);
                     }
                     return Some(region);
                 }
             }
-            self.repairs.pop_front();
+            self.repairs.remove(place);
         }
         None
     }
 
     fn next_fresh(&mut self, now: Time, most: u64) -> Option<Region> {
         loop {
-            let objects = &self.objects;
+            let (objects, presumed) = (&self.objects, self.presumed_left);
             let first_open = |flow: &FlowOut| {
-                flow.queue.iter().position(|object| objects.get(object).is_some_and(|found| found.open))
+                flow.queue.iter().position(|object| objects.get(object).is_some_and(|found| found.may_go(presumed)))
             };
             let ready = self.flows.iter().filter_map(|(&id, flow)| Some((flow.served, id, first_open(flow)?)));
             let (served, flow_id, position) = ready.min()?;
@@ -208,7 +247,11 @@ impl Outbox {
             let object = *self.flows.get(&flow_id)?.queue.get(position)?;
             let found = self.objects.get_mut(&object)?;
             let late = found.is_late(now);
-            let length = most.min(found.length - found.fresh);
+            let mut length = most.min(found.length - found.fresh);
+            if !found.open {
+                length = length.min(presumed);
+                self.presumed_left -= length;
+            }
             let region = Region { object, offset: found.fresh, length, resent: false };
             found.fresh += length;
             let sent_all = found.fresh == found.length;
@@ -378,6 +421,41 @@ mod tests {
         assert_eq!(served(&mut outbox, [0, 1]), [400, 0]);
         outbox.open(1);
         assert_eq!(served(&mut outbox, [0, 1]), [200, 200]);
+    }
+
+    #[test]
+    fn of_objects_that_are_presumed_to_be_accepted_no_more_goes_than_their_receiver_keeps() {
+        let mut outbox = outbox(Mode::Reliable, &[]);
+        outbox.open_flow(1, Mode::Lossy, 1);
+        outbox.offer(0, 0, 100, Time::ZERO);
+        outbox.offer(1, 1, 100, Time::ZERO);
+        outbox.presume(130);
+        outbox.offer(2, 0, 100, Time::ZERO);
+        let mut next = || outbox.next(Time::ZERO, 80).map(|region| (region.object, region.offset, region.length));
+        assert_eq!([next(), next(), next(), next()], [Some((0, 0, 80)), Some((0, 80, 20)), Some((2, 0, 30)), None]);
+        assert!(!outbox.has_work());
+        let region = |object, offset, length| Region { object, offset, length, resent: false };
+        outbox.arrived(region(0, 0, 100));
+        outbox.lost(Time::ZERO, region(2, 10, 20));
+        assert!(outbox.take_settled().is_empty() && !outbox.has_work());
+        assert_eq!(outbox.next(Time::ZERO, 80), None);
+        assert!(outbox.open(0) && outbox.open(2));
+        assert_eq!(outbox.take_settled(), [Settled { object: 0, arrived: 100, given_up: 0 }]);
+        let mut rest = || outbox.next(Time::ZERO, 80).map(|region| (region.object, region.offset, region.length));
+        assert_eq!([rest(), rest(), rest()], [Some((2, 10, 20)), Some((2, 30, 70)), None]);
+    }
+
+    #[test]
+    fn once_nothing_is_presumed_any_more_what_is_not_accepted_waits() {
+        let mut outbox = outbox(Mode::Reliable, &[]);
+        outbox.presume(130);
+        outbox.offer(0, 0, 100, Time::ZERO);
+        assert!(outbox.next(Time::ZERO, 80).is_some());
+        outbox.presume_no_more();
+        outbox.offer(1, 0, 100, Time::ZERO);
+        assert_eq!(outbox.next(Time::ZERO, 80), None);
+        assert!(outbox.open(0));
+        assert_eq!(outbox.next(Time::ZERO, 80).map(|region| (region.object, region.offset)), Some((0, 80)));
     }
 
     #[test]

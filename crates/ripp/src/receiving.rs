@@ -6,6 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::control::{Message, reason};
+use crate::held::{Held, Piece};
 use crate::inbox::{Inbox, Refusal};
 use crate::memory::Limits;
 use crate::outbox::Mode;
@@ -100,6 +101,17 @@ impl Expected {
     }
 }
 
+/// What became of a piece that had no place when it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// It is kept, and counts as arrived.
+    Kept,
+    /// There is no room for it.
+    NoRoom,
+    /// It has a place by now.
+    HasPlace,
+}
+
 /// An object all of which has been sent.
 #[derive(Debug, Default)]
 struct Ending {
@@ -116,6 +128,7 @@ struct Ending {
 pub struct Receiving {
     limits: Limits,
     inbox: Inbox,
+    held: Held,
     /// Bytes of what is known of flows, and of why objects were taken back.
     flow_names: usize,
     reasons: usize,
@@ -142,6 +155,7 @@ impl Receiving {
         Self {
             limits,
             inbox: Inbox::new(&limits),
+            held: Held::default(),
             flow_names: 0,
             reasons: 0,
             flows: HashMap::new(),
@@ -151,6 +165,27 @@ impl Receiving {
             messages: Vec::new(),
             events: Vec::new(),
         }
+    }
+
+    /// Keeps what comes before its object is accepted, as far as the limits go.
+    pub fn hold(&mut self) {
+        self.held = Held::within(self.limits.held);
+    }
+
+    /// A piece has come for which [`Receiving::claim`] knows no place.
+    pub fn hold_piece(&mut self, object_low: u32, offset: u64, bytes: &[u8]) -> Hold {
+        let object = self.object_of(object_low);
+        let is_offered = |object| self.objects.get(&object).is_some_and(|found| !found.accepted);
+        match object {
+            Some(object) if !is_offered(object) => Hold::HasPlace,
+            _ if self.held.keep(object_low, offset, bytes) => Hold::Kept,
+            _ => Hold::NoRoom,
+        }
+    }
+
+    /// What came of an object before it was accepted: to be put in its place.
+    pub fn take_held(&mut self, object: u32) -> Vec<Piece> {
+        self.held.take(low(object))
     }
 
     /// Takes a message of the sending end; others are passed over.
@@ -259,6 +294,7 @@ impl Receiving {
         if self.objects.len() >= most {
             let why = format!("{most} objects are in progress already: more `memory` has room for more");
             self.messages.push(Message::Refuse { object, why });
+            self.held.take(low(object));
             return Ok(());
         }
         let expected = Expected {
@@ -316,6 +352,7 @@ impl Receiving {
 
     fn remove(&mut self, object: u32) -> Option<Expected> {
         let found = self.objects.remove(&object)?;
+        self.held.take(low(object));
         self.reasons -= found.reason();
         Some(found)
     }
@@ -375,6 +412,12 @@ impl Receiving {
         self.inbox.spans()
     }
 
+    /// What is kept of data that has no place yet takes so many bytes.
+    #[must_use]
+    pub const fn held(&self) -> usize {
+        self.held.bytes()
+    }
+
     /// Bytes that are kept of flows, and of why objects were taken back.
     #[must_use]
     pub const fn texts(&self) -> (usize, usize) {
@@ -418,6 +461,11 @@ impl Receiving {
     }
 }
 
+/// What data says of an object's number.
+const fn low(object: u32) -> u32 {
+    object & ((1 << OBJECT_BITS) - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -443,6 +491,26 @@ mod tests {
         offer(receiving, object);
         receiving.accept(object).unwrap();
         receiving.on_message(Message::Sent { object }).unwrap();
+    }
+
+    #[test]
+    fn what_comes_before_its_object_is_accepted_is_kept_until_that_is_known() {
+        let mut receiving = with_a_flow(Mode::Reliable);
+        assert_eq!(receiving.hold_piece(0, 0, b"four"), Hold::NoRoom);
+        receiving.hold();
+        // Before it is even offered.
+        assert_eq!(receiving.hold_piece(1, 5, b"four"), Hold::Kept);
+        (0..3).for_each(|object| offer(&mut receiving, object));
+        (0..3).for_each(|object| assert_eq!(receiving.hold_piece(object, 0, b"first"), Hold::Kept));
+        receiving.accept(1).unwrap();
+        let piece = |offset, bytes: &[u8]| (offset, bytes.into());
+        assert_eq!(receiving.take_held(1), [piece(5, b"four"), piece(0, b"first")]);
+        assert_eq!(receiving.hold_piece(1, 0, b"again"), Hold::HasPlace);
+        receiving.refuse(0, "not wanted");
+        receiving.on_message(Message::Cancel { object: 2, why: String::new() }).unwrap();
+        receiving.accept(2).unwrap_err();
+        assert_eq!(receiving.held(), 0);
+        assert_eq!(receiving.hold_piece(2, 0, b"late"), Hold::HasPlace);
     }
 
     #[test]

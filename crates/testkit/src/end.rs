@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use visapult_ripp::control::Message;
+use visapult_ripp::held::Held;
 use visapult_ripp::inbox::Refusal;
 use visapult_ripp::outbox::Outbox;
-use visapult_ripp::receiving::Receiving;
+use visapult_ripp::receiving::{Hold, Receiving};
 use visapult_ripp::record::{End as Side, LaneSecret};
 use visapult_ripp::sending::Sending;
 use visapult_ripp::time::Time;
@@ -91,6 +92,11 @@ impl End {
         let lies = schedule.kind == Kind::Hostile;
         let mut sending = Sending::default();
         let outgoing = Outgoing::new(&plan, schedule.seed, side, &mut sending);
+        let mut receiving = Receiving::new(plan.limits);
+        if schedule.presumes {
+            receiving.hold();
+            sending.outbox.presume(Held::promise(schedule.ends[1 - side].limits.held, LEAST_DATAGRAM));
+        }
         let incoming =
             Incoming::new(Rng::with_seed(schedule.seed ^ 0x5a5a ^ side as u64), schedule.seed, 1 - side, &plan);
         Self {
@@ -98,7 +104,7 @@ impl End {
             closed: None,
             refused: 0,
             sending,
-            receiving: Receiving::new(plan.limits),
+            receiving,
             outgoing,
             incoming,
             plan,
@@ -124,7 +130,7 @@ impl End {
         }
         let now = self.plan.clock.local(world);
         self.outgoing.begin_due(world, now, &mut self.sending);
-        self.incoming.accept_due(world, &mut self.receiving);
+        self.incoming.accept_due(world, &mut self.receiving)?;
         self.settle_news(world, out)?;
         self.give_up_dead_lanes(now);
         let mut next = self.outgoing.next_due(&self.sending).min(self.incoming.next_due());
@@ -161,6 +167,7 @@ impl End {
             ("entries of what is under way or lost", records, self.lanes.len() * limits.lane_records as usize),
             ("runs of bytes of objects", self.receiving.spans(), limits.spans),
             ("objects", self.receiving.live(), limits.objects),
+            ("bytes of data without a place", self.receiving.held(), limits.held),
             ("bytes of flows", flow_names, limits.flow_names),
             ("bytes of reasons", reasons, limits.reasons),
         ];
@@ -238,7 +245,11 @@ impl End {
         let (header, payload) = data;
         match self.incoming.place(&header, payload, &mut self.receiving)? {
             Ok(()) | Err(Refusal::Closed) => {}
-            Err(Refusal::Unknown) => return Ok(()),
+            Err(Refusal::Unknown) => match self.receiving.hold_piece(header.object_low, header.offset, payload) {
+                Hold::Kept => {}
+                Hold::NoRoom => return Ok(()),
+                Hold::HasPlace => return Err(Trouble::Broken("a piece has a place that it has not".into())),
+            },
             Err(Refusal::TooManyHoles) => {
                 self.refused += 1;
                 return Ok(());

@@ -152,6 +152,7 @@ impl Scenario {
             death: None,
             injections: Vec::new(),
             lies: None,
+            presumes: false,
             limit: LENGTH,
             brisk: LENGTH,
         }

@@ -118,6 +118,8 @@ pub struct Schedule {
     pub injections: Vec<u64>,
     /// The end that lies, and when.
     pub lies: Option<(usize, Vec<u64>)>,
+    /// Both ends send what they first offer before it is accepted.
+    pub presumes: bool,
     /// By when everything must have ended.
     pub limit: u64,
     /// By when it would have ended if `auto` found a good rate.
@@ -153,6 +155,7 @@ impl Schedule {
             death: None,
             injections: Vec::new(),
             lies: None,
+            presumes: false,
             limit: 0,
             brisk: 0,
         };
@@ -165,6 +168,8 @@ impl Schedule {
         }
         schedule.add_later_harm(seed);
         let is_scarce = schedule.bound_memory(seed);
+        // Where few runs of bytes are kept of objects there may be no room for what came before one was accepted.
+        schedule.presumes = !is_scarce && seed.is_multiple_of(3);
         // What a receiver has no room for is asked for again, round trip after round trip; who lies may ask for ever.
         let longer = if is_scarce && kind != Kind::Hostile { 10 } else { 1 };
         schedule.limit = longer * schedule.patience(rate, AUTO_FLOOR) + harm;

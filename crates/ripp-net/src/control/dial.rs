@@ -27,6 +27,7 @@ const SMALL_SEGMENT: u32 = 1_220;
 pub(super) fn dial(
     url: &RippUrl,
     at: Option<SocketAddr>,
+    takes_greeting: bool,
     trust: &Trust,
     identity: Option<&Identity>,
     timeout: Duration,
@@ -43,9 +44,10 @@ pub(super) fn dial(
         let (stream, peer) = connect(url, &addresses, deadline, reach, &late)?;
         return ControlLink::plain(stream, peer);
     }
-    let config = Arc::new(tls::client_config(trust, identity)?);
+    let config = Arc::new(tls::client_config(trust, identity, takes_greeting)?);
     let name = server_name(url, trust)?;
     let (stream, peer) = connect(url, &addresses, deadline, reach, &late)?;
+    let began = Instant::now();
     let connection = Connection::from(ClientConnection::new(config, name)?);
     let mut handshake = Handshake::new(stream, peer, url.authority(), connection, deadline)?;
     while !handshake.advance()? {
@@ -54,8 +56,9 @@ pub(super) fn dial(
             return Err(late());
         }
     }
+    let rtt = Some(began.elapsed());
     // TLS has verified it.
-    handshake.finish(|_| true)
+    Ok(ControlLink { rtt, ..handshake.finish(|_| true)? })
 }
 
 /// A resolver may take longer than we have, so it does so elsewhere.

@@ -1,6 +1,6 @@
 //! One TLS handshake that makes progress when its socket does, and knows when it is too late.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
 
@@ -8,7 +8,8 @@ use rustix::event::PollFlags;
 use rustls::Connection;
 use rustls::pki_types::CertificateDer;
 
-use super::{ALPN, ControlError, ControlLink, Shown};
+use super::frame::header;
+use super::{ALPN, ALPN_GREETED, ControlError, ControlLink, Greet, Shown};
 use crate::fingerprint::Fingerprint;
 use crate::tls;
 
@@ -19,6 +20,10 @@ pub(super) struct Handshake {
     connection: Connection,
     /// How messages call the other end.
     name: String,
+    /// What a listener says before the other end has finished.
+    greet: Option<Greet>,
+    /// The port that was told, and when.
+    greeted: Option<(u16, Instant)>,
 }
 
 impl Handshake {
@@ -32,7 +37,12 @@ impl Handshake {
     ) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, peer, deadline, connection, name })
+        Ok(Self { stream, peer, deadline, connection, name, greet: None, greeted: None })
+    }
+
+    /// The same of a listener that greets who takes that.
+    pub(super) fn greeting(self, greet: Option<Greet>) -> Self {
+        Self { greet, ..self }
     }
 
     pub(super) fn interest(&self) -> PollFlags {
@@ -51,17 +61,33 @@ impl Handshake {
             if !self.read()? {
                 return Ok(false);
             }
+            self.greet()?;
         }
+    }
+
+    /// Says the greeting right behind the listener's end of the handshake. All that it tells may be known to anybody.
+    fn greet(&mut self) -> io::Result<()> {
+        if self.connection.alpn_protocol() == Some(ALPN_GREETED)
+            && let Some(greet) = self.greet.take()
+            && let Some((message, port)) = greet(self.stream.local_addr()?, self.peer)
+        {
+            self.connection.writer().write_all(&header(message.len()))?;
+            self.connection.writer().write_all(&message)?;
+            self.greeted = Some((port, Instant::now()));
+        }
+        Ok(())
     }
 
     /// `knows` says whether we know the holder of a certificate chain.
     pub(super) fn finish(self, knows: impl Fn(&[CertificateDer<'_>]) -> bool) -> Result<ControlLink, ControlError> {
-        if self.connection.alpn_protocol() != Some(ALPN) {
+        if !self.connection.alpn_protocol().is_some_and(|name| [ALPN, ALPN_GREETED].contains(&name)) {
             return Err(ControlError::OtherProtocol { peer: self.name });
         }
         let chain = self.connection.peer_certificates().unwrap_or_default();
         let shown = chain.first().map(|first| Shown { fingerprint: Fingerprint::of_der(first), known: knows(chain) });
-        ControlLink::sealed(self.stream, self.peer, self.connection, shown)
+        let link = ControlLink::sealed(self.stream, self.peer, self.connection, shown)?;
+        let (greeted, rtt) = self.greeted.map(|(port, at)| (port, at.elapsed())).unzip();
+        Ok(ControlLink { greeted, rtt, ..link })
     }
 
     fn wrote(&mut self) -> Result<bool, ControlError> {

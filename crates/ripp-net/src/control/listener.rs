@@ -13,7 +13,7 @@ use rustls::{Connection, ServerConfig, ServerConnection};
 use tracing::debug;
 
 use super::handshake::Handshake;
-use super::{ControlError, ControlLink, wait_until};
+use super::{ControlError, ControlLink, Greet, wait_until};
 use crate::identity::Identity;
 use crate::socket::Waker;
 use crate::tls;
@@ -53,6 +53,7 @@ struct Doorkeeper {
     listener: TcpListener,
     config: Option<Arc<ServerConfig>>,
     clients: Clients,
+    greet: Option<Greet>,
     connecting: Vec<Handshake>,
     accepted: SyncSender<ControlLink>,
     stop: Waker,
@@ -65,9 +66,18 @@ impl ControlListener {
     /// # Errors
     /// [`ControlError::Bind`], [`ControlError::NotLoopback`], and [`ControlError::Tls`] if the identity cannot be used.
     pub fn bind(at: SocketAddr, security: &Security) -> Result<Self, ControlError> {
+        Self::bind_greeting(at, security, None)
+    }
+
+    /// The same, which greets who dials.
+    pub(crate) fn bind_greeting(
+        at: SocketAddr,
+        security: &Security,
+        greet: Option<Greet>,
+    ) -> Result<Self, ControlError> {
         let (config, clients) = match security {
             Security::Tls { identity, clients } => {
-                (Some(Arc::new(tls::server_config(identity, clients)?)), clients.clone())
+                (Some(Arc::new(tls::server_config(identity, clients, greet.is_some())?)), clients.clone())
             }
             Security::InsecureLoopback if at.ip().to_canonical().is_loopback() => (None, Clients::default()),
             Security::InsecureLoopback => return Err(ControlError::NotLoopback(at)),
@@ -81,6 +91,7 @@ impl ControlListener {
             listener,
             config,
             clients,
+            greet,
             connecting: Vec::new(),
             accepted: queue,
             stop: stop.clone(),
@@ -212,7 +223,8 @@ impl Doorkeeper {
             let evicted = self.connecting.remove(oldest_of_the_most(&peers));
             debug!(peer = %evicted.peer, "a connection gave way to a newer one");
         }
-        self.connecting.push(Handshake::new(stream, peer, peer.to_string(), connection, deadline)?);
+        let handshake = Handshake::new(stream, peer, peer.to_string(), connection, deadline)?;
+        self.connecting.push(handshake.greeting(self.greet.clone()));
         Ok(())
     }
 }

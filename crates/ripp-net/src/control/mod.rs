@@ -38,6 +38,11 @@ pub(crate) use frame::{FrameReader, whole};
 
 /// The protocol's name in TLS (RFC 7301).
 pub const ALPN: &[u8] = b"ripp/1";
+/// The same where the dialling end takes a greeting before it has said hello; builds before this one do not know it.
+pub(crate) const ALPN_GREETED: &[u8] = b"ripp/1 greeted";
+
+/// What a listener says to who has dialled it, ahead of his hello: from its own address and his, the message, and the port that this tells.
+pub(crate) type Greet = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<(Vec<u8>, u16)> + Send + Sync>;
 
 /// A connection that has passed its handshake and has not yet carried a message.
 pub struct ControlLink {
@@ -48,6 +53,10 @@ pub struct ControlLink {
     /// What has arrived and was not taken yet.
     frames: FrameReader,
     shown: Option<Shown>,
+    /// The port that the greeting told, where there was one.
+    greeted: Option<u16>,
+    /// How long the other end's answer took in TLS's handshake, where we dialled or have greeted.
+    rtt: Option<Duration>,
 }
 
 /// The certificate that the other end has shown.
@@ -74,7 +83,17 @@ impl ControlLink {
         identity: Option<&Identity>,
         timeout: Duration,
     ) -> Result<Self, ControlError> {
-        dial::dial(url, None, trust, identity, timeout)
+        dial::dial(url, None, false, trust, identity, timeout)
+    }
+
+    /// The same, whose first message may be a greeting.
+    pub(crate) fn dial_greeted(
+        url: &RippUrl,
+        trust: &Trust,
+        identity: Option<&Identity>,
+        timeout: Duration,
+    ) -> Result<Self, ControlError> {
+        dial::dial(url, None, true, trust, identity, timeout)
     }
 
     /// Reaches the listener of `url` once more at the address that answered before.
@@ -85,7 +104,7 @@ impl ControlLink {
         identity: Option<&Identity>,
         timeout: Duration,
     ) -> Result<Self, ControlError> {
-        dial::dial(url, Some(at), trust, identity, timeout)
+        dial::dial(url, Some(at), false, trust, identity, timeout)
     }
 
     fn sealed(
@@ -98,7 +117,7 @@ impl ControlLink {
         connection.set_buffer_limit(None);
         let local = stream.local_addr()?;
         let channel = Channel::Tls(Arc::new(Mutex::new(connection)));
-        Ok(Self { stream, peer, local, channel, frames: FrameReader::default(), shown })
+        Ok(Self { stream, peer, local, channel, frames: FrameReader::default(), shown, greeted: None, rtt: None })
     }
 
     fn plain(stream: TcpStream, peer: SocketAddr) -> Result<Self, ControlError> {
@@ -106,7 +125,8 @@ impl ControlLink {
         stream.set_nodelay(true)?;
         let local = stream.local_addr()?;
         let channel = Channel::Plain { unsent: Vec::new() };
-        Ok(Self { stream, peer, local, channel, frames: FrameReader::default(), shown: None })
+        let frames = FrameReader::default();
+        Ok(Self { stream, peer, local, channel, frames, shown: None, greeted: None, rtt: None })
     }
 
     /// The other end.
@@ -117,6 +137,16 @@ impl ControlLink {
     /// This end.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
+    }
+
+    /// At a listener: the port that the other end was told in a greeting, if it was.
+    pub(crate) fn greeted(&self) -> Option<u16> {
+        self.greeted
+    }
+
+    /// How long a round trip took, where we dialled or have greeted.
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        self.rtt
     }
 
     /// The connection itself, to shut it down from elsewhere.

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word};
-use visapult_ripp::record::End;
+use visapult_ripp::control::{Greeting, Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word};
+use visapult_ripp::record::{Cipher, End};
 
 use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
+use super::greeting::foreseen;
 use super::path::{Known, Told};
 use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
 use super::shared::Shared;
@@ -54,8 +55,8 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let began = Instant::now();
         let policy = options.policy.load()?;
-        let link = ControlLink::dial(url, trust, identity, CONNECT_PATIENCE)?;
-        let (peer, local) = (link.peer_addr(), link.local_addr());
+        let link = ControlLink::dial_greeted(url, trust, identity, CONNECT_PATIENCE)?;
+        let (peer, local, rtt) = (link.peer_addr(), link.local_addr(), link.rtt());
         let ruling = policy.ruling(Some(&url.host), peer.ip()).cloned();
         let options = ruling.as_ref().map_or_else(|| Ok(options.clone()), |ruling| ruling.apply(options))?;
         let exporter = link.exporter();
@@ -78,7 +79,7 @@ impl Session {
             Opener { url: url.clone(), at: peer, trust: trust.clone(), identity: identity.cloned(), hello, streams };
         let (refuse, refusal) = mpsc::channel();
         session.refusal = Mutex::new(Some(refusal));
-        let dialled = Dialled { began, local, secret, options, opener };
+        let dialled = Dialled { began, local, rtt, secret, options, opener };
         let keeping = Arc::clone(&shared);
         shared.spawn("ripp-control".to_owned(), move || match dialled.establish(&keeping, &receiver) {
             Ok(recourse) => {
@@ -99,37 +100,60 @@ impl Session {
 struct Dialled {
     began: Instant,
     local: SocketAddr,
+    /// As TLS's handshake has shown it.
+    rtt: Option<Duration>,
     secret: [u8; 32],
     options: Options,
     opener: Opener,
 }
 
+/// A lane that was begun along with the hello, by what the listener will choose.
+struct Early {
+    version: u32,
+    cipher: Cipher,
+    port: u16,
+}
+
 impl Dialled {
     /// Waits to be admitted, and opens lanes or streams.
     fn establish(self, shared: &Arc<Shared>, receiver: &ControlReceiver) -> Result<Recourse, SessionError> {
-        let Self { began, local, secret, mut options, mut opener } = self;
         let asked = Instant::now();
-        let peer = opener.at;
-        let welcome = welcome(shared, receiver, &peer.to_string(), options.service)?;
+        let peer = self.opener.at;
+        let mut answer = next_message(shared, receiver, &peer.to_string())?;
+        let mut early = None;
+        if let Message::Greeting(greeting) = answer {
+            early = self.begin_early(shared, &greeting)?;
+            answer = next_message(shared, receiver, &peer.to_string())?;
+        }
+        let Self { began, local, secret, mut options, mut opener, .. } = self;
+        let welcome = welcome(answer, &peer.to_string(), options.service)?;
         let rtt = asked.elapsed();
         options.mtu = least(options.mtu, welcome.mtu);
         let told = |(lane, &port): (usize, &u16)| {
             let elsewhere = welcome.addresses.get(lane).copied();
             let ip = elsewhere.filter(|ip| !ip.is_multicast() && !ip.is_unspecified()).unwrap_or(peer.ip());
             let is_reached = ip.to_canonical() == peer.ip().to_canonical();
-            Known::Told(Told { peer: on_link_of(peer, ip, port), rtt, is_reached })
+            Told { peer: on_link_of(peer, ip, port), rtt, is_reached }
         };
         // No more than were asked for: each takes memory.
         let ports = welcome.ports.iter().take(usize::from(shared.limits.lanes));
         let peers: Vec<_> = ports.enumerate().map(told).collect();
-        shared.set_digest_keys(DigestKeys::derive(&secret, welcome.cipher, End::Dialer));
-        let links = setup::links(&secret, welcome.cipher, End::Dialer, &options, local_for(local, &options), &peers)?;
-        setup::start_lanes(shared, links, &options)?;
+        if let Some(early) = &early {
+            if (early.version, early.cipher) != (welcome.version, welcome.cipher) {
+                return Err(SessionError::protocol(&peer, &"it chose otherwise than it had said"));
+            }
+            // Somebody else was quicker to have the port.
+            let elsewhere = peers.first().filter(|told| told.peer.port() != early.port || !told.is_reached);
+            elsewhere.into_iter().for_each(|told| shared.links()[0].tell(*told));
+        } else {
+            let peers: Vec<_> = peers.iter().copied().map(Known::Told).collect();
+            begin_lanes(shared, &secret, welcome.cipher, &options, local, &peers)?;
+        }
         let _ = shared.setup.set(began.elapsed());
         opener.hello.join = Some(welcome.session);
         opener.hello.plain_secret = None;
         let opener = Arc::new(opener);
-        if options.transport == Some(Transport::Tcp) || shared.links().is_empty() {
+        if options.transport == Some(Transport::Tcp) || peers.is_empty() {
             open_streams(shared, &opener)?;
         } else {
             // Paths are validated while data is under way on them. Until there is one the session's own watch has nothing to give up.
@@ -148,6 +172,37 @@ impl Dialled {
     }
 }
 
+impl Dialled {
+    /// Begins the only lane by what the listener has said ahead of its answer, and sends what is on offer before that is accepted.
+    fn begin_early(&self, shared: &Arc<Shared>, greeting: &Greeting) -> Result<Option<Early>, SessionError> {
+        let is_possible = self.options.transport != Some(Transport::Tcp) && self.opener.hello.lanes == 1;
+        let foreseen = foreseen(greeting, &self.options).filter(|_| is_possible && greeting.port > 0);
+        let (Some((version, cipher)), Some(rtt)) = (foreseen, self.rtt) else { return Ok(None) };
+        let reached = self.opener.at;
+        let peer = on_link_of(reached, reached.ip(), greeting.port);
+        let options = Options { mtu: least(self.options.mtu, greeting.mtu), ..self.options.clone() };
+        let peers = [Known::Told(Told { peer, rtt, is_reached: true })];
+        begin_lanes(shared, &self.secret, cipher, &options, self.local, &peers)?;
+        shared.out().sending.outbox.presume(greeting.room);
+        shared.wake_senders();
+        Ok(Some(Early { version, cipher, port: greeting.port }))
+    }
+}
+
+/// Opens lanes to `peers`, and starts their threads.
+fn begin_lanes(
+    shared: &Arc<Shared>,
+    secret: &[u8; 32],
+    cipher: Cipher,
+    options: &Options,
+    local: SocketAddr,
+    peers: &[Known],
+) -> Result<(), SessionError> {
+    shared.set_digest_keys(DigestKeys::derive(secret, cipher, End::Dialer));
+    let links = setup::links(secret, cipher, End::Dialer, options, local_for(local, options), peers, None)?;
+    setup::start_lanes(shared, links, options)
+}
+
 fn hello(url: &RippUrl, options: &Options, lanes: u16, plain_secret: Option<String>) -> Hello {
     Hello {
         versions: VERSIONS.to_vec(),
@@ -164,14 +219,9 @@ fn hello(url: &RippUrl, options: &Options, lanes: u16, plain_secret: Option<Stri
     }
 }
 
-/// Waits for the listener's answer to a hello that wanted this service.
-fn welcome(
-    shared: &Shared,
-    receiver: &ControlReceiver,
-    peer: &str,
-    wanted: Option<Service>,
-) -> Result<Welcome, SessionError> {
-    match next_message(shared, receiver, peer)? {
+/// The listener's answer to a hello that wanted this service.
+fn welcome(answer: Message, peer: &str, wanted: Option<Service>) -> Result<Welcome, SessionError> {
+    match answer {
         Message::Welcome(welcome) if VERSIONS.contains(&welcome.version) => Ok(welcome),
         Message::Welcome(welcome) => {
             Err(SessionError::protocol(&peer, &format!("it chose version {} of the protocol", welcome.version)))

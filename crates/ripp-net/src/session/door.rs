@@ -12,12 +12,13 @@ use visapult_ripp::record::{Cipher, End};
 
 use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
+use super::greeting::Greeter;
 use super::lane::LaneLink;
 use super::listen::ListenerOptions;
-use super::path::Known;
+use super::path::{Known, Reached};
 use super::refused::Refusals;
 use super::setup::{self, ANSWER_PATIENCE};
-use super::shared::{Shared, lock};
+use super::shared::{BEGAN, Shared, lock};
 use super::strangers::{Stranger, Strangers};
 use super::{Options, Service, Session, SessionError};
 use crate::control::{ControlLink, ControlListener, Shown};
@@ -36,6 +37,7 @@ pub(super) struct Door {
     pub(super) options: Arc<ListenerOptions>,
     pub(super) members: Arc<RwLock<Vec<Member>>>,
     pub(super) policy: Arc<Policy>,
+    pub(super) greeter: Arc<Greeter>,
     pub(super) queue: SyncSender<Session>,
     pub(super) answered: SyncSender<Answered>,
     pub(super) refusals: Arc<Mutex<Refusals>>,
@@ -87,7 +89,7 @@ impl Door {
     fn handshake(&self, mut link: ControlLink, stranger: Stranger) -> Result<Option<Session>, SessionError> {
         let began = Instant::now();
         let (peer, local) = (link.peer_addr(), link.local_addr());
-        let (exporter, shown) = (link.exporter(), link.shown());
+        let (exporter, shown, port_told, rtt) = (link.exporter(), link.shown(), link.greeted(), link.rtt());
         let hello = hello(&mut link, &peer.to_string())?;
         if let Some(number) = &hello.join {
             return self.join(link, number, &hello).map(|()| None);
@@ -108,13 +110,18 @@ impl Door {
         let streams = [transport, options.transport].contains(&Some(Transport::Tcp));
         let limits = options.limits(hello.lanes.min(MOST_LANES));
         let lanes = if streams { 0 } else { hello.lanes.min(limits.lanes) };
-        let peers = vec![Known::Reached(peer.ip()); usize::from(lanes)];
+        let reached = Known::Reached(Reached { address: peer.ip(), told: BEGAN, rtt });
+        let peers = vec![reached; usize::from(lanes)];
         let session = session_number()?;
-        let links = setup::links(&secret, cipher, End::Listener, &options, local, &peers).inspect_err(|cause| {
-            let rejected = Message::Rejected { why: format!("it is not able to: {cause}"), serves: None };
-            // Fails where the other end is gone already.
-            let _ = control.send(&rejected.to_bytes());
-        })?;
+        // Who was told of a port has sent along with his hello, perhaps.
+        let told = port_told.filter(|_| lanes > 0).and_then(|port| self.greeter.take(local, port));
+        let is_told = told.is_some();
+        let links =
+            setup::links(&secret, cipher, End::Listener, &options, local, &peers, told).inspect_err(|cause| {
+                let rejected = Message::Rejected { why: format!("it is not able to: {cause}"), serves: None };
+                // Fails where the other end is gone already.
+                let _ = control.send(&rejected.to_bytes());
+            })?;
         let at = |link: &Arc<LaneLink>| link.socket.local_addr().ip().to_canonical();
         let addresses = if options.local.is_empty() { Vec::new() } else { links.iter().map(at).collect() };
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
@@ -123,6 +130,9 @@ impl Door {
         let begun = setup::begin(control.clone(), &options, limits)?;
         let shared = Arc::clone(&begun.shared);
         shared.set_digest_keys(DigestKeys::derive(&secret, cipher, End::Listener));
+        if is_told {
+            shared.incoming().receiving.hold();
+        }
         // From here on the session sees to the end of what was started.
         let mut made = Session::new(begun, peer, hello.name, &options, ruling);
         made.member = member;

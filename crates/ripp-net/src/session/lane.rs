@@ -16,7 +16,7 @@ use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, LEAST_DATAGRAM, MOST_DATAGRAM, Ping, Pong, Report, TAG};
 
 use super::parts::Arrivals;
-use super::path::{Known, Path};
+use super::path::{Known, Path, Told};
 use super::shared::lock;
 use crate::socket::LaneSocket;
 
@@ -99,6 +99,12 @@ impl LaneLink {
         let (peer, most) = (path.peer.filter(|_| path.assumed)?, path.most);
         let largest = self.largest_of_route(peer).min(most).min(ASSUMED);
         Some(Validated { datagram: largest as u16, rtt: path.rtt })
+    }
+
+    /// The other end is elsewhere than was told before.
+    pub(super) fn tell(&self, told: Told) {
+        let mut path = lock(&self.path);
+        *path = Path::new(Known::Told(told), path.most);
     }
 
     /// Bytes of IP and UDP headers before each datagram.
@@ -237,13 +243,17 @@ mod tests {
 
     use visapult_ripp::record::{Cipher, End};
 
-    use super::super::path::{SMALL_PING, Told};
+    use super::super::path::{Reached, SMALL_PING};
     use super::*;
 
     const KEPT: Duration = Duration::from_millis(200);
 
     /// A listener's, whose dialler speaks TLS from another address than those below.
-    const ELSEWHERE: Known = Known::Reached(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+    const ELSEWHERE: Known = reached(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+
+    const fn reached(address: IpAddr) -> Known {
+        Known::Reached(Reached { address, told: Time::ZERO, rtt: None })
+    }
 
     fn lane(known: Known) -> (LaneLink, Sealer) {
         let [send, receive] =
@@ -330,7 +340,7 @@ mod tests {
     #[test]
     fn a_listener_sends_data_at_once_to_where_it_hears_whom_it_speaks_tls_with_and_challenges_it_all_the_same() {
         let (somebody, at) = somebody();
-        let (link, mut sealer) = lane(Known::Reached(at.ip()));
+        let (link, mut sealer) = lane(reached(at.ip()));
         assert!(link.assumed().is_none());
         let rtt = Duration::from_millis(300);
         let now = Time::ZERO.after(rtt);
@@ -348,7 +358,7 @@ mod tests {
     #[test]
     fn where_the_first_address_was_wrong_the_one_that_answers_counts() {
         let [(_first, wrong), (_second, right), (_third, other)] = [somebody(), somebody(), somebody()];
-        let (link, mut sealer) = lane(Known::Reached(wrong.ip()));
+        let (link, mut sealer) = lane(reached(wrong.ip()));
         link.heard_from(Time::ZERO, wrong, 1000);
         link.send_challenge(Time::ZERO, &mut sealer);
         link.heard_from(Time::ZERO, right, 1000);

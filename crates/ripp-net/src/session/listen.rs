@@ -7,11 +7,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::door::Door;
+use super::greeting::Greeter;
 use super::refused::{Refusals, Refused};
 use super::shared::lock;
 use super::strangers::Strangers;
 use super::{Options, Session, SessionError};
-use crate::control::{ControlListener, Security};
+use crate::control::{ControlListener, Greet, Security};
 use crate::identity::Identity;
 use crate::perf::Answered;
 use crate::socket::{LaneSocket, Waker};
@@ -64,20 +65,24 @@ impl Listener {
         }
         options.session.local.iter().try_for_each(|&local| can_be_had(local))?;
         let policy = Arc::new(options.session.policy.load()?);
-        let control = ControlListener::bind(at, &security)?;
+        let (token, identity) = (options.token.clone(), options.identity.as_ref().map(Identity::fingerprint));
+        let members = Arc::new(RwLock::new(options.clients.members.clone()));
+        let options = Arc::new(options);
+        let greeter = Arc::new(Greeter::new(&options, &policy));
+        let greeting = Arc::clone(&greeter);
+        let greet: Greet = Arc::new(move |local, peer| greeting.greet(local, peer));
+        let control = ControlListener::bind_greeting(at, &security, Some(greet))?;
         let local = control.local_addr();
         let stop = control.stopper();
         let (queue, sessions) = sync_channel(MOST_WAITING);
         let (answered_in, answered) = sync_channel(MOST_WAITING);
-        let (token, identity) = (options.token.clone(), options.identity.as_ref().map(Identity::fingerprint));
-        let members = Arc::new(RwLock::new(options.clients.members.clone()));
-        let options = Arc::new(options);
         let refusals = Arc::new(Mutex::new(Refusals::new(Instant::now())));
         let (strangers, sessions_by_number, checking) = (Strangers::default(), Arc::default(), Arc::default());
         let door = Door {
             options,
             members: Arc::clone(&members),
             policy,
+            greeter,
             queue,
             answered: answered_in,
             refusals: Arc::clone(&refusals),

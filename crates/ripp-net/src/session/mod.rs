@@ -8,6 +8,7 @@ mod dial;
 mod digest;
 mod door;
 mod error;
+mod greeting;
 mod lane;
 mod listen;
 mod objects;
@@ -279,6 +280,9 @@ impl Flow {
         let outcome = Arc::new(Outcome::default());
         out.sources.insert(object, Outbound { source, outcome: Arc::clone(&outcome), mode: self.mode, digest: None });
         self.shared.pump_out(&mut out);
+        if out.sending.outbox.is_presuming() {
+            self.shared.wake_senders();
+        }
         Ok(Outgoing { shared: Arc::clone(&self.shared), object, outcome })
     }
 

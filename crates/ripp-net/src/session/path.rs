@@ -39,7 +39,7 @@ pub(super) struct Path {
     /// Data goes to the peer though its answer has not come yet.
     pub(super) assumed: bool,
     /// Whom the control channel is spoken with: a listener waits for no answer from there.
-    reached: Option<IpAddr>,
+    reached: Option<Reached>,
     pub(super) rtt: Duration,
     pub(super) most: usize,
 }
@@ -50,7 +50,17 @@ pub(super) enum Known {
     /// A dialler knows where to send to.
     Told(Told),
     /// A listener knows the address that the control channel is spoken with, but no port.
-    Reached(IpAddr),
+    Reached(Reached),
+}
+
+/// Whom a listener speaks with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reached {
+    pub(super) address: IpAddr,
+    /// When it was told where to send to, if it was not told before.
+    pub(super) told: Time,
+    /// The round-trip time of the control channel, where that is known.
+    pub(super) rtt: Option<Duration>,
 }
 
 /// Where a dialler was told to send to, and the round-trip time of the connection that told it.
@@ -65,9 +75,9 @@ pub(super) struct Told {
 impl Path {
     /// The path to where a dialler was told to send to, or to whoever will be heard; datagrams of at most `most` bytes.
     pub(super) fn new(known: Known, most: usize) -> Self {
-        let (peer, address) = match known {
+        let (peer, listening) = match known {
             Known::Told(told) => (Some(told), None),
-            Known::Reached(address) => (None, Some(address.to_canonical())),
+            Known::Reached(reached) => (None, Some(reached)),
         };
         let reached = peer.filter(|told| told.is_reached);
         Self {
@@ -82,13 +92,13 @@ impl Path {
             largest: 0,
             told: 0,
             assumed: reached.is_some(),
-            reached: address,
+            reached: listening,
             rtt: peer.map_or(Duration::MAX, |told| told.rtt),
             most,
         }
     }
 
-    /// Authentic datagrams of so many bytes came from `from`. Times count from when the session began, just before it told where to send to.
+    /// Authentic datagrams of so many bytes came from `from`.
     pub(super) fn heard_from(&mut self, now: Time, from: SocketAddr, bytes: usize) {
         if self.peer != Some(from) && self.candidate != Some(from) {
             self.candidate = Some(from);
@@ -102,10 +112,13 @@ impl Path {
             self.told = 0;
         }
         // Whoever finished a handshake of TCP is where it seems to be.
-        if self.peer.is_none() && self.reached == Some(from.ip().to_canonical()) {
+        let is_reached = |reached: &Reached| reached.address.to_canonical() == from.ip().to_canonical();
+        if self.peer.is_none()
+            && let Some(reached) = self.reached.filter(is_reached)
+        {
             self.peer = Some(from);
             self.assumed = true;
-            self.rtt = now.since(Time::ZERO);
+            self.rtt = reached.rtt.unwrap_or(now.since(reached.told));
         }
         if self.candidate == Some(from) {
             self.allowance = self.allowance.saturating_add(AMPLIFICATION * bytes);

@@ -1,10 +1,12 @@
 //! Puts what lanes and streams bring in its place.
 
-use std::io;
 use std::sync::Arc;
+use std::{io, iter};
 
+use visapult_ripp::held::Piece as HeldPiece;
 use visapult_ripp::inbox::Refusal;
-use visapult_ripp::wire::DataHeader;
+use visapult_ripp::receiving::Hold;
+use visapult_ripp::wire::{DataHeader, OBJECT_BITS};
 
 use super::shared::{In, Place, Shared};
 
@@ -52,6 +54,29 @@ pub(super) fn place_run<'a>(shared: &Arc<Shared>, run: impl Iterator<Item = Piec
         account(shared, object, written, &fresh);
     }
     Ok(())
+}
+
+/// Keeps a piece that came before its object was accepted. False if it does not: it is reported missing then, and sent again.
+pub(super) fn hold(shared: &Arc<Shared>, piece: &Piece<'_>) -> bool {
+    let DataHeader { object_low, offset, .. } = piece.header;
+    let held = shared.incoming().receiving.hold_piece(object_low, offset, piece.payload);
+    match held {
+        Hold::Kept => true,
+        Hold::NoRoom => false,
+        Hold::HasPlace => matches!(place_run(shared, iter::once(*piece)), Ok(()) | Err(Refusal::Closed)),
+    }
+}
+
+/// Puts what came of an object before it was accepted in its place. It counts as arrived: if there is no place for it, the session ends.
+pub(super) fn place_held(shared: &Arc<Shared>, object: u32, pieces: &[HeldPiece]) {
+    let header = |offset| DataHeader { object_low: object & ((1 << OBJECT_BITS) - 1), offset, sent_us: 0 };
+    let pieces: Vec<_> = pieces.iter().map(|(offset, payload)| Piece { header: header(*offset), payload }).collect();
+    for run in pieces.chunk_by(Piece::precedes) {
+        match place_run(shared, run.iter().copied()) {
+            Ok(()) | Err(Refusal::Closed) => {}
+            Err(refusal) => return shared.end(Some(&format!("what came before it was accepted: {refusal}"))),
+        }
+    }
 }
 
 /// Writes those of the `bytes` from `from` on that are fresh.

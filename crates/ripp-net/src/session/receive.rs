@@ -13,7 +13,7 @@ use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, Frame, LEAST_DATAGRAM, Report, TAG};
 
 use super::lane::{LaneLink, Validated};
-use super::place::{Piece, place_run};
+use super::place::{Piece, hold, place_run};
 use super::shared::{Out, Shared};
 use super::{Options, controller};
 use crate::socket::{Batch, Datagrams, Ecn, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena};
@@ -350,8 +350,11 @@ impl Thread<'_> {
         for run in data.chunk_by_mut(|a, b| a.piece.precedes(&b.piece)) {
             match place_run(self.shared, run.iter().map(|datagram| datagram.piece)) {
                 Ok(()) | Err(Refusal::Closed) => run.iter_mut().for_each(|datagram| datagram.welcome = true),
-                // Not accepted: it is reported missing, and sent again.
-                Err(Refusal::Unknown | Refusal::TooManyHoles) => {}
+                Err(Refusal::Unknown) => {
+                    run.iter_mut().for_each(|datagram| datagram.welcome = hold(self.shared, &datagram.piece));
+                }
+                // It is reported missing, and sent again.
+                Err(Refusal::TooManyHoles) => {}
                 Err(Refusal::Beyond) => {
                     self.shared.end(Some("the peer sent bytes beyond the end of an object"));
                     return;

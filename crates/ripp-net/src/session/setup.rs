@@ -35,7 +35,8 @@ pub(super) fn session_secret(exporter: Option<&KeyExporter>, plain: Option<&str>
     Ok(secret)
 }
 
-/// The sockets of a session's lanes, one per local address in turn; `peers` is what is known of the other end's.
+/// The sockets of a session's lanes, one per local address in turn; `peers` is what is known of the other end's. The first lane has the socket `told`, if
+/// there is one.
 pub(super) fn links(
     secret: &[u8; 32],
     cipher: Cipher,
@@ -43,6 +44,7 @@ pub(super) fn links(
     options: &Options,
     default_local: SocketAddr,
     peers: &[Known],
+    told: Option<LaneSocket>,
 ) -> Result<Vec<Arc<LaneLink>>, SessionError> {
     let is_v4 = default_local.ip().to_canonical().is_ipv4();
     let fitting = options.local.iter().filter(|local| local.is_ipv4() == is_v4);
@@ -54,9 +56,11 @@ pub(super) fn links(
         locals.push(default_local);
         locals[0].set_port(0);
     }
+    let mut told = told;
     let link = |(lane, &peer): (usize, &Known)| {
         let local = locals[lane % locals.len()];
-        let mut socket = LaneSocket::bind(local).map_err(|cause| SessionError::Local { local: local.ip(), cause })?;
+        let bind = || LaneSocket::bind(local).map_err(|cause| SessionError::Local { local: local.ip(), cause });
+        let mut socket = told.take().map_or_else(bind, Ok)?;
         if !options.coalesce {
             socket.take_singly();
         }

@@ -22,10 +22,15 @@ use visapult_ripp::time::Time;
 use super::digest::{DigestKeys, Job};
 use super::lane::LaneLink;
 use super::objects::{Arrival, Delivery, Note, ObjectError, Offer, Outcome, Room, Sink, Source};
+use super::place::place_held;
 use super::stream::{Pace, StreamOut, Streams};
 use super::{Options, Rate, SessionError};
 use crate::control::{ControlError, ControlSender, MESSAGE};
 
+/// Times of a session count from so long before it began: datagrams may have come by then.
+const LEAD: Duration = Duration::from_secs(1);
+/// When a session began.
+pub(super) const BEGAN: Time = Time::from_ns(LEAD.as_nanos() as u64);
 /// What an offer or a note takes beside its text while it waits for the program to look at it.
 const OFFER_BYTES: usize = 256;
 
@@ -91,6 +96,7 @@ pub(super) struct Place {
 }
 
 pub(super) struct Shared {
+    /// What times count from.
     origin: Instant,
     /// What may be kept.
     pub(super) limits: Limits,
@@ -159,7 +165,7 @@ impl Shared {
             sources: HashMap::new(),
         };
         Self {
-            origin: Instant::now(),
+            origin: Instant::now().checked_sub(LEAD).unwrap_or_else(Instant::now),
             limits,
             out: Mutex::new(out),
             incoming: Mutex::new(In { receiving: Receiving::new(limits), places: HashMap::new() }),
@@ -502,6 +508,9 @@ impl Shared {
         }
         incoming.places.insert(object, Place { sink, length, outcome });
         self.pump_in(&mut incoming);
+        let held = incoming.receiving.take_held(object);
+        drop(incoming);
+        place_held(self, object, &held);
     }
 
     pub(super) fn refuse(self: &Arc<Self>, object: u32, why: &str) {

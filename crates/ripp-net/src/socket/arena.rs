@@ -46,7 +46,7 @@ pub struct RecvArena {
     pub(super) dropped_last: u32,
     pub(super) dropped: u64,
     /// When the socket was last seen to be empty: what comes now came after that.
-    pub(super) drained: Instant,
+    pub(super) drained: Option<Instant>,
 }
 
 /// What one call brought.
@@ -108,7 +108,7 @@ impl RecvArena {
             filled: 0,
             dropped_last: 0,
             dropped: 0,
-            drained: Instant::now(),
+            drained: None,
         }
     }
 

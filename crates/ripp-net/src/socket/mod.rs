@@ -15,7 +15,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -58,6 +58,7 @@ impl Ecn {
 pub struct LaneSocket {
     socket: UdpSocket,
     local: SocketAddr,
+    bound: Instant,
     waker: Waker,
     segmenting: AtomicBool,
     coalescing: bool,
@@ -78,6 +79,7 @@ impl LaneSocket {
         let granted = options::prepare(&socket, local.is_ipv6())?;
         Ok(Self {
             local,
+            bound: Instant::now(),
             waker: Waker::new()?,
             segmenting: AtomicBool::new(granted.segmenting),
             coalescing: granted.coalescing,

@@ -18,12 +18,12 @@ pub(super) fn fill(lane: &LaneSocket, arena: &mut RecvArena) -> io::Result<bool>
             Ok(found) => {
                 arena.filled = found.messages;
                 let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-                let most = arena.drained.elapsed();
+                let most = arena.drained.unwrap_or(lane.bound).elapsed();
                 for message in &mut arena.messages[..found.messages] {
                     message.waited = message.arrived.map_or(Duration::ZERO, |arrived| waited(arrived, now, most));
                 }
                 if found.messages < MESSAGES {
-                    arena.drained = Instant::now();
+                    arena.drained = Some(Instant::now());
                 }
                 if let Some(counter) = found.dropped {
                     arena.note_dropped(counter);
@@ -35,7 +35,7 @@ pub(super) fn fill(lane: &LaneSocket, arena: &mut RecvArena) -> io::Result<bool>
         match cause.raw_os_error() {
             Some(libc::EINTR) => {}
             Some(libc::EAGAIN) => {
-                arena.drained = Instant::now();
+                arena.drained = Some(Instant::now());
                 return Ok(false);
             }
             // Unauthenticated ICMP about an earlier datagram.

@@ -46,15 +46,16 @@ impl Incoming {
         }
     }
 
-    pub(super) fn accept_due(&mut self, world: u64, receiving: &mut Receiving) {
+    pub(super) fn accept_due(&mut self, world: u64, receiving: &mut Receiving) -> Result<(), Trouble> {
         let waiting = std::mem::take(&mut self.waiting);
         for (at, object, length) in waiting {
             if at <= world {
-                self.accept(object, length, receiving);
+                self.accept(object, length, receiving)?;
             } else {
                 self.waiting.push((at, object, length));
             }
         }
+        Ok(())
     }
 
     pub(super) fn next_due(&self) -> u64 {
@@ -80,10 +81,20 @@ impl Incoming {
         payload: &[u8],
         receiving: &mut Receiving,
     ) -> Result<Result<(), Refusal>, Trouble> {
+        let Some(object) = receiving.object_of(header.object_low) else { return Ok(Err(Refusal::Unknown)) };
+        self.place_at(object, header.offset, payload, receiving)
+    }
+
+    fn place_at(
+        &mut self,
+        object: u32,
+        offset: u64,
+        payload: &[u8],
+        receiving: &mut Receiving,
+    ) -> Result<Result<(), Refusal>, Trouble> {
         let mut runs = Vec::new();
         let length = payload.len() as u64;
-        let Some(object) = receiving.object_of(header.object_low) else { return Ok(Err(Refusal::Unknown)) };
-        if let Err(refusal) = receiving.claim(object, header.offset, length, |from, to| runs.push((from, to))) {
+        if let Err(refusal) = receiving.claim(object, offset, length, |from, to| runs.push((from, to))) {
             return Ok(Err(refusal));
         }
         let Some(buffer) = self.buffers.get_mut(&object) else {
@@ -91,7 +102,7 @@ impl Incoming {
         };
         let mut written = 0;
         for (from, to) in runs {
-            let source = (from - header.offset) as usize..(to - header.offset) as usize;
+            let source = (from - offset) as usize..(to - offset) as usize;
             buffer[from as usize..to as usize].copy_from_slice(&payload[source]);
             written += to - from;
         }
@@ -108,7 +119,7 @@ impl Incoming {
         trusts: bool,
     ) -> Result<(), Trouble> {
         match event {
-            ReceiveEvent::Offered { object, length, .. } => self.on_offer(world, object, length, receiving),
+            ReceiveEvent::Offered { object, length, .. } => self.on_offer(world, object, length, receiving)?,
             ReceiveEvent::Whole { object, digest } => {
                 let Some(buffer) = self.close(object) else { return Ok(()) };
                 let fault = digest.is_some_and(|digest| blake3::hash(&buffer).to_hex().as_str() != digest);
@@ -135,27 +146,35 @@ impl Incoming {
         Ok(())
     }
 
-    fn on_offer(&mut self, world: u64, object: u32, length: u64, receiving: &mut Receiving) {
+    fn on_offer(&mut self, world: u64, object: u32, length: u64, receiving: &mut Receiving) -> Result<(), Trouble> {
         if chance(&mut self.rng, self.moods.0) {
             receiving.refuse(object, "not wanted");
         } else if chance(&mut self.rng, self.moods.1) {
             self.waiting.push((world + self.rng.u64(0..300 * MS), object, length));
         } else {
-            self.accept(object, length, receiving);
+            self.accept(object, length, receiving)?;
         }
+        Ok(())
     }
 
-    fn accept(&mut self, object: u32, length: u64, receiving: &mut Receiving) {
+    fn accept(&mut self, object: u32, length: u64, receiving: &mut Receiving) -> Result<(), Trouble> {
         if length > MOST_LENGTH || self.buffered + length > MOST_BYTES {
             receiving.refuse(object, "no room");
-            return;
+            return Ok(());
         }
         self.buffered += length;
         self.buffers.insert(object, vec![0; length as usize]);
         if receiving.accept(object).is_err() {
             // The sender took it back meanwhile.
             self.close(object);
+            return Ok(());
         }
+        for (offset, bytes) in receiving.take_held(object) {
+            let placed = self.place_at(object, offset, &bytes, receiving)?;
+            // What is kept was told to have come.
+            placed.map_err(|refusal| Trouble::Session(refusal.to_string()))?;
+        }
+        Ok(())
     }
 
     fn close(&mut self, object: u32) -> Option<Vec<u8>> {

@@ -125,6 +125,8 @@ impl Shared {
         let now = self.now();
         let mut out = self.out();
         self.streams.on.store(true, Ordering::Relaxed);
+        // Streams carry nothing that has no place.
+        out.sending.outbox.presume_no_more();
         (0..out.lanes.len()).for_each(|lane| out.retire_lane(lane, now));
         out.sending.on_settled();
         self.pump_out(&mut out);
