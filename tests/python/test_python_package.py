@@ -404,7 +404,8 @@ else:
 
 
 def test_a_forked_process_is_told_that_the_publisher_is_not_its_own() -> None:
-    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    # Newer versions of Python warn of forks where there are threads.
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ['<visapult.Publisher "run", of another process> False', "0 1"]
     assert done.stderr == ""
@@ -418,7 +419,7 @@ with visapult.Share({str(tmp_path)!r}) as share:
 if child:
     print(os.waitpid(child, 0)[1])
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
