@@ -199,7 +199,8 @@ int32_t visapult_end(struct visapult_publisher *publisher);
 // Tells what has been done so far; all 0 where publishing is off.
 int32_t visapult_statistics(const struct visapult_publisher *publisher, struct visapult_counts *counts);
 
-// Ends publishing and frees the publisher. Steps still under way are waited for only where VISAPULT_EVERY is declared. NULL is nothing to close.
+// Ends publishing and frees the publisher. Waits until all has arrived where VISAPULT_EVERY is declared, else two seconds at
+// most for the last step. NULL is nothing to close.
 int32_t visapult_close(struct visapult_publisher *publisher);
 
 // Declares a parameter that viewers may change, with its unit (NULL: none), its kind (VISAPULT_NUMBER or VISAPULT_INTEGER), its range and its

@@ -1,6 +1,8 @@
 """One volume in four formats, each written by the format's own tool, gives one image."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -181,6 +183,56 @@ def test_a_first_axis_of_three_that_is_not_time_is_depth_in_hdf5(tmp_path: Path)
     write_images(tmp_path / "run.h5", np.zeros((3, 4, 6), np.float32), "lev", "degrees")
     told = json.loads(run("info", "--json", tmp_path / "run.h5").stdout)
     assert (told["levels"][0]["size"], told["steps"]) == ([6, 4, 3], [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("zyx", ""),
+        ("tzyx", ""),
+        ("abx", ""),
+        ("xyz", "axes x, y, z are taken as z, y, x, whatever"),
+        ("txyz", "axes t, x, y, z are taken as steps, z, y, x, whatever"),
+        ("xyzt", "axes x, y, z, t are taken as steps, z, y, x, whatever"),
+    ],
+)
+def test_axes_in_another_order_than_their_names_are_remarked_in_hdf5(names: str, said: str, tmp_path: Path) -> None:
+    shape = (2, 3, 4, 5)[-len(names) :]
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        data = file.create_dataset("data", data=np.zeros(shape, np.float32))
+        for axis, name in enumerate(names):
+            file[name] = np.arange(shape[axis], dtype=float)
+            file[name].make_scale(name)
+            data.dims[axis].attach_scale(file[name])
+    told = run("info", tmp_path / "run.h5").stdout
+    assert ("are taken as" in told, said in told) == (bool(said), True), told
+
+
+def test_an_hdf5_file_is_read_while_it_is_written_for_readers(tmp_path: Path) -> None:
+    path = tmp_path / "run.h5"
+    values = np.random.default_rng(3).random((4, 5, 6)).astype(np.float32)
+    with h5py.File(path, "w", libver="latest") as file:
+        data = file.create_dataset("data", data=values[None], maxshape=(None, 4, 5, 6), chunks=(1, 4, 5, 6))
+        file.flush()
+        refused = run("info", path, check=False).stderr
+        assert "a program has it open for writing: close it there" in refused and "copy it again" not in refused
+        file.swmr_mode = True
+        assert json.loads(run("info", "--json", path).stdout)["steps"] == [0, 0]
+        data.resize(3, axis=0)
+        data[1:] = values + 1
+        data.flush()
+        told = json.loads(run("info", "--json", path).stdout)
+        assert told["steps"] == [0, 2]
+        np.save(tmp_path / "last.npy", values + 1)
+        for source, step in ((path, 2), (tmp_path / "last.npy", 0)):
+            run("render", source, "--time-step", step, "--out", f"{tmp_path / Path(source).stem}.png", "--size", "64x48")
+    assert np.array_equal(read_png(tmp_path / "run.png"), read_png(tmp_path / "last.png"))
+
+
+def test_an_hdf5_file_whose_writer_was_killed_is_told(tmp_path: Path) -> None:
+    program = "import h5py, os, sys; file = h5py.File(sys.argv[1], 'w', libver='latest'); file['a'] = [[[0.0]]]; file.flush(); os._exit(0)"
+    subprocess.run([sys.executable, "-c", program, tmp_path / "run.h5"], check=True)
+    assert "h5clear -s" in run("info", tmp_path / "run.h5", check=False).stderr
 
 
 def test_the_spacing_of_an_hdf5_file_is_that_of_the_dataset_that_tells_one(volume: np.ndarray, tmp_path: Path) -> None:

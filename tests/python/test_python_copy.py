@@ -73,6 +73,15 @@ def test_options_are_those_of_the_command(shared: tuple[Path, str], tmp_path: Pa
         ("{url}", {"rate": "fast"}, "CallError", "950M"),
         ("{url}", {"rate": -1.0}, "CallError", "bits per second"),
         ("{url}", {"range": (5, 5)}, "CallError", "ends at 5"),
+        (b"run", {}, "CallError", "b'run' is no place"),
+        (["{url}", None], {}, "CallError", "sources: None is no place"),
+        ("{url}", {"delete": "unmached"}, "CallError", "'unmached' is none of"),
+        ("{url}", {"delete": "no"}, "CallError", "'no' is none of"),
+        ("{url}", {"progress": "bar"}, "CallError", "'bar' is neither"),
+        ("{url}", {"range": 5}, "CallError", "range: 5 is not two numbers"),
+        ("{url}", {"range": (-1, 5)}, "CallError", "-1 is out of bounds"),
+        ("{url}", {"lanes": -1}, "CallError", "1 to 64"),
+        ("{url}", {"weight": 0}, "CallError", "1 to 1000"),
         ("{url}", {"lanes": 65}, "CallError", "1 to 64"),
         ("{url}", {"local": "here"}, "CallError", "no address"),
         ("{url}", {"transport": "pigeon"}, "CallError", "pigeon"),
@@ -80,6 +89,7 @@ def test_options_are_those_of_the_command(shared: tuple[Path, str], tmp_path: Pa
         ("{url}", {"include": "["}, "CallError", r"\["),
         (["{url}/a", "{url}/a"], {}, "CallError", "two sources are called a"),
         ("{url}/run.npy", {"box": (slice(5), 3)}, "CallError", "box: 2 given"),
+        ("{url}/run.npy", {"box": np.s_[0:4]}, "CallError", "give three, along z, y and x"),
         ("{url}/run.npy", {"box": np.s_[:, 3:3, :]}, "CallError", "ends before"),
         ("{url}/run.npy", {"box": np.s_[:, :, ::2]}, "CallError", "stride=2"),
         ("{url}/run.npy", {"box": np.s_[-2:, :, :]}, "CallError", "-2 is out of bounds"),
@@ -91,7 +101,7 @@ def test_options_are_those_of_the_command(shared: tuple[Path, str], tmp_path: Pa
     ],
 )
 def test_what_does_not_work_is_one_line(
-    shared: tuple[Path, str], tmp_path: Path, sources: str | list, options: dict, error: str, said: str
+    shared: tuple[Path, str], tmp_path: Path, sources: str | bytes | list, options: dict, error: str, said: str
 ) -> None:
     _, url = shared
     given = sources.format(url=url) if isinstance(sources, str) else sources

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -146,12 +147,20 @@ def test_two_processes_publish_one_field(volume: np.ndarray, tmp_path: Path) -> 
 @contextmanager
 def back_end() -> Iterator[str]:
     """A back end that waits for a simulation and counts what comes of it; its URL."""
+    with back_end_process() as (_, url):
+        yield url
+
+
+@contextmanager
+def back_end_process() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The same, and its process, which may be stopped."""
     command: list[str | Path] = [VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", "0", "--no-open", "--json", os.devnull]
     waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        yield first_line(waiting)
+        yield waiting, first_line(waiting)
     finally:
         waiting.terminate()
+        waiting.send_signal(signal.SIGCONT)
         waiting.communicate()
 
 
@@ -210,7 +219,7 @@ WRONG_ARRAYS = {
     "a part": (lambda volume: volume[1:], r"shape \[55, 40, 48\].*\[56, 40, 48\]"),
     "turned round": (lambda volume: volume.T, "x is the last axis"),
     "flat": (lambda volume: volume.ravel(), "shape"),
-    "complex": (lambda volume: volume.astype(complex), r"no real numbers.*astype"),
+    "complex": (lambda volume: volume.astype(">c8"), r"complex numbers.*array\.real"),
     "wide": (lambda volume: volume.astype(np.longdouble), "no real numbers"),
     "objects": (lambda volume: volume.astype(object), "no real numbers"),
     "masked whole numbers": (lambda volume: np.ma.masked_less(volume.astype(np.int32), 1), r"masked values become NaN.*astype"),
@@ -252,6 +261,9 @@ def test_wrong_calls_are_refused_with_the_reason(volume: np.ndarray) -> None:
         p.end()
         with pytest.raises(visapult.CallError, match="step 0 does not follow: 1"):
             p.begin(1.0, step=0)
+        for step in (-1, 2**64):
+            with pytest.raises(visapult.CallError, match=f"step {step} is no number of a step"):
+                p.begin(1.0, step=step)
     p.close()
     for call in [lambda: p.publish(0.0, p=volume), lambda: p.begin(0.0), p.end]:
         with pytest.raises(visapult.CallError, match="closed"):
@@ -272,6 +284,10 @@ WRONG_DECLARATIONS = [
     ({"fields": "p"}, "a text"),
     ({"fields": [1]}, "1 is no field"),
     ({"fields": ["p", "p"]}, "two fields p"),
+    ({"fields": {"p": None}}, "p of unit None is not a name and a unit"),
+    ({"fields": visapult.Field("p")}, "fields .* is no list"),
+    ({"fields": [visapult.Field("p", range=(1.0,))]}, "field p: its range .* is not two numbers"),
+    ({"parameters": visapult.Parameter("speed", 1, 0, 2)}, "parameters .* is no list"),
     ({"fields": [visapult.Field("p", range=(1.0, 0.0))]}, "range"),
     ({"block": ((0, 0, 0), (49, 1, 1))}, "does not lie inside"),
     ({"block": (0, 0, 0, 48, 40, 56)}, "is no box: pass"),
@@ -289,6 +305,124 @@ def test_wrong_declarations_are_refused_with_the_reason(volume: np.ndarray, opti
         publisher(volume, **options)
 
 
+# A back end that takes nothing, though it is there: it is stopped. The program has its process and its URL.
+TO_ONE_THAT_IS_STOPPED = """
+import os, signal, sys, threading, time
+import numpy as np
+import visapult
+
+array = np.zeros((32, 32, 32))
+p = visapult.Publisher(name="run", size=(32, 32, 32), fields=["p"], url=sys.argv[2], delivery=sys.argv[3])
+while p.statistics().sent < 4:
+    p.publish(0.0, p=array)
+    time.sleep(0.05)
+os.kill(int(sys.argv[1]), signal.SIGSTOP)
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    while True:
+        p.publish(0.0, p=array)
+except KeyboardInterrupt:
+    pass
+counted = 0
+def count():
+    global counted
+    while True:
+        counted += 1
+        time.sleep(0.001)
+threading.Thread(target=count, daemon=True).start()
+"""
+
+ENDS = {
+    "closed": (
+        "every",
+        """
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    p.close()
+except KeyboardInterrupt:
+    print("interrupted", p)
+# Other threads tell what there is to tell.
+time.sleep(1)
+""",
+        'interrupted <visapult.Publisher "run", closed>',
+    ),
+    "let go of": (
+        "newest",
+        """
+before = counted
+del p
+print("others ran" if counted > before + 20 else counted - before)
+""",
+        "others ran",
+    ),
+    "asked meanwhile": (
+        "every",
+        """
+closing = threading.Thread(target=p.close, daemon=True)
+closing.start()
+told = [(p.is_on, p.parameters, p.statistics().attached) for _ in range(20)]
+print(closing.is_alive(), told[-1])
+sys.stdout.flush()
+os._exit(0)
+""",
+        "True (True, {}, 1)",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_publisher_that_waits_in_the_end_leaves_the_program_its_own_master(how: str) -> None:
+    delivery, end, said = ENDS[how]
+    with back_end_process() as (waiting, url):
+        command = [sys.executable, "-c", TO_ONE_THAT_IS_STOPPED + end, str(waiting.pid), url, delivery]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    # Had it waited until the other end counts as dead, that would be told.
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, said, "")
+
+
+FORKED = """
+import os, sys
+import numpy as np
+import visapult
+
+array = np.zeros((4, 4, 4))
+p = visapult.Publisher(name="run", size=(4, 4, 4), fields=["p"], listen="127.0.0.1:0")
+p.publish(0.0, p=array)
+child = os.fork()
+if child == 0:
+    for call in [lambda: p.publish(1.0, p=array), lambda: p.begin(1.0), p.steer, p.statistics]:
+        try:
+            print(call())
+        except visapult.CallError as error:
+            assert "opened in another process" in str(error), error
+    print(p, p.is_on, flush=True)
+    p.close()
+else:
+    _, status = os.waitpid(child, 0)
+    print(status, p.publish(1.0, p=array))
+"""
+
+
+def test_a_forked_process_is_told_that_the_publisher_is_not_its_own() -> None:
+    # Newer versions of Python warn of forks where there are threads.
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ['<visapult.Publisher "run", of another process> False', "0 1"]
+    assert done.stderr == ""
+
+
+def test_a_share_of_another_process_is_left_to_that(tmp_path: Path) -> None:
+    program = f"""
+import os, visapult
+with visapult.Share({str(tmp_path)!r}) as share:
+    child = os.fork()
+if child:
+    print(os.waitpid(child, 0)[1])
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
 def test_an_address_that_cannot_be_had_is_told(volume: np.ndarray) -> None:
     with pytest.raises(visapult.LinkError, match=r"203\.0\.113\.1"):
         publisher(volume, listen="203.0.113.1:7430")
@@ -300,6 +434,19 @@ def test_the_stubs_say_what_the_package_does() -> None:
         [sys.executable, "-m", "mypy.stubtest", "visapult"], capture_output=True, text=True, check=False,
         env=os.environ | {"MYPY_CACHE_DIR": os.devnull},
     )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12"])
+def test_the_examples_of_the_book_are_typed(python: str, tmp_path: Path) -> None:
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    page = (Path(__file__).parents[2] / "docs" / "src" / "python.md").read_text()
+    examples = [part.split("```")[0] for part in page.split("```python\n")[1:]]
+    assert len(examples) == 2
+    for number, example in enumerate(examples):
+        (tmp_path / f"example_{number}.py").write_text(example)
+    command: list[str | Path] = [sys.executable, "-m", "mypy", "--strict", "--python-version", python, "--cache-dir", os.devnull, *tmp_path.glob("*.py")]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
@@ -315,7 +462,8 @@ def test_the_first_example_of_the_book_can_be_seen(tmp_path: Path) -> None:
 
 def test_help_says_what_editors_do() -> None:
     package = Path(visapult.__file__).parent
-    declared = [it for it in ast.parse((package / "_visapult.pyi").read_text()).body if isinstance(it, ast.ClassDef)]
+    classes = [it for it in ast.parse((package / "_visapult.pyi").read_text()).body if isinstance(it, ast.ClassDef)]
+    declared = [it for it in classes if not it.name.startswith("_")]
     assert len(declared) > 8
     for its in declared:
         members = {it.name: ast.get_docstring(it) for it in its.body if isinstance(it, ast.FunctionDef)}

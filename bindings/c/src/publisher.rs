@@ -251,7 +251,8 @@ pub unsafe extern "C" fn visapult_statistics(publisher: *const Handle, counts: *
     })
 }
 
-/// Ends publishing and frees the publisher. Steps still under way are waited for only where VISAPULT_EVERY is declared. NULL is nothing to close.
+/// Ends publishing and frees the publisher. Waits until all has arrived where VISAPULT_EVERY is declared, else two seconds at
+/// most for the last step. NULL is nothing to close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_close(publisher: *mut Handle) -> i32 {
     code("visapult_close", || {

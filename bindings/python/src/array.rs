@@ -40,6 +40,9 @@ impl Array {
         })?;
         let (scalar, swapped) = scalar_type(buffer.format(), buffer.item_size()).ok_or_else(|| {
             let format = buffer.format().to_string_lossy();
+            if format.trim_start_matches(['<', '>', '=', '@', '!']).starts_with('Z') {
+                return wrong("values are complex numbers: pass array.real, array.imag or abs(array)".to_owned());
+            }
             wrong(format!("values of format {format:?} are no real numbers of 1 to 8 bytes: convert with array.astype(\"float32\")"))
         })?;
         let [nx, ny, nz] = size;

@@ -1,10 +1,11 @@
 //! What a rank publishes, as a Python program declares it.
 
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 use visapult_pipeline::flow::{
     Box3, Centering, Delivery, FieldInfo, Grid, Options, Parameter, ParameterKind, PublisherOptions, ScalarType,
-    ValueRange,
+    StepIndex, ValueRange,
 };
 
 use crate::failure::CallError;
@@ -116,23 +117,35 @@ fn not_of_three(given: &Bound<'_, PyAny>, what: &str, numbers: &str) -> PyErr {
     CallError::new_err(format!("{what} {given} is not three {numbers}: one along each of x, y, z"))
 }
 
+/// The number of a step, or none for the next.
+pub(crate) fn step(given: &Bound<'_, PyAny>) -> PyResult<Option<StepIndex>> {
+    given.extract().map_err(|cause: PyErr| {
+        if cause.is_instance_of::<PyOverflowError>(given.py()) {
+            return CallError::new_err(format!("step {given} is no number of a step: they count from 0"));
+        }
+        cause
+    })
+}
+
 /// A `Field` of the package.
 #[derive(FromPyObject)]
-struct Field {
+struct Field<'py> {
     name: String,
     unit: String,
-    range: Option<(f32, f32)>,
+    range: Option<Bound<'py, PyAny>>,
 }
 
 /// Names and units, or a list of fields or names.
 pub(crate) fn fields(given: &Bound<'_, PyAny>) -> PyResult<Vec<FieldInfo>> {
     let fields: Vec<FieldInfo> = if let Ok(units) = given.cast::<PyMapping>() {
-        let items: Vec<(String, String)> = units.items()?.extract()?;
-        items.into_iter().map(|(name, unit)| info(name, unit, None)).collect()
+        units.items()?.iter().map(|item| named_field(&item)).collect::<PyResult<_>>()?
     } else if given.is_instance_of::<PyString>() {
         return Err(CallError::new_err("fields is a text: pass {\"name\": \"unit\"} or a list of fields"));
     } else {
-        given.try_iter()?.map(|field| one_field(&field?)).collect::<PyResult<_>>()?
+        let several = given.try_iter().map_err(|_| {
+            CallError::new_err(format!("fields {given} is no list: pass {{\"name\": \"unit\"}} or a list of fields"))
+        })?;
+        several.map(|field| one_field(&field?)).collect::<PyResult<_>>()?
     };
     for (number, field) in fields.iter().enumerate() {
         if fields[..number].iter().any(|other| other.name == field.name) {
@@ -142,13 +155,32 @@ pub(crate) fn fields(given: &Bound<'_, PyAny>) -> PyResult<Vec<FieldInfo>> {
     Ok(fields)
 }
 
+/// A name and its unit.
+fn named_field(item: &Bound<'_, PyAny>) -> PyResult<FieldInfo> {
+    let (name, unit): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+    match (name.extract(), unit.extract()) {
+        (Ok(name), Ok(unit)) => Ok(info(name, unit, None)),
+        _ => Err(CallError::new_err(format!(
+            "fields: {name} of unit {unit} is not a name and a unit, both text: \"\" is no unit, and a list of visapult.Field tells ranges"
+        ))),
+    }
+}
+
 fn one_field(given: &Bound<'_, PyAny>) -> PyResult<FieldInfo> {
     if given.is_instance_of::<PyString>() {
         return Ok(info(given.extract()?, String::new(), None));
     }
     let wrong = |_| CallError::new_err(format!("{given} is no field: pass a name, or visapult.Field(name, unit)"));
     let Field { name, unit, range } = given.extract().map_err(wrong)?;
-    Ok(info(name, unit, range.map(|(lo, hi)| ValueRange { lo, hi })))
+    let range = range.map(|range| {
+        range.extract().map(|[lo, hi]: [f32; 2]| ValueRange { lo, hi }).map_err(|_| {
+            CallError::new_err(format!(
+                "field {name}: its range {range} is not two numbers, the least and the greatest"
+            ))
+        })
+    });
+    let range = range.transpose()?;
+    Ok(info(name, unit, range))
 }
 
 fn info(name: String, unit: String, declared_range: Option<ValueRange>) -> FieldInfo {
@@ -168,7 +200,12 @@ struct DeclaredParameter {
 
 /// A list of parameters.
 pub(crate) fn parameters(given: &Bound<'_, PyAny>) -> PyResult<Vec<Parameter>> {
-    given.try_iter()?.map(|parameter| one_parameter(&parameter?)).collect()
+    let several = given.try_iter().map_err(|_| {
+        CallError::new_err(format!(
+            "parameters {given} is no list: pass a list of visapult.Parameter(name, value, least, most)"
+        ))
+    })?;
+    several.map(|parameter| one_parameter(&parameter?)).collect()
 }
 
 fn one_parameter(given: &Bound<'_, PyAny>) -> PyResult<Parameter> {

@@ -2,19 +2,24 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use std::{mem, process, thread};
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use visapult_pipeline::flow::{
     self, FieldInfo, FlowError, Meeting, Parameter, ParameterKind, PublisherOptions, PublisherStatistics, StepIndex,
 };
 
 use crate::array::Array;
-use crate::declaration::{Bounds, Samples, block, delivery_named, fields, options, origin, parameters, size, spacing};
+use crate::declaration::{
+    Bounds, Samples, block, delivery_named, fields, options, origin, parameters, size, spacing, step,
+};
 use crate::failure::{CallError, raised};
 
 /// How long a paused program sleeps before it sees whether it is interrupted.
 const WAIT_SLICE: Duration = Duration::from_millis(100);
+/// How long who waits lets go of the publisher between two sleeps.
+const BREATH: Duration = Duration::from_millis(1);
 
 /// One rank of a simulation that publishes; a context manager that closes itself.
 ///
@@ -45,12 +50,16 @@ pub(crate) struct Publisher {
     /// Values per axis of the rank's block, `[nx, ny, nz]`.
     size: [usize; 3],
     url: Option<String>,
-    /// Locked by threads that have let go of Python only: whoever holds it never waits for Python.
+    /// The process that opened it, where anything is published: its threads are in no other.
+    process: Option<u32>,
+    /// Locked by threads that have let go of Python only: whoever holds it never waits for Python. In a process that was forked nobody may let go of it.
     state: Mutex<State>,
 }
 
 struct State {
     ground: Ground,
+    /// It is being closed, or is: nothing more is published.
+    is_over: bool,
     next: StepIndex,
     spent: Duration,
 }
@@ -131,9 +140,10 @@ impl Publisher {
         };
         let publisher = py.detach(open).map_err(|cause| raised(&cause))?;
         let url = publisher.as_ref().and_then(|publisher| Some(publisher.url()?.to_string()));
+        let process = publisher.is_some().then(process::id);
         let ground = publisher.map_or(Ground::Off, |publisher| Ground::On(Box::new(publisher)));
-        let state = Mutex::new(State { ground, next: 0, spent: Duration::ZERO });
-        Ok(Self { name, fields, parameters, size, url, state })
+        let state = Mutex::new(State { ground, is_over: false, next: 0, spent: Duration::ZERO });
+        Ok(Self { name, fields, parameters, size, url, process, state })
     }
 
     /// What a back end has to dial; it holds a secret that admits to this publisher. None where we dial or publishing is off.
@@ -145,12 +155,13 @@ impl Publisher {
     /// Whether anything is published: a back end is named or waited for, and the publisher is not closed.
     #[getter]
     fn is_on(&self, py: Python<'_>) -> bool {
-        py.detach(|| matches!(self.lock().ground, Ground::On(_)))
+        !self.is_elsewhere() && py.detach(|| matches!(self.lock().ground, Ground::On(_)))
     }
 
     /// The values of the parameters by their names, as declared or as ``steer`` has taken them over; whole numbers are ``int``.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.here()?;
         let values: Vec<Option<f64>> = py.detach(|| {
             let state = self.lock();
             (0..self.parameters.len()).map(|number| state.parameter(number)).collect()
@@ -171,13 +182,14 @@ impl Publisher {
     /// A program that declares parameters calls it before every step, on every rank: what is asked for takes effect before the same step
     /// on all. Waits while viewers have paused the simulation.
     fn steer(&self, py: Python<'_>) -> PyResult<bool> {
+        self.here()?;
         loop {
             let steering = py.detach(|| self.lock().steer()).map_err(|cause| raised(&cause))?;
             if let Some(goes_on) = steering {
                 return Ok(goes_on);
             }
             // Who is paused may still be interrupted.
-            py.check_signals()?;
+            breathe(py)?;
         }
     }
 
@@ -204,7 +216,12 @@ impl Publisher {
 
     /// Begins the next step, or ``step``, for ranks that do not take part in every step. Returns its number.
     #[pyo3(signature = (time, *, step=None))]
-    fn begin(&self, py: Python<'_>, time: f64, step: Option<StepIndex>) -> PyResult<StepIndex> {
+    fn begin(
+        &self,
+        py: Python<'_>,
+        time: f64,
+        #[pyo3(from_py_with = step)] step: Option<StepIndex>,
+    ) -> PyResult<StepIndex> {
         self.timed(py, |state| state.begin(time, step))
     }
 
@@ -223,8 +240,9 @@ impl Publisher {
     }
 
     /// What has been done so far.
-    fn statistics(&self, py: Python<'_>) -> Statistics {
-        py.detach(|| {
+    fn statistics(&self, py: Python<'_>) -> PyResult<Statistics> {
+        self.here()?;
+        Ok(py.detach(|| {
             let state = self.lock();
             let PublisherStatistics { steps, sent, missed, attached } = match &state.ground {
                 Ground::On(publisher) => publisher.statistics(),
@@ -232,12 +250,19 @@ impl Publisher {
                 Ground::Closed(last) => *last,
             };
             Statistics { steps, sent, missed, attached, seconds: state.spent.as_secs_f64() }
-        })
+        }))
     }
 
-    /// Ends publishing; a second time does nothing. What is still under way is not waited for, unless every step is to arrive.
-    fn close(&self, py: Python<'_>) {
+    /// Ends publishing; a second time does nothing. Waits until all has arrived where every step is to, else two seconds at most for the last one.
+    /// Ctrl-C ends the wait, and the publisher.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.is_elsewhere() {
+            return Ok(());
+        }
+        py.detach(|| self.lock().is_over = true);
+        let waited = self.wait_until_arrived(py);
         py.detach(|| self.lock().close());
+        waited
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -245,12 +270,21 @@ impl Publisher {
     }
 
     #[pyo3(signature = (kind, error, trace, /))]
-    fn __exit__(&self, py: Python<'_>, kind: &Bound<'_, PyAny>, error: &Bound<'_, PyAny>, trace: &Bound<'_, PyAny>) {
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        error: &Bound<'_, PyAny>,
+        trace: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let _ = (kind, error, trace);
-        self.close(py);
+        self.close(py)
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
+        if self.is_elsewhere() {
+            return format!("<visapult.Publisher {:?}, of another process>", self.name);
+        }
         let state = py.detach(|| match self.lock().ground {
             Ground::On(_) => "on",
             Ground::Off => "off",
@@ -260,15 +294,42 @@ impl Publisher {
     }
 }
 
+/// Between two waits: whoever else wants to know something of the publisher has its turn, and the program may be interrupted.
+fn breathe(py: Python<'_>) -> PyResult<()> {
+    py.detach(|| thread::sleep(BREATH));
+    py.check_signals()
+}
+
 impl Publisher {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether this process was forked from the one that opened it.
+    fn is_elsewhere(&self) -> bool {
+        self.process.is_some_and(|opened_in| opened_in != process::id())
+    }
+
+    fn here(&self) -> PyResult<()> {
+        if self.is_elsewhere() {
+            let said = "the publisher was opened in another process, of which this one is a fork: open one in the process that publishes";
+            return Err(CallError::new_err(said));
+        }
+        Ok(())
+    }
+
+    /// Who waits at the end may be interrupted.
+    fn wait_until_arrived(&self, py: Python<'_>) -> PyResult<()> {
+        while !py.detach(|| self.lock().is_settled()) {
+            breathe(py)?;
+        }
+        Ok(())
+    }
+
     /// Who waits for a back end may be interrupted; the step is handed over by then.
     fn wait_until_taken(&self, py: Python<'_>) -> PyResult<()> {
         while !self.timed(py, State::is_taken)? {
-            py.check_signals()?;
+            breathe(py)?;
         }
         Ok(())
     }
@@ -279,6 +340,7 @@ impl Publisher {
         py: Python<'_>,
         call: impl FnOnce(&mut State) -> Result<R, FlowError> + Send,
     ) -> PyResult<R> {
+        self.here()?;
         let called = py.detach(|| {
             let mut state = self.lock();
             let began = Instant::now();
@@ -304,7 +366,9 @@ impl Publisher {
         for name in given.keys() {
             self.field(&name.extract::<String>()?)?;
         }
+        self.here()?;
         if !self.is_on(py) {
+            // The call itself says if it is closed.
             return Ok(Vec::new());
         }
         let array = |(number, field): (usize, &FieldInfo)| {
@@ -368,19 +432,49 @@ impl State {
 
     /// None where publishing is off.
     fn publisher(&mut self) -> Result<Option<&mut flow::Publisher>, FlowError> {
+        if self.is_over {
+            return Err(FlowError::Usage("the publisher is closed: open another one".to_owned()));
+        }
         match &mut self.ground {
             Ground::On(publisher) => Ok(Some(publisher)),
-            Ground::Off => Ok(None),
-            Ground::Closed(_) => Err(FlowError::Usage("the publisher is closed: open another one".to_owned())),
+            Ground::Off | Ground::Closed(_) => Ok(None),
         }
     }
 
+    /// Whether there is nothing more to wait for in the end.
+    fn is_settled(&self) -> bool {
+        match &self.ground {
+            Ground::On(publisher) => publisher.settled_within(WAIT_SLICE),
+            Ground::Off | Ground::Closed(_) => true,
+        }
+    }
+
+    /// Whoever is to has waited by now.
     fn close(&mut self) {
         let last = match &self.ground {
             Ground::On(publisher) => PublisherStatistics { attached: 0, ..publisher.statistics() },
             Ground::Off => PublisherStatistics::default(),
-            Ground::Closed(_) => return,
+            Ground::Closed(last) => *last,
         };
-        self.ground = Ground::Closed(last);
+        if let Ground::On(publisher) = mem::replace(&mut self.ground, Ground::Closed(last)) {
+            publisher.abandon();
+        }
+    }
+}
+
+impl Drop for Publisher {
+    /// Other threads of the program run while it waits. In a process that was forked there is nothing to end, and no thread that could.
+    fn drop(&mut self) {
+        if self.is_elsewhere() {
+            let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+            mem::forget(mem::replace(&mut state.ground, Ground::Off));
+            return;
+        }
+        Python::attach(|py| {
+            if let Err(raised) = self.close(py) {
+                let whose = PyString::new(py, &format!("the end of {}", self.__repr__(py)));
+                raised.write_unraisable(py, Some(&whose));
+            }
+        });
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -29,6 +30,8 @@ pub(crate) struct Share {
     urls: BTreeMap<String, String>,
     url: Option<String>,
     stop: Arc<AtomicBool>,
+    /// The process that opened it: its threads are in no other.
+    process: u32,
     /// Locked by threads that have let go of Python only.
     serving: Mutex<Option<JoinHandle<Result<(), Ended>>>>,
 }
@@ -87,7 +90,7 @@ impl Share {
         let stop = Arc::new(AtomicBool::new(false));
         let its_stop = Arc::clone(&stop);
         let serving = thread::spawn(move || share.serve(&its_stop, &|_| {}));
-        Ok(Self { folder, urls, url: only, stop, serving: Mutex::new(Some(serving)) })
+        Ok(Self { folder, urls, url: only, stop, process: process::id(), serving: Mutex::new(Some(serving)) })
     }
 
     /// What others need to copy; it holds a secret. None where a policy gives each their own.
@@ -104,6 +107,9 @@ impl Share {
 
     /// Ends it, and what is being copied; a second time does nothing.
     fn close(&self, py: Python<'_>) {
+        if self.process != process::id() {
+            return;
+        }
         self.stop.store(true, Ordering::Relaxed);
         py.detach(|| {
             let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner).take();

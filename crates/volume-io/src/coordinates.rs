@@ -75,6 +75,16 @@ pub(crate) fn names_steps(name: &str) -> bool {
     ["t", "time", "step"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
+/// The axis of space that such a name means: 0, 1, 2 for x, y, z.
+pub(crate) fn names_space(name: &str) -> Option<usize> {
+    match name.to_ascii_lowercase().as_str() {
+        "x" | "lon" | "longitude" => Some(0),
+        "y" | "lat" | "latitude" => Some(1),
+        "z" | "lev" | "level" | "height" | "altitude" | "alt" | "depth" => Some(2),
+        _ => None,
+    }
+}
+
 /// Whether coordinates in such a unit are times, counted from a date (Climate and Forecast conventions, 4.4).
 pub(crate) fn is_since_a_date(unit: &str) -> bool {
     unit.to_ascii_lowercase().contains(" since ")
@@ -95,7 +105,8 @@ fn described(found: &Coordinates) -> String {
     format!("{} {}", cut(&found.name), cut(unit))
 }
 
-fn cut(text: &str) -> String {
+/// As much of a name as a remark repeats.
+pub(crate) fn cut(text: &str) -> String {
     text.chars().take(MOST_REPEATED).collect()
 }
 

@@ -13,8 +13,10 @@ mod library;
 mod vtkhdf;
 
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::Arc;
 
+use hdf5_metno::OpenMode;
 use visapult_volume::{FieldInfo, StepSpan};
 
 use crate::axes::{Axes, remarked};
@@ -51,19 +53,34 @@ pub(crate) fn open(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source
     check_beginning(&home)?;
     let opened = if place.is_confined() {
         // The library opens by name: this is the name of the very file that was found inside.
-        hdf5_metno::File::open(format!("/proc/self/fd/{}", home.bytes.as_raw_fd()))
+        open_by_name(Path::new(&format!("/proc/self/fd/{}", home.bytes.as_raw_fd())))
     } else {
-        hdf5_metno::File::open(place.shown())
+        open_by_name(place.shown())
     };
-    let file = opened.map_err(|e| {
-        let problem = format!("the HDF5 library cannot open it: {}; copy it again", one_line(&e));
-        SourceError::format(place.display(), problem)
-    })?;
+    let file = opened.map_err(|problem| SourceError::format(place.display(), problem))?;
     let reach = if place.is_confined() { Reach::File } else { Reach::Anywhere };
     if let Some(root) = vtkhdf::root(&file, inside, reach) {
         return Ok(Box::new(vtkhdf::Overlapping::open(&file, &root, home, reach)?));
     }
     Ok(Box::new(Hdf5::open(&file, inside, home, reach)?))
+}
+
+/// The file, also while a program writes it for readers (single writer, multiple readers).
+fn open_by_name(name: &Path) -> Result<hdf5_metno::File, String> {
+    let refused = match hdf5_metno::File::open(name) {
+        Ok(file) => return Ok(file),
+        Err(refused) => refused,
+    };
+    let cause = refused.to_string();
+    if cause.contains("unable to lock file") {
+        return Err("a program has it open for writing: close it there, or have it written for readers (h5py: libver=\"latest\", then swmr_mode = True)".to_owned());
+    }
+    if !cause.contains("already open for write") {
+        return Err(format!("the HDF5 library cannot open it: {}; copy it again", one_line(&refused)));
+    }
+    hdf5_metno::File::open_as(name, OpenMode::ReadSWMR).map_err(|_| {
+        "a program has it open for writing, or was killed when it had: close it there; if there is none, h5clear -s removes the mark".to_owned()
+    })
 }
 
 impl Hdf5 {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol, SupportsIndex, TypeVar
 
 from visapult import _visapult
-from visapult._parts import Axis, part_of
+from visapult._parts import Axis, number, part_of
 from visapult._visapult import CallError, CopyProgress, CopyResult
 
 Place = str | os.PathLike[str]
@@ -70,29 +70,34 @@ def copy(
     Raises CopyError if it ended before all was there, and CallError for what makes no sense. Things that could not be copied do not end it: they are in
     ``failed``, and warned of.
     """
+    if delete not in (False, True, "unmatched"):
+        raise CallError(f'delete: {delete!r} is none of False, True and "unmatched"')
     if delete is True and (include or exclude):
         raise CallError('delete would delete what include and exclude leave out, too: say delete="unmatched" if that is meant')
     part = part_of(several(field), box, stride, level, steps, error)
     if part and (include or exclude or follow_links or range or delete == "unmatched"):
         raise CallError("a part of fields is named by field, box, stride, level, steps and error alone: leave out include, exclude, follow_links, range and delete")
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise CallError(f"progress: {progress!r} is neither True nor a function")
+    from_where = [place("sources", source) for source in places(sources)]
     line = Line() if progress is True else None
     try:
         result = _visapult.copy(
-            several(sources),
-            destination,
+            from_where,
+            place("destination", destination),
             include=several(include),
             exclude=several(exclude),
             follow_links=follow_links,
             checksum=checksum,
             delete=bool(delete),
-            range=range,
+            range=None if range is None else first_and_end(range),
             part=part,
             dry_run=dry_run,
             resume=resume,
             sync=sync,
             rate=rate,
-            weight=weight,
-            lanes=lanes,
+            weight=number("weight", weight, 1, 1000),
+            lanes=None if lanes is None else number("lanes", lanes, 1, 64),
             local=several(local),
             transport=transport,
             retry=retry,
@@ -108,6 +113,27 @@ def copy(
         path, why = result.failed[0]
         warnings.warn(f"{len(result.failed)} not copied, the first is {path}: {why}", stacklevel=2)
     return result
+
+
+def first_and_end(given: tuple[int, int | None]) -> tuple[int, int | None]:
+    """The bytes that are meant."""
+    try:
+        first, end = given
+    except (TypeError, ValueError):
+        raise CallError(f"range: {given!r} is not two numbers, the first byte and the one after the last") from None
+    return number("range", first, 0, 2**63), None if end is None else number("range", end, 0, 2**63)
+
+
+def places(given: Place | Iterable[Place]) -> Iterable[object]:
+    """One or several places; what cannot be one is left for `place` to tell."""
+    return given if isinstance(given, Iterable) and not isinstance(given, str | bytes) else [given]
+
+
+def place(what: str, given: object) -> Place:
+    """What is a place, as it is."""
+    if not isinstance(given, str | os.PathLike):
+        raise CallError(f"{what}: {given!r} is no place: give text or a pathlib.Path")
+    return given
 
 
 def several(given: One | Iterable[One]) -> list[One]:

@@ -44,6 +44,8 @@ def part_of(
 
 def three(what: str, given: Sequence[Axis]) -> Sequence[Axis]:
     """As they are, if there are three."""
+    if not isinstance(given, Sequence):
+        raise CallError(f"{what}: {given!r} is one: give three, along z, y and x")
     if len(given) != 3:
         raise CallError(f"{what}: {len(given)} given: give three, along z, y and x")
     return given
@@ -70,12 +72,13 @@ def span(what: str, given: Axis) -> tuple[int, int | None, int]:
     return first, end, every
 
 
-def number(what: str, given: object, least: int) -> int:
+def number(what: str, given: object, least: int, most: int | None = None) -> int:
     """A number that may be one of NumPy's, too."""
     try:
         value = operator.index(given)  # type: ignore[arg-type]
     except TypeError:
         raise CallError(f"{what}: {given!r} is no number") from None
-    if not least <= value < 2**32:
-        raise CallError(f"{what}: {value} is out of bounds: give {least} or more")
+    if not least <= value <= (most or 2**32 - 1):
+        bounds = f"{least} to {most}" if most else f"give {least} or more"
+        raise CallError(f"{what}: {value} is out of bounds: {bounds}")
     return value

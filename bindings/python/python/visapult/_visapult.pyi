@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Literal, Self, final
+from typing import Any, Literal, Protocol, Self, final
 
 from typing_extensions import Buffer
 
@@ -26,6 +26,14 @@ __all__ = [
 ]
 
 __version__: str
+
+class _NumPys(Protocol):
+    """NumPy's arrays: before Python 3.12 its stubs do not tell that they have the buffer protocol."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+_Array = Buffer | _NumPys
 
 class Error(Exception):
     """What this package raises; its message says what, where and what to do."""
@@ -262,7 +270,7 @@ class Publisher:
         A program that declares parameters calls it before every step, on every rank: what is asked for takes effect before the same step
         on all. Waits while viewers have paused the simulation.
         """
-    def publish(self, time: float, /, **fields: Buffer) -> int:
+    def publish(self, time: float, /, **fields: _Array) -> int:
         """Publishes one step: ``time`` in ``time_unit`` (NaN where unknown), and an array for every field. Returns the number of the step.
 
         Arrays are this rank's block, shape ``(nz, ny, nx)``, of any real type in any order in memory; they are copied once, as float32, and may
@@ -271,14 +279,16 @@ class Publisher:
         """
     def begin(self, time: float, *, step: int | None = None) -> int:
         """Begins the next step, or ``step``, for ranks that do not take part in every step. Returns its number."""
-    def put(self, field: str, array: Buffer, /) -> None:
+    def put(self, field: str, array: _Array, /) -> None:
         """Copies the values of a field of the step that has begun, as ``publish`` does."""
     def end(self) -> None:
         """Ends the step: whoever wants it is sent it while the program goes on."""
     def statistics(self) -> Statistics:
         """What has been done so far."""
     def close(self) -> None:
-        """Ends publishing; a second time does nothing. What is still under way is not waited for, unless every step is to arrive."""
+        """Ends publishing; a second time does nothing. Waits until all has arrived where every step is to, else two seconds at most for the last one.
+        Ctrl-C ends the wait, and the publisher.
+        """
     def __enter__(self) -> Self: ...
     def __exit__(
         self,

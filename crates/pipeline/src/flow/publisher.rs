@@ -103,6 +103,8 @@ pub struct Publisher {
     /// What `VISAPULT_TRACE` asks for.
     pub(super) recording: Option<Recording>,
     door: Option<JoinHandle<()>>,
+    /// What is under way when it is dropped is not waited for.
+    is_abandoned: bool,
 }
 
 impl Publisher {
@@ -153,7 +155,7 @@ impl Publisher {
         let declared = shared.declaration().check();
         declared.map_err(|problem| FlowError::Declaration { who: "this program".to_owned(), problem })?;
         let building = Building::new(shared.options.fields.len(), shared.options.block.volume());
-        Ok(Self { shared, url: None, building, next: 0, put: None, recording: None, door: None })
+        Ok(Self { shared, url: None, building, next: 0, put: None, recording: None, door: None, is_abandoned: false })
     }
 
     fn spawn(&mut self, work: impl FnOnce(Arc<Shared>) + Send + 'static) -> Result<(), FlowError> {
@@ -316,7 +318,17 @@ impl Publisher {
 
     /// Nothing more comes: waits until all that was put has arrived, where every step is to; else a moment for the last.
     pub fn settle(&self) {
-        self.shared.wait_until_arrived();
+        while !self.settled_within(WAIT_SLICE) {}
+    }
+
+    /// As [`settle`](Self::settle), but waits for `limit` at most: whether there is nothing more to wait for.
+    pub fn settled_within(&self, limit: Duration) -> bool {
+        self.shared.wait_until_arrived(Instant::now() + limit)
+    }
+
+    /// Ends its sessions without waiting for what is under way.
+    pub fn abandon(mut self) {
+        self.is_abandoned = true;
     }
 
     /// What has been done so far.
@@ -333,7 +345,9 @@ impl Publisher {
 
 impl Drop for Publisher {
     fn drop(&mut self) {
-        self.settle();
+        if !self.is_abandoned {
+            self.settle();
+        }
         self.shared.over.store(true, Ordering::Relaxed);
         // A listener ends at once. An attempt to reach a machine that does not answer takes its time, and not the program's.
         if let Some(door) = self.door.take().filter(|_| self.url.is_some()) {

@@ -1,7 +1,7 @@
 //! What a rank's threads share: what it publishes, its latest step, who is attached, and what they ask of it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,8 @@ pub(super) struct Shared {
     pub(super) missed: AtomicU64,
     pub(super) steps: AtomicU64,
     pub(super) over: AtomicBool,
+    /// When it was first waited for the end.
+    ending: OnceLock<Instant>,
 }
 
 /// What viewers have asked for.
@@ -66,6 +68,7 @@ impl Shared {
             missed: AtomicU64::new(0),
             steps: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            ending: OnceLock::new(),
         }
     }
 
@@ -141,7 +144,7 @@ impl Shared {
     pub(super) fn wait_until_taken(&self, deadline: Instant) -> bool {
         let Some(latest) = lock(&self.latest).as_ref().map(|latest| latest.step) else { return true };
         let is_first = self.steps.load(Ordering::Relaxed) <= 1;
-        self.wait_while(Some(deadline), |attached| match self.options.delivery {
+        self.wait_while(deadline, |attached| match self.options.delivery {
             Delivery::Newest => false,
             Delivery::EveryFromFirst if is_first && !attached.iter().any(|one| one.is_subscribed()) => true,
             Delivery::Every | Delivery::EveryFromFirst => attached.iter().any(|one| one.holds_back(latest)),
@@ -149,26 +152,28 @@ impl Shared {
     }
 
     /// Nothing more comes. Where every step is to be taken, waits until all that is under way has arrived; where only the newest of a running
-    /// simulation is, for a moment, so that its last step is seen.
-    pub(super) fn wait_until_arrived(&self) {
+    /// simulation is, for a moment, so that its last step is seen. False if there is more to wait for at `deadline`.
+    pub(super) fn wait_until_arrived(&self, deadline: Instant) -> bool {
         if self.options.delivery != Delivery::Newest {
-            self.wait_while(None, |attached| attached.iter().any(|one| one.is_busy()));
-        } else if self.options.live {
-            let latest = lock(&self.latest).as_ref().map(|latest| latest.step);
-            let lacks =
-                |one: &Arc<Subscriber>| one.is_busy() || latest.is_some_and(|latest| one.is_about_to_take(latest));
-            self.wait_while(Some(Instant::now() + LAST_PATIENCE), |attached| attached.iter().any(lacks));
+            return self.wait_while(deadline, |attached| attached.iter().any(|one| one.is_busy()));
         }
+        if !self.options.live {
+            return true;
+        }
+        let end = *self.ending.get_or_init(Instant::now) + LAST_PATIENCE;
+        let latest = lock(&self.latest).as_ref().map(|latest| latest.step);
+        let lacks = |one: &Arc<Subscriber>| one.is_busy() || latest.is_some_and(|latest| one.is_about_to_take(latest));
+        self.wait_while(deadline.min(end), |attached| attached.iter().any(lacks)) || end <= deadline
     }
 
     /// Whether what was pending was done before `deadline`.
-    fn wait_while(&self, deadline: Option<Instant>, pending: impl Fn(&[Arc<Subscriber>]) -> bool) -> bool {
+    fn wait_while(&self, deadline: Instant, pending: impl Fn(&[Arc<Subscriber>]) -> bool) -> bool {
         loop {
             let attached = lock(&self.subscribers).clone();
             if !pending(&attached) {
                 return true;
             }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if Instant::now() >= deadline {
                 return false;
             }
             thread::sleep(TAKEN_POLL);

@@ -49,7 +49,32 @@ pub(super) fn axes(dataset: &Dataset, shape: &Shape) -> Result<Axes, String> {
         let [nx, ny, nz] = shape.size.map(|n| n as u64);
         axes.remarks.extend(shape::doubt(&[shape.steps, nz, ny, nx]));
     }
+    axes.remarks.extend(order_doubt(dataset, shape));
     Ok(axes)
+}
+
+/// What to say where the names of scales contradict the order in which axes are taken.
+fn order_doubt(dataset: &Dataset, shape: &Shape) -> Option<String> {
+    let names: Vec<_> = scales(dataset)?.iter().map(|scale| scale.as_ref().map(name_of)).collect();
+    let last = dataset.ndim().checked_sub(1).filter(|last| names.len() == last + 1)?;
+    let is_step = |place: usize| shape.has_step_axis && place == 0;
+    let is_other = |(place, name): (usize, &Option<String>)| {
+        let Some(name) = name else { return false };
+        if coordinates::names_steps(name) {
+            return !is_step(place);
+        }
+        coordinates::names_space(name).is_some_and(|axis| is_step(place) || axis != last - place)
+    };
+    names.iter().enumerate().any(is_other).then(|| {
+        let named: Vec<_> = names.iter().map(|name| coordinates::cut(name.as_deref().unwrap_or("?"))).collect();
+        let axis = |place: usize| ["x", "y", "z"].get(last - place).copied().unwrap_or("steps");
+        let taken: Vec<_> = (0..=last).map(|place| if is_step(place) { "steps" } else { axis(place) }).collect();
+        format!(
+            "axes {} are taken as {}, whatever they are called: store them in that order",
+            named.join(", "),
+            taken.join(", ")
+        )
+    })
 }
 
 fn names_axes(dataset: &Dataset) -> bool {

@@ -13,7 +13,7 @@ use zarrs::storage::StorageError;
 use super::attributes;
 use super::store::{Store, of_request};
 use crate::SourceError;
-use crate::coordinates::names_steps;
+use crate::coordinates::{names_space, names_steps};
 use crate::scalar::Encoding;
 use crate::shape::wrong_axes;
 use crate::tiles::{covering, fetch_tiles, read_tiles};
@@ -38,14 +38,11 @@ pub(super) enum Role {
 impl Role {
     /// What an axis of such a name is.
     pub(super) fn of_name(name: &str) -> Option<Self> {
-        match name.to_ascii_lowercase().as_str() {
-            "x" | "lon" | "longitude" => Some(Self::Space(0)),
-            "y" | "lat" | "latitude" => Some(Self::Space(1)),
-            "z" | "lev" | "level" | "height" | "altitude" | "alt" | "depth" => Some(Self::Space(2)),
-            name if names_steps(name) => Some(Self::Step),
-            "c" | "channel" | "band" => Some(Self::Channel),
-            _ => None,
+        if names_steps(name) {
+            return Some(Self::Step);
         }
+        let is_channel = ["c", "channel", "band"].iter().any(|known| name.eq_ignore_ascii_case(known));
+        if is_channel { Some(Self::Channel) } else { names_space(name).map(Self::Space) }
     }
 }
 
