@@ -83,8 +83,9 @@ def test_data_go_straight_from_one_share_to_another(shared: tuple[Path, str], tm
         left = copy(f"{url}/run/large.raw", f"{share.url}/more", "--detach")
         assert left.stdout.startswith("the share goes on alone with copy 2")
         told = subprocess.run([VISAPULT, "fetches", share.url], capture_output=True, text=True, check=True)
-        assert re.match(r"1 ripp://127.0.0.1:\d+/shared to : 52 files of 52, ", told.stdout)
-        share.copies(2)
+        assert re.match(r"1 ripp://127.0.0.1:\d+/shared/run to \.: 52 files of 52, ", told.stdout)
+        assert re.search(r"^2 ripp://127.0.0.1:\d+/shared/run/large.raw to more: ", told.stdout, re.MULTILINE)
+        assert [entry["source"].split("/shared/")[1] for entry in share.copies(2)] == ["run", "run/large.raw"]
         assert "@" not in share.log.read_text()
         refused = copy(url, share.url, "--detach", "--manifest", tmp_path / "manifest")
         assert refused.code == 2
