@@ -83,8 +83,9 @@ def test_data_go_straight_from_one_share_to_another(shared: tuple[Path, str], tm
         left = copy(f"{url}/run/large.raw", f"{share.url}/more", "--detach")
         assert left.stdout.startswith("the share goes on alone with copy 2")
         told = subprocess.run([VISAPULT, "fetches", share.url], capture_output=True, text=True, check=True)
-        assert re.match(r"1 ripp://127.0.0.1:\d+/shared to : 52 files of 52, ", told.stdout)
-        share.copies(2)
+        assert re.match(r"1 ripp://127.0.0.1:\d+/shared/run to \.: 52 files of 52, ", told.stdout)
+        assert re.search(r"^2 ripp://127.0.0.1:\d+/shared/run/large.raw to more: ", told.stdout, re.MULTILINE)
+        assert [entry["source"].split("/shared/")[1] for entry in share.copies(2)] == ["run", "run/large.raw"]
         assert "@" not in share.log.read_text()
         refused = copy(url, share.url, "--detach", "--manifest", tmp_path / "manifest")
         assert refused.code == 2
@@ -562,14 +563,13 @@ def test_what_fails_alike_is_told_once(tmp_path: Path) -> None:
     for number in range(300):
         (source / f"{number}.txt").write_text("text")
     there.mkdir()
-    (there / "run").mkdir()
-    (there / "run").chmod(0o555)
-    ended = subprocess.run([str(word) for word in (*without_rights(), VISAPULT, "copy", source, there)], capture_output=True, text=True, timeout=SOON)
+    there.chmod(0o555)
+    ended = subprocess.run([str(word) for word in (*without_rights(), VISAPULT, "copy", f"{source}/.", there)], capture_output=True, text=True, timeout=SOON)
     assert ended.returncode == 3, ended
     lines = ended.stderr.splitlines()
     # What takes longer than a second is told a second time.
     assert len(lines) <= 2, lines
-    assert all(re.fullmatch(r"visapult: (then )?run/\d+.txt, .* more: cannot be written: permission denied", line) for line in lines), lines
+    assert all(re.fullmatch(r"visapult: (then )?\d+.txt, .* more: cannot be written: permission denied", line) for line in lines), lines
     assert sum(3 + int(line.split(" and ")[1].split()[0]) for line in lines) == 300
     assert "300 FAILED" in ended.stdout
 

@@ -1,5 +1,6 @@
 """Bad days of copies, from the command's side: each ends with one clear line, keeps what came, and touches nothing beside it."""
 
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import VISAPULT
 from shares import MEBI, SOON, copy, events, make_tree, noise_file, sharing, start_copy, tree_of, without_rights
 from test_bad_input import assert_one_clear_line
 from test_copy_power import mounted
@@ -130,16 +132,15 @@ def test_a_file_that_changes_while_it_is_read(source: Path, target: Path, length
 
 
 def test_a_share_that_may_not_write(source: Path, target: Path) -> None:
-    closed = target / "run"
-    closed.mkdir()
-    (closed / "old").write_text("old")
-    closed.chmod(0o555)
+    (target / "old").write_text("old")
+    # Of folders in it the share may change the mode: they are its own.
+    target.chmod(0o555)
     with sharing(target, "--write", prefix=without_rights()) as share:
-        ended = copy(source, share.url)
+        ended = copy(f"{source}/.", share.url)
     assert ended.code == 3, ended
     # A line for each, and no more.
-    assert sorted(ended.problems) == [f"visapult: run/{name}: cannot be written: permission denied" for name in ("large.raw", "small.txt")]
-    assert [path.name for path in closed.iterdir()] == ["old"]
+    assert sorted(ended.problems) == [f"visapult: {name}: cannot be written: permission denied" for name in ("large.raw", "small.txt")]
+    assert [path.name for path in target.iterdir()] == ["old"]
 
 
 def test_the_disk_of_a_share_is_full(source: Path, target: Path) -> None:
@@ -187,3 +188,49 @@ def test_names_that_are_one_where_case_does_not_count(tmp_path: Path) -> None:
             assert kept.pop("other") == b"other"
             [(name, content)] = kept.items()
             assert names[f"run/{name}"] == content
+
+
+@pytest.mark.parametrize("is_push", [True, False], ids=["into a share", "here"])
+def test_folders_that_are_read_only_are_kept_the_same_by_who_owns_them(tmp_path: Path, is_push: bool) -> None:
+    run, target = tmp_path / "run", tmp_path / "target"
+    (run / "closed" / "inner").mkdir(parents=True)
+    (run / "gone" / "inner").mkdir(parents=True)
+    for name in ("closed/file", "closed/inner/file", "gone/inner/file"):
+        (run / name).write_text("first")
+    folders = [run, *(path for path in run.rglob("*") if path.is_dir())]
+
+    def close(mode: int) -> None:
+        for folder in folders:
+            folder.chmod(mode)
+
+    with sharing(target, "--write", prefix=without_rights()) as share:
+        words = [*without_rights(), VISAPULT, "copy", run, share.url if is_push else target, "--delete"]
+        close(0o555)
+        first = Process(words).end(SOON)
+        assert (first.code, first.stderr) == (0, "")
+        close(0o755)
+        (run / "closed" / "file").write_text("second")
+        (run / "closed" / "inner" / "new").write_text("new")
+        (run / "closed" / "link").symlink_to("file")
+        shutil.rmtree(run / "gone")
+        folders = [folder for folder in folders if folder.exists()]
+        close(0o555)
+        dry = Process([*words, "--dry-run"]).end(SOON)
+        assert (dry.code, "would delete 1" in dry.stdout) == (0, True), dry
+        assert (target / "run" / "closed").stat().st_mode & 0o777 == 0o555
+        again = Process(words).end(SOON)
+        assert (again.code, again.stderr) == (0, "")
+        assert tree_of(target / "run") == tree_of(run)
+    close(0o755)
+
+
+def test_nothing_is_left_of_a_large_file_that_has_become_small(source: Path, target: Path) -> None:
+    copying = start_copy(source, target, "--json", *RATE)
+    until_it_carries(copying, 20 * MEBI)
+    copying.signal(signal.SIGINT)
+    assert copying.end(SOON).code == 130
+    assert_kept_and_marked(target)
+    (source / "large.raw").write_text("small")
+    again = copy(source, target)
+    assert (again.code, again.stderr) == (0, "")
+    assert tree_of(target / source.name) == tree_of(source)

@@ -30,6 +30,7 @@ fn line(state: &FetchState, stopped: Option<u64>) -> String {
         None if stopped == Some(*number) => "is being stopped",
         None => "under way",
     };
+    let to = if to.is_empty() { "." } else { to };
     let files = counted(tally.files, "file");
     format!("{number} {from} to {to}: {files} of {}, {}, {stands}", tally.wanted_files, size(*arrived))
 }

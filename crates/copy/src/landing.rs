@@ -47,15 +47,17 @@ impl Landing {
             move |cause: io::Error| CopyError::at(&at, &cause)
         };
         let open = |at: &Path| Dir::open_ambient_dir(at, ambient_authority()).map_err(wrong(at));
-        let make = |at: &Path| std::fs::create_dir_all(at).map_err(wrong(at));
+        let make = |at: &Path| match std::fs::create_dir_all(at) {
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+                Err(CopyError::Here(format!("{} is no folder", shown(at))))
+            }
+            made => made.map_err(wrong(at)),
+        };
         let is_folder = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir());
         let (folder, rename) = if into || is_folder { (path, None) } else { parted(path)? };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         if dry_run && std::fs::metadata(folder).is_err_and(|cause| cause.kind() == io::ErrorKind::NotFound) {
             return Ok(None);
-        }
-        if folder.exists() && !folder.is_dir() {
-            return Err(CopyError::Here(format!("{} is no folder", shown(folder))));
         }
         make(folder)?;
         Ok(Some(Self { ground: Ground::Folder(Arc::new(open(folder)?)), rename }))
@@ -136,6 +138,17 @@ mod tests {
         assert_eq!(told(Landing::within(&share, "f".as_ref(), true, true)), None);
         assert!(!dir.path().join("f").exists());
         assert_eq!(within("", false), Some(None));
+    }
+
+    #[test]
+    fn a_file_is_no_folder_however_it_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("file"), "kept").unwrap();
+        for (path, into) in [("file", true), ("file/", false), ("file/new", false)] {
+            let refused = Landing::here(&dir.path().join(path), into, false).unwrap_err().to_string();
+            assert!(refused.contains("no folder"), "{refused}");
+        }
+        assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"kept");
     }
 
     #[test]

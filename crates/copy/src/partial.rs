@@ -74,11 +74,20 @@ impl Partial {
 
     /// Gives the file its times, its mode and its name.
     pub(crate) fn keep(&self, mtime: Mtime) -> io::Result<()> {
-        let Place { folder, name, mode, replaces, .. } = &self.place;
+        let mode = &self.place.mode;
         if self.mode != *mode {
             self.file.set_permissions(Permissions::from_mode(*mode))?;
         }
         self.file.set_times(mtime.times())?;
+        self.take_name()?;
+        if self.length > 0 {
+            self.remove_log();
+        }
+        Ok(())
+    }
+
+    fn take_name(&self) -> io::Result<()> {
+        let Place { folder, name, replaces, .. } = &self.place;
         let part = name.partial();
         if !replaces {
             let (from, to) = (part.as_path(), name.as_path());
@@ -96,6 +105,15 @@ impl Partial {
     fn remove(&self) {
         // Whoever wants it gone finds it by its name.
         let _ = self.place.folder.remove_file(self.place.name.partial().as_path());
+        if self.length > 0 {
+            self.remove_log();
+        }
+    }
+
+    /// What an earlier attempt knew of it, or of what was larger under this name, tells of nothing any more.
+    pub(crate) fn remove_log(&self) {
+        // Where one stays it misleads nobody.
+        let _ = self.place.folder.remove_file(self.place.name.log().as_path());
     }
 }
 
@@ -188,6 +206,20 @@ pub(crate) mod tests {
                 assert_eq!(std::fs::metadata(dir.path().join("a")).unwrap().mode() & 0o7777, mode);
                 assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"content");
             }
+        }
+    }
+
+    #[test]
+    fn a_file_that_has_become_small_leaves_nothing_of_what_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let (content, hash) = (b"content", *blake3::hash(b"content").as_bytes());
+        for (hash, is_right) in [(hash, true), ([0; 32], false)] {
+            // As an interrupted copy of a larger one leaves it.
+            std::fs::write(dir.path().join("a.visapult-part"), [1; 100]).unwrap();
+            std::fs::write(dir.path().join("a.visapult-log"), b"VISAPULT COPY 2").unwrap();
+            let place = Place { replaces: true, ..place(&dir, "a") };
+            assert_eq!(place_whole(&place, content, &hash, MTIME).is_ok(), is_right);
+            assert_eq!(names(&dir), ["a"]);
         }
     }
 

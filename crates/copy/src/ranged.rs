@@ -197,8 +197,7 @@ impl RangedFile {
         self.sync_content()?;
         self.partial.keep(self.origin.mtime)?;
         if hashes.len() > 1 {
-            // The file is there: what is left of the log misleads nobody.
-            let _ = self.partial.place.folder.remove_file(self.partial.place.name.log().as_path());
+            self.partial.remove_log();
         }
         Ok(*file_hash(&hashes).as_bytes())
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use visapult_objects::printable;
 use visapult_ripp_net::perf::Answered;
-use visapult_ripp_net::{Refused, Session};
+use visapult_ripp_net::{Refused, RippUrl, Session};
 
 use super::ends::MOST_PATHS;
 use super::inner;
@@ -21,7 +21,7 @@ pub enum Deed {
     Put,
     /// It was copied into the share from another, which they named.
     Fetch {
-        /// The other, without its secret.
+        /// What of the other: a URL without secret for each place there.
         from: String,
     },
     /// What the path carries was measured.
@@ -35,9 +35,21 @@ impl Deed {
         match verb {
             Verb::Get { .. } | Verb::Stripe { .. } | Verb::Fetches { .. } => Self::Get,
             Verb::Put { .. } => Self::Put,
-            Verb::Fetch { from, .. } => Self::Fetch { from: from.without_secret() },
+            Verb::Fetch { from, paths, .. } => Self::Fetch { from: sources(from, paths) },
         }
     }
+}
+
+/// What is fetched from another share, without its secret.
+pub(super) fn sources(from: &RippUrl, paths: &[String]) -> String {
+    let share = from.without_secret();
+    let whole = |path: String| if path.is_empty() { share.clone() } else { format!("{share}/{path}") };
+    paths.iter().take(MOST_PATHS).map(|path| whole(place(path))).collect::<Vec<_>>().join(" ")
+}
+
+/// A place below a share, as people read it.
+fn place(path: &String) -> String {
+    inner(path).map_or_else(|_| printable(path.as_bytes()), |path| shown(&path))
 }
 
 /// What was done, by whom.
@@ -67,13 +79,12 @@ impl Audit {
     /// Of what somebody asks for, which begins now.
     pub(super) fn of_request(session: &Session, request: Option<&Request>) -> Self {
         let verb = request.map(|request| &request.verb);
-        let shown = |path: &String| inner(path).map_or_else(|_| printable(path.as_bytes()), |path| shown(&path));
         Self {
             who: session.member().map(ToOwned::to_owned),
             peer: session.peer(),
             began: SystemTime::now(),
             deed: verb.map_or(Deed::Dial, Deed::of),
-            paths: verb.map_or(&[][..], Verb::places).iter().take(MOST_PATHS).map(shown).collect(),
+            paths: verb.map_or(&[][..], Verb::places).iter().take(MOST_PATHS).map(place).collect(),
             files: 0,
             bytes: 0,
             elapsed: Duration::ZERO,

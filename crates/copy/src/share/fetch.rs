@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use visapult_ripp_net::{Options, Rate, Session};
 
+use super::audit::sources;
 use super::copies::Copy;
 use super::ends::failures;
 use super::{Audit, POLL, Share, inner, linger};
@@ -14,7 +15,7 @@ use crate::error::CopyError;
 use crate::landing::Landing;
 use crate::report::{Event, Report, Tally};
 use crate::stripes::Striped;
-use crate::words::{Request, Verb, Word};
+use crate::words::{MOST_WHY, Request, Verb, Word};
 
 /// How long a lost connection to the other share is dialled again.
 const RETRY: Duration = Duration::from_secs(300);
@@ -54,7 +55,9 @@ impl Share {
                 "a share is fetched from only by its whole URL, token and fingerprint".to_owned(),
             ));
         }
-        let fetch = self.fetches.begin(session.member(), &from.without_secret(), &told.paths.join(" "))?;
+        let source = sources(from, paths);
+        let source = visapult_objects::cut(&source, MOST_WHY);
+        let fetch = self.fetches.begin(session.member(), source, &told.paths.join(" "))?;
         // Whoever means to leave does so once it has begun: what cannot be had at all they are told themselves.
         let is_alone = AtomicBool::new(false);
         let leave_alone = || {

@@ -1,6 +1,6 @@
 //! What the sources do not have is deleted in the end, where that is wished for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Taking, folders};
 use crate::error::{CopyError, reason};
@@ -13,20 +13,32 @@ impl Taking<'_> {
     /// Deletes what the sources do not have, if it is sure that they do not.
     pub(super) fn delete(&mut self, ground: &Ground) -> Result<(), CopyError> {
         let surplus = self.tree.take_surplus();
+        let ours = self.tree.take_ours();
         if self.wish.is_comparison() {
-            for path in self.tree.take_ours() {
-                self.telling.left_out(self.telling.called(&path), OURS.to_owned())?;
+            for path in &ours {
+                self.telling.left_out(self.telling.called(path), OURS.to_owned())?;
             }
         }
-        if self.wish.delete == Delete::Nothing || surplus.is_empty() {
+        if self.wish.delete == Delete::Nothing {
             return Ok(());
         }
         let Tally { wanted_files, same_files, failed, .. } = self.telling.tally;
         let is_partial = self.is_partial || failed > 0;
         // Only for a comparison it is enough that there is nothing.
         if is_partial || (wanted_files + same_files == 0 && !self.wish.is_comparison()) {
+            if surplus.is_empty() {
+                return Ok(());
+            }
             let why = if is_partial { "not all of the sources could be copied" } else { "the sources hold no file" };
             return self.telling.notice(format!("nothing is deleted, for {why}"));
+        }
+        if let [first, others @ ..] = &ours[..]
+            && !self.wish.is_comparison()
+        {
+            self.tell_of_ours(first, others.len())?;
+        }
+        if surplus.is_empty() {
+            return Ok(());
         }
         let (mut paths, mut deleted) = (Vec::new(), Vec::new());
         for found in surplus {
@@ -42,6 +54,14 @@ impl Taking<'_> {
             }
         }
         self.telling.deleted(&deleted)
+    }
+
+    /// What copies keep for themselves is not deleted, for one may be under way: nor is it passed over, for it may be of any size.
+    fn tell_of_ours(&mut self, first: &Path, others: usize) -> Result<(), CopyError> {
+        let first = self.telling.called(first);
+        let all = if others > 0 { format!("{first} and {others} more are") } else { format!("{first} is") };
+        let why = "of copies that were interrupted, or go on: delete by hand what is of no use any more";
+        self.telling.notice(format!("{all} not deleted, {why}"))
     }
 
     /// Deletes these, unless it is a dry run: of each why it is still there, if so.

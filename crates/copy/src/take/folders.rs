@@ -1,6 +1,7 @@
 //! Folders of the disk that is copied to: made, dressed and written, and what is too much in them.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::AsFd;
@@ -8,8 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, MetadataExt};
-use rustix::fs::{Mode, OFlags};
+use cap_fs_ext::DirExt;
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt};
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::listing::Mtime;
@@ -29,6 +31,17 @@ pub(super) fn make_dir(dir: &Dir, name: &Path, mode: u32) -> io::Result<bool> {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         made => made.map(|()| true),
     }
+}
+
+/// Has a folder that is there let us put things into it, where its mode does not; it gets its own in the end.
+pub(super) fn open_up(dir: &Dir, name: &Path, there: &Metadata) {
+    let may_we = || rustix::fs::accessat(dir.as_fd(), name, Access::all(), AtFlags::empty()).is_ok();
+    if there.mode() & OURS == OURS || may_we() {
+        return;
+    }
+    let mode = Permissions::from_mode(there.mode() & (SPECIAL | COPIED) | OURS);
+    // Where it is somebody else's, what cannot be put into it is told.
+    let _ = dir.set_permissions(name, cap_std::fs::Permissions::from_std(mode));
 }
 
 /// What is in a folder and was not listed. What is neither file, folder nor link stays.
@@ -62,8 +75,29 @@ fn keep_namesakes(dir: &Dir, listed: &HashSet<Name>, surplus: &mut Vec<Name>) {
 pub(super) fn delete(base: &Dir, path: &Path) -> io::Result<()> {
     let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else { return Ok(()) };
     let dir = if parent.as_os_str().is_empty() { base.try_clone()? } else { base.open_dir(parent)? };
-    let is_folder = dir.symlink_metadata(name)?.is_dir();
-    if is_folder { dir.remove_dir_all(name) } else { dir.remove_file(name) }
+    if !dir.symlink_metadata(name)?.is_dir() {
+        return dir.remove_file(name);
+    }
+    match dir.remove_dir_all(name) {
+        Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => {
+            open_up_all(&dir, name)?;
+            dir.remove_dir_all(name)
+        }
+        removed => removed,
+    }
+}
+
+/// The same of a folder and of all that are in it, so that they can be deleted.
+fn open_up_all(dir: &Dir, name: &OsStr) -> io::Result<()> {
+    open_up(dir, Path::new(name), &dir.symlink_metadata(name)?);
+    let folder = dir.open_dir_nofollow(name)?;
+    for entry in folder.entries()? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_up_all(&folder, &entry.file_name())?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn dress(base: &Dir, path: &Path, mode: u32, mtime: Mtime) -> io::Result<()> {

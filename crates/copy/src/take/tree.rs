@@ -14,7 +14,7 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use rustix::fs::{AtFlags, Timespec, Timestamps};
 
-use super::folders::{COPIED, SPECIAL, dress, make_dir, surplus, sync_names};
+use super::folders::{COPIED, SPECIAL, dress, make_dir, open_up, surplus, sync_names};
 use super::pool::Pending;
 use crate::error::{CopyError, reason};
 use crate::landing::{Ground, Landing};
@@ -233,7 +233,12 @@ impl Tree {
         let is_new = match spot.there(dir)? {
             None if self.wish.dry_run => return Ok((LevelDir::Absent, true)),
             None => make_dir(dir, name, spot.mode)?,
-            Some(there) if there.is_dir() => false,
+            Some(there) if there.is_dir() => {
+                if !self.wish.dry_run {
+                    open_up(dir, name, &there);
+                }
+                false
+            }
             Some(_) => return Err(io::Error::other("something that is no folder has its name")),
         };
         if !self.wish.dry_run {
