@@ -2,7 +2,7 @@
 //!
 //! Everything here is told the time and handed the bytes: no socket, no clock, no thread. The parts, in the order a byte meets them:
 //! [`outbox`] decides which region of which object goes next; [`lane_out`] decides when, and in which datagrams; [`wire`] and [`record`]
-//! make those; [`lane_in`] takes them and reports; [`inbox`] knows what of each object has come. [`rate`] decides how fast,
+//! make those; [`lane_in`] takes them and reports; [`inbox`] knows what of each object has come, and [`held`] has what came before it was accepted. [`rate`] decides how fast,
 //! and [`memory`] how much may be remembered.
 
 mod arrivals;

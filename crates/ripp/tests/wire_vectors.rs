@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use visapult_ripp::control::{Hello, Message, Transport, Welcome, Word};
+use visapult_ripp::control::{Greeting, Hello, Message, Transport, Welcome, Word};
 use visapult_ripp::digest::{CHUNK, DigestKey};
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::record::{Cipher, EPOCH_BITS, End, LaneSecret, Opener, Sealer};
@@ -278,7 +278,15 @@ fn messages() {
         mtu: None,
         session: "0123456789abcdef".to_owned(),
     };
+    let greeting = Greeting {
+        versions: vec![2],
+        ciphers: vec![Cipher::Aes128Gcm, Cipher::Chacha20Poly1305],
+        port: 40_001,
+        mtu: Some(1500),
+        room: 34_715_581,
+    };
     let messages = [
+        Message::Greeting(greeting),
         Message::Hello(hello),
         Message::Welcome(welcome),
         Message::Rejected { why: "the token is wrong".to_owned(), serves: None },

@@ -29,8 +29,9 @@ const MOST_LOSSY_AHEAD: f64 = (32 << 20) as f64;
 const VERIFYING: u64 = 2;
 /// Bytes on offer, and in an object, before it is known how fast and how long the path is: what follows is accepted a round trip after that is known.
 const FIRST_AHEAD: u64 = 64 << 20;
-/// The same of a fixed rate, in seconds of it.
-const FIRST_AHEAD_S: f64 = 0.5;
+/// The same of a fixed rate, in seconds of it: what leaves along with the hello over 300 ms needs two round trips until offers that are made by what is known then are
+/// accepted.
+const FIRST_AHEAD_S: f64 = 0.8;
 const FIRST_OBJECT: u64 = 256 << 10;
 const LEAST_OBJECT: usize = 64 << 10;
 /// An object that has begun is finished when the time is up: of a fixed rate it takes no more than this, in seconds of it, and is no smaller than that.

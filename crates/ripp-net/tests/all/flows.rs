@@ -22,13 +22,14 @@ fn a_flow_is_over_when_all_its_objects_are_whatever_becomes_of_others() {
     let (left, right) = sessions();
     let [flow, other] = ["flow", "other"].map(|name| left.open_flow(name, Mode::Reliable, 1).unwrap());
     offered(&flow, 20);
-    assert_eq!(flow.progress(), (0, 20 * LENGTH as u64));
+    assert_eq!(flow.progress().1, 20 * LENGTH as u64);
     accepted(&right, 20);
     let ignored = offered(&other, 1);
     flow.wait().unwrap();
     assert_eq!(flow.progress(), (20 * LENGTH as u64, 20 * LENGTH as u64));
     assert!(!ignored[0].is_over());
-    assert_eq!(other.progress(), (0, LENGTH as u64));
+    // It may have come, and is accepted by nobody.
+    assert_eq!(other.progress().1, LENGTH as u64);
 }
 
 #[test]

@@ -57,9 +57,9 @@ fn carry(mut from: TcpStream, mut to: TcpStream, held: &AtomicBool) -> io::Resul
 fn what_may_be_lost_is_sent_on_while_the_control_connection_stands_still() {
     const BPS: u64 = 40_000_000;
     const BYTES: u64 = 12 << 20;
-    const HELD_BYTES: u64 = 6 << 20;
-    // Of 256 KiB each at least, but the last.
-    const OBJECTS: usize = 32;
+    const HELD_BYTES: u64 = 4 << 20;
+    // Of 192 to 512 KiB, but the last.
+    const OBJECTS: usize = 22;
     let (listener, url) = listener();
     let relay = Relay::to(listener.local_addr());
     let url = RippUrl { port: relay.port, ..url };

@@ -11,6 +11,7 @@ mod control;
 mod corpora;
 mod faults;
 mod flows;
+mod greeting;
 mod held_up;
 mod hostile;
 mod lanes;
