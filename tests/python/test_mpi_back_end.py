@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import signal
 import time
@@ -149,6 +150,8 @@ def test_another_field_of_a_paused_simulation_comes_to_all_processes(together, s
     urls = " ".join(rank.line() for rank in ranks)
     page = Page(start(*together, "backend", urls, "--no-open", "--port", 0).line())
     page.newest_beyond(2)
+    # Before the first rank has come a page is told so.
+    page.notices.clear()
     last = page.ask("pause") - 1
     page.until(lambda: page.steps["last"] == last, "the last step before the pause")
     shown = field_shown(page, 1, last)
@@ -157,6 +160,9 @@ def test_another_field_of_a_paused_simulation_comes_to_all_processes(together, s
     field_shown(page, 0, last)
     page.ask("step")
     page.until(lambda: page.steps["last"] == last + 1, "the next step")
+    # Its logarithm asks for the field, too.
+    logarithm = field_shown(page, 3, last + 1)["range"]
+    assert logarithm == pytest.approx([math.log10(1001 + last), math.log10(2001 + last)])
     # The range of a simulation's field grows with its steps.
     assert field_shown(page, 1, last + 1)["range"] == [1000 + last, 2001 + last]
     field_shown(page, 0, last + 1)

@@ -471,9 +471,14 @@ impl Drop for Publisher {
             return;
         }
         Python::attach(|py| {
+            // It may be let go of because of one.
+            let under_way = PyErr::take(py);
             if let Err(raised) = self.close(py) {
                 let whose = PyString::new(py, &format!("the end of {}", self.__repr__(py)));
                 raised.write_unraisable(py, Some(&whose));
+            }
+            if let Some(under_way) = under_way {
+                under_way.restore(py);
             }
         });
     }

@@ -473,6 +473,14 @@ impl LaneOut {
         }
     }
 
+    /// The other end is elsewhere than was said: what was sent went nowhere, and says nothing of the path.
+    pub fn begin_again(&mut self, now: Time, outbox: &mut Outbox) {
+        self.flight.abandon(|region| outbox.lost(now, region));
+        self.train = Train::of(self.sizes, &self.controller);
+        self.meter = RoundMeter::default();
+        self.credit = CreditLine::first(now, self.numbers.load(Ordering::Relaxed));
+    }
+
     /// Gives the lane up until it is heard again: what was under way on it is to be sent on others.
     pub fn abandon(&mut self, now: Time, outbox: &mut Outbox) {
         self.given_up = true;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::flight::Region;
 use crate::spans::Spans;
 use crate::time::Time;
+use crate::wire::OBJECT_BITS;
 
 /// What a flow promises of its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,7 +88,7 @@ pub struct Outbox {
     /// What the flow had been served that was served last: who had nothing to send until now is owed nothing from before.
     turn: u128,
     objects: HashMap<u32, ObjectOut>,
-    /// Objects with something to send again, oldest first.
+    /// Open objects with something to send again, oldest first.
     repairs: VecDeque<u32>,
     settled: Vec<Settled>,
     /// Objects of lossy flows of which the last byte has been handed out.
@@ -116,7 +117,8 @@ impl Outbox {
             Mode::Reliable | Mode::Lossy => None,
         };
         home.queue.push_back(object);
-        let presumed = self.presuming && home.mode == Mode::Reliable;
+        // Data of later ones could be taken for that of earlier ones before the offer has come.
+        let presumed = self.presuming && home.mode == Mode::Reliable && object < 1 << OBJECT_BITS;
         let repair = Spans::default();
         self.objects.insert(
             object,
@@ -148,6 +150,9 @@ impl Outbox {
     pub fn open(&mut self, object: u32) -> bool {
         let Some(found) = self.objects.get_mut(&object) else { return false };
         let was_open = std::mem::replace(&mut found.open, true);
+        if !was_open && !found.repair.is_empty() {
+            self.repairs.push_back(object);
+        }
         if let Some(flow) = self.flows.get_mut(&found.flow) {
             flow.served = flow.served.max(self.turn);
         }
@@ -177,9 +182,9 @@ impl Outbox {
     /// Something could be sent now.
     #[must_use]
     pub fn has_work(&self) -> bool {
-        let is_open = |object: &u32| self.objects.get(object).is_some_and(|found| found.open);
         let may_go = |object: &u32| self.objects.get(object).is_some_and(|found| found.may_go(self.presumed_left));
-        self.repairs.iter().any(is_open) || self.flows.values().any(|flow| flow.queue.iter().any(may_go))
+        self.repairs.iter().any(|object| self.objects.contains_key(object))
+            || self.flows.values().any(|flow| flow.queue.iter().any(may_go))
     }
 
     /// Entries that are kept of what is to be sent again.
@@ -212,25 +217,19 @@ impl Outbox {
     }
 
     fn next_repair(&mut self, now: Time, most: u64) -> Option<Region> {
-        let mut place = 0;
-        while let Some(&object) = self.repairs.get(place) {
+        while let Some(&object) = self.repairs.front() {
             if let Some(found) = self.objects.get_mut(&object) {
-                if !found.open {
-                    // What was lost of it waits until it is accepted.
-                    place += 1;
-                    continue;
-                }
                 if found.is_late(now) {
                     self.give_up(object);
                 } else if let Some((start, end)) = found.repair.take(most) {
                     let region = Region { object, offset: start, length: end - start, resent: true };
                     if found.repair.is_empty() {
-                        self.repairs.remove(place);
+                        self.repairs.pop_front();
                     }
                     return Some(region);
                 }
             }
-            self.repairs.remove(place);
+            self.repairs.pop_front();
         }
         None
     }
@@ -290,7 +289,8 @@ impl Outbox {
             found.given_up += region.length;
             self.settle_if_done(region.object);
         } else {
-            if found.repair.is_empty() {
+            // Of one that is not accepted it waits until that is.
+            if found.open && found.repair.is_empty() {
                 self.repairs.push_back(region.object);
             }
             found.repair.insert(region.offset, region.offset + region.length, |_, _| {});
@@ -443,6 +443,17 @@ mod tests {
         assert_eq!(outbox.take_settled(), [Settled { object: 0, arrived: 100, given_up: 0 }]);
         let mut rest = || outbox.next(Time::ZERO, 80).map(|region| (region.object, region.offset, region.length));
         assert_eq!([rest(), rest(), rest()], [Some((2, 10, 20)), Some((2, 30, 70)), None]);
+    }
+
+    /// Data says the lower bits of an object's number: before its offer has come an object could be taken for one of long ago.
+    #[test]
+    fn what_data_could_take_for_an_earlier_object_is_never_presumed() {
+        let mut outbox = outbox(Mode::Reliable, &[]);
+        outbox.presume(1000);
+        outbox.offer(1 << OBJECT_BITS, 0, 100, Time::ZERO);
+        assert_eq!(outbox.next(Time::ZERO, 80), None);
+        outbox.offer((1 << OBJECT_BITS) - 1, 0, 100, Time::ZERO);
+        assert!(outbox.next(Time::ZERO, 80).is_some());
     }
 
     #[test]

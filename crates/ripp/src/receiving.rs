@@ -172,6 +172,11 @@ impl Receiving {
         self.held = Held::within(self.limits.held);
     }
 
+    /// What is kept is of no more use.
+    pub fn let_go(&mut self) {
+        self.held = Held::default();
+    }
+
     /// A piece has come for which [`Receiving::claim`] knows no place.
     pub fn hold_piece(&mut self, object_low: u32, offset: u64, bytes: &[u8]) -> Hold {
         let object = self.object_of(object_low);

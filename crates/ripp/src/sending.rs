@@ -182,6 +182,8 @@ impl Sending {
         // Said once more it begins nothing: a digest reads all of the object.
         if self.is_live(object)? && self.outbox.open(object) {
             self.events.push(SendEvent::Accepted { object });
+            // All of it may have come before.
+            self.on_settled();
         }
         Ok(())
     }
@@ -292,6 +294,19 @@ mod tests {
         assert_eq!((sending.progress(flow), sending.arrived(object)), ((7, 7), Some(7)));
         sending.on_message(&Message::Done { object, arrived: 7, fault: None }).unwrap();
         assert_eq!((sending.progress(flow), sending.arrived(object)), ((7, 7), None));
+    }
+
+    #[test]
+    fn an_object_that_has_all_come_before_it_is_accepted_is_known_to_have_when_it_is() {
+        let mut sending = Sending::default();
+        let flow = sending.open_flow("flow", Mode::Reliable, 1).unwrap();
+        sending.outbox.presume(100);
+        let object = sending.offer(flow, "object", 7, Time::ZERO).unwrap();
+        let region = sending.outbox.next(Time::ZERO, 7).unwrap();
+        sending.outbox.arrived(region);
+        assert_eq!((sending.progress(flow), sending.arrived(object)), ((7, 7), Some(7)));
+        sending.on_message(&Message::Accept { object }).unwrap();
+        assert_eq!((sending.progress(flow), sending.arrived(object)), ((7, 7), Some(7)));
     }
 
     #[test]

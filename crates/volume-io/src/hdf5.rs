@@ -73,6 +73,9 @@ fn open_by_name(name: &Path) -> Result<hdf5_metno::File, String> {
     };
     let cause = refused.to_string();
     if cause.contains("unable to lock file") {
+        if !cause.contains("errno = 11,") {
+            return Err("its file system has no locks: copy it to another, or set HDF5_USE_FILE_LOCKING=FALSE if no program writes it".to_owned());
+        }
         return Err("a program has it open for writing: close it there, or have it written for readers (h5py: libver=\"latest\", then swmr_mode = True)".to_owned());
     }
     if !cause.contains("already open for write") {

@@ -94,7 +94,10 @@ impl Source for WithLogarithms {
     }
 
     fn shared(&self, request: &ReadRequest) -> Result<Option<SharedValues>, SourceError> {
-        if request.field < self.own { self.source.shared(request) } else { Ok(None) }
+        let (field, scale) = self.within(request.field);
+        // What is asked of a simulation has come by then, whatever is made of it.
+        let shared = self.source.shared(&ReadRequest { field, ..*request })?;
+        Ok(shared.filter(|_| scale == Scale::Linear))
     }
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {

@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use visapult_ripp_net::{MemorySink, Mode, Options, Rate, Session, SessionError, Sink, Transport};
 
 use crate::common::{PATIENCE, Testbed, session};
 
+/// Time for what should not happen to happen.
+const A_WHILE: Duration = Duration::from_millis(300);
+
 fn content(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 31 + at / 253) as u8).collect()
 }
 
-/// Sends an object from one to the other, and calls `underway` when some of it has arrived.
-fn send_one(from: &Session, to: &Session, length: usize, underway: impl FnOnce()) {
+/// Sends an object from one to the other, calls `offered` before it is accepted, and `underway` when some of it has arrived.
+fn send_one(from: &Session, to: &Session, length: usize, offered: impl FnOnce(), underway: impl FnOnce()) {
     let flow = from.open_flow("one", Mode::Reliable, 1).unwrap();
     let outgoing = flow.send("one", Arc::new(content(length))).unwrap();
     let offer = to.next_offer(PATIENCE).unwrap().unwrap();
+    offered();
     let sink = Arc::new(MemorySink::new(length));
     let incoming = offer.accept(Arc::<MemorySink>::clone(&sink));
     while incoming.arrived() < length as u64 / 8 && from.is_alive() {
@@ -37,11 +42,26 @@ fn streams_take_over_where_datagrams_are_blocked_in_one_or_both_directions() {
         };
         let (listener, left) = session(&testbed, Options::default()).unwrap();
         let right = listener.accept(PATIENCE).unwrap().unwrap();
-        send_one(&left, &right, 3_000_000, || {});
+        send_one(&left, &right, 3_000_000, || {}, || {});
         assert_eq!((left.transport(), right.transport()), (Transport::Tcp, Transport::Tcp));
         assert_eq!(left.statistics().lanes.len(), 4);
-        send_one(&right, &left, 3_000_000, || {});
+        send_one(&right, &left, 3_000_000, || {}, || {});
     }
+}
+
+/// The dialler sends some of it before, which datagrams lose.
+#[test]
+fn what_nobody_has_accepted_yet_waits_where_streams_take_over() {
+    let Some(testbed) = Testbed::up("waits", &["--rate", "500M", "--rtt", "20ms", "--block", "udp"]) else { return };
+    let (listener, left) = session(&testbed, Options::default()).unwrap();
+    let right = listener.accept(PATIENCE).unwrap().unwrap();
+    let taken_over = || {
+        while [&left, &right].iter().any(|session| session.transport() == Transport::Udp && session.is_alive()) {
+            thread::yield_now();
+        }
+        thread::sleep(A_WHILE);
+    };
+    send_one(&left, &right, 3_000_000, taken_over, || {});
 }
 
 #[test]
@@ -65,10 +85,10 @@ fn streams_take_over_when_datagrams_stop_in_the_middle() {
             "both" => testbed.must("set", &["block=udp"]),
             side => testbed.must("set", &[&format!("{side}:block=udp")]),
         };
-        send_one(&left, &right, 10_000_000, block);
+        send_one(&left, &right, 10_000_000, || {}, block);
         assert_eq!((left.transport(), right.transport()), (Transport::Tcp, Transport::Tcp), "{blocked}");
         assert!(left.statistics().sent().arrived_bytes >= 10_000_000);
-        send_one(&right, &left, 1_000_000, || {});
+        send_one(&right, &left, 1_000_000, || {}, || {});
     }
 }
 

@@ -70,7 +70,7 @@ def copy(
     Raises CopyError if it ended before all was there, and CallError for what makes no sense. Things that could not be copied do not end it: they are in
     ``failed``, and warned of.
     """
-    if delete not in (False, True, "unmatched"):
+    if not isinstance(delete, bool) and delete != "unmatched":
         raise CallError(f'delete: {delete!r} is none of False, True and "unmatched"')
     if delete is True and (include or exclude):
         raise CallError('delete would delete what include and exclude leave out, too: say delete="unmatched" if that is meant')

@@ -207,7 +207,7 @@ impl Assembly {
             let of_field = before.iter().find_map(|step| step.fields.get(&stale.field)?.get(stale.place));
             fill(stale, buffer, of_field.filter(|before| before.stored == buffer.stored))?;
         }
-        let missing = self.missing(before.first().map(Arc::as_ref));
+        let missing = self.missing(before.iter().find(|before| before.step < self.step).map(Arc::as_ref));
         let (bytes, fresh_bytes, at) = (self.bytes, self.fresh, Instant::now());
         let Self { step, time, fields, .. } = self;
         Ok(ReceivedStep { step, time, fields, bytes, fresh_bytes, missing, at })

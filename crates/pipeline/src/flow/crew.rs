@@ -128,7 +128,9 @@ impl State {
         crew.order(&Order::Want { step, fields: fields.to_vec() });
     }
 
-    pub(super) fn order_forget(&self, step: StepIndex) {
+    /// Nobody waits for the step any more either, if it was asked for once more.
+    pub(super) fn order_forget(&mut self, step: StepIndex) {
+        self.convoy.pending.remove(&step);
         if let Some(crew) = self.head() {
             crew.order(&Order::Forget { step });
         }

@@ -275,8 +275,10 @@ impl State {
                 continue;
             }
             // The step itself, where it was asked for once more, and the one before.
-            let before = self.kept.iter().rev().filter(|kept| kept.step <= step && !self.run_begins);
-            let before: Vec<_> = before.take(2).cloned().collect();
+            let before = |kept: &&Arc<ReceivedStep>| kept.step < step;
+            let is_known = self.kept.iter().rev().filter(|_| !self.run_begins);
+            let itself = is_known.clone().find(|kept| kept.step == step);
+            let before: Vec<_> = itself.into_iter().chain(is_known.clone().find(before)).cloned().collect();
             match assembly.into_received(&before) {
                 Ok(received) => self.complete(received, history_bytes),
                 Err(cause) => self.trouble = Some(cause.to_string()),

@@ -13,7 +13,7 @@ use super::digest::DigestKeys;
 use super::greeting::foreseen;
 use super::path::{Known, Told};
 use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
-use super::shared::Shared;
+use super::shared::{Out, Shared};
 use super::stream::{FALLBACK_STREAMS, Opener, Reached};
 use super::{Options, Service, Session, SessionError};
 use crate::control::{ControlEvent, ControlLink, ControlReceiver};
@@ -144,7 +144,7 @@ impl Dialled {
             }
             // Somebody else was quicker to have the port.
             let elsewhere = peers.first().filter(|told| told.peer.port() != early.port || !told.is_reached);
-            elsewhere.into_iter().for_each(|told| shared.links()[0].tell(*told));
+            elsewhere.into_iter().for_each(|told| move_lane(shared, *told));
         } else {
             let peers: Vec<_> = peers.iter().copied().map(Known::Told).collect();
             begin_lanes(shared, &secret, welcome.cipher, &options, local, &peers)?;
@@ -183,10 +183,22 @@ impl Dialled {
         let options = Options { mtu: least(self.options.mtu, greeting.mtu), ..self.options.clone() };
         let peers = [Known::Told(Told { peer, rtt, is_reached: true })];
         begin_lanes(shared, &self.secret, cipher, &options, self.local, &peers)?;
-        shared.out().sending.outbox.presume(greeting.room);
+        shared.out().sending.outbox.presume(greeting.room.min(shared.limits.held as u64));
         shared.wake_senders();
         Ok(Some(Early { version, cipher, port: greeting.port }))
     }
+}
+
+/// The only lane goes on elsewhere than where it began.
+fn move_lane(shared: &Shared, told: Told) {
+    let mut out = shared.out();
+    let Out { sending, lanes, .. } = &mut *out;
+    shared.links()[0].tell(told);
+    if let Some(lane) = &mut lanes[0] {
+        lane.begin_again(shared.now(), &mut sending.outbox);
+    }
+    drop(out);
+    shared.wake_senders();
 }
 
 /// Opens lanes to `peers`, and starts their threads.

@@ -114,8 +114,8 @@ impl Door {
         let peers = vec![reached; usize::from(lanes)];
         let session = session_number()?;
         // Who was told of a port has sent along with his hello, perhaps.
-        let told = port_told.filter(|_| lanes > 0).and_then(|port| self.greeter.take(local, port));
-        let is_told = told.is_some();
+        let port_told = port_told.filter(|_| lanes > 0);
+        let told = port_told.and_then(|port| self.greeter.take(local, port));
         let links =
             setup::links(&secret, cipher, End::Listener, &options, local, &peers, told).inspect_err(|cause| {
                 let rejected = Message::Rejected { why: format!("it is not able to: {cause}"), serves: None };
@@ -130,7 +130,7 @@ impl Door {
         let begun = setup::begin(control.clone(), &options, limits)?;
         let shared = Arc::clone(&begun.shared);
         shared.set_digest_keys(DigestKeys::derive(&secret, cipher, End::Listener));
-        if is_told {
+        if port_told.is_some() {
             shared.incoming().receiving.hold();
         }
         // From here on the session sees to the end of what was started.

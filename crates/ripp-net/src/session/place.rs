@@ -68,7 +68,9 @@ pub(super) fn hold(shared: &Arc<Shared>, piece: &Piece<'_>) -> bool {
 }
 
 /// Puts what came of an object before it was accepted in its place. It counts as arrived: if there is no place for it, the session ends.
-pub(super) fn place_held(shared: &Arc<Shared>, object: u32, pieces: &[HeldPiece]) {
+pub(super) fn place_held(shared: &Arc<Shared>, object: u32, mut pieces: Vec<HeldPiece>) {
+    // In order they leave as few holes as there are.
+    pieces.sort_unstable_by_key(|(offset, _)| *offset);
     let header = |offset| DataHeader { object_low: object & ((1 << OBJECT_BITS) - 1), offset, sent_us: 0 };
     let pieces: Vec<_> = pieces.iter().map(|(offset, payload)| Piece { header: header(*offset), payload }).collect();
     for run in pieces.chunk_by(Piece::precedes) {

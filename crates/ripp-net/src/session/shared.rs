@@ -327,7 +327,10 @@ impl Shared {
         out.sending.fail_all(why);
         out.sources.drain().for_each(|(_, outbound)| outbound.outcome.set(fault()));
         drop(out);
-        self.incoming().places.drain().for_each(|(_, place)| place.outcome.set(fault()));
+        let mut incoming = self.incoming();
+        incoming.places.drain().for_each(|(_, place)| place.outcome.set(fault()));
+        incoming.receiving.let_go();
+        drop(incoming);
         for link in self.links() {
             link.work.notify_all();
             link.socket.waker().wake();
@@ -510,7 +513,7 @@ impl Shared {
         self.pump_in(&mut incoming);
         let held = incoming.receiving.take_held(object);
         drop(incoming);
-        place_held(self, object, &held);
+        place_held(self, object, held);
     }
 
     pub(super) fn refuse(self: &Arc<Self>, object: u32, why: &str) {

@@ -114,6 +114,15 @@ impl LaneSocket {
         self.coalescing
     }
 
+    /// Has the kernel keep no more than about `bytes` of what we have not read, or as much as it grants.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn limit_buffer(&mut self, bytes: Option<usize>) -> io::Result<()> {
+        self.recv_buffer = options::set_receive_buffer(&self.socket, bytes.unwrap_or(options::BUFFER_BYTES))?;
+        Ok(())
+    }
+
     /// Has the kernel hand over each datagram by itself from now on.
     pub fn take_singly(&mut self) {
         self.coalescing = self.coalescing && !options::take_singly(&self.socket);

@@ -8,7 +8,7 @@ use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use super::sys;
 
 /// Absorbs 100 ms at 5 Gbit/s; taken as far as the system allows.
-const BUFFER_BYTES: usize = 64 << 20;
+pub(super) const BUFFER_BYTES: usize = 64 << 20;
 
 pub(super) struct Granted {
     pub(super) segmenting: bool,
@@ -18,10 +18,7 @@ pub(super) struct Granted {
 }
 
 pub(super) fn prepare(socket: &UdpSocket, ipv6: bool) -> io::Result<Granted> {
-    // Only a process with CAP_NET_ADMIN may pass the system's limit; others get the limit.
-    if sockopt::set_socket_recv_buffer_size_force(socket, BUFFER_BYTES).is_err() {
-        sockopt::set_socket_recv_buffer_size(socket, BUFFER_BYTES)?;
-    }
+    let recv_buffer = set_receive_buffer(socket, BUFFER_BYTES)?;
     if sockopt::set_socket_send_buffer_size_force(socket, BUFFER_BYTES).is_err() {
         sockopt::set_socket_send_buffer_size(socket, BUFFER_BYTES)?;
     }
@@ -37,9 +34,18 @@ pub(super) fn prepare(socket: &UdpSocket, ipv6: bool) -> io::Result<Granted> {
         // 0 is the kernel's default, "do not cut": accepted only by kernels that can.
         segmenting: sys::set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok(),
         coalescing: sys::set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok(),
-        recv_buffer: sockopt::socket_recv_buffer_size(socket)?,
+        recv_buffer,
         send_buffer: sockopt::socket_send_buffer_size(socket)?,
     })
+}
+
+/// Returns what was granted.
+pub(super) fn set_receive_buffer(socket: &UdpSocket, bytes: usize) -> io::Result<usize> {
+    // Only a process with CAP_NET_ADMIN may pass the system's limit; others get the limit.
+    if sockopt::set_socket_recv_buffer_size_force(socket, bytes).is_err() {
+        sockopt::set_socket_recv_buffer_size(socket, bytes)?;
+    }
+    Ok(sockopt::socket_recv_buffer_size(socket)?)
 }
 
 /// Whether that was granted.

@@ -1,6 +1,7 @@
 //! What a dialler sends along with its hello, before the listening program has accepted it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -100,28 +101,40 @@ fn what_may_be_lost_waits_until_it_is_accepted() {
     assert!(incoming.wait().unwrap().arrived > 0);
 }
 
-/// Several are told of one port, which the first of them has.
+/// Several are told of one port, which the first of them has; what the others send before it is accepted is kept, too.
 #[test]
 fn all_who_dial_at_once_are_served() {
     const DIALLERS: usize = 12;
     let (listener, url) = listener();
+    let there = AtomicUsize::new(0);
+    let all_are_there = || eventually("all are there", || there.load(Ordering::Relaxed) == DIALLERS);
     thread::scope(|scope| {
+        let (there, all_are_there) = (&there, &all_are_there);
         for number in 0..DIALLERS {
             let url = RippUrl { name: number.to_string(), ..url.clone() };
             scope.spawn(move || {
                 let left = begin(&url);
                 let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
-                let outgoing = flow.send("object", Arc::new(content(LENGTH + number))).unwrap();
-                assert_eq!(outgoing.wait().unwrap().arrived, (LENGTH + number) as u64);
+                let send = |name| flow.send(name, Arc::new(content(LENGTH + number))).unwrap();
+                // What went to a port that another had is sent again once the object is accepted.
+                let first = send("first");
+                left.admitted().unwrap();
+                let second = send("second");
+                eventually("some of it is there", || second.arrived() > 0);
+                there.fetch_add(1, Ordering::Relaxed);
+                assert!([first, second].iter().all(|sent| sent.wait().unwrap().arrived == (LENGTH + number) as u64));
             });
         }
         for _ in 0..DIALLERS {
             let session = listener.accept(PATIENCE).unwrap().unwrap();
             scope.spawn(move || {
                 let length = LENGTH + session.name().parse::<usize>().unwrap();
-                let (sink, incoming) = take(next_offer(&session));
-                incoming.wait().unwrap();
-                assert!(bytes_of(&sink) == content(length), "wrong bytes");
+                let offers = [next_offer(&session), next_offer(&session)];
+                all_are_there();
+                for (sink, incoming) in offers.map(take) {
+                    incoming.wait().unwrap();
+                    assert!(bytes_of(&sink) == content(length), "wrong bytes");
+                }
                 // Its dialler hears of it before the session ends.
                 eventually("the end", || !session.is_alive());
             });

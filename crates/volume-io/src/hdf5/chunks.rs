@@ -47,7 +47,7 @@ pub(super) struct Chunks {
 
 impl Chunks {
     /// `None` where the library has to read the dataset.
-    pub(super) fn new(shown: String, bytes: File, file_length: u64, found: &Found, encoding: Encoding) -> Option<Self> {
+    pub(super) fn new(shown: String, bytes: File, found: &Found, encoding: Encoding) -> Option<Self> {
         let dataset = &found.dataset;
         let filters = dataset.filters();
         if !filters.iter().all(|filter| matches!(filter, Filter::Deflate(_) | Filter::Shuffle)) {
@@ -72,6 +72,8 @@ impl Chunks {
             0
         });
         visited.ok()?;
+        // After that: a program that writes for readers may have written more meanwhile.
+        let file_length = bytes.metadata().ok()?.len();
         let unwritten = encoding.value_of(own_fill(dataset).unwrap_or(0.0));
         Some(Self { shown, bytes, file_length, encoding, edge, steps, places, filters, unwritten })
     }

@@ -50,7 +50,7 @@ impl Stored {
                 return FlatArray::new(shown, bytes, *length, offset, encoding, layout).map(Self::Flat);
             }
             if dataset.layout() == StoredLayout::Chunked
-                && let Some(chunks) = Chunks::new(shown, bytes, *length, found, encoding.clone())
+                && let Some(chunks) = Chunks::new(shown, bytes, found, encoding.clone())
             {
                 return Ok(Self::Chunks(chunks));
             }

@@ -125,8 +125,6 @@ impl Shared {
         let now = self.now();
         let mut out = self.out();
         self.streams.on.store(true, Ordering::Relaxed);
-        // Streams carry nothing that has no place.
-        out.sending.outbox.presume_no_more();
         (0..out.lanes.len()).for_each(|lane| out.retire_lane(lane, now));
         out.sending.on_settled();
         self.pump_out(&mut out);
@@ -150,6 +148,8 @@ impl Shared {
             return Err("too many streams of this session have died; dial again".to_owned());
         }
         wakers.push(Some(waker.clone()));
+        // Streams carry nothing that has no place.
+        out.sending.outbox.presume_no_more();
         out.streams.push(StreamOut::new(self.limits.stream_records));
         Ok(StreamPlace { shared: Arc::clone(self), index: wakers.len() - 1, waker })
     }
