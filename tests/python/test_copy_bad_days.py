@@ -224,6 +224,26 @@ def test_folders_that_are_read_only_are_kept_the_same_by_who_owns_them(tmp_path:
     close(0o755)
 
 
+def test_a_closed_folder_is_closed_again_where_its_copy_is_interrupted(source: Path, target: Path) -> None:
+    for folder in (source, target / "run"):
+        folder.mkdir(exist_ok=True)
+    there = target / "run"
+    words = [*without_rights(), VISAPULT, "copy", source, target]
+    there.chmod(0o555)
+    source.chmod(0o755)
+    copying = Process([*words, "--json", *RATE])
+    until_it_carries(copying, 20 * MEBI)
+    assert there.stat().st_mode & 0o777 == 0o755
+    copying.signal(signal.SIGINT)
+    assert copying.end(SOON).code == 130
+    assert there.stat().st_mode & 0o777 == 0o555
+    assert_kept_and_marked(target)
+    again = Process(words).end(SOON)
+    assert again.code == 0 and "goes on from" in again.stderr, again
+    assert tree_of(there) == tree_of(source)
+    assert there.stat().st_mode & 0o777 == 0o755
+
+
 def test_nothing_is_left_of_a_large_file_that_has_become_small(source: Path, target: Path) -> None:
     copying = start_copy(source, target, "--json", *RATE)
     until_it_carries(copying, 20 * MEBI)

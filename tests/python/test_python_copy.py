@@ -94,6 +94,7 @@ def test_options_are_those_of_the_command(shared: tuple[Path, str], tmp_path: Pa
         ("{url}/run.npy", {"box": np.s_[:, :, ::2]}, "CallError", "stride=2"),
         ("{url}/run.npy", {"box": np.s_[-2:, :, :]}, "CallError", "-2 is out of bounds"),
         ("{url}/run.npy", {"stride": 0}, "CallError", "1 or more"),
+        ("{url}/run.npy", {"delete": 1, "include": "*"}, "CallError", "delete: 1 is none of"),
         ("{url}/run.npy", {"stride": 2.5}, "CallError", "2.5 is no number"),
         ("{url}/run.npy", {"level": 1.5}, "CallError", "1.5 is no number"),
         ("{url}/run.npy", {"error": "0"}, "CallError", "positive"),

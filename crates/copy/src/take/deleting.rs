@@ -56,7 +56,8 @@ impl Taking<'_> {
         self.telling.deleted(&deleted)
     }
 
-    /// What copies keep for themselves is not deleted, for one may be under way: nor is it passed over, for it may be of any size.
+    /// What copies keep for themselves in folders that are listed is not deleted, for one may be under way: nor is it passed over, for it may be of
+    /// any size.
     fn tell_of_ours(&mut self, first: &Path, others: usize) -> Result<(), CopyError> {
         let first = self.telling.called(first);
         let all = if others > 0 { format!("{first} and {others} more are") } else { format!("{first} is") };

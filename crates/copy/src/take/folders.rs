@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt};
@@ -33,15 +33,25 @@ pub(super) fn make_dir(dir: &Dir, name: &Path, mode: u32) -> io::Result<bool> {
     }
 }
 
-/// Has a folder that is there let us put things into it, where its mode does not; it gets its own in the end.
-pub(super) fn open_up(dir: &Dir, name: &Path, there: &Metadata) {
-    let may_we = || rustix::fs::accessat(dir.as_fd(), name, Access::all(), AtFlags::empty()).is_ok();
-    if there.mode() & OURS == OURS || may_we() {
-        return;
-    }
-    let mode = Permissions::from_mode(there.mode() & (SPECIAL | COPIED) | OURS);
+/// Has a folder that is there let us put things into it, where its mode does not; it gets its own in the end. True if it did not.
+pub(super) fn open_up(dir: &Dir, name: &Path, there: &Metadata) -> bool {
+    let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+    let may_we = || rustix::fs::accessat(dir.as_fd(), name, all, AtFlags::EACCESS).is_ok();
     // Where it is somebody else's, what cannot be put into it is told.
-    let _ = dir.set_permissions(name, cap_std::fs::Permissions::from_std(mode));
+    there.mode() & OURS != OURS && !may_we() && set_mode(dir, name, there.mode() | OURS).is_ok()
+}
+
+/// Folders that were opened up and did not get their own modes have again what they had.
+pub(super) fn close_again(base: &Dir, opened: &[(PathBuf, u32)]) {
+    for (path, mode) in opened.iter().rev() {
+        // What is gone meanwhile needs none.
+        let _ = set_mode(base, path, *mode);
+    }
+}
+
+fn set_mode(dir: &Dir, path: &Path, mode: u32) -> io::Result<()> {
+    let mode = Permissions::from_mode(mode & (SPECIAL | COPIED));
+    dir.set_permissions(path, cap_std::fs::Permissions::from_std(mode))
 }
 
 /// What is in a folder and was not listed. What is neither file, folder nor link stays.

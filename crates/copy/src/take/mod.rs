@@ -62,7 +62,7 @@ pub(crate) fn take(
     watch: &mut dyn FnMut(Event),
 ) -> Result<(), CopyError> {
     let ground = landing.as_ref().map(|landing| landing.ground.clone());
-    let outcome = thread::scope(|scope| {
+    let (outcome, opened) = thread::scope(|scope| {
         let mut taking = Taking {
             session,
             stop,
@@ -92,10 +92,13 @@ pub(crate) fn take(
             // It is told why, if it still listens.
             let _ = taking.telling.say(&Word::Refused { why: cut(why, MOST_WHY).to_owned() });
         }
-        outcome
+        (outcome, taking.tree.take_opened())
     });
-    if let Some(Ground::Shelf(shelf)) = &ground {
-        shelf.abandon();
+    match &ground {
+        Some(Ground::Shelf(shelf)) => shelf.abandon(),
+        // Nothing is written any more.
+        Some(Ground::Folder(base)) => folders::close_again(base, &opened),
+        None => {}
     }
     outcome
 }

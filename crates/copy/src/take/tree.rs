@@ -68,6 +68,8 @@ pub(super) struct Tree {
     levels: Vec<Level>,
     /// Folders that get their modes and times in the end.
     folders: Vec<(PathBuf, u32, Mtime)>,
+    /// Folders that were there and did not let us put things into them, and the modes they had.
+    opened: Vec<(PathBuf, u32)>,
     /// Files that are there and did not take the mode of their sources.
     undressed: Vec<Unplaced>,
     /// What is there and was not listed, in folders that are over; or why that cannot be told.
@@ -132,6 +134,7 @@ impl Tree {
             top: PathBuf::new(),
             levels,
             folders: Vec::new(),
+            opened: Vec::new(),
             undressed: Vec::new(),
             surplus: Vec::new(),
             ours: Vec::new(),
@@ -234,8 +237,8 @@ impl Tree {
             None if self.wish.dry_run => return Ok((LevelDir::Absent, true)),
             None => make_dir(dir, name, spot.mode)?,
             Some(there) if there.is_dir() => {
-                if !self.wish.dry_run {
-                    open_up(dir, name, &there);
+                if !self.wish.dry_run && open_up(dir, name, &there) {
+                    self.opened.push((spot.path(), there.mode()));
                 }
                 false
             }
@@ -363,6 +366,11 @@ impl Tree {
         std::mem::take(&mut self.surplus)
     }
 
+    /// The folders that were opened up and have no mode of their own yet, outermost first; and what modes they had.
+    pub(super) fn take_opened(&mut self) -> Vec<(PathBuf, u32)> {
+        std::mem::take(&mut self.opened)
+    }
+
     /// What is there under names that copies keep for themselves, once all is listed.
     pub(super) fn take_ours(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.ours)
@@ -372,6 +380,7 @@ impl Tree {
     pub(super) fn finish(&mut self, base: &Dir) -> Vec<Unplaced> {
         let mut unplaced = std::mem::take(&mut self.undressed);
         let folders = std::mem::take(&mut self.folders);
+        self.opened.clear();
         // Where others take parts, theirs may not be in them yet.
         let dressed = folders.iter().rev().filter(|_| self.wish.part.is_none());
         for (path, mode, mtime) in dressed {
@@ -464,6 +473,7 @@ mod tests {
 
     use cap_std::ambient_authority;
 
+    use super::super::folders::close_again;
     use super::*;
 
     const MTIME: Mtime = Mtime { s: 1_000_000_000, ns: 5 };
@@ -488,6 +498,25 @@ mod tests {
         assert_eq!((mode("private"), mode("closed"), mode("group")), (0o700, 0o700, 0o2700));
         assert!(tree.finish(&base).is_empty());
         assert_eq!((mode("private"), mode("closed"), mode("group")), (0o700, 0o500, 0o2750));
+    }
+
+    #[test]
+    fn a_folder_that_was_opened_up_is_closed_again_where_the_copy_ends_before_it_has_its_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = Arc::new(Dir::open_ambient_dir(dir.path(), ambient_authority()).unwrap());
+        let path = dir.path().join("closed");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o2500)).unwrap();
+        let landing = Landing { ground: Ground::Folder(Arc::clone(&base)), rename: None };
+        let mut tree = Tree::new(Some(&landing), Wish::default());
+        assert!(matches!(tree.take(folder("closed", 0o555)), Some(Ok(Verdict::Folder { .. }))));
+        // Whoever may do all needs no folder opened.
+        let is_root = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0;
+        let meanwhile = if is_root { 0o2500 } else { 0o2700 };
+        assert_eq!(mode(), meanwhile);
+        close_again(&base, &tree.take_opened());
+        assert_eq!(mode(), 0o2500);
     }
 
     /// What becomes of entries of these names, in a folder that was there.
