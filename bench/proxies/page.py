@@ -16,7 +16,7 @@ from examples import ROOT, Row
 from machine import machine
 
 # Modules of this folder: what each has measured becomes a section.
-BENCHES = ["keyframes", "combining", "tile_loss", "viewers", "turning", "large", "beside_paraview"]
+BENCHES = ["keyframes", "combining", "tile_loss", "viewers", "turning", "graphics", "large", "beside_paraview"]
 HEAD = """# Costs of proxies
 
 `make bench-proxies` measures this page, or one section of it by `python bench/proxies/NAME.py`. Rows are in `bench/results/proxies-NAME.json`. How close proxies come, by angle

@@ -73,7 +73,9 @@ def tell(process: subprocess.Popen[str], signed: signal.Signals) -> None:
             os.kill(one, signed)
 
 
-def opened(stack: ExitStack, field: Path, asked: str, processes: int, bed: Testbed | None) -> tuple[subprocess.Popen[str], subprocess.Popen[str]]:
+def opened(
+    stack: ExitStack, field: Path, asked: str, processes: int, bed: Testbed | None, size: str = "1024x768"
+) -> tuple[subprocess.Popen[str], subprocess.Popen[str]]:
     """A page, beyond the link if there is one, and its server."""
     launcher = ["mpiexec.mpich", "-n", processes] if processes > 1 else []
     server = stack.enter_context(running([*launcher, VISAPULT, "view", field, "--port", 0, "--no-open"], bed, "left"))
@@ -83,7 +85,7 @@ def opened(stack: ExitStack, field: Path, asked: str, processes: int, bed: Testb
         near, far = f"127.0.0.1:{urlsplit(url).port}", f"{LEFT}:{urlsplit(url).port}"
         for side, ends in (("left", (far, near)), ("right", (near, far))):
             stack.enter_context(running([sys.executable, HERE / "door.py", *ends], bed, side))
-    return stack.enter_context(running(["node", HERE / "frames.mjs", url, asked], bed, "right")), server
+    return stack.enter_context(running(["node", HERE / "frames.mjs", url, asked, size], bed, "right")), server
 
 
 def measure(field: Path, name: str, runs: int, bed: Testbed | None) -> list[Row]:

@@ -1,4 +1,4 @@
-/** A real browser with software WebGL2, and what tests ask of the page. */
+/** A real browser with software WebGL2, or what `CHROMIUM_SWITCHES` say instead; and what tests ask of the page. */
 import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -9,10 +9,12 @@ const { chromium } = require("playwright-core");
 export const screenshots = fileURLToPath(new URL("../../out/e2e/", import.meta.url));
 mkdirSync(screenshots, { recursive: true });
 
+const SOFTWARE = "--use-gl=angle --use-angle=gl-egl --ignore-gpu-blocklist";
+
 export const launch = () =>
   chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist"],
+    args: ["--no-sandbox", ...(process.env.CHROMIUM_SWITCHES ?? SOFTWARE).split(" ")],
   });
 
 /** Opens the page of a server; `query` and `hash` are added to its URL. Fails the test on any script error. */
