@@ -372,12 +372,18 @@ def test_a_full_disk_is_told_and_what_was_copied_is_kept(shared: tuple[Path, str
     if mounted.returncode != 0:
         pytest.skip("no file system can be mounted here")
     try:
+        foreseen = copy("--dry-run", f"{url}/run", small)
+        assert foreseen.code == 0, foreseen
+        assert_one_clear_line(foreseen.stderr, "too little room", "have 42")
         full = copy(f"{url}/run", small)
         assert full.code == 1, full
-        assert_one_clear_line(full.stderr, "is full", "go" "es on from there")
+        lacking, ended = full.stderr.splitlines()
+        assert lacking == foreseen.stderr.rstrip()
+        assert_one_clear_line(ended + "\n", "is full", "go" "es on from there")
         assert (small / "run" / "0").is_dir()
         subprocess.run(["mount", "-o", "remount,size=80M", small], check=True)
-        assert copy(f"{url}/run", small).code == 0
+        again = copy(f"{url}/run", small)
+        assert again.code == 0 and "too little room" not in again.stderr, again
         assert tree_of(small / "run") == tree_of(folder / "run")
     finally:
         subprocess.run(["umount", "-l", small], check=True)

@@ -131,6 +131,11 @@ impl RangedFile {
         state.hashes.keys().filter_map(|&index| range(self.origin.size, index)).map(|range| range.length).sum()
     }
 
+    /// Bytes in ranges that are missing.
+    pub(crate) fn missing_bytes(&self) -> u64 {
+        self.origin.size - self.held_bytes()
+    }
+
     /// A range that is still missing.
     pub(crate) fn wants(&self, index: u64) -> Option<Range> {
         range(self.origin.size, index).filter(|_| !self.state().hashes.contains_key(&index))

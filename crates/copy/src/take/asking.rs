@@ -112,13 +112,19 @@ impl Taking<'_> {
 
     fn want(&mut self, entry: u64, pending: Pending, has_holes: bool) -> Result<Answer, CopyError> {
         self.telling.count_wanted(&pending);
+        let is_ranged = is_ranged(pending.origin.size, has_holes);
+        // What is there of one that comes in ranges is known once it is opened.
+        if !pending.replaces && (self.wish.dry_run || !is_ranged) {
+            self.room.need(pending.origin.size);
+        }
         if self.wish.dry_run {
             let how = if pending.replaces { "differs" } else { "is not there" };
             self.tell_differs(true, &pending.path(), how, Some(pending.origin.size))?;
             return Ok(Answer::Nothing);
         }
         let mut answer = Answer::Wanted;
-        if is_ranged(pending.origin.size, has_holes) {
+        if is_ranged {
+            self.room.open();
             let job = Job::Open { entry, pending: pending.clone(), anew: self.wish.anew };
             self.pool.give(job);
         } else if let Some(dealing) = &mut self.dealing {

@@ -10,6 +10,7 @@ mod folders;
 mod nodes;
 mod placing;
 mod pool;
+mod room;
 mod shelving;
 mod telling;
 mod tree;
@@ -28,6 +29,7 @@ use self::comparing::Comparing;
 use self::dealing::{Dealing, FIRST, NodeId, Piece};
 use self::nodes::Nodes;
 use self::pool::{Pending, Pool};
+use self::room::Room;
 use self::telling::Telling;
 use self::tree::Tree;
 use crate::bundle::{BUNDLE, UnaskedName};
@@ -70,6 +72,7 @@ pub(crate) fn take(
             telling: Telling::new(session, watch),
             tree: Tree::new(landing.as_ref(), wish),
             pool: Pool::start(scope, ground.as_ref(), !wish.unsynced),
+            room: Room::of(ground.as_ref()),
             ground: ground.clone(),
             links: 0,
             entries: 0,
@@ -110,6 +113,7 @@ struct Taking<'a> {
     telling: Telling<'a>,
     tree: Tree,
     pool: Pool,
+    room: Room,
     ground: Option<Ground>,
     /// Links that a store does not hold.
     links: u64,
@@ -146,6 +150,10 @@ impl Taking<'_> {
             self.settle()?;
             while let Some(done) = self.pool.take() {
                 self.on_done(done)?;
+            }
+            // Before any more is taken.
+            if let Some(lack) = self.room.lack() {
+                self.telling.notice(lack)?;
             }
             self.answer_held();
             self.answer_unasked()?;

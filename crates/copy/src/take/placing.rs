@@ -223,6 +223,8 @@ impl Taking<'_> {
 
     /// What is there of a file is known: the rest is wanted.
     fn on_opened(&mut self, entry: u64, found: Result<Found, Fault>) -> Result<(), CopyError> {
+        let is_new = self.pending.get(&entry).is_some_and(|pending| !pending.replaces);
+        self.room.opened(found.as_ref().ok().filter(|_| is_new).map_or(0, |found| found.file.missing_bytes()));
         let Some(pending) = self.pending.get(&entry).cloned() else { return Ok(()) };
         let found = match found {
             Ok(found) => found,
