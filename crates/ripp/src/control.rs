@@ -199,6 +199,14 @@ pub struct Hello {
     /// What lane keys derive from where the control channel is not encrypted (loopback only), and has no secret of its own.
     #[serde(default)]
     pub plain_secret: Option<String>,
+    /// Bytes of objects of reliable flows that may come before they are accepted.
+    #[serde(default, skip_serializing_if = "is_none_at_all")]
+    pub room: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_none_at_all(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// The listening end's answer.

@@ -267,8 +267,9 @@ fn messages() {
         service: None,
         request: String::new(),
         plain_secret: None,
+        room: 0,
     };
-    let for_a_share = Hello { service: Some("share".to_owned()), ..hello.clone() };
+    let for_a_share = Hello { service: Some("share".to_owned()), lanes: 1, room: 34_715_581, ..hello.clone() };
     let not_a_share = "this URL is of visapult perf serve, for visapult perf send".to_owned();
     let welcome = Welcome {
         version: 2,

@@ -10,7 +10,7 @@ use visapult_ripp::record::{Cipher, End};
 
 use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
-use super::greeting::foreseen;
+use super::greeting::{foreseen, room};
 use super::path::{Known, Told};
 use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
 use super::shared::{Out, Shared};
@@ -68,10 +68,16 @@ impl Session {
         if limits.lanes < options.lanes {
             tracing::warn!("{} lanes rather than {}: `memory` has no room for more", limits.lanes, options.lanes);
         }
-        let hello = hello(url, &options, limits.lanes, plain);
+        let mut hello = hello(url, &options, limits.lanes, plain);
+        if limits.lanes == 1 && options.transport != Some(Transport::Tcp) {
+            hello.room = room(&limits);
+        }
         control.send(&Message::Hello(hello.clone()).to_bytes())?;
         let begun = setup::begin(control, &options, limits)?;
         let shared = Arc::clone(&begun.shared);
+        if hello.room > 0 {
+            shared.incoming().receiving.hold();
+        }
         let mut session = Self::new(begun, peer, url.name.clone(), &options, ruling);
         let streams =
             if options.transport == Some(Transport::Tcp) || options.lanes > 1 { hello.lanes } else { FALLBACK_STREAMS };
@@ -183,8 +189,7 @@ impl Dialled {
         let options = Options { mtu: least(self.options.mtu, greeting.mtu), ..self.options.clone() };
         let peers = [Known::Told(Told { peer, rtt, is_reached: true })];
         begin_lanes(shared, &self.secret, cipher, &options, self.local, &peers)?;
-        shared.out().sending.outbox.presume(greeting.room.min(shared.limits.held as u64));
-        shared.wake_senders();
+        shared.presume(greeting.room);
         Ok(Some(Early { version, cipher, port: greeting.port }))
     }
 }
@@ -228,6 +233,7 @@ fn hello(url: &RippUrl, options: &Options, lanes: u16, plain_secret: Option<Stri
         service: options.service.map(|service| service.name.to_owned()),
         request: options.request.clone(),
         plain_secret,
+        room: 0,
     }
 }
 

@@ -137,6 +137,9 @@ impl Door {
         let mut made = Session::new(begun, peer, hello.name, &options, ruling);
         made.member = member;
         setup::start_lanes(&shared, links, &options)?;
+        if lanes == 1 {
+            shared.presume(hello.room);
+        }
         self.enter(session, &shared);
         control.send(&Message::Welcome(welcome).to_bytes())?;
         let keeping = Arc::clone(&shared);

@@ -1,4 +1,5 @@
-//! What a listener tells before it knows who asks: a port, and what it would choose. Who has its first lane there may send along with his hello.
+//! What a listener tells before it knows who asks: a port, and what it would choose. Who has its first lane there may send along with his hello; and what
+//! either end tells of how much it keeps of what comes before that is accepted.
 //!
 //! Invariant: who has shown no token opens no socket but the one that waits at each of this machine's addresses, and learns nothing but its port. What he sends
 //! there is kept for a bounded time and in bounded memory.
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp::control::{Greeting, Message, Transport, VERSIONS, choose_version};
 use visapult_ripp::held::Held;
+use visapult_ripp::memory::Limits;
 use visapult_ripp::record::Cipher;
 use visapult_ripp::wire::{CLEAR_HEADER, DATA_HEADER, LEAST_DATAGRAM, TAG};
 
@@ -69,7 +71,7 @@ impl Greeter {
             return None;
         }
         let port = self.port_at(local, Instant::now())?;
-        let room = Held::promise(options.limits(1).held, LEAST_PAYLOAD);
+        let room = room(&options.limits(1));
         let greeting = Greeting { versions: VERSIONS.to_vec(), ciphers: options.ciphers, port, mtu: options.mtu, room };
         Some((Message::Greeting(greeting).to_bytes(), port))
     }
@@ -99,6 +101,11 @@ impl Greeter {
         socket.limit_buffer(None).ok()?;
         Some(socket)
     }
+}
+
+/// Bytes of which an end can say that it keeps them before they are accepted, within these limits.
+pub(super) fn room(limits: &Limits) -> u64 {
+    Held::promise(limits.held, LEAST_PAYLOAD)
 }
 
 /// The version and cipher that a listener which greets like this will choose, of what a dialler with these options offers.

@@ -308,6 +308,12 @@ impl Shared {
         self.streams.wake();
     }
 
+    /// The other end keeps `room` bytes of what it has not accepted when it comes: so much is sent ahead.
+    pub(super) fn presume(&self, room: u64) {
+        self.out().sending.outbox.presume(room.min(self.limits.held as u64));
+        self.wake_senders();
+    }
+
     /// Ends the session; what is under way fails with `why`.
     pub(super) fn end(&self, why: Option<&str>) {
         // Who sees that it is over and asks why waits for the answer.

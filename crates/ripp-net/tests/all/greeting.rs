@@ -45,6 +45,38 @@ fn an_object_comes_before_it_is_accepted_and_is_whole_once_it_is() {
 }
 
 #[test]
+fn so_it_is_with_what_the_listener_offers_where_the_dialler_keeps_it() {
+    let (listener, url) = listener();
+    let begin = |lanes| {
+        let options = Options { lanes, ..Options::default() };
+        let left = Session::begin(&url, &Trust::for_url(&url).unwrap(), None, &options).unwrap();
+        let right = listener.accept(PATIENCE).unwrap().unwrap();
+        let flow = right.open_flow("flow", Mode::Reliable, 1).unwrap();
+        let sent = ["refused", "object"].map(|name| flow.send(name, Arc::new(content(LENGTH))).unwrap());
+        let offers = [next_offer(&left), next_offer(&left)];
+        (left, right, sent, offers)
+    };
+    let (left, right, [refused, outgoing], [refusing, offer]) = begin(1);
+    eventually("all of it is there", || refused.arrived() + outgoing.arrived() == 2 * LENGTH as u64);
+    assert!(!outgoing.is_over());
+    refusing.refuse("not wanted");
+    assert_eq!(refused.wait().unwrap_err().why, "not wanted");
+    let (sink, incoming) = take(offer);
+    assert!(incoming.wait().unwrap().digest.is_some());
+    assert!(bytes_of(&sink) == content(LENGTH), "wrong bytes");
+    assert_eq!(right.statistics().sent().resent_bytes, 0);
+    assert_works(&left, &right);
+
+    // Who asks for several lanes keeps nothing, as older builds do.
+    let (_left, _right, sent, offers) = begin(2);
+    thread::sleep(A_WHILE);
+    assert!(sent.iter().all(|outgoing| outgoing.arrived() == 0));
+    for (_, incoming) in offers.map(take) {
+        incoming.wait().unwrap();
+    }
+}
+
+#[test]
 fn what_is_refused_when_it_has_come_is_gone() {
     let (listener, url) = listener();
     let left = begin(&url);
