@@ -93,6 +93,8 @@ pub struct Outbox {
     settled: Vec<Settled>,
     /// Objects of lossy flows of which the last byte has been handed out.
     sent: Vec<u32>,
+    /// Objects that are not open, of which the last byte has been handed out.
+    sent_ahead: Vec<u32>,
     /// Objects that are offered now are presumed to be accepted.
     presuming: bool,
     /// Bytes that may still be sent of objects that are not open, but presumed to be.
@@ -179,6 +181,11 @@ impl Outbox {
         std::mem::take(&mut self.sent)
     }
 
+    /// Objects that the receiver has not accepted, all of which has been sent since the last call.
+    pub fn take_sent_ahead(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.sent_ahead)
+    }
+
     /// Something could be sent now.
     #[must_use]
     pub fn has_work(&self) -> bool {
@@ -254,6 +261,9 @@ impl Outbox {
             let region = Region { object, offset: found.fresh, length, resent: false };
             found.fresh += length;
             let sent_all = found.fresh == found.length;
+            if sent_all && !found.open {
+                self.sent_ahead.push(object);
+            }
             let flow = self.flows.get_mut(&flow_id)?;
             if late || sent_all {
                 flow.queue.remove(position);

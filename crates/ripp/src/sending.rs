@@ -17,6 +17,11 @@ pub enum SendEvent {
         /// The object.
         object: u32,
     },
+    /// The digest of the object, which is of a reliable flow, is to be [told](Sending::digest): it is being sent, or all of it has been ahead of that.
+    Digest {
+        /// The object.
+        object: u32,
+    },
     /// The receiver is through with the object and has this much of it.
     Done {
         /// The object.
@@ -54,6 +59,8 @@ struct Live {
     flow: u16,
     /// Bytes that have arrived, once it has settled: the receiver's word is waited for.
     settled: Option<u64>,
+    /// Its digest was asked for.
+    digested: bool,
 }
 
 /// The sending end.
@@ -89,7 +96,7 @@ impl Sending {
         }
         self.next_object = self.next_object.checked_add(1)?;
         sums.offered += length;
-        self.live.insert(object, Live { flow, settled: None });
+        self.live.insert(object, Live { flow, settled: None, digested: false });
         self.outbox.offer(object, flow, length, now);
         self.messages.push(Message::Offer { object, flow, name: name.to_owned(), length });
         Some(object)
@@ -179,13 +186,23 @@ impl Sending {
     }
 
     fn accepted(&mut self, object: u32) -> Result<(), NotOffered> {
-        // Said once more it begins nothing: a digest reads all of the object.
         if self.is_live(object)? && self.outbox.open(object) {
             self.events.push(SendEvent::Accepted { object });
+            self.want_digest(object);
             // All of it may have come before.
             self.on_settled();
         }
         Ok(())
+    }
+
+    /// Once: it reads all of the object.
+    fn want_digest(&mut self, object: u32) {
+        let is_reliable = self.mode(object) == Some(Mode::Reliable);
+        let live = self.live.get_mut(&object).filter(|live| is_reliable && !live.digested);
+        if let Some(live) = live {
+            live.digested = true;
+            self.events.push(SendEvent::Digest { object });
+        }
     }
 
     fn done(&mut self, object: u32, arrived: u64) -> Result<(), NotOffered> {
@@ -202,6 +219,9 @@ impl Sending {
 
     /// Tells the receiver of objects that were sent, or have settled without being whole; to be called after reports, and when lanes rest.
     pub fn on_settled(&mut self) {
+        for object in self.outbox.take_sent_ahead() {
+            self.want_digest(object);
+        }
         for object in self.outbox.take_sent() {
             if self.live.contains_key(&object) {
                 self.messages.push(Message::Sent { object });
@@ -266,7 +286,7 @@ mod tests {
         for length in [1 << 40, 0] {
             let object = sending.offer(flow, "object", length, Time::ZERO).unwrap();
             (0..1000).for_each(|_| sending.on_message(&Message::Accept { object }).unwrap());
-            assert_eq!(sending.take_events(), [SendEvent::Accepted { object }]);
+            assert_eq!(sending.take_events(), [SendEvent::Accepted { object }, SendEvent::Digest { object }]);
         }
     }
 
@@ -307,6 +327,22 @@ mod tests {
         assert_eq!((sending.progress(flow), sending.arrived(object)), ((7, 7), Some(7)));
         sending.on_message(&Message::Accept { object }).unwrap();
         assert_eq!((sending.progress(flow), sending.arrived(object)), ((7, 7), Some(7)));
+    }
+
+    #[test]
+    fn the_digest_of_what_was_sent_ahead_does_not_wait_for_the_receiver() {
+        let mut sending = Sending::default();
+        let flow = sending.open_flow("flow", Mode::Reliable, 1).unwrap();
+        sending.outbox.presume(10);
+        let [whole, cut] = [7, 7].map(|length| sending.offer(flow, "object", length, Time::ZERO).unwrap());
+        while sending.outbox.next(Time::ZERO, 7).is_some() {}
+        sending.on_settled();
+        assert_eq!(sending.take_events(), [SendEvent::Digest { object: whole }]);
+        for object in [whole, cut] {
+            sending.on_message(&Message::Accept { object }).unwrap();
+        }
+        let [accepted, and_cut] = [whole, cut].map(|object| SendEvent::Accepted { object });
+        assert_eq!(sending.take_events(), [accepted, and_cut, SendEvent::Digest { object: cut }]);
     }
 
     #[test]

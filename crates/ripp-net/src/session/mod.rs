@@ -78,7 +78,6 @@ pub struct Session {
 pub struct Flow {
     shared: Arc<Shared>,
     flow: u16,
-    mode: Mode,
 }
 
 impl Session {
@@ -110,7 +109,7 @@ impl Session {
         let mut out = self.shared.out();
         let flow = out.sending.open_flow(name, mode, weight).ok_or(SessionError::TooManyFlows)?;
         self.shared.pump_out(&mut out);
-        Ok(Flow { shared: Arc::clone(&self.shared), flow, mode })
+        Ok(Flow { shared: Arc::clone(&self.shared), flow })
     }
 
     /// Waits for the next object that the other end offers, passing over notes; `None` when `timeout` has passed.
@@ -278,7 +277,7 @@ impl Flow {
         }
         let object = out.sending.offer(self.flow, name, length, now).ok_or(SessionError::TooManyObjects)?;
         let outcome = Arc::new(Outcome::default());
-        out.sources.insert(object, Outbound { source, outcome: Arc::clone(&outcome), mode: self.mode, digest: None });
+        out.sources.insert(object, Outbound { source, outcome: Arc::clone(&outcome), digest: None });
         self.shared.pump_out(&mut out);
         if out.sending.outbox.is_presuming() {
             self.shared.wake_senders();

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use visapult_ripp::control::{Message, reason};
 use visapult_ripp::lane_out::{LaneOut, SentCounts};
 use visapult_ripp::memory::Limits;
-use visapult_ripp::outbox::Mode;
 use visapult_ripp::receiving::{ReceiveEvent, Receiving};
 use visapult_ripp::sending::{SendEvent, Sending};
 use visapult_ripp::time::Time;
@@ -78,7 +77,6 @@ impl Out {
 pub(super) struct Outbound {
     pub(super) source: Arc<dyn Source>,
     pub(super) outcome: Arc<Outcome>,
-    pub(super) mode: Mode,
     pub(super) digest: Option<String>,
 }
 
@@ -404,7 +402,8 @@ impl Shared {
         }
         for event in out.sending.take_events() {
             match event {
-                SendEvent::Accepted { object } => self.on_accepted(out, object),
+                SendEvent::Accepted { .. } => self.wake_senders(),
+                SendEvent::Digest { object } => self.tell_digest(out, object),
                 SendEvent::Done { object, arrived } => {
                     if let Some(sent) = out.sources.remove(&object) {
                         let arrived = arrived.min(sent.source.length());
@@ -420,11 +419,10 @@ impl Shared {
         }
     }
 
-    fn on_accepted(&self, out: &Out, object: u32) {
-        if let Some(sent) = out.sources.get(&object).filter(|sent| sent.mode == Mode::Reliable) {
+    fn tell_digest(&self, out: &Out, object: u32) {
+        if let Some(sent) = out.sources.get(&object) {
             let _ = lock(&self.jobs).send(Job::Tell { object, source: Arc::clone(&sent.source) });
         }
-        self.wake_senders();
     }
 
     /// Sends what the receiving end has to say, and does what its events ask for.

@@ -103,9 +103,9 @@ impl Outgoing {
 
     pub(super) fn on_event(&mut self, event: SendEvent, sending: &mut Sending, trusts: bool) -> Result<(), Trouble> {
         match event {
-            SendEvent::Accepted { object } => {
-                let mode = self.plan.flows[self.plan.objects[object as usize].flow].0;
-                if let Some(bytes) = self.bytes.get(&object).filter(|_| mode == Mode::Reliable) {
+            SendEvent::Accepted { .. } => Ok(()),
+            SendEvent::Digest { object } => {
+                if let Some(bytes) = self.bytes.get(&object) {
                     sending.digest(object, blake3::hash(bytes).to_hex().to_string());
                 }
                 Ok(())
