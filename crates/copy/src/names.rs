@@ -11,8 +11,10 @@ use visapult_objects::{MOST_NAME, MOST_PATH, is_name, printable};
 const PARTIAL: &str = ".visapult-part";
 /// What has been verified of it is told by a file with this ending.
 const LOG: &str = ".visapult-log";
+/// A folder whose name something else has as long as not all is copied lies beside that, under this ending.
+const STAND_IN: &str = ".visapult-folder";
 /// Why what has such a name is left alone.
-pub(crate) const OURS: &str = "names that end in .visapult-part or .visapult-log are kept for what is not whole yet; rename it if it is to be copied";
+pub(crate) const OURS: &str = "names that end in .visapult-part, .visapult-log or .visapult-folder are kept for what is not whole yet; rename it if it is to be copied";
 
 /// The name of one thing in a folder: 1 to 255 bytes without `/` and NUL, neither `.` nor `..`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,7 +41,7 @@ impl Name {
 
     /// A file of the copy's own: nobody's data.
     pub(crate) fn is_ours(&self) -> bool {
-        self.0.ends_with(PARTIAL.as_bytes()) || self.0.ends_with(LOG.as_bytes())
+        [PARTIAL, LOG, STAND_IN].iter().any(|ending| self.0.ends_with(ending.as_bytes()))
     }
 
     /// The name beside this one that its content is gathered under.
@@ -50,6 +52,11 @@ impl Name {
     /// The name beside this one of the log of what has been verified.
     pub(crate) fn log(&self) -> Self {
         self.beside(LOG)
+    }
+
+    /// The name beside this one that a folder is filled under as long as something else has its own.
+    pub(crate) fn stand_in(&self) -> Self {
+        self.beside(STAND_IN)
     }
 
     /// A name that leaves no room for the ending is cut, and told from others cut alike by its hash.
@@ -105,6 +112,7 @@ mod tests {
         let (a, b) = (long(b'a').partial(), long(b'b').partial());
         assert!(a.bytes().len() <= MOST_NAME && a != b && a.is_ours());
         assert_ne!(long(b'a').log(), a);
+        assert!(long(b'a').stand_in().is_ours() && long(b'a').stand_in() != long(b'b').stand_in());
         assert_eq!(Name::new(b"run.h5").unwrap().partial().bytes(), b"run.h5.visapult-part");
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct Place {
     pub(crate) mode: u32,
     /// Something was there when we looked, and is replaced.
     pub(crate) replaces: bool,
+    /// Something of another kind has its name, and has it until all is copied.
+    pub(crate) waits: bool,
     /// It has its name only once the disk has its content.
     pub(crate) is_synced: bool,
 }
@@ -72,8 +74,11 @@ impl Partial {
         if self.place.is_synced { self.file.sync_data() } else { Ok(()) }
     }
 
-    /// Gives the file its times, its mode and its name.
+    /// Gives the file its times, its mode and its name; one that waits for its name has its times alone until then.
     pub(crate) fn keep(&self, mtime: Mtime) -> io::Result<()> {
+        if self.place.waits {
+            return self.file.set_times(mtime.times());
+        }
         let mode = &self.place.mode;
         if self.mode != *mode {
             self.file.set_permissions(Permissions::from_mode(*mode))?;
@@ -86,20 +91,20 @@ impl Partial {
         Ok(())
     }
 
+    /// It is as it was when it was kept to wait for its name: nobody else has written to it meanwhile.
+    pub(crate) fn is_as_kept(&self, size: u64, mtime: Mtime) -> io::Result<bool> {
+        let found = self.file.metadata()?;
+        let here = Mtime { s: found.mtime(), ns: found.mtime_nsec().clamp(0, 999_999_999) as u32 };
+        Ok(found.len() == size && mtime.is_kept_as(here))
+    }
+
     fn take_name(&self) -> io::Result<()> {
         let Place { folder, name, replaces, .. } = &self.place;
         let part = name.partial();
-        if !replaces {
-            let (from, to) = (part.as_path(), name.as_path());
-            match rustix::fs::renameat_with(folder.as_fd(), from, folder.as_fd(), to, RenameFlags::NOREPLACE) {
-                Ok(()) => return Ok(()),
-                Err(Errno::EXIST) => return Err(io::Error::other(COLLIDES)),
-                // Not every file system can do that.
-                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
-                Err(cause) => return Err(cause.into()),
-            }
+        if *replaces {
+            return folder.rename(part.as_path(), folder, name.as_path());
         }
-        folder.rename(part.as_path(), folder, name.as_path())
+        take_free_name(folder, &part, name)
     }
 
     fn remove(&self) {
@@ -114,6 +119,18 @@ impl Partial {
     pub(crate) fn remove_log(&self) {
         // Where one stays it misleads nobody.
         let _ = self.place.folder.remove_file(self.place.name.log().as_path());
+    }
+}
+
+/// Gives what is there as `from` a name that nothing has.
+pub(crate) fn take_free_name(folder: &Dir, from: &Name, name: &Name) -> io::Result<()> {
+    let (from, to) = (from.as_path(), name.as_path());
+    match rustix::fs::renameat_with(folder.as_fd(), from, folder.as_fd(), to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => Err(io::Error::other(COLLIDES)),
+        // Not every file system can do that.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => folder.rename(from, folder, to),
+        Err(cause) => Err(cause.into()),
     }
 }
 
@@ -165,6 +182,7 @@ pub(crate) mod tests {
             name: Name::new(name.as_bytes()).unwrap(),
             mode: 0o640,
             replaces: false,
+            waits: false,
             is_synced: true,
         }
     }

@@ -201,7 +201,8 @@ impl RangedFile {
         }
         self.sync_content()?;
         self.partial.keep(self.origin.mtime)?;
-        if hashes.len() > 1 {
+        // One that waits for its name goes on from its ranges if the copy ends before that.
+        if hashes.len() > 1 && !self.partial.place.waits {
             self.partial.remove_log();
         }
         Ok(*file_hash(&hashes).as_bytes())

@@ -34,7 +34,7 @@ pub struct Tally {
     pub failed: u64,
     /// Things left out: neither file, folder nor link, or called like what copies keep for themselves.
     pub left_out: u64,
-    /// Files, folders and links deleted that the sources do not have; what was in a folder is not counted.
+    /// Files, folders and links deleted that the sources do not have, or have as something of another kind; what was in a folder is not counted.
     pub deleted: u64,
 }
 
@@ -155,7 +155,7 @@ pub enum Event {
         /// Bytes of the file at the source; none of a folder or link.
         bytes: Option<u64>,
     },
-    /// Something was deleted that the sources do not have, or would be.
+    /// Something was deleted that the sources do not have, or have as something of another kind; or would be.
     Deleted(String),
     /// The share that fetches it goes on alone, and knows it by this number.
     Detached(u64),

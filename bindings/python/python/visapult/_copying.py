@@ -51,8 +51,8 @@ def copy(
 
     ``include`` and ``exclude`` are patterns of names, or with a ``/`` of paths below the source. ``follow_links`` copies what links in
     folders lead to in place of the links, out of a share what lies in it. ``checksum`` compares what is there with the same size and
-    time by its content. ``delete`` deletes in the folders that were copied what the sources do not have; with patterns only as "unmatched", for it deletes
-    what they leave out, too. ``range`` is the first byte and the one after the last (None: to the end) of the one file. ``dry_run`` copies nothing.
+    time by its content. ``delete`` deletes in the folders that were copied what the sources do not have, or have as something of another kind; with patterns
+    only as "unmatched", for it deletes what they leave out, too. ``range`` is the first byte and the one after the last (None: to the end) of the one file. ``dry_run`` copies nothing.
 
     With any of ``field``, ``box``, ``stride``, ``level``, ``steps`` and ``error`` a part of the fields in the one source is made where that lies, and becomes the Zarr group
     ``destination``, which is named ``.zarr``. ``box`` is the samples along z, y and x, as slices (``numpy.s_[0:256, :, 128:]``); ``stride`` takes every Nth of them, or so many along

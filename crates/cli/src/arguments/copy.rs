@@ -38,7 +38,7 @@ Where things go is the same every time that the command is given: a DST that is 
 
 What is there already, with the same size and time, is not sent (--checksum: with the same content, too). What is there and not in the sources stays, unless --delete is said: look at --dry-run first.
 
-A copy that was interrupted goes on where it was when the same command is given again; a file has its name only once it is whole and verified, until then it is NAME.visapult-part, beside NAME.visapult-log, which says what has been verified.
+A copy that was interrupted goes on where it was when the same command is given again; a file has its name only once it is whole and verified, until then it is NAME.visapult-part, beside NAME.visapult-log, which says what has been verified. With --delete a folder that is to take the place of a file or link is NAME.visapult-folder until all is copied.
 
 Exit codes: 0 all is there; 1 it ended before that, and an error says why; 2 a command line that does not fit; 3 some things were not copied, each is named, all others are there; 130 interrupted.
 
@@ -163,8 +163,9 @@ pub(crate) struct CopyOptions {
     /// Compare by content what is there with the same size and time, and copy it if it differs; both ends read all of it.
     #[arg(long)]
     pub(crate) checksum: bool,
-    /// When all is copied, delete in the folders that were copied what the sources do not have; with SRC/. in DST itself. Nothing is deleted
-    /// where not all of the sources could be copied, or where they hold no file.
+    /// When all is copied, delete in the folders that were copied what the sources do not have; with SRC/. in DST itself. What is of another kind
+    /// there, such as a file where a folder is to be, gives way. Nothing is deleted where not all of the sources could be copied, or where they
+    /// hold no file.
     #[arg(long)]
     pub(crate) delete: bool,
     /// With --delete and patterns: delete what the patterns leave out, too.

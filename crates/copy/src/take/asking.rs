@@ -14,6 +14,9 @@ use crate::words::{Alike, Word};
 /// No further listing is looked at while so many files are wanted.
 const MOST_PENDING: usize = 32 << 10;
 
+/// How something differs, in a dry run, that has to give way first.
+const OF_ANOTHER_KIND: &str = "is of another kind there";
+
 /// What is said of a file that is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
@@ -70,6 +73,16 @@ impl Taking<'_> {
                 self.telling.tally.folders += u64::from(is_new);
                 self.tell_differs(is_new, &path, "is not there", None)?;
             }
+            Verdict::StandIn { at, name } => {
+                self.telling.stand_ins.add(at.clone(), name);
+                self.telling.tally.folders += 1;
+                self.tell_differs(true, &at, OF_ANOTHER_KIND, None)?;
+            }
+            // It is counted when it is made.
+            Verdict::Later { path } => {
+                self.telling.tally.links += u64::from(self.wish.dry_run);
+                self.tell_differs(true, &path, OF_ANOTHER_KIND, None)?;
+            }
             Verdict::Link { path, is_new } => {
                 self.telling.tally.links += u64::from(is_new);
                 self.tell_differs(is_new, &path, "is another link, or not there", None)?;
@@ -118,7 +131,11 @@ impl Taking<'_> {
             self.room.need(pending.origin.size);
         }
         if self.wish.dry_run {
-            let how = if pending.replaces { "differs" } else { "is not there" };
+            let how = match &pending {
+                Pending { waits: true, .. } => OF_ANOTHER_KIND,
+                Pending { replaces: true, .. } => "differs",
+                _ => "is not there",
+            };
             self.tell_differs(true, &pending.path(), how, Some(pending.origin.size))?;
             return Ok(Answer::Nothing);
         }

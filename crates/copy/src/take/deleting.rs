@@ -1,6 +1,6 @@
 //! What the sources do not have is deleted in the end, where that is wished for.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{Taking, folders};
 use crate::error::{CopyError, reason};
@@ -13,6 +13,7 @@ impl Taking<'_> {
     /// Deletes what the sources do not have, if it is sure that they do not.
     pub(super) fn delete(&mut self, ground: &Ground) -> Result<(), CopyError> {
         let surplus = self.tree.take_surplus();
+        let in_way = self.tree.take_in_way();
         let ours = self.tree.take_ours();
         if self.wish.is_comparison() {
             for path in &ours {
@@ -26,19 +27,12 @@ impl Taking<'_> {
         let is_partial = self.is_partial || failed > 0;
         // Only for a comparison it is enough that there is nothing.
         if is_partial || (wanted_files + same_files == 0 && !self.wish.is_comparison()) {
-            if surplus.is_empty() {
+            if surplus.is_empty() && in_way.is_empty() {
                 return Ok(());
             }
+            self.keep_in_way(&in_way)?;
             let why = if is_partial { "not all of the sources could be copied" } else { "the sources hold no file" };
             return self.telling.notice(format!("nothing is deleted, for {why}"));
-        }
-        if let [first, others @ ..] = &ours[..]
-            && !self.wish.is_comparison()
-        {
-            self.tell_of_ours(first, others.len())?;
-        }
-        if surplus.is_empty() {
-            return Ok(());
         }
         let (mut paths, mut deleted) = (Vec::new(), Vec::new());
         for found in surplus {
@@ -53,13 +47,25 @@ impl Taking<'_> {
                 Err(why) => self.telling.fail(None, path, &format!("cannot be deleted: {why}"))?,
             }
         }
-        self.telling.deleted(&deleted)
+        if let Ground::Folder(base) = ground {
+            let gone = self.give_way(base, in_way)?;
+            deleted.extend(gone.iter().map(|path| self.telling.called(path)));
+        }
+        if !self.wish.is_comparison() {
+            self.tell_of_ours(ground, ours)?;
+        }
+        if deleted.is_empty() { Ok(()) } else { self.telling.deleted(&deleted) }
     }
 
     /// What copies keep for themselves in folders that are listed is not deleted, for one may be under way: nor is it passed over, for it may be of
     /// any size.
-    fn tell_of_ours(&mut self, first: &Path, others: usize) -> Result<(), CopyError> {
-        let first = self.telling.called(first);
+    fn tell_of_ours(&mut self, ground: &Ground, mut ours: Vec<PathBuf>) -> Result<(), CopyError> {
+        if let Ground::Folder(base) = ground {
+            // What of it was gone on from has its name by now.
+            ours.retain(|path| base.symlink_metadata(self.tree.resolved(path)).is_ok());
+        }
+        let [first, others @ ..] = &ours[..] else { return Ok(()) };
+        let (first, others) = (self.telling.called(first), others.len());
         let all = if others > 0 { format!("{first} and {others} more are") } else { format!("{first} is") };
         let why = "of copies that were interrupted, or go on: delete by hand what is of no use any more";
         self.telling.notice(format!("{all} not deleted, {why}"))

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt};
-use rustix::fs::{Access, AtFlags, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use crate::listing::Mtime;
@@ -84,7 +84,7 @@ fn keep_namesakes(dir: &Dir, listed: &HashSet<Name>, surplus: &mut Vec<Name>) {
 /// Deletes a file, a link, or a folder with all that is in it, at `path` below `base`.
 pub(super) fn delete(base: &Dir, path: &Path) -> io::Result<()> {
     let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else { return Ok(()) };
-    let dir = if parent.as_os_str().is_empty() { base.try_clone()? } else { base.open_dir(parent)? };
+    let dir = folder_at(base, parent)?;
     if !dir.symlink_metadata(name)?.is_dir() {
         return dir.remove_file(name);
     }
@@ -95,6 +95,28 @@ pub(super) fn delete(base: &Dir, path: &Path) -> io::Result<()> {
         }
         removed => removed,
     }
+}
+
+/// The folder at `path` below `base`, or that itself.
+pub(super) fn folder_at(base: &Dir, path: &Path) -> io::Result<Dir> {
+    if path.as_os_str().is_empty() { base.try_clone() } else { base.open_dir(path) }
+}
+
+/// Makes a link of this name, in place of one that an earlier attempt has left.
+pub(super) fn make_link(dir: &Dir, name: &Name, target: &[u8], mtime: Mtime) -> io::Result<()> {
+    let (name, target) = (name.as_path(), Path::new(OsStr::from_bytes(target)));
+    match dir.symlink_contents(target, name) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+            dir.remove_file(name)?;
+            dir.symlink_contents(target, name)?;
+        }
+        made => made?,
+    }
+    let time = Timespec { tv_sec: mtime.s, tv_nsec: mtime.ns.into() };
+    let times = Timestamps { last_access: time, last_modification: time };
+    // Not every file system keeps times of links.
+    let _ = rustix::fs::utimensat(dir.as_fd(), name, &times, AtFlags::SYMLINK_NOFOLLOW);
+    Ok(())
 }
 
 /// The same of a folder and of all that are in it, so that they can be deleted.
@@ -122,9 +144,7 @@ pub(super) fn dress(base: &Dir, path: &Path, mode: u32, mtime: Mtime) -> io::Res
 
 /// Waits until the disk has the names in a folder.
 pub(super) fn sync_names(base: &Dir, path: &Path) -> io::Result<()> {
-    let file =
-        if path.as_os_str().is_empty() { as_file(base) } else { base.open_dir(path).and_then(|dir| as_file(&dir)) };
-    match file.and_then(|file| file.sync_all()) {
+    match folder_at(base, path).and_then(|dir| as_file(&dir)).and_then(|file| file.sync_all()) {
         // Its mode is one that does not let us read it.
         Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         // Not every file system can do that for folders.

@@ -7,6 +7,7 @@ mod dealing;
 mod deleting;
 mod dividing;
 mod folders;
+mod giving_way;
 mod nodes;
 mod placing;
 mod pool;
@@ -27,6 +28,7 @@ use visapult_ripp_net::{Arrival, Offer, Session};
 use self::arriving::{Arriving, Ranged};
 use self::comparing::Comparing;
 use self::dealing::{Dealing, FIRST, NodeId, Piece};
+use self::giving_way::Waiting;
 use self::nodes::Nodes;
 use self::pool::{Pending, Pool};
 use self::room::Room;
@@ -81,6 +83,7 @@ pub(crate) fn take(
             is_all_new: false,
             arriving: Arriving::default(),
             pending: HashMap::new(),
+            waiting: Waiting::default(),
             comparing: Comparing::default(),
             ranged: HashMap::new(),
             // A bucket is written by one, which asks one.
@@ -127,6 +130,8 @@ struct Taking<'a> {
     arriving: Arriving,
     /// Files that are wanted and not in their place.
     pending: HashMap<u64, Pending>,
+    /// Files that are whole, and get their names once something has given way.
+    waiting: Waiting,
     /// Those that may be the same.
     comparing: Comparing,
     /// Those that come in ranges.

@@ -181,11 +181,12 @@ impl Taking<'_> {
         for done in self.pool.end() {
             match done {
                 Done::Placed { files, .. } => {
-                    let placed = files.into_iter().filter_map(|(.., outcome)| outcome.ok());
+                    let placed = files.into_iter().filter(|(_, pending, _)| !pending.waits);
+                    let placed = placed.filter_map(|(.., outcome)| outcome.ok());
                     placed.for_each(|(bytes, _)| self.telling.count_kept(bytes));
                 }
                 Done::Kept { entry, hash: Ok(_) } | Done::Put { entry, whole: Ok(Some(_)) } => {
-                    let kept = self.pending.remove(&entry);
+                    let kept = self.pending.remove(&entry).filter(|pending| !pending.waits);
                     kept.into_iter().for_each(|pending| self.telling.count_kept(pending.origin.size));
                 }
                 _ => {}
@@ -264,12 +265,21 @@ impl Taking<'_> {
     }
 
     fn on_kept(&mut self, pending: &Pending, bytes: u64, hash: &RangeHash) -> Result<(), CopyError> {
+        if pending.waits {
+            self.waiting.add(pending, bytes, hash);
+            return Ok(());
+        }
+        self.on_named(pending, bytes, hash)
+    }
+
+    /// A file has its name.
+    pub(super) fn on_named(&mut self, pending: &Pending, bytes: u64, hash: &RangeHash) -> Result<(), CopyError> {
         self.telling.count_kept(bytes);
         if self.wish.hashes { self.tell_hash(pending, hash) } else { Ok(()) }
     }
 
     pub(super) fn tell_hash(&mut self, pending: &Pending, hash: &RangeHash) -> Result<(), CopyError> {
-        let path = pending.path();
+        let path = self.telling.stand_ins.resolved(&pending.path());
         self.telling.hash(self.tree.below_destination(&path), hash)
     }
 

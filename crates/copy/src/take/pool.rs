@@ -36,12 +36,20 @@ pub(super) struct Pending {
     pub(super) origin: Origin,
     pub(super) mode: u32,
     pub(super) replaces: bool,
+    /// A folder has its name, and has it until all is copied.
+    pub(super) waits: bool,
 }
 
 impl Pending {
     /// Below where the copy goes.
     pub(super) fn path(&self) -> PathBuf {
         self.folder.join(self.name.as_path())
+    }
+
+    /// In that folder, once it is open.
+    pub(super) fn place(&self, folder: Arc<Dir>, is_synced: bool) -> Place {
+        let Self { name, mode, replaces, waits, .. } = self;
+        Place { folder, name: name.clone(), mode: *mode, replaces: *replaces, waits: *waits, is_synced }
     }
 }
 
@@ -232,8 +240,11 @@ impl Folders {
                 let bytes = bundle.bytes();
                 let items = bundle::read(bytes).unwrap_or_default();
                 let files = items.iter().zip(files).filter_map(|((_, item), file)| {
-                    let (entry, pending) = file?;
+                    let (entry, mut pending) = file?;
                     let outcome = self.place_item(&pending, item);
+                    if let Item::Here { mtime, content, .. } = item {
+                        pending.origin = Origin { size: content.len() as u64, mtime: *mtime, ..pending.origin };
+                    }
                     Some((entry, pending, outcome))
                 });
                 Done::Placed { bytes: bytes.len() as u64, files: files.collect() }
@@ -275,8 +286,7 @@ impl Folders {
 
     fn place(&mut self, pending: &Pending) -> io::Result<Place> {
         let folder = self.open(&pending.folder)?;
-        let Pending { name, mode, replaces, .. } = pending;
-        Ok(Place { folder, name: name.clone(), mode: *mode, replaces: *replaces, is_synced: self.is_synced })
+        Ok(pending.place(folder, self.is_synced))
     }
 
     fn open(&mut self, path: &Path) -> io::Result<Arc<Dir>> {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use visapult_objects::{cut, escaped, printable};
 use visapult_ripp_net::Session;
 
+use super::giving_way::StandIns;
 use super::pool::Pending;
 use crate::error::CopyError;
 use crate::names::shown;
@@ -26,6 +27,8 @@ pub(super) struct Telling<'a> {
     watch: &'a mut dyn FnMut(Event),
     /// The folder that was made for what is copied: nothing is told of by its name.
     pub(super) top: PathBuf,
+    /// Nor of folders that have another name for now.
+    pub(super) stand_ins: StandIns,
     pub(super) tally: Tally,
     /// Bytes of small files in their place, and of holes in ranges of large ones.
     pub(super) placed_bytes: u64,
@@ -51,6 +54,7 @@ impl<'a> Telling<'a> {
             session,
             watch,
             top: PathBuf::new(),
+            stand_ins: StandIns::default(),
             tally: Tally::default(),
             placed_bytes: 0,
             limit: None,
@@ -71,8 +75,9 @@ impl<'a> Telling<'a> {
 
     /// What is at `path`, as it is called in the destination, whether that was there or not; both ends call it so, whichever of them it fails at.
     pub(super) fn called(&self, path: &Path) -> String {
-        let below = path.strip_prefix(&self.top).unwrap_or(path);
-        if below.as_os_str().is_empty() { shown(&Path::new(".").join(path)) } else { shown(below) }
+        let path = self.stand_ins.resolved(path);
+        let below = path.strip_prefix(&self.top).unwrap_or(&path);
+        if below.as_os_str().is_empty() { shown(&Path::new(".").join(&path)) } else { shown(below) }
     }
 
     pub(super) fn fail(&mut self, entry: Option<u64>, path: &Path, why: &str) -> Result<(), CopyError> {

@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,9 +11,9 @@ use std::sync::Arc;
 
 use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
-use rustix::fs::{AtFlags, Timespec, Timestamps};
 
-use super::folders::{COPIED, SPECIAL, dress, make_dir, open_up, surplus, sync_names};
+use super::folders::{COPIED, SPECIAL, dress, make_dir, make_link, open_up, surplus, sync_names};
+use super::giving_way::{Heir, Id, InWay, StandIns};
 use super::pool::Pending;
 use crate::error::{CopyError, reason};
 use crate::landing::{Ground, Landing};
@@ -22,20 +21,28 @@ use crate::listing::{Entry, Kind, Mtime};
 use crate::log::Origin;
 use crate::names::Name;
 use crate::objects::Shelf;
-use crate::partial::COLLIDES;
+use crate::partial::{COLLIDES, take_free_name};
 use crate::walk::mtime;
 use crate::words::{Alike, Delete, Wish};
 
 /// The mode of a folder as a user makes one.
 const ANY: u32 = 0o777;
 
+/// Why a folder has no place, and why a file or link has none.
+const NO_FOLDER: &str = "something that is no folder has its name";
+const A_FOLDER: &str = "a folder has its name";
+
 /// What is to become of an entry.
 #[derive(Debug)]
 pub(super) enum Verdict {
     /// A folder that was there, or is there now.
     Folder { path: PathBuf, is_new: bool },
+    /// A folder that is at `at` as long as its name is not free; what an earlier attempt has left may be in it.
+    StandIn { at: PathBuf, name: Name },
     /// A link that was there, or is there now.
     Link { path: PathBuf, is_new: bool },
+    /// A link that is made once a folder has given way.
+    Later { path: PathBuf },
     /// A file that looks the same.
     Same { pending: Pending, has_holes: bool },
     /// A link, of which there are none at the destination.
@@ -70,6 +77,9 @@ pub(super) struct Tree {
     folders: Vec<(PathBuf, u32, Mtime)>,
     /// Folders that were there and did not let us put things into them, and the modes they had.
     opened: Vec<(PathBuf, u32)>,
+    /// What is of another kind than what was listed of its name, and gives way in the end; and folders that have another name until then.
+    in_way: Vec<InWay>,
+    stand_ins: StandIns,
     /// Files that are there and did not take the mode of their sources.
     undressed: Vec<Unplaced>,
     /// What is there and was not listed, in folders that are over; or why that cannot be told.
@@ -135,6 +145,8 @@ impl Tree {
             levels,
             folders: Vec::new(),
             opened: Vec::new(),
+            in_way: Vec::new(),
+            stand_ins: StandIns::default(),
             undressed: Vec::new(),
             surplus: Vec::new(),
             ours: Vec::new(),
@@ -210,15 +222,31 @@ impl Tree {
         }
         match kind {
             Kind::Folder => {
-                let made = self.folder(spot);
-                let dir = made.as_ref().map_or(LevelDir::Failed, |(dir, _)| dir.clone());
+                let made = self.folder_name(spot).and_then(|name| Ok((self.folder(spot, &name)?, name)));
                 let listed = (self.wish.delete != Delete::Nothing).then(HashSet::new);
-                let is_new = made.as_ref().is_ok_and(|(_, is_new)| *is_new);
-                self.levels.push(Level { is_new, listed, ..Level::of(spot.path(), dir) });
-                made.map(|(_, is_new)| Verdict::Folder { path: spot.path(), is_new })
+                let level = match &made {
+                    Ok(((dir, is_new), name)) => {
+                        let path = spot.folder.join(name.as_path());
+                        Level { is_new: *is_new, listed, ..Level::of(path, dir.clone()) }
+                    }
+                    Err(_) => {
+                        // Nothing takes the place of what has its name.
+                        self.in_way.pop_if(|one| one.path() == spot.path());
+                        Level { listed, ..Level::of(spot.path(), LevelDir::Failed) }
+                    }
+                };
+                let at = level.path.clone();
+                self.levels.push(level);
+                made.map(|((_, is_new), name)| {
+                    if name == spot.name {
+                        Verdict::Folder { path: at, is_new }
+                    } else {
+                        Verdict::StandIn { at, name: spot.name.clone() }
+                    }
+                })
             }
             Kind::Link { .. } if matches!(spot.dir, LevelDir::Shelf(_)) => Ok(Verdict::NoLink),
-            Kind::Link { target } => self.link(spot, &target).map(|is_new| Verdict::Link { path: spot.path(), is_new }),
+            Kind::Link { target } => self.link(spot, target),
             Kind::File { size, has_holes } => self.file(spot, size, has_holes),
         }
     }
@@ -227,58 +255,103 @@ impl Tree {
         self.below_destination(&spot.path()).as_os_str().to_owned()
     }
 
-    fn folder(&mut self, spot: &Spot) -> io::Result<(LevelDir, bool)> {
+    /// What the folder is called for now: something may have its name, or an earlier attempt have filled it under another and come no further.
+    fn folder_name(&mut self, spot: &Spot) -> io::Result<Name> {
+        let (name, stand_in) = (spot.name.clone(), spot.name.stand_in());
+        let Some(dir) = spot.dir()?.filter(|_| !spot.is_new) else { return Ok(name) };
+        match spot.there(dir)? {
+            Some(there) if there.is_dir() => {
+                self.check_kept(spot, &there)?;
+                return Ok(name);
+            }
+            Some(_) => {
+                let there = spot.replaced(dir)?;
+                self.make_way(spot, there.as_ref(), NO_FOLDER, Heir::Folder)?;
+            }
+            None if self.wish.is_comparison() => return Ok(name),
+            None => match dir.symlink_metadata(stand_in.as_path()) {
+                Ok(there) if there.is_dir() && self.wish.dry_run => {}
+                Ok(there) if there.is_dir() => {
+                    take_free_name(dir, &stand_in, &name)?;
+                    return Ok(name);
+                }
+                _ => return Ok(name),
+            },
+        }
+        self.stand_ins.add(spot.folder.join(stand_in.as_path()), name);
+        Ok(stand_in)
+    }
+
+    /// What has the name of an entry of another kind gives way in the end, if that is wished for; else that is `why` the entry has no place.
+    fn make_way(&mut self, spot: &Spot, there: Option<&Metadata>, why: &str, heir: Heir) -> io::Result<()> {
+        let may_go = |there: &&Metadata| there.is_dir() || there.is_file() || there.is_symlink();
+        let Some(there) = there.filter(may_go).filter(|_| !self.wish.is_comparison()) else {
+            return Err(io::Error::other(why));
+        };
+        if self.wish.delete == Delete::Nothing {
+            return Err(io::Error::other(format!("{why}: remove that, or have it deleted with --delete")));
+        }
+        let (folder, name) = (spot.folder.clone(), spot.name.clone());
+        self.in_way.push(InWay { folder, name, was: Id::of(there), heir });
+        Ok(())
+    }
+
+    /// A folder that gives way to what was listed under another name is no place for anything, where the two names are one.
+    fn check_kept(&self, spot: &Spot, there: &Metadata) -> io::Result<()> {
+        let gives_way = |name: &Name| {
+            let mut in_way = self.in_way.iter().rev();
+            in_way.any(|one| one.name == *name && one.folder == spot.folder && one.was == Id::of(there))
+        };
+        let is_gone = spot.namesake.as_ref().is_some_and(gives_way);
+        if is_gone { Err(io::Error::other(COLLIDES)) } else { Ok(()) }
+    }
+
+    /// The folder that is called `name` for now, and whether it was made just now.
+    fn folder(&mut self, spot: &Spot, name: &Name) -> io::Result<(LevelDir, bool)> {
         if let LevelDir::Shelf(_) = &spot.dir {
             return Ok((spot.dir.clone(), false));
         }
         let Some(dir) = spot.dir()? else { return Ok((LevelDir::Absent, true)) };
-        let name = spot.name.as_path();
-        let is_new = match spot.there(dir)? {
+        let path = spot.folder.join(name.as_path());
+        let name = name.as_path();
+        let is_new = match there(dir, name)? {
             None if self.wish.dry_run => return Ok((LevelDir::Absent, true)),
             None => make_dir(dir, name, spot.mode)?,
             Some(there) if there.is_dir() => {
                 if !self.wish.dry_run && open_up(dir, name, &there) {
-                    self.opened.push((spot.path(), there.mode()));
+                    self.opened.push((path.clone(), there.mode()));
                 }
                 false
             }
-            Some(_) => return Err(io::Error::other("something that is no folder has its name")),
+            Some(_) => return Err(io::Error::other(NO_FOLDER)),
         };
         if !self.wish.dry_run {
-            self.folders.push((spot.path(), spot.mode, spot.mtime));
+            self.folders.push((path, spot.mode, spot.mtime));
         }
         Ok((LevelDir::Open(Arc::new(dir.open_dir_nofollow(name)?)), is_new))
     }
 
-    /// Makes a link; true if it was not there.
-    fn link(&self, spot: &Spot, target: &[u8]) -> io::Result<bool> {
-        let Some(dir) = spot.dir()? else { return Ok(true) };
+    /// Makes a link where it is not there.
+    fn link(&mut self, spot: &Spot, target: Vec<u8>) -> io::Result<Verdict> {
+        let path = spot.path();
+        let Some(dir) = spot.dir()? else { return Ok(Verdict::Link { path, is_new: true }) };
         let name = spot.name.as_path();
         match spot.replaced(dir)? {
-            Some(there) if there.is_dir() => return Err(io::Error::other("a folder has its name")),
+            Some(there) if there.is_dir() => {
+                self.make_way(spot, Some(&there), A_FOLDER, Heir::Link { target, mtime: spot.mtime })?;
+                return Ok(Verdict::Later { path });
+            }
             Some(there) if there.is_symlink() && dir.read_link_contents(name)?.as_os_str().as_bytes() == target => {
-                return Ok(false);
+                return Ok(Verdict::Link { path, is_new: false });
             }
             _ => {}
         }
-        if self.wish.dry_run {
-            return Ok(true);
+        if !self.wish.dry_run {
+            let part = spot.name.partial();
+            make_link(dir, &part, &target, spot.mtime)?;
+            dir.rename(part.as_path(), dir, name)?;
         }
-        let part = spot.name.partial();
-        let target = Path::new(std::ffi::OsStr::from_bytes(target));
-        match dir.symlink_contents(target, part.as_path()) {
-            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
-                dir.remove_file(part.as_path())?;
-                dir.symlink_contents(target, part.as_path())?;
-            }
-            made => made?,
-        }
-        let time = Timespec { tv_sec: spot.mtime.s, tv_nsec: spot.mtime.ns.into() };
-        let times = Timestamps { last_access: time, last_modification: time };
-        // Not every file system keeps times of links.
-        let _ = rustix::fs::utimensat(dir.as_fd(), part.as_path(), &times, AtFlags::SYMLINK_NOFOLLOW);
-        dir.rename(part.as_path(), dir, name)?;
-        Ok(true)
+        Ok(Verdict::Link { path, is_new: true })
     }
 
     fn file(&mut self, spot: &Spot, size: u64, has_holes: bool) -> io::Result<Verdict> {
@@ -298,10 +371,14 @@ impl Tree {
         // What else comes into a folder that was made just now is found when the file gets its name.
         let dir = spot.dir()?.filter(|_| !spot.is_new);
         let there = dir.map_or(Ok(None), |dir| spot.replaced(dir))?;
-        let pending = self.pending(spot, size, there.is_some());
+        let mut pending = self.pending(spot, size, there.is_some());
         let is_same = |there: &Metadata| there.len() == size && (any_time || spot.mtime.is_kept_as(mtime(there)));
         match there {
-            Some(there) if there.is_dir() => Err(io::Error::other("a folder has its name")),
+            Some(there) if there.is_dir() => {
+                self.make_way(spot, Some(&there), A_FOLDER, Heir::File)?;
+                (pending.replaces, pending.waits) = (false, true);
+                Ok(Verdict::Wanted { pending, has_holes })
+            }
             Some(there) if !there.is_file() && !there.is_symlink() => {
                 Err(io::Error::other("something that is no file has its name"))
             }
@@ -333,6 +410,7 @@ impl Tree {
             origin: Origin { size, mtime: spot.mtime, start: self.wish.start.unwrap_or(0) },
             mode: spot.mode,
             replaces,
+            waits: false,
         }
     }
 
@@ -349,7 +427,13 @@ impl Tree {
                 Ok(names) => {
                     let (ours, surplus): (Vec<_>, Vec<_>) = names.iter().partition(|name| name.is_ours());
                     let path = |name: &Name| level.path.join(name.as_path());
-                    self.ours.extend(ours.into_iter().map(path));
+                    let goes_on = if self.wish.dry_run && !ours.is_empty() && !self.wish.is_comparison() {
+                        listed.iter().flat_map(|name| [name.partial(), name.log()]).collect()
+                    } else {
+                        HashSet::new()
+                    };
+                    let ours = ours.into_iter().filter(|name| !goes_on.contains(name)).map(path);
+                    self.ours.extend(ours.filter(|at| !self.stand_ins.holds(at)));
                     self.surplus.extend(surplus.into_iter().map(path).map(Ok));
                 }
                 Err(cause) => self.surplus.push(Err(Unplaced {
@@ -371,6 +455,21 @@ impl Tree {
         std::mem::take(&mut self.opened)
     }
 
+    /// What has the name of something of another kind, and gives way to that, once all is listed.
+    pub(super) fn take_in_way(&mut self) -> Vec<InWay> {
+        std::mem::take(&mut self.in_way)
+    }
+
+    /// The folder at `at` does not get its name.
+    pub(super) fn stays(&mut self, at: &Path) {
+        self.stand_ins.remove(at);
+    }
+
+    /// Where a path leads once folders have their names.
+    pub(super) fn resolved(&self, path: &Path) -> PathBuf {
+        self.stand_ins.resolved(path)
+    }
+
     /// What is there under names that copies keep for themselves, once all is listed.
     pub(super) fn take_ours(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.ours)
@@ -379,7 +478,8 @@ impl Tree {
     /// Gives folders their modes and times, the innermost first, and waits until the disk has all names. Returns what did not take them.
     pub(super) fn finish(&mut self, base: &Dir) -> Vec<Unplaced> {
         let mut unplaced = std::mem::take(&mut self.undressed);
-        let folders = std::mem::take(&mut self.folders);
+        let mut folders = std::mem::take(&mut self.folders);
+        folders.iter_mut().for_each(|(path, ..)| *path = self.resolved(path));
         self.opened.clear();
         // Where others take parts, theirs may not be in them yet.
         let dressed = folders.iter().rev().filter(|_| self.wish.part.is_none());
@@ -448,11 +548,7 @@ impl Spot {
 
     /// What is there under its name.
     fn there(&self, dir: &Dir) -> io::Result<Option<Metadata>> {
-        match dir.symlink_metadata(self.name.as_path()) {
-            Ok(there) => Ok(Some(there)),
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(cause) => Err(cause),
-        }
+        there(dir, self.name.as_path())
     }
 
     /// The same, which it takes the place of: not of what another entry is.
@@ -464,6 +560,15 @@ impl Spot {
             (Some(there), Some(other)) if id(there) == id(other) => Err(io::Error::other(COLLIDES)),
             _ => Ok(there),
         }
+    }
+}
+
+/// What is in a folder under this name.
+fn there(dir: &Dir, name: &Path) -> io::Result<Option<Metadata>> {
+    match dir.symlink_metadata(name) {
+        Ok(there) => Ok(Some(there)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(cause),
     }
 }
 
@@ -528,6 +633,127 @@ mod tests {
             let entry = Entry { kind, ..folder(name, 0o640) };
             tree.take(entry).unwrap().map(|_| ()).map_err(|unplaced| unplaced.why)
         })
+    }
+
+    /// A folder with a file, a link and a folder in it, and a tree that is copied into it.
+    fn of_other_kinds(dir: &Path, wish: Wish) -> (Arc<Dir>, Tree) {
+        fs::write(dir.join("file"), "kept").unwrap();
+        std::os::unix::fs::symlink("folder", dir.join("link")).unwrap();
+        fs::create_dir(dir.join("folder")).unwrap();
+        fs::write(dir.join("folder/inner"), "kept").unwrap();
+        let base = Arc::new(Dir::open_ambient_dir(dir, ambient_authority()).unwrap());
+        let landing = Landing { ground: Ground::Folder(Arc::clone(&base)), rename: None };
+        let tree = Tree::new(Some(&landing), Wish { unsynced: true, ..wish });
+        (base, tree)
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_is_of_another_kind_stays_until_it_is_to_give_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, mut tree) = of_other_kinds(dir.path(), Wish { delete: Delete::InFolders, ..Wish::default() });
+        for name in ["file", "link"] {
+            let Some(Ok(Verdict::StandIn { at, .. })) = tree.take(folder(name, 0o755)) else { panic!("{name}") };
+            assert_eq!((tree.resolved(&at), at), (name.into(), format!("{name}.visapult-folder").into()));
+            // What is in it goes there, and is not held against what the link leads to.
+            let inner = Entry { depth: 1, kind: Kind::File { size: 4, has_holes: false }, ..folder("inner", 0o644) };
+            let Some(Ok(Verdict::Wanted { pending, .. })) = tree.take(inner) else { panic!("{name}") };
+            assert_eq!(pending.folder, Path::new(&format!("{name}.visapult-folder")));
+            assert!(!pending.replaces && !pending.waits);
+        }
+        let file = Entry { kind: Kind::File { size: 4, has_holes: false }, ..folder("folder", 0o644) };
+        let Some(Ok(Verdict::Wanted { pending, .. })) = tree.take(file) else { panic!() };
+        assert!(pending.waits && !pending.replaces);
+        assert_eq!(names(dir.path()), ["file", "file.visapult-folder", "folder", "link", "link.visapult-folder"]);
+        assert_eq!(fs::read(dir.path().join("folder/inner")).unwrap(), b"kept");
+        let surplus = tree.take_surplus();
+        assert!(surplus.is_empty() && tree.take_ours().is_empty(), "{surplus:?}");
+        let gives_way: Vec<PathBuf> = tree.take_in_way().iter().map(InWay::path).collect();
+        assert_eq!(gives_way, [Path::new("file"), Path::new("link"), Path::new("folder")]);
+    }
+
+    #[test]
+    fn a_link_is_made_once_a_folder_has_given_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, mut tree) = of_other_kinds(dir.path(), Wish { delete: Delete::InFolders, ..Wish::default() });
+        let link = Entry { kind: Kind::Link { target: b"elsewhere".to_vec() }, ..folder("folder", 0o777) };
+        assert!(matches!(tree.take(link), Some(Ok(Verdict::Later { .. }))));
+        assert_eq!(names(dir.path()), ["file", "folder", "link"]);
+        assert_eq!(tree.take_in_way().len(), 1);
+    }
+
+    #[test]
+    fn what_is_of_another_kind_is_told_where_nothing_is_to_be_deleted_or_copied() {
+        let comparison = Wish { dry_run: true, alike: Alike::Content, delete: Delete::InFolders, ..Wish::default() };
+        for (wish, is_advised) in [(Wish::default(), true), (comparison, false)] {
+            let dir = tempfile::tempdir().unwrap();
+            let (_, mut tree) = of_other_kinds(dir.path(), wish);
+            let file = Entry { kind: Kind::File { size: 4, has_holes: false }, ..folder("folder", 0o644) };
+            for (entry, what) in
+                [(folder("file", 0o755), NO_FOLDER), (folder("link", 0o755), NO_FOLDER), (file, A_FOLDER)]
+            {
+                let Some(Err(Unplaced { why, .. })) = tree.take(entry) else { panic!("{what}") };
+                assert!(why.contains(what) && why.contains("--delete") == is_advised, "{why}");
+            }
+            assert!(tree.take_in_way().is_empty());
+            assert_eq!(names(dir.path()), ["file", "folder", "link"]);
+        }
+    }
+
+    #[test]
+    fn a_dry_run_makes_nothing_for_what_would_give_way_and_looks_into_what_an_earlier_attempt_has_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let wish = Wish { dry_run: true, delete: Delete::InFolders, ..Wish::default() };
+        let (_, mut tree) = of_other_kinds(dir.path(), wish);
+        fs::create_dir(dir.path().join("link.visapult-folder")).unwrap();
+        fs::write(dir.path().join("link.visapult-folder/inner"), "half").unwrap();
+        for (name, replaces) in [("file", false), ("link", true)] {
+            assert!(matches!(tree.take(folder(name, 0o755)), Some(Ok(Verdict::StandIn { .. }))));
+            let inner = Entry { depth: 1, kind: Kind::File { size: 9, has_holes: false }, ..folder("inner", 0o644) };
+            let Some(Ok(Verdict::Wanted { pending, .. })) = tree.take(inner) else { panic!("{name}") };
+            assert_eq!(pending.replaces, replaces, "{name}");
+        }
+        assert_eq!(names(dir.path()), ["file", "folder", "link", "link.visapult-folder"]);
+    }
+
+    #[test]
+    fn a_folder_goes_on_from_what_was_left_when_its_name_had_just_become_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, mut tree) = of_other_kinds(dir.path(), Wish::default());
+        fs::create_dir(dir.path().join("new.visapult-folder")).unwrap();
+        fs::write(dir.path().join("new.visapult-folder/inner"), "kept").unwrap();
+        let taken = tree.take(folder("new", 0o755));
+        assert!(matches!(taken, Some(Ok(Verdict::Folder { is_new: false, .. }))), "{taken:?}");
+        assert_eq!(fs::read(dir.path().join("new/inner")).unwrap(), b"kept");
+        assert_eq!(names(dir.path()), ["file", "folder", "link", "new"]);
+    }
+
+    #[test]
+    fn what_gives_way_to_one_name_is_no_place_for_another_that_is_the_same_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, mut tree) = of_other_kinds(dir.path(), Wish { delete: Delete::InFolders, ..Wish::default() });
+        let file = Entry { kind: Kind::File { size: 4, has_holes: false }, ..folder("folder", 0o644) };
+        assert!(matches!(tree.take(file), Some(Ok(Verdict::Wanted { .. }))));
+        // As where case does not count: one folder has both names.
+        fs::rename(dir.path().join("folder"), dir.path().join("Folder")).unwrap();
+        let Some(Err(Unplaced { why, .. })) = tree.take(folder("Folder", 0o755)) else { panic!() };
+        assert!(why.contains(COLLIDES), "{why}");
+    }
+
+    #[test]
+    fn what_is_neither_file_folder_nor_link_gives_way_to_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, mut tree) = of_other_kinds(dir.path(), Wish { delete: Delete::InFolders, ..Wish::default() });
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket")).unwrap();
+        let Some(Err(Unplaced { why, .. })) = tree.take(folder("socket", 0o755)) else { panic!() };
+        assert!(why.ends_with(NO_FOLDER), "{why}");
+        assert!(tree.take_in_way().is_empty());
     }
 
     #[test]
