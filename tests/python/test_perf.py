@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -278,6 +279,17 @@ def test_a_result_that_nobody_reads_is_no_failure(served: tuple[Process, str]) -
     sender.said.close()
     ended = sender.end(SOON)
     assert (ended.code, ended.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_result_that_cannot_be_written_is_a_failure(served: tuple[Process, str]) -> None:
+    there = send(served[1], "--bytes", "1MB", "--json", "/dev/full").end(SOON)
+    assert (there.code, "bit/s over" in there.stdout) == (1, True), there
+    assert "cannot write /dev/full" in there.stderr
+    with open("/dev/full", "wb") as full:
+        words = [*PERF, "send", served[1], "--bytes", "1MB", "--json", "-"]
+        told = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=SOON, check=False)
+    assert (told.returncode, "cannot write all to standard output" in told.stderr) == (1, True), told
 
 
 def test_a_server_whose_reader_is_gone_serves_on() -> None:

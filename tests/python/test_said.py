@@ -65,6 +65,26 @@ def test_a_reader_that_is_gone_ends_nothing(command: str, field: Path, tmp_path:
     assert ended.returncode == code
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(("words", "code"), [
+    (["info", "FIELD", "--json"], 1),
+    (["copy", "FIELD", "HERE", "--json"], 1),
+    (["copy", "FIELD", "HERE"], 1),
+    (["copy", "FIELD", "HERE", "--json", "--dry-run"], 1),
+    # A command that has failed for another reason has its own code.
+    (["copy", "FIELD", "HERE", "--json", "--include", "["], 2),
+])  # fmt: skip
+def test_what_could_not_be_written_is_told_and_harms_nothing_else(words: list[str], code: int, field: Path, tmp_path: Path) -> None:
+    places = {"FIELD": field, "HERE": tmp_path / "here.npy"}
+    with open("/dev/full", "wb") as full:
+        command = [str(VISAPULT), *(str(places.get(word, word)) for word in words)]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=SOON, check=False)
+    told = ended.stderr.splitlines()[-1]
+    assert (ended.returncode, told.startswith("visapult: cannot write all to standard output: No space left")) == (code, True), ended
+    if "HERE" in words and "--dry-run" not in words and code == 1:
+        assert (tmp_path / "here.npy").read_bytes() == field.read_bytes()
+
+
 def test_a_token_that_stands_where_a_file_should_is_not_repeated(field: Path) -> None:
     url = "ripp://S3CRET@127.0.0.1:9/f#F"
     for words in (["render", field, "--out", url, "--size", "32x32"], ["trace", "plot", url], ["share", url]):

@@ -61,13 +61,13 @@ fn main() -> ExitCode {
         Command::Fetches(options) => fetches::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Verify(options) => verify::run(&options),
     };
-    match outcome {
-        Ok(code) => code,
-        Err(problem) => {
-            tell(&format!("{problem:#}"));
-            ExitCode::FAILURE
-        }
-    }
+    let code = outcome.unwrap_or_else(|problem| {
+        tell(&format!("{problem:#}"));
+        ExitCode::FAILURE
+    });
+    let Some(cause) = say::lost() else { return code };
+    tell(&format!("cannot write all to standard output: {cause}"));
+    if code == ExitCode::SUCCESS { ExitCode::FAILURE } else { code }
 }
 
 /// The words of the command line, URLs with the tokens that the user keeps for them.

@@ -213,12 +213,12 @@ fn send(options: &PerfSendOptions) -> Result<()> {
     // If it failed because there was no session, that is the reason to be told.
     session.admitted()?;
     let report = outcome?;
-    if let Some(output) = &mut output {
-        output.write(&report)?;
-    }
+    let written = output.as_mut().map_or(Ok(()), |output| output.write(&report));
+    // What was measured is not lost with a file that takes no more.
     if !matches!(output, Some(Output::Terminal)) {
         say(&summary(&report, options.reverse));
     }
+    written?;
     verified(&report)?;
     if report.bytes == 0 && !is_stopped() {
         bail!(why_nothing(&report, options.mode));

@@ -1,12 +1,39 @@
 //! What is said to whoever reads it: one that is gone, a pipe that is closed or a terminal, ends nothing, and what others have named moves no
-//! cursor.
+//! cursor. Nor does a file end it that takes no more; but that is told in the end, for somebody will read it.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::sync::OnceLock;
+
+/// What a system says of a terminal that is gone, and of a disk that is broken.
+const EIO: i32 = 5;
+
+/// Why the first line that is lost could not be written.
+static LOST: OnceLock<io::Error> = OnceLock::new();
 
 /// A line of what a command is for.
 pub(crate) fn say(line: &str) {
     let mut out = io::stdout().lock();
-    let _ = writeln!(out, "{}", printable(line)).and_then(|()| out.flush());
+    let said = writeln!(out, "{}", printable(line)).and_then(|()| out.flush());
+    if let Err(cause) = said
+        && !is_gone(&cause)
+    {
+        // Those that follow most often have the same cause.
+        let _ = LOST.set(cause);
+    }
+}
+
+/// Why not all is written that was said, where somebody was to read it.
+pub(crate) fn lost() -> Option<&'static io::Error> {
+    LOST.get()
+}
+
+/// Nobody reads any more.
+fn is_gone(cause: &io::Error) -> bool {
+    let is_file = || io::stdout().as_fd().try_clone_to_owned().and_then(|out| File::from(out).metadata());
+    let is_terminal = cause.raw_os_error() == Some(EIO) && !is_file().is_ok_and(|found| found.is_file());
+    cause.kind() == ErrorKind::BrokenPipe || is_terminal
 }
 
 /// A line beside it, of the program; where that quotes a URL, as one that was taken for a file, its token is left out.

@@ -40,7 +40,7 @@ What is there already, with the same size and time, is not sent (--checksum: wit
 
 A copy that was interrupted goes on where it was when the same command is given again; a file has its name only once it is whole and verified, until then it is NAME.visapult-part, beside NAME.visapult-log, which says what has been verified. With --delete a folder that is to take the place of a file or link is NAME.visapult-folder until all is copied.
 
-Exit codes: 0 all is there; 1 it ended before that, and an error says why; 2 a command line that does not fit; 3 some things were not copied, each is named, all others are there; 130 interrupted.
+Exit codes: 0 all is there; 1 it ended before that, or what it tells could not be written, and an error says why; 2 a command line that does not fit; 3 some things were not copied, each is named, all others are there; 130 interrupted.
 
 Examples:
   there:  visapult share /data/runs
