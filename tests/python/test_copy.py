@@ -499,6 +499,16 @@ def test_what_looks_like_another_place_is_no_folder_here(tmp_path: Path, place: 
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_what_has_no_name_is_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_bytes(b"content")
+    for places, what in ((["", "there"], "a source"), (["file", "", "there"], "a source"), (["file", ""], "the destination")):
+        ended = run("copy", *places, check=False)
+        assert ended.returncode == 2
+        assert_one_clear_line(ended.stderr, f"the name of {what} is empty")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 def test_a_share_is_read_only_unless_it_is_to_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with sharing(tmp_path / "shared", "--read-only") as share:

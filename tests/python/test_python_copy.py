@@ -57,7 +57,9 @@ def test_options_are_those_of_the_command(shared: tuple[Path, str], tmp_path: Pa
     assert (tmp_path / "part").read_bytes() == (folder / "run" / "large.raw").read_bytes()[1000:3000]
     (tmp_path / "mirror" / "run").mkdir(parents=True)
     (tmp_path / "mirror" / "run" / "old").write_bytes(b"")
-    assert visapult.copy(f"{url}/run", tmp_path / "mirror", delete=True).deleted == ["run/old"]
+    # What is of another kind gives way, too.
+    (tmp_path / "mirror" / "run" / "large.raw").mkdir()
+    assert visapult.copy(f"{url}/run", tmp_path / "mirror", delete=True).deleted == ["run/old", "run/large.raw"]
     assert tree_of(tmp_path / "mirror" / "run") == tree_of(folder / "run")
     with pytest.raises(visapult.CallError, match="unmatched"):
         visapult.copy(f"{url}/run", tmp_path, delete=True, include="*.txt")
@@ -70,6 +72,8 @@ def test_options_are_those_of_the_command(shared: tuple[Path, str], tmp_path: Pa
         ("{url}/../x", {}, "CallError", "leads out of the share"),
         ("ripp://127.0.0.1:1/x", {}, "CopyError", "Connection refused"),
         ([], {}, "CallError", "no sources"),
+        ("", {}, "CallError", "the name of a source is empty"),
+        (["run.npy", ""], {}, "CallError", "the name of a source is empty"),
         ("{url}", {"rate": "fast"}, "CallError", "950M"),
         ("{url}", {"rate": -1.0}, "CallError", "bits per second"),
         ("{url}", {"range": (5, 5)}, "CallError", "ends at 5"),

@@ -109,6 +109,7 @@ impl CopyOptions {
 /// Why it ended before that. Files that could not be copied do not end it: they are counted, and told to `watch`.
 pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Event)) -> Result<Report, CopyError> {
     options.sources.iter().try_for_each(Endpoint::check_source)?;
+    options.destination.check_destination()?;
     Filter::new(&options.only).map_err(CopyError::Misfit)?;
     let plan = Plan::of(options)?;
     if !options.wish.is_comparison() {

@@ -50,6 +50,12 @@ pub enum EndpointError {
     /// A path out of the share.
     #[error("the path leads out of the share, or is too long")]
     Outside,
+    /// An empty text, such as a variable of a shell that is not set, where something is to be copied from.
+    #[error("the name of a source is empty: the folder that you are in is `.`")]
+    NoSource,
+    /// And where it is to be copied to.
+    #[error("the name of the destination is empty: the folder that you are in is `.`")]
+    NoDestination,
     /// Written as other programs write what is elsewhere.
     #[error(
         "this is neither a path nor a URL of ripp://, s3:// or https://, which are written in small letters; a file of this name is ./NAME, and a machine \
@@ -67,11 +73,23 @@ pub enum EndpointError {
 }
 
 impl Endpoint {
-    /// Whether anything can be copied from there: of the web it is a file that has a name.
+    /// Whether anything can be copied from there: it has a name, and of the web it is a file.
     pub(crate) fn check_source(&self) -> Result<(), EndpointError> {
+        if self.is_empty() {
+            return Err(EndpointError::NoSource);
+        }
         let Self::Stored(url @ ObjectUrl { at: At::Web { .. }, .. }) = self else { return Ok(()) };
         let name = url.name().and_then(|name| Name::new(&name)).filter(|name| !name.is_ours());
         if url.is_folder || name.is_none() { Err(EndpointError::Folder) } else { Ok(()) }
+    }
+
+    /// Whether anything can be copied to there.
+    pub(crate) fn check_destination(&self) -> Result<(), EndpointError> {
+        if self.is_empty() { Err(EndpointError::NoDestination) } else { Ok(()) }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Here(path) if path.as_os_str().is_empty())
     }
 
     /// Whether a path of this machine is meant: `HOST:PATH` is one only where there is something of that name.
@@ -285,6 +303,9 @@ mod tests {
             assert!(!told.contains(TOKEN) && told.contains("path"), "{told}");
         }
         assert!("ripp://host/x".parse::<Endpoint>().is_err());
+        let empty: Endpoint = "".parse().unwrap();
+        assert!(matches!(empty.check_source(), Err(EndpointError::NoSource)));
+        assert!(matches!(empty.check_destination(), Err(EndpointError::NoDestination)));
         for wrong in ["https://h", "https://h/", "https://h/a/", "https://h/%2e%2e", "https://h/a.visapult-part"] {
             assert!(matches!(wrong.parse::<Endpoint>().unwrap().check_source(), Err(EndpointError::Folder)), "{wrong}");
         }

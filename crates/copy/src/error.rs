@@ -16,7 +16,7 @@ pub enum CopyError {
     /// There is no session, or no more of it.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// Nothing can be copied from one of the sources, whatever there is.
+    /// Nothing can be copied from one of the sources, or to the destination, whatever there is.
     #[error(transparent)]
     Source(#[from] EndpointError),
     /// What is asked for makes no sense, wherever it is.
