@@ -13,7 +13,7 @@ import pytest
 from conftest import VISAPULT
 from shares import MEBI, SOON, copy, events, noise_file, sharing, start_copy, tree_of, without_rights
 from test_copy_stripes import nodes
-from wan import Process
+from wan import Ended, Process
 
 #: What is of another kind at the destination of `make_run`.
 CHANGED = ["run/folder-for-file", "run/folder-for-link", "run/inner/file-for-folder", "run/link-for-folder"]
@@ -38,6 +38,7 @@ def make_run(source: Path, there: Path) -> None:
         (there / folder / "old").write_text("old")
     shutil.copy2(source / "same", there / "same")
     (there / "inner" / "file-for-folder" / "closed").chmod(0o500)
+    (there / "inner").chmod(0o555)
 
 
 def summary(copied: Any) -> tuple[dict[str, Any], list[str]]:
@@ -57,11 +58,16 @@ def between(way: str, source: Path, target: Path) -> Iterator[tuple[object, obje
     if way == "here":
         yield source, target
     elif way == "into a share":
-        with sharing(target, "--write") as share:
+        with sharing(target, "--write", prefix=without_rights()) as share:
             yield source, share.url
     else:
         with sharing(source.parent) as share:
             yield f"{share.url}/{source.name}", target
+
+
+def copy_by_its_owner(*arguments: object) -> Ended:
+    """By somebody for whom modes hold."""
+    return Process([*without_rights(), VISAPULT, "copy", *arguments]).end(SOON)
 
 
 @pytest.mark.parametrize("way", ["here", "into a share", "out of a share"])
@@ -70,7 +76,7 @@ def test_what_is_of_another_kind_gives_way_where_deleting_is_wished_for(way: str
     make_run(source, target / "run")
     contents = contents_of(target)
     with between(way, source, target) as ends:
-        refused = copy(*ends)
+        refused = copy_by_its_owner(*ends)
         assert refused.code == 3, refused
         for path in CHANGED:
             [line] = [line for line in refused.stderr.splitlines() if path in line]
@@ -78,7 +84,7 @@ def test_what_is_of_another_kind_gives_way_where_deleting_is_wished_for(way: str
         assert contents_of(target) == contents
 
         before = tree_of(target)
-        dry = copy(*ends, "--delete", "--dry-run", "--json")
+        dry = copy_by_its_owner(*ends, "--delete", "--dry-run", "--json")
         assert dry.code == 0, dry
         tally, deleted = summary(dry)
         assert (sorted(deleted), tally["deleted"], tally["wanted_files"], tally["same_files"]) == (CHANGED, 4, 4, 1)
@@ -86,7 +92,7 @@ def test_what_is_of_another_kind_gives_way_where_deleting_is_wished_for(way: str
         assert {*CHANGED, "run/folder-for-file/inner/new"} <= differing
         assert tree_of(target) == before
 
-        done = copy(*ends, "--delete", "--json", "--manifest", tmp_path / "manifest")
+        done = copy_by_its_owner(*ends, "--delete", "--json", "--manifest", tmp_path / "manifest")
         assert (done.code, done.stderr) == (0, ""), done
         tally, deleted = summary(done)
         assert (sorted(deleted), tally["deleted"], tally["failed"]) == (CHANGED, 4, 0)
@@ -94,7 +100,7 @@ def test_what_is_of_another_kind_gives_way_where_deleting_is_wished_for(way: str
         assert tree_of(target / "run") == tree_of(source)
         assert Process([VISAPULT, "verify", tmp_path / "manifest", target]).end(SOON).code == 0
 
-        again = copy(*ends, "--delete", "--json")
+        again = copy_by_its_owner(*ends, "--delete", "--json")
         tally, deleted = summary(again)
         assert (again.code, deleted, tally["files"], tally["same_files"]) == (0, [], 0, 5)
     assert (target / "beside" / "beside").read_text() == "not to be touched"
