@@ -725,9 +725,16 @@ mod tests {
     #[test]
     fn a_folder_goes_on_from_what_was_left_when_its_name_had_just_become_free() {
         let dir = tempfile::tempdir().unwrap();
-        let (_, mut tree) = of_other_kinds(dir.path(), Wish::default());
+        let (base, mut tree) = of_other_kinds(dir.path(), Wish::default());
         fs::create_dir(dir.path().join("new.visapult-folder")).unwrap();
         fs::write(dir.path().join("new.visapult-folder/inner"), "kept").unwrap();
+        let landing = Landing { ground: Ground::Folder(base), rename: None };
+        let mut dry = Tree::new(Some(&landing), Wish { dry_run: true, ..Wish::default() });
+        let inner = Entry { depth: 1, kind: Kind::File { size: 9, has_holes: false }, ..folder("inner", 0o644) };
+        assert!(matches!(dry.take(folder("new", 0o755)), Some(Ok(Verdict::StandIn { .. }))));
+        let Some(Ok(Verdict::Wanted { pending, .. })) = dry.take(inner) else { panic!() };
+        assert!(pending.replaces);
+        assert_eq!(names(dir.path()), ["file", "folder", "link", "new.visapult-folder"]);
         let taken = tree.take(folder("new", 0o755));
         assert!(matches!(taken, Some(Ok(Verdict::Folder { is_new: false, .. }))), "{taken:?}");
         assert_eq!(fs::read(dir.path().join("new/inner")).unwrap(), b"kept");
