@@ -20,12 +20,14 @@ function shift(from, to, height) {
   return [right, up].map((axis) => axis.reduce((sum, n, i) => sum + n * (to.target[i] - from.target[i]), 0) / pixel);
 }
 
-/** Real touches: fingers that go down at `from` and are lifted at `to`. */
+/** Real touches: fingers that go down at `from`, one after the other, and are lifted at `to`. */
 async function touching(page) {
   const browser = await page.context().newCDPSession(page);
   const points = (places) => places.map(([x, y], id) => ({ x, y, id }));
   const dispatch = (type, touchPoints) => browser.send("Input.dispatchTouchEvent", { type, touchPoints });
   return async (from, to) => {
+    for (let fingers = 1; fingers < from.length; fingers++)
+      await dispatch("touchStart", points(from.slice(0, fingers)));
     await dispatch("touchStart", points(from));
     for (const share of [0.25, 0.5, 0.75, 1]) {
       const between = from.map((place, i) => place.map((n, axis) => n + share * (to[i][axis] - n)));
@@ -108,6 +110,7 @@ describe("controls", () => {
         transfer: JSON.stringify(window.visapult.transferFunction),
         panel: !document.querySelector("#app").classList.contains("panel-closed"),
         points: document.querySelectorAll(".handle").length,
+        opacities: [...document.querySelectorAll(".handle")].map((e) => Number(e.getAttribute("aria-valuenow"))),
         focus: document.activeElement.id || document.activeElement.getAttribute("aria-label"),
       }));
     const shifted = (before, after) => shift(before.camera, after.camera, height).map((n) => Math.round(n) + 0);
@@ -139,6 +142,9 @@ describe("controls", () => {
       ["f", press("f"), (_, is) => assert.equal(is.focus, "field")],
       ["c", press("c"), (was, is) => assert.deepEqual([was.panel, is.panel], [true, false])],
       ["c again", press("c"), (_, is) => assert.ok(is.panel)],
+      ["End on a point", () => onPoint("End"), (_, is) => assert.deepEqual(is.opacities.slice(1, 2), [1])],
+      ["Home on a point", () => onPoint("Home"), (_, is) => assert.deepEqual(is.opacities.slice(1, 2), [0])],
+      ["Alt+End on a point", () => onPoint("Alt+End"), (_, is) => assert.deepEqual(is.opacities.slice(1, 2), [0])],
       ["Enter on a point", () => onPoint("Enter"), (was, is) => assert.equal(is.points, was.points + 1)],
       ["Delete on a point", () => onPoint("Delete"), (was, is) => assert.equal(is.points, was.points - 1)],
       ["double click beside points", () => inEditor(0.5, 0.1), (was, is) => assert.equal(is.points, was.points + 1)],
@@ -176,6 +182,41 @@ describe("controls", () => {
     const without = await labels(page);
     assert.ok(without < withAxes, `the axes stayed: ${without} of ${withAxes} pixels`);
     await keep(page, "no-axes");
+    await page.close();
+  });
+
+  test("on a phone a tap adds an opacity point, a second finger leaves the first its own, and one that goes up scrolls", async () => {
+    const page = await here.open({ width: 390, height: 844, hash: "panel=1" });
+    await hasPicture(page);
+    const fingers = await touching(page);
+    const points = () =>
+      page.evaluate(() => [...document.querySelectorAll(".handle")].map((e) => e.getAttribute("transform")));
+    const before = await points();
+    const { x, y, width } = await page.locator(".transfer").boundingBox();
+    await fingers([[x + 0.66 * width, y + 20]], [[x + 0.66 * width, y + 20]]);
+    const added = await points();
+    assert.equal(added.length, before.length + 1);
+    assert.match(await page.evaluate(() => document.activeElement.getAttribute("class")), /handle/);
+    const middle = async (i) => {
+      const handle = await page.locator(".handle").nth(i).boundingBox();
+      return [handle.x + handle.width / 2, handle.y + handle.height / 2];
+    };
+    const [first, second] = await Promise.all([2, 5].map(middle));
+    const up = ([left, top]) => [left, top - 60];
+    await fingers([first, second], [up(first), up(second)]);
+    const moved = await points();
+    const [, top] = await middle(2);
+    assert.ok(Math.abs(top - up(first)[1]) < 2, `dragged to ${top}, not ${up(first)[1]}`);
+    assert.deepEqual(moved.toSpliced(2, 1), added.toSpliced(2, 1));
+    const third = await middle(4);
+    await fingers([third], [up(third)]);
+    const [, risen] = await middle(4);
+    assert.ok(Math.abs(risen - up(third)[1]) < 2, `dragged to ${risen}, not ${up(third)[1]}`);
+    const last = await points();
+    await fingers([[x + 0.74 * width, y + 100]], [[x + 0.74 * width, y + 20]]);
+    await page.waitForFunction(() => document.querySelector(".panel").scrollTop > 0);
+    assert.deepEqual(await points(), last);
+    assert.deepEqual(page.errors, []);
     await page.close();
   });
 

@@ -81,6 +81,24 @@ describe("the transfer function's panel", () => {
     await page.close();
   });
 
+  test("a function that is reset while a point is dragged is let go of", async () => {
+    const page = await here.open({ query: { stills: "0" } });
+    await hasPicture(page);
+    const sent = await page.evaluate(() => window.visapult.transferFunction);
+    const { x, y, width, height } = await page.locator(".transfer").boundingBox();
+    for (const share of [0.9, 0.92, 0.94, 0.96]) await page.mouse.click(x + share * width, y + 0.2 * height);
+    const handle = await page.locator(".handle").last().boundingBox();
+    await page.mouse.move(handle.x + handle.width / 2, handle.y + handle.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(handle.x, handle.y + 20);
+    await page.keyboard.press("r");
+    await page.mouse.move(x + 0.5 * width, y + 0.5 * height, { steps: 3 });
+    await page.mouse.up();
+    assert.deepEqual(await page.evaluate(() => window.visapult.transferFunction), sent);
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
   test("a point added after the last does not lie on it", async () => {
     const page = await here.open({ query: { stills: "0" } });
     await hasPicture(page);
@@ -174,8 +192,8 @@ describe("a field over eight decades", () => {
     );
     assert.deepEqual(await page.locator("#field option").allTextContents(), ["decades"]);
     const ends = page.locator(".handle");
-    assert.match(await ends.first().getAttribute("aria-valuetext"), /^value 1e\u22128 /);
-    assert.match(await ends.last().getAttribute("aria-valuetext"), /^value 1 /);
+    assert.match(await ends.first().getAttribute("aria-valuetext"), /^value 1e\u22128, /);
+    assert.match(await ends.last().getAttribute("aria-valuetext"), /^value 1, /);
     await scale(page).selectOption("Linear");
     await until(page, (v) => v.transferFunction?.range[1] > 0.9);
     await settled(page);

@@ -18,6 +18,18 @@ const STRIP = 8;
 const FEWEST_POINTS = 2;
 const MOST_POINTS = 48;
 
+/** The point that follows a pointer. */
+interface Dragged {
+  readonly pointer: number;
+  readonly index: number;
+}
+
+interface Touched {
+  readonly pointer: number;
+  readonly x: number;
+  readonly y: number;
+}
+
 /** Opacity points over a histogram and the colours; small opacities get more room (square root scale). */
 export class TransferEditor {
   readonly element: HTMLElement;
@@ -32,7 +44,11 @@ export class TransferEditor {
   #histogram: Histogram | null = null;
   #unit = "";
   #scale: Scale = "linear";
-  #dragged: number | null = null;
+  #dragged: Dragged | null = null;
+  /** Where a finger is that has not become a drag: it may be about to scroll. */
+  #touched: Touched | null = null;
+  /** The points that were made here last. */
+  #made: readonly OpacityPoint[] | null = null;
   /** The points under the last two presses: a captured pointer's double click does not tell. */
   #pressed: readonly [before: number | null, last: number | null] = [null, null];
 
@@ -50,9 +66,14 @@ export class TransferEditor {
       this.#handles,
     );
     this.#svg.addEventListener("pointerdown", (event) => this.#press(event));
-    this.#svg.addEventListener("pointermove", (event) => this.#drag(event));
-    this.#svg.addEventListener("pointerup", () => this.#release());
-    this.#svg.addEventListener("pointercancel", () => this.#release());
+    this.#svg.addEventListener("pointermove", (event) => this.#follow(event));
+    this.#svg.addEventListener("pointerup", (event) => this.#lift(event));
+    this.#svg.addEventListener("pointercancel", (event) => this.#letGo(event));
+    // A point that is dragged does not scroll the panel: parts of an SVG have no touch-action of their own.
+    const stay = (event: TouchEvent) => {
+      if (this.#dragged && event.cancelable) event.preventDefault();
+    };
+    this.#svg.addEventListener("touchmove", stay, { passive: false });
     this.#svg.addEventListener("dblclick", () => this.#removePressed());
     this.#svg.addEventListener("keydown", (event) => this.#key(event));
     this.element = el("div", { class: "transfer-box" }, this.#svg);
@@ -65,6 +86,8 @@ export class TransferEditor {
     this.#histogram = histogram;
     this.#unit = unit;
     this.#scale = scale;
+    // Others than those that were dragged: reset, or another field's.
+    if (transfer.opacity !== this.#made) this.#dragged = null;
     const label = scale === "logarithmic" ? "Opacity over value, on a logarithmic scale" : "Opacity over value";
     setAttributes(this.#svg, { "aria-label": label });
     if (!sameColours) this.#drawColours(transfer);
@@ -97,7 +120,7 @@ export class TransferEditor {
       const handle = this.#handles.children[i];
       const place = transfer.range[0] + s * (transfer.range[1] - transfer.range[0]);
       const told = formatPlace(place, transfer.range, this.#scale);
-      const words = `value ${told} ${this.#unit}, opacity ${a.toFixed(3)}`;
+      const words = `value ${told}${this.#unit && ` ${this.#unit}`}, opacity ${a.toFixed(3)}`;
       setAttributes(handle, {
         transform: `translate(${at[i][0].toFixed(2)} ${at[i][1].toFixed(2)})`,
         "data-index": i,
@@ -120,48 +143,80 @@ export class TransferEditor {
     );
   }
 
+  /** A second finger waits until the first is lifted. */
   #press(event: PointerEvent): void {
-    const transfer = this.#transfer;
-    if (!transfer || event.button !== 0) return;
+    if (!this.#transfer || event.button !== 0 || this.#dragged || this.#touched) return;
     const held = indexOf(event.target);
     this.#pressed = [this.#pressed[1], held];
-    const [s, a] = this.#at(event);
-    if (held === null) {
-      if (transfer.opacity.length >= MOST_POINTS) return;
-      const before = transfer.opacity.filter((point) => point[0] <= s).length;
-      this.#dragged = before;
-      this.#onChange([...transfer.opacity.slice(0, before), [s, a], ...transfer.opacity.slice(before)]);
-    } else {
-      this.#dragged = held;
-    }
-    this.#svg.setPointerCapture(event.pointerId);
-    this.#focus(this.#dragged);
-    event.preventDefault();
+    const { pointerId: pointer, clientX: x, clientY: y } = event;
+    if (held !== null) this.#drag({ pointer, index: held });
+    else if (event.pointerType === "touch") this.#touched = { pointer, x, y };
+    else this.#add(event);
+    if (this.#dragged || this.#touched) event.preventDefault();
   }
 
-  #drag(event: PointerEvent): void {
-    if (this.#dragged === null) return;
-    const [s, a] = this.#at(event);
-    this.#move(this.#dragged, s, a);
+  #drag(dragged: Dragged): void {
+    this.#dragged = dragged;
+    this.#svg.setPointerCapture(dragged.pointer);
+    this.#focus(dragged.index);
   }
 
-  #release(): void {
-    this.#dragged = null;
+  /** A point where the pointer is, which it drags from there. */
+  #add(event: PointerEvent): void {
+    const opacity = this.#transfer?.opacity;
+    if (!opacity || opacity.length >= MOST_POINTS) return;
+    const [s, a] = this.#at(event);
+    const index = opacity.filter((point) => point[0] <= s).length;
+    this.#change([...opacity.slice(0, index), [s, a], ...opacity.slice(index)]);
+    this.#drag({ pointer: event.pointerId, index });
+  }
+
+  #follow(event: PointerEvent): void {
+    const { pointerId: pointer } = event;
+    if (this.#touched?.pointer === pointer) return this.#moveAside(event, this.#touched);
+    if (this.#dragged?.pointer === pointer) this.#move(this.#dragged.index, ...this.#at(event));
+  }
+
+  /** A finger that goes aside draws a point along; one that goes up or down scrolls. */
+  #moveAside(event: PointerEvent, { x, y }: Touched): void {
+    if (Math.abs(event.clientX - x) <= Math.abs(event.clientY - y)) return;
+    this.#touched = null;
+    this.#add(event);
+  }
+
+  #lift(event: PointerEvent): void {
+    if (this.#touched?.pointer === event.pointerId) this.#add(event);
+    this.#letGo(event);
+  }
+
+  #letGo({ pointerId: pointer }: PointerEvent): void {
+    if (this.#touched?.pointer === pointer) this.#touched = null;
+    if (this.#dragged?.pointer === pointer) this.#dragged = null;
+  }
+
+  #change(opacity: readonly OpacityPoint[]): void {
+    this.#made = opacity;
+    this.#onChange(opacity);
   }
 
   #key(event: KeyboardEvent): void {
     const index = indexOf(event.target);
     const point = index === null ? undefined : this.#transfer?.opacity[index];
-    if (index === null || !point) return;
+    // Those are the browser's.
+    if (index === null || !point || event.ctrlKey || event.altKey || event.metaKey) return;
     const step = event.shiftKey ? 0.002 : 0.02;
-    const moves: Record<string, readonly [number, number]> = {
-      ArrowLeft: [-step, 0],
-      ArrowRight: [step, 0],
-      ArrowUp: [0, step],
-      ArrowDown: [0, -step],
+    const [s, a] = point;
+    const risen = (by: number) => Math.max(0, Math.sqrt(a) + by) ** 2;
+    const places: Record<string, OpacityPoint> = {
+      ArrowLeft: [s - step, a],
+      ArrowRight: [s + step, a],
+      ArrowUp: [s, risen(step)],
+      ArrowDown: [s, risen(-step)],
+      Home: [s, 0],
+      End: [s, 1],
     };
-    const move = moves[event.key];
-    if (move) this.#move(index, point[0] + move[0], Math.max(0, Math.sqrt(point[1]) + move[1]) ** 2);
+    const place = places[event.key];
+    if (place) this.#move(index, ...place);
     else if (event.key === "Delete" || event.key === "Backspace") this.#remove(index);
     else if (event.key === "Enter" || event.key === "Insert") this.#insertBeside(index);
     else return;
@@ -175,14 +230,14 @@ export class TransferEditor {
     const least = index > 0 ? opacity[index - 1][0] : 0;
     const most = index < opacity.length - 1 ? opacity[index + 1][0] : 1;
     const moved: OpacityPoint = [Math.min(most, Math.max(least, s)), Math.min(1, Math.max(0, a))];
-    this.#onChange(opacity.map((point, i) => (i === index ? moved : point)));
+    this.#change(opacity.map((point, i) => (i === index ? moved : point)));
   }
 
   #insertBeside(index: number): void {
     const opacity = this.#transfer?.opacity;
     if (!opacity || opacity.length >= MOST_POINTS) return;
     const [point, at] = pointBeside(opacity, index);
-    this.#onChange([...opacity.slice(0, at), point, ...opacity.slice(at)]);
+    this.#change([...opacity.slice(0, at), point, ...opacity.slice(at)]);
     this.#focus(at);
   }
 
@@ -196,7 +251,7 @@ export class TransferEditor {
   #remove(index: number): void {
     const opacity = this.#transfer?.opacity;
     if (!opacity || opacity.length <= FEWEST_POINTS) return;
-    this.#onChange(opacity.filter((_, i) => i !== index));
+    this.#change(opacity.filter((_, i) => i !== index));
     this.#focus(Math.min(index, opacity.length - 2));
   }
 
@@ -205,7 +260,7 @@ export class TransferEditor {
     if (handle instanceof SVGElement) handle.focus();
   }
 
-  #at(event: PointerEvent): readonly [number, number] {
+  #at(event: MouseEvent): readonly [number, number] {
     const box = this.#svg.getBoundingClientRect();
     const s = (event.clientX - box.left) / box.width;
     const up = 1 - ((event.clientY - box.top) / box.height) * (HEIGHT / (HEIGHT - STRIP));
