@@ -220,6 +220,41 @@ describe("controls", () => {
     await page.close();
   });
 
+  test("a key that is held turns, and saves one picture", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    let saved = 0;
+    page.on("download", () => {
+      saved += 1;
+    });
+    await page.locator(".stage").focus();
+    const { azimuth } = await page.evaluate(() => window.visapult.camera);
+    for (const key of ["p", "ArrowRight", "c"]) {
+      for (let times = 0; times < 4; times++) await page.keyboard.down(key);
+      await page.keyboard.up(key);
+    }
+    assert.equal((await page.evaluate(() => window.visapult.camera)).azimuth, azimuth + 20);
+    assert.ok(await page.locator("#app.panel-closed").isVisible());
+    // Saved after all that were asked for before.
+    const last = page.waitForEvent("download", (download) => download.suggestedFilename().includes("plain"));
+    await page.keyboard.press("Shift+P");
+    await last;
+    assert.equal(saved, 2);
+    await page.close();
+  });
+
+  test("controls that are closed with the focus in them give it to what opens them again", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    await page.getByRole("button", { name: "Save PNG" }).focus();
+    await page.keyboard.press("c");
+    const toggle = page.getByRole("button", { name: "Controls", expanded: false });
+    assert.ok(await toggle.evaluate((button) => button === document.activeElement));
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Controls", expanded: true }).waitFor();
+    await page.close();
+  });
+
   test("on a phone that lies on its side the controls are beside the picture, and can be scrolled to their end", async () => {
     const page = await here.open({ width: 700, height: 400, hash: "panel=1" });
     await hasPicture(page);

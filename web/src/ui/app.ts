@@ -47,6 +47,7 @@ class App {
   readonly #panel: Panel;
   readonly #timeline: Timeline;
   readonly #help = helpDialog();
+  readonly #toggle = iconButton("Controls", icons.panel, "C");
   #histogram: { of: FieldMessage; histogram: Histogram } | null = null;
   /** What was drawn with is lost: the page is loaded again once it can draw. */
   #isReset = false;
@@ -94,9 +95,8 @@ class App {
   }
 
   #build(): void {
-    const toggle = iconButton("Controls", icons.panel, "C");
-    toggle.classList.add("panel-toggle");
-    toggle.addEventListener("click", () => this.#viewer.togglePanel());
+    this.#toggle.classList.add("panel-toggle");
+    this.#toggle.addEventListener("click", () => this.#viewer.togglePanel());
     this.#stage.append(
       this.#canvas,
       this.#overlay,
@@ -106,7 +106,7 @@ class App {
       this.#viewer.dismissNotice();
       this.#stage.focus();
     });
-    const main = el("main", {}, this.#stage, this.#told, this.#timeline.element, toggle);
+    const main = el("main", {}, this.#stage, this.#told, this.#timeline.element, this.#toggle);
     this.#root.replaceChildren(main, this.#panel.element, this.#help);
   }
 
@@ -175,10 +175,9 @@ class App {
 
   #show(state: ViewerState): void {
     const { source, steps, step, playing, stride, field, fieldInfo, transfer } = state;
-    this.#root.classList.toggle("panel-closed", !state.panel);
+    this.#showPanel(state.panel);
     // Nothing has ever come that could be controlled.
     this.#root.classList.toggle("refused", state.connection.kind === "refused" && !source);
-    this.#panel.element.inert = !state.panel;
     const status = this.#isReset ? RESET : statusWords(state);
     setText(this.#status, status);
     this.#told.hidden = status === "";
@@ -212,6 +211,16 @@ class App {
       shownTime: shown?.time ?? Number.NaN,
       timeUnit: source.timeUnit,
     });
+  }
+
+  #showPanel(isOpen: boolean): void {
+    const { element } = this.#panel;
+    // What is hidden loses the focus to nowhere.
+    const hadFocus = element.contains(document.activeElement);
+    this.#root.classList.toggle("panel-closed", !isOpen);
+    element.inert = !isOpen;
+    this.#toggle.setAttribute("aria-expanded", String(isOpen));
+    if (hadFocus && !isOpen) this.#toggle.focus();
   }
 
   #histogramOf(info: FieldMessage | null) {

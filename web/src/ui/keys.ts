@@ -27,8 +27,13 @@ export function listenToKeys(actions: KeyActions): void {
     const act = event.shiftKey ? (shifted(event.key, actions) ?? plain(event.key, actions)) : plain(event.key, actions);
     if (!act) return;
     event.preventDefault();
-    act();
+    if (!event.repeat || goesOn(event.key)) act();
   });
+}
+
+/** Whether a key that is held does it again and again: it moves the view, or through steps. */
+function goesOn(key: string): boolean {
+  return key.startsWith("Arrow") || "+=-_[],.".includes(key);
 }
 
 function plain(key: string, actions: KeyActions): (() => void) | undefined {
