@@ -343,6 +343,15 @@ describe("controls", () => {
     }
   });
 
+  test("what is told has its place before it is told, for those who have it read out", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    await page.locator(".status.empty").waitFor({ state: "attached" });
+    assert.equal(await page.locator(".status").getByRole("status").count(), 1);
+    assert.equal(await page.locator(".panel .note").and(page.getByRole("status")).count(), 1);
+    await page.close();
+  });
+
   test("a notice is closed with the keyboard alone", async () => {
     const page = await here.open({ hash: "step=7", width: 390, height: 844 });
     const notice = page.getByRole("status").filter({ hasText: "There is no step 7: step 0 is shown." });

@@ -51,6 +51,15 @@ describe("a live simulation", () => {
     await keep(page, "1-live");
   });
 
+  test("steps that go by are not read out; those that are chosen are", async () => {
+    const told = page.getByRole("status", { name: "Time shown" });
+    assert.equal(await told.getAttribute("aria-live"), "off");
+    await page.getByRole("button", { name: "Pause" }).click();
+    await until(page, (v) => v.wantedStep !== null);
+    assert.equal(await told.getAttribute("aria-live"), "polite");
+    await page.getByRole("button", { name: "Live" }).click();
+  });
+
   test("pausing holds the step, stepping goes to the next", async () => {
     await page.locator(".stage").focus();
     await page.keyboard.press("Space");
@@ -151,8 +160,17 @@ describe("a live simulation", () => {
 
   test("the page says that its server is gone, and recovers when it is back", async () => {
     const camera = await page.evaluate(() => window.visapult.camera);
+    await page.evaluate(() => {
+      const status = document.querySelector(".status span");
+      const tell = () => window.told.push(status.textContent);
+      window.told = [];
+      new MutationObserver(tell).observe(status, { subtree: true, childList: true, characterData: true });
+    });
     await server.kill();
     await page.getByText("Connection lost").waitFor();
+    for (let attempts = 0; attempts < 3; attempts++) await page.waitForEvent("websocket");
+    const told = await page.evaluate(() => window.told);
+    assert.equal(new Set(told).size, told.length, `said again and again: ${told}`);
     assert.ok(lit(await picture(page)) > 0.02, "the picture went with the server");
     await keep(page, "7-server-gone");
     server = await startServer(SOURCE, Number(server.url.port));

@@ -1,6 +1,7 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
 import { type Scale, valueAt } from "../volume/index";
 import { type FieldMessage, linearField, type SourceInfo, type StepSpan } from "../wire/index";
+import type { Lost } from "../worker/index";
 import { el, iconButton, setText } from "./dom";
 import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
@@ -180,7 +181,8 @@ class App {
     this.#root.classList.toggle("refused", state.connection.kind === "refused" && !source);
     const status = this.#isReset ? RESET : statusWords(state);
     setText(this.#status, status);
-    this.#told.hidden = status === "";
+    // Not hidden: what is shown along with its words is not read out.
+    this.#told.classList.toggle("empty", status === "");
     this.#dismiss.hidden = state.connection.kind !== "open" || state.notice === null;
     if (!source) return;
     this.#panel.showSource(source);
@@ -298,11 +300,9 @@ function statusWords(state: ViewerState): string {
   switch (connection.kind) {
     case "connecting":
       // What it waits for, if the server is there.
-      return notice?.text ?? (state.source ? "Connection lost, retrying\u2026" : "Connecting\u2026");
-    case "lost": {
-      const patient = connection.attempt > 4 ? " If the server was started again, open the URL it printed." : "";
-      return `Connection lost (${connection.reason}), retrying\u2026${patient}`;
-    }
+      return notice?.text ?? (connection.lost ? lostWords(connection.lost) : "Connecting\u2026");
+    case "lost":
+      return lostWords(connection);
     case "refused":
       return "This address is not valid, or not any more: open the one that the program printed.";
     case "silent":
@@ -310,6 +310,12 @@ function statusWords(state: ViewerState): string {
     case "open":
       return notice?.text ?? waitingWords(state);
   }
+}
+
+/** The same while it is tried again: whoever is read them hears them once. */
+function lostWords({ reason, attempt }: Lost): string {
+  const patient = attempt > 4 ? " If the server was started again, open the URL it printed." : "";
+  return `Connection lost (${reason}), retrying\u2026${patient}`;
 }
 
 function waitingWords({ source, fieldInfo }: ViewerState): string {

@@ -107,7 +107,6 @@ export class Panel {
     // A long name is cut there.
     this.#field.title = this.#field.selectedOptions[0]?.textContent ?? "";
     setText(this.#note, note);
-    this.#note.hidden = note === "";
   }
 
   /** `isOffered`: there are values for a logarithmic one; `null` while that is not known. */

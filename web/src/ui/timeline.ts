@@ -1,6 +1,6 @@
 import { formatNumber } from "../render/index";
 import type { StepSpan } from "../wire/index";
-import { el, iconButton, setIcon, setText } from "./dom";
+import { el, iconButton, setAttributes, setIcon, setText } from "./dom";
 import { icons } from "./icons";
 import { stridesOver } from "./playback";
 
@@ -84,6 +84,8 @@ export class Timeline {
     this.#live.classList.toggle("gone", state.gone);
     this.#live.title = state.gone ? "The simulation is gone: nothing comes to be followed" : FOLLOW;
     const words = timeWords(state);
+    // Whoever follows would be told each step.
+    setAttributes(this.#text, { "aria-live": running ? "off" : "polite" });
     setText(this.#text, words);
     this.#slider.setAttribute("aria-valuetext", words);
   }

@@ -101,7 +101,7 @@ export class Viewer {
       (step) => (step === null ? this.#set({ playing: false }) : this.#wantStep(step, true)),
     );
     this.#state = {
-      connection: { kind: "connecting" },
+      connection: { kind: "connecting", lost: null },
       source: null,
       steps: { first: 0, last: 0 },
       field: 0,

@@ -14,13 +14,21 @@ import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
 type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
 
 export type ConnectionState =
-  | { readonly kind: "connecting" }
+  /** `lost`: how it was lost before, if it was. */
+  | { readonly kind: "connecting"; readonly lost: Lost | null }
   | { readonly kind: "open" }
   /** It is open, and nothing has come over it for a while, whatever was asked. */
   | { readonly kind: "silent" }
   /** The server is there, and does not let this page in. */
   | { readonly kind: "refused" }
-  | { readonly kind: "lost"; readonly reason: string; readonly attempt: number; readonly retryAt: number };
+  | Lost;
+
+export interface Lost {
+  readonly kind: "lost";
+  readonly reason: string;
+  readonly attempt: number;
+  readonly retryAt: number;
+}
 
 export interface SessionEvents {
   onState(state: ConnectionState): void;
@@ -37,6 +45,8 @@ const NO_ANSWER = "the server does not answer";
 const CLOSED = "it was closed";
 const NO_WORKER = "a part of this page did not come";
 const ANSWER_WITHIN_MS = 2000;
+/** A connection that is not open by then may lead nowhere, as through a tunnel whose other end is gone: a browser would wait for minutes, or for ever. */
+const OPEN_WITHIN_MS = 15_000;
 const FIRST_RETRY_MS = 300;
 const LONGEST_RETRY_MS = 4000;
 /** Workers that load while the server is asked how many it wants. */
@@ -59,6 +69,7 @@ export class Session {
   #viewTimer: ReturnType<typeof setTimeout> | null = null;
   #sentAt = 0;
   #retryTimer: ReturnType<typeof setTimeout> | null = null;
+  #lost: Lost | null = null;
   readonly #heartbeat = new Heartbeat({
     ask: () => this.tell(encodeClock(performance.now())),
     onSilence: (isSilent) => this.#events.onState({ kind: isSilent ? "silent" : "open" }),
@@ -75,7 +86,7 @@ export class Session {
   connect(): void {
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
     this.#retryTimer = null;
-    this.#events.onState({ kind: "connecting" });
+    this.#events.onState({ kind: "connecting", lost: this.#lost });
     const socket = new WebSocket(this.#url("session", {}));
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
@@ -84,10 +95,16 @@ export class Session {
       if (socket === this.#socket) this.#receive(data);
     };
     let wasOpen = false;
+    const giveUp = setTimeout(() => {
+      if (socket === this.#socket) this.#lose(NO_ANSWER);
+    }, OPEN_WITHIN_MS);
     socket.onopen = () => {
       wasOpen = true;
+      clearTimeout(giveUp);
     };
     socket.onclose = async ({ reason }) => {
+      clearTimeout(giveUp);
+      if (socket !== this.#socket) return;
       const refused = !wasOpen && (await this.#isRefused());
       if (socket !== this.#socket) return;
       if (refused) this.#end();
@@ -135,6 +152,7 @@ export class Session {
         return this.#events.onControl(message);
       }
       this.#welcomed = true;
+      this.#lost = null;
       this.#heartbeat.begin();
       this.#epoch += 1;
       this.#openData(message);
@@ -215,7 +233,8 @@ export class Session {
     this.#close();
     this.#attempt += 1;
     const wait = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#attempt - 1));
-    this.#events.onState({ kind: "lost", reason, attempt: this.#attempt, retryAt: performance.now() + wait });
+    this.#lost = { kind: "lost", reason, attempt: this.#attempt, retryAt: performance.now() + wait };
+    this.#events.onState(this.#lost);
     this.#retryTimer = setTimeout(() => this.connect(), wait);
   }
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { PROTOCOL_VERSION } from "../../src/wire/index";
 import type { ToWorker } from "../../src/worker/messages";
-import { type ConnectionState, Session } from "../../src/worker/session";
+import { type ConnectionState, type Lost, Session } from "../../src/worker/session";
 
 const WELCOME = {
   protocol: PROTOCOL_VERSION,
@@ -73,19 +73,23 @@ afterEach(() => {
 });
 
 /** A page's session begins; how it is lost, each time. */
-function begin(): Extract<ConnectionState, { kind: "lost" }>[] {
-  const lost: Extract<ConnectionState, { kind: "lost" }>[] = [];
+function begin(): Lost[] {
+  const lost: Lost[] = [];
+  start((state) => {
+    if (state.kind === "lost") lost.push(state);
+  });
+  return lost;
+}
+
+function start(onState: (state: ConnectionState) => void): void {
   const session = new Session(new URL("http://127.0.0.1:7420/"), "t", {
-    onState: (state) => {
-      if (state.kind === "lost") lost.push(state);
-    },
+    onState,
     onWelcome: () => {},
     onControl: () => {},
     onPart: () => {},
     onReceived: () => {},
   });
   session.connect();
-  return lost;
 }
 
 /** How long a page waited each time that its server welcomed it, said `then` and closed the connection. */
@@ -111,6 +115,24 @@ test("a server that welcomes the page and refuses its view is asked again ever l
 
 test("one that answered the view is asked again at once", async () => {
   expect(await waits([message(4, PLAN)], 3)).toEqual([300, 300, 300]);
+});
+
+test("a connection that does not open is given up and tried again, with how the last one was lost", async () => {
+  const states: ConnectionState[] = [];
+  start((state) => states.push(state));
+  await vi.advanceTimersByTimeAsync(60_000);
+  const [first, lost, again] = states;
+  expect(first).toEqual({ kind: "connecting", lost: null });
+  expect(lost).toMatchObject({ kind: "lost", reason: "the server does not answer", attempt: 1 });
+  expect(again).toEqual({ kind: "connecting", lost });
+  expect(FakeSocket.opened.length).toBeGreaterThan(2);
+});
+
+test("one that opens is waited for, however long the server has nothing to show", async () => {
+  const lost = begin();
+  FakeSocket.opened[0].onopen?.();
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(lost).toEqual([]);
 });
 
 /** The newest connection is opened, and the server welcomes the page to so many groups. */
