@@ -158,6 +158,25 @@ describe("a live simulation", () => {
       await behind.close();
     });
 
+  test("out of sight for long it is sent no steps, and in sight again the newest", async () => {
+    const become = (state) =>
+      page.evaluate((state) => {
+        Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, state);
+    await page.locator(".stage").focus();
+    await page.keyboard.press("l");
+    const newest = await page.evaluate(() => window.visapult.steps.last);
+    await until(page, (v, n) => v.shown.step >= n, newest);
+    await become("hidden");
+    await until(page, (v) => v.shown.step !== null && v.steps.last > v.shown.step + 40);
+    assert.equal(await page.evaluate(() => window.visapult.wantedStep), null);
+    assert.ok(await page.locator(".status").isHidden(), "something is told");
+    const { last } = await page.evaluate(() => window.visapult.steps);
+    await become("visible");
+    await until(page, (v, n) => v.shown.step >= n, last);
+  });
+
   test("the page says that its server is gone, and recovers when it is back", async () => {
     const camera = await page.evaluate(() => window.visapult.camera);
     await page.evaluate(() => {

@@ -430,6 +430,20 @@ describe("a file", () => {
     await page.close();
   });
 
+  test("a page whose graphics the browser took for good is drawn again when somebody comes back to it", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    await page.evaluate(() =>
+      document.querySelector("canvas.picture").getContext("webgl2").getExtension("WEBGL_lose_context").loseContext(),
+    );
+    await page.getByText("too many pages draw").waitFor();
+    const loaded = page.waitForEvent("load");
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await loaded;
+    await hasPicture(page);
+    await page.close();
+  });
+
   for (const [name, valueAt, words] of [
     ["constant", () => 7.5, "Every value of this field is 7.5 in single precision."],
     ["nothing-finite", () => Number.NaN, "No value of this field is finite"],

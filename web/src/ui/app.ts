@@ -18,7 +18,8 @@ import type { Histogram } from "./transfer-editor";
 import { Viewer, type ViewerState } from "./viewer";
 
 const STATISTICS_MS = 500;
-const RESET = "The graphics processor was reset: reloading.";
+const RESET =
+  "The graphics processor was reset, or too many pages draw: this one is loaded again when it may draw, or when you come back to it.";
 /** Degrees per CSS pixel of a drag. */
 const TURN_PER_PIXEL = 0.35;
 
@@ -50,7 +51,7 @@ class App {
   readonly #help = helpDialog();
   readonly #toggle = iconButton("Controls", icons.panel, "C");
   #histogram: { of: FieldMessage; histogram: Histogram } | null = null;
-  /** What was drawn with is lost: the page is loaded again once it can draw. */
+  /** What was drawn with is lost: the page is loaded again once it may draw. */
   #isReset = false;
 
   constructor(root: HTMLElement, location: URL) {
@@ -141,6 +142,12 @@ class App {
     });
     // Everything on the page is in its URL, so loading it again restores it, or shows what a pasted one says.
     this.#canvas.addEventListener("webglcontextrestored", () => window.location.reload());
+    // Of too many pages browsers take what the oldest one draws with, and do not give it back.
+    const comeBack = () => {
+      if (this.#isReset && document.visibilityState === "visible") window.location.reload();
+    };
+    document.addEventListener("visibilitychange", comeBack);
+    window.addEventListener("focus", comeBack);
     window.addEventListener("hashchange", () => window.location.reload());
     new ResizeObserver(() => this.#resize()).observe(this.#stage);
     this.#watchPixelRatio();

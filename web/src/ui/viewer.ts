@@ -20,6 +20,7 @@ import {
   type StepSpan,
 } from "../wire/index";
 import { type ConnectionState, Session } from "../worker/index";
+import { Attention } from "./attention";
 import { FieldStates } from "./field-states";
 import { type Absence, type FreshnessShown, FreshnessState } from "./freshness";
 import { type ReadLink, readHash, writeHash } from "./hash";
@@ -81,6 +82,7 @@ export class Viewer {
   readonly #playback: Playback;
   readonly #steering = new SteeringState();
   readonly #freshness = new FreshnessState();
+  readonly #attention = new Attention(document, () => this.#sendView());
   readonly #trace = new PageTrace((message) => this.#session.tell(message));
   /** Of the source's own fields: themselves, or their logarithms. */
   readonly #lastShown = new Map<number, number>();
@@ -329,7 +331,7 @@ export class Viewer {
     this.#sequence += 1;
     this.painter.look(this.#camera, this.#sequence);
     this.#saveHash();
-    const { source, transfer, field, step, proxy } = this.#state;
+    const { source, transfer, field, proxy } = this.#state;
     if (!source) return;
     const [width, height] = this.painter.size;
     this.#session.send({
@@ -337,12 +339,18 @@ export class Viewer {
       camera: this.#camera,
       viewport: [width, height],
       field,
-      step,
+      step: this.#stepAskedFor,
       moving: this.#moving,
       // A keyframe through a transfer function that nobody wants would be made and sent in vain.
       proxy: transfer ? proxy : "bricks",
       transfer_function: transfer ? transferToMessage(transfer) : neutralTransfer,
     });
+  }
+
+  /** A page that follows and that nobody sees makes do with the newest step there is: those that come would be sent in vain. */
+  get #stepAskedFor(): number | null {
+    const { step, steps } = this.#state;
+    return step === null && this.#attention.isAway ? steps.last : step;
   }
 
   #steeringShown(): SteeringShown | null {
