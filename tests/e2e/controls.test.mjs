@@ -270,6 +270,23 @@ describe("controls", () => {
     await page.close();
   });
 
+  test("magnified until there is no room for both, the controls take the place of the picture", async () => {
+    const page = await here.open({ width: 320, height: 256, hash: "panel=1" });
+    await hasPicture(page);
+    const { x, width } = await page.locator(".panel").boundingBox();
+    assert.deepEqual([x, width], [0, 320]);
+    await keep(page, "magnified");
+    assert.equal(await page.evaluate(() => document.querySelector(".panel").scrollWidth), 320);
+    // What is behind them is not reached.
+    await page.keyboard.press("Tab");
+    assert.match(await page.evaluate(() => document.activeElement.className), /panel-toggle/);
+    await page.keyboard.press("Enter");
+    await page.locator(".panel").waitFor({ state: "hidden" });
+    const stage = await page.locator(".stage").boundingBox();
+    assert.equal(stage.width, 320);
+    await page.close();
+  });
+
   test("a key that no link has is named, with those that it may have", async () => {
     const page = await here.open({ hash: "stpe=7" });
     await page.getByText(/\u201cstpe\u201d.*it may say view, at, step/).waitFor();

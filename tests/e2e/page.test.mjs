@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { inflateSync } from "node:zlib";
 import { decibels } from "./against-program.mjs";
 import {
   difference,
@@ -82,6 +83,19 @@ function tellLevels() {
       };
     }
   };
+}
+
+/** The images in a PDF that are compressed without loss. */
+function imagesOf(pdf) {
+  const text = pdf.toString("latin1");
+  const dictionaries = text.matchAll(
+    /\/Subtype \/Image\n((?:\/.*\n)*?)\/Filter \/FlateDecode\n\/Length (\d+)>> stream\n/g,
+  );
+  return [...dictionaries].map(({ 0: { length: words }, 1: said, 2: length, index }) => ({
+    width: Number(said.match(/\/Width (\d+)/)[1]),
+    height: Number(said.match(/\/Height (\d+)/)[1]),
+    bytes: inflateSync(pdf.subarray(index + words, index + words + Number(length))),
+  }));
 }
 
 describe("a file", () => {
@@ -356,6 +370,27 @@ describe("a file", () => {
     }
     assert.ok(difference(labelled.small, plain.small) > 0.2, "labels make no difference");
     assert.ok(lit(labelled.small) > lit(plain.small));
+    await page.close();
+  });
+
+  test("printed, it is the picture with its labels alone", async () => {
+    const page = await here.open({ query: { test: "0" } });
+    await hasPicture(page);
+    await settled(page);
+    const { width, height } = await page.evaluate(() => {
+      const { width, height } = document.querySelector("canvas.picture");
+      return { width, height };
+    });
+    const images = imagesOf(await page.pdf({ landscape: true, printBackground: false }));
+    const picture = images.find((image) => image.width === width && image.height === height);
+    assert.ok(
+      picture,
+      `no image has ${width} x ${height} pixels: ${images.map((image) => `${image.width} x ${image.height}`)}`,
+    );
+    const bright = picture.bytes.filter((value) => value > 40).length / picture.bytes.length;
+    assert.ok(bright > 0.02, `${bright} of it is not black`);
+    assert.equal(await page.locator(".printed canvas").count(), 0);
+    assert.ok(await page.locator("#field").isVisible());
     await page.close();
   });
 

@@ -211,6 +211,13 @@ export class Painter {
     return blob;
   }
 
+  /** The picture with labels, to be printed: what it is drawn on is empty there. */
+  copy(): HTMLCanvasElement {
+    this.#presenter.fade.end();
+    this.#present();
+    return this.#presenter.copy(true);
+  }
+
   #newScene(): void {
     this.#presenter.fade.end();
     this.#viewChanged();

@@ -45,6 +45,7 @@ class App {
   readonly #kept = el("div", { class: "kept", role: "status" });
   readonly #nothing = el("div", { class: "nothing", role: "status" });
   readonly #missing = el("div", { class: "missing", role: "status" });
+  readonly #printed = el("div", { class: "printed", "aria-hidden": "true" });
   readonly #viewer: Viewer;
   readonly #panel: Panel;
   readonly #timeline: Timeline;
@@ -109,7 +110,7 @@ class App {
       this.#stage.focus();
     });
     const main = el("main", {}, this.#stage, this.#told, this.#timeline.element, this.#toggle);
-    this.#root.replaceChildren(main, this.#panel.element, this.#help);
+    this.#root.replaceChildren(main, this.#panel.element, this.#help, this.#printed);
   }
 
   #listen(): void {
@@ -148,6 +149,10 @@ class App {
     };
     document.addEventListener("visibilitychange", comeBack);
     window.addEventListener("focus", comeBack);
+    window.addEventListener("beforeprint", () => {
+      if (viewer().state.source) this.#printed.replaceChildren(viewer().painter.copy());
+    });
+    window.addEventListener("afterprint", () => this.#printed.replaceChildren());
     window.addEventListener("hashchange", () => window.location.reload());
     new ResizeObserver(() => this.#resize()).observe(this.#stage);
     this.#watchPixelRatio();
