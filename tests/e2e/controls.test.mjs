@@ -243,6 +243,24 @@ describe("controls", () => {
     await page.close();
   });
 
+  test("keys of letters that are not Latin act by their place", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    const press = (key, code, shiftKey = false) =>
+      page.evaluate(
+        (init) => {
+          document.querySelector(".stage").dispatchEvent(new KeyboardEvent("keydown", { ...init, bubbles: true }));
+        },
+        { key, code, shiftKey },
+      );
+    await press("\u0441", "KeyC");
+    await page.locator("#app.panel-closed").waitFor();
+    const plain = page.waitForEvent("download", (download) => download.suggestedFilename().includes("plain"));
+    await press("\u0417", "KeyP", true);
+    await plain;
+    await page.close();
+  });
+
   test("controls that are closed with the focus in them give it to what opens them again", async () => {
     const page = await here.open();
     await hasPicture(page);
@@ -366,6 +384,8 @@ describe("controls", () => {
     await page.locator(".status.empty").waitFor({ state: "attached" });
     assert.equal(await page.locator(".status").getByRole("status").count(), 1);
     assert.equal(await page.locator(".panel .note").and(page.getByRole("status")).count(), 1);
+    const keys = await page.locator(".stage").getAttribute("aria-describedby");
+    assert.match(await page.locator(`#${keys}`).textContent(), /arrow keys/i);
     await page.close();
   });
 

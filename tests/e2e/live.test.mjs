@@ -52,11 +52,12 @@ describe("a live simulation", () => {
   });
 
   test("steps that go by are not read out; those that are chosen are", async () => {
-    const told = page.getByRole("status", { name: "Time shown" });
-    assert.equal(await told.getAttribute("aria-live"), "off");
+    const places = [page.getByRole("status", { name: "Time shown" }), page.locator(".panel .note").first()];
+    const told = () => Promise.all(places.map((place) => place.getAttribute("aria-live")));
+    assert.deepEqual(await told(), ["off", "off"]);
     await page.getByRole("button", { name: "Pause" }).click();
     await until(page, (v) => v.wantedStep !== null);
-    assert.equal(await told.getAttribute("aria-live"), "polite");
+    assert.deepEqual(await told(), ["polite", "polite"]);
     await page.getByRole("button", { name: "Live" }).click();
   });
 

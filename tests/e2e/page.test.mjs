@@ -472,6 +472,7 @@ describe("a file", () => {
       document.querySelector("canvas.picture").getContext("webgl2").getExtension("WEBGL_lose_context").loseContext(),
     );
     await page.getByText("too many pages draw").waitFor();
+    assert.ok(await page.locator("canvas.picture").isHidden(), "a white picture is shown");
     const loaded = page.waitForEvent("load");
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     await loaded;

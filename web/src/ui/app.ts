@@ -34,7 +34,18 @@ export function startApp(root: HTMLElement, location: URL): void {
 
 class App {
   readonly #root: HTMLElement;
-  readonly #stage = el("div", { class: "stage", tabindex: 0, role: "application", "aria-label": "Volume view" });
+  readonly #keys = el(
+    "span",
+    { id: "view-keys", hidden: true },
+    "Arrow keys turn it, plus and minus zoom, ? tells all keys.",
+  );
+  readonly #stage = el("div", {
+    class: "stage",
+    tabindex: 0,
+    role: "application",
+    "aria-label": "Volume view",
+    "aria-describedby": "view-keys",
+  });
   readonly #canvas = el("canvas", { class: "picture" });
   readonly #overlay = el("canvas", { class: "labels", "aria-hidden": "true" });
   readonly #status = el("span", { role: "status", "aria-live": "polite" });
@@ -101,6 +112,7 @@ class App {
     this.#toggle.classList.add("panel-toggle");
     this.#toggle.addEventListener("click", () => this.#viewer.togglePanel());
     this.#stage.append(
+      this.#keys,
       this.#canvas,
       this.#overlay,
       el("div", { class: "corner" }, this.#nothing, this.#kept, this.#missing, this.#fresh, this.#quality),
@@ -114,6 +126,7 @@ class App {
   }
 
   #listen(): void {
+    const root = this.#root;
     const viewer = () => this.#viewer;
     const height = () => Math.max(1, this.#stage.clientHeight);
     listenToGestures(this.#stage, {
@@ -139,6 +152,7 @@ class App {
     this.#canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
       this.#isReset = true;
+      root.classList.add("reset");
       this.#show(this.#viewer.state);
     });
     // Everything on the page is in its URL, so loading it again restores it, or shows what a pasted one says.
@@ -203,7 +217,8 @@ class App {
     this.#panel.showSteering(state.steering, absence, state.connection.kind === "open");
     const scale = scaleOf(source.fields, field);
     const words = fieldWords(fieldInfo, steps, scale);
-    this.#panel.showField(linearField(source.fields, field), words);
+    const stepsGoBy = playing || (source.live && step === null);
+    this.#panel.showField(linearField(source.fields, field), words, stepsGoBy);
     this.#panel.showScale(scale, offersLogarithm(source.fields, field, fieldInfo));
     setText(this.#nothing, state.panel || !showsNothing(fieldInfo) ? "" : words);
     this.#panel.showProxy(state.proxy);

@@ -24,11 +24,19 @@ export function listenToKeys(actions: KeyActions): void {
   window.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (keepsKey(event)) return;
-    const act = event.shiftKey ? (shifted(event.key, actions) ?? plain(event.key, actions)) : plain(event.key, actions);
+    const key = latin(event);
+    const act = event.shiftKey ? (shifted(key, actions) ?? plain(key, actions)) : plain(key, actions);
     if (!act) return;
     event.preventDefault();
-    if (!event.repeat || goesOn(event.key)) act();
+    if (!event.repeat || goesOn(key)) act();
   });
+}
+
+/** Where letters are Cyrillic, Greek, Hebrew, the Latin one in the same place. */
+function latin({ key, code, shiftKey }: KeyboardEvent): string {
+  const [, letter] = code.match(/^Key([A-Z])$/) ?? [];
+  const isOther = key.length === 1 && key.charCodeAt(0) > 0x7f;
+  return letter && isOther ? (shiftKey ? letter : letter.toLowerCase()) : key;
 }
 
 /** Whether a key that is held does it again and again: it moves the view, or through steps. */

@@ -16,7 +16,7 @@ import {
   type SourceInfo,
   type SteerAction,
 } from "../wire/index";
-import { el, iconButton, setText } from "./dom";
+import { el, iconButton, setAttributes, setText } from "./dom";
 import type { Absence } from "./freshness";
 import { icons } from "./icons";
 import { LifelinesSection } from "./lifelines";
@@ -102,10 +102,12 @@ export class Panel {
     this.#showSubtitle();
   }
 
-  showField(field: number, note: string): void {
+  /** `stepsGoBy`: each has a note of its own, which is not to be read out. */
+  showField(field: number, note: string, stepsGoBy: boolean): void {
     this.#field.value = String(field);
     // A long name is cut there.
     this.#field.title = this.#field.selectedOptions[0]?.textContent ?? "";
+    setAttributes(this.#note, { "aria-live": stepsGoBy ? "off" : "polite" });
     setText(this.#note, note);
   }
 
