@@ -138,4 +138,21 @@ export function lit(pixels) {
 export const statistic = (page, name) =>
   page.locator("dt", { hasText: name }).locator("xpath=following-sibling::dd[1]");
 
+/** Real touches: fingers that go down at `from`, one after the other, and are lifted at `to`. */
+export async function touching(page) {
+  const browser = await page.context().newCDPSession(page);
+  const points = (places) => places.map(([x, y], id) => ({ x, y, id }));
+  const dispatch = (type, touchPoints) => browser.send("Input.dispatchTouchEvent", { type, touchPoints });
+  return async (from, to) => {
+    for (let fingers = 1; fingers < from.length; fingers++)
+      await dispatch("touchStart", points(from.slice(0, fingers)));
+    await dispatch("touchStart", points(from));
+    for (const share of [0.25, 0.5, 0.75, 1]) {
+      const between = from.map((place, i) => place.map((n, axis) => n + share * (to[i][axis] - n)));
+      await dispatch("touchMove", points(between));
+    }
+    await dispatch("touchEnd", []);
+  };
+}
+
 export const keep = (page, name) => page.screenshot({ path: `${screenshots}${name}.png` });

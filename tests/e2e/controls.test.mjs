@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { difference, hasPicture, keep, openPage, picture, settled, until } from "./browser.mjs";
+import { difference, hasPicture, keep, openPage, picture, settled, touching, until } from "./browser.mjs";
 import { writeNpy } from "./npy.mjs";
 import { startServer } from "./server.mjs";
 import { blob, serving } from "./serving.mjs";
@@ -18,23 +18,6 @@ function shift(from, to, height) {
   const up = [-Math.sin(el) * Math.sin(az), Math.cos(el), -Math.sin(el) * Math.cos(az)];
   const pixel = (2 * from.distance * Math.tan((from.fov * Math.PI) / 360)) / height;
   return [right, up].map((axis) => axis.reduce((sum, n, i) => sum + n * (to.target[i] - from.target[i]), 0) / pixel);
-}
-
-/** Real touches: fingers that go down at `from`, one after the other, and are lifted at `to`. */
-async function touching(page) {
-  const browser = await page.context().newCDPSession(page);
-  const points = (places) => places.map(([x, y], id) => ({ x, y, id }));
-  const dispatch = (type, touchPoints) => browser.send("Input.dispatchTouchEvent", { type, touchPoints });
-  return async (from, to) => {
-    for (let fingers = 1; fingers < from.length; fingers++)
-      await dispatch("touchStart", points(from.slice(0, fingers)));
-    await dispatch("touchStart", points(from));
-    for (const share of [0.25, 0.5, 0.75, 1]) {
-      const between = from.map((place, i) => place.map((n, axis) => n + share * (to[i][axis] - n)));
-      await dispatch("touchMove", points(between));
-    }
-    await dispatch("touchEnd", []);
-  };
 }
 
 /** Pixels of labels that are not empty. */

@@ -1,7 +1,7 @@
 /** A simulation that runs elsewhere is steered from the page: by keyboard, before a step that the page tells, and in order to its end. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { hasPicture, keep, launch, openPage, until } from "./browser.mjs";
+import { hasPicture, keep, launch, openPage, touching, until } from "./browser.mjs";
 import { startServer, startSteered } from "./server.mjs";
 
 describe("a simulation that can be steered", () => {
@@ -142,6 +142,27 @@ describe("a simulation that can be steered", () => {
     const box = await count.boundingBox();
     assert.ok(box.x >= 0 && box.x + box.width <= 390);
     await keep(page, "steering-phone");
+    await page.setViewportSize({ width: 1024, height: 720 });
+  });
+
+  test("a finger that scrolls over a slider asks for nothing", async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    const speed = page.getByRole("slider", { name: "speed" });
+    const number = page.getByRole("textbox", { name: "speed in turns/s" });
+    await page.evaluate(() => document.querySelector(".panel").scrollTo(0, 0));
+    const { x, y, width, height } = await speed.boundingBox();
+    const before = await number.inputValue();
+    const asked = await page.locator(".actions li").count();
+    const fingers = await touching(page);
+    const from = [x + 0.2 * width, y + height / 2];
+    await fingers([from], [[from[0], from[1] - 120]]);
+    await page.waitForFunction(() => document.querySelector(".panel").scrollTop > 0);
+    assert.deepEqual([await number.inputValue(), await speed.inputValue()], [before, before]);
+    await press(button("Pause the simulation"), "Space");
+    await takenBefore("you: pause");
+    assert.equal(await page.locator(".actions li").count(), asked + 1);
+    await press(button("Resume the simulation"), "Space");
+    await state("running");
     await page.setViewportSize({ width: 1024, height: 720 });
   });
 

@@ -107,6 +107,8 @@ export class ParameterRow {
     slider.addEventListener("change", () => {
       if (!this.#isHeld) letGo();
     });
+    // A finger that came down on it to scroll: it has moved, and nobody meant it.
+    slider.addEventListener("pointercancel", () => this.#giveUp());
     number.addEventListener("input", () => {
       this.#isEdited = true;
     });
