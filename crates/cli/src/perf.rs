@@ -17,6 +17,7 @@ use visapult_ripp_net::{
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
 use crate::say::{say, say_beside, tell};
+use crate::stop::on_signal;
 
 /// Measurements of a path.
 const PERF: Service = Service { name: "perf", printed_by: "visapult perf serve", taken_by: "visapult perf send" };
@@ -36,7 +37,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static LOOKED_AT: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn run(side: &PerfSide) -> Result<ExitCode> {
-    ctrlc::set_handler(|| {
+    on_signal(|| {
         // Asked twice, it does not wait.
         if STOP.swap(true, Ordering::Relaxed) || !LOOKED_AT.load(Ordering::Relaxed) {
             std::process::exit(INTERRUPTED.into());

@@ -11,6 +11,7 @@ use visapult_pipeline::{Comm, Crew};
 use visapult_trace::Recording;
 
 use crate::arguments::SplitOptions;
+use crate::stop::on_signal;
 
 /// The processes of this run. When it is dropped, the run ends for all of them.
 pub(crate) struct Processes {
@@ -44,7 +45,7 @@ impl Processes {
     pub(crate) fn crew_of_another(&self) -> Result<Option<&Arc<Crew>>> {
         let Some(crew) = self.crew.as_ref().filter(|crew| !crew.is_head()) else { return Ok(None) };
         let (leaving, asked) = (Arc::clone(crew), AtomicBool::new(false));
-        ctrlc::set_handler(move || {
+        on_signal(move || {
             // Asked twice, it does not wait.
             if asked.swap(true, Ordering::Relaxed) {
                 exit(130);

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 /// What a program returns that was interrupted, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -17,7 +18,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// If signals cannot be taken.
 pub(crate) fn when_asked(limit: Option<Duration>) -> Result<&'static AtomicBool> {
-    ctrlc::set_handler(|| {
+    on_signal(|| {
         // Asked twice, it does not wait.
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(INTERRUPTED.into());
@@ -30,4 +31,28 @@ pub(crate) fn when_asked(limit: Option<Duration>) -> Result<&'static AtomicBool>
         });
     }
     Ok(&STOP)
+}
+
+/// Has `asked` called at each signal that asks the program to end, but for those that whoever started it has it ignore, as `nohup` does before its
+/// user logs out.
+///
+/// # Errors
+/// If signals cannot be taken.
+pub(crate) fn on_signal(asked: impl FnMut() + Send + 'static) -> Result<()> {
+    let mut ignored = Vec::new();
+    for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
+        if matches!(ignore(signal)?.handler(), SigHandler::SigIgn) {
+            ignored.push(signal);
+        }
+    }
+    ctrlc::set_handler(asked)?;
+    ignored.into_iter().try_for_each(|signal| ignore(signal).map(drop))
+}
+
+/// Returns what was done at this signal before.
+#[expect(unsafe_code, reason = "the only way to learn what is done at a signal")]
+fn ignore(signal: Signal) -> Result<SigAction> {
+    let nothing = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
+    // SAFETY: no code runs at a signal that is ignored.
+    Ok(unsafe { sigaction(signal, &nothing) }?)
 }
