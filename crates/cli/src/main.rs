@@ -8,6 +8,7 @@ mod copy;
 mod doctor;
 mod fetches;
 mod inside;
+mod log;
 mod perf;
 mod processes;
 mod say;

@@ -1,10 +1,6 @@
 //! `visapult share`: a folder that others copy from, and into where its user allows it.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::sync::Mutex;
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use visapult_copy::{Access, Audit, Deed, Share, ShareEvent, counted, rate, size};
 use visapult_pipeline::flow::own_host;
@@ -12,6 +8,7 @@ use visapult_ripp_net::{Identity, Options, RippUrl, user_folder};
 
 use crate::arguments::ShareOptions;
 use crate::inside::lies_in;
+use crate::log::Log;
 use crate::say::say;
 use crate::stop;
 
@@ -21,11 +18,7 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
         let what = "tells who has copied what, and lies in the folder that is shared: name it elsewhere";
         bail!("{} {what}", file.display());
     }
-    let log = options.log.as_ref().map(|file| {
-        let opened = OpenOptions::new().append(true).create(true).open(file);
-        opened.with_context(|| format!("cannot write {}", file.display()))
-    });
-    let log = log.transpose()?.map(Mutex::new);
+    let log = options.log.as_deref().map(Log::open).transpose()?;
     let access = match &options.policy {
         Some(file) => Access::Policy(file.clone()),
         // Nothing is written unless that is said.
@@ -55,7 +48,7 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
             let record = record(&audit);
             say(&if options.json { record.to_string() } else { line(&audit) });
             if let Some(log) = &log {
-                append(log, &record);
+                log.append(&record);
             }
         }
         ShareEvent::MistakenPolicy { why } => notice(format!("{why}; what the policy said before holds")),
@@ -74,13 +67,6 @@ fn url_line(who: Option<String>, url: &RippUrl, is_json: bool) -> String {
         None if is_json => json!({ "url": url }).to_string(),
         Some(who) => format!("{who} {url}"),
         None => url,
-    }
-}
-
-fn append(log: &Mutex<File>, record: &Value) {
-    let mut file = log.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Err(cause) = writeln!(file, "{record}") {
-        tracing::warn!("the log cannot be written any more: {cause}");
     }
 }
 

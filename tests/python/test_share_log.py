@@ -1,0 +1,61 @@
+"""The log of a share, over months: put aside while the share runs, shared with another, on a disk that is full."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from shares import Sharing, copy, sharing
+
+
+def lines(log: Path) -> list[object]:
+    """What the log has, a line at a time; none where a line is not whole."""
+
+    def record(line: str) -> object:
+        try:
+            return json.loads(line)["what"]
+        except ValueError:
+            return None
+
+    return [record(line) for line in log.read_text().splitlines()]
+
+
+def test_a_log_that_is_put_aside_leaves_it_to_another(tmp_path: Path) -> None:
+    with sharing(tmp_path / "runs") as share:
+        aside = share.log.with_suffix(".1")
+        (tmp_path / "runs" / "notes").write_text("step 1")
+        assert copy(share.url, tmp_path / "here").code == 0
+        assert len(share.copies()) == 1
+        share.log.rename(aside)
+        assert copy(share.url, tmp_path / "here").code == 0
+        assert len(share.copies()) == 1
+        assert lines(aside) == ["get"]
+
+
+def test_a_record_that_a_full_disk_cuts_spoils_no_other(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        log, ballast = disk / "log", disk / "ballast"
+        # The next record ends beyond the page, and there is no other.
+        log.write_text(f'{{"what":"{"x" * 3900}"}}\n')
+        with ballast.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+            while True:
+                file.write(bytes(4096))
+        (tmp_path / "runs").mkdir()
+        (tmp_path / "runs" / "notes").write_text("step 1")
+        share = Sharing(tmp_path / "runs", log=log)
+        try:
+            assert copy(share.url, tmp_path / "here").code == 0
+            share.process.read_line()
+            ballast.unlink()
+            assert copy(share.url, tmp_path / "here").code == 0
+            share.process.read_line()
+        finally:
+            share.process.stop()
+        assert lines(log)[1:] == [None, "get"]
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
