@@ -256,3 +256,35 @@ def test_nothing_is_left_of_a_large_file_that_has_become_small(source: Path, tar
     again = copy(source, target)
     assert (again.code, again.stderr) == (0, "")
     assert tree_of(target / source.name) == tree_of(source)
+
+
+@pytest.mark.parametrize("is_push", [True, False])
+def test_a_share_with_a_policy_that_is_restarted_ends_no_copy(source: Path, tmp_path: Path, is_push: bool) -> None:
+    folder, there, here = source.parent, tmp_path / "source" / "in", tmp_path / "here"
+    there.mkdir()
+    policy = tmp_path / "people.toml"
+    policy.write_text('ask = "Ada"\n[[person]]\nname = "grace"\nread = ["run"]\nwrite = ["in"]\n')
+    with sharing(folder, "--policy", policy) as share:
+        sources, target = ([source, f"{share.url}/in/"], there) if is_push else ([f"{share.url}/run", f"{here}/"], here)
+        copying = start_copy(*sources, "--json", "--rate", "100M")
+        until_it_carries(copying, 8 * MEBI)
+        share.process.signal(signal.SIGTERM)
+        assert share.process.end().code == 0
+        again = Process([VISAPULT, "share", folder, "--bind", share.name, "--policy", policy])
+        try:
+            assert again.read_line() == f"grace {share.url}"
+            ended = copying.end(SOON)
+        finally:
+            again.stop()
+    assert ended.code == 0 and "the share was stopped" in ended.stderr + ended.stdout, ended
+    assert tree_of(target / "run") == tree_of(source)
+
+
+def test_a_share_without_a_policy_that_is_stopped_ends_its_copies(source: Path, target: Path) -> None:
+    with sharing(source) as share:
+        copying = start_copy(share.url, target, "--json", "--rate", "100M")
+        until_it_carries(copying, 8 * MEBI)
+        share.process.signal(signal.SIGTERM)
+        ended = copying.end(SOON)
+    assert ended.code == 1
+    assert_one_clear_line(ended.stderr, "the same command goes on from there")

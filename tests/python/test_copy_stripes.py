@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from shares import MEBI, MOST_RESENT, Sharing, copy, events, make_tree, sharing, start_copy, tree_of
 from wan import pause
 
@@ -73,18 +75,20 @@ def test_a_node_that_dies_or_hangs_loses_nothing(tmp_path: Path) -> None:
         assert tree_of(tmp_path / "here" / "run") == tree_of(folder)
 
 
-def test_when_the_node_that_was_dialled_dies_another_takes_its_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+def test_when_the_node_that_was_dialled_dies_or_is_stopped_another_takes_its_place(tmp_path: Path, by: signal.Signals) -> None:
     folder = tmp_path / "run"
     make_tree(folder, 13, 500, 150 * MEBI)
     with nodes(tmp_path, folder, folder) as stripe:
         copying = start_copy(stripe[0].url, f"{tmp_path / 'here'}/", "--json")
-        arrived, resumed = 0, 0
+        arrived, resumed, is_sent = 0, 0, False
         for event in events(copying.said):
             if event["event"] == "progress":
                 arrived = event["bytes_sent"]
                 resumed = max(resumed, event["tally"]["resumed_bytes"])
-                if arrived > 60 * MEBI:
-                    stripe[0].process.signal(signal.SIGKILL)
+                if arrived > 60 * MEBI and not is_sent:
+                    stripe[0].process.signal(by)
+                    is_sent = True
         assert copying.end().code == 0
         assert tree_of(tmp_path / "here" / "run") == tree_of(folder)
         assert resumed > 0

@@ -42,6 +42,8 @@ use crate::words::{EARLY, Request, STRIPES, Verb, Word};
 pub(crate) const SHARE: Service =
     Service { name: "share", printed_by: "visapult share", taken_by: "visapult copy and visapult verify" };
 const POLL: Duration = Duration::from_millis(100);
+/// Diallers come back.
+const STOPPED: &str = "the share was stopped";
 /// A dialler that has all it wants ends the session within this time.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -252,7 +254,11 @@ impl Share {
         };
         told.elapsed = began.elapsed();
         if let Err(cause) = outcome {
-            refuse(&copy.session, &cause.to_string());
+            if stop.load(Ordering::Relaxed) && self.is_found_again() {
+                copy.session.end_because(STOPPED);
+            } else {
+                refuse(&copy.session, &cause.to_string());
+            }
             told.fault = Some(cause.to_string());
         }
         tell(ShareEvent::Done(told));
@@ -270,6 +276,12 @@ impl Share {
     /// Whoever dialled wants to copy into this share, may do that, and can copy into several at once.
     fn may_spread(&self, session: &Session, request: &Request) -> bool {
         let (Verb::Put { to, wish, .. } | Verb::Fetch { to, wish, .. }) = &request.verb else { return false };
+    /// Whoever dials once more finds it when it is back, or another node of its stripe: tokens of a policy stay what they are.
+    fn is_found_again(&self) -> bool {
+        let has_others = |stripe: &Stripe| !stripe.others().is_empty();
+        matches!(self.rights, Rights::People(_)) || self.stripe.as_ref().is_some_and(has_others)
+    }
+
         let may_write = |to: &Path| self.place_to_write(session, wish, to).is_ok();
         request.is_able(STRIPES) && inner(to).is_ok_and(|to| may_write(&to))
     }
