@@ -143,6 +143,12 @@ impl People {
         })
     }
 
+    /// Somebody has moved the folder at this path that was granted, or taken it away.
+    pub(crate) fn gone(&self, path: &Path) -> CopyError {
+        let what = "is not the folder any more that was granted: once it is right, its policy is to be saved anew";
+        CopyError::Here(format!("{} {what}; {}", place(path), self.whom_to_ask()))
+    }
+
     fn find(&self, name: &str) -> Option<&Person> {
         self.people.iter().find(|person| person.member.name == name)
     }

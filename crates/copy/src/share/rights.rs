@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, Metadata, MetadataExt};
 use visapult_ripp_net::Session;
 
 use super::Share;
@@ -79,9 +79,18 @@ impl Share {
             (Rights::People(policy), Some(name)) => {
                 let people = policy.people();
                 let (dir, at, rest) = people.granted(name, right, path)?;
+                if !is_at(&self.dir, at, &dir) {
+                    return Err(people.gone(at));
+                }
                 Ok((dir, last_name(at).or_else(own_name), rest))
             }
             (Rights::People(_), None) => Err(CopyError::Here("nobody knows who you are here".to_owned())),
         }
     }
+}
+
+/// The folder is still the one at this path of the share.
+fn is_at(share: &Dir, path: &Path, folder: &Dir) -> bool {
+    let which = |told: std::io::Result<Metadata>| told.ok().map(|told| (told.dev(), told.ino()));
+    path.as_os_str().is_empty() || which(share.metadata(path)) == which(folder.dir_metadata())
 }

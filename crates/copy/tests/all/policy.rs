@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use visapult_copy::{Access, Delete, Event};
+use visapult_copy::{Access, Delete, Event, copy};
 
 use crate::shares::{done, options, run, served, text};
 
@@ -148,5 +149,74 @@ fn a_policy_that_changes_holds_from_then_on() {
         let token = fs::read_to_string(dir.path().join("eve.token")).unwrap();
         let (_, host) = ada.split_once('@').unwrap();
         result(&format!("ripp://{}@{host}", token.trim()), "runs").unwrap();
+    });
+}
+
+#[test]
+fn nothing_goes_to_a_folder_that_is_not_the_one_any_more_that_was_granted() {
+    let (dir, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (share, policy) = (dir.path().join("share"), dir.path().join("people.toml"));
+    fs::create_dir_all(share.join("in/grace")).unwrap();
+    fs::write(source.path().join("new"), b"new").unwrap();
+    let told = "ask = \"Ada\"\n[[person]]\nname = \"grace\"\nread = [\"in\"]\nwrite = [\"in/grace\"]\n";
+    fs::write(&policy, told).unwrap();
+    let new = source.path().join("new");
+    served(&share, Access::Policy(policy.clone()), |urls, _| {
+        let put = || run(&options(&[text(&new)], &format!("{}/in/grace/", urls[0]))).0;
+        put().unwrap();
+        // What she has sent is put away, and her folder made anew.
+        fs::rename(share.join("in/grace"), share.join("old")).unwrap();
+        fs::remove_file(share.join("old/new")).unwrap();
+        for made in [false, true] {
+            let why = put().unwrap_err().to_string();
+            assert!(
+                why.contains("in/grace is not the folder any more that was granted") && why.ends_with("Ada"),
+                "{why}"
+            );
+            assert_eq!(fs::read_dir(share.join("old")).unwrap().count(), 0);
+            if !made {
+                fs::create_dir(share.join("in/grace")).unwrap();
+            }
+        }
+        fs::remove_file(&policy).unwrap();
+        fs::write(&policy, told).unwrap();
+        while put().is_err() {
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(fs::read(share.join("in/grace/new")).unwrap(), b"new");
+    });
+}
+
+#[test]
+fn copies_of_one_person_keep_nobody_else_from_having_one() {
+    let (dir, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (share, policy) = (dir.path().join("share"), dir.path().join("people.toml"));
+    fs::create_dir(&share).unwrap();
+    fs::write(share.join("large"), vec![7; 32 << 20]).unwrap();
+    fs::write(share.join("small"), b"small").unwrap();
+    let person = |name: &str| format!("[[person]]\nname = \"{name}\"\nread = [\".\"]\n");
+    fs::write(&policy, format!("ask = \"Ada\"\n{}{}", person("grace"), person("ada"))).unwrap();
+    served(&share, Access::Policy(policy), |urls, _| {
+        let [grace, ada] = urls else { panic!("{urls:?}") };
+        let stop = AtomicBool::new(false);
+        let slow = |number: usize| {
+            let mut slow = options(&[&format!("{grace}/large")], text(&target.path().join(number.to_string())));
+            slow.session.most_receive_bps = 1_000_000;
+            copy(&slow, &stop, &mut |_| {})
+        };
+        let slow = &slow;
+        thread::scope(|scope| {
+            let all: Vec<_> = (0..32).map(|number| scope.spawn(move || slow(number))).collect();
+            let begun = |number: usize| target.path().join(format!("{number}.visapult-part")).exists();
+            while !(0..32).all(begun) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let one = |url: &str| run(&options(&[&format!("{url}/small")], text(&target.path().join("small")))).0;
+            let (of_grace, of_ada) = (one(grace), one(ada));
+            stop.store(true, Ordering::Relaxed);
+            all.into_iter().for_each(|one| drop(one.join().unwrap()));
+            assert!(of_grace.unwrap_err().to_string().contains("busy with 32 copies"));
+            assert_eq!(of_ada.unwrap().tally.files, 1);
+        });
     });
 }
