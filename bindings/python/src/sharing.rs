@@ -70,9 +70,10 @@ impl Share {
         }
         let opened = folder.clone();
         let open = move || -> PyResult<_> {
-            let identity = user_folder().and_then(|folder| Identity::load_or_create(&folder));
-            let identity = Some(identity.map_err(|cause| LinkError::new_err(cause.to_string()))?);
-            let options = ShareOptions { folder: opened, access, fetch, bind, identity, session };
+            let own = user_folder().and_then(|folder| Ok((Identity::load_or_create(&folder)?, folder)));
+            let (identity, secrets) = own.map_err(|cause| LinkError::new_err(cause.to_string()))?;
+            let (identity, secrets) = (Some(identity), Some(secrets));
+            let options = ShareOptions { folder: opened, access, fetch, bind, identity, secrets, session };
             visapult_copy::Share::open(options).map_err(|cause| match cause {
                 Ended::Session(_) => LinkError::new_err(cause.to_string()),
                 _ => CallError::new_err(cause.to_string()),

@@ -24,12 +24,14 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
         // Nothing is written unless that is said.
         None => Access::Url { write: options.write },
     };
+    let secrets = user_folder()?;
     let mut share = Share::open(visapult_copy::ShareOptions {
         folder: options.folder.clone(),
         access,
         fetch: options.fetch.clone(),
         bind: options.bind,
-        identity: Some(Identity::load_or_create(&user_folder()?)?),
+        identity: Some(Identity::load_or_create(&secrets)?),
+        secrets: Some(secrets),
         session: Options { rate: options.listen.rate, ..Options::default() },
     })?;
     let host = options.listen.host.clone().unwrap_or_else(|| own_host(share.local_addr()));

@@ -2,10 +2,10 @@
 
 pub(crate) mod written;
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -229,14 +229,8 @@ fn refuse_within(shared: &Path, file: &Path) -> Result<(), String> {
 /// The token in a file that nobody else may read; where there is none, a fresh one is put there.
 fn read_or_make_token(path: &Path) -> Result<Token, String> {
     let told = |cause: io::Error| reason(&cause);
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Ok(mut file) => {
-            let token = Token::fresh().map_err(|cause| cause.to_string())?;
-            writeln!(file, "{}", token.encoded()).map_err(told)?;
-            return Ok(token);
-        }
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(cause) => return Err(told(cause)),
+    if !path.try_exists().map_err(told)? {
+        Token::keep_fresh(path).map_err(told)?;
     }
     let metadata = fs::metadata(path).map_err(told)?;
     if metadata.mode() & 0o077 != 0 {

@@ -34,7 +34,7 @@ use crate::error::CopyError;
 use crate::fetching::Fetches;
 use crate::fields::Turn;
 use crate::give::Begin;
-use crate::names::inner_path;
+use crate::names::{inner_path, shown};
 use crate::weights;
 use crate::words::{EARLY, Request, STRIPES, Verb, Word};
 
@@ -60,6 +60,8 @@ pub struct ShareOptions {
     pub bind: SocketAddr,
     /// Who we are; none is plaintext, on loopback only.
     pub identity: Option<Identity>,
+    /// The folder that our key and tokens are kept in, which is nothing to be shared.
+    pub secrets: Option<PathBuf>,
     /// Options of the sessions.
     pub session: Options,
 }
@@ -116,9 +118,10 @@ impl Share {
     /// # Errors
     /// If it is no folder, or the address cannot be had.
     pub fn open(options: ShareOptions) -> Result<Self, CopyError> {
-        let ShareOptions { folder, access, fetch, bind, identity, session } = options;
+        let ShareOptions { folder, access, fetch, bind, identity, secrets, session } = options;
         let wrong = |cause: std::io::Error| CopyError::at(&folder, &cause);
         let real = std::fs::canonicalize(&folder).map_err(wrong)?;
+        secrets.map_or(Ok(()), |secrets| refuse_secrets(&real, &secrets))?;
         let dir = Arc::new(Dir::open_ambient_dir(&real, cap_std::ambient_authority()).map_err(wrong)?);
         let mut clients = Clients::default();
         let (token, rights) = match access {
@@ -273,15 +276,15 @@ impl Share {
         !urls.is_empty() && session.note(&Word::Nodes { urls }.to_text()).is_ok()
     }
 
-    /// Whoever dialled wants to copy into this share, may do that, and can copy into several at once.
-    fn may_spread(&self, session: &Session, request: &Request) -> bool {
-        let (Verb::Put { to, wish, .. } | Verb::Fetch { to, wish, .. }) = &request.verb else { return false };
     /// Whoever dials once more finds it when it is back, or another node of its stripe: tokens of a policy stay what they are.
     fn is_found_again(&self) -> bool {
         let has_others = |stripe: &Stripe| !stripe.others().is_empty();
         matches!(self.rights, Rights::People(_)) || self.stripe.as_ref().is_some_and(has_others)
     }
 
+    /// Whoever dialled wants to copy into this share, may do that, and can copy into several at once.
+    fn may_spread(&self, session: &Session, request: &Request) -> bool {
+        let (Verb::Put { to, wish, .. } | Verb::Fetch { to, wish, .. }) = &request.verb else { return false };
         let may_write = |to: &Path| self.place_to_write(session, wish, to).is_ok();
         request.is_able(STRIPES) && inner(to).is_ok_and(|to| may_write(&to))
     }
@@ -326,6 +329,16 @@ fn refuse(session: &Session, why: &str) {
 fn inner(text: &str) -> Result<PathBuf, CopyError> {
     let path = unescaped(text).and_then(|bytes| inner_path(&bytes));
     path.ok_or_else(|| CopyError::Here("the path leads out of the share".to_owned()))
+}
+
+/// Whoever reads our key and tokens could pass for us.
+fn refuse_secrets(shared: &Path, secrets: &Path) -> Result<(), CopyError> {
+    if std::fs::canonicalize(secrets).is_ok_and(|at| at.starts_with(shared)) {
+        let what = "holds your key and tokens, and lies in the folder that is shared";
+        let mend = "share a folder that does not hold it, or keep it elsewhere (XDG_CONFIG_HOME)";
+        return Err(CopyError::Here(format!("{} {what}: {mend}", shown(secrets))));
+    }
+    Ok(())
 }
 
 /// What a folder is called in a URL.

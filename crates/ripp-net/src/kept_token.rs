@@ -27,6 +27,19 @@ impl Token {
         let text = String::from_utf8(text).map_err(|_| no_token("it holds no token"))?;
         Self::parse(text.trim()).map_err(|_| no_token("it holds no token"))
     }
+
+    /// Keeps a fresh token in a file that the user alone may read, all of it or nothing, unless somebody was first.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn keep_fresh(file: &Path) -> io::Result<()> {
+        let fresh = Self::fresh().map_err(io::Error::other)?;
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        place(folder, file, &format!("{}\n", fresh.encoded())).map_err(|cause| match cause {
+            IdentityError::Keep { cause, .. } => cause,
+            cause => io::Error::other(cause),
+        })
+    }
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ pub(crate) fn served<T>(folder: &Path, access: Access, work: impl FnOnce(&[Strin
         fetch: vec!["127.0.0.*".to_owned()],
         bind: ([127, 0, 0, 1], 0).into(),
         identity: Some(Identity::load_or_create(own.path()).unwrap()),
+        secrets: None,
         session: Options::default(),
     };
     let share = Share::open(options).unwrap();
