@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, Metadata};
 use visapult_objects::unescaped;
 use visapult_ripp_net::{
     Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Service, Session, Token,
@@ -296,6 +296,10 @@ impl Share {
         }
         if session.name() != self.name {
             return Err(format!("there is no share of that name here, but {:?}", self.name));
+        }
+        if !rights::is_same(std::fs::metadata(&self.path).map(Metadata::from_just_metadata), &self.dir) {
+            let mend = "whoever shares it sees that it is the right one, and starts the share again";
+            return Err(format!("the folder is not the one any more that was shared: {mend}"));
         }
         Ok(())
     }

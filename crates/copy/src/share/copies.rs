@@ -13,6 +13,7 @@ use super::{LAST_PATIENCE, POLL};
 
 /// The session of a dialler that is back ends within this time.
 const TURN_PATIENCE: Duration = Duration::from_secs(20);
+const BACK: &str = "its dialler is back";
 /// Copies at one time, beside one for each whom a policy names.
 const MOST_COPIES: usize = 32;
 
@@ -30,27 +31,31 @@ impl Copy {
     }
 }
 
+/// Whose it is, where that is known, and what its dialler calls it.
+type Job = (Option<String>, String);
+
 /// Those under way, by their jobs.
 #[derive(Debug, Default)]
-pub(super) struct Copies(Mutex<HashMap<String, Arc<Copy>>>);
+pub(super) struct Copies(Mutex<HashMap<Job, Arc<Copy>>>);
 
 impl Copies {
     /// None begins or ends while they are looked at.
-    pub(super) fn look(&self) -> MutexGuard<'_, HashMap<String, Arc<Copy>>> {
+    pub(super) fn look(&self) -> MutexGuard<'_, HashMap<Job, Arc<Copy>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a copy in; one that is `alone` only if none of the same person is under way. A dialler that is back takes the place of its earlier session.
     pub(super) fn enter(&self, copy: &Arc<Copy>, job: &str, alone: bool) -> Result<(), String> {
-        let before = self.look().remove(job);
+        let member = copy.session.member();
+        let job = (member.map(ToOwned::to_owned), job.to_owned());
+        let before = self.look().remove(&job);
         if let Some(before) = before {
-            before.session.end_because("its dialler is back");
+            before.session.end_because(BACK);
             let deadline = Instant::now() + TURN_PATIENCE;
             while !before.is_over.load(Ordering::Relaxed) && Instant::now() < deadline {
                 thread::sleep(POLL / 10);
             }
         }
-        let member = copy.session.member();
         let alone = member.filter(|_| alone);
         let deadline = Instant::now() + LAST_PATIENCE;
         let mut copies = self.look();
@@ -70,7 +75,10 @@ impl Copies {
         if copies.len() >= MOST_COPIES && !is_first {
             return Err(format!("busy with {MOST_COPIES} copies; try again later"));
         }
-        copies.insert(job.to_owned(), Arc::clone(copy));
+        // Two may have come back at once.
+        if let Some(before) = copies.insert(job, Arc::clone(copy)) {
+            before.session.end_because(BACK);
+        }
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Who may do what in a share: whoever has its URL, or each whom a policy names.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ impl Share {
             (Rights::People(policy), Some(name)) => {
                 let people = policy.people();
                 let (dir, at, rest) = people.granted(name, right, path)?;
-                if !is_at(&self.dir, at, &dir) {
+                if !at.as_os_str().is_empty() && !is_same(self.dir.metadata(at), &dir) {
                     return Err(people.gone(at));
                 }
                 Ok((dir, last_name(at).or_else(own_name), rest))
@@ -89,8 +90,9 @@ impl Share {
     }
 }
 
-/// The folder is still the one at this path of the share.
-fn is_at(share: &Dir, path: &Path, folder: &Dir) -> bool {
-    let which = |told: std::io::Result<Metadata>| told.ok().map(|told| (told.dev(), told.ino()));
-    path.as_os_str().is_empty() || which(share.metadata(path)) == which(folder.dir_metadata())
+/// What was found is this folder, and no other that has taken its name.
+pub(super) fn is_same(found: io::Result<Metadata>, folder: &Dir) -> bool {
+    let which = |told: Metadata| (told.dev(), told.ino());
+    let ids = (found.map(which), folder.dir_metadata().map(which));
+    matches!(ids, (Ok(found), Ok(folder)) if found == folder)
 }

@@ -547,3 +547,27 @@ fn no_source_takes_the_place_of_another() {
     });
     assert_eq!(fs::read_dir(there.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_share_whose_folder_is_another_by_now_gives_and_takes_nothing() {
+    let (dir, here) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (share, aside) = (dir.path().join("share"), dir.path().join("aside"));
+    fs::create_dir(&share).unwrap();
+    fs::write(share.join("old"), b"old").unwrap();
+    fs::write(here.path().join("new"), b"new").unwrap();
+    shared(&share, true, |url| {
+        assert_eq!(done(&[&format!("{url}/old")], text(&here.path().join("got"))).tally.files, 1);
+        // As where a disk is mounted there later.
+        fs::rename(&share, &aside).unwrap();
+        for made in [false, true] {
+            for (from, to) in [(&format!("{url}/old")[..], text(here.path())), (text(&here.path().join("new")), url)] {
+                let why = run(&options(&[from], to)).0.unwrap_err().to_string();
+                assert!(why.contains("is not the one any more that was shared"), "{why}");
+            }
+            if !made {
+                fs::create_dir(&share).unwrap();
+            }
+        }
+    });
+    assert_eq!((fs::read_dir(&share).unwrap().count(), fs::read_dir(&aside).unwrap().count()), (0, 1));
+}

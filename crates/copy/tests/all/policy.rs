@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use visapult_copy::{Access, Delete, Event, copy};
+use visapult_ripp_net::{Options, RippUrl, Session, Trust};
 
 use crate::shares::{done, options, run, served, text};
 
@@ -218,5 +219,31 @@ fn copies_of_one_person_keep_nobody_else_from_having_one() {
             assert!(of_grace.unwrap_err().to_string().contains("busy with 32 copies"));
             assert_eq!(of_ada.unwrap().tally.files, 1);
         });
+    });
+}
+
+#[test]
+fn nobody_takes_the_place_of_a_copy_of_somebody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (share, policy) = (dir.path().join("share"), dir.path().join("people.toml"));
+    fs::create_dir(&share).unwrap();
+    fs::write(share.join("file"), b"file").unwrap();
+    let person = |name: &str| format!("[[person]]\nname = \"{name}\"\nread = [\".\"]\n");
+    fs::write(&policy, format!("ask = \"Ada\"\n{}{}", person("grace"), person("ada"))).unwrap();
+    served(&share, Access::Policy(policy), |urls, heard| {
+        let request = r#"{"kind":"copy","version":2,"job":"one","verb":"get","paths":["file"]}"#;
+        let dial = |url: &str| {
+            let url: RippUrl = url.parse().unwrap();
+            let asked = Options { request: request.to_owned(), ..Options::default() };
+            Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &asked).unwrap()
+        };
+        let [grace, ada] = urls else { panic!("{urls:?}") };
+        let _sessions = [ada, grace, grace].map(|url| dial(url));
+        let ended = || heard.audits.lock().unwrap().iter().filter_map(|audit| audit.who.clone()).collect::<Vec<_>>();
+        // Of grace's two the second is the first that is back.
+        while !ended().iter().any(|who| who == "grace") {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(ended(), ["grace"]);
     });
 }
