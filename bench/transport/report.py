@@ -32,7 +32,7 @@ def write(results: dict[str, Any]) -> None:
     again = [f"Measured again, by all peers: *{column['title']}*. {column['machine']}\n" for column in results["columns"] if "machine" in column]
     text += "".join("\n" + line for line in again)
     if any(is_found(run) for column in results["columns"] for row in column["rows"] for run in row["runs"]):
-        text += "\nWhen the first byte of ours came is found from what was counted on the wire, to some 10 ms: these runs did not tell yet.\n"
+        text += "\nThe columns that were not measured again are of a program whose data left a round trip later, and which did not tell when its first byte came: that is found from what was counted on the wire, to some 10 ms.\n"
     text += "\n" + tables(results) + "\n"
     for column in results["columns"]:
         curves = {row["title"].replace("*", ""): series(row) for row in column["rows"] if series(row)}
