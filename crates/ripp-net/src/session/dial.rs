@@ -69,7 +69,9 @@ impl Session {
             tracing::warn!("{} lanes rather than {}: `memory` has no room for more", limits.lanes, options.lanes);
         }
         let mut hello = hello(url, &options, limits.lanes, plain);
-        if limits.lanes == 1 && options.transport != Some(Transport::Tcp) {
+        // Whoever bounds what it receives is heard a round trip after the first data: that waits for its acceptance.
+        let is_bounded = options.most_receive_bps > 0;
+        if limits.lanes == 1 && options.transport != Some(Transport::Tcp) && !is_bounded {
             hello.room = room(&limits);
         }
         control.send(&Message::Hello(hello.clone()).to_bytes())?;
