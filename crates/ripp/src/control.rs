@@ -163,6 +163,9 @@ pub struct Greeting {
     /// Bytes of IP packets at most, in either direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u16>,
+    /// Bits of IP packets per second that it takes at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_bps: Option<u64>,
     /// Bytes of objects of reliable flows that may come before they are accepted.
     pub room: u64,
 }
@@ -199,6 +202,9 @@ pub struct Hello {
     /// What lane keys derive from where the control channel is not encrypted (loopback only), and has no secret of its own.
     #[serde(default)]
     pub plain_secret: Option<String>,
+    /// Bits of IP packets per second that it takes at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_bps: Option<u64>,
     /// Bytes of objects of reliable flows that may come before they are accepted.
     #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub room: u64,
@@ -224,6 +230,9 @@ pub struct Welcome {
     /// Bytes of IP packets at most, in either direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u16>,
+    /// Bits of IP packets per second that it takes at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_bps: Option<u64>,
     /// What a further stream joins the session with: known to the two ends only.
     pub session: String,
 }

@@ -139,6 +139,13 @@ impl LaneOut {
         Self { limits, ..self }
     }
 
+    /// The same to a receiver that has said to take no more than `most_bps`, in bits of IP packets per second, which its reports may change; 0 sets no limit.
+    #[must_use]
+    pub const fn to_receiver_of(mut self, most_bps: u64) -> Self {
+        self.credit.foresee(most_bps);
+        self
+    }
+
     /// Entries that are kept of what is under way.
     #[must_use]
     pub fn records(&self) -> usize {
@@ -478,12 +485,54 @@ impl LaneOut {
         self.flight.abandon(|region| outbox.lost(now, region));
         self.train = Train::of(self.sizes, &self.controller);
         self.meter = RoundMeter::default();
-        self.credit = CreditLine::first(now, self.numbers.load(Ordering::Relaxed));
+        self.credit.begin_again(now, self.numbers.load(Ordering::Relaxed));
     }
 
     /// Gives the lane up until it is heard again: what was under way on it is to be sent on others.
     pub fn abandon(&mut self, now: Time, outbox: &mut Outbox) {
         self.given_up = true;
         self.flight.abandon(|region| outbox.lost(now, region));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outbox::Mode;
+    use crate::rate::{Auto, Fixed};
+
+    const SIZES: Sizes = Sizes { datagram: 1472, headers: 28, burst: 44 };
+    const MOST_BPS: u64 = 8_000_000;
+
+    /// Bytes that leave a lane, through which nothing is heard, until `end`.
+    fn sent_by(mut lane: LaneOut, end: Time) -> u64 {
+        let mut outbox = Outbox::default();
+        outbox.open_flow(0, Mode::Reliable, 1);
+        outbox.offer(0, 0, 1 << 30, Time::ZERO);
+        outbox.open(0);
+        let (mut now, mut burst) = (Time::ZERO, Burst::default());
+        while now < end {
+            if let Turn::Wait(until) = lane.turn(now, &mut outbox, &mut burst) {
+                now = until;
+            }
+        }
+        lane.counts().wire_bytes
+    }
+
+    #[test]
+    fn what_the_receiver_has_told_beforehand_holds_from_the_first_datagram_on() {
+        let controllers = [
+            || Controller::Fixed(Fixed::new(1_000_000_000)),
+            || Controller::Auto(Box::new(Auto::new(1_000_000_000, None))),
+        ];
+        let rtt = Duration::from_millis(200);
+        let most = MOST_BPS / 8 / 10 + 2 * SIZES.wire(SIZES.payload());
+        for controller in controllers {
+            let lane = || LaneOut::new(Arc::default(), SIZES, controller(), rtt, Time::ZERO);
+            let end = Time::ZERO.after(rtt / 2);
+            assert!(sent_by(lane(), end) > 10 * most);
+            let sent = sent_by(lane().to_receiver_of(MOST_BPS), end);
+            assert!((most / 2..=most).contains(&sent), "{sent} of {most}");
+        }
     }
 }

@@ -267,9 +267,16 @@ fn messages() {
         service: None,
         request: String::new(),
         plain_secret: None,
+        most_bps: None,
         room: 0,
     };
-    let for_a_share = Hello { service: Some("share".to_owned()), lanes: 1, room: 34_715_581, ..hello.clone() };
+    let for_a_share = Hello {
+        service: Some("share".to_owned()),
+        lanes: 1,
+        most_bps: Some(950_000_000),
+        room: 34_715_581,
+        ..hello.clone()
+    };
     let not_a_share = "this URL is of visapult perf serve, for visapult perf send".to_owned();
     let welcome = Welcome {
         version: 2,
@@ -277,6 +284,7 @@ fn messages() {
         ports: vec![40_001, 40_002],
         addresses: Vec::new(),
         mtu: None,
+        most_bps: Some(20_000_000),
         session: "0123456789abcdef".to_owned(),
     };
     let greeting = Greeting {
@@ -284,6 +292,7 @@ fn messages() {
         ciphers: vec![Cipher::Aes128Gcm, Cipher::Chacha20Poly1305],
         port: 40_001,
         mtu: Some(1500),
+        most_bps: Some(20_000_000),
         room: 34_715_581,
     };
     let messages = [

@@ -68,12 +68,9 @@ impl Session {
         if limits.lanes < options.lanes {
             tracing::warn!("{} lanes rather than {}: `memory` has no room for more", limits.lanes, options.lanes);
         }
-        let mut hello = hello(url, &options, limits.lanes, plain);
-        // Whoever bounds what it receives is heard a round trip after the first data: that waits for its acceptance.
-        let is_bounded = options.most_receive_bps > 0;
-        if limits.lanes == 1 && options.transport != Some(Transport::Tcp) && !is_bounded {
-            hello.room = room(&limits);
-        }
+        let keeps_ahead = limits.lanes == 1 && options.transport != Some(Transport::Tcp);
+        let room = if keeps_ahead { room(&limits) } else { 0 };
+        let hello = hello(url, &options, limits.lanes, plain, room);
         control.send(&Message::Hello(hello.clone()).to_bytes())?;
         let begun = setup::begin(control, &options, limits)?;
         let shared = Arc::clone(&begun.shared);
@@ -154,6 +151,7 @@ impl Dialled {
             let elsewhere = peers.first().filter(|told| told.peer.port() != early.port || !told.is_reached);
             elsewhere.into_iter().for_each(|told| move_lane(shared, *told));
         } else {
+            shared.note_peer_most(welcome.most_bps);
             let peers: Vec<_> = peers.iter().copied().map(Known::Told).collect();
             begin_lanes(shared, &secret, welcome.cipher, &options, local, &peers)?;
         }
@@ -190,6 +188,7 @@ impl Dialled {
         let peer = on_link_of(reached, reached.ip(), greeting.port);
         let options = Options { mtu: least(self.options.mtu, greeting.mtu), ..self.options.clone() };
         let peers = [Known::Told(Told { peer, rtt, is_reached: true })];
+        shared.note_peer_most(greeting.most_bps);
         begin_lanes(shared, &self.secret, cipher, &options, self.local, &peers)?;
         shared.presume(greeting.room);
         Ok(Some(Early { version, cipher, port: greeting.port }))
@@ -222,7 +221,7 @@ fn begin_lanes(
     setup::start_lanes(shared, links, options)
 }
 
-fn hello(url: &RippUrl, options: &Options, lanes: u16, plain_secret: Option<String>) -> Hello {
+fn hello(url: &RippUrl, options: &Options, lanes: u16, plain_secret: Option<String>, room: u64) -> Hello {
     Hello {
         versions: VERSIONS.to_vec(),
         token: url.token.as_ref().map(Token::encoded),
@@ -235,7 +234,8 @@ fn hello(url: &RippUrl, options: &Options, lanes: u16, plain_secret: Option<Stri
         service: options.service.map(|service| service.name.to_owned()),
         request: options.request.clone(),
         plain_secret,
-        room: 0,
+        most_bps: options.most_taken_bps(),
+        room,
     }
 }
 

@@ -125,10 +125,11 @@ impl Door {
         let at = |link: &Arc<LaneLink>| link.socket.local_addr().ip().to_canonical();
         let addresses = if options.local.is_empty() { Vec::new() } else { links.iter().map(at).collect() };
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
-        let (mtu, number) = (options.mtu, session.clone());
-        let welcome = Welcome { version, cipher, ports, addresses, mtu, session: number };
+        let (mtu, most_bps, number) = (options.mtu, options.most_taken_bps(), session.clone());
+        let welcome = Welcome { version, cipher, ports, addresses, mtu, most_bps, session: number };
         let begun = setup::begin(control.clone(), &options, limits)?;
         let shared = Arc::clone(&begun.shared);
+        shared.note_peer_most(hello.most_bps);
         shared.set_digest_keys(DigestKeys::derive(&secret, cipher, End::Listener));
         if port_told.is_some() {
             shared.incoming().receiving.hold();

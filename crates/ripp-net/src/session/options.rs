@@ -59,15 +59,18 @@ impl Options {
         self.memory.unwrap_or_default().limits(lanes)
     }
 
+    /// The greatest rate to receive at, as the other end is told of it.
+    pub(crate) fn most_taken_bps(&self) -> Option<u64> {
+        Some(self.most_receive_bps).filter(|&bps| bps > 0)
+    }
+
     /// Allows no more than this, in bits of IP packets per second, where there is a limit.
     pub(crate) fn limit(&mut self, most_send_bps: Option<u64>, most_receive_bps: Option<u64>) {
         self.rate = match self.rate {
             Rate::Fixed(bps) => Rate::Fixed(bps.min(most_send_bps.unwrap_or(bps))),
             Rate::Auto { most_bps } => Rate::Auto { most_bps: least(most_bps, most_send_bps) },
         };
-        // 0 sets no limit.
-        let most_receive = Some(self.most_receive_bps).filter(|&bps| bps > 0);
-        self.most_receive_bps = least(most_receive, most_receive_bps).unwrap_or(0);
+        self.most_receive_bps = least(self.most_taken_bps(), most_receive_bps).unwrap_or(0);
     }
 }
 

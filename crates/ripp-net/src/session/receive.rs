@@ -200,7 +200,9 @@ impl Thread<'_> {
             let controller = controller(self.options, lanes, validated.rtt, sizes);
             let numbers = Arc::clone(&self.link.numbers);
             let lane = LaneOut::new(numbers, sizes, controller, validated.rtt, now).within(self.shared.limits);
-            out.lanes[self.index] = Some(lane);
+            // Lanes that it gives less or more tell so with their first report.
+            let share_bps = out.peer_most_bps.div_ceil(lanes);
+            out.lanes[self.index] = Some(lane.to_receiver_of(share_bps));
             out.limit_lanes();
         }
         drop(out);

@@ -46,6 +46,8 @@ pub(super) struct Out {
     /// What was asked for of all lanes together, and what the program allows them at present; 0 sets no limit.
     pub(super) asked_bps: u64,
     pub(super) most_send_bps: u64,
+    /// What the other end has said at the beginning that it takes at most, of all lanes together; 0 sets no limit.
+    pub(super) peer_most_bps: u64,
     /// Which part of that each lane has.
     pub(super) parts: Vec<f64>,
     pub(super) sources: HashMap<u32, Outbound>,
@@ -159,6 +161,7 @@ impl Shared {
                 Rate::Auto { most_bps } => most_bps.unwrap_or(0),
             },
             most_send_bps: 0,
+            peer_most_bps: 0,
             parts: Vec::new(),
             sources: HashMap::new(),
         };
@@ -276,6 +279,14 @@ impl Shared {
         out.limit_lanes();
         drop(out);
         self.wake_senders();
+    }
+
+    /// The other end has said how much it takes at most; each lane and stream hears anew of that as it goes on.
+    pub(super) fn note_peer_most(&self, most_bps: Option<u64>) {
+        let most_bps = most_bps.unwrap_or(0);
+        let mut out = self.out();
+        out.peer_most_bps = most_bps;
+        out.pace.set_peer(self.now(), most_bps);
     }
 
     /// A lane's path has been validated.

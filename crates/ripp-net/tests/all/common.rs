@@ -18,11 +18,15 @@ pub(crate) fn self_signed() -> Identity {
 }
 
 pub(crate) fn listener() -> (Listener, RippUrl) {
+    listener_of(Options::default())
+}
+
+pub(crate) fn listener_of(session: Options) -> (Listener, RippUrl) {
     let options = ListenerOptions {
         identity: Some(self_signed()),
         token: Some(Token::fresh().unwrap()),
         clients: Clients::default(),
-        session: Options::default(),
+        session,
     };
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
     let url = listener.url("127.0.0.1", "test");

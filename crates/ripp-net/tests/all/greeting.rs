@@ -3,14 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use visapult_ripp_net::{
-    Clients, Incoming, Listener, ListenerOptions, Memory, MemorySink, Mode, Offer, Options, RippUrl, Session, Token,
-    Trust,
-};
+use visapult_ripp_net::{Incoming, Memory, MemorySink, Mode, Offer, Options, RippUrl, Session, Token, Trust};
 
-use crate::common::{PATIENCE, assert_works, bytes_of, content, eventually, listener, next_offer, self_signed};
+use crate::common::{PATIENCE, assert_works, bytes_of, content, eventually, listener, listener_of, next_offer};
 
 const LENGTH: usize = 3_000_000;
 /// Time for what should not happen to happen.
@@ -66,16 +63,47 @@ fn so_it_is_with_what_the_listener_offers_where_the_dialler_keeps_it() {
     assert_eq!(right.statistics().sent().resent_bytes, 0);
     assert_works(&left, &right);
 
-    // Who asks for several lanes keeps nothing, as older builds do; nor does who bounds the rate, which is heard with the first report.
-    let bounded = Options { most_receive_bps: 1_000_000_000, ..Options::default() };
-    for options in [Options { lanes: 2, ..Options::default() }, bounded] {
-        let (_left, _right, sent, offers) = begin(options);
-        thread::sleep(A_WHILE);
-        assert!(sent.iter().all(|outgoing| outgoing.arrived() == 0));
-        for (_, incoming) in offers.map(take) {
-            incoming.wait().unwrap();
-        }
+    // Who asks for several lanes keeps nothing, as older builds do.
+    let (_left, _right, sent, offers) = begin(Options { lanes: 2, ..Options::default() });
+    thread::sleep(A_WHILE);
+    assert!(sent.iter().all(|outgoing| outgoing.arrived() == 0));
+    for (_, incoming) in offers.map(take) {
+        incoming.wait().unwrap();
     }
+}
+
+/// Either end says how much it takes at most before anything is sent to it.
+#[test]
+fn what_is_sent_ahead_comes_no_faster_than_its_receiver_takes_it() {
+    const MOST_BPS: u64 = 8_000_000;
+    // A few datagrams, of the size of loopback's. Who does not know of it begins with 64 of 1500 bytes.
+    const AT_ONCE: u64 = 40_000;
+    let bounded = || Options { most_receive_bps: MOST_BPS, ..Options::default() };
+    let sent = |of: &Session| {
+        let flow = of.open_flow("flow", Mode::Reliable, 1).unwrap();
+        flow.send("object", Arc::new(content(LENGTH))).unwrap()
+    };
+    let stays_below = |began: Instant, of: &Session| loop {
+        let sent_bytes = of.statistics().sent().wire_bytes;
+        let most = AT_ONCE + MOST_BPS / 8 * began.elapsed().as_millis() as u64 / 1_000;
+        assert!(sent_bytes <= most, "{sent_bytes} bytes of {most}");
+        if sent_bytes > AT_ONCE / 2 && began.elapsed() > A_WHILE {
+            break;
+        }
+        thread::yield_now();
+    };
+    let (listener, url) = listener();
+    let _left = Session::begin(&url, &Trust::for_url(&url).unwrap(), None, &bounded()).unwrap();
+    let right = listener.accept(PATIENCE).unwrap().unwrap();
+    let began = Instant::now();
+    let _sent = sent(&right);
+    stays_below(began, &right);
+
+    let (_listener, url) = listener_of(bounded());
+    let began = Instant::now();
+    let left = begin(&url);
+    let _sent = sent(&left);
+    stays_below(began, &left);
 }
 
 #[test]
@@ -99,14 +127,8 @@ fn what_is_refused_when_it_has_come_is_gone() {
 
 #[test]
 fn no_more_comes_than_is_kept() {
-    let options = ListenerOptions {
-        identity: Some(self_signed()),
-        token: Some(Token::fresh().unwrap()),
-        clients: Clients::default(),
-        session: Options { memory: Some(Memory::LEAST), ..Options::default() },
-    };
-    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
-    let left = begin(&listener.url("127.0.0.1", "test"));
+    let (listener, url) = listener_of(Options { memory: Some(Memory::LEAST), ..Options::default() });
+    let left = begin(&url);
     let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
     let sent = content(4 * LENGTH);
     let outgoing = flow.send("object", Arc::new(sent.clone())).unwrap();

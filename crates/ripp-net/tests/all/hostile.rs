@@ -30,6 +30,7 @@ fn hello(url: &RippUrl) -> Hello {
         service: None,
         request: String::new(),
         plain_secret: None,
+        most_bps: None,
         room: 0,
     }
 }

@@ -27,6 +27,16 @@ impl CreditLine {
         Self { below: number + FIRST, heard: false, most_bps: 0, renewed: now, lifetime: FIRST_LIFETIME }
     }
 
+    /// The same where the receiver has not been heard yet, or not where it is.
+    pub(super) fn begin_again(&mut self, now: Time, number: u64) {
+        *self = Self { most_bps: self.most_bps, ..Self::first(now, number) };
+    }
+
+    /// What the receiver has told beforehand, until it reports; 0 sets no limit.
+    pub(super) const fn foresee(&mut self, most_bps: u64) {
+        self.most_bps = most_bps;
+    }
+
     pub(super) fn renew(&mut self, now: Time, report: &Report) {
         self.below = if self.heard { self.below.max(report.credit) } else { report.credit };
         self.heard = true;

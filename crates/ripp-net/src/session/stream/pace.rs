@@ -38,7 +38,7 @@ impl Pace {
     }
 
     /// The receiver wants at most `bps`; 0 sets no limit.
-    pub(super) fn set_peer(&mut self, now: Time, bps: u64) {
+    pub(in crate::session) fn set_peer(&mut self, now: Time, bps: u64) {
         let wanted = Some(bps).filter(|&bps| bps > 0);
         if wanted != self.peer_bps {
             self.peer_bps = wanted;
