@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import re
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -155,6 +158,30 @@ def test_a_huge_source_is_described_by_a_part_of_it(name: str, tmp_path: Path) -
     assert field["range"] == [0, 0]
     assert 0 < field["share"] < 1e-2
     assert "looked at" in run("info", path, memory=LITTLE_MEMORY).stdout
+
+
+def npz(path: Path, values: np.ndarray) -> None:
+    np.savez(path, density=values)
+
+
+def zarr_zip(path: Path, values: np.ndarray) -> None:
+    with zarr.storage.ZipStore(path, mode="w") as store:
+        zarr.create_array(store, shape=values.shape, chunks=(4, 4, 4), dtype="f4")[:] = values
+
+
+@pytest.mark.parametrize(("name", "write"), [("run.npz", npz), ("run.zarr.zip", zarr_zip)])
+def test_an_archive_is_answered_with_how_to_unpack_it(name: str, write: Callable[[Path, np.ndarray], None], tmp_path: Path) -> None:
+    write(tmp_path / name, np.full((8, 8, 8), 7, np.float32))
+    for command in (["render", tmp_path / name, "--out", tmp_path / "out.png"], ["serve", tmp_path / name]):
+        finished = run(*command, check=False)
+        assert finished.returncode == 1
+        said = re.search(r"unpack it \(unzip (\S+?)( -d (\S+))?\), and name", finished.stderr)
+        assert_one_clear_line(finished.stderr, name)
+        assert said and said[1] == name
+    folder = tmp_path / (said[3] or "")
+    with zipfile.ZipFile(tmp_path / said[1]) as archive:
+        archive.extractall(folder)
+    assert "7 to 7" in run("info", folder if said[3] else folder / "density.npy").stdout
 
 
 def test_a_missing_dataset_is_answered_with_those_there_are(tmp_path: Path) -> None:
