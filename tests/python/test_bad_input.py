@@ -325,3 +325,22 @@ def test_values_beyond_single_precision_and_too_few_that_it_tells_apart_are_told
     # Neighbours in single precision are 1/128 apart there.
     assert len(np.unique(values.astype(np.float32))) == 7
     assert "tells 7 apart" in run("info", source).stdout
+
+
+def test_values_too_small_for_pictures_are_told_from_none_and_said_to_be(tmp_path: Path) -> None:
+    source, stored = tmp_path / "values.npy", tmp_path / "values.h5"
+    values = np.zeros((4, 4, 4))
+    values[1:3, 1:3, 1:3] = 1e-60
+    np.save(source, values)
+    with h5py.File(stored, "w") as file:
+        file.create_dataset("density", data=np.where(values > 0, 4, 0).astype("i2"), chunks=(2, 2, 2), compression="gzip")
+        file["density"].attrs["scale_factor"] = 1e-40
+    for path, largest in ((source, "1e-45"), (stored, "4e-40")):
+        told = run("info", path).stdout
+        assert f"0 to {largest}, too small for pictures to hold: multiply them" in told, told
+        drawn = run("render", path, "--out", tmp_path / "a.png", "--size", "16x16")
+        assert "too small for pictures to hold" in drawn.stderr
+    np.save(source, np.where(values > 0, 1e-34, 0))
+    assert "too small" not in run("info", source).stdout
+    np.save(source, np.zeros((4, 4, 4)))
+    assert "0 to 0\n" in run("info", source).stdout

@@ -3,7 +3,7 @@
 //! Owns no file. Invariant: a value equal to the fill value becomes NaN before any scaling.
 
 use half::f16;
-use visapult_volume::ScalarType;
+use visapult_volume::{ScalarType, single};
 
 /// Values that may stand for what is missing.
 const MOST_FILLS: usize = 64;
@@ -160,7 +160,7 @@ impl Encoding {
 
     fn map_values<T: Stored<N>, const N: usize>(&self, stored: impl Iterator<Item = T>, out: &mut [f32]) {
         let (slope, intercept) = (self.slope, self.intercept);
-        let scaled = move |v: T| (v.wide() * slope + intercept) as f32;
+        let scaled = move |v: T| single(v.wide() * slope + intercept);
         let fills: Vec<T> = self.fills.iter().filter_map(|fill| T::exactly(*fill)).collect();
         match (fills.as_slice(), self.scales()) {
             ([], false) => fill_from(out, stored.map(T::value)),
@@ -230,7 +230,7 @@ macro_rules! stored_float {
 stored_float!(
     f16, 2, f16::to_f32, f16::to_f64, f16::from_f64;
     f32, 4, |v| v, f64::from, |v: f64| v as f32;
-    f64, 8, |v: f64| v as f32, |v| v, |v| v
+    f64, 8, single, |v| v, |v| v
 );
 
 #[cfg(test)]
