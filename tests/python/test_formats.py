@@ -208,6 +208,32 @@ def test_axes_in_another_order_than_their_names_are_remarked_in_hdf5(names: str,
     assert ("are taken as" in told, said in told) == (bool(said), True), told
 
 
+@pytest.mark.parametrize(
+    ("attributes", "missing"),
+    [
+        ({"valid_range": np.array([-10, 20], "i2")}, (-10, 20)),
+        ({"valid_min": np.int16(-10)}, (-10, 99)),
+        ({"valid_max": np.int16(20), "scale_factor": 0.5}, (-99, 20)),
+        # Unpacked, perhaps.
+        ({"valid_range": np.array([-1, 2.0]), "scale_factor": 0.5}, (-99, 99)),
+        ({"valid_range": np.array([20, -10], "i2")}, (-99, 99)),
+    ],
+)
+def test_what_is_not_valid_is_missing(attributes: dict[str, Any], missing: tuple[int, int], tmp_path: Path) -> None:
+    stored = np.random.default_rng(8).integers(-40, 40, (4, 5, 6)).astype("i2")
+    with h5py.File(tmp_path / "run.nc", "w") as file:
+        file["v"] = stored
+        file["v"].attrs.update(attributes)
+    array = zarr.create_array(str(tmp_path / "run.zarr"), shape=stored.shape, chunks=(2, 5, 6), dtype="i2", zarr_format=2)
+    array[:] = stored
+    array.attrs.update({name: value.tolist() for name, value in attributes.items() if isinstance(value, np.ndarray | np.generic)})
+    array.attrs.update({name: value for name, value in attributes.items() if isinstance(value, float)})
+    values = np.where((stored < missing[0]) | (stored > missing[1]), np.nan, stored * attributes.get("scale_factor", 1))
+    for name in ("run.nc", "run.zarr"):
+        [told] = json.loads(run("info", "--json", tmp_path / name).stdout)["fields"]
+        assert (told["range"], told["missing"]) == ([np.nanmin(values), np.nanmax(values)], np.isnan(values).sum())
+
+
 def test_an_hdf5_file_is_read_while_it_is_written_for_readers(tmp_path: Path) -> None:
     path = tmp_path / "run.h5"
     values = np.random.default_rng(3).random((4, 5, 6)).astype(np.float32)

@@ -95,6 +95,12 @@ fn numbers<const N: usize>(location: &Location, name: &str) -> Option<[f64; N]> 
     values(location, name)?.try_into().ok()
 }
 
+/// Whether an attribute's numbers are whole by their type.
+pub(super) fn is_whole(location: &Location, name: &str) -> bool {
+    let kind = location.attr(name).and_then(|attribute| attribute.dtype()?.to_descriptor());
+    matches!(kind, Ok(TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_)))
+}
+
 pub(super) fn values(location: &Location, name: &str) -> Option<Vec<f64>> {
     let attribute = location.attr(name).ok()?;
     let kind = attribute.dtype().and_then(|dtype| dtype.to_descriptor()).ok()?;

@@ -96,7 +96,8 @@ impl Stored {
 fn encoding(dataset: &Dataset, kind: &TypeDescriptor) -> Encoding {
     let numbers = |name: &str| attributes::values(dataset, name).unwrap_or_default();
     let own_fill = || own_fill(dataset).filter(|fill| *fill != 0.0);
-    Encoding::told(scalar(kind), numbers, |name| attributes::text(dataset, name), own_fill)
+    let is_whole = |name: &str| attributes::is_whole(dataset, name);
+    Encoding::told(scalar(kind), numbers, is_whole, |name| attributes::text(dataset, name), own_fill)
 }
 
 /// The fill value that the writer of the dataset chose. Zero is what many writers give without meaning "missing".

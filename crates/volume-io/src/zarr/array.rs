@@ -312,7 +312,8 @@ fn roles_in_order(axes: usize, has_channels_first: bool) -> Vec<Role> {
 pub(super) fn encoding(array: &Array<Store>) -> Result<Encoding, String> {
     let found = array.attributes();
     let (numbers, text) = (|name: &str| attributes::numbers(found, name), |name: &str| attributes::text(found, name));
-    Ok(Encoding::told(scalar(array.metadata())?, numbers, text, || own_fill(array)))
+    let is_whole = |name: &str| attributes::are_whole(found, name);
+    Ok(Encoding::told(scalar(array.metadata())?, numbers, is_whole, text, || own_fill(array)))
 }
 
 /// Samples to decode at once, a chunk or part of a shard, and the bytes that are decoded for them.
