@@ -90,10 +90,26 @@ pub(crate) fn is_since_a_date(unit: &str) -> bool {
     unit.to_ascii_lowercase().contains(" since ")
 }
 
+/// Whether such a unit, in small letters, is one of pressure.
+pub(crate) fn is_pressure(unit: &str) -> bool {
+    matches!(unit, "pa" | "hpa" | "mb" | "mbar" | "millibar" | "bar" | "dbar" | "decibar")
+}
+
+/// Whether such a unit, in small letters, is that of latitudes (Climate and Forecast conventions, 4.1).
+pub(crate) fn is_north(unit: &str) -> bool {
+    matches!(unit, "degrees_north" | "degree_north" | "degrees_n" | "degree_n" | "degreesn" | "degreen")
+}
+
+/// Whether it is that of longitudes (4.2).
+pub(crate) fn is_east(unit: &str) -> bool {
+    matches!(unit, "degrees_east" | "degree_east" | "degrees_e" | "degree_e" | "degreese" | "degreee")
+}
+
 /// One word for units that are written in several ways.
 fn symbol(unit: &str) -> &str {
     match unit.to_ascii_lowercase().as_str() {
-        "degree" | "degrees" | "degrees_north" | "degree_north" | "degrees_east" | "degree_east" => "degrees",
+        "degree" | "degrees" => "degrees",
+        other if is_north(other) || is_east(other) => "degrees",
         "metre" | "metres" | "meter" | "meters" => "m",
         "kilometre" | "kilometres" | "kilometer" | "kilometers" => "km",
         _ => unit,
@@ -131,11 +147,8 @@ mod tests {
     #[test]
     fn degrees_of_both_kinds_are_one_unit() {
         let mut grid = Grid::of_size([3, 2, 1]);
-        let along = [
-            coordinates("lon", "degrees_east", &[0.0, 2.0, 4.0]),
-            coordinates("lat", "degrees_north", &[5.0, 4.0]),
-            None,
-        ];
+        let along =
+            [coordinates("lon", "degrees_east", &[0.0, 2.0, 4.0]), coordinates("lat", "degrees_N", &[5.0, 4.0]), None];
         assert!(place(along, &mut grid).is_empty());
         assert_eq!((grid.spacing, grid.origin, grid.unit.as_str()), ([2.0, -1.0, 1.0], [0.0, 5.0, 0.0], "degrees"));
     }

@@ -19,6 +19,7 @@ mod place;
 mod raw;
 mod refused;
 mod reversed;
+mod roles;
 mod scalar;
 mod shape;
 mod source;

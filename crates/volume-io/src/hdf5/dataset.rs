@@ -45,7 +45,7 @@ impl Stored {
             let shown = format!("{}:/{}", place.display(), found.path);
             if dataset.layout() == StoredLayout::Contiguous
                 && let Some(offset) = dataset.offset()
-                && let Some(layout) = Layout::x_fastest(found.shape.size, found.shape.steps)
+                && let Some(layout) = Layout::in_order(found.shape.size, found.shape.steps, found.shape.roles())
             {
                 return FlatArray::new(shown, bytes, *length, offset, encoding, layout).map(Self::Flat);
             }

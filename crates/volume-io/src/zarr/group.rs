@@ -6,12 +6,13 @@ use std::sync::Arc;
 use visapult_volume::FieldInfo;
 use zarrs::array::ArrayBytes;
 
-use super::array::{Role, Stored, encoding, is_coordinates};
+use super::array::{Stored, encoding, is_coordinates};
 use super::store::Store;
 use super::{Content, Field, Node, attributes};
 use crate::axes::Axes;
 use crate::coordinates::{self, Coordinates};
 use crate::refused::Refused;
+use crate::roles::Role;
 use crate::shape;
 
 /// Arrays of a group that are looked at.
