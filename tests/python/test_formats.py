@@ -246,6 +246,38 @@ def test_axes_that_are_told_apart_are_put_in_order_in_hdf5(order: str, tmp_path:
             np.testing.assert_array_equal(read_png(Path(f"{path}.png")), read_png(tmp_path / "steps.npy.png"), stored)
 
 
+@pytest.mark.parametrize(("units", "said"), [("m", "z is their negative"), ("degrees", "coordinates in different units")])
+def test_the_surface_of_the_sea_is_above_its_bottom(units: str, said: str, tmp_path: Path) -> None:
+    values = np.random.default_rng(9).random((3, 4, 5)).astype(np.float32)
+    np.save(tmp_path / "up.npy", values[::-1])
+    group = zarr.create_group(str(tmp_path / "run.zarr"), zarr_format=2)
+    with h5py.File(tmp_path / "run.nc", "w") as file:
+        axes: dict[str, tuple[list[float], dict[str, str]]] = {
+            "depth": ([0, 1, 2], {"units": "m", "positive": "down"}),
+            "y": ([0, 1, 2, 3], {"units": units}),
+            "x": ([0, 1, 2, 3, 4], {"units": units}),
+        }
+        file["v"] = values
+        array = group.create_array("v", shape=values.shape, chunks=values.shape, dtype="f4")
+        array[:] = values
+        array.attrs["_ARRAY_DIMENSIONS"] = list(axes)
+        for place, (name, (coordinates, attributes)) in enumerate(axes.items()):
+            file[name] = np.array(coordinates)
+            file[name].attrs.update(attributes)
+            file[name].make_scale(name)
+            file["v"].dims[place].attach_scale(file[name])
+            scale = group.create_array(name, shape=(len(coordinates),), dtype="f8")
+            scale[:] = coordinates
+            scale.attrs.update(attributes | {"_ARRAY_DIMENSIONS": [name]})
+    run("render", tmp_path / "up.npy", "--out", tmp_path / "up.png", "--size", "48x40", "--el", 30)
+    for name in ("run.nc", "run.zarr"):
+        told = run("info", tmp_path / name).stdout
+        assert said in told and "depth grow downwards" in told, told
+        assert f"origin (0, 0, {-2 if units == 'm' else 0})" in told
+        run("render", tmp_path / name, "--out", tmp_path / "out.png", "--size", "48x40", "--el", 30)
+        np.testing.assert_array_equal(read_png(tmp_path / "out.png"), read_png(tmp_path / "up.png"))
+
+
 @pytest.mark.parametrize(
     ("attributes", "missing"),
     [

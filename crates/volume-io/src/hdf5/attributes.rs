@@ -151,7 +151,9 @@ fn coordinates(scale: &Dataset, count: usize) -> Option<Coordinates> {
     let mut values = fits.then(|| scale.read_raw::<f64>().ok())??;
     let (slope, intercept) = (number(scale, "scale_factor").unwrap_or(1.0), number(scale, "add_offset").unwrap_or(0.0));
     values.iter_mut().for_each(|value| *value = *value * slope + intercept);
-    Some(Coordinates { name: name_of(scale), unit: text(scale, "units").unwrap_or_default(), values })
+    let unit = text(scale, "units").unwrap_or_default();
+    let are_downwards = coordinates::are_downwards(&text(scale, "positive").unwrap_or_default(), &unit);
+    Some(Coordinates { name: name_of(scale), unit, values, are_downwards })
 }
 
 pub(super) fn name_of(scale: &Dataset) -> String {

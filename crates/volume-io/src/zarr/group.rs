@@ -144,5 +144,7 @@ fn coordinates(node: &Node<'_>, name: &str) -> Option<Coordinates> {
     let read = array.retrieve_array_subset::<ArrayBytes<'_>>(&array.subset_all()).ok()?;
     let values = encoding.decode_wide(&read.into_fixed().ok()?);
     let unit = attributes::text(array.attributes(), "units").unwrap_or_default();
-    Some(Coordinates { name: name.to_owned(), unit, values })
+    let positive = attributes::text(array.attributes(), "positive").unwrap_or_default();
+    let are_downwards = coordinates::are_downwards(&positive, &unit);
+    Some(Coordinates { name: name.to_owned(), unit, values, are_downwards })
 }
