@@ -278,6 +278,21 @@ def test_the_surface_of_the_sea_is_above_its_bottom(units: str, said: str, tmp_p
         np.testing.assert_array_equal(read_png(tmp_path / "out.png"), read_png(tmp_path / "up.png"))
 
 
+@pytest.mark.parametrize("code", ["LPS", "LAS", "PIR", "ARS", "SLP"])
+def test_a_scan_is_shown_the_right_way_round_however_it_is_stored(code: str, tmp_path: Path) -> None:
+    values = np.random.default_rng(6).random((6, 5, 4, 2)).astype(np.float32)
+    right = nibabel.Nifti1Image(values, np.array([[2, 0, 0, -7], [0, 1.5, 0, 3], [0, 0, 1, 11], [0, 0, 0, 1]]))
+    turned = right.as_reoriented(nibabel.orientations.ornt_transform(
+        nibabel.orientations.io_orientation(right.affine), nibabel.orientations.axcodes2ornt(code)))  # fmt: skip
+    told = []
+    for name, image in (("right.nii", right), (f"{code}.nii", turned)):
+        image.to_filename(tmp_path / name)
+        told.append(json.loads(run("info", "--json", tmp_path / name).stdout)["levels"])
+        run("render", tmp_path / name, "--time-step", 1, "--out", tmp_path / f"{name}.png", "--size", "48x40", "--az", 20)
+    assert told[0] == told[1]
+    np.testing.assert_array_equal(read_png(tmp_path / "right.nii.png"), read_png(tmp_path / f"{code}.nii.png"))
+
+
 @pytest.mark.parametrize(
     ("attributes", "missing"),
     [

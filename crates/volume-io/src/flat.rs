@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use visapult_volume::{Box3, StepIndex, StepSpan};
 
 use crate::bytes::BytesAt;
+use crate::reversed::Reversed;
 use crate::roles::Role;
 use crate::scalar::Encoding;
 use crate::tiles::{covering, read_tiles};
@@ -88,13 +89,14 @@ impl Layout {
 pub(crate) struct FlatSource<B> {
     info: SourceInfo,
     array: FlatArray<B>,
+    reversed: Reversed,
     witness: Witness,
 }
 
 impl<B: BytesAt> FlatSource<B> {
-    /// `witness`: of the file that holds the array.
-    pub(crate) fn new(info: SourceInfo, array: FlatArray<B>, witness: Witness) -> Self {
-        Self { info, array, witness }
+    /// `reversed`: the axes that run backwards in the array; `witness`: of the file that holds it.
+    pub(crate) fn new(info: SourceInfo, array: FlatArray<B>, reversed: Reversed, witness: Witness) -> Self {
+        Self { info, array, reversed, witness }
     }
 }
 
@@ -117,7 +119,10 @@ impl<B: BytesAt> Source for FlatSource<B> {
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps(), out.len())?;
-        self.witness.during(|| self.array.read(request.step, &request.bounds, out))
+        let bounds = self.reversed.in_file(&request.bounds, self.info.grid().size);
+        self.witness.during(|| self.array.read(request.step, &bounds, out))?;
+        self.reversed.turn(bounds.size(), out);
+        Ok(())
     }
 }
 
