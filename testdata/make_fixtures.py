@@ -171,9 +171,19 @@ def write_nifti():
     for name in ("steps.nii", "steps.nii.gz"):
         save(name, made, "i16", steps=3, times=[100, 350, 600], time_unit="ms", **placed)
 
-    turned = affine @ np.diag([-1.0, 1.0, 1.0, 1.0])
-    save("mirrored.nii", image(volume("u8"), affine=turned), "u8", unit="mm",
-         levels=[level(SIZE, (0.5, 0.75, 2), (0, 0, 0))])  # fmt: skip
+    # Axes that run from right to left, from front to back, or lie in another order.
+    right = affine[0, 3] + 0.5 * (SIZE[0] - 1)
+    mirrored = affine @ np.diag([-1.0, 1.0, 1.0, 1.0])
+    mirrored[0, 3] = right
+    save("mirrored.nii", image(volume("u8")[:, :, ::-1], affine=mirrored), "u8", remark="x turned", **placed)
+    sagittal = np.array([[0, 0, -0.5, right], [0.75, 0, 0, 20], [0, 2, 0, 5], [0, 0, 0, 1]])
+    stored = volume("i16", 3).T[::-1].transpose(1, 2, 0, 3)
+    for name in ("sagittal.nii", "sagittal.nii.gz"):
+        save(name, image(stored.T, affine=sagittal), "i16", steps=3, remark="axes y, z, x put in order; x turned", **placed)
+    tilted = affine.copy()
+    tilted[:3, :3] = [[0.5, 0.02, 0], [-0.02, 0.75, 0], [0, 0, -2]]
+    save("tilted.nii", image(volume("u8")[::-1], affine=tilted), "u8", unit="mm", remark="tilted",
+         levels=[level(SIZE, list(np.sqrt([0.2504, 0.5629, 4])))])  # fmt: skip
 
     made = image(volume("u8"))
     made.set_sform(None, 0)

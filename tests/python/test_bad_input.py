@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import re
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -157,6 +160,28 @@ def test_a_huge_source_is_described_by_a_part_of_it(name: str, tmp_path: Path) -
     assert "looked at" in run("info", path, memory=LITTLE_MEMORY).stdout
 
 
+def npz(path: Path, values: np.ndarray) -> None:
+    np.savez(path, density=values)
+
+
+def zarr_zip(path: Path, values: np.ndarray) -> None:
+    with zarr.storage.ZipStore(path, mode="w") as store:
+        zarr.create_array(store, shape=values.shape, chunks=(4, 4, 4), dtype="f4")[:] = values
+
+
+@pytest.mark.parametrize(("name", "write"), [("run.npz", npz), ("run.zarr.zip", zarr_zip)])
+def test_an_archive_is_answered_with_how_to_unpack_it(name: str, write: Callable[[Path, np.ndarray], None], tmp_path: Path) -> None:
+    write(tmp_path / name, np.full((8, 8, 8), 7, np.float32))
+    for command in (["serve", tmp_path / name], ["render", tmp_path / name, "--out", tmp_path / "out.png"]):
+        finished = run(*command, check=False)
+        assert finished.returncode == 1
+        assert_one_clear_line(finished.stderr, name, f"unpack it (unzip {name}")
+    folder = "".join(re.findall(r" -d (\S+)\)", finished.stderr))
+    with zipfile.ZipFile(tmp_path / name) as archive:
+        archive.extractall(tmp_path / folder)
+    assert "7 to 7" in run("info", tmp_path / (folder or "density.npy")).stdout
+
+
 def test_a_missing_dataset_is_answered_with_those_there_are(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "run.h5", "w") as file:
         file["density"] = np.zeros((4, 4, 4), np.float32)
@@ -298,3 +323,22 @@ def test_values_beyond_single_precision_and_too_few_that_it_tells_apart_are_told
     # Neighbours in single precision are 1/128 apart there.
     assert len(np.unique(values.astype(np.float32))) == 7
     assert "tells 7 apart" in run("info", source).stdout
+
+
+def test_values_too_small_for_pictures_are_told_from_none_and_said_to_be(tmp_path: Path) -> None:
+    source, stored = tmp_path / "values.npy", tmp_path / "values.h5"
+    values = np.zeros((4, 4, 4))
+    values[1:3, 1:3, 1:3] = 1e-60
+    np.save(source, values)
+    with h5py.File(stored, "w") as file:
+        file.create_dataset("density", data=np.where(values > 0, 4, 0).astype("i2"), chunks=(2, 2, 2), compression="gzip")
+        file["density"].attrs["scale_factor"] = 1e-40
+    for path, largest in ((source, "1e-45"), (stored, "4e-40")):
+        told = run("info", path).stdout
+        assert f"0 to {largest}, too small for pictures to hold: multiply them" in told, told
+        drawn = run("render", path, "--out", tmp_path / "a.png", "--size", "16x16")
+        assert "too small for pictures to hold" in drawn.stderr
+    np.save(source, np.where(values > 0, 1e-34, 0))
+    assert "too small" not in run("info", source).stdout
+    np.save(source, np.zeros((4, 4, 4)))
+    assert "0 to 0\n" in run("info", source).stdout

@@ -191,9 +191,11 @@ def test_a_first_axis_of_three_that_is_not_time_is_depth_in_hdf5(tmp_path: Path)
         ("zyx", ""),
         ("tzyx", ""),
         ("abx", ""),
-        ("xyz", "axes x, y, z are taken as z, y, x, whatever"),
-        ("txyz", "axes t, x, y, z are taken as steps, z, y, x, whatever"),
-        ("xyzt", "axes x, y, z, t are taken as steps, z, y, x, whatever"),
+        ("xyz", "axes x, y, z are x, y, z: put in order"),
+        ("txyz", "axes t, x, y, z are steps, x, y, z: put in order"),
+        ("xyta", "axes x, y, t, a are x, y, steps, z: put in order"),
+        ("xaby", "axes x, a, b, y are taken as steps, z, y, x, whatever"),
+        ("tzy", "axes t, z, y are taken as steps, y, x, whatever"),
     ],
 )
 def test_axes_in_another_order_than_their_names_are_remarked_in_hdf5(names: str, said: str, tmp_path: Path) -> None:
@@ -205,7 +207,131 @@ def test_axes_in_another_order_than_their_names_are_remarked_in_hdf5(names: str,
             file[name].make_scale(name)
             data.dims[axis].attach_scale(file[name])
     told = run("info", tmp_path / "run.h5").stdout
-    assert ("are taken as" in told, said in told) == (bool(said), True), told
+    assert ("axes" in told, said in told) == (bool(said), True), told
+
+
+# What conventions have of axes whose names say nothing, and what the HDF5 library has of them, in any order.
+SAID: dict[str, tuple[dict[str, str], list[float]]] = {
+    "z": ({"units": "hPa", "positive": "down"}, [1000, 900, 800]),
+    "t": ({"units": "hours since 2001-01-01"}, [0, 6]),
+    "y": ({"standard_name": "grid_latitude", "units": "degrees"}, [50, 51, 52, 53]),
+    "x": ({"axis": "X", "units": "degrees"}, [1, 2, 3, 4, 5]),
+}
+STORED: dict[str, dict[str, Any]] = {
+    "contiguous": {},
+    "chunked": {"chunks": (2, 2, 2, 2), "compression": "gzip", "shuffle": True},
+    "by the library": {"chunks": (2, 2, 2, 2), "fletcher32": True},
+}
+
+
+@pytest.mark.parametrize("order", ["xytz", "xyzt", "tyxz", "ztxy", "zyxt", "ztyx"])
+def test_axes_that_are_told_apart_are_put_in_order_in_hdf5(order: str, tmp_path: Path) -> None:
+    values = np.random.default_rng(5).random((2, 3, 4, 5)).astype(np.float32)
+    np.save(tmp_path / "steps.npy", values)
+    for stored, options in STORED.items():
+        path = tmp_path / f"{order}.nc"
+        with h5py.File(path, "w") as file:
+            data = file.create_dataset("v", data=values.transpose(["tzyx".index(axis) for axis in order]), **options)
+            for place, axis in enumerate(order):
+                attributes, coordinates = SAID[axis]
+                scale = file.create_dataset(f"dim{place}", data=np.array(coordinates))
+                scale.make_scale(f"dim{place}")
+                scale.attrs.update(attributes)
+                data.dims[place].attach_scale(scale)
+        told = run("info", path).stdout
+        assert ": put in order" in told and "5 x 4 x 3 point" in told and "steps    0 to 1, times 0 to 6 hours" in told
+        for step in (0, 1):
+            for source in (path, tmp_path / "steps.npy"):
+                run("render", source, "--time-step", step, "--out", f"{source}.png", "--size", "48x40", "--az", 20)
+            np.testing.assert_array_equal(read_png(Path(f"{path}.png")), read_png(tmp_path / "steps.npy.png"), stored)
+
+
+@pytest.mark.parametrize(("units", "said"), [("m", "z is their negative"), ("degrees", "coordinates in different units")])
+def test_the_surface_of_the_sea_is_above_its_bottom(units: str, said: str, tmp_path: Path) -> None:
+    values = np.random.default_rng(9).random((3, 4, 5)).astype(np.float32)
+    np.save(tmp_path / "up.npy", values[::-1])
+    group = zarr.create_group(str(tmp_path / "run.zarr"), zarr_format=2)
+    with h5py.File(tmp_path / "run.nc", "w") as file:
+        axes: dict[str, tuple[list[float], dict[str, str]]] = {
+            "depth": ([0, 1, 2], {"units": "m", "positive": "down"}),
+            "y": ([0, 1, 2, 3], {"units": units}),
+            "x": ([0, 1, 2, 3, 4], {"units": units}),
+        }
+        file["v"] = values
+        array = group.create_array("v", shape=values.shape, chunks=values.shape, dtype="f4")
+        array[:] = values
+        array.attrs["_ARRAY_DIMENSIONS"] = list(axes)
+        for place, (name, (coordinates, attributes)) in enumerate(axes.items()):
+            file[name] = np.array(coordinates)
+            file[name].attrs.update(attributes)
+            file[name].make_scale(name)
+            file["v"].dims[place].attach_scale(file[name])
+            scale = group.create_array(name, shape=(len(coordinates),), dtype="f8")
+            scale[:] = coordinates
+            scale.attrs.update(attributes | {"_ARRAY_DIMENSIONS": [name]})
+    run("render", tmp_path / "up.npy", "--out", tmp_path / "up.png", "--size", "48x40", "--el", 30)
+    for name in ("run.nc", "run.zarr"):
+        told = run("info", tmp_path / name).stdout
+        assert said in told and "depth grow downwards" in told, told
+        assert f"origin (0, 0, {-2 if units == 'm' else 0})" in told
+        run("render", tmp_path / name, "--out", tmp_path / "out.png", "--size", "48x40", "--el", 30)
+        np.testing.assert_array_equal(read_png(tmp_path / "out.png"), read_png(tmp_path / "up.png"))
+
+
+@pytest.mark.parametrize("code", ["LPS", "LAS", "PIR", "ARS", "SLP"])
+def test_a_scan_is_shown_the_right_way_round_however_it_is_stored(code: str, tmp_path: Path) -> None:
+    values = np.random.default_rng(6).random((6, 5, 4, 2)).astype(np.float32)
+    right = nibabel.Nifti1Image(values, np.array([[2, 0, 0, -7], [0, 1.5, 0, 3], [0, 0, 1, 11], [0, 0, 0, 1]]))
+    turned = right.as_reoriented(nibabel.orientations.ornt_transform(
+        nibabel.orientations.io_orientation(right.affine), nibabel.orientations.axcodes2ornt(code)))  # fmt: skip
+    told = []
+    for name, image in (("right.nii", right), (f"{code}.nii", turned)):
+        image.to_filename(tmp_path / name)
+        told.append(json.loads(run("info", "--json", tmp_path / name).stdout)["levels"])
+        run("render", tmp_path / name, "--time-step", 1, "--out", tmp_path / f"{name}.png", "--size", "48x40", "--az", 20)
+    assert told[0] == told[1]
+    np.testing.assert_array_equal(read_png(tmp_path / "right.nii.png"), read_png(tmp_path / f"{code}.nii.png"))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "missing"),
+    [
+        ({"valid_range": np.array([-10, 20], "i2")}, (-10, 20)),
+        ({"valid_min": np.int16(-10)}, (-10, 99)),
+        ({"valid_max": np.int16(20), "scale_factor": 0.5}, (-99, 20)),
+        # Unpacked, perhaps.
+        ({"valid_range": np.array([-1, 2.0]), "scale_factor": 0.5}, (-99, 99)),
+        ({"valid_range": np.array([20, -10], "i2")}, (-99, 99)),
+    ],
+)
+def test_what_is_not_valid_is_missing(attributes: dict[str, Any], missing: tuple[int, int], tmp_path: Path) -> None:
+    stored = np.random.default_rng(8).integers(-40, 40, (4, 5, 6)).astype("i2")
+    with h5py.File(tmp_path / "run.nc", "w") as file:
+        file["v"] = stored
+        file["v"].attrs.update(attributes)
+    array = zarr.create_array(str(tmp_path / "run.zarr"), shape=stored.shape, chunks=(2, 5, 6), dtype="i2", zarr_format=2)
+    array[:] = stored
+    array.attrs.update({name: value.tolist() for name, value in attributes.items() if isinstance(value, np.ndarray | np.generic)})
+    array.attrs.update({name: value for name, value in attributes.items() if isinstance(value, float)})
+    values = np.where((stored < missing[0]) | (stored > missing[1]), np.nan, stored * attributes.get("scale_factor", 1))
+    for name in ("run.nc", "run.zarr"):
+        [told] = json.loads(run("info", "--json", tmp_path / name).stdout)["fields"]
+        assert (told["range"], told["missing"]) == ([np.nanmin(values), np.nanmax(values)], np.isnan(values).sum())
+
+
+def test_axes_are_told_apart_by_their_labels_too(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        data = file.create_dataset("v", data=np.zeros((5, 4, 3), np.float32))
+        for place, label in enumerate("xyz"):
+            data.dims[place].label = label
+    assert "axes x, y, z are x, y, z: put in order\n  level 0  5 x 4 x 3" in run("info", tmp_path / "run.h5").stdout
+
+
+def test_the_one_axis_that_zarr_does_not_name_is_what_the_others_are_not(tmp_path: Path) -> None:
+    group = zarr.create_group(str(tmp_path / "run.zarr"), zarr_format=3)
+    group.create_array("v", shape=(5, 4, 2, 3), dtype="f4", dimension_names=["lon", "lat", "time", "plev"])
+    told = json.loads(run("info", "--json", tmp_path / "run.zarr").stdout)
+    assert (told["levels"][0]["size"], told["steps"]) == ([5, 4, 3], [0, 1])
 
 
 def test_an_hdf5_file_is_read_while_it_is_written_for_readers(tmp_path: Path) -> None:

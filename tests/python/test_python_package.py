@@ -222,9 +222,27 @@ WRONG_ARRAYS = {
     "complex": (lambda volume: volume.astype(">c8"), r"complex numbers.*array\.real"),
     "wide": (lambda volume: volume.astype(np.longdouble), "no real numbers"),
     "objects": (lambda volume: volume.astype(object), "no real numbers"),
+    "one number": (lambda volume: volume.max(), r"a single number.*numpy\.full\(\(56, 40, 48\), value\)"),
+    "one number of Python's": (lambda volume: 3.5, "a single number"),
+    "no axes": (lambda volume: np.array(3.5), "a single number"),
+    "dates": (lambda volume: volume.astype("i8").astype("M8[ns]"), r"dates \(datetime64\[ns\]\).*array\.min\(\)"),
+    "times": (lambda volume: volume.astype("i8").astype("m8[s]"), r"times \(timedelta64\[s\]\).*numpy\.timedelta64\(1"),
+    "text": (lambda volume: volume.astype(str), "values are text"),
+    "bytes": (lambda volume: volume.astype("S8"), "values are text"),
+    "records": (lambda volume: volume.astype([("p", "f4"), ("q", "f4")]), "records.*one member"),
+    "with names of axes": (lambda volume: NamedAxes(volume), r"axes \('lon', 'lat', 'lev'\).*transpose"),
     "masked whole numbers": (lambda volume: np.ma.masked_less(volume.astype(np.int32), 1), r"masked values become NaN.*astype"),
     "a list": (lambda volume: volume.tolist(), r"list.*numpy\.asarray"),
 }
+
+
+class NamedAxes:
+    """What of xarray's arrays matters here."""
+
+    dims = ("lon", "lat", "lev")
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.dtype, self.shape = values.dtype, values.shape
 
 
 def test_what_a_mask_hides_is_missing(volume: np.ndarray, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 
 use pyo3::buffer::{ElementType, PyUntypedBuffer};
 use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt};
 use visapult_pipeline::flow::{ScalarType, Strided};
 
 use crate::failure::ArrayError;
@@ -34,18 +35,15 @@ impl Array {
             })?;
             return Self::new(&filled, field, size);
         }
-        let buffer = PyUntypedBuffer::get(object).map_err(|cause| {
-            let given = object.get_type();
-            wrong(format!("{given} is no array ({cause}): pass one of numpy, or what numpy.asarray makes of it"))
-        })?;
-        let (scalar, swapped) = scalar_type(buffer.format(), buffer.item_size()).ok_or_else(|| {
-            let format = buffer.format().to_string_lossy();
-            if format.trim_start_matches(['<', '>', '=', '@', '!']).starts_with('Z') {
-                return wrong("values are complex numbers: pass array.real, array.imag or abs(array)".to_owned());
-            }
-            wrong(format!("values of format {format:?} are no real numbers of 1 to 8 bytes: convert with array.astype(\"float32\")"))
-        })?;
         let [nx, ny, nz] = size;
+        if is_one_number(object) {
+            return Err(wrong(format!(
+                "it is a single number, not an array: numpy.full(({nz}, {ny}, {nx}), value) is one that has it everywhere"
+            )));
+        }
+        let buffer = PyUntypedBuffer::get(object).map_err(|cause| wrong(no_buffer(object, &cause)))?;
+        let (scalar, swapped) = scalar_type(buffer.format(), buffer.item_size())
+            .ok_or_else(|| wrong(no_number(&buffer.format().to_string_lossy())))?;
         if buffer.shape() != [nz, ny, nx] {
             let shape = buffer.shape();
             return Err(wrong(format!(
@@ -71,6 +69,52 @@ impl Array {
             self.values.copy_to(out);
         }
     }
+}
+
+/// Whether it is a number of Python's or NumPy's, or an array without axes.
+fn is_one_number(object: &Bound<'_, PyAny>) -> bool {
+    let has_no_axes = || object.getattr("shape").and_then(|shape| shape.len()).is_ok_and(|axes| axes == 0);
+    object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>() || has_no_axes()
+}
+
+/// Why there are no values to be read where they lie.
+fn no_buffer(object: &Bound<'_, PyAny>, cause: &PyErr) -> String {
+    let given = object.get_type();
+    // NumPy's arrays have no buffer where no format of the `struct` module means their type, those of xarray and Dask have none.
+    let Ok(kind) = object.getattr("dtype").and_then(|kind| Ok(kind.str()?.to_string())) else {
+        return format!("{given} is no array ({cause}): pass one of numpy, or what numpy.asarray makes of it");
+    };
+    if kind.starts_with("datetime64") {
+        return format!(
+            "values are dates ({kind}): pass how long they are after one of them, as (array - array.min()) / numpy.timedelta64(1, \"s\")"
+        );
+    }
+    if kind.starts_with("timedelta64") {
+        return format!("values are times ({kind}): pass numbers of a unit, as array / numpy.timedelta64(1, \"s\")");
+    }
+    if let Ok(axes) = object.getattr("dims").and_then(|axes| Ok(axes.str()?.to_string())) {
+        return format!(
+            "{given} has axes {axes}: pass its values with x last, as array.transpose(\"z\", \"y\", \"x\").values"
+        );
+    }
+    format!(
+        "{given} of {kind} is not read where it lies ({cause}): pass what numpy.asarray(array, \"float32\") makes of it"
+    )
+}
+
+/// Why values of a format of the `struct` module are not taken.
+fn no_number(format: &str) -> String {
+    let kind = format.trim_start_matches(['<', '>', '=', '@', '!']);
+    if kind.starts_with('Z') {
+        return "values are complex numbers: pass array.real, array.imag or abs(array)".to_owned();
+    }
+    if kind.starts_with("T{") {
+        return "values are records: pass one member of them, as array[\"name\"]".to_owned();
+    }
+    if kind.ends_with(['s', 'w', 'U', 'u']) {
+        return "values are text: pass numbers (array.astype(\"float32\"), where the text is numbers)".to_owned();
+    }
+    format!("values of format {format:?} are no real numbers of 1 to 8 bytes: convert with array.astype(\"float32\")")
 }
 
 /// The type that a format of the `struct` module means, and whether its bytes are in the other order.

@@ -158,6 +158,12 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
         fs::write(path, json + "\n").with_context(|| format!("cannot write {}", path.display()))?;
     }
     say(&summary(options, &statistics));
+    if statistics.is_of_too_small_values() {
+        tell(&format!(
+            "the values of {} are too small for pictures to hold: this one may be wrong; multiply them, and say so in their unit (visapult info SOURCE tells their range)",
+            statistics.field
+        ));
+    }
     if rendered.image.rgba.iter().all(|pixel| pixel[3] == 0.0) {
         tell(&format!(
             "the picture is empty: from there the transfer function shows no value of {} (visapult info SOURCE tells its range)",

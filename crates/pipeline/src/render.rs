@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use visapult_render::{Image, Rendering, TransferFunction};
-use visapult_volume::{StepIndex, StepSpan};
+use visapult_volume::{StepIndex, StepSpan, ValueRange};
 use visapult_volume_io::{Scale, Source, SourceInfo, with_logarithms};
 
 pub use choice::{Candidate, Choice};
@@ -65,6 +65,13 @@ pub struct RenderStatistics {
     pub step: StepIndex,
     /// Transfer function used, its range filled in.
     pub transfer_function: TransferFunction,
+}
+
+impl RenderStatistics {
+    /// Whether the values that are told apart are smaller than pictures hold.
+    pub fn is_of_too_small_values(&self) -> bool {
+        self.transfer_function.range.is_some_and(|[lo, hi]| ValueRange { lo, hi }.is_too_small())
+    }
 }
 
 /// Wall-clock seconds per stage.

@@ -11,6 +11,8 @@ pub(crate) struct Coordinates {
     pub(crate) name: String,
     pub(crate) unit: String,
     pub(crate) values: Vec<f64>,
+    /// Whether they grow downwards, or upwards, where that is told.
+    pub(crate) are_downwards: Option<bool>,
 }
 
 /// The distance between neighbouring samples.
@@ -23,12 +25,15 @@ struct Spacing {
 
 /// Puts coordinates along x, y, z into a grid of unit spacing; tells what of them it is not. Spacings are negative where coordinates fall.
 ///
-/// Lengths in different units cannot be compared: then there are none, and only y and x run the way that their coordinates grow.
+/// Lengths in different units cannot be compared: then there are none, and y and x run the way that their coordinates grow, z where it is told which is up.
 pub(crate) fn place(along: [Option<Coordinates>; 3], grid: &mut Grid) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut used = Vec::new();
     for (axis, found) in along.into_iter().enumerate().filter(|(axis, _)| grid.size[*axis] > 1) {
-        let Some(found) = found else { continue };
+        let Some(mut found) = found else { continue };
+        if axis == 2 && found.are_downwards == Some(true) {
+            found.values.iter_mut().for_each(|value| *value = -*value);
+        }
         match Spacing::of(&found.values) {
             Some(spacing) => used.push((axis, found, spacing)),
             None => remarks.push(format!("coordinates {} neither grow nor fall: not used", cut(&found.name))),
@@ -39,7 +44,11 @@ pub(crate) fn place(along: [Option<Coordinates>; 3], grid: &mut Grid) -> Vec<Str
     if used.iter().any(|(_, found, _)| symbol(&found.unit) != unit) {
         let named: Vec<_> = used.iter().map(|(_, found, _)| described(found)).collect();
         remarks.push(format!("coordinates in different units ({}) not used: spacing 1", named.join(", ")));
-        for (axis, ..) in used.iter().filter(|(axis, _, spacing)| *axis < 2 && spacing.mean < 0.0) {
+        let is_turned = |axis: usize, found: &Coordinates| axis < 2 || found.are_downwards.is_some();
+        for (axis, found, _) in
+            used.iter().filter(|(axis, found, spacing)| spacing.mean < 0.0 && is_turned(*axis, found))
+        {
+            remarks.extend(upside_down(*axis, found));
             (grid.spacing[*axis], grid.origin[*axis]) = (-1.0, (grid.size[*axis] - 1) as f64);
         }
         return remarks;
@@ -48,6 +57,7 @@ pub(crate) fn place(along: [Option<Coordinates>; 3], grid: &mut Grid) -> Vec<Str
         remarks.push(format!("no coordinates along {}: spacing 1", ["x", "y", "z"][axis]));
     }
     for (axis, found, spacing) in used {
+        remarks.extend(upside_down(axis, &found));
         grid.spacing[axis] = spacing.mean;
         grid.origin[axis] = found.values[0];
         if !spacing.is_even {
@@ -56,6 +66,12 @@ pub(crate) fn place(along: [Option<Coordinates>; 3], grid: &mut Grid) -> Vec<Str
     }
     grid.unit = unit;
     remarks
+}
+
+/// What is told of coordinates that are put upside down.
+fn upside_down(axis: usize, found: &Coordinates) -> Option<String> {
+    let is_so = axis == 2 && found.are_downwards == Some(true);
+    is_so.then(|| format!("coordinates {} grow downwards: z is their negative", cut(&found.name)))
 }
 
 impl Spacing {
@@ -90,10 +106,35 @@ pub(crate) fn is_since_a_date(unit: &str) -> bool {
     unit.to_ascii_lowercase().contains(" since ")
 }
 
+/// Which way coordinates grow: as `positive` says, and pressures downwards (Climate and Forecast conventions, 4.3).
+pub(crate) fn are_downwards(positive: &str, unit: &str) -> Option<bool> {
+    match positive.to_ascii_lowercase().as_str() {
+        "down" => Some(true),
+        "up" => Some(false),
+        _ => is_pressure(&unit.to_ascii_lowercase()).then_some(true),
+    }
+}
+
+/// Whether such a unit, in small letters, is one of pressure.
+pub(crate) fn is_pressure(unit: &str) -> bool {
+    matches!(unit, "pa" | "hpa" | "mb" | "mbar" | "millibar" | "bar" | "dbar" | "decibar")
+}
+
+/// Whether such a unit, in small letters, is that of latitudes (Climate and Forecast conventions, 4.1).
+pub(crate) fn is_north(unit: &str) -> bool {
+    matches!(unit, "degrees_north" | "degree_north" | "degrees_n" | "degree_n" | "degreesn" | "degreen")
+}
+
+/// Whether it is that of longitudes (4.2).
+pub(crate) fn is_east(unit: &str) -> bool {
+    matches!(unit, "degrees_east" | "degree_east" | "degrees_e" | "degree_e" | "degreese" | "degreee")
+}
+
 /// One word for units that are written in several ways.
 fn symbol(unit: &str) -> &str {
     match unit.to_ascii_lowercase().as_str() {
-        "degree" | "degrees" | "degrees_north" | "degree_north" | "degrees_east" | "degree_east" => "degrees",
+        "degree" | "degrees" => "degrees",
+        other if is_north(other) || is_east(other) => "degrees",
         "metre" | "metres" | "meter" | "meters" => "m",
         "kilometre" | "kilometres" | "kilometer" | "kilometers" => "km",
         _ => unit,
@@ -115,7 +156,8 @@ mod tests {
     use super::*;
 
     fn coordinates(name: &str, unit: &str, values: &[f64]) -> Option<Coordinates> {
-        Some(Coordinates { name: name.to_owned(), unit: unit.to_owned(), values: values.to_vec() })
+        let are_downwards = are_downwards("", unit);
+        Some(Coordinates { name: name.to_owned(), unit: unit.to_owned(), values: values.to_vec(), are_downwards })
     }
 
     #[test]
@@ -131,13 +173,25 @@ mod tests {
     #[test]
     fn degrees_of_both_kinds_are_one_unit() {
         let mut grid = Grid::of_size([3, 2, 1]);
-        let along = [
-            coordinates("lon", "degrees_east", &[0.0, 2.0, 4.0]),
-            coordinates("lat", "degrees_north", &[5.0, 4.0]),
-            None,
-        ];
+        let along =
+            [coordinates("lon", "degrees_east", &[0.0, 2.0, 4.0]), coordinates("lat", "degrees_N", &[5.0, 4.0]), None];
         assert!(place(along, &mut grid).is_empty());
         assert_eq!((grid.spacing, grid.origin, grid.unit.as_str()), ([2.0, -1.0, 1.0], [0.0, 5.0, 0.0], "degrees"));
+    }
+
+    #[test]
+    fn what_grows_downwards_is_turned_upwards() {
+        let column = |unit: &str, x: &str, values: &[f64]| {
+            let mut grid = Grid::of_size([2, 1, 3]);
+            let along = [coordinates("x", x, &[0.0, 2.0]), None, coordinates("lev", unit, values)];
+            let told = place(along, &mut grid).join("; ");
+            (grid.spacing[2], grid.origin[2], told.contains("lev grow downwards: z is their negative"))
+        };
+        assert_eq!(column("dbar", "dbar", &[0.0, 10.0, 20.0]), (-10.0, 0.0, true));
+        assert_eq!(column("hPa", "m", &[100.0, 500.0, 900.0]), (-1.0, 2.0, true));
+        assert_eq!(column("hPa", "m", &[900.0, 500.0, 100.0]), (1.0, 0.0, false));
+        assert_eq!(column("", "m", &[3.0, 2.0, 1.0]), (1.0, 0.0, false));
+        assert_eq!([are_downwards("up", "hPa"), are_downwards("Down", "m")], [Some(false), Some(true)]);
     }
 
     #[test]

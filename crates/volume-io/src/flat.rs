@@ -6,6 +6,8 @@ use rayon::prelude::*;
 use visapult_volume::{Box3, StepIndex, StepSpan};
 
 use crate::bytes::BytesAt;
+use crate::reversed::Reversed;
+use crate::roles::Role;
 use crate::scalar::Encoding;
 use crate::tiles::{covering, read_tiles};
 use crate::witness::Witness;
@@ -15,8 +17,8 @@ use crate::{ReadRequest, Source, SourceError, SourceInfo};
 const PIECE_VALUES: usize = 1 << 18;
 /// Stored bytes fetched at a time before conversion: stays in the first-level caches.
 const CHUNK_BYTES: usize = 1 << 15;
-/// Samples of the tiles in which an array with slow x is turned: 512 KiB of `f32`.
-const TILE: [usize; 3] = [16, 32, 256];
+/// Samples of the tiles in which an array with slow x is turned, along the axis on which they are nearest first: 512 KiB of `f32`.
+const TILE: [usize; 3] = [256, 32, 16];
 
 /// Where the samples of an array lie, in values from its first one.
 #[derive(Clone, Debug)]
@@ -34,20 +36,47 @@ pub(crate) struct Layout {
 impl Layout {
     /// x fastest, then y, z, steps. `None` where the number of values overflows.
     pub(crate) fn x_fastest(size: [usize; 3], steps: u64) -> Option<Self> {
-        let [nx, ny, nz] = size.map(|n| n as u64);
-        let plane = nx.checked_mul(ny)?;
-        let volume = plane.checked_mul(nz)?;
-        volume.checked_mul(steps)?;
-        Some(Self { size, strides: [1, nx, plane], steps, step_stride: volume })
+        Self::in_order(size, steps, &[Role::Step, Role::Space(2), Role::Space(1), Role::Space(0)])
     }
 
     /// Steps fastest, then z, y, x. `None` where the number of values overflows.
     pub(crate) fn steps_fastest(size: [usize; 3], steps: u64) -> Option<Self> {
-        let [_, ny, nz] = size.map(|n| n as u64);
-        let line = steps.checked_mul(nz)?;
-        let plane = line.checked_mul(ny)?;
-        plane.checked_mul(size[0] as u64)?;
-        Some(Self { size, strides: [plane, line, steps], steps, step_stride: 1 })
+        Self::in_order(size, steps, &[Role::Space(0), Role::Space(1), Role::Space(2), Role::Step])
+    }
+
+    /// Of an array with such axes, the last of them fastest; those that it lacks have one sample. `None` where the number of values overflows.
+    pub(crate) fn in_order(size: [usize; 3], steps: u64, roles: &[Role]) -> Option<Self> {
+        let mut layout = Self { size, strides: [0; 3], steps, step_stride: 0 };
+        let mut values = 1_u64;
+        for role in roles.iter().rev() {
+            let (stride, length) = match *role {
+                Role::Space(axis) => (&mut layout.strides[axis], size[axis] as u64),
+                _ => (&mut layout.step_stride, steps),
+            };
+            *stride = values;
+            values = values.checked_mul(length)?;
+        }
+        Some(layout)
+    }
+
+    /// Where a sample is, in values from the first.
+    pub(crate) fn place(&self, step: StepIndex, at: [usize; 3]) -> u64 {
+        (0..3).map(|axis| at[axis] as u64 * self.strides[axis]).sum::<u64>() + step * self.step_stride
+    }
+
+    /// The axes of space, those first along which samples are nearest to each other.
+    fn nearest(&self) -> [usize; 3] {
+        let mut axes = [0, 1, 2];
+        // Along an axis of one sample nothing is near.
+        axes.sort_by_key(|&axis| (self.size[axis] == 1, self.strides[axis]));
+        axes
+    }
+
+    /// Samples of the tiles in which it is turned.
+    fn tile(&self) -> [usize; 3] {
+        let mut tile = [1; 3];
+        self.nearest().into_iter().zip(TILE).for_each(|(axis, samples)| tile[axis] = samples);
+        tile
     }
 
     /// Number of values in all steps.
@@ -60,13 +89,14 @@ impl Layout {
 pub(crate) struct FlatSource<B> {
     info: SourceInfo,
     array: FlatArray<B>,
+    reversed: Reversed,
     witness: Witness,
 }
 
 impl<B: BytesAt> FlatSource<B> {
-    /// `witness`: of the file that holds the array.
-    pub(crate) fn new(info: SourceInfo, array: FlatArray<B>, witness: Witness) -> Self {
-        Self { info, array, witness }
+    /// `reversed`: the axes that run backwards in the array; `witness`: of the file that holds it.
+    pub(crate) fn new(info: SourceInfo, array: FlatArray<B>, reversed: Reversed, witness: Witness) -> Self {
+        Self { info, array, reversed, witness }
     }
 }
 
@@ -80,7 +110,7 @@ impl<B: BytesAt> Source for FlatSource<B> {
     }
 
     fn grain(&self, _field: usize, _level: usize) -> [usize; 3] {
-        if self.array.layout.strides[0] == 1 { [1; 3] } else { TILE }
+        if self.array.layout.strides[0] == 1 { [1; 3] } else { self.array.layout.tile() }
     }
 
     fn is_as_stored(&self, _field: usize) -> bool {
@@ -89,7 +119,10 @@ impl<B: BytesAt> Source for FlatSource<B> {
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps(), out.len())?;
-        self.witness.during(|| self.array.read(request.step, &request.bounds, out))
+        let bounds = self.reversed.in_file(&request.bounds, self.info.grid().size);
+        self.witness.during(|| self.array.read(request.step, &bounds, out))?;
+        self.reversed.turn(bounds.size(), out);
+        Ok(())
     }
 }
 
@@ -149,11 +182,6 @@ impl<B: BytesAt> FlatArray<B> {
         }
     }
 
-    fn value_at(&self, step: StepIndex, at: [usize; 3]) -> u64 {
-        let strides = self.layout.strides;
-        (0..3).map(|axis| at[axis] as u64 * strides[axis]).sum::<u64>() + step * self.layout.step_stride
-    }
-
     fn read_rows(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
         let [nx, ny, _] = bounds.size();
         let run = self.run_length(bounds);
@@ -164,7 +192,7 @@ impl<B: BytesAt> FlatArray<B> {
                 let count = (run - at % run).min(piece.len() - done);
                 let sample = [at % nx, at / nx % ny, at / (nx * ny)];
                 let sample = std::array::from_fn(|axis| bounds.lo[axis] + sample[axis]);
-                self.read_run(self.value_at(step, sample), &mut piece[done..done + count], scratch)?;
+                self.read_run(self.layout.place(step, sample), &mut piece[done..done + count], scratch)?;
                 done += count;
             }
             Ok(())
@@ -173,12 +201,16 @@ impl<B: BytesAt> FlatArray<B> {
 
     /// Values of `bounds` that follow each other in the file.
     fn run_length(&self, bounds: &Box3) -> usize {
-        let [nx, ny, nz] = bounds.size();
-        match (nx == self.layout.size[0], ny == self.layout.size[1]) {
-            (true, true) => nx * ny * nz,
-            (true, false) => nx * ny,
-            (false, _) => nx,
+        let size = bounds.size();
+        let mut run = size[0];
+        for axis in 1..3 {
+            let is_whole = size[axis - 1] == self.layout.size[axis - 1];
+            if !(is_whole && (size[axis] == 1 || self.layout.strides[axis] == run as u64)) {
+                break;
+            }
+            run *= size[axis];
         }
+        run
     }
 
     fn read_run(&self, first: u64, out: &mut [f32], scratch: &mut Vec<u8>) -> Result<(), SourceError> {
@@ -199,53 +231,58 @@ impl<B: BytesAt> FlatArray<B> {
         self.bytes.read_at(offset, out).map_err(|cause| SourceError::io(&self.path, cause))
     }
 
-    /// z (or the step) is fastest in the file: tiles are fetched along z and turned in memory.
+    /// Another axis than x is fastest in the file: tiles are fetched in lines along the one of space that is fastest, and turned in memory.
     fn read_turned(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
-        read_tiles(&covering(bounds, TILE), bounds, out, |tile, out| {
-            let [width, height, depth] = tile.size();
-            let mut lines = vec![0.0; height * depth];
+        let [near, next, far] = self.layout.nearest();
+        read_tiles(&covering(bounds, self.layout.tile()), bounds, out, |tile, out| {
+            let size = tile.size();
+            let apart = [1, size[0], size[0] * size[1]];
+            let mut lines = vec![0.0; size[near] * size[next]];
             let mut scratch = Vec::new();
-            for x in 0..width {
-                self.read_lines(step, [tile.lo[0] + x, tile.lo[1], tile.lo[2]], depth, &mut lines, &mut scratch)?;
-                for (y, line) in lines.chunks_exact(depth).enumerate() {
-                    for (z, &value) in line.iter().enumerate() {
-                        out[(z * height + y) * width + x] = value;
-                    }
+            for i in 0..size[far] {
+                let mut at = tile.lo;
+                at[far] += i;
+                self.read_lines(step, at, size[near], &mut lines, &mut scratch)?;
+                for (j, line) in lines.chunks_exact(size[near]).enumerate() {
+                    let first = i * apart[far] + j * apart[next];
+                    out[first..].iter_mut().step_by(apart[near]).zip(line).for_each(|(out, value)| *out = *value);
                 }
             }
             Ok(())
         })
     }
 
-    /// Lines of `depth` samples along z, for consecutive y from `at` on.
+    /// Lines of `length` samples along the fastest axis, one after another along the next, from `at` on.
     fn read_lines(
         &self,
         step: StepIndex,
         at: [usize; 3],
-        depth: usize,
+        length: usize,
         lines: &mut [f32],
         scratch: &mut Vec<u8>,
     ) -> Result<(), SourceError> {
-        if self.layout.strides[2] == 1 && depth == self.layout.size[2] {
-            return self.read_run(self.value_at(step, at), lines, scratch);
+        let [near, next, _] = self.layout.nearest();
+        let strides = self.layout.strides;
+        if strides[near] == 1 && (strides[next] == length as u64 || lines.len() == length) {
+            return self.read_run(self.layout.place(step, at), lines, scratch);
         }
-        lines
-            .chunks_exact_mut(depth)
-            .enumerate()
-            .try_for_each(|(y, line)| self.read_line(self.value_at(step, [at[0], at[1] + y, at[2]]), line, scratch))
+        lines.chunks_exact_mut(length).enumerate().try_for_each(|(number, line)| {
+            let mut at = at;
+            at[next] += number;
+            self.read_line(self.layout.place(step, at), strides[near], line, scratch)
+        })
     }
 
-    /// Values one z apart, fetched together where they are near each other.
-    fn read_line(&self, first: u64, out: &mut [f32], scratch: &mut Vec<u8>) -> Result<(), SourceError> {
-        let stride = self.layout.strides[2];
+    /// Values that are `stride` apart, fetched together where that is not far.
+    fn read_line(&self, first: u64, stride: u64, out: &mut [f32], scratch: &mut Vec<u8>) -> Result<(), SourceError> {
         if stride == 1 {
             return self.read_run(first, out, scratch);
         }
         let width = self.encoding.bytes();
         let span = (out.len() as u64 - 1).saturating_mul(stride).saturating_add(1).saturating_mul(width as u64);
         if span > CHUNK_BYTES as u64 {
-            return out.iter_mut().enumerate().try_for_each(|(z, value)| {
-                self.read_run(first + z as u64 * stride, std::slice::from_mut(value), scratch)
+            return out.iter_mut().enumerate().try_for_each(|(number, value)| {
+                self.read_run(first + number as u64 * stride, std::slice::from_mut(value), scratch)
             });
         }
         scratch.resize(span as usize, 0);

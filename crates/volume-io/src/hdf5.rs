@@ -1,4 +1,4 @@
-//! HDF5 files: datasets with three axes, or four with a leading step; with a leading time three are steps of images.
+//! HDF5 files: datasets with three axes, or four with steps; where one is called time three are steps of images.
 //!
 //! The HDF5 library, which takes one thread at a time, tells where things are. Values that are stored plainly or by
 //! the deflate and shuffle filters are then read here, by all threads; everything else is read by the library.
@@ -10,6 +10,7 @@ mod find;
 mod heap;
 mod home;
 mod library;
+mod order;
 mod vtkhdf;
 
 use std::os::fd::AsRawFd;
@@ -107,7 +108,7 @@ impl Hdf5 {
                 scalar_type: stored.encoding().scalar,
                 declared_range: None,
             });
-            fields.push(Field { stored, home, is_static: !found.shape.has_step_axis });
+            fields.push(Field { stored, home, is_static: !found.shape.has_steps() });
         }
         let steps = found.iter().map(|found| found.shape.steps).max().unwrap_or(1);
         let mut layouts = Vec::new();

@@ -19,6 +19,7 @@ mod place;
 mod raw;
 mod refused;
 mod reversed;
+mod roles;
 mod scalar;
 mod shape;
 mod source;
@@ -39,6 +40,8 @@ use crate::place::Place;
 const HDF5: [&str; 7] = [".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".vtkhdf"];
 /// Those of other files.
 const FILES: [&str; 4] = [".npy", ".nii", ".nii.gz", ".json"];
+/// Those of archives, of which nothing is read.
+const ARCHIVES: [&str; 2] = [".npz", ".zip"];
 
 pub use level::{at_level, from_level, levels_of, names_level};
 pub use logarithm::{name_within_logarithm, with_logarithms};
@@ -79,7 +82,7 @@ pub fn open_within(dir: Dir, path: &Path, shown: &Path, inside: Option<&str>) ->
 /// [`SourceError`] says what could not be opened, where in it, and what to do.
 pub fn open_objects(url: &ObjectUrl, inside: Option<&str>) -> Result<Box<dyn Source>, SourceError> {
     let shown = url.to_string().to_ascii_lowercase();
-    let is_file = |name: &str| HDF5.iter().chain(&FILES).any(|ending| name.ends_with(ending));
+    let is_file = |name: &str| HDF5.iter().chain(&FILES).chain(&ARCHIVES).any(|ending| name.ends_with(ending));
     let mut parts = shown.split('/');
     if parts.next_back().is_some_and(is_file) || parts.filter_map(|part| part.strip_suffix(':')).any(is_file) {
         let problem = "of object stores Zarr alone is read where it lies: copy this file first (visapult copy URL .)";
@@ -133,10 +136,25 @@ fn unread(url: &str, path: &Path, inside: Option<&str>) -> SourceError {
     if seems_flow(url) {
         return SourceError::NoFlow;
     }
-    match meant(&path.display().to_string(), inside) {
-        Some(meant) => SourceError::Misspelt { url: url.to_owned(), meant },
+    if let Some(meant) = meant(&path.display().to_string(), inside) {
+        return SourceError::Misspelt { url: url.to_owned(), meant };
+    }
+    match how_to_unpack(&shape::file_name(path)) {
+        Some(how) => SourceError::format(url, how),
         None => SourceError::unsupported(url),
     }
+}
+
+/// What to do with an archive of such a `name`.
+fn how_to_unpack(name: &str) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
+    if lower.ends_with(".npz") {
+        return Some(format!(
+            "it is an archive of arrays: unpack it (unzip {name}), and name one of the .npy files that were in it"
+        ));
+    }
+    let folder = lower.ends_with(".zarr.zip").then(|| &name[..name.len() - ".zip".len()])?;
+    Some(format!("it is packed: unpack it (unzip {name} -d {folder}), and name the folder"))
 }
 
 /// Whether this is a URL of a flow that was mistyped: a scheme that is nearly `ripp`, or any with a token as such URLs have one.

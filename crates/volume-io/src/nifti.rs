@@ -1,6 +1,7 @@
 //! NIfTI-1 and NIfTI-2 in one file, plain or compressed with gzip.
 
 mod header;
+mod orientation;
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -9,6 +10,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use visapult_volume::{FieldInfo, Grid};
 
+use crate::axes::remarked;
 use crate::bytes::BytesAt;
 use crate::flat::{FlatArray, FlatSource, Layout};
 use crate::gunzip::{Gunzip, MAX_EXPANSION};
@@ -34,11 +36,13 @@ pub(crate) fn open(place: &Place) -> Result<Box<dyn Source>, SourceError> {
         (&mut file).take(limit).read_to_end(&mut start).map_err(refuse)?;
     }
     let header = Header::parse(&start).map_err(wrong)?;
-    let grid = header.grid();
+    let (grid, reversed) = header.grid();
     grid.validate().map_err(|e| wrong(e.to_string()))?;
-    let too_large = || wrong(format!("{:?} samples in {} steps are too large to address", header.size, header.steps));
-    let layout = Layout::x_fastest(header.size, header.steps).ok_or_else(too_large)?;
-    let info = describe(path, &header, grid, compressed);
+    let too_large = || wrong(format!("{:?} samples in {} steps are too large to address", grid.size, header.steps));
+    let layout = Layout::in_order(grid.size, header.steps, &header.orientation.roles()).ok_or_else(too_large)?;
+    let mut remarks = header.orientation.remarks();
+    remarks.extend(reversed.remark());
+    let info = describe(path, &header, grid, compressed, &remarks);
     if !compressed {
         return assemble(path, info, file, length, &header, layout, witness);
     }
@@ -73,12 +77,12 @@ fn assemble<B: BytesAt + 'static>(
 ) -> Result<Box<dyn Source>, SourceError> {
     let path = path.display().to_string();
     let array = FlatArray::new(path, bytes, available, header.offset, header.encoding.clone(), layout)?;
-    Ok(Box::new(FlatSource::new(info, array, witness)))
+    let (_, reversed) = header.grid();
+    Ok(Box::new(FlatSource::new(info, array, reversed, witness)))
 }
 
-fn describe(path: &Path, header: &Header, grid: Grid, compressed: bool) -> SourceInfo {
+fn describe(path: &Path, header: &Header, grid: Grid, compressed: bool, remarks: &[String]) -> SourceInfo {
     let packing = if compressed { ", gzip" } else { "" };
-    let axes = if header.axes_run_along_coordinates() { "" } else { ", axes in file order" };
     let field = FieldInfo {
         name: if header.name.is_empty() { shape::file_stem(path) } else { header.name.clone() },
         unit: String::new(),
@@ -87,7 +91,7 @@ fn describe(path: &Path, header: &Header, grid: Grid, compressed: bool) -> Sourc
     };
     SourceInfo {
         name: shape::file_name(path),
-        format: format!("NIfTI-{}{packing}{axes}", header.version),
+        format: remarked(format!("NIfTI-{}{packing}", header.version), remarks),
         levels: vec![grid],
         fields: vec![field],
         times: header.times(),

@@ -11,6 +11,7 @@ use crate::axes::remarked;
 use crate::bytes::BytesAt;
 use crate::flat::{FlatArray, FlatSource, Layout};
 use crate::place::Place;
+use crate::reversed::Reversed;
 use crate::scalar::{ByteOrder, Encoding};
 use crate::witness::Witness;
 use crate::{SourceError, SourceInfo, shape};
@@ -49,7 +50,7 @@ pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
         time_unit: String::new(),
         live: false,
     };
-    Ok(FlatSource::new(info, array, witness))
+    Ok(FlatSource::new(info, array, Reversed::default(), witness))
 }
 
 /// The header's text, and the byte at which the values begin.

@@ -9,6 +9,7 @@ use visapult_volume::{Centering, FieldInfo, Grid, ScalarType};
 
 use crate::flat::{FlatArray, FlatSource, Layout};
 use crate::place::Place;
+use crate::reversed::Reversed;
 use crate::scalar::{ByteOrder, Encoding};
 use crate::witness::Witness;
 use crate::{SourceError, SourceInfo, shape};
@@ -109,7 +110,7 @@ pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
         );
         return Err(SourceError::format(shown, problem));
     }
-    Ok(FlatSource::new(sidecar.info(place.shown(), grid), array, witness))
+    Ok(FlatSource::new(sidecar.info(place.shown(), grid), array, Reversed::default(), witness))
 }
 
 impl Sidecar {

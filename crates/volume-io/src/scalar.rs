@@ -3,7 +3,7 @@
 //! Owns no file. Invariant: a value equal to the fill value becomes NaN before any scaling.
 
 use half::f16;
-use visapult_volume::ScalarType;
+use visapult_volume::{ScalarType, single};
 
 /// Values that may stand for what is missing.
 const MOST_FILLS: usize = 64;
@@ -19,7 +19,7 @@ impl ByteOrder {
     pub(crate) const NATIVE: Self = if cfg!(target_endian = "little") { Self::Little } else { Self::Big };
 }
 
-/// How stored numbers become values: `stored * slope + intercept`, and NaN where `stored` is one of `fills`.
+/// How stored numbers become values: `stored * slope + intercept`, and NaN where `stored` is one of `fills`, or outside what is valid.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Encoding {
     pub(crate) scalar: ScalarType,
@@ -27,18 +27,22 @@ pub(crate) struct Encoding {
     pub(crate) slope: f64,
     pub(crate) intercept: f64,
     pub(crate) fills: Vec<f64>,
+    /// The least and the greatest stored number that is a value, where that is told.
+    pub(crate) valid: Option<[f64; 2]>,
 }
 
 impl Encoding {
     /// Values as they are stored.
     pub(crate) const fn plain(scalar: ScalarType, order: ByteOrder) -> Self {
-        Self { scalar, order, slope: 1.0, intercept: 0.0, fills: Vec::new() }
+        Self { scalar, order, slope: 1.0, intercept: 0.0, fills: Vec::new(), valid: None }
     }
 
-    /// What netCDF's attributes say of values in the machine's byte order, by their `numbers` and `text`; `own_fill` is what the format says else is missing.
+    /// What netCDF's attributes say of values in the machine's byte order, by their `numbers`, which may be `whole`, and `text`; `own_fill` is what the format
+    /// says else is missing.
     pub(crate) fn told(
         scalar: ScalarType,
         numbers: impl Fn(&str) -> Vec<f64>,
+        is_whole: impl Fn(&str) -> bool,
         text: impl Fn(&str) -> Option<String>,
         own_fill: impl FnOnce() -> Option<f64>,
     ) -> Self {
@@ -51,6 +55,19 @@ impl Encoding {
         let slope = finite("scale_factor").filter(|n| *n != 0.0).unwrap_or(1.0);
         let intercept = finite("add_offset").unwrap_or(0.0);
         let encoding = Self { slope, intercept, fills, ..Self::plain(scalar, ByteOrder::NATIVE) };
+        // Of packed values some files tell what is valid unpacked, as numbers that are not whole.
+        let bounds = |name: &str| if encoding.scales() && !is_whole(name) { Vec::new() } else { numbers(name) };
+        let valid = match bounds("valid_range").as_slice() {
+            [least, greatest] => [*least, *greatest],
+            _ => {
+                let bound = |name: &str, none: f64| bounds(name).first().copied().unwrap_or(none);
+                [bound("valid_min", f64::NEG_INFINITY), bound("valid_max", f64::INFINITY)]
+            }
+        };
+        let is_told = valid[0] <= valid[1] && valid != [f64::NEG_INFINITY, f64::INFINITY];
+        // Bounds have more digits than singles.
+        let valid = if scalar == ScalarType::F32 { valid.map(|bound| f64::from(bound as f32)) } else { valid };
+        let encoding = Self { valid: is_told.then_some(valid), ..encoding };
         match text("_Unsigned").map(|text| text.eq_ignore_ascii_case("true")) {
             Some(is_unsigned) => encoding.with_sign(!is_unsigned),
             None => encoding,
@@ -65,7 +82,7 @@ impl Encoding {
     /// Whether the stored numbers are the values.
     pub(crate) fn is_plain(&self) -> bool {
         // NaN as fill needs no work: it is NaN already.
-        !self.scales() && self.fills.iter().all(|fill| fill.is_nan())
+        !self.scales() && self.valid.is_none() && self.fills.iter().all(|fill| fill.is_nan())
     }
 
     /// Bytes per stored value.
@@ -76,7 +93,11 @@ impl Encoding {
     /// The value that `stored` stands for, told in the type as it was declared.
     pub(crate) fn value_of(&self, stored: f64) -> f32 {
         let stored = self.in_own_sign(stored);
-        if self.fills.contains(&stored) { f32::NAN } else { (stored * self.slope + self.intercept) as f32 }
+        if self.fills.contains(&stored) || !self.is_valid(stored) {
+            f32::NAN
+        } else {
+            single(stored * self.slope + self.intercept)
+        }
     }
 
     /// The same bytes, of integers that are signed where the type says they are not, or the other way round: netCDF's `_Unsigned`.
@@ -89,6 +110,7 @@ impl Encoding {
         self.scalar = if is_signed { signed } else { unsigned };
         // What is missing is told in the type as it was declared.
         self.fills = self.fills.iter().map(|fill| self.in_own_sign(*fill)).collect();
+        self.valid = self.valid.map(|bounds| bounds.map(|bound| self.in_own_sign(bound)));
         self
     }
 
@@ -101,6 +123,10 @@ impl Encoding {
             U8 | U16 | U32 | U64 if stored < 0.0 => stored + values,
             _ => stored,
         }
+    }
+
+    fn is_valid(&self, stored: f64) -> bool {
+        self.valid.is_none_or(|[least, greatest]| least <= stored && stored <= greatest)
     }
 
     fn scales(&self) -> bool {
@@ -160,8 +186,12 @@ impl Encoding {
 
     fn map_values<T: Stored<N>, const N: usize>(&self, stored: impl Iterator<Item = T>, out: &mut [f32]) {
         let (slope, intercept) = (self.slope, self.intercept);
-        let scaled = move |v: T| (v.wide() * slope + intercept) as f32;
+        let scaled = move |v: T| single(v.wide() * slope + intercept);
         let fills: Vec<T> = self.fills.iter().filter_map(|fill| T::exactly(*fill)).collect();
+        if self.valid.is_some() {
+            let is_value = |v: T| self.is_valid(v.wide()) && !is_any(v, &fills);
+            return fill_from(out, stored.map(|v| if is_value(v) { scaled(v) } else { f32::NAN }));
+        }
         match (fills.as_slice(), self.scales()) {
             ([], false) => fill_from(out, stored.map(T::value)),
             ([], true) => fill_from(out, stored.map(scaled)),
@@ -230,7 +260,7 @@ macro_rules! stored_float {
 stored_float!(
     f16, 2, f16::to_f32, f16::to_f64, f16::from_f64;
     f32, 4, |v| v, f64::from, |v: f64| v as f32;
-    f64, 8, |v: f64| v as f32, |v| v, |v| v
+    f64, 8, single, |v| v, |v| v
 );
 
 #[cfg(test)]
@@ -314,6 +344,15 @@ mod tests {
     fn coordinates_keep_all_their_digits() {
         let encoding = Encoding { intercept: 0.5, ..Encoding::plain(ScalarType::I64, ByteOrder::Little) };
         assert_eq!(encoding.decode_wide(&1_764_000_001_i64.to_le_bytes()), [1_764_000_001.5]);
+    }
+
+    #[test]
+    fn a_bound_in_double_holds_for_the_single_it_stands_for() {
+        let numbers = |name: &str| if name == "valid_max" { vec![0.1] } else { Vec::new() };
+        let mut encoding = Encoding::told(ScalarType::F32, numbers, |_| false, |_| None, || None);
+        encoding.order = ByteOrder::Little;
+        let values = decoded(&encoding, &[0.1_f32.to_le_bytes(), 0.11_f32.to_le_bytes()].concat());
+        assert!(values[0] == 0.1 && values[1].is_nan());
     }
 
     #[test]

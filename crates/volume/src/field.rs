@@ -115,6 +115,13 @@ impl ValueRange {
         (lo < hi).then_some(Self { lo, hi })
     }
 
+    /// Whether the values are smaller than pictures hold, and yet not all 0.
+    pub fn is_too_small(&self) -> bool {
+        const LEAST: f32 = 1e-35;
+        let largest = self.lo.abs().max(self.hi.abs());
+        largest > 0.0 && largest < LEAST
+    }
+
     /// Whether the field has one value only.
     pub fn is_constant(&self) -> bool {
         self.lo == self.hi

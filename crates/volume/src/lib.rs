@@ -8,6 +8,7 @@ mod decomposition;
 mod field;
 mod grid;
 mod levels;
+mod single;
 mod step;
 mod values;
 
@@ -17,5 +18,6 @@ pub use decomposition::{Decomposition, DecompositionError};
 pub use field::{FieldInfo, ScalarType, ValueRange};
 pub use grid::{Centering, Grid, GridError};
 pub use levels::{coarsen_box, coarsened_size, halve, halve_plane, level_count};
+pub use single::single;
 pub use step::{StepIndex, StepSpan};
 pub use values::{SharedValues, Values};

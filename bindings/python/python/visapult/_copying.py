@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, Protocol, SupportsIndex, TypeVar
 
 from visapult import _visapult
@@ -26,8 +26,8 @@ def copy(
     delete: bool | Literal["unmatched"] = False,
     range: tuple[int, int | None] | None = None,
     field: str | Iterable[str] = (),
-    box: Sequence[Axis] | None = None,
-    stride: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    box: Iterable[Axis] | None = None,
+    stride: SupportsIndex | Iterable[SupportsIndex] | None = None,
     level: SupportsIndex | None = None,
     steps: Axis | None = None,
     error: float | str | None = None,

@@ -1,12 +1,13 @@
 """Parts of fields, as they are said to ``copy``."""
 
 import operator
-from collections.abc import Sequence
-from typing import SupportsIndex, TypedDict
+from collections.abc import Iterable
+from typing import SupportsIndex, TypedDict, TypeVar
 
 from visapult._visapult import CallError
 
 Axis = SupportsIndex | slice
+One = TypeVar("One")
 
 
 class Part(TypedDict):
@@ -22,8 +23,8 @@ class Part(TypedDict):
 
 def part_of(
     fields: list[str],
-    box: Sequence[Axis] | None,
-    stride: SupportsIndex | Sequence[SupportsIndex] | None,
+    box: Iterable[Axis] | None,
+    stride: SupportsIndex | Iterable[SupportsIndex] | None,
     level: SupportsIndex | None,
     steps: Axis | None,
     error: float | str | None,
@@ -31,24 +32,33 @@ def part_of(
     """The part of fields that is meant; None if all of the files is, as they are."""
     if not fields and all(said is None for said in (box, stride, level, steps, error)):
         return None
-    strides = [1] * 3 if stride is None else list(stride) if isinstance(stride, Sequence) else [stride] * 3
     return {
         "fields": fields,
         "bounds": None if box is None else [samples(axis) for axis in three("box", box)],
-        "stride": [number("stride", each, 1) for each in three("stride", strides)],
+        "stride": [1] * 3 if stride is None else [number("stride", each, 1) for each in strides(stride)],
         "level": 0 if level is None else number("level", level, 0),
         "steps": None if steps is None else span("steps", steps),
         "error": None if error is None else str(error),
     }
 
 
-def three(what: str, given: Sequence[Axis]) -> Sequence[Axis]:
+def strides(given: SupportsIndex | Iterable[SupportsIndex]) -> list[SupportsIndex]:
+    """Along each axis: one is that of all."""
+    try:
+        return three("stride", list(given))  # type: ignore[arg-type]
+    except TypeError:
+        return [given] * 3  # type: ignore[list-item]
+
+
+def three(what: str, given: Iterable[One]) -> list[One]:
     """As they are, if there are three."""
-    if not isinstance(given, Sequence):
-        raise CallError(f"{what}: {given!r} is one: give three, along z, y and x")
-    if len(given) != 3:
-        raise CallError(f"{what}: {len(given)} given: give three, along z, y and x")
-    return given
+    try:
+        several = list(given)
+    except TypeError:
+        raise CallError(f"{what}: {given!r} is one: give three, along z, y and x") from None
+    if len(several) != 3:
+        raise CallError(f"{what}: {len(several)} given: give three, along z, y and x")
+    return several
 
 
 def samples(axis: Axis) -> tuple[int, int | None]:

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ptr::copy_nonoverlapping;
 
 use half::f16;
-use visapult_volume::ScalarType;
+use visapult_volume::{ScalarType, single};
 
 /// Edge of the squares in which values are turned round that lie next to each other along another axis than x.
 const TILE: usize = 32;
@@ -33,7 +33,7 @@ impl Strided {
         Self { first, scalar, swapped: false, size, strides }
     }
 
-    /// Copies the values to `out`, `[z, y, x]` with x fastest, rounded to the nearest float32.
+    /// Copies the values to `out`, `[z, y, x]` with x fastest, rounded to the nearest float32; only 0 becomes 0.
     ///
     /// # Safety
     /// Every value of the box can be read while this takes, and none of them lies in `out`.
@@ -204,7 +204,7 @@ values! {
     i64, u64, |bits| bits as i64, |value| value as f32;
     f16, u16, f16::from_bits, f16::to_f32;
     f32, u32, f32::from_bits, |value| value;
-    f64, u64, f64::from_bits, |value| value as f32;
+    f64, u64, f64::from_bits, single;
 }
 
 #[cfg(test)]
@@ -289,6 +289,7 @@ mod tests {
             U32 4_000_000_000_u32 => 4_000_000_000.0, I32 (-2_000_000_001_i32) => -2_000_000_000.0,
             U64 u64::MAX => 18_446_744_073_709_551_616.0, I64 (-3_i64) => -3.0,
             F16 f16::from_f32(-1.5) => -1.5, F32 1.25e-40_f32 => 1.25e-40, F64 0.1_f64 => 0.1, F64 1e300_f64 => f32::INFINITY,
+            F64 (-1e-60_f64) => -f32::from_bits(1),
         }
     }
 }

@@ -14,6 +14,7 @@ use super::dataset::own_fill;
 use super::find::Found;
 use crate::SourceError;
 use crate::bytes::BytesAt;
+use crate::flat::Layout;
 use crate::scalar::Encoding;
 use crate::tiles::{covering, read_tiles};
 
@@ -35,9 +36,8 @@ pub(super) struct Chunks {
     bytes: File,
     file_length: u64,
     encoding: Encoding,
-    /// Samples of a chunk, `[nx, ny, nz]`, and steps.
-    edge: [usize; 3],
-    steps: u64,
+    /// The samples and steps of a chunk.
+    chunk: Layout,
     /// By chunk number: step, z, y, x.
     places: HashMap<[u64; 4], Place>,
     filters: Vec<Filter>,
@@ -59,11 +59,11 @@ impl Chunks {
         }
         let chunk = dataset.chunk()?;
         let [steps, z, y, x] = found.shape.by_axis(&chunk, 1)?;
-        let (steps, edge) = (steps as u64, [x, y, z]);
         let volume = chunk.iter().try_fold(encoding.bytes(), |n, &edge| n.checked_mul(edge))?;
         if volume == 0 || volume > MAX_CHUNK_BYTES {
             return None;
         }
+        let layout = Layout::in_order([x, y, z], steps as u64, found.shape.roles())?;
         let mut places = HashMap::new();
         let visited = dataset.chunks_visit(|info| {
             let at: Vec<u64> = info.offset.iter().zip(&chunk).map(|(&at, &edge)| at / edge as u64).collect();
@@ -75,21 +75,22 @@ impl Chunks {
         // After that: a program that writes for readers may have written more meanwhile.
         let file_length = bytes.metadata().ok()?.len();
         let unwritten = encoding.value_of(own_fill(dataset).unwrap_or(0.0));
-        Some(Self { shown, bytes, file_length, encoding, edge, steps, places, filters, unwritten })
+        Some(Self { shown, bytes, file_length, encoding, chunk: layout, places, filters, unwritten })
     }
 
     pub(super) const fn encoding(&self) -> &Encoding {
         &self.encoding
     }
 
-    pub(super) const fn edge(&self) -> [usize; 3] {
-        self.edge
+    pub(super) fn edge(&self) -> [usize; 3] {
+        self.chunk.size
     }
 
     pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
-        read_tiles(&covering(bounds, self.edge), bounds, out, |tile, out| {
-            let [x, y, z]: [u64; 3] = std::array::from_fn(|axis| (tile.lo[axis] / self.edge[axis]) as u64);
-            let Some(place) = self.places.get(&[step / self.steps, z, y, x]) else {
+        let Layout { size: edge, steps, .. } = self.chunk;
+        read_tiles(&covering(bounds, edge), bounds, out, |tile, out| {
+            let [x, y, z]: [u64; 3] = std::array::from_fn(|axis| (tile.lo[axis] / edge[axis]) as u64);
+            let Some(place) = self.places.get(&[step / steps, z, y, x]) else {
                 out.fill(self.unwritten);
                 return Ok(());
             };
@@ -103,7 +104,7 @@ impl Chunks {
     }
 
     fn chunk_bytes(&self) -> usize {
-        self.edge.iter().product::<usize>() * self.steps as usize * self.encoding.bytes()
+        self.chunk.values() as usize * self.encoding.bytes()
     }
 
     /// The stored values of a chunk, filters undone.
@@ -131,12 +132,24 @@ impl Chunks {
     fn decode(&self, chunk: &[u8], step: StepIndex, tile: &Box3, out: &mut [f32]) {
         let width = self.encoding.bytes();
         let [nx, ny, _] = tile.size();
-        let first: [usize; 3] = std::array::from_fn(|axis| tile.lo[axis] % self.edge[axis]);
-        let in_chunk = (step % self.steps) as usize;
+        let first: [usize; 3] = std::array::from_fn(|axis| tile.lo[axis] % self.chunk.size[axis]);
+        let row_at = |row: usize| {
+            let sample = [first[0], first[1] + row % ny, first[2] + row / ny];
+            self.chunk.place(step % self.chunk.steps, sample) as usize
+        };
+        let apart = self.chunk.strides[0] as usize;
+        if apart == 1 {
+            for (row, out) in out.chunks_exact_mut(nx).enumerate() {
+                let at = row_at(row);
+                self.encoding.decode(&chunk[at * width..(at + nx) * width], out);
+            }
+            return;
+        }
+        let mut values = vec![0.0; chunk.len() / width];
+        self.encoding.decode(chunk, &mut values);
         for (row, out) in out.chunks_exact_mut(nx).enumerate() {
-            let (y, z) = (first[1] + row % ny, first[2] + row / ny);
-            let at = ((in_chunk * self.edge[2] + z) * self.edge[1] + y) * self.edge[0] + first[0];
-            self.encoding.decode(&chunk[at * width..(at + nx) * width], out);
+            let at = row_at(row);
+            out.iter_mut().zip(values[at..].iter().step_by(apart)).for_each(|(out, value)| *out = *value);
         }
     }
 }

@@ -45,7 +45,7 @@ impl Stored {
             let shown = format!("{}:/{}", place.display(), found.path);
             if dataset.layout() == StoredLayout::Contiguous
                 && let Some(offset) = dataset.offset()
-                && let Some(layout) = Layout::x_fastest(found.shape.size, found.shape.steps)
+                && let Some(layout) = Layout::in_order(found.shape.size, found.shape.steps, found.shape.roles())
             {
                 return FlatArray::new(shown, bytes, *length, offset, encoding, layout).map(Self::Flat);
             }
@@ -96,7 +96,8 @@ impl Stored {
 fn encoding(dataset: &Dataset, kind: &TypeDescriptor) -> Encoding {
     let numbers = |name: &str| attributes::values(dataset, name).unwrap_or_default();
     let own_fill = || own_fill(dataset).filter(|fill| *fill != 0.0);
-    Encoding::told(scalar(kind), numbers, |name| attributes::text(dataset, name), own_fill)
+    let is_whole = |name: &str| attributes::is_whole(dataset, name);
+    Encoding::told(scalar(kind), numbers, is_whole, |name| attributes::text(dataset, name), own_fill)
 }
 
 /// The fill value that the writer of the dataset chose. Zero is what many writers give without meaning "missing".

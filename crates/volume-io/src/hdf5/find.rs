@@ -7,8 +7,9 @@ use hdf5_metno::{
     LocationType,
 };
 
-use super::attributes;
+use super::{attributes, order};
 use crate::refused::Refused;
+use crate::roles::Role;
 use crate::shape;
 
 /// Groups inside groups that are searched.
@@ -19,44 +20,57 @@ const MAX_OBJECTS: usize = 20_000;
 const MAX_LISTED: usize = 8;
 
 /// Steps and samples of a dataset.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shape {
     pub(super) steps: u64,
     pub(super) size: [usize; 3],
-    /// Whether the dataset has an axis of steps.
-    pub(super) has_step_axis: bool,
+    roles: Vec<Role>,
 }
 
 impl Shape {
     fn of(dataset: &Dataset) -> Result<Self, String> {
         let dims: Vec<u64> = dataset.shape().into_iter().map(|n| n as u64).collect();
-        let (steps, size) = shape::steps_and_size(&dims)?;
-        if dims.len() == 3 && attributes::begins_with_time(dataset) {
-            let [nx, ny, _] = size;
-            return Ok(Self { steps: dims[0], size: [nx, ny, 1], has_step_axis: true });
+        shape::steps_and_size(&dims)?;
+        let mut found = Self { steps: 1, size: [1; 3], roles: order::roles_of(dataset) };
+        for (role, &length) in found.roles.iter().zip(&dims) {
+            match *role {
+                Role::Space(axis) => found.size[axis] = usize::try_from(length).unwrap_or(usize::MAX),
+                _ => found.steps = length,
+            }
         }
-        Ok(Self { steps, size, has_step_axis: dims.len() == 4 })
+        Ok(found)
+    }
+
+    /// Of values one after the other.
+    pub(super) fn line(length: usize) -> Self {
+        Self { steps: 1, size: [length, 1, 1], roles: vec![Role::Space(0)] }
+    }
+
+    /// What each axis of the dataset is, as it is stored.
+    pub(super) fn roles(&self) -> &[Role] {
+        &self.roles
+    }
+
+    /// Which axis of the dataset it is.
+    pub(super) fn place(&self, role: Role) -> Option<usize> {
+        self.roles.iter().position(|known| *known == role)
     }
 
     /// What is told of each axis of the dataset, as of step, z, y, x: `none` of those that it lacks.
     pub(super) fn by_axis<T: Copy>(&self, told: &[T], none: T) -> Option<[T; 4]> {
-        match *told {
-            [x] => Some([none, none, none, x]),
-            [step, y, x] if self.has_step_axis => Some([step, none, y, x]),
-            [z, y, x] => Some([none, z, y, x]),
-            [step, z, y, x] => Some([step, z, y, x]),
-            _ => None,
-        }
+        let of = |role| self.place(role).map_or(none, |place| told[place]);
+        let is_of_all = told.len() == self.roles.len();
+        is_of_all.then(|| [Role::Step, Role::Space(2), Role::Space(1), Role::Space(0)].map(of))
     }
 
-    /// Of values one after the other.
-    pub(super) const fn line(length: usize) -> Self {
-        Self { steps: 1, size: [length, 1, 1], has_step_axis: false }
+    /// Whether the dataset has an axis of steps.
+    pub(super) fn has_steps(&self) -> bool {
+        self.roles.contains(&Role::Step)
     }
 
     /// Whether it has a value at each of so many steps: one that has no steps is the same at all.
-    const fn is_of(&self, steps: u64) -> bool {
-        self.steps == steps || !self.has_step_axis
+    fn is_of(&self, steps: u64) -> bool {
+        self.steps == steps || !self.has_steps()
     }
 }
 

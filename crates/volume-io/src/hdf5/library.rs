@@ -8,6 +8,7 @@ use super::dataset::scalar;
 use super::find::Found;
 use crate::SourceError;
 use crate::place::Place;
+use crate::roles::{Role, is_in_order, put_in_order};
 use crate::scalar::Encoding;
 use crate::tiles::{covering, read_tiles};
 
@@ -20,9 +21,8 @@ pub(super) struct Library {
     dataset: Dataset,
     kind: TypeDescriptor,
     encoding: Encoding,
-    has_step_axis: bool,
-    /// x alone is a line, of which a box has a part; x and y are an image.
-    axes_of_space: usize,
+    /// What each axis of the dataset is.
+    roles: Vec<Role>,
     /// Samples read at once: whole chunks.
     piece: [usize; 3],
 }
@@ -43,9 +43,8 @@ impl Library {
         let chunk = found.dataset.chunk().and_then(|chunk| found.shape.by_axis(&chunk, 1));
         let [_, z, y, x] = chunk.unwrap_or([1; 4]).map(|n| n.max(1));
         let piece = grown([x, y, z], found.shape.size);
-        let has_step_axis = found.shape.has_step_axis;
-        let axes_of_space = found.dataset.ndim() - usize::from(has_step_axis);
-        Ok(Self { shown, dataset: found.dataset.clone(), kind, encoding, has_step_axis, axes_of_space, piece })
+        let roles = found.shape.roles().to_vec();
+        Ok(Self { shown, dataset: found.dataset.clone(), kind, encoding, roles, piece })
     }
 
     pub(super) const fn encoding(&self) -> &Encoding {
@@ -58,12 +57,22 @@ impl Library {
 
     pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
         read_tiles(&covering(bounds, self.piece), bounds, out, |tile, out| {
-            self.read_piece(step, tile, out).map_err(|e| {
+            self.read_in_order(step, tile, out).map_err(|e| {
                 let problem =
                     format!("box {tile} of step {step} cannot be read: {}; copy it again", super::one_line(&e));
                 SourceError::format(&self.shown, problem)
             })
         })
+    }
+
+    fn read_in_order(&self, step: StepIndex, tile: &Box3, out: &mut [f32]) -> hdf5_metno::Result<()> {
+        if is_in_order(&self.roles) {
+            return self.read_piece(step, tile, out);
+        }
+        let mut stored = vec![0.0; out.len()];
+        self.read_piece(step, tile, &mut stored)?;
+        put_in_order(&self.roles, &stored, tile.size(), out);
+        Ok(())
     }
 
     fn read_piece(&self, step: StepIndex, tile: &Box3, out: &mut [f32]) -> hdf5_metno::Result<()> {
@@ -104,9 +113,11 @@ impl Library {
     fn slice<T: H5Type>(&self, step: StepIndex, tile: &Box3) -> hdf5_metno::Result<Vec<T>> {
         let range = |start: usize, end: usize| SliceOrIndex::SliceTo { start, step: 1, end, block: 1 };
         let step = usize::try_from(step).unwrap_or(usize::MAX - 1);
-        let steps = self.has_step_axis.then(|| range(step, step + 1));
-        let of_space = (0..self.axes_of_space).rev().map(|axis| range(tile.lo[axis], tile.hi[axis]));
-        let axes: Vec<_> = steps.into_iter().chain(of_space).collect();
+        let of = |role: &Role| match *role {
+            Role::Space(axis) => range(tile.lo[axis], tile.hi[axis]),
+            _ => range(step, step + 1),
+        };
+        let axes: Vec<_> = self.roles.iter().map(of).collect();
         let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(Hyperslab::new(axes))?;
         Ok(values.into_raw_vec_and_offset().0)
     }

@@ -4,6 +4,8 @@
 
 use visapult_volume::{Centering, Grid, ScalarType};
 
+use super::orientation::Orientation;
+use crate::reversed::Reversed;
 use crate::scalar::{ByteOrder, Encoding};
 
 /// Bytes that hold either header.
@@ -26,8 +28,9 @@ pub(super) struct Header {
     step_time: f64,
     first_time: f64,
     units: u8,
-    /// Rows x, y, z of the map from samples to coordinates, where the file has one.
-    affine: Option<[[f64; 4]; 3]>,
+    pub(super) orientation: Orientation,
+    /// Where the first sample of the file is, if that is known and the axes run along those of space.
+    origin: Option<[f64; 3]>,
 }
 
 impl Header {
@@ -111,6 +114,8 @@ impl Header {
             if distance > 0.0 { distance } else { 1.0 }
         });
         let affine = parts.sform.or_else(|| parts.qform.map(|q| q.affine(&parts.pixdim)));
+        let orientation = affine.as_ref().and_then(Orientation::of);
+        let is_placed = orientation.is_some_and(|orientation| !orientation.is_tilted);
         Ok(Self {
             version: parts.version,
             size,
@@ -122,37 +127,31 @@ impl Header {
             step_time: parts.pixdim[4],
             first_time: parts.first_time,
             units: parts.units,
-            affine,
+            orientation: orientation.unwrap_or(Orientation::FILE),
+            origin: affine.filter(|_| is_placed).map(|rows| rows.map(|row| row[3])),
         })
     }
 
-    /// The grid, with its origin where its axes run along the coordinates.
-    pub(super) fn grid(&self) -> Grid {
-        let origin = match &self.affine {
-            Some(rows) if self.axes_run_along_coordinates() => rows.map(|row| row[3]),
-            _ => [0.0; 3],
-        };
+    /// The grid, and which of its axes run backwards in the file.
+    pub(super) fn grid(&self) -> (Grid, Reversed) {
         let unit = match self.units & 7 {
             1 => "m",
             2 => "mm",
             3 => "um",
             _ => "",
         };
-        Grid { size: self.size, spacing: self.spacing, origin, unit: unit.to_owned(), centering: Centering::Point }
-    }
-
-    /// Whether samples x, y, z follow coordinates x, y, z: neither turned, nor mirrored, nor exchanged.
-    pub(super) fn axes_run_along_coordinates(&self) -> bool {
-        const TOLERANCE: f64 = 1e-3;
-        self.affine.is_none_or(|rows| {
-            (0..3).all(|axis| {
-                let column = rows.map(|row| row[axis]);
-                let across = (0..3).filter(|&other| other != axis).map(|other| column[other].abs());
-                column[axis] > 0.0
-                    && across.fold(0.0, f64::max) <= TOLERANCE * column[axis]
-                    && rows[axis][3].is_finite()
-            })
-        })
+        let mut grid = Grid {
+            size: self.orientation.of_space(self.size),
+            spacing: self.orientation.signed(self.spacing),
+            origin: self.origin.unwrap_or_default(),
+            unit: unit.to_owned(),
+            centering: Centering::Point,
+        };
+        let reversed = Reversed::of(&mut grid);
+        if self.origin.is_none() {
+            grid.origin = [0.0; 3];
+        }
+        (grid, reversed)
     }
 
     pub(super) fn times(&self) -> Vec<f64> {

@@ -13,7 +13,7 @@ use zarrs::storage::StorageError;
 use super::attributes;
 use super::store::{Store, of_request};
 use crate::SourceError;
-use crate::coordinates::{names_space, names_steps};
+use crate::roles::{Role, as_told, is_in_order, put_in_order};
 use crate::scalar::Encoding;
 use crate::shape::wrong_axes;
 use crate::tiles::{covering, fetch_tiles, read_tiles};
@@ -25,26 +25,6 @@ const MOST_FETCHES: u64 = 32;
 const MOST_WAITING: u64 = 128 << 20;
 /// Values read at once from a shard larger than this.
 const PIECE_VALUES: usize = 1 << 20;
-
-/// What an axis of an array is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    Step,
-    Channel,
-    /// 0, 1, 2 for x, y, z.
-    Space(usize),
-}
-
-impl Role {
-    /// What an axis of such a name is.
-    pub(super) fn of_name(name: &str) -> Option<Self> {
-        if names_steps(name) {
-            return Some(Self::Step);
-        }
-        let is_channel = ["c", "channel", "band"].iter().any(|known| name.eq_ignore_ascii_case(known));
-        if is_channel { Some(Self::Channel) } else { names_space(name).map(Self::Space) }
-    }
-}
 
 /// An array that can be read as fields.
 pub(super) struct Stored {
@@ -181,40 +161,16 @@ impl Stored {
         let bytes = read.map_err(|e| asked_in_vain(&e).unwrap_or_else(|| wrong(super::one_line(&e))))?;
         match bytes {
             ArrayBytes::Fixed(bytes) if bytes.len() == out.len() * self.encoding.bytes() => {
-                if self.is_in_order() {
+                if is_in_order(&self.roles) {
                     decode(&bytes, out);
                 } else {
                     let mut stored = vec![0.0; out.len()];
                     decode(&bytes, &mut stored);
-                    self.put_in_order(&stored, tile.size(), out);
+                    put_in_order(&self.roles, &stored, tile.size(), out);
                 }
                 Ok(())
             }
             _ => Err(wrong("it holds less than it should".to_owned())),
-        }
-    }
-
-    /// Whether the axes of space are stored as z, y, x.
-    fn is_in_order(&self) -> bool {
-        self.space().is_sorted_by(|one, next| one > next)
-    }
-
-    /// The axes of space as they are stored.
-    fn space(&self) -> impl Iterator<Item = usize> {
-        self.roles.iter().filter_map(|role| if let Role::Space(axis) = role { Some(*axis) } else { None })
-    }
-
-    /// Puts values in the order of the array's axes into that of z, y, x.
-    fn put_in_order(&self, stored: &[f32], size: [usize; 3], out: &mut [f32]) {
-        let mut strides = [0; 3];
-        let mut values = 1;
-        for axis in self.space().collect::<Vec<_>>().into_iter().rev() {
-            strides[axis] = values;
-            values *= size[axis];
-        }
-        for (row, out) in out.chunks_exact_mut(size[0]).enumerate() {
-            let first = row % size[1] * strides[1] + row / size[1] * strides[2];
-            out.iter_mut().enumerate().for_each(|(x, out)| *out = stored[first + x * strides[0]]);
         }
     }
 
@@ -286,6 +242,9 @@ fn roles_of(array: &Array<Store>) -> Result<Vec<Role>, String> {
     if named.len() == shape.len() && named.iter().all(|role| role.is_some() && is_once(role)) && has(0) && has(1) {
         return Ok(named.into_iter().flatten().collect());
     }
+    if let Some(roles) = as_told(&named) {
+        return Ok(roles);
+    }
     let guessed = roles_in_order(shape.len(), named.first() == Some(&Some(Role::Channel)));
     if guessed.iter().zip(&named).any(|(guess, named)| named.is_some_and(|named| named != *guess)) {
         return Err(format!(
@@ -312,7 +271,8 @@ fn roles_in_order(axes: usize, has_channels_first: bool) -> Vec<Role> {
 pub(super) fn encoding(array: &Array<Store>) -> Result<Encoding, String> {
     let found = array.attributes();
     let (numbers, text) = (|name: &str| attributes::numbers(found, name), |name: &str| attributes::text(found, name));
-    Ok(Encoding::told(scalar(array.metadata())?, numbers, text, || own_fill(array)))
+    let is_whole = |name: &str| attributes::are_whole(found, name);
+    Ok(Encoding::told(scalar(array.metadata())?, numbers, is_whole, text, || own_fill(array)))
 }
 
 /// Samples to decode at once, a chunk or part of a shard, and the bytes that are decoded for them.

@@ -40,6 +40,12 @@ pub(super) fn numbers(attributes: &Attributes, name: &str) -> Vec<f64> {
     }
 }
 
+/// Whether the numbers of an attribute are written as whole ones.
+pub(super) fn are_whole(attributes: &Attributes, name: &str) -> bool {
+    let is_whole = |value: &Value| value.is_i64() || value.is_u64();
+    attributes.get(name).is_some_and(|value| value.as_array().map_or(is_whole(value), |list| list.iter().all(is_whole)))
+}
+
 /// A number as JSON has it, or as xarray writes those of floats: their bytes, the least first, in base 64.
 fn written(value: &Value) -> Option<f64> {
     let Some(text) = value.as_str() else { return value.as_f64() };

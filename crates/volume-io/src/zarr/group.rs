@@ -6,12 +6,13 @@ use std::sync::Arc;
 use visapult_volume::FieldInfo;
 use zarrs::array::ArrayBytes;
 
-use super::array::{Role, Stored, encoding, is_coordinates};
+use super::array::{Stored, encoding, is_coordinates};
 use super::store::Store;
 use super::{Content, Field, Node, attributes};
 use crate::axes::Axes;
 use crate::coordinates::{self, Coordinates};
 use crate::refused::Refused;
+use crate::roles::Role;
 use crate::shape;
 
 /// Arrays of a group that are looked at.
@@ -143,5 +144,7 @@ fn coordinates(node: &Node<'_>, name: &str) -> Option<Coordinates> {
     let read = array.retrieve_array_subset::<ArrayBytes<'_>>(&array.subset_all()).ok()?;
     let values = encoding.decode_wide(&read.into_fixed().ok()?);
     let unit = attributes::text(array.attributes(), "units").unwrap_or_default();
-    Some(Coordinates { name: name.to_owned(), unit, values })
+    let positive = attributes::text(array.attributes(), "positive").unwrap_or_default();
+    let are_downwards = coordinates::are_downwards(&positive, &unit);
+    Some(Coordinates { name: name.to_owned(), unit, values, are_downwards })
 }

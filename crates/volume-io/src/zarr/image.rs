@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use visapult_volume::{FieldInfo, Grid};
 
-use super::array::{Role, Stored};
+use super::array::Stored;
 use super::attributes::Attributes;
 use super::{Content, Field, Node};
+use crate::roles::Role;
 use crate::shape;
 
 /// Levels that are read.

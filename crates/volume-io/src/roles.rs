@@ -1,0 +1,114 @@
+//! What the axes of an array are, and its values in the order z, y, x whichever that of its axes is.
+
+use crate::coordinates::{names_space, names_steps};
+
+/// The axes of arrays of 4, and of 3, in the order that most files have.
+const FOUR: [Role; 4] = [Role::Step, Role::Space(2), Role::Space(1), Role::Space(0)];
+const VOLUME: [Role; 3] = [Role::Space(2), Role::Space(1), Role::Space(0)];
+const IMAGES: [Role; 3] = [Role::Step, Role::Space(1), Role::Space(0)];
+
+/// What an axis of an array is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Step,
+    Channel,
+    /// 0, 1, 2 for x, y, z.
+    Space(usize),
+}
+
+impl Role {
+    /// What an axis of such a name is.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        if names_steps(name) {
+            return Some(Self::Step);
+        }
+        let is_channel = ["c", "channel", "band"].iter().any(|known| name.eq_ignore_ascii_case(known));
+        if is_channel { Some(Self::Channel) } else { names_space(name).map(Self::Space) }
+    }
+
+    /// As people call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Step => "steps",
+            Self::Channel => "channels",
+            Self::Space(axis) => ["x", "y", "z"][axis],
+        }
+    }
+}
+
+/// Whether the axes of space are stored as z, y, x.
+pub(crate) fn is_in_order(roles: &[Role]) -> bool {
+    space(roles).is_sorted_by(|one, next| one > next)
+}
+
+/// The axes of space as they are stored.
+fn space(roles: &[Role]) -> impl DoubleEndedIterator<Item = usize> {
+    roles.iter().filter_map(|role| if let Role::Space(axis) = role { Some(*axis) } else { None })
+}
+
+/// Puts values of one step and channel, in the order of an array's axes, into that of z, y, x.
+pub(crate) fn put_in_order(roles: &[Role], stored: &[f32], size: [usize; 3], out: &mut [f32]) {
+    let mut strides = [0; 3];
+    let mut values = 1;
+    for axis in space(roles).rev() {
+        strides[axis] = values;
+        values *= size[axis];
+    }
+    for (row, out) in out.chunks_exact_mut(size[0]).enumerate() {
+        let first = row % size[1] * strides[1] + row / size[1] * strides[2];
+        out.iter_mut().enumerate().for_each(|(x, out)| *out = stored[first + x * strides[0]]);
+    }
+}
+
+/// The roles of axes that are told apart: of one alone nothing need be said, for it is what the others are not.
+pub(crate) fn as_told(told: &[Option<Role>]) -> Option<Vec<Role>> {
+    let roles = [&FOUR[..], &VOLUME, &IMAGES].into_iter().filter(|roles| roles.len() == told.len());
+    roles.map(|roles| only(roles, told)).find(Option::is_some).flatten()
+}
+
+fn only(roles: &[Role], told: &[Option<Role>]) -> Option<Vec<Role>> {
+    let mut left: Vec<Role> = roles.iter().copied().filter(|role| !told.contains(&Some(*role))).collect();
+    let untold = told.iter().filter(|role| role.is_none()).count();
+    if left.len() != untold || untold > 1 {
+        return None;
+    }
+    told.iter().map(|role| role.or_else(|| left.pop())).collect()
+}
+
+/// The roles of 3 or 4 axes that are not told apart.
+pub(crate) fn usual(told: &[Option<Role>]) -> Vec<Role> {
+    match told {
+        [_, _, _, _] => FOUR.to_vec(),
+        [Some(Role::Step), _, _] => IMAGES.to_vec(),
+        _ => VOLUME.to_vec(),
+    }
+}
+
+/// Whether axes are stored as most are.
+pub(crate) fn is_usual(roles: &[Role]) -> bool {
+    [&FOUR[..], &VOLUME, &IMAGES].contains(&roles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const X: Option<Role> = Some(Role::Space(0));
+    const Y: Option<Role> = Some(Role::Space(1));
+    const Z: Option<Role> = Some(Role::Space(2));
+    const T: Option<Role> = Some(Role::Step);
+
+    #[test]
+    fn axes_that_are_told_apart_may_have_any_order() {
+        let roles = |told: &[Option<Role>]| as_told(told).map(|roles| roles.into_iter().map(Some).collect::<Vec<_>>());
+        assert_eq!(roles(&[X, Y, T, Z]), Some(vec![X, Y, T, Z]));
+        assert_eq!(roles(&[X, None, T, Z]), Some(vec![X, Y, T, Z]));
+        assert_eq!(roles(&[X, Y, None]), Some(vec![X, Y, Z]));
+        assert_eq!(roles(&[X, Y, T]), Some(vec![X, Y, T]));
+        assert_eq!(roles(&[X, None, T]), Some(vec![X, Y, T]));
+        for unclear in [&[X, None, T, None][..], &[X, X, T, Z], &[T, Z, Y], &[X, None, None], &[None; 4], &[X]] {
+            assert_eq!(roles(unclear), None, "{unclear:?}");
+        }
+        assert_eq!(usual(&[T, Z, Y]), IMAGES);
+    }
+}
