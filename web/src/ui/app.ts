@@ -1,7 +1,7 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
 import { type Scale, valueAt } from "../volume/index";
 import { type FieldMessage, linearField, type SourceInfo, type StepSpan } from "../wire/index";
-import type { Lost } from "../worker/index";
+import type { ConnectionState, Lost, Refused } from "../worker/index";
 import { el, iconButton, setText } from "./dom";
 import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
@@ -204,7 +204,7 @@ class App {
     const { source, steps, step, playing, stride, field, fieldInfo, transfer } = state;
     this.#showPanel(state.panel);
     // Nothing has ever come that could be controlled.
-    this.#root.classList.toggle("refused", state.connection.kind === "refused" && !source);
+    this.#root.classList.toggle("refused", isRefused(state.connection) && !source);
     const status = this.#isReset ? RESET : statusWords(state);
     setText(this.#status, status);
     // Not hidden: what is shown along with its words is not read out.
@@ -327,11 +327,10 @@ function statusWords(state: ViewerState): string {
   switch (connection.kind) {
     case "connecting":
       // What it waits for, if the server is there.
-      return notice?.text ?? (connection.lost ? lostWords(connection.lost) : "Connecting\u2026");
+      return notice?.text ?? (connection.before ? troubleWords(connection.before) : "Connecting\u2026");
     case "lost":
-      return lostWords(connection);
     case "refused":
-      return "This address is not valid, or not any more: open the one that the program printed.";
+      return troubleWords(connection);
     case "silent":
       return "The server does not answer. The view turns all the same; nothing new comes until it does.";
     case "open":
@@ -339,7 +338,20 @@ function statusWords(state: ViewerState): string {
   }
 }
 
+/** Also while it is tried again. */
+function isRefused(connection: ConnectionState): boolean {
+  return connection.kind === "refused" || (connection.kind === "connecting" && connection.before?.kind === "refused");
+}
+
 /** The same while it is tried again: whoever is read them hears them once. */
+function troubleWords(trouble: Lost | Refused): string {
+  return trouble.kind === "lost" ? lostWords(trouble) : refusedWords(trouble);
+}
+
+function refusedWords({ reason }: Refused): string {
+  return `The server does not let this page in${reason && `: ${reason}`}. It is asked again every half a minute.`;
+}
+
 function lostWords({ reason, attempt }: Lost): string {
   const patient = attempt > 4 ? " If the server was started again, open the URL it printed." : "";
   return `Connection lost (${reason}), retrying\u2026${patient}`;

@@ -103,7 +103,7 @@ export class Viewer {
       (step) => (step === null ? this.#set({ playing: false }) : this.#wantStep(step, true)),
     );
     this.#state = {
-      connection: { kind: "connecting", lost: null },
+      connection: { kind: "connecting", before: null },
       source: null,
       steps: { first: 0, last: 0 },
       field: 0,
