@@ -383,6 +383,34 @@ describe("controls", () => {
     await page.close();
   });
 
+  test("controls, and the bars behind the opacities, stand out from what they lie on", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    const faint = await page.evaluate(() => {
+      const rgb = (colour) => colour.match(/[\d.]+/g).map(Number);
+      const luminance = (colour) => {
+        const [r, g, b] = rgb(colour).map((n) => (n <= 10.31 ? n / 3294.6 : ((n / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const contrast = (...colours) => {
+        const [dark, light] = colours.map(luminance).sort((a, b) => a - b);
+        return (light + 0.05) / (dark + 0.05);
+      };
+      const isSeen = (colour) => (rgb(colour)[3] ?? 1) > 0;
+      const under = (e) => (isSeen(getComputedStyle(e).backgroundColor) ? e : under(e.parentElement));
+      const beside = (e) => getComputedStyle(under(e.parentElement)).backgroundColor;
+      const borders = [...document.querySelectorAll("button, select, input[type=text]")]
+        .map((e) => [e.id || e.textContent, getComputedStyle(e).borderTopColor, beside(e)])
+        .filter(([, border]) => isSeen(border));
+      const bars = getComputedStyle(document.querySelector(".bars")).fill;
+      const pairs = [...borders, ["bars", bars, beside(document.querySelector(".bars"))]];
+      if (pairs.length < 10) return ["controls are missing"];
+      return pairs.map(([name, ...colours]) => [name, contrast(...colours)]).filter(([, ratio]) => ratio < 3);
+    });
+    assert.deepEqual(faint, []);
+    await page.close();
+  });
+
   test("every control can be reached and is named", async () => {
     const page = await here.open();
     await hasPicture(page);
