@@ -1,5 +1,5 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
-import { type Scale, valueAt } from "../volume/index";
+import { type Scale, type TransferFunction, valueAt } from "../volume/index";
 import { type FieldMessage, linearField, type SourceInfo, type StepSpan } from "../wire/index";
 import type { ConnectionState, Lost, Refused } from "../worker/index";
 import { el, iconButton, setText } from "./dom";
@@ -89,8 +89,10 @@ class App {
       chooseScale: (scale) => this.#viewer.chooseScale(scale),
       chooseMap: (name) => this.#viewer.chooseColours({ kind: "map", name }),
       chooseSentColours: () => this.#viewer.chooseSentColours(),
-      setOpacity: (opacity) => this.#edit({ opacity }),
-      setRange: (lo, hi) => this.#edit({ range: [lo, hi] }),
+      setOpacity: (opacity, goesOn) => this.#edit({ opacity }, goesOn),
+      setRange: (lo, hi) => this.#edit({ range: [lo, hi] }, false),
+      undo: () => this.#viewer.undo(),
+      redo: () => this.#viewer.redo(),
       resetTransfer: () => this.#viewer.resetTransfer(),
       chooseProxy: (proxy) => this.#viewer.chooseProxy(proxy),
       steer: (action) => this.#viewer.steer(action),
@@ -144,6 +146,8 @@ class App {
       follow: () => viewer().follow(),
       focusField: () => this.#focusField(),
       resetTransfer: () => viewer().resetTransfer(),
+      undo: () => viewer().undo(),
+      redo: () => viewer().redo(),
       savePng: (withLabels) => void this.#savePng(withLabels),
       toggleAxes: () => viewer().toggleAxes(),
       togglePanel: () => viewer().togglePanel(),
@@ -190,9 +194,9 @@ class App {
     here.addEventListener("change", moved, { once: true });
   }
 
-  #edit(patch: { opacity?: readonly (readonly [number, number])[]; range?: readonly [number, number] }): void {
+  #edit(patch: Partial<TransferFunction>, goesOn: boolean): void {
     const { transfer } = this.#viewer.state;
-    if (transfer) this.#viewer.setTransfer({ ...transfer, ...patch });
+    if (transfer) this.#viewer.setTransfer({ ...transfer, ...patch }, goesOn);
   }
 
   #focusField(): void {
@@ -224,6 +228,7 @@ class App {
     this.#panel.showProxy(state.proxy);
     const unit = source.fields[field]?.unit ?? "";
     if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit, scale);
+    if (this.#viewer) this.#panel.showEdits(this.#viewer.edits);
     const shown = this.#viewer?.painter.shown;
     const freshness = this.#viewer?.freshness;
     setText(this.#fresh, freshness?.words ?? "");

@@ -10,6 +10,7 @@ const keys: readonly (readonly [keys: string, action: string])[] = [
   ["L", "follow the newest step"],
   ["F", "choose the field"],
   ["R", "reset the transfer function"],
+  ["Ctrl + Z \u00b7 Ctrl + Shift + Z", "undo an edit of it, redo it"],
   ["P \u00b7 Shift + P", "save a PNG with labels, without"],
   ["A", "axes and box on or off"],
   ["C", "controls on or off"],

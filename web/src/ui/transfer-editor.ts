@@ -22,6 +22,8 @@ const MOST_POINTS = 48;
 interface Dragged {
   readonly pointer: number;
   readonly index: number;
+  /** It has made a change that its further ones are part of. */
+  readonly hasChanged: boolean;
 }
 
 interface Touched {
@@ -39,7 +41,7 @@ export class TransferEditor {
   readonly #line = svg("path", { class: "line" });
   readonly #handles = svg("g");
   readonly #gradient = svg("linearGradient", { id: "tf-colours" });
-  readonly #onChange: (opacity: readonly OpacityPoint[]) => void;
+  readonly #onChange: (opacity: readonly OpacityPoint[], goesOn: boolean) => void;
   #transfer: TransferFunction | null = null;
   #histogram: Histogram | null = null;
   #unit = "";
@@ -52,7 +54,8 @@ export class TransferEditor {
   /** The points under the last two presses: a captured pointer's double click does not tell. */
   #pressed: readonly [before: number | null, last: number | null] = [null, null];
 
-  constructor(onChange: (opacity: readonly OpacityPoint[]) => void) {
+  /** `goesOn`: as part of the change before. */
+  constructor(onChange: (opacity: readonly OpacityPoint[], goesOn: boolean) => void) {
     this.#onChange = onChange;
     const strip = svg("rect", { x: 0, y: HEIGHT - STRIP, width: WIDTH, height: STRIP, fill: "url(#tf-colours)" });
     this.#svg = svg(
@@ -149,7 +152,7 @@ export class TransferEditor {
     const held = indexOf(event.target);
     this.#pressed = [this.#pressed[1], held];
     const { pointerId: pointer, clientX: x, clientY: y } = event;
-    if (held !== null) this.#drag({ pointer, index: held });
+    if (held !== null) this.#drag({ pointer, index: held, hasChanged: false });
     else if (event.pointerType === "touch") this.#touched = { pointer, x, y };
     else this.#add(event);
     if (this.#dragged || this.#touched) event.preventDefault();
@@ -167,14 +170,17 @@ export class TransferEditor {
     if (!opacity || opacity.length >= MOST_POINTS) return;
     const [s, a] = this.#at(event);
     const index = opacity.filter((point) => point[0] <= s).length;
-    this.#change([...opacity.slice(0, index), [s, a], ...opacity.slice(index)]);
-    this.#drag({ pointer: event.pointerId, index });
+    this.#change([...opacity.slice(0, index), [s, a], ...opacity.slice(index)], false);
+    this.#drag({ pointer: event.pointerId, index, hasChanged: true });
   }
 
   #follow(event: PointerEvent): void {
     const { pointerId: pointer } = event;
     if (this.#touched?.pointer === pointer) return this.#moveAside(event, this.#touched);
-    if (this.#dragged?.pointer === pointer) this.#move(this.#dragged.index, ...this.#at(event));
+    const dragged = this.#dragged;
+    if (dragged?.pointer !== pointer) return;
+    this.#dragged = { ...dragged, hasChanged: true };
+    this.#move(dragged.index, this.#at(event), dragged.hasChanged);
   }
 
   /** A finger that goes aside draws a point along; one that goes up or down scrolls. */
@@ -194,9 +200,9 @@ export class TransferEditor {
     if (this.#dragged?.pointer === pointer) this.#dragged = null;
   }
 
-  #change(opacity: readonly OpacityPoint[]): void {
+  #change(opacity: readonly OpacityPoint[], goesOn: boolean): void {
     this.#made = opacity;
-    this.#onChange(opacity);
+    this.#onChange(opacity, goesOn);
   }
 
   #key(event: KeyboardEvent): void {
@@ -216,7 +222,7 @@ export class TransferEditor {
       End: [s, 1],
     };
     const place = places[event.key];
-    if (place) this.#move(index, ...place);
+    if (place) this.#move(index, place, event.repeat);
     else if (event.key === "Delete" || event.key === "Backspace") this.#remove(index);
     else if (event.key === "Enter" || event.key === "Insert") this.#insertBeside(index);
     else return;
@@ -224,20 +230,23 @@ export class TransferEditor {
     event.stopPropagation();
   }
 
-  #move(index: number, s: number, a: number): void {
+  #move(index: number, [s, a]: OpacityPoint, goesOn: boolean): void {
     const opacity = this.#transfer?.opacity;
     if (!opacity) return;
     const least = index > 0 ? opacity[index - 1][0] : 0;
     const most = index < opacity.length - 1 ? opacity[index + 1][0] : 1;
     const moved: OpacityPoint = [Math.min(most, Math.max(least, s)), Math.min(1, Math.max(0, a))];
-    this.#change(opacity.map((point, i) => (i === index ? moved : point)));
+    this.#change(
+      opacity.map((point, i) => (i === index ? moved : point)),
+      goesOn,
+    );
   }
 
   #insertBeside(index: number): void {
     const opacity = this.#transfer?.opacity;
     if (!opacity || opacity.length >= MOST_POINTS) return;
     const [point, at] = pointBeside(opacity, index);
-    this.#change([...opacity.slice(0, at), point, ...opacity.slice(at)]);
+    this.#change([...opacity.slice(0, at), point, ...opacity.slice(at)], false);
     this.#focus(at);
   }
 
@@ -251,7 +260,10 @@ export class TransferEditor {
   #remove(index: number): void {
     const opacity = this.#transfer?.opacity;
     if (!opacity || opacity.length <= FEWEST_POINTS) return;
-    this.#change(opacity.filter((_, i) => i !== index));
+    this.#change(
+      opacity.filter((_, i) => i !== index),
+      false,
+    );
     this.#focus(Math.min(index, opacity.length - 2));
   }
 
