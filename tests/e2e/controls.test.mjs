@@ -244,6 +244,44 @@ describe("controls", () => {
     await page.close();
   });
 
+  test("keys of letters act in the picture alone where somebody chooses that, also after the page was loaded again", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    const isOpen = () => page.evaluate(() => !document.querySelector("#app").classList.contains("panel-closed"));
+    await page.getByRole("button", { name: "Keys" }).click();
+    const choice = page.getByRole("checkbox", { name: "only while the picture has the focus" });
+    await choice.focus();
+    await page.keyboard.press("Space");
+    await page.keyboard.press("Escape");
+    for (const load of [() => {}, () => page.reload()]) {
+      await load();
+      await hasPicture(page);
+      await page.getByRole("button", { name: "Save PNG" }).focus();
+      await page.keyboard.press("c");
+      await page.evaluate(() => document.activeElement.blur());
+      await page.keyboard.press("c");
+      assert.equal(await isOpen(), true);
+      const { azimuth } = await page.evaluate(() => window.visapult.camera);
+      await page.keyboard.press("ArrowRight");
+      assert.equal((await page.evaluate(() => window.visapult.camera)).azimuth, azimuth + 5);
+      await page.locator(".stage").focus();
+      await page.keyboard.press("c");
+      assert.equal(await isOpen(), false);
+      await page.keyboard.press("c");
+    }
+    await page.locator(".stage").focus();
+    await page.keyboard.press("?");
+    assert.equal(await choice.isChecked(), true);
+    await keep(page, "key-scope");
+    await choice.uncheck();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Save PNG" }).focus();
+    await page.keyboard.press("c");
+    assert.equal(await isOpen(), false);
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
   test("controls that are closed with the focus in them give it to what opens them again", async () => {
     const page = await here.open();
     await hasPicture(page);

@@ -7,7 +7,8 @@ import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
 import { icons } from "./icons";
 import { keptWords } from "./kept";
-import { listenToKeys } from "./keys";
+import { KeyScope } from "./key-scope";
+import { type KeyActions, listenToKeys } from "./keys";
 import { toldApart } from "./numbers";
 import { Panel, type Statistics } from "./panel";
 import { pictureName } from "./picture-name";
@@ -60,7 +61,8 @@ class App {
   readonly #viewer: Viewer;
   readonly #panel: Panel;
   readonly #timeline: Timeline;
-  readonly #help = helpDialog();
+  readonly #keyScope = new KeyScope();
+  readonly #help = helpDialog(this.#keyScope);
   readonly #toggle = iconButton("Controls", icons.panel, "C");
   #histogram: { of: FieldMessage; histogram: Histogram } | null = null;
   /** What was drawn with is lost: the page is loaded again once it may draw. */
@@ -136,7 +138,7 @@ class App {
       pan: (dx, dy) => viewer().pan(-dx / height(), dy / height()),
       zoom: (factor) => viewer().zoom(factor),
     });
-    listenToKeys({
+    const actions: KeyActions = {
       orbit: (azimuth, elevation) => viewer().orbit(azimuth, elevation),
       pan: (right, up) => viewer().pan(right, up),
       zoom: (factor) => viewer().zoom(factor),
@@ -152,7 +154,8 @@ class App {
       toggleAxes: () => viewer().toggleAxes(),
       togglePanel: () => viewer().togglePanel(),
       showHelp: () => this.#help.showModal(),
-    });
+    };
+    listenToKeys(actions, this.#stage, this.#keyScope);
     this.#canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
       this.#isReset = true;

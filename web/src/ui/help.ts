@@ -1,4 +1,5 @@
 import { el } from "./dom";
+import type { KeyScope } from "./key-scope";
 
 const keys: readonly (readonly [keys: string, action: string])[] = [
   ["drag \u00b7 arrows", "turn the view"],
@@ -30,8 +31,8 @@ const touches: readonly (readonly [keys: string, action: string])[] = [
   ["two fingers", "move and zoom"],
 ];
 
-/** The list of all keys and gestures. */
-export function helpDialog(): HTMLDialogElement {
+/** The list of all keys and gestures, and where those of letters act. */
+export function helpDialog(scope: KeyScope): HTMLDialogElement {
   const list = (rows: readonly (readonly [string, string])[]) =>
     el("dl", {}, ...rows.flatMap(([key, action]) => [el("dt", {}, key), el("dd", {}, action)]));
   const close = el("button", { type: "submit" }, "Close");
@@ -40,10 +41,22 @@ export function helpDialog(): HTMLDialogElement {
     { class: "help", "aria-label": "Keys and gestures" },
     el("h2", {}, "View"),
     list(keys),
+    scopeChoice(scope),
     el("h2", {}, "Opacity points"),
     list(points),
     el("h2", {}, "Touch"),
     list(touches),
     el("form", { method: "dialog" }, close),
+  );
+}
+
+function scopeChoice(scope: KeyScope): HTMLElement {
+  const box = el("input", { type: "checkbox", checked: scope.isPicture });
+  box.addEventListener("change", () => scope.choose(box.checked));
+  return el(
+    "label",
+    { class: "choice" },
+    box,
+    "Letters and signs act only while the picture has the focus",
   );
 }

@@ -1,3 +1,5 @@
+import type { KeyScope } from "./key-scope";
+
 export interface KeyActions {
   /** Degrees. */
   orbit(azimuth: number, elevation: number): void;
@@ -21,11 +23,12 @@ export interface KeyActions {
 const TURN = 5;
 const MOVE = 0.04;
 
-/** Keys of the whole page; a control that uses a key itself keeps it. */
-export function listenToKeys(actions: KeyActions): void {
+/** Keys of the whole page, or of `picture`; a control that uses a key itself keeps it. */
+export function listenToKeys(actions: KeyActions, picture: HTMLElement, scope: KeyScope): void {
   window.addEventListener("keydown", (event) => {
     if (event.altKey || event.defaultPrevented) return;
     const key = latin(event);
+    if (scope.isPicture && isSign(key) && event.target !== picture) return;
     const act = event.ctrlKey || event.metaKey ? commanded(event, key, actions) : pressed(event, key, actions);
     if (!act) return;
     event.preventDefault();
@@ -59,6 +62,11 @@ function latin({ key, code, shiftKey }: KeyboardEvent): string {
   const [, letter] = code.match(/^Key([A-Z])$/) ?? [];
   const isOther = key.length === 1 && key.charCodeAt(0) > 0x7f;
   return letter && isOther ? (shiftKey ? letter : letter.toLowerCase()) : key;
+}
+
+/** A letter, or what else is written with one key. */
+function isSign(key: string): boolean {
+  return key.length === 1 && key !== " ";
 }
 
 /** Whether a key that is held does it again and again: it moves the view, or through steps. */
