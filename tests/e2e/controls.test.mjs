@@ -461,6 +461,14 @@ describe("controls", () => {
     await page.keyboard.press("?");
     await page.getByRole("dialog").waitFor();
     await keep(page, "help");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.setViewportSize({ width: 360, height: 400 });
+    await page.keyboard.press("?");
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    assert.equal(await dialog.evaluate((list) => list.scrollTop), 0, "the list is not seen from its beginning");
+    await keep(page, "help-small");
     await page.close();
   });
 });

@@ -39,24 +39,19 @@ export function helpDialog(scope: KeyScope): HTMLDialogElement {
   return el(
     "dialog",
     { class: "help", "aria-label": "Keys and gestures" },
-    el("h2", {}, "View"),
+    // First, so that it has the focus and the list is seen from its beginning.
+    el("div", { class: "title" }, el("h2", {}, "View"), el("form", { method: "dialog" }, close)),
     list(keys),
     scopeChoice(scope),
     el("h2", {}, "Opacity points"),
     list(points),
     el("h2", {}, "Touch"),
     list(touches),
-    el("form", { method: "dialog" }, close),
   );
 }
 
 function scopeChoice(scope: KeyScope): HTMLElement {
   const box = el("input", { type: "checkbox", checked: scope.isPicture });
   box.addEventListener("change", () => scope.choose(box.checked));
-  return el(
-    "label",
-    { class: "choice" },
-    box,
-    "Letters and signs act only while the picture has the focus",
-  );
+  return el("label", { class: "choice" }, box, "Letters and signs act only while the picture has the focus");
 }
