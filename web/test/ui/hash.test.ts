@@ -162,6 +162,7 @@ describe("what a link says in vain", () => {
     expect(words("#step=live")).toMatch(/\u201cstep=live\u201d, which cannot/);
     expect(words("#map.nope=gray")).toMatch(/\u201cmap.nope\u201d/);
     expect(words(`#map=${"x".repeat(99)}`)).toContain(`\u201cmap=${"x".repeat(20)}\u2026\u201d`);
+    expect(words("#map=%E2%80%AEgnorw%00")).toContain("\u201cmap=gnorw\ufffd\u201d");
     expect(words("#step=a&play=b&axes=c&map=d")).toMatch(/\u201caxes=c\u201d, and more, which cannot/);
   });
 
