@@ -145,6 +145,32 @@ describe("the transfer function's panel", () => {
     await page.close();
   });
 
+  test("all points are one stop of Tab, and are gone through by Page Up and Page Down", async () => {
+    const page = await here.open({ query: { stills: "0" } });
+    await hasPicture(page);
+    const focused = () => page.evaluate(() => document.activeElement.getAttribute("aria-label"));
+    const count = await page.locator(".handle").count();
+    await page.getByRole("button", { name: "Reset the transfer function" }).focus();
+    await page.keyboard.press("Tab");
+    assert.equal(await focused(), `Opacity point 1 of ${count}`);
+    await page.keyboard.press("PageUp");
+    for (const point of [2, 3]) {
+      await page.keyboard.press("PageDown");
+      assert.equal(await focused(), `Opacity point ${point} of ${count}`);
+    }
+    await page.keyboard.press("Tab");
+    assert.equal(await focused(), "Lowest value of the range");
+    await page.keyboard.press("Shift+Tab");
+    assert.equal(await focused(), `Opacity point 3 of ${count}`);
+    await page.keyboard.press("Delete");
+    assert.equal(await focused(), `Opacity point 3 of ${count - 1}`);
+    await page.locator(".handle").last().focus();
+    await page.keyboard.press("Delete");
+    assert.equal(await focused(), `Opacity point ${count - 2} of ${count - 2}`);
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
   test("a point added after the last does not lie on it", async () => {
     const page = await here.open({ query: { stills: "0" } });
     await hasPicture(page);

@@ -21,6 +21,7 @@ const keys: readonly (readonly [keys: string, action: string])[] = [
 const points: readonly (readonly [keys: string, action: string])[] = [
   ["click", "add an opacity point"],
   ["drag \u00b7 arrows", "move it (Shift: finely)"],
+  ["Page Up \u00b7 Page Down", "go to the one before, the next one"],
   ["Home \u00b7 End", "lowest, highest opacity"],
   ["Enter", "add one after it (before the last)"],
   ["double click \u00b7 Delete", "remove it"],

@@ -51,6 +51,8 @@ export class TransferEditor {
   #touched: Touched | null = null;
   /** The points that were made here last. */
   #made: readonly OpacityPoint[] | null = null;
+  /** The point that Tab goes to: of so many one is enough to come by. */
+  #current = 0;
   /** The points under the last two presses: a captured pointer's double click does not tell. */
   #pressed: readonly [before: number | null, last: number | null] = [null, null];
 
@@ -80,6 +82,11 @@ export class TransferEditor {
     this.#svg.addEventListener("dblclick", () => this.#removePressed());
     this.#svg.addEventListener("keydown", (event) => this.#key(event));
     this.element = el("div", { class: "transfer-box" }, this.#svg);
+    // Not on the SVG itself: browsers have that take the focus then.
+    this.element.addEventListener("focusin", ({ target }) => {
+      this.#current = indexOf(target) ?? this.#current;
+      this.#showCurrent();
+    });
   }
 
   show(transfer: TransferFunction, histogram: Histogram | null, unit: string, scale: Scale): void {
@@ -134,12 +141,20 @@ export class TransferEditor {
       const title = handle.querySelector("title");
       if (title) title.textContent = words;
     });
+    this.#showCurrent();
+  }
+
+  #showCurrent(): void {
+    this.#current = Math.min(this.#current, this.#handles.childElementCount - 1);
+    [...this.#handles.children].forEach((handle, i) => {
+      setAttributes(handle, { tabindex: i === this.#current ? 0 : -1 });
+    });
   }
 
   #handle(): SVGGElement {
     return svg(
       "g",
-      { class: "handle", tabindex: 0, role: "slider", "aria-valuemin": 0, "aria-valuemax": 1 },
+      { class: "handle", role: "slider", "aria-valuemin": 0, "aria-valuemax": 1 },
       svg("title"),
       svg("circle", { r: 11, class: "grip" }),
       svg("circle", { r: 4.5, class: "dot" }),
@@ -224,6 +239,8 @@ export class TransferEditor {
     const place = places[event.key];
     if (place) this.#move(index, place, event.repeat);
     else if (event.key === "Delete" || event.key === "Backspace") this.#remove(index);
+    else if (event.key === "PageDown") this.#focus(index + 1);
+    else if (event.key === "PageUp") this.#focus(index - 1);
     else if (event.key === "Enter" || event.key === "Insert") this.#insertBeside(index);
     else return;
     event.preventDefault();
