@@ -244,6 +244,44 @@ describe("controls", () => {
     await page.close();
   });
 
+  test("keys of letters act in the picture alone where somebody chooses that, also after the page was loaded again", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    const isOpen = () => page.evaluate(() => !document.querySelector("#app").classList.contains("panel-closed"));
+    await page.getByRole("button", { name: "Keys" }).click();
+    const choice = page.getByRole("checkbox", { name: "only while the picture has the focus" });
+    await choice.focus();
+    await page.keyboard.press("Space");
+    await page.keyboard.press("Escape");
+    for (const load of [() => {}, () => page.reload()]) {
+      await load();
+      await hasPicture(page);
+      await page.getByRole("button", { name: "Save PNG" }).focus();
+      await page.keyboard.press("c");
+      await page.evaluate(() => document.activeElement.blur());
+      await page.keyboard.press("c");
+      assert.equal(await isOpen(), true);
+      const { azimuth } = await page.evaluate(() => window.visapult.camera);
+      await page.keyboard.press("ArrowRight");
+      assert.equal((await page.evaluate(() => window.visapult.camera)).azimuth, azimuth + 5);
+      await page.locator(".stage").focus();
+      await page.keyboard.press("c");
+      assert.equal(await isOpen(), false);
+      await page.keyboard.press("c");
+    }
+    await page.locator(".stage").focus();
+    await page.keyboard.press("?");
+    assert.equal(await choice.isChecked(), true);
+    await keep(page, "key-scope");
+    await choice.uncheck();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Save PNG" }).focus();
+    await page.keyboard.press("c");
+    assert.equal(await isOpen(), false);
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
   test("controls that are closed with the focus in them give it to what opens them again", async () => {
     const page = await here.open();
     await hasPicture(page);
@@ -383,6 +421,34 @@ describe("controls", () => {
     await page.close();
   });
 
+  test("controls, and the bars behind the opacities, stand out from what they lie on", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    const faint = await page.evaluate(() => {
+      const rgb = (colour) => colour.match(/[\d.]+/g).map(Number);
+      const luminance = (colour) => {
+        const [r, g, b] = rgb(colour).map((n) => (n <= 10.31 ? n / 3294.6 : ((n / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const contrast = (...colours) => {
+        const [dark, light] = colours.map(luminance).sort((a, b) => a - b);
+        return (light + 0.05) / (dark + 0.05);
+      };
+      const isSeen = (colour) => (rgb(colour)[3] ?? 1) > 0;
+      const under = (e) => (isSeen(getComputedStyle(e).backgroundColor) ? e : under(e.parentElement));
+      const beside = (e) => getComputedStyle(under(e.parentElement)).backgroundColor;
+      const borders = [...document.querySelectorAll("button, select, input[type=text]")]
+        .map((e) => [e.id || e.textContent, getComputedStyle(e).borderTopColor, beside(e)])
+        .filter(([, border]) => isSeen(border));
+      const bars = getComputedStyle(document.querySelector(".bars")).fill;
+      const pairs = [...borders, ["bars", bars, beside(document.querySelector(".bars"))]];
+      if (pairs.length < 10) return ["controls are missing"];
+      return pairs.map(([name, ...colours]) => [name, contrast(...colours)]).filter(([, ratio]) => ratio < 3);
+    });
+    assert.deepEqual(faint, []);
+    await page.close();
+  });
+
   test("every control can be reached and is named", async () => {
     const page = await here.open();
     await hasPicture(page);
@@ -395,6 +461,14 @@ describe("controls", () => {
     await page.keyboard.press("?");
     await page.getByRole("dialog").waitFor();
     await keep(page, "help");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.setViewportSize({ width: 360, height: 400 });
+    await page.keyboard.press("?");
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    assert.equal(await dialog.evaluate((list) => list.scrollTop), 0, "the list is not seen from its beginning");
+    await keep(page, "help-small");
     await page.close();
   });
 });

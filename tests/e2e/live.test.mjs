@@ -51,6 +51,21 @@ describe("a live simulation", () => {
     await keep(page, "1-live");
   });
 
+  test("its time can be read in the narrowest window", async () => {
+    await page.setViewportSize({ width: 320, height: 568 });
+    const overlap = await page.evaluate(() => {
+      const words = document.createRange();
+      words.selectNodeContents(document.querySelector(".time"));
+      const { left, right, top } = words.getBoundingClientRect();
+      const isCut = left < 0 || right > innerWidth;
+      const live = document.querySelector(".live").getBoundingClientRect();
+      return isCut || (right > live.left && top < live.bottom);
+    });
+    await keep(page, "narrow-live");
+    await page.setViewportSize({ width: 1024, height: 720 });
+    assert.equal(overlap, false);
+  });
+
   test("steps that go by are not read out; those that are chosen are", async () => {
     const places = [page.getByRole("status", { name: "Time shown" }), page.locator(".panel .note").first()];
     const told = () => Promise.all(places.map((place) => place.getAttribute("aria-live")));

@@ -183,7 +183,7 @@ describe("a file", () => {
     const address = new URL(here.server.url);
     address.searchParams.set("token", "00");
     const page = await openPage(here.browser, address);
-    await page.getByText("This address is not valid").waitFor();
+    await page.getByText("wrong or missing token: open the URL that visapult printed. It is asked again").waitFor();
     assert.equal(await page.evaluate(() => window.visapult.stats.connection), "refused");
     for (const controls of [".panel", ".timeline", ".panel-toggle"])
       assert.ok(await page.locator(controls).isHidden(), `${controls} is shown`);

@@ -99,6 +99,78 @@ describe("the transfer function's panel", () => {
     await page.close();
   });
 
+  test("edits are undone and redone by key and by button, a drag as one, a reset as well", async () => {
+    const page = await here.open({ query: { stills: "0" } });
+    await hasPicture(page);
+    const read = () => page.evaluate(() => window.visapult.transferFunction);
+    const [undo, redo] = ["Undo", "Redo"].map((name) => page.getByRole("button", { name, exact: true }));
+    const isOffered = () =>
+      Promise.all([undo, redo].map(async (button) => (await button.getAttribute("aria-disabled")) === "false"));
+    const states = [await read()];
+    assert.deepEqual(await isOffered(), [false, false]);
+    const { x, y, width, height } = await page.locator(".transfer").boundingBox();
+    await page.mouse.move(x + 0.75 * width, y + 0.2 * height);
+    await page.mouse.down();
+    await page.mouse.move(x + 0.8 * width, y + 0.5 * height, { steps: 5 });
+    await page.mouse.up();
+    states.push(await read());
+    await page.locator("#range-lo").fill("-0.5");
+    await page.keyboard.press("Control+z");
+    assert.deepEqual(await read(), states[1], "what is typed is the browser's to undo");
+    await page.locator("#range-lo").fill("-0.5");
+    await page.keyboard.press("Enter");
+    states.push(await read());
+    await page.locator(".handle").nth(1).focus();
+    await page.keyboard.press("End");
+    states.push(await read());
+    await page.keyboard.press("r");
+    assert.deepEqual(await read(), states[0]);
+    for (const state of states.slice(1).reverse()) {
+      await page.keyboard.press("Control+z");
+      assert.deepEqual(await read(), state);
+    }
+    await undo.focus();
+    await page.keyboard.press("Enter");
+    assert.deepEqual(await read(), states[0]);
+    assert.deepEqual(await isOffered(), [false, true]);
+    assert.ok(await undo.evaluate((button) => button === document.activeElement));
+    await page.keyboard.press("Control+Shift+z");
+    await redo.click();
+    assert.deepEqual(await read(), states[2]);
+    await page.locator("#range-lo").focus();
+    await page.keyboard.press("Control+z");
+    assert.deepEqual(await read(), states[1], "nothing was typed there");
+    await keep(page, "undo");
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
+  test("all points are one stop of Tab, and are gone through by Page Up and Page Down", async () => {
+    const page = await here.open({ query: { stills: "0" } });
+    await hasPicture(page);
+    const focused = () => page.evaluate(() => document.activeElement.getAttribute("aria-label"));
+    const count = await page.locator(".handle").count();
+    await page.getByRole("button", { name: "Reset the transfer function" }).focus();
+    await page.keyboard.press("Tab");
+    assert.equal(await focused(), `Opacity point 1 of ${count}`);
+    await page.keyboard.press("PageUp");
+    for (const point of [2, 3]) {
+      await page.keyboard.press("PageDown");
+      assert.equal(await focused(), `Opacity point ${point} of ${count}`);
+    }
+    await page.keyboard.press("Tab");
+    assert.equal(await focused(), "Lowest value of the range");
+    await page.keyboard.press("Shift+Tab");
+    assert.equal(await focused(), `Opacity point 3 of ${count}`);
+    await page.keyboard.press("Delete");
+    assert.equal(await focused(), `Opacity point 3 of ${count - 1}`);
+    await page.locator(".handle").last().focus();
+    await page.keyboard.press("Delete");
+    assert.equal(await focused(), `Opacity point ${count - 2} of ${count - 2}`);
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
   test("a point added after the last does not lie on it", async () => {
     const page = await here.open({ query: { stills: "0" } });
     await hasPicture(page);

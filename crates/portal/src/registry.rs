@@ -3,15 +3,23 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use axum::extract::ws::Message;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use visapult_pipeline::Session;
 
 /// Most sessions at a time, those included that wait for a simulation: each costs a thread once that has come.
 const MOST_SESSIONS: usize = 256;
 
+/// A session, and what is told to its page.
+#[derive(Clone)]
+pub(crate) struct Open {
+    pub(crate) session: Arc<Session>,
+    pub(crate) control: mpsc::WeakSender<Message>,
+}
+
 /// The open sessions.
 pub(crate) struct Registry {
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    sessions: Mutex<HashMap<String, Open>>,
     places: Arc<Semaphore>,
 }
 
@@ -28,12 +36,12 @@ impl Registry {
     }
 
     /// Adds a session.
-    pub(crate) fn add(&self, id: String, session: Arc<Session>) {
-        self.lock().insert(id, session);
+    pub(crate) fn add(&self, id: String, open: Open) {
+        self.lock().insert(id, open);
     }
 
     /// The session of that name.
-    pub(crate) fn get(&self, id: &str) -> Option<Arc<Session>> {
+    pub(crate) fn get(&self, id: &str) -> Option<Open> {
         self.lock().get(id).cloned()
     }
 
@@ -42,7 +50,7 @@ impl Registry {
         self.lock().remove(id);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Open>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -17,6 +17,7 @@ use visapult_pipeline::wire::{FromPage, MAX_CONTROL_BYTES, Notice, Severity, ToP
 use visapult_pipeline::{BackEnd, Right, Session};
 
 use crate::guard::check_socket;
+use crate::registry::Open;
 use crate::server::Served;
 use crate::shown::Shown;
 use crate::token::Token;
@@ -71,13 +72,13 @@ pub(crate) async fn data_socket(
     if let Err(refusal) = check_socket(&headers, parameters.get("token").map(String::as_str), &served.tokens) {
         return refusal.into_response();
     }
-    let Some(session) = parameters.get("session").and_then(|id| served.registry.get(id)) else {
+    let Some(open) = parameters.get("session").and_then(|id| served.registry.get(id)) else {
         return (StatusCode::NOT_FOUND, "there is no such session: open /session first\n").into_response();
     };
     let Some(group) = parameters.get("group").and_then(|group| group.parse().ok()) else {
         return (StatusCode::BAD_REQUEST, "group must be a number\n").into_response();
     };
-    upgrade.max_message_size(MAX_CONTROL_BYTES).on_upgrade(move |socket| run_data(session, group, socket))
+    upgrade.max_message_size(MAX_CONTROL_BYTES).on_upgrade(move |socket| run_data(open, group, socket))
 }
 
 async fn run_session(served: Served, id: String, right: Right, socket: WebSocket) {
@@ -106,7 +107,8 @@ async fn session_until_its_end(
     let told = control.clone();
     let sink = Box::new(move |message: Vec<u8>| told.try_send(Message::Binary(message.into())).is_ok());
     let session = Arc::new(back_end.begin_session(id.to_owned(), right, sink));
-    served.registry.add(id.to_owned(), Arc::clone(&session));
+    let open = Open { session: Arc::clone(&session), control: control.downgrade() };
+    served.registry.add(id.to_owned(), open);
     let outcome = read_views(early, reader, &session, &control, served.patience.first_view).await;
     served.registry.remove(id);
     session.close();
@@ -138,7 +140,7 @@ async fn back_end_for(
     Some((back_end?, early))
 }
 
-async fn run_data(session: Arc<Session>, group: usize, socket: WebSocket) {
+async fn run_data(Open { session, control: told }: Open, group: usize, socket: WebSocket) {
     let (writer, mut reader) = socket.split();
     // Bounded by the session's credit: it gives no more than the page has acknowledged room for.
     let (bulk, messages) = mpsc::unbounded_channel::<Vec<u8>>();
@@ -146,7 +148,14 @@ async fn run_data(session: Arc<Session>, group: usize, socket: WebSocket) {
     let attached = session.attach(group, Box::new(move |message| drop(bulk.send(message))));
     let writing = tokio::spawn(write_bulk(writer, messages, closing_messages));
     let outcome = match attached {
-        Ok(()) => read_acks(&mut reader, &session, group).await,
+        Ok(()) => {
+            let heard = read_acks(&mut reader, &session, group).await;
+            // The page may not hear of it over this connection: it does over the other one.
+            if let (Err(_), Some(told)) = (&heard, told.upgrade()) {
+                end("session", Err("a connection for data failed".to_owned()), &told).await;
+            }
+            heard
+        }
         Err(problem) => Err(problem.to_string()),
     };
     end("data", outcome, &control).await;

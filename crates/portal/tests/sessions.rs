@@ -21,6 +21,8 @@ const NOTICE_OF_VIEW: u8 = 64;
 const STEER: u8 = 66;
 const NOTICE: u8 = 5;
 const ACK: u8 = 65;
+const CLOCK: u8 = 67;
+const CLOCK_ANSWER: u8 = 8;
 const BRICKS: u8 = 16;
 const SCALAR_SLABS: u8 = 19;
 const STILL: u8 = 18;
@@ -366,6 +368,27 @@ fn what_is_acknowledged_after_a_page_has_left_is_not_held_against_it() {
         }
     };
     assert_eq!(farewell, None);
+}
+
+#[test]
+fn a_session_one_of_whose_connections_fails_ends_so_that_the_page_opens_both_anew() {
+    let (mut control, welcome) = open_session();
+    control.send(view(|_| {})).unwrap();
+    next_control(&mut control, FIELD);
+    let mut data = open_data(&welcome, 0);
+    data.send(Message::Text("hello".into())).unwrap();
+    assert!(reason_of_close(&mut data).contains("binary"));
+    let mut clock = vec![CLOCK];
+    clock.extend(br#"{"asked_ms":1.5}"#);
+    control.send(Message::Binary(clock.into())).unwrap();
+    let reason = loop {
+        match control.read().unwrap() {
+            Message::Binary(bytes) if bytes[0] == CLOCK_ANSWER => panic!("the session goes on"),
+            Message::Close(frame) => break frame.unwrap().reason.to_string(),
+            _ => {}
+        }
+    };
+    assert!(reason.contains("for data failed"), "{reason}");
 }
 
 #[test]

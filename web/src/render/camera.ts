@@ -1,4 +1,4 @@
-import type { Vec3 } from "../volume/index";
+import { FARTHEST_TARGET, NEAREST, type Vec3 } from "../volume/index";
 import type { KeyCamera } from "../wire/index";
 
 /** Angles in degrees, lengths in world units (RENDERING, *Camera*). */
@@ -29,7 +29,6 @@ function cornersOf(edges: Vec3): Vec3[] {
 }
 
 const STEEPEST = 89;
-const NEAREST = 0.02;
 const FARTHEST = 40;
 
 /** Eye and orthonormal directions of a camera. */
@@ -76,7 +75,7 @@ export function pan(camera: Camera, right: number, up: number): Camera {
   const basis = basisOf(camera);
   const height = 2 * camera.distance * Math.tan((camera.fov * Math.PI) / 360);
   const moved = add(camera.target, add(scale(basis.right, right * height), scale(basis.up, up * height)));
-  const limit = (n: number) => Math.min(4, Math.max(-4, n));
+  const limit = (n: number) => Math.min(FARTHEST_TARGET, Math.max(-FARTHEST_TARGET, n));
   return { ...camera, target: [limit(moved[0]), limit(moved[1]), limit(moved[2])] };
 }
 

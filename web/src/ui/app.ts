@@ -1,13 +1,14 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
-import { type Scale, valueAt } from "../volume/index";
+import { type Scale, type TransferFunction, valueAt } from "../volume/index";
 import { type FieldMessage, linearField, type SourceInfo, type StepSpan } from "../wire/index";
-import type { Lost } from "../worker/index";
+import type { ConnectionState, Lost, Refused } from "../worker/index";
 import { el, iconButton, setText } from "./dom";
 import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
 import { icons } from "./icons";
 import { keptWords } from "./kept";
-import { listenToKeys } from "./keys";
+import { KeyScope } from "./key-scope";
+import { type KeyActions, listenToKeys } from "./keys";
 import { toldApart } from "./numbers";
 import { Panel, type Statistics } from "./panel";
 import { pictureName } from "./picture-name";
@@ -60,7 +61,8 @@ class App {
   readonly #viewer: Viewer;
   readonly #panel: Panel;
   readonly #timeline: Timeline;
-  readonly #help = helpDialog();
+  readonly #keyScope = new KeyScope();
+  readonly #help = helpDialog(this.#keyScope);
   readonly #toggle = iconButton("Controls", icons.panel, "C");
   #histogram: { of: FieldMessage; histogram: Histogram } | null = null;
   /** What was drawn with is lost: the page is loaded again once it may draw. */
@@ -89,8 +91,10 @@ class App {
       chooseScale: (scale) => this.#viewer.chooseScale(scale),
       chooseMap: (name) => this.#viewer.chooseColours({ kind: "map", name }),
       chooseSentColours: () => this.#viewer.chooseSentColours(),
-      setOpacity: (opacity) => this.#edit({ opacity }),
-      setRange: (lo, hi) => this.#edit({ range: [lo, hi] }),
+      setOpacity: (opacity, goesOn) => this.#edit({ opacity }, goesOn),
+      setRange: (lo, hi) => this.#edit({ range: [lo, hi] }, false),
+      undo: () => this.#viewer.undo(),
+      redo: () => this.#viewer.redo(),
       resetTransfer: () => this.#viewer.resetTransfer(),
       chooseProxy: (proxy) => this.#viewer.chooseProxy(proxy),
       steer: (action) => this.#viewer.steer(action),
@@ -134,7 +138,7 @@ class App {
       pan: (dx, dy) => viewer().pan(-dx / height(), dy / height()),
       zoom: (factor) => viewer().zoom(factor),
     });
-    listenToKeys({
+    const actions: KeyActions = {
       orbit: (azimuth, elevation) => viewer().orbit(azimuth, elevation),
       pan: (right, up) => viewer().pan(right, up),
       zoom: (factor) => viewer().zoom(factor),
@@ -144,11 +148,14 @@ class App {
       follow: () => viewer().follow(),
       focusField: () => this.#focusField(),
       resetTransfer: () => viewer().resetTransfer(),
+      undo: () => viewer().undo(),
+      redo: () => viewer().redo(),
       savePng: (withLabels) => void this.#savePng(withLabels),
       toggleAxes: () => viewer().toggleAxes(),
       togglePanel: () => viewer().togglePanel(),
       showHelp: () => this.#help.showModal(),
-    });
+    };
+    listenToKeys(actions, this.#stage, this.#keyScope);
     this.#canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
       this.#isReset = true;
@@ -190,9 +197,9 @@ class App {
     here.addEventListener("change", moved, { once: true });
   }
 
-  #edit(patch: { opacity?: readonly (readonly [number, number])[]; range?: readonly [number, number] }): void {
+  #edit(patch: Partial<TransferFunction>, goesOn: boolean): void {
     const { transfer } = this.#viewer.state;
-    if (transfer) this.#viewer.setTransfer({ ...transfer, ...patch });
+    if (transfer) this.#viewer.setTransfer({ ...transfer, ...patch }, goesOn);
   }
 
   #focusField(): void {
@@ -204,7 +211,7 @@ class App {
     const { source, steps, step, playing, stride, field, fieldInfo, transfer } = state;
     this.#showPanel(state.panel);
     // Nothing has ever come that could be controlled.
-    this.#root.classList.toggle("refused", state.connection.kind === "refused" && !source);
+    this.#root.classList.toggle("refused", isRefused(state.connection) && !source);
     const status = this.#isReset ? RESET : statusWords(state);
     setText(this.#status, status);
     // Not hidden: what is shown along with its words is not read out.
@@ -224,6 +231,7 @@ class App {
     this.#panel.showProxy(state.proxy);
     const unit = source.fields[field]?.unit ?? "";
     if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit, scale);
+    if (this.#viewer) this.#panel.showEdits(this.#viewer.edits);
     const shown = this.#viewer?.painter.shown;
     const freshness = this.#viewer?.freshness;
     setText(this.#fresh, freshness?.words ?? "");
@@ -327,11 +335,10 @@ function statusWords(state: ViewerState): string {
   switch (connection.kind) {
     case "connecting":
       // What it waits for, if the server is there.
-      return notice?.text ?? (connection.lost ? lostWords(connection.lost) : "Connecting\u2026");
+      return notice?.text ?? (connection.before ? troubleWords(connection.before) : "Connecting\u2026");
     case "lost":
-      return lostWords(connection);
     case "refused":
-      return "This address is not valid, or not any more: open the one that the program printed.";
+      return troubleWords(connection);
     case "silent":
       return "The server does not answer. The view turns all the same; nothing new comes until it does.";
     case "open":
@@ -339,7 +346,20 @@ function statusWords(state: ViewerState): string {
   }
 }
 
+/** Also while it is tried again. */
+function isRefused(connection: ConnectionState): boolean {
+  return connection.kind === "refused" || (connection.kind === "connecting" && connection.before?.kind === "refused");
+}
+
 /** The same while it is tried again: whoever is read them hears them once. */
+function troubleWords(trouble: Lost | Refused): string {
+  return trouble.kind === "lost" ? lostWords(trouble) : refusedWords(trouble);
+}
+
+function refusedWords({ reason }: Refused): string {
+  return `The server does not let this page in${reason && `: ${reason}`}. It is asked again every half a minute.`;
+}
+
 function lostWords({ reason, attempt }: Lost): string {
   const patient = attempt > 4 ? " If the server was started again, open the URL it printed." : "";
   return `Connection lost (${reason}), retrying\u2026${patient}`;

@@ -1,5 +1,6 @@
 import { type Colours, type TransferFunction, transferFromMessage } from "../volume/index";
 import type { FieldMessage, SourceInfo, StepSpan } from "../wire/index";
+import { Edits, type Own } from "./edits";
 import { isWhole, type LinkedTransfer } from "./link-transfer";
 
 /**
@@ -12,6 +13,7 @@ export class FieldStates {
   readonly #transfers = new Map<number, TransferFunction>();
   readonly #sent = new Map<number, TransferFunction>();
   readonly #edited = new Set<number>();
+  readonly #edits = new Map<number, Edits>();
   /** What a link says of functions whose other parts are the server's. */
   readonly #parts = new Map<number, LinkedTransfer>();
   /** Functions of the server's with those parts. */
@@ -60,8 +62,11 @@ export class FieldStates {
 
   /** The function in force if a link has to tell it: the user made it, or it depends on which step was shown first. Else what a link said. */
   linked(field: number): LinkedTransfer | null {
-    if (this.#edited.has(field) || this.#settled.has(field)) return this.transfer(field);
-    return this.#parts.get(field) ?? null;
+    return this.#settled.has(field) ? this.transfer(field) : this.#own(field);
+  }
+
+  #own(field: number): Own {
+    return (this.#edited.has(field) ? this.transfer(field) : this.#parts.get(field)) ?? null;
   }
 
   /** The same for other fields than `field`, by their names. */
@@ -82,26 +87,64 @@ export class FieldStates {
     this.#sent.clear();
     this.#transfers.clear();
     this.#edited.clear();
+    this.#edits.clear();
     this.#parts.clear();
     this.#settled.clear();
     this.#fromLink = null;
     this.#othersFromLink.clear();
   }
 
-  edit(field: number, transfer: TransferFunction): void {
-    this.#edited.add(field);
-    this.#parts.delete(field);
-    this.#transfers.set(field, transfer);
+  /** `goesOn`: it is part of the edit before, as of a point that is dragged. */
+  edit(field: number, transfer: TransferFunction, goesOn = false): void {
+    if (!goesOn && !isSame(this.transfer(field), transfer)) this.edits(field).make(this.#own(field));
+    this.#take(field, transfer);
   }
 
   /** Back to the server's function; `null` if it has not been told yet. */
   reset(field: number): TransferFunction | null {
-    const transfer = this.#sent.get(field);
-    if (!transfer) return null;
+    const own = this.#own(field);
+    if (own) this.edits(field).make(own);
+    return this.#restore(field, null);
+  }
+
+  /** The function as it was before the last edit; `null` where there is none. */
+  undo(field: number): TransferFunction | null {
+    const own = this.edits(field).undo(this.#own(field));
+    return own === undefined ? null : this.#restore(field, own);
+  }
+
+  /** The function with the edit that was taken back last. */
+  redo(field: number): TransferFunction | null {
+    const own = this.edits(field).redo(this.#own(field));
+    return own === undefined ? null : this.#restore(field, own);
+  }
+
+  /** What can be taken back, and made again. */
+  edits(field: number): Edits {
+    const known = this.#edits.get(field) ?? new Edits();
+    this.#edits.set(field, known);
+    return known;
+  }
+
+  #restore(field: number, own: Own): TransferFunction | null {
+    const sent = this.#sent.get(field);
+    if (!sent) return null;
+    if (own && isWhole(own)) {
+      this.#take(field, own);
+      return own;
+    }
     this.#edited.delete(field);
-    this.#parts.delete(field);
+    if (own) this.#parts.set(field, own);
+    else this.#parts.delete(field);
+    const transfer = this.#withPart(field, sent);
     this.#transfers.set(field, transfer);
     return transfer;
+  }
+
+  #take(field: number, transfer: TransferFunction): void {
+    this.#edited.add(field);
+    this.#parts.delete(field);
+    this.#transfers.set(field, transfer);
   }
 
   /** Takes note of a message; gives the transfer function if that changed. */
@@ -110,7 +153,7 @@ export class FieldStates {
     const sent = this.#keep(message);
     const linked = this.#takeLinked(field, isShown);
     if (linked && isWhole(linked)) {
-      this.edit(field, linked);
+      this.#take(field, linked);
       return linked;
     }
     if (linked) this.#parts.set(field, linked);
@@ -152,6 +195,11 @@ export class FieldStates {
     this.#othersFromLink.delete(name);
     return linked;
   }
+}
+
+function isSame(one: TransferFunction | null, other: TransferFunction): boolean {
+  const words = (of: TransferFunction) => JSON.stringify([of.range, of.colours, of.opacity]);
+  return one !== null && words(one) === words(other);
 }
 
 function identityOf({ name, grid, fields }: SourceInfo): string {

@@ -1,4 +1,5 @@
 import type { Camera } from "../render/index";
+import { FARTHEST_TARGET, NEAREST } from "../volume/index";
 import { PROXY_CHOICES, type ProxyChoice } from "../wire/index";
 import { LinkEntries, readFlag, readNumbers } from "./link-entries";
 import { fieldOfKey, type LinkedTransfer, readTransfer, short, writeTransfer } from "./link-transfer";
@@ -93,10 +94,15 @@ function isKnown(key: string): boolean {
 function readCamera(entries: LinkEntries): Camera | null {
   const view = entries.take("view", (text) => {
     const read = readNumbers(text, 4);
-    const isSane = read && Math.abs(read[1]) < 90 && read[2] > 0 && read[2] < 100 && read[3] > 1 && read[3] < 120;
-    return isSane ? read : undefined;
+    if (!read) return undefined;
+    const [azimuth, elevation, distance, fov] = read;
+    const isTurned = Math.abs(azimuth) <= 360 && Math.abs(elevation) < 90;
+    return isTurned && distance >= NEAREST && distance < 100 && fov > 1 && fov < 120 ? read : undefined;
   });
-  const at = entries.take("at", (text) => (view ? readNumbers(text, 3) : undefined));
+  const at = entries.take("at", (text) => {
+    const read = view && readNumbers(text, 3);
+    return read?.every((n) => Math.abs(n) <= FARTHEST_TARGET) ? read : undefined;
+  });
   if (!view) return null;
   const target: Camera["target"] = at ? [at[0], at[1], at[2]] : [0, 0, 0];
   return { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3], target };
@@ -111,7 +117,7 @@ function readOthers(entries: LinkEntries): Map<string, LinkedTransfer> {
 function readStep(text: string): number | null | undefined {
   if (text === "live") return null;
   const step = text.trim() === "" ? Number.NaN : Number(text);
-  return Number.isInteger(step) && step >= 0 ? step : undefined;
+  return Number.isSafeInteger(step) && step >= 0 ? step : undefined;
 }
 
 function readStride(text: string): number | undefined {

@@ -1,4 +1,5 @@
 import { el } from "./dom";
+import type { KeyScope } from "./key-scope";
 
 const keys: readonly (readonly [keys: string, action: string])[] = [
   ["drag \u00b7 arrows", "turn the view"],
@@ -10,6 +11,7 @@ const keys: readonly (readonly [keys: string, action: string])[] = [
   ["L", "follow the newest step"],
   ["F", "choose the field"],
   ["R", "reset the transfer function"],
+  ["Ctrl + Z \u00b7 Ctrl + Shift + Z", "undo an edit of it, redo it"],
   ["P \u00b7 Shift + P", "save a PNG with labels, without"],
   ["A", "axes and box on or off"],
   ["C", "controls on or off"],
@@ -19,6 +21,7 @@ const keys: readonly (readonly [keys: string, action: string])[] = [
 const points: readonly (readonly [keys: string, action: string])[] = [
   ["click", "add an opacity point"],
   ["drag \u00b7 arrows", "move it (Shift: finely)"],
+  ["Page Up \u00b7 Page Down", "go to the one before, the next one"],
   ["Home \u00b7 End", "lowest, highest opacity"],
   ["Enter", "add one after it (before the last)"],
   ["double click \u00b7 Delete", "remove it"],
@@ -29,20 +32,27 @@ const touches: readonly (readonly [keys: string, action: string])[] = [
   ["two fingers", "move and zoom"],
 ];
 
-/** The list of all keys and gestures. */
-export function helpDialog(): HTMLDialogElement {
+/** The list of all keys and gestures, and where those of letters act. */
+export function helpDialog(scope: KeyScope): HTMLDialogElement {
   const list = (rows: readonly (readonly [string, string])[]) =>
     el("dl", {}, ...rows.flatMap(([key, action]) => [el("dt", {}, key), el("dd", {}, action)]));
   const close = el("button", { type: "submit" }, "Close");
   return el(
     "dialog",
     { class: "help", "aria-label": "Keys and gestures" },
-    el("h2", {}, "View"),
+    // First, so that it has the focus and the list is seen from its beginning.
+    el("div", { class: "title" }, el("h2", {}, "View"), el("form", { method: "dialog" }, close)),
     list(keys),
+    scopeChoice(scope),
     el("h2", {}, "Opacity points"),
     list(points),
     el("h2", {}, "Touch"),
     list(touches),
-    el("form", { method: "dialog" }, close),
   );
+}
+
+function scopeChoice(scope: KeyScope): HTMLElement {
+  const box = el("input", { type: "checkbox", checked: scope.isPicture });
+  box.addEventListener("change", () => scope.choose(box.checked));
+  return el("label", { class: "choice" }, box, "Letters and signs act only while the picture has the focus");
 }

@@ -1,3 +1,5 @@
+import type { KeyScope } from "./key-scope";
+
 export interface KeyActions {
   /** Degrees. */
   orbit(azimuth: number, elevation: number): void;
@@ -10,6 +12,8 @@ export interface KeyActions {
   follow(): void;
   focusField(): void;
   resetTransfer(): void;
+  undo(): void;
+  redo(): void;
   savePng(withLabels: boolean): void;
   toggleAxes(): void;
   togglePanel(): void;
@@ -19,17 +23,38 @@ export interface KeyActions {
 const TURN = 5;
 const MOVE = 0.04;
 
-/** Keys of the whole page; a control that uses a key itself keeps it. */
-export function listenToKeys(actions: KeyActions): void {
+/** Keys of the whole page, or of `picture`; a control that uses a key itself keeps it. */
+export function listenToKeys(actions: KeyActions, picture: HTMLElement, scope: KeyScope): void {
   window.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (keepsKey(event)) return;
+    if (event.altKey || event.defaultPrevented) return;
     const key = latin(event);
-    const act = event.shiftKey ? (shifted(key, actions) ?? plain(key, actions)) : plain(key, actions);
+    if (scope.isPicture && isSign(key) && event.target !== picture) return;
+    const act = event.ctrlKey || event.metaKey ? commanded(event, key, actions) : pressed(event, key, actions);
     if (!act) return;
     event.preventDefault();
     if (!event.repeat || goesOn(key)) act();
   });
+}
+
+function pressed(event: KeyboardEvent, key: string, actions: KeyActions): (() => void) | undefined {
+  if (keepsKey(event)) return undefined;
+  return event.shiftKey ? (shifted(key, actions) ?? plain(key, actions)) : plain(key, actions);
+}
+
+/** With Ctrl, or the key that is one on a Mac. */
+function commanded({ target, shiftKey }: KeyboardEvent, key: string, actions: KeyActions): (() => void) | undefined {
+  const isElement = target instanceof Element;
+  if (isElement && (target.closest("dialog[open]") || hasTyped(target))) return undefined;
+  const table: Record<string, () => void> = {
+    z: () => (shiftKey ? actions.redo() : actions.undo()),
+    y: () => actions.redo(),
+  };
+  return table[key.toLowerCase()];
+}
+
+/** Something is typed in it, and not taken: what is undone there is that. */
+function hasTyped(target: Element): boolean {
+  return target instanceof HTMLInputElement && target.type === "text" && target.value !== target.defaultValue;
 }
 
 /** Where letters are Cyrillic, Greek, Hebrew, the Latin one in the same place. */
@@ -39,9 +64,14 @@ function latin({ key, code, shiftKey }: KeyboardEvent): string {
   return letter && isOther ? (shiftKey ? letter : letter.toLowerCase()) : key;
 }
 
+/** A letter, or what else is written with one key. */
+function isSign(key: string): boolean {
+  return key.length === 1 && key !== " ";
+}
+
 /** Whether a key that is held does it again and again: it moves the view, or through steps. */
 function goesOn(key: string): boolean {
-  return key.startsWith("Arrow") || "+=-_[],.".includes(key);
+  return key.startsWith("Arrow") || "+=-_[],.zZyY".includes(key);
 }
 
 function plain(key: string, actions: KeyActions): (() => void) | undefined {

@@ -1,4 +1,4 @@
-import type { FieldInfo, SourceInfo, StepSpan } from "../wire/index";
+import { type FieldInfo, printable, type SourceInfo, type StepSpan } from "../wire/index";
 import { LINK_KEYS, type ReadLink } from "./hash";
 import { writeTransfer } from "./link-transfer";
 
@@ -34,8 +34,9 @@ function named(said: readonly string[]): string {
 }
 
 function shortened(one: string): string {
-  const letters = [...one];
-  return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS).join("")}\u2026` : one;
+  const words = printable(one);
+  const letters = [...words];
+  return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS).join("")}\u2026` : words;
 }
 
 /** Why the step that is wanted is not shown, and what is. `wasShown`: it was there before. */

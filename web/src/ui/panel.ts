@@ -17,6 +17,7 @@ import {
   type SteerAction,
 } from "../wire/index";
 import { el, iconButton, setAttributes, setText } from "./dom";
+import type { Edits } from "./edits";
 import type { Absence } from "./freshness";
 import { icons } from "./icons";
 import { LifelinesSection } from "./lifelines";
@@ -32,8 +33,11 @@ export interface PanelActions {
   chooseScale(scale: Scale): void;
   chooseMap(name: ColourMapName): void;
   chooseSentColours(): void;
-  setOpacity(opacity: readonly OpacityPoint[]): void;
+  /** `goesOn`: as part of the edit before. */
+  setOpacity(opacity: readonly OpacityPoint[], goesOn: boolean): void;
   setRange(lo: number, hi: number): void;
+  undo(): void;
+  redo(): void;
   resetTransfer(): void;
   chooseProxy(proxy: ProxyChoice): void;
   steer(action: SteerAction): void;
@@ -65,6 +69,8 @@ export class Panel {
   /** The colours that the server sent, where they are none of the maps. */
   readonly #sentColours = el("option", { value: "sent" }, "default");
   readonly #range: RangeRow;
+  readonly #undo = iconButton("Undo", icons.undo, "Ctrl+Z");
+  readonly #redo = iconButton("Redo", icons.redo, "Ctrl+Shift+Z");
   readonly #proxy = el("select", { id: "proxy" });
   readonly #statistics = el("dl", { class: "statistics" });
   readonly #lifelines: LifelinesSection;
@@ -73,7 +79,7 @@ export class Panel {
     this.#actions = actions;
     this.#steering = new SteeringSection((action) => actions.steer(action));
     this.#lifelines = new LifelinesSection((on) => actions.watchLifelines(on));
-    this.#editor = new TransferEditor((opacity) => actions.setOpacity(opacity));
+    this.#editor = new TransferEditor((opacity, goesOn) => actions.setOpacity(opacity, goesOn));
     this.#range = new RangeRow((lo, hi) => actions.setRange(lo, hi));
     this.#scale.append(el("option", { value: "logarithmic" }, "Logarithmic"));
     this.#map.append(this.#sentColours, el("option", { value: "link", disabled: true, hidden: true }, "from the link"));
@@ -136,6 +142,12 @@ export class Panel {
     this.#range.show(range, histogram, unit, scale);
   }
 
+  /** Not disabled: whoever undoes the last one by keyboard stays there. */
+  showEdits({ canUndo, canRedo }: Pick<Edits, "canUndo" | "canRedo">): void {
+    this.#undo.setAttribute("aria-disabled", String(!canUndo));
+    this.#redo.setAttribute("aria-disabled", String(!canRedo));
+  }
+
   showProxy(proxy: ProxyChoice): void {
     this.#proxy.value = proxy;
   }
@@ -185,19 +197,27 @@ export class Panel {
     });
   }
 
-  #sections(): readonly HTMLElement[] {
+  #tools(): HTMLElement {
     const reset = iconButton("Reset the transfer function", icons.reset, "R");
+    this.#undo.addEventListener("click", () => this.#actions.undo());
+    this.#redo.addEventListener("click", () => this.#actions.redo());
     reset.addEventListener("click", () => this.#actions.resetTransfer());
+    return el("div", { class: "tools" }, this.#undo, this.#redo, reset);
+  }
+
+  #sections(): readonly HTMLElement[] {
     return [
       el("header", {}, this.#title, this.#subtitle),
       this.#steering.element,
       section("Field", this.#field, this.#note),
-      section(
-        "Transfer function",
+      el(
+        "section",
+        {},
+        el("div", { class: "title" }, el("h2", {}, "Transfer function"), this.#tools()),
         this.#editor.element,
         this.#range.element,
         this.#scaleRow,
-        el("div", { class: "row" }, labelled("map", "Colours", this.#map), reset),
+        el("div", { class: "row" }, labelled("map", "Colours", this.#map)),
       ),
       section("Picture", labelled("proxy", "Sent as", this.#proxy), this.#buttons()),
       section("Statistics", this.#statistics),

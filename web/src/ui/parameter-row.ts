@@ -1,4 +1,4 @@
-import type { Parameter } from "../wire/index";
+import { type Parameter, printable } from "../wire/index";
 import { el, setAttributes, setText } from "./dom";
 import { numberOf } from "./numbers";
 import { rangeWords, refusal, type ShownParameter, sliderValue } from "./steering-state";
@@ -22,7 +22,8 @@ export class ParameterRow {
   constructor(id: string, parameter: ShownParameter, ask: (name: string, value: number) => void) {
     this.#parameter = parameter;
     this.#ask = ask;
-    const { name, unit, kind, least, most } = parameter;
+    const { unit, kind, least, most } = parameter;
+    const name = printable(parameter.name);
     const described = { "aria-describedby": `${id}-range ${id}-problem`, autocomplete: "off" };
     const step = kind === "integer" ? 1 : "any";
     this.#slider = el("input", { id, type: "range", min: least, max: most, step, ...described });

@@ -74,6 +74,8 @@ export class RangeRow {
       if (this.#isEdited[i]) return;
       const words = boundWords(this.#range[i], this.#range, this.#scale);
       if (box.value !== words) box.value = words;
+      // By which keys tell whether something is typed in it.
+      box.defaultValue = words;
       box.title = fullWords(this.#range[i], this.#scale);
     });
   }

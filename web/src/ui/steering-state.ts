@@ -1,4 +1,4 @@
-import type { LoggedAction, Parameter, SteerAction, SteeringMessage } from "../wire/index";
+import { type LoggedAction, type Parameter, printable, type SteerAction, type SteeringMessage } from "../wire/index";
 import type { Absence } from "./freshness";
 import { numberOf } from "./numbers";
 
@@ -107,7 +107,8 @@ export class SteeringState {
 
 /** Why a parameter does not take what was typed; `null` if it does. */
 export function refusal(parameter: Parameter, typed: string): string | null {
-  const { name, kind, least, most } = parameter;
+  const { kind, least, most } = parameter;
+  const name = printable(parameter.name);
   const value = numberOf(typed);
   if (!Number.isFinite(value)) return `${name} takes a number, not \u201c${typed.trim()}\u201d`;
   if (value < least || value > most) return `${name} takes ${rangeWords(parameter)}, not ${value}`;
@@ -140,5 +141,5 @@ function stateWords({ state, log }: SteeringMessage, absence: Absence | null): s
 function actionWords(what: SteerAction, parameters: readonly Parameter[]): string {
   if (what.action !== "set") return what.action === "step" ? "one step" : what.action;
   const unit = parameters.find(({ name }) => name === what.name)?.unit ?? "";
-  return `${what.name} to ${what.value}${unit && ` ${unit}`}`;
+  return `${printable(what.name)} to ${what.value}${unit && ` ${unit}`}`;
 }

@@ -22,6 +22,8 @@ const MOST_POINTS = 48;
 interface Dragged {
   readonly pointer: number;
   readonly index: number;
+  /** It has made a change that its further ones are part of. */
+  readonly hasChanged: boolean;
 }
 
 interface Touched {
@@ -39,7 +41,7 @@ export class TransferEditor {
   readonly #line = svg("path", { class: "line" });
   readonly #handles = svg("g");
   readonly #gradient = svg("linearGradient", { id: "tf-colours" });
-  readonly #onChange: (opacity: readonly OpacityPoint[]) => void;
+  readonly #onChange: (opacity: readonly OpacityPoint[], goesOn: boolean) => void;
   #transfer: TransferFunction | null = null;
   #histogram: Histogram | null = null;
   #unit = "";
@@ -49,10 +51,13 @@ export class TransferEditor {
   #touched: Touched | null = null;
   /** The points that were made here last. */
   #made: readonly OpacityPoint[] | null = null;
+  /** The point that Tab goes to: of so many one is enough to come by. */
+  #current = 0;
   /** The points under the last two presses: a captured pointer's double click does not tell. */
   #pressed: readonly [before: number | null, last: number | null] = [null, null];
 
-  constructor(onChange: (opacity: readonly OpacityPoint[]) => void) {
+  /** `goesOn`: as part of the change before. */
+  constructor(onChange: (opacity: readonly OpacityPoint[], goesOn: boolean) => void) {
     this.#onChange = onChange;
     const strip = svg("rect", { x: 0, y: HEIGHT - STRIP, width: WIDTH, height: STRIP, fill: "url(#tf-colours)" });
     this.#svg = svg(
@@ -77,6 +82,11 @@ export class TransferEditor {
     this.#svg.addEventListener("dblclick", () => this.#removePressed());
     this.#svg.addEventListener("keydown", (event) => this.#key(event));
     this.element = el("div", { class: "transfer-box" }, this.#svg);
+    // Not on the SVG itself: browsers have that take the focus then.
+    this.element.addEventListener("focusin", ({ target }) => {
+      this.#current = indexOf(target) ?? this.#current;
+      this.#showCurrent();
+    });
   }
 
   show(transfer: TransferFunction, histogram: Histogram | null, unit: string, scale: Scale): void {
@@ -131,12 +141,20 @@ export class TransferEditor {
       const title = handle.querySelector("title");
       if (title) title.textContent = words;
     });
+    this.#showCurrent();
+  }
+
+  #showCurrent(): void {
+    this.#current = Math.min(this.#current, this.#handles.childElementCount - 1);
+    [...this.#handles.children].forEach((handle, i) => {
+      setAttributes(handle, { tabindex: i === this.#current ? 0 : -1 });
+    });
   }
 
   #handle(): SVGGElement {
     return svg(
       "g",
-      { class: "handle", tabindex: 0, role: "slider", "aria-valuemin": 0, "aria-valuemax": 1 },
+      { class: "handle", role: "slider", "aria-valuemin": 0, "aria-valuemax": 1 },
       svg("title"),
       svg("circle", { r: 11, class: "grip" }),
       svg("circle", { r: 4.5, class: "dot" }),
@@ -149,7 +167,7 @@ export class TransferEditor {
     const held = indexOf(event.target);
     this.#pressed = [this.#pressed[1], held];
     const { pointerId: pointer, clientX: x, clientY: y } = event;
-    if (held !== null) this.#drag({ pointer, index: held });
+    if (held !== null) this.#drag({ pointer, index: held, hasChanged: false });
     else if (event.pointerType === "touch") this.#touched = { pointer, x, y };
     else this.#add(event);
     if (this.#dragged || this.#touched) event.preventDefault();
@@ -167,14 +185,17 @@ export class TransferEditor {
     if (!opacity || opacity.length >= MOST_POINTS) return;
     const [s, a] = this.#at(event);
     const index = opacity.filter((point) => point[0] <= s).length;
-    this.#change([...opacity.slice(0, index), [s, a], ...opacity.slice(index)]);
-    this.#drag({ pointer: event.pointerId, index });
+    this.#change([...opacity.slice(0, index), [s, a], ...opacity.slice(index)], false);
+    this.#drag({ pointer: event.pointerId, index, hasChanged: true });
   }
 
   #follow(event: PointerEvent): void {
     const { pointerId: pointer } = event;
     if (this.#touched?.pointer === pointer) return this.#moveAside(event, this.#touched);
-    if (this.#dragged?.pointer === pointer) this.#move(this.#dragged.index, ...this.#at(event));
+    const dragged = this.#dragged;
+    if (dragged?.pointer !== pointer) return;
+    this.#dragged = { ...dragged, hasChanged: true };
+    this.#move(dragged.index, this.#at(event), dragged.hasChanged);
   }
 
   /** A finger that goes aside draws a point along; one that goes up or down scrolls. */
@@ -194,9 +215,9 @@ export class TransferEditor {
     if (this.#dragged?.pointer === pointer) this.#dragged = null;
   }
 
-  #change(opacity: readonly OpacityPoint[]): void {
+  #change(opacity: readonly OpacityPoint[], goesOn: boolean): void {
     this.#made = opacity;
-    this.#onChange(opacity);
+    this.#onChange(opacity, goesOn);
   }
 
   #key(event: KeyboardEvent): void {
@@ -216,28 +237,33 @@ export class TransferEditor {
       End: [s, 1],
     };
     const place = places[event.key];
-    if (place) this.#move(index, ...place);
+    if (place) this.#move(index, place, event.repeat);
     else if (event.key === "Delete" || event.key === "Backspace") this.#remove(index);
+    else if (event.key === "PageDown") this.#focus(index + 1);
+    else if (event.key === "PageUp") this.#focus(index - 1);
     else if (event.key === "Enter" || event.key === "Insert") this.#insertBeside(index);
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
-  #move(index: number, s: number, a: number): void {
+  #move(index: number, [s, a]: OpacityPoint, goesOn: boolean): void {
     const opacity = this.#transfer?.opacity;
     if (!opacity) return;
     const least = index > 0 ? opacity[index - 1][0] : 0;
     const most = index < opacity.length - 1 ? opacity[index + 1][0] : 1;
     const moved: OpacityPoint = [Math.min(most, Math.max(least, s)), Math.min(1, Math.max(0, a))];
-    this.#change(opacity.map((point, i) => (i === index ? moved : point)));
+    this.#change(
+      opacity.map((point, i) => (i === index ? moved : point)),
+      goesOn,
+    );
   }
 
   #insertBeside(index: number): void {
     const opacity = this.#transfer?.opacity;
     if (!opacity || opacity.length >= MOST_POINTS) return;
     const [point, at] = pointBeside(opacity, index);
-    this.#change([...opacity.slice(0, at), point, ...opacity.slice(at)]);
+    this.#change([...opacity.slice(0, at), point, ...opacity.slice(at)], false);
     this.#focus(at);
   }
 
@@ -251,7 +277,10 @@ export class TransferEditor {
   #remove(index: number): void {
     const opacity = this.#transfer?.opacity;
     if (!opacity || opacity.length <= FEWEST_POINTS) return;
-    this.#change(opacity.filter((_, i) => i !== index));
+    this.#change(
+      opacity.filter((_, i) => i !== index),
+      false,
+    );
     this.#focus(Math.min(index, opacity.length - 2));
   }
 

@@ -21,6 +21,7 @@ import {
 } from "../wire/index";
 import { type ConnectionState, Session } from "../worker/index";
 import { Attention } from "./attention";
+import type { Edits } from "./edits";
 import { FieldStates } from "./field-states";
 import { type Absence, type FreshnessShown, FreshnessState } from "./freshness";
 import { type ReadLink, readHash, writeHash } from "./hash";
@@ -103,7 +104,7 @@ export class Viewer {
       (step) => (step === null ? this.#set({ playing: false }) : this.#wantStep(step, true)),
     );
     this.#state = {
-      connection: { kind: "connecting", lost: null },
+      connection: { kind: "connecting", before: null },
       source: null,
       steps: { first: 0, last: 0 },
       field: 0,
@@ -224,11 +225,10 @@ export class Viewer {
     this.#sendView();
   }
 
-  setTransfer(transfer: TransferFunction): void {
-    const { field } = this.#state;
-    this.#fields.edit(field, transfer);
-    this.#applyTransfer(field, transfer);
-    this.#sendView();
+  /** `goesOn`: as part of the edit before. */
+  setTransfer(transfer: TransferFunction, goesOn = false): void {
+    this.#fields.edit(this.#state.field, transfer, goesOn);
+    this.#changeTransfer(transfer);
   }
 
   chooseColours(colours: Colours): void {
@@ -242,10 +242,28 @@ export class Viewer {
   }
 
   resetTransfer(): void {
-    const { field } = this.#state;
-    const transfer = this.#fields.reset(field);
+    this.#changeTransfer(this.#fields.reset(this.#state.field));
+  }
+
+  /** Takes the last edit of the field's transfer function back. */
+  undo(): void {
+    this.#changeTransfer(this.#fields.undo(this.#state.field));
+  }
+
+  /** Makes the edit again that was taken back last. */
+  redo(): void {
+    this.#changeTransfer(this.#fields.redo(this.#state.field));
+  }
+
+  /** Of the transfer function of the field that is shown. */
+  get edits(): Pick<Edits, "canUndo" | "canRedo"> {
+    return this.#fields.edits(this.#state.field);
+  }
+
+  /** That of the field that is shown; `null` where it stays. */
+  #changeTransfer(transfer: TransferFunction | null): void {
     if (!transfer) return;
-    this.#applyTransfer(field, transfer);
+    this.#applyTransfer(this.#state.field, transfer);
     this.#sendView();
   }
 

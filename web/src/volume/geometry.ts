@@ -18,6 +18,11 @@ export interface Geometry {
   readonly physicalHi: Vec3;
 }
 
+/** How far from the middle of the box a camera may look, along each axis: beyond that nothing is seen. */
+export const FARTHEST_TARGET = 4;
+/** How near a camera may come to what it looks at. */
+export const NEAREST = 0.02;
+
 export function geometryOf(grid: GridInfo): Geometry {
   const cell = grid.centering === "cell";
   const physical = map3((axis) => (cell ? grid.size[axis] : Math.max(1, grid.size[axis] - 1)) * grid.spacing[axis]);

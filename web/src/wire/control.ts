@@ -128,7 +128,7 @@ function parseNotice(json: Json): ControlMessage {
   return {
     kind: "notice",
     severity: json.oneOf("severity", ["info", "warning", "error"]),
-    text: json.text("text"),
+    text: json.words("text"),
     failed: failed && { field: failed.integer("field", 0), step: failed.integer("step", 0) },
   };
 }
@@ -153,14 +153,14 @@ function parseWelcome(json: Json): ControlMessage {
 function parseSource(json: Json): SourceInfo {
   const named = json.list("fields").map((item) => {
     const field = asObject(item, "field");
-    return { name: field.text("name"), unit: field.text("unit") };
+    return { name: field.words("name"), unit: field.words("unit") };
   });
   if (named.length === 0) throw new WireError("the source has no field");
   return {
-    name: json.text("name"),
-    format: json.text("format"),
+    name: json.words("name"),
+    format: json.words("format"),
     live: json.flag("live"),
-    timeUnit: json.text("time_unit"),
+    timeUnit: json.words("time_unit"),
     grid: parseGrid(json.child("grid")),
     fields: withLogarithms(named),
   };
@@ -173,7 +173,7 @@ function parseGrid(json: Json): GridInfo {
   if (!spacing.every((n) => Number.isFinite(n) && n > 0))
     throw new WireError(`impossible spacing ${spacing.join(", ")}`);
   const origin = asTuple3(json.numbers("origin"), "grid origin");
-  return { size, spacing, origin, unit: json.text("unit"), centering: json.oneOf("centering", ["point", "cell"]) };
+  return { size, spacing, origin, unit: json.words("unit"), centering: json.oneOf("centering", ["point", "cell"]) };
 }
 
 function parseSpan(json: Json): StepSpan {
@@ -216,7 +216,7 @@ function parsePlan(json: Json): PlanMessage {
     proxy: json.oneOf("proxy", ["bricks", "slabs", "segments"]),
     level: json.integer("level", 0),
     bits: json.integer("bits", 0),
-    reason: json.text("reason"),
+    reason: json.words("reason"),
     throughputBps: json.number("throughput_bps"),
     bytes: json.number("bytes"),
   };

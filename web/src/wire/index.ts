@@ -16,6 +16,7 @@ export {
   MOST_STAMPS,
   type StageEvent,
 } from "./lifelines";
+export { printable } from "./printable";
 export * from "./scalar-slabs";
 export * from "./segments";
 export {

@@ -1,4 +1,5 @@
 import { WireError } from "./errors";
+import { printable } from "./printable";
 
 /** A JSON object whose members are read with their types checked. */
 export class Json {
@@ -38,6 +39,11 @@ export class Json {
   text(name: string): string {
     const value = this.#members[name];
     return typeof value === "string" ? value : this.#fail(name, "a string");
+  }
+
+  /** A text that is shown and stands for nothing else. */
+  words(name: string): string {
+    return printable(this.text(name));
   }
 
   flag(name: string): boolean {

@@ -3,6 +3,7 @@ import { asObject, encodeJson, type Json } from "./json";
 
 /** A parameter that the page may change while the simulation runs. */
 export interface Parameter {
+  /** Not always printable: it is what the simulation knows it by. */
   readonly name: string;
   readonly unit: string;
   readonly kind: "number" | "integer";
@@ -55,16 +56,16 @@ function parseParameter(json: Json): Parameter {
   if (![least, most, value].every(Number.isFinite) || least > most) {
     throw new WireError(`parameter ${name} is ${value}, from ${least} to ${most}`);
   }
-  return { name, unit: json.text("unit"), kind: json.oneOf("kind", ["number", "integer"]), least, most, value };
+  return { name, unit: json.words("unit"), kind: json.oneOf("kind", ["number", "integer"]), least, most, value };
 }
 
 function parseLogged(json: Json): LoggedAction {
   return {
-    who: json.text("who"),
+    who: json.words("who"),
     unixS: json.number("unix_s"),
     what: parseAction(json),
     at: json.isNull("at") ? null : json.integer("at", 0),
-    problem: json.isNull("problem") ? null : json.text("problem"),
+    problem: json.isNull("problem") ? null : json.words("problem"),
   };
 }
 

@@ -11,6 +11,8 @@ const scope = self as unknown as WorkerScope;
 
 let socket: WebSocket | null = null;
 let asked: ToWorker | null = null;
+/** As long as for the session's own connection: one that is not open by then may lead nowhere, and nothing would come over it, without a word. */
+const OPEN_WITHIN_MS = 15_000;
 const ready = Promise.all([readyZstd(), readyUnpacking()]);
 // Whoever opens a connection is told.
 ready.catch(() => {});
@@ -33,7 +35,15 @@ function open(url: string, epoch: number): WebSocket {
   opened.binaryType = "arraybuffer";
   const joiner = new BrickJoiner();
   let received = 0;
+  const giveUp = setTimeout(() => {
+    if (socket !== opened) return;
+    socket = null;
+    opened.close();
+    send({ epoch, type: "closed", reason: "a connection for data does not open" });
+  }, OPEN_WITHIN_MS);
+  opened.onopen = () => clearTimeout(giveUp);
   opened.onclose = ({ reason, code }) => {
+    clearTimeout(giveUp);
     if (socket === opened) send({ epoch, type: "closed", reason: reason || closeWords(code) });
   };
   opened.onmessage = ({ data }: MessageEvent<unknown>) => {

@@ -14,14 +14,19 @@ import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
 type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
 
 export type ConnectionState =
-  /** `lost`: how it was lost before, if it was. */
-  | { readonly kind: "connecting"; readonly lost: Lost | null }
+  /** `before`: how it was lost, or refused, before, if it was. */
+  | { readonly kind: "connecting"; readonly before: Lost | Refused | null }
   | { readonly kind: "open" }
   /** It is open, and nothing has come over it for a while, whatever was asked. */
   | { readonly kind: "silent" }
-  /** The server is there, and does not let this page in. */
-  | { readonly kind: "refused" }
+  | Refused
   | Lost;
+
+/** The server is there, and does not let this page in, for a reason that it may have told. */
+export interface Refused {
+  readonly kind: "refused";
+  readonly reason: string;
+}
 
 export interface Lost {
   readonly kind: "lost";
@@ -49,6 +54,10 @@ const ANSWER_WITHIN_MS = 2000;
 const OPEN_WITHIN_MS = 15_000;
 const FIRST_RETRY_MS = 300;
 const LONGEST_RETRY_MS = 4000;
+/** The reason may be over by then, as when another server was there for a while. */
+const RETRY_REFUSED_MS = 30_000;
+/** Of a reason that the server told. */
+const MOST_LETTERS = 200;
 /** Workers that load while the server is asked how many it wants. */
 const USUAL_GROUPS = 2;
 /** At most 30 views a second go to the server. */
@@ -69,7 +78,7 @@ export class Session {
   #viewTimer: ReturnType<typeof setTimeout> | null = null;
   #sentAt = 0;
   #retryTimer: ReturnType<typeof setTimeout> | null = null;
-  #lost: Lost | null = null;
+  #before: Lost | Refused | null = null;
   readonly #heartbeat = new Heartbeat({
     ask: () => this.tell(encodeClock(performance.now())),
     onSilence: (isSilent) => this.#events.onState({ kind: isSilent ? "silent" : "open" }),
@@ -86,7 +95,7 @@ export class Session {
   connect(): void {
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
     this.#retryTimer = null;
-    this.#events.onState({ kind: "connecting", lost: this.#lost });
+    this.#events.onState({ kind: "connecting", before: this.#before });
     const socket = new WebSocket(this.#url("session", {}));
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
@@ -105,9 +114,9 @@ export class Session {
     socket.onclose = async ({ reason }) => {
       clearTimeout(giveUp);
       if (socket !== this.#socket) return;
-      const refused = !wasOpen && (await this.#isRefused());
+      const refused = wasOpen ? null : await this.#refusal();
       if (socket !== this.#socket) return;
-      if (refused) this.#end();
+      if (refused) this.#refuse(refused);
       else this.#lose(reason || (wasOpen ? CLOSED : NO_ANSWER));
     };
   }
@@ -152,7 +161,7 @@ export class Session {
         return this.#events.onControl(message);
       }
       this.#welcomed = true;
-      this.#lost = null;
+      this.#before = null;
       this.#heartbeat.begin();
       this.#epoch += 1;
       this.#openData(message);
@@ -204,20 +213,24 @@ export class Session {
   }
 
   /** A WebSocket does not tell why it was not opened; an ordinary request for the same is answered. */
-  async #isRefused(): Promise<boolean> {
+  async #refusal(): Promise<Refused | null> {
     const url = new URL(this.#url("session", {}));
     url.protocol = this.#base.protocol;
     try {
       const options: RequestInit = { cache: "no-store", signal: AbortSignal.timeout(ANSWER_WITHIN_MS) };
-      return (await fetch(url, options)).status === FORBIDDEN;
+      const answer = await fetch(url, options);
+      if (answer.status !== FORBIDDEN) return null;
+      // What stands between page and server may refuse with a page of its own.
+      const isPlain = answer.headers.get("content-type")?.startsWith("text/plain");
+      return { kind: "refused", reason: isPlain ? (await answer.text()).trim().slice(0, MOST_LETTERS) : "" };
     } catch {
-      return false;
+      return null;
     }
   }
 
-  #end(): void {
+  #refuse(refused: Refused): void {
     this.#close();
-    this.#events.onState({ kind: "refused" });
+    this.#retry(refused, RETRY_REFUSED_MS);
   }
 
   #close(): void {
@@ -233,8 +246,12 @@ export class Session {
     this.#close();
     this.#attempt += 1;
     const wait = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#attempt - 1));
-    this.#lost = { kind: "lost", reason, attempt: this.#attempt, retryAt: performance.now() + wait };
-    this.#events.onState(this.#lost);
+    this.#retry({ kind: "lost", reason, attempt: this.#attempt, retryAt: performance.now() + wait }, wait);
+  }
+
+  #retry(before: Lost | Refused, wait: number): void {
+    this.#before = before;
+    this.#events.onState(before);
     this.#retryTimer = setTimeout(() => this.connect(), wait);
   }
 

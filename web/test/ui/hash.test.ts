@@ -115,6 +115,23 @@ test("each part of a transfer function holds without the others", () => {
   expect(readHash(writeHash(partial))).toEqual({ ...partial, unknown: [], unusable: [] });
 });
 
+test("numbers with which nothing would be seen are told, and the default is taken", () => {
+  const read = (hash: string) => {
+    const { camera, unusable } = readHash(hash);
+    return { camera, unusable };
+  };
+  const home = { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0] };
+  for (const at of ["1e300,0,0", "0,-4.1,0", "0,0,99"])
+    expect(read(`#view=30,20,3,30&at=${at}`)).toEqual({ camera: home, unusable: [`at=${at}`] });
+  for (const view of ["1e300,20,3,30", "30,20,1e-300,30", "30,20,1e300,30", "30,20,3,1e300", "30,90,3,30"])
+    expect(read(`#view=${view}`)).toEqual({ camera: null, unusable: [`view=${view}`] });
+  expect(read("#view=-360,-89,0.02,30&at=4,-4,0")).toEqual({
+    camera: { azimuth: -360, elevation: -89, distance: 0.02, fov: 30, target: [4, -4, 0] },
+    unusable: [],
+  });
+  expect(readHash("#step=1e300&by=1e300").unusable).toEqual(["step=1e300", "by=1e300"]);
+});
+
 test("a range is taken if single precision has its bounds, in order", () => {
   const range = (text: string) => readHash(`#range=${text}&map=viridis&opacity=0,0;1,1`).transfer?.range;
   expect([range("1,5"), range("2,2"), range("-3e38,3e38")]).toEqual([
@@ -145,6 +162,7 @@ describe("what a link says in vain", () => {
     expect(words("#step=live")).toMatch(/\u201cstep=live\u201d, which cannot/);
     expect(words("#map.nope=gray")).toMatch(/\u201cmap.nope\u201d/);
     expect(words(`#map=${"x".repeat(99)}`)).toContain(`\u201cmap=${"x".repeat(20)}\u2026\u201d`);
+    expect(words("#map=%E2%80%AEgnorw%00")).toContain("\u201cmap=gnorw\ufffd\u201d");
     expect(words("#step=a&play=b&axes=c&map=d")).toMatch(/\u201caxes=c\u201d, and more, which cannot/);
   });
 

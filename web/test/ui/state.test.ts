@@ -68,6 +68,55 @@ describe("fields", () => {
     expect(fields.reset(0)?.opacity[1][1]).toBe(0.7);
   });
 
+  test("edits are undone one by one down to the server's function, a reset among them, and redone until there is another", () => {
+    const fields = new FieldStates(null, new Map());
+    fields.receive(message(0, 0.5), true);
+    const sent = fields.transfer(0);
+    const wide: TransferFunction = { ...edited, range: [0, 9] };
+    const wider: TransferFunction = { ...edited, range: [0, 99] };
+    fields.edit(0, edited);
+    fields.edit(0, wide);
+    fields.edit(0, wider, true);
+    fields.edit(0, { ...wider });
+    expect(fields.reset(0)).toBe(sent);
+    expect([fields.undo(0)?.range, fields.undo(0), fields.undo(0), fields.undo(0)]).toEqual([
+      [0, 99],
+      edited,
+      sent,
+      null,
+    ]);
+    expect([fields.isEdited(0), fields.edits(0).canUndo, fields.edits(0).canRedo]).toEqual([false, false, true]);
+    expect(fields.receive(message(0, 0.7), true)?.opacity[1][1]).toBe(0.7);
+    expect([fields.redo(0), fields.redo(0)?.range]).toEqual([edited, [0, 99]]);
+    expect(fields.isEdited(0)).toBe(true);
+    fields.edit(0, wide);
+    expect([fields.redo(0), fields.edits(0).canUndo, fields.edits(1).canUndo]).toEqual([null, true, false]);
+  });
+
+  test("what a link says of a function is there again when edits of it are undone", () => {
+    const fields = new FieldStates({ colours: edited.colours }, new Map());
+    fields.begin({ ...source("run", ["p"]), live: true }, STEPS);
+    fields.receive(ranged(3, 5), true);
+    fields.edit(0, edited);
+    expect(fields.undo(0)).toMatchObject({ range: [0, 5], colours: edited.colours });
+    expect(fields.linked(0)).toEqual({ colours: edited.colours });
+    fields.reset(0);
+    expect([fields.linked(0), fields.undo(0)?.colours, fields.linked(0)]).toEqual([
+      null,
+      edited.colours,
+      { colours: edited.colours },
+    ]);
+  });
+
+  test("another source has no edits to undo", () => {
+    const fields = new FieldStates(null, new Map());
+    fields.begin(source("run", ["p"]), ONE_STEP);
+    fields.receive(message(0, 0.5), true);
+    fields.edit(0, edited);
+    fields.begin(source("another", ["p"]), ONE_STEP);
+    expect([fields.edits(0).canUndo, fields.undo(0)]).toEqual([false, null]);
+  });
+
   test("the colours that were sent are known after others were chosen", () => {
     const fields = new FieldStates(null, new Map());
     fields.receive(message(0, 0.5), true);

@@ -122,3 +122,15 @@ test("a simulation of which no rank is there is gone, unless it was stopped; of 
   state.receive(message([], { state: "stopped" }));
   expect(state.shown(gone)).toMatchObject({ state: "stopped", stateWords: "stopped" });
 });
+
+test("a parameter whose name would turn what stands around it is asked for by that name, and told without", () => {
+  const name = "\u202ehtgnerts";
+  const state = new SteeringState();
+  state.receive(
+    message([set(2, 1, { what: { action: "set", name, value: 2 } })], { parameters: [{ ...strength, name }] }),
+  );
+  const shown = state.shown(null);
+  expect([shown?.parameters[0].name, shown?.parameters[0].pending]).toEqual([name, 2]);
+  expect(shown?.log[0].what).toBe("page 9f3c: htgnerts to 2 Pa");
+  expect(refusal({ ...strength, name }, "9")).toBe("htgnerts takes 0 to 5 Pa, not 9");
+});

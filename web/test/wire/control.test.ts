@@ -42,6 +42,19 @@ test("a welcome names as many fields as a file of chemistry has", () => {
   expect(message?.kind === "welcome" && message.source.fields.length).toBe(10_000);
 });
 
+test("words of a file are without what would turn those around them, and have a sign for each control character", () => {
+  const hostile = "\u202eaP\u2066 \u001b[2Jp\u0085";
+  const source = { ...welcome.source, name: hostile, fields: [{ name: hostile, unit: hostile }] };
+  const message = parseControl(control(1, { ...welcome, source }));
+  const printed = "aP \ufffd[2Jp\ufffd";
+  expect(message).toMatchObject({ source: { name: printed, fields: [{ name: printed, unit: printed }, {}] } });
+  const notice = { severity: "error", text: `no ${hostile}`, failed: null };
+  expect(parseControl(control(5, notice))).toMatchObject({ text: `no ${printed}` });
+  const arabic = "\u0636\u063a\u0637\u200f";
+  const named = { ...welcome.source, name: arabic };
+  expect(parseControl(control(1, { ...welcome, source: named }))).toMatchObject({ source: { name: arabic } });
+});
+
 describe("the logarithm of a field", () => {
   const fieldsOf = (...names: readonly string[]) => {
     const fields = names.map((name) => ({ name, unit: "Pa" }));

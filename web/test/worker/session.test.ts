@@ -122,10 +122,34 @@ test("a connection that does not open is given up and tried again, with how the 
   start((state) => states.push(state));
   await vi.advanceTimersByTimeAsync(60_000);
   const [first, lost, again] = states;
-  expect(first).toEqual({ kind: "connecting", lost: null });
+  expect(first).toEqual({ kind: "connecting", before: null });
   expect(lost).toMatchObject({ kind: "lost", reason: "the server does not answer", attempt: 1 });
-  expect(again).toEqual({ kind: "connecting", lost });
+  expect(again).toEqual({ kind: "connecting", before: lost });
   expect(FakeSocket.opened.length).toBeGreaterThan(2);
+});
+
+/** What the server answers to whoever asks why a connection was not opened. */
+const answers = (status: number, type: string, words: string) =>
+  vi.stubGlobal("fetch", async () => new Response(words, { status, headers: { "content-type": type } }));
+
+test("a server that does not let the page in is asked again, rarely, and its reason told meanwhile", async () => {
+  const states: ConnectionState[] = [];
+  start((state) => states.push(state));
+  answers(403, "text/plain; charset=utf-8", "wrong or missing token\n");
+  FakeSocket.opened[0].onclose?.({ reason: "" });
+  await vi.advanceTimersByTimeAsync(20_000);
+  const refused = { kind: "refused", reason: "wrong or missing token" };
+  expect([states.slice(1), FakeSocket.opened.length]).toEqual([[refused], 1]);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect([states.at(-1), FakeSocket.opened.length]).toEqual([{ kind: "connecting", before: refused }, 2]);
+  answers(403, "text/html", "<h1>Blocked</h1>");
+  FakeSocket.opened[1].onclose?.({ reason: "" });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(states.at(-1)).toEqual({ kind: "refused", reason: "" });
+  await vi.advanceTimersByTimeAsync(30_000);
+  FakeSocket.opened[2].onopen?.();
+  welcome(1);
+  expect(states.at(-1)).toEqual({ kind: "open" });
 });
 
 test("one that opens is waited for, however long the server has nothing to show", async () => {

@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { FromWorker, ToWorker } from "../../src/worker/messages";
+
+class FakeSocket {
+  static readonly made: FakeSocket[] = [];
+  isClosed = false;
+  onopen: (() => void) | null = null;
+  onclose: ((event: { reason: string; code: number }) => void) | null = null;
+  constructor() {
+    FakeSocket.made.push(this);
+  }
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+interface Scope {
+  postMessage(message: FromWorker): void;
+  onmessage: ((event: { data: ToWorker }) => Promise<void>) | null;
+}
+
+const told: FromWorker[] = [];
+const scope: Scope = { postMessage: (message) => told.push(message), onmessage: null };
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  vi.stubGlobal("self", scope);
+  vi.stubGlobal("WebSocket", FakeSocket);
+  vi.resetModules();
+  FakeSocket.made.length = told.length = 0;
+  await import("../../src/worker/data-worker");
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+const ask = (data: ToWorker) => scope.onmessage?.({ data });
+const open = (epoch: number) => ask({ type: "open", url: "ws://127.0.0.1/data", epoch });
+
+test("a connection that does not open is given up, and that is told", async () => {
+  await open(7);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(told).toEqual([{ epoch: 7, type: "closed", reason: "a connection for data does not open" }]);
+  expect(FakeSocket.made[0].isClosed).toBe(true);
+});
+
+test("one that opens is kept, however long nothing comes over it", async () => {
+  await open(7);
+  FakeSocket.made[0].onopen?.();
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect([told, FakeSocket.made[0].isClosed]).toEqual([[], false]);
+});
+
+test("of one that was given up for another nothing is told", async () => {
+  await open(7);
+  await open(8);
+  FakeSocket.made[1].onopen?.();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([told, FakeSocket.made.map(({ isClosed }) => isClosed)]).toEqual([[], [true, false]]);
+});
