@@ -18,6 +18,7 @@ mod kept;
 mod kept_token;
 pub mod perf;
 mod policy;
+pub mod private;
 mod session;
 mod socket;
 mod text;
