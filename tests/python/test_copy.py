@@ -546,6 +546,26 @@ def test_a_mistake_in_a_policy_that_changes_is_told_and_the_one_before_holds(tmp
         assert copy(f"{share.url}/a", tmp_path / "there").code == 0
 
 
+def test_who_is_taken_out_of_a_policy_is_out_though_a_folder_of_another_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "a").write_text("a")
+    policy = tmp_path / "people.toml"
+    persons = ['[[person]]\nname = "grace"\nread = ["."]\n', '[[person]]\nname = "ada"\nread = [".", "new"]\n']
+    policy.write_text('ask = "Ada"\n' + persons[0])
+    with sharing(tmp_path / "shared", "--policy", policy) as share:
+        policy.write_text('ask = "Ada"\n' + persons[1])
+        told = [share.process.said.readline() for _ in range(3)]
+        assert told[0] == "the policy was read again\n" and told[1].startswith("ada ripp://"), told
+        assert "people.toml line 4: read: new is to be a folder in the share" in told[2]
+        assert "the token is wrong" in copy(f"{share.url}/a", tmp_path / "there").stderr
+        assert copy(f"{told[1].split()[1]}/a", tmp_path / "there").code == 0
+    # One with which nobody could copy anything is told at once.
+    policy.write_text(persons[0].replace('"."', '"new"').replace("[[", 'ask = "Ada"\n[['))
+    refused = run("share", tmp_path / "shared", "--policy", policy, "--bind", "127.0.0.1:0", "--for", "1s", check=False)
+    assert refused.returncode == 1
+    assert_one_clear_line(refused.stderr, "people.toml line 4", "new is to be a folder")
+
+
 def test_sources_of_one_name_do_not_delete_each_other(tmp_path: Path) -> None:
     for side, name in (("one", "a"), ("two", "b")):
         (tmp_path / side / "run").mkdir(parents=True)
