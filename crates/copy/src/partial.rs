@@ -7,10 +7,11 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{FlockOperation, RenameFlags};
 use rustix::io::Errno;
 
+use crate::file_id::FileId;
 use crate::listing::Mtime;
 use crate::names::Name;
 use crate::ranges::RangeHash;
@@ -61,7 +62,7 @@ impl Partial {
             }
             // Not before: whoever had it until now may have written to it.
             let (found, there) = (regular(&file)?, place.folder.symlink_metadata(part.as_path()));
-            if there.is_ok_and(|there| there.ino() == found.ino() && there.dev() == found.dev()) {
+            if there.is_ok_and(|there| FileId::from(&there) == FileId::from(&found)) {
                 let (mode, length) = (found.mode() & MODE, found.len());
                 return Ok(Self { place: place.clone(), file, mode, length });
             }
