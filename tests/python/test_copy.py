@@ -566,6 +566,17 @@ def test_who_is_taken_out_of_a_policy_is_out_though_a_folder_of_another_is_missi
     assert_one_clear_line(refused.stderr, "people.toml line 4", "new is to be a folder")
 
 
+def test_two_copies_of_the_same_at_once_do_not_take_each_other_for_another_file(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for number in range(400):
+        (folder / f"{number}").write_bytes(os.urandom(20_000))
+    copies = [start_copy(folder, f"{tmp_path}/there/") for _ in range(2)]
+    told = [copying.end(SOON) for copying in copies]
+    assert not any("something has taken its name" in ended.stderr for ended in told), told
+    assert tree_of(tmp_path / "there" / "run") == tree_of(folder)
+
+
 def test_sources_of_one_name_do_not_delete_each_other(tmp_path: Path) -> None:
     for side, name in (("one", "a"), ("two", "b")):
         (tmp_path / side / "run").mkdir(parents=True)
