@@ -1,12 +1,16 @@
 """`visapult copy` and `visapult share` as a user has them: whole trees, one clear line for a bad day, and going on after being killed."""
 
+import contextlib
+import fcntl
 import json
 import os
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -575,6 +579,27 @@ def test_two_copies_of_the_same_at_once_do_not_take_each_other_for_another_file(
     told = [copying.end(SOON) for copying in copies]
     assert not any("something has taken its name" in ended.stderr for ended in told), told
     assert tree_of(tmp_path / "there" / "run") == tree_of(folder)
+
+
+@pytest.mark.parametrize("columns", [20, 30, 40])
+def test_a_narrow_terminal_shows_whole_parts_in_one_line(tmp_path: Path, columns: int) -> None:
+    (tmp_path / "file").write_bytes(os.urandom(5 * MEBI))
+    parent, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with sharing(tmp_path / "shared", "--write") as share:
+        command = [str(word) for word in (VISAPULT, "copy", tmp_path / "file", share.url, "--rate", "30M")]
+        copying = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=ENVIRONMENT)
+        os.close(terminal)
+        seen = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(parent, 4096):
+                seen += piece
+        os.close(parent)
+        assert copying.wait(SOON) == 0
+    shown = [line.removesuffix("\x1b[K") for line in seen.decode().split("\r")]
+    lines = [line for line in shown if line]
+    whole = re.compile(r"[\d.]+ \w+ of [\d.]+ \w+\+?(, \d+ of \d+\+? files(, [\d.]+ [kM]?bit/s)?)?")
+    assert lines and all(whole.fullmatch(line) and len(line) < columns for line in lines), lines
 
 
 def test_sources_of_one_name_do_not_delete_each_other(tmp_path: Path) -> None:
