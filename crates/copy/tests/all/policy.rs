@@ -221,9 +221,19 @@ fn a_token_that_cannot_be_had_lets_in_nobody_and_holds_up_nothing() {
             thread::sleep(Duration::from_millis(20));
         };
         let (_, place) = grace.split_once('@').unwrap();
-        while get(&format!("ripp://{}@{place}", token.trim())).is_err() {
+        let grace = format!("ripp://{}@{place}", token.trim());
+        while get(&grace).is_err() {
             thread::sleep(Duration::from_millis(20));
         }
+        // Nor is anybody let in, or told anything else, where nobody is left.
+        for name in ["grace", "ada"] {
+            fs::write(dir.path().join(format!("{name}.token")), "no token").unwrap();
+        }
+        while get(&grace).is_ok() || get(ada).is_ok() {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let why = get(ada).unwrap_err().to_string();
+        assert!(why.contains("the token is wrong"), "{why}");
     });
 }
 

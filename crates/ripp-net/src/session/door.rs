@@ -195,7 +195,8 @@ impl Door {
         match (token, shown) {
             (Some(token), _) if is_told(token) => Ok(None),
             (Some(_), _) => Err(WRONG_TOKEN.to_owned()),
-            (None, _) if !members.is_empty() => Err(WRONG_TOKEN.to_owned()),
+            // Where all that were known by tokens have gone, nobody is.
+            (None, _) if !(members.is_empty() && clients.members.is_empty()) => Err(WRONG_TOKEN.to_owned()),
             (None, _) if clients.is_empty() => Ok(None),
             (None, Some(Shown { fingerprint, .. })) => {
                 Err(format!("your certificate is not known there; it is to be started with --trust {fingerprint}"))
