@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "ripp": set(),
     "ripp-net": {"ripp"},
     "pipeline": {"volume", "volume-io", "render", "comm", "ripp-net", "trace"},
-    "portal": {"pipeline"},
+    "portal": {"pipeline", "ripp-net"},
     "python": {"copy", "pipeline", "ripp-net"},
     "testbed": set(),
     "testkit": {"ripp"},

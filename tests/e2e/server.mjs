@@ -15,7 +15,7 @@ export async function startServer(source, port = 0, ...options) {
   // Only where a simulation is shown.
   watch.catch(() => {});
   return {
-    url: new URL(await said(/^http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/)),
+    url: new URL(await said(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]+/)),
     watchUrl: async () => new URL(await watch),
     ...controls(child),
   };
@@ -24,7 +24,7 @@ export async function startServer(source, port = 0, ...options) {
 /** A back end that waits for a simulation: resolves with the URL to publish to; `page()` with its page's. */
 export async function startBackEnd(...options) {
   const { child, said } = start(["backend", "--listen", "127.0.0.1:0", "--port", "0", ...options]);
-  const page = said(/^http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/);
+  const page = said(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]+/);
   // Whoever asks is told.
   page.catch(() => {});
   const url = await said(/^ripp:\/\/\S+/);

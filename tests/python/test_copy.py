@@ -1,12 +1,16 @@
 """`visapult copy` and `visapult share` as a user has them: whole trees, one clear line for a bad day, and going on after being killed."""
 
+import contextlib
+import fcntl
 import json
 import os
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -544,6 +548,58 @@ def test_a_mistake_in_a_policy_that_changes_is_told_and_the_one_before_holds(tmp
         told = share.process.said.readline()
         assert "people.toml line 4" in told and told.endswith("; what the policy said before holds\n")
         assert copy(f"{share.url}/a", tmp_path / "there").code == 0
+
+
+def test_who_is_taken_out_of_a_policy_is_out_though_a_folder_of_another_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "a").write_text("a")
+    policy = tmp_path / "people.toml"
+    persons = ['[[person]]\nname = "grace"\nread = ["."]\n', '[[person]]\nname = "ada"\nread = [".", "new"]\n']
+    policy.write_text('ask = "Ada"\n' + persons[0])
+    with sharing(tmp_path / "shared", "--policy", policy) as share:
+        policy.write_text('ask = "Ada"\n' + persons[1])
+        told = [share.process.said.readline() for _ in range(3)]
+        assert told[0] == "the policy was read again\n" and told[1].startswith("ada ripp://"), told
+        assert "people.toml line 4: read: new is to be a folder in the share" in told[2]
+        assert "the token is wrong" in copy(f"{share.url}/a", tmp_path / "there").stderr
+        assert copy(f"{told[1].split()[1]}/a", tmp_path / "there").code == 0
+    # One with which nobody could copy anything is told at once.
+    policy.write_text(persons[0].replace('"."', '"new"').replace("[[", 'ask = "Ada"\n[['))
+    refused = run("share", tmp_path / "shared", "--policy", policy, "--bind", "127.0.0.1:0", "--for", "1s", check=False)
+    assert refused.returncode == 1
+    assert_one_clear_line(refused.stderr, "people.toml line 4", "new is to be a folder")
+
+
+def test_two_copies_of_the_same_at_once_do_not_take_each_other_for_another_file(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for number in range(400):
+        (folder / f"{number}").write_bytes(os.urandom(20_000))
+    copies = [start_copy(folder, f"{tmp_path}/there/") for _ in range(2)]
+    told = [copying.end(SOON) for copying in copies]
+    assert not any("something has taken its name" in ended.stderr for ended in told), told
+    assert tree_of(tmp_path / "there" / "run") == tree_of(folder)
+
+
+@pytest.mark.parametrize("columns", [20, 30, 40])
+def test_a_narrow_terminal_shows_whole_parts_in_one_line(tmp_path: Path, columns: int) -> None:
+    (tmp_path / "file").write_bytes(os.urandom(5 * MEBI))
+    parent, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with sharing(tmp_path / "shared", "--write") as share:
+        command = [str(word) for word in (VISAPULT, "copy", tmp_path / "file", share.url, "--rate", "30M")]
+        copying = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=ENVIRONMENT)
+        os.close(terminal)
+        seen = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(parent, 4096):
+                seen += piece
+        os.close(parent)
+        assert copying.wait(SOON) == 0
+    shown = [line.removesuffix("\x1b[K") for line in seen.decode().split("\r")]
+    lines = [line for line in shown if line]
+    whole = re.compile(r"[\d.]+ \w+ of [\d.]+ \w+\+?(, \d+ of \d+\+? files(, [\d.]+ [kM]?bit/s)?)?")
+    assert lines and all(whole.fullmatch(line) and len(line) < columns for line in lines), lines
 
 
 def test_sources_of_one_name_do_not_delete_each_other(tmp_path: Path) -> None:

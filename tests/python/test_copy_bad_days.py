@@ -51,6 +51,23 @@ def assert_kept_and_marked(folder: Path) -> None:
     assert "large.raw" not in names
 
 
+def test_too_few_open_files_are_told_at_both_ends(source: Path, target: Path) -> None:
+    """Whatever is the first that the system does not give."""
+    limited = ["sh", "-c", 'ulimit -n "$0"; exec "$@"']
+    refused = 0
+    for files in range(8, 16):
+        with sharing(source, prefix=[*limited, files]) as share:
+            ended = copy(share.url, target / str(files), "--retry", "1s")
+            share.process.signal(signal.SIGTERM)
+            told = share.process.end()
+        number = f"the process may have {files} files and connections open (ulimit -n)"
+        assert ended.code == 0 or number in ended.stderr and "ulimit -n 4096" in ended.stderr, ended
+        if "it is not able to" in ended.stderr:
+            refused += 1
+            assert number in told.stderr, told
+    assert refused
+
+
 @pytest.mark.parametrize("is_push", [True, False], ids=["into it", "out of it"])
 def test_a_share_that_vanishes_and_does_not_come_back(source: Path, target: Path, is_push: bool) -> None:
     with sharing(target if is_push else source, "--write") as share:

@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_believed_is_one_clear_line(share: Sharing, kept: 
     keep(kept, share.url)
     kept.chmod(0o644)
     open_to_all = run(kept, *copying)
-    assert_one_clear_line(open_to_all.stderr, "urls holds tokens", "chmod 600")
+    assert_one_clear_line(open_to_all.stderr, "urls may be read or changed by others", "chmod 600")
     assert wrong.returncode == open_to_all.returncode == 2
     # Who gives the token need not care.
     assert run(kept, "copy", share.url, tmp_path / "there").returncode == 0

@@ -32,6 +32,18 @@ def test_the_folder_of_keys_and_tokens_is_not_shared(tmp_path: Path, within: str
     assert share(tmp_path / "home", XDG_CONFIG_HOME=tmp_path / "elsewhere").returncode == 0
 
 
+def test_a_home_that_is_not_there_is_told_and_not_made(tmp_path: Path) -> None:
+    home = tmp_path / "away"
+    refused = share(tmp_path, XDG_CONFIG_HOME="", HOME=home)
+    assert refused.returncode == 1 and refused.stdout == "", refused
+    assert_one_clear_line(refused.stderr, f"HOME is {home}, and there is no such folder", "XDG_CONFIG_HOME")
+    assert not home.exists()
+    home.mkdir()
+    (tmp_path / "runs").mkdir()
+    assert share(tmp_path / "runs", XDG_CONFIG_HOME="", HOME=home).returncode == 0
+    assert (home / ".config" / "visapult").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_token_is_whole_or_not_there(tmp_path: Path) -> None:
     disk, runs = tmp_path / "disk", tmp_path / "runs"
     disk.mkdir()

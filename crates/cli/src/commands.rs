@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, available_parallelism};
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use visapult_pipeline::{
     TransferFunction, lend_to,
 };
 use visapult_portal::{Portal, PortalConfig, Stage, Tokens, stage};
+use visapult_ripp_net::user_folder;
 
 use crate::arguments::{DeviceName, InfoOptions, PageOptions, ProxyName, RenderOptions, SplitOptions, ViewOptions};
 use crate::processes::Processes;
@@ -116,11 +117,8 @@ pub(crate) fn log_steering(back_end: &BackEnd, page: &PageOptions) -> Result<()>
 }
 
 fn user_tokens() -> Result<Tokens> {
-    let folder = std::env::var_os("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
-    let Some(folder) = folder else { return Ok(Tokens::fresh()?) };
-    Tokens::kept_in(&folder.join("visapult")).or_else(|problem| {
+    let kept = user_folder().and_then(|folder| Ok(Tokens::kept_in(&folder)?));
+    kept.or_else(|problem| {
         tell(&format!("{problem}; pages will not survive a restart of this server"));
         Ok(Tokens::fresh()?)
     })

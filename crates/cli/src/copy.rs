@@ -16,7 +16,7 @@ use visapult_ripp_net::{Options, Rate};
 use crate::arguments::CopyOptions;
 use crate::causes::Causes;
 use crate::inside::lies_in;
-use crate::say::{say, say_beside, tell};
+use crate::say::{say, say_in_place, tell};
 use crate::stop::{self, INTERRUPTED};
 
 /// It ended before all was there.
@@ -147,12 +147,6 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
     Ok(if report.tally.failed > 0 { SOME_FAILED } else { 0 })
 }
 
-/// As much of a line as the terminal shows in one: the next could not take the place of a longer one.
-fn fitting(line: &str) -> String {
-    let columns = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
-    line.chars().take(columns.saturating_sub(1)).collect()
-}
-
 fn finished(report: &Report) -> Value {
     let seconds = report.elapsed.as_secs_f64();
     json!({ "event": "finished", "seconds": seconds, "bytes_sent": report.arrived, "tally": report.tally })
@@ -228,13 +222,13 @@ impl Shown {
             })
             .to_string());
         } else if self.terminal {
-            say_beside(&format!("\r{}\x1b[K", fitting(&headway.to_string())));
+            say_in_place(&headway.to_string());
         }
     }
 
     fn clear(&self) {
         if self.terminal && !self.json {
-            say_beside("\r\x1b[K");
+            say_in_place("");
         }
     }
 }

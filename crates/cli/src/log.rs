@@ -2,12 +2,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use visapult_copy::FileId;
 
 /// Lines are appended to it by any thread.
 pub(crate) struct Log {
@@ -71,7 +71,7 @@ fn opened(path: &Path) -> io::Result<File> {
 }
 
 fn is_at(file: &File, path: &Path) -> bool {
-    let which = |told: io::Result<fs::Metadata>| told.ok().map(|told| (told.dev(), told.ino()));
+    let which = |told: io::Result<fs::Metadata>| told.ok().map(|told| FileId::from(&told));
     which(file.metadata()) == which(fs::metadata(path))
 }
 

@@ -16,7 +16,7 @@ use visapult_ripp_net::{
 };
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
-use crate::say::{say, say_beside, tell};
+use crate::say::{say, say_in_place, tell};
 use crate::stop::on_signal;
 
 /// Measurements of a path.
@@ -278,8 +278,8 @@ fn shown<T>(work: impl FnOnce(&mut dyn FnMut(&Progress)) -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work(&mut |_| {});
     }
-    let outcome = work(&mut |progress| say_beside(&format!("\r{}\x1b[K", progress_line(progress))));
-    say_beside("\r\x1b[K");
+    let outcome = work(&mut |progress| say_in_place(&progress_line(progress)));
+    say_in_place("");
     outcome
 }
 
@@ -313,7 +313,7 @@ impl Output {
 fn progress_line(progress: &Progress) -> String {
     let rtt = progress.rtt.map_or_else(|| "-".to_owned(), |rtt| format!("{:.1} ms", rtt.as_secs_f64() * 1e3));
     format!(
-        "{:5.1} s  {:8.1} MB  rate {}  loss {:.3} %  RTT {rtt}  repaired {:.1} MB",
+        "{:.1} s, {:.1} MB, rate {}, loss {:.3} %, RTT {rtt}, repaired {:.1} MB",
         progress.elapsed.as_secs_f64(),
         progress.arrived as f64 * 1e-6,
         bits(progress.rate_bps),

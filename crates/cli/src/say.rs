@@ -47,6 +47,23 @@ pub(crate) fn say_beside(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
+/// A line beside it in the place of the last one of these, on a terminal: what does not fit is left out, for the next could not take the place of two.
+pub(crate) fn say_in_place(line: &str) {
+    let columns = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
+    say_beside(&format!("\r{}\x1b[K", fitting(line, columns.saturating_sub(1))));
+}
+
+/// As many of the parts of a line, which commas divide, as there is room for: half a number would be another one.
+fn fitting(line: &str, room: usize) -> String {
+    let mut parts = line;
+    while parts.chars().count() > room
+        && let Some((before, _)) = parts.rsplit_once(", ")
+    {
+        parts = before;
+    }
+    parts.chars().take(room).collect()
+}
+
 /// Lines as a terminal may show them: fields, units and files can have any name, and come from anybody. What would move the cursor is written as
 /// JSON may write it, in whose strings alone it stands there: names are read from it as they are.
 fn printable(lines: &str) -> String {
@@ -82,6 +99,14 @@ mod tests {
     #[test]
     fn what_is_shown_moves_no_cursor() {
         assert_eq!(printable("a\x1b[2J\u{9b}1m\r\nb"), "a\\u001b[2J\\u009b1m\\u000d\nb");
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_whole_parts() {
+        let line = "980.0 MB of 2.00 GB, 12 of 400 files, 80.0 Mbit/s, 1:40 min left";
+        let shown = [100, line.len(), line.len() - 1, 40, 35, 19, 12, 0].map(|room| fitting(line, room));
+        let [most, two, one] = [49, 36, 19].map(|length| &line[..length]);
+        assert_eq!(shown, [line, line, most, two, one, one, &line[..12], ""]);
     }
 
     #[test]

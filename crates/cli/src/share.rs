@@ -54,6 +54,7 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
             }
         }
         ShareEvent::MistakenPolicy { why } => notice(format!("{why}; what the policy said before holds")),
+        ShareEvent::Withheld { why } => notice(why),
         ShareEvent::Policy { fresh } => {
             notice("the policy was read again".to_owned());
             say_urls(&|who| who.as_ref().is_some_and(|who| fresh.contains(who)));

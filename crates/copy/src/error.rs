@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 use thiserror::Error;
-use visapult_ripp_net::SessionError;
+use visapult_ripp_net::{SessionError, system_reason};
 
 use crate::endpoint::EndpointError;
 use crate::names::shown;
@@ -63,7 +63,7 @@ pub(crate) fn reason(cause: &io::Error) -> String {
         _ if cause.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
             "a link is there, and links are not followed".to_owned()
         }
-        _ => cause.to_string(),
+        _ => system_reason(cause),
     }
 }
 

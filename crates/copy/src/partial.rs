@@ -7,10 +7,11 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{FlockOperation, RenameFlags};
 use rustix::io::Errno;
 
+use crate::file_id::FileId;
 use crate::listing::Mtime;
 use crate::names::Name;
 use crate::ranges::RangeHash;
@@ -20,6 +21,8 @@ pub(crate) const COLLIDES: &str = "something has taken its name meanwhile: a fil
 /// The mode of what nobody else is to read, and write to; and what a mode is of what a system tells of a file.
 const OURS_ALONE: u32 = 0o600;
 const MODE: u32 = 0o7777;
+/// What is read at once of two files that are compared.
+const COMPARED: usize = 1 << 16;
 /// A partial is opened again if another copy has just finished it.
 const TRIES: usize = 3;
 
@@ -61,7 +64,7 @@ impl Partial {
             }
             // Not before: whoever had it until now may have written to it.
             let (found, there) = (regular(&file)?, place.folder.symlink_metadata(part.as_path()));
-            if there.is_ok_and(|there| there.ino() == found.ino() && there.dev() == found.dev()) {
+            if there.is_ok_and(|there| FileId::from(&there) == FileId::from(&found)) {
                 let (mode, length) = (found.mode() & MODE, found.len());
                 return Ok(Self { place: place.clone(), file, mode, length });
             }
@@ -104,7 +107,36 @@ impl Partial {
         if *replaces {
             return folder.rename(part.as_path(), folder, name.as_path());
         }
-        take_free_name(folder, &part, name)
+        let outcome = take_free_name(folder, &part, name);
+        if outcome.is_err() && self.is_there().unwrap_or(false) {
+            self.remove();
+            return Ok(());
+        }
+        outcome
+    }
+
+    /// Another copy of the same was first: what has the name is this, byte by byte.
+    fn is_there(&self) -> io::Result<bool> {
+        let mut options = OpenOptions::new();
+        options.read(true).follow(FollowSymlinks::No).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+        let there = self.place.folder.open_with(self.place.name.as_path(), &options)?.into_std();
+        let (found, own) = (regular(&there)?, self.file.metadata()?);
+        let told = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec(), of.mode() & MODE);
+        if told(&found) != told(&own) {
+            return Ok(false);
+        }
+        let (mut one, mut other) = (vec![0; COMPARED], vec![0; COMPARED]);
+        let mut at = 0;
+        while at < own.len() {
+            let length = (own.len() - at).min(COMPARED as u64) as usize;
+            there.read_exact_at(&mut one[..length], at)?;
+            self.file.read_exact_at(&mut other[..length], at)?;
+            if one[..length] != other[..length] {
+                return Ok(false);
+            }
+            at += length as u64;
+        }
+        Ok(true)
     }
 
     fn remove(&self) {
@@ -190,6 +222,22 @@ pub(crate) mod tests {
     pub(crate) fn names(dir: &tempfile::TempDir) -> Vec<String> {
         let entries = std::fs::read_dir(dir.path()).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn of_two_copies_of_the_same_the_second_finds_it_there_and_no_other_file_is_taken_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let write =
+            |content: &[u8], mtime| place_whole(&place(&dir, "a"), content, blake3::hash(content).as_bytes(), mtime);
+        let content = vec![7; COMPARED + 1];
+        write(&content, MTIME).unwrap();
+        write(&content, MTIME).unwrap();
+        let later = Mtime { s: MTIME.s + 1, ..MTIME };
+        assert_eq!(write(&content, later).unwrap_err().to_string(), COLLIDES);
+        let other = [&content[1..], &[8]].concat();
+        assert_eq!(write(&other, MTIME).unwrap_err().to_string(), COLLIDES);
+        assert_eq!(names(&dir), ["a"]);
+        assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), content);
     }
 
     #[test]

@@ -3,13 +3,12 @@
 pub(crate) mod written;
 
 use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
+use visapult_ripp_net::private::PrivateError;
 use visapult_ripp_net::{Member, Token};
 
 use self::written::{Place, Plan, Planned, Text};
@@ -23,14 +22,17 @@ const MOST_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct People {
     people: Vec<Person>,
+    /// The files that their tokens are in, those of who cannot be let in among them.
+    token_files: Vec<PathBuf>,
     /// Whom to ask for more.
     ask: String,
+    /// What is granted and cannot be: where that stands, why, and what mends it.
+    withheld: Vec<String>,
 }
 
 #[derive(Debug, PartialEq)]
 struct Person {
     member: Member,
-    token_file: PathBuf,
     weight: u32,
     read: Vec<Granted>,
     write: Vec<Granted>,
@@ -42,12 +44,13 @@ struct Person {
 #[derive(Debug)]
 struct Granted {
     path: PathBuf,
-    dir: Arc<Dir>,
+    /// Where there is none, nothing is granted.
+    dir: Option<Arc<Dir>>,
 }
 
 impl PartialEq for Granted {
     fn eq(&self, other: &Self) -> bool {
-        self.path == other.path
+        self.path == other.path && self.dir.is_some() == other.dir.is_some()
     }
 }
 
@@ -60,6 +63,7 @@ pub(crate) enum Right {
 
 impl People {
     /// Reads the file, and tokens from files beside it; those that are not there are made. `share` lies at `shared`, and none of them in it.
+    /// A folder or a token that cannot be had is withheld from its person alone: what else the file says, and what it says no more, holds.
     ///
     /// # Errors
     /// What is wrong, in which line, and what is allowed.
@@ -72,8 +76,10 @@ impl People {
         let text = fs::read_to_string(file).map_err(|cause| CopyError::at(file, &cause))?;
         let text = Text { file, text: &text };
         let plan = text.plan()?;
-        let people = Opener { text: &text, share, shared }.people(&plan)?;
-        Ok(Self { people, ask: plan.ask })
+        let mut opener = Opener { text: &text, share, shared, withheld: Vec::new() };
+        let people = opener.people(&plan)?;
+        let token_files = plan.people.iter().map(|planned| opener.beside(&planned.token_file.path)).collect();
+        Ok(Self { people, token_files, ask: plan.ask, withheld: opener.withheld })
     }
 
     /// Who has tokens.
@@ -83,7 +89,18 @@ impl People {
 
     /// The files that their tokens are in.
     pub(crate) fn token_files(&self) -> impl Iterator<Item = &Path> {
-        self.people.iter().map(|person| person.token_file.as_path())
+        self.token_files.iter().map(PathBuf::as_path)
+    }
+
+    /// What is granted and cannot be: where that stands, why, and what mends it.
+    pub(crate) fn withheld(&self) -> &[String] {
+        &self.withheld
+    }
+
+    /// Somebody may do something.
+    pub(crate) fn grant_anything(&self) -> bool {
+        let mut grants = self.people.iter().flat_map(|person| person.read.iter().chain(&person.write));
+        grants.any(|one| one.dir.is_some())
     }
 
     /// Who may do something else by `newer`, or has another token, or is not there any more.
@@ -133,14 +150,28 @@ impl People {
             Right::Read => &person.read,
             Right::Write => &person.write,
         });
-        let held = granted.iter().filter_map(|one| Some((one, path.strip_prefix(&one.path).ok()?)));
-        let innermost = held.max_by_key(|(one, _)| one.path.components().count());
-        innermost.map(|(one, rest)| (Arc::clone(&one.dir), one.path.as_path(), rest)).ok_or_else(|| {
-            let verb = if right == Right::Read { "read" } else { "write" };
-            let what = listed(granted.iter().map(|one| place(&one.path)));
-            let only = if what.is_empty() { "nothing".to_owned() } else { format!("only {what}") };
-            CopyError::Here(format!("{name} may not {verb} {} here, {only}; {}", place(path), self.whom_to_ask()))
+        let held = granted.iter().filter_map(|one| {
+            let rest = path.strip_prefix(&one.path).ok()?;
+            Some((Arc::clone(one.dir.as_ref()?), one.path.as_path(), rest))
+        });
+        let innermost = held.max_by_key(|(_, at, _)| at.components().count());
+        innermost.ok_or_else(|| match granted.iter().find(|one| path.starts_with(&one.path)) {
+            Some(withheld) => self.absent(&withheld.path),
+            None => self.not_granted(name, right, granted, path),
         })
+    }
+
+    fn not_granted(&self, name: &str, right: Right, granted: &[Granted], path: &Path) -> CopyError {
+        let verb = if right == Right::Read { "read" } else { "write" };
+        let what = listed(granted.iter().map(|one| place(&one.path)));
+        let only = if what.is_empty() { "nothing".to_owned() } else { format!("only {what}") };
+        CopyError::Here(format!("{name} may not {verb} {} here, {only}; {}", place(path), self.whom_to_ask()))
+    }
+
+    /// There was no folder at this path when it was to be granted.
+    fn absent(&self, path: &Path) -> CopyError {
+        let what = "is granted, and was no folder when the policy was read: once it is one, that is to be saved anew";
+        CopyError::Here(format!("{} {what}; {}", place(path), self.whom_to_ask()))
     }
 
     /// Somebody has moved the folder at this path that was granted, or taken it away.
@@ -172,13 +203,15 @@ struct Opener<'a> {
     text: &'a Text<'a>,
     share: &'a Dir,
     shared: &'a Path,
+    /// What could not be had.
+    withheld: Vec<String>,
 }
 
 impl Opener<'_> {
-    fn people(&self, plan: &Plan) -> Result<Vec<Person>, CopyError> {
+    fn people(&mut self, plan: &Plan) -> Result<Vec<Person>, CopyError> {
         let mut people: Vec<Person> = Vec::new();
         for planned in &plan.people {
-            let person = self.person(planned)?;
+            let Some(person) = self.person(planned) else { continue };
             if people.iter().any(|other| other.member.token == person.member.token) {
                 let why = format!("{:?} has the token of another", person.member.name);
                 return Err(self.text.fault(planned.at, &why));
@@ -188,30 +221,53 @@ impl Opener<'_> {
         Ok(people)
     }
 
-    fn person(&self, planned: &Planned) -> Result<Person, CopyError> {
+    /// None if there is no token to know them by.
+    fn person(&mut self, planned: &Planned) -> Option<Person> {
         let Planned { name, token_file, most_bps, weight, read, write, hours, .. } = planned;
-        let (token_file, token) = self.token(token_file)?;
+        let token = match self.token(&token_file.path) {
+            Ok(token) => token,
+            Err(why) => {
+                self.withhold(token_file.at, &format!("token_file: {why}; until then {name} is not let in"));
+                return None;
+            }
+        };
         let member = Member { name: name.clone(), token, most_bps: *most_bps };
-        let grants = |key, paths: &[Place]| paths.iter().map(|path| self.grant(key, path)).collect::<Result<_, _>>();
-        let (read, write) = (grants("read", read)?, grants("write", write)?);
-        Ok(Person { member, token_file, weight: *weight, read, write, hours: hours.clone() })
+        let (read, write) = (self.grants("read", read), self.grants("write", write));
+        Some(Person { member, weight: *weight, read, write, hours: hours.clone() })
     }
 
-    fn grant(&self, key: &str, Place { path, at }: &Place) -> Result<Granted, CopyError> {
-        let opened = if path.as_os_str().is_empty() { self.share.try_clone() } else { self.share.open_dir(path) };
-        let dir = opened.map_err(|cause| {
-            let why = format!("{key}: {} is to be a folder in the share: {}", shown(path), reason(&cause));
-            self.text.fault(*at, &why)
-        })?;
-        Ok(Granted { path: path.clone(), dir: Arc::new(dir) })
+    fn grants(&mut self, key: &str, places: &[Place]) -> Vec<Granted> {
+        let granted = |Place { path, at }: &Place| {
+            let opened = if path.as_os_str().is_empty() { self.share.try_clone() } else { self.share.open_dir(path) };
+            if let Err(cause) = &opened {
+                let place = shown(path);
+                let why = format!(
+                    "{key}: {place} is to be a folder in the share: {}; until then nothing is granted there",
+                    reason(cause)
+                );
+                self.withhold(*at, &why);
+            }
+            Granted { path: path.clone(), dir: opened.ok().map(Arc::new) }
+        };
+        places.iter().map(granted).collect()
     }
 
-    /// The file, and the token in it.
-    fn token(&self, Place { path, at }: &Place) -> Result<(PathBuf, Token), CopyError> {
-        let path = self.text.file.parent().unwrap_or(Path::new("")).join(path);
-        let token = refuse_within(self.shared, &path).and_then(|()| read_or_make_token(&path));
-        let token = token.map_err(|why| self.text.fault(*at, &format!("token_file: {}: {why}", shown(&path))))?;
-        Ok((path, token))
+    fn withhold(&mut self, at: usize, why: &str) {
+        self.withheld.push(format!("{}: mend that, and save the policy anew", self.text.fault(at, why)));
+    }
+
+    fn token(&self, path: &Path) -> Result<Token, String> {
+        let path = self.beside(path);
+        refuse_within(self.shared, &path)?;
+        Token::load_or_create_at(&path).map_err(|cause| match cause {
+            PrivateError::Keep { path, cause } => format!("{}: {}", shown(&path), reason(&cause)),
+            cause => cause.to_string(),
+        })
+    }
+
+    /// A path that is written in the policy.
+    fn beside(&self, path: &Path) -> PathBuf {
+        self.text.file.parent().unwrap_or(Path::new("")).join(path)
     }
 }
 
@@ -224,23 +280,6 @@ fn refuse_within(shared: &Path, file: &Path) -> Result<(), String> {
         return Err(format!("{} {what}", shown(file)));
     }
     Ok(())
-}
-
-/// The token in a file that nobody else may read; where there is none, a fresh one is put there.
-fn read_or_make_token(path: &Path) -> Result<Token, String> {
-    let told = |cause: io::Error| reason(&cause);
-    if !path.try_exists().map_err(told)? {
-        Token::keep_fresh(path).map_err(told)?;
-    }
-    let metadata = fs::metadata(path).map_err(told)?;
-    if metadata.mode() & 0o077 != 0 {
-        return Err("may be read or changed by others: run chmod 600 on it, or remove it to have a new one".to_owned());
-    }
-    if metadata.len() > 1024 {
-        return Err("is no token: remove it to have a new one".to_owned());
-    }
-    let text = fs::read_to_string(path).map_err(told)?;
-    Token::parse(text.trim()).map_err(|_| "is no token: remove it to have a new one".to_owned())
 }
 
 /// What the last part of a path is called.
@@ -305,8 +344,9 @@ mod tests {
     fn no_policy_and_no_token_lies_in_what_is_shared() {
         let dir = share();
         let policy = "ask = \"A\"\n[[person]]\nname = \"g\"\ntoken_file = \"share/runs/g.token\"\nread = [\".\"]\n";
-        let told = read(&dir, policy).unwrap_err().to_string();
-        assert!(told.contains("line 4") && told.contains("put it elsewhere"), "{told}");
+        let people = read(&dir, policy).unwrap();
+        let told = people.withheld()[0].as_str();
+        assert!(told.contains("line 4") && told.contains("put it elsewhere") && people.members().is_empty(), "{told}");
         assert!(!dir.path().join("share/runs/g.token").exists());
         let shared = fs::canonicalize(dir.path().join("share")).unwrap();
         let inside = shared.join("in/people.toml");
@@ -316,10 +356,41 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_lines() {
+    fn what_cannot_be_granted_is_withheld_and_told_and_all_else_holds() {
         let dir = share();
         fs::write(dir.path().join("open.token"), "x").unwrap();
         fs::set_permissions(dir.path().join("open.token"), fs::Permissions::from_mode(0o644)).unwrap();
+        let text = "ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\"runs\", \"runs/none\", \"none\"]\nwrite = [\"out\"]\n\
+                    [[person]]\nname = \"open\"\nread = [\".\"]\n";
+        let people = read(&dir, text).unwrap();
+        let names: Vec<_> = people.members().into_iter().map(|member| member.name).collect();
+        assert_eq!((names, people.token_files().count()), (vec!["g".to_owned()], 2));
+        for (told, line, needle) in [
+            (0, "line 4", "runs/none is to be a folder in the share: there is no such file or folder"),
+            (1, "line 4", "none is to be a folder"),
+            (2, "line 5", "leads out of the folder"),
+            (3, "line 7", "mode 644): run chmod 600 on it; until then open is not let in"),
+        ] {
+            let told = &people.withheld()[told];
+            assert!(told.contains(line) && told.contains(needle) && told.ends_with("save the policy anew"), "{told}");
+        }
+        let granted = |right, path: &str| people.granted("g", right, path.as_ref()).map(|(_, at, _)| at.to_owned());
+        // It lies in one that is granted as well.
+        assert_eq!(granted(Right::Read, "runs/none/a").unwrap(), Path::new("runs"));
+        let told = granted(Right::Read, "none/a").unwrap_err().to_string();
+        assert!(told.starts_with("none is granted, and was no folder") && told.ends_with("ask A"), "{told}");
+        assert!(granted(Right::Write, "out").is_err() && people.granted("open", Right::Read, "runs".as_ref()).is_err());
+        fs::create_dir(dir.path().join("share/none")).unwrap();
+        let mended = read(&dir, text).unwrap();
+        assert!(mended.granted("g", Right::Read, "none".as_ref()).is_ok());
+        assert_eq!(people.changed_by(&mended), ["g"]);
+        let none = read(&dir, "ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\"nowhere\"]\n").unwrap();
+        assert!(mended.grant_anything() && !none.grant_anything());
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_lines() {
+        let dir = share();
         for (text, line, needle) in [
             ("", "line 1", "ask"),
             ("ask = \"A\"\n", "line 1", "no [[person]]"),
@@ -332,12 +403,9 @@ mod tests {
                 "leads out of the share",
             ),
             ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\"/etc\"]\n", "line 4", "leads out of the share"),
-            ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\"out\"]\n", "line 4", "leads out of the folder"),
-            ("ask = \"A\"\n[[person]]\nname = \"g\"\nwrite = [\"none\"]\n", "line 4", "no such file or folder"),
             ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\".\"]\nmost_rate = \"fast\"\n", "line 5", "950M"),
             ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\".\"]\nweight = 0\n", "line 5", "1 to 1000"),
             ("ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\".\"]\nhours = [\"noon\"]\n", "line 5", "mon-fri"),
-            ("ask = \"A\"\n[[person]]\nname = \"open\"\nread = [\".\"]\n", "line 3", "chmod 600"),
             (
                 "ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\".\"]\n[[person]]\nname = \"g\"\nread = [\".\"]\n",
                 "line 6",

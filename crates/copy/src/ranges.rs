@@ -2,6 +2,7 @@
 //!
 //! A range is a subtree of BLAKE3's tree: hashed alone, in any order, and the ranges' values give the hash that `b3sum` prints.
 
+use std::collections::HashSet;
 use std::io;
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
@@ -9,8 +10,8 @@ use blake3::{Hash, Hasher};
 
 /// Bytes of a range, but for the last of a file: a power of two, as a subtree has.
 pub(crate) const RANGE: u64 = 16 << 20;
-/// Pieces of data in a range at most; what is more scattered is sent with its zeros.
-pub(crate) const MOST_EXTENTS: usize = 128;
+/// Pieces of data in a range at most; of what is more scattered the smallest holes are sent as zeros.
+const MOST_EXTENTS: usize = 128;
 /// What is read at once to be hashed: it stays in the processor's nearest cache but one.
 const CHUNK: usize = 1 << 16;
 
@@ -110,6 +111,24 @@ impl Extents {
             free = start.checked_add(piece).filter(|&end| end <= length)?;
         }
         (pieces.len() <= MOST_EXTENTS).then_some(Self(pieces))
+    }
+
+    /// These pieces, in order and apart; where they are too many, the smallest holes between them count as data.
+    pub(crate) fn joined(pieces: &[(u64, u64)]) -> Self {
+        let end = |&(start, length): &(u64, u64)| start + length;
+        let hole = |index: usize| pieces[index].0 - end(&pieces[index - 1]);
+        let mut smallest_first: Vec<_> = (1..pieces.len()).collect();
+        smallest_first.sort_by_key(|&index| hole(index));
+        smallest_first.truncate(pieces.len().saturating_sub(MOST_EXTENTS));
+        let filled: HashSet<_> = smallest_first.into_iter().collect();
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for (index, piece) in pieces.iter().enumerate() {
+            match joined.last_mut() {
+                Some(last) if filled.contains(&index) => last.1 = end(piece) - last.0,
+                _ => joined.push(*piece),
+            }
+        }
+        Self(joined)
     }
 
     /// Bytes of data.
@@ -271,6 +290,23 @@ mod tests {
         for wrong in [vec![(0, 0)], vec![(5, 5), (9, 1)], vec![(150, 51)], vec![(u64::MAX, 2)], vec![(0, 1); 200]] {
             assert_eq!(Extents::new(wrong, 200), None);
         }
+    }
+
+    #[test]
+    fn of_too_many_pieces_the_smallest_holes_are_data() {
+        // After each piece a hole: of one byte, or, after each third, of nine.
+        let starts =
+            (0..300).scan(0, |at, index: u64| Some(std::mem::replace(at, *at + if index % 3 == 2 { 10 } else { 2 })));
+        let pieces: Vec<_> = starts.map(|start| (start, 1)).collect();
+        let end = pieces[299].0 + 1;
+        let joined = Extents::joined(&pieces);
+        assert_eq!(Extents::new(joined.0.clone(), end), Some(joined.clone()));
+        assert_eq!(joined.0.len(), MOST_EXTENTS);
+        // No more holes are filled than need be, and no large one.
+        assert_eq!(joined.bytes(), 300 + (300 - MOST_EXTENTS as u64));
+        assert_eq!(joined.0.iter().zip(&joined.0[1..]).filter(|(one, next)| next.0 - (one.0 + one.1) == 9).count(), 99);
+        assert_eq!(Extents::joined(&pieces[..MOST_EXTENTS]).0, pieces[..MOST_EXTENTS]);
+        assert_eq!(Extents::joined(&[]).0, []);
     }
 
     #[test]

@@ -83,6 +83,11 @@ pub enum Access {
 pub enum ShareEvent {
     /// A copy has ended, or was refused, or a check of the path has ended, or somebody was not let in.
     Done(Audit),
+    /// The policy grants something that cannot be: all else in it holds.
+    Withheld {
+        /// Where that stands, why, and what mends it.
+        why: String,
+    },
     /// The policy was read again and has a mistake: what it said before holds.
     MistakenPolicy {
         /// Which, and where.
@@ -131,7 +136,11 @@ impl Share {
             }
             Access::Policy(file) => {
                 let policy = Policy::read(file, &dir, &real)?;
-                clients.members = policy.people().members();
+                let people = policy.people();
+                if let Some(why) = people.withheld().first().filter(|_| !people.grant_anything()) {
+                    return Err(CopyError::Here(why.clone()));
+                }
+                clients.members = people.members();
                 (None, Rights::People(policy))
             }
         };
@@ -187,6 +196,7 @@ impl Share {
     /// If nobody can be listened to any more.
     pub fn serve(&self, stop: &AtomicBool, tell: &(dyn Fn(ShareEvent) + Sync)) -> Result<(), CopyError> {
         let mut divided = Instant::now();
+        self.tell_withheld(tell);
         thread::scope(|scope| {
             while !stop.load(Ordering::Relaxed) {
                 self.follow_policy(tell);

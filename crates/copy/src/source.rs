@@ -18,7 +18,7 @@ use visapult_ripp_net::Source;
 
 use crate::hashing::hash;
 use crate::listing::Mtime;
-use crate::ranges::{Extents, MOST_EXTENTS, Range};
+use crate::ranges::{Extents, Range};
 use crate::root::{Base, Root};
 
 /// Bytes of what is sent, after which it is looked whether the file has changed: a datagram is too little for that.
@@ -131,11 +131,8 @@ impl SourceFile {
             };
             at = data.end.min(end).max(data.start + 1);
             pieces.push((data.start - first, at - data.start));
-            if pieces.len() > MOST_EXTENTS {
-                return Extents::dense(range.length);
-            }
         }
-        Extents::new(pieces, range.length).unwrap_or_else(|| Extents::dense(range.length))
+        Extents::joined(&pieces)
     }
 
     /// The next stretch of data of a file that begins, or goes on, before `end`.

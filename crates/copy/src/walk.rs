@@ -11,6 +11,7 @@ use cap_std::fs::{Dir, Metadata, MetadataExt};
 
 use crate::error::reason;
 use crate::fields::FieldWalk;
+use crate::file_id::FileId;
 use crate::filter::Filter;
 use crate::listing::{Entry, Kind, MOST_DEPTH, Mtime, is_target};
 use crate::names::{Name, OURS, shown};
@@ -273,7 +274,7 @@ impl Folder {
 
     /// It is the folder that this was told of.
     fn is_at(&self, metadata: &Metadata) -> bool {
-        self.dir.dir_metadata().is_ok_and(|own| (own.dev(), own.ino()) == (metadata.dev(), metadata.ino()))
+        self.dir.dir_metadata().is_ok_and(|own| FileId::from(&own) == FileId::from(metadata))
     }
 }
 

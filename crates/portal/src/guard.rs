@@ -63,20 +63,23 @@ mod tests {
     fn own_pages_with_the_token_may_connect() {
         let tokens = Tokens::fresh().unwrap();
         let own = headers("127.0.0.1:7420", Some("http://127.0.0.1:7420"));
-        assert_eq!(check_socket(&own, Some(tokens.steer.as_str()), &tokens), Ok(Right::Steer));
-        assert_eq!(check_socket(&headers("[::1]:7420", None), Some(tokens.watch.as_str()), &tokens), Ok(Right::Watch));
+        assert_eq!(check_socket(&own, Some(&tokens.steer.encoded()), &tokens), Ok(Right::Steer));
+        assert_eq!(
+            check_socket(&headers("[::1]:7420", None), Some(&tokens.watch.encoded()), &tokens),
+            Ok(Right::Watch)
+        );
     }
 
     #[test]
     fn others_may_not() {
         let tokens = Tokens::fresh().unwrap();
-        let token = &tokens.steer;
+        let token = tokens.steer.encoded();
         let own = headers("localhost:7420", Some("http://localhost:7420"));
         assert!(check_socket(&own, None, &tokens).is_err());
         assert!(check_socket(&own, Some("guess"), &tokens).is_err());
         let elsewhere = headers("localhost:7420", Some("https://evil.example"));
-        assert!(check_socket(&elsewhere, Some(token.as_str()), &tokens).is_err());
+        assert!(check_socket(&elsewhere, Some(&token), &tokens).is_err());
         let rebound = headers("evil.example:7420", Some("http://evil.example:7420"));
-        assert!(check_socket(&rebound, Some(token.as_str()), &tokens).is_err());
+        assert!(check_socket(&rebound, Some(&token), &tokens).is_err());
     }
 }

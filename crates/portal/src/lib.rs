@@ -13,4 +13,4 @@ mod token;
 
 pub use server::{Patience, Portal, PortalConfig, PortalError};
 pub use shown::{Shown, Stage, stage};
-pub use token::{Token, TokenError, Tokens};
+pub use token::Tokens;

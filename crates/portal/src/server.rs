@@ -10,13 +10,14 @@ use axum::routing::get;
 use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use visapult_ripp_net::Token;
 
 use crate::connections;
 use crate::pages;
 use crate::registry::Registry;
 use crate::shown::Shown;
 use crate::sockets::{data_socket, session_socket};
-use crate::token::{Token, TokenError, Tokens};
+use crate::token::Tokens;
 
 /// Port served when none is asked for; the ones after it where it is taken.
 const DEFAULT_PORT: u16 = 7420;
@@ -83,9 +84,6 @@ pub enum PortalError {
     /// The server broke.
     #[error("the page server stopped: {0}")]
     Serve(io::Error),
-    /// No token.
-    #[error(transparent)]
-    Token(#[from] TokenError),
 }
 
 /// A server that listens and is ready to serve.
@@ -142,7 +140,7 @@ impl Portal {
     }
 
     fn url_with(&self, token: &Token) -> String {
-        format!("http://{}/?token={}", self.address, token.as_str())
+        format!("http://{}/?token={}", self.address, token.encoded())
     }
 
     /// Serves until `limit` has passed, the process is told to stop (SIGINT, SIGTERM), or what was to come will not. Pages that open

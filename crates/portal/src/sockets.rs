@@ -15,12 +15,12 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
 use visapult_pipeline::wire::{FromPage, MAX_CONTROL_BYTES, Notice, Severity, ToPage};
 use visapult_pipeline::{BackEnd, Right, Session};
+use visapult_ripp_net::Token;
 
 use crate::guard::check_socket;
 use crate::registry::Open;
 use crate::server::Served;
 use crate::shown::Shown;
-use crate::token::Token;
 
 /// Control messages that may wait for a slow page.
 const CONTROL_QUEUE: usize = 64;
@@ -58,7 +58,7 @@ pub(crate) async fn session_socket(
     let Ok(id) = Token::fresh() else {
         return (StatusCode::INTERNAL_SERVER_ERROR, "the system gives no random bytes\n").into_response();
     };
-    let id = id.as_str().to_owned();
+    let id = id.encoded();
     upgrade.max_message_size(MAX_CONTROL_BYTES).on_upgrade(move |socket| run_session(served, id, right, socket))
 }
 

@@ -60,7 +60,7 @@ fn empty_server_with(patience: Patience) -> (Server, Stage) {
     let authority = url.trim_start_matches("http://").split('/').next().unwrap().to_owned();
     let (stage, shown) = stage("It is on its way.");
     std::thread::spawn(move || portal.serve(shown, None).unwrap());
-    let [token, watch_token] = [&tokens.steer, &tokens.watch].map(|token| token.as_str().to_owned());
+    let [token, watch_token] = [&tokens.steer, &tokens.watch].map(|token| token.encoded());
     (Server { authority, token, watch_token }, stage)
 }
 

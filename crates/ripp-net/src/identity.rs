@@ -1,24 +1,18 @@
 //! Our certificate and its key, kept in the user's configuration folder.
 //!
-//! Both stand in one file, so that no reader ever sees one without the other: it is written beside and linked into place, and whoever
-//! comes second takes what is there.
+//! Both stand in one file, so that no reader ever sees one without the other; whoever comes second takes what is there.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::{env, fmt};
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 
 use crate::fingerprint::Fingerprint;
+use crate::private::{self, PrivateError};
 
 const FILE: &str = "ripp-identity.pem";
-/// A chain of certificates and a key are a few kilobytes.
-const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// A certificate chain, end entity first, and its private key. `Debug` shows the fingerprint only.
 pub struct Identity {
@@ -35,34 +29,14 @@ pub enum IdentityError {
         "neither XDG_CONFIG_HOME nor HOME says where the user's configuration is: set one, or name a certificate and a key"
     )]
     NoFolder,
-    /// The folder or file cannot be read or made.
-    #[error("cannot read or keep the secret in {path}: {cause}")]
-    Keep {
-        /// The folder or file.
-        path: PathBuf,
-        /// The system's reason.
-        cause: io::Error,
-    },
-    /// Other users could have read or changed the key, or another secret that is kept.
+    /// HOME leads nowhere.
     #[error(
-        "{path} may be read or changed by others (mode {mode:o}): run chmod {wanted:o} on it, or remove the file that is kept there to get a new one"
+        "HOME is {0}, and there is no such folder: set HOME, or XDG_CONFIG_HOME, to a folder where configuration can be kept"
     )]
-    TooOpen {
-        /// The folder or file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-        /// The permissions it may have.
-        wanted: u32,
-    },
-    /// Somebody else put it there.
-    #[error("{path} belongs to user {owner}, not to us: remove it, or name a certificate and a key")]
-    Foreign {
-        /// The folder or file.
-        path: PathBuf,
-        /// Its owner's number.
-        owner: u32,
-    },
+    NoHome(PathBuf),
+    /// The file that it is kept in.
+    #[error(transparent)]
+    Kept(#[from] PrivateError),
     /// No certificate, no key, or they do not belong together.
     #[error("{place} holds no usable certificate and key: {cause}")]
     Unusable {
@@ -79,27 +53,30 @@ pub enum IdentityError {
 /// `$XDG_CONFIG_HOME/visapult`, else `~/.config/visapult`.
 ///
 /// # Errors
-/// [`IdentityError::NoFolder`].
+/// [`IdentityError::NoFolder`] and [`IdentityError::NoHome`].
 pub fn user_folder() -> Result<PathBuf, IdentityError> {
     let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-    base.map(|base| base.join("visapult")).ok_or(IdentityError::NoFolder)
+    if let Some(base) = absolute("XDG_CONFIG_HOME") {
+        return Ok(base.join("visapult"));
+    }
+    let home = absolute("HOME").ok_or(IdentityError::NoFolder)?;
+    // A home that is not there is a mistake, or not mounted: none is made.
+    if home.is_dir() { Ok(home.join(".config/visapult")) } else { Err(IdentityError::NoHome(home)) }
 }
 
 impl Identity {
     /// The identity kept in `folder`; made and kept there, readable by the user alone, if there is none yet.
     ///
     /// # Errors
-    /// [`IdentityError`], among them [`IdentityError::TooOpen`] where others could have read the key.
+    /// [`IdentityError`], among them [`PrivateError::TooOpen`] where others could have read the key.
     pub fn load_or_create(folder: &Path) -> Result<Self, IdentityError> {
         let path = folder.join(FILE);
         if let Some(kept) = Self::load(&path)? {
             return Ok(kept);
         }
-        make_folder(folder)?;
-        place(folder, &path, &self_signed()?)?;
-        let gone = || io::Error::from(io::ErrorKind::NotFound);
-        Self::load(&path)?.ok_or_else(|| IdentityError::Keep { path, cause: gone() })
+        private::make_folder(folder)?;
+        private::place(&path, &self_signed()?)?;
+        Self::load(&path)?.ok_or_else(|| PrivateError::missing(&path).into())
     }
 
     /// The identity of a PEM file with a certificate chain, end entity first, and its key, which only the user may read.
@@ -107,8 +84,7 @@ impl Identity {
     /// # Errors
     /// [`IdentityError`].
     pub fn from_file(path: &Path) -> Result<Self, IdentityError> {
-        let gone = || io::Error::new(io::ErrorKind::NotFound, "there is no such file");
-        Self::load(path)?.ok_or_else(|| IdentityError::Keep { path: path.to_owned(), cause: gone() })
+        Self::load(path)?.ok_or_else(|| PrivateError::missing(path).into())
     }
 
     /// The identity of a PEM certificate chain, end entity first, and a PEM private key; both may stand in one text.
@@ -125,7 +101,7 @@ impl Identity {
     }
 
     fn load(path: &Path) -> Result<Option<Self>, IdentityError> {
-        let Some(text) = read_private(path)? else { return Ok(None) };
+        let Some(text) = private::read_ours(path)? else { return Ok(None) };
         Self::read_pem(&path.display().to_string(), &text, &text).map(Some)
     }
 
@@ -166,61 +142,10 @@ fn self_signed() -> Result<String, IdentityError> {
     Ok(certificate.pem() + &key.serialize_pem())
 }
 
-/// What stands in a file that nobody else may read; `None` if there is no such file.
-pub(crate) fn read_private(path: &Path) -> Result<Option<Vec<u8>>, IdentityError> {
-    let kept = |cause| IdentityError::Keep { path: path.to_owned(), cause };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(cause) => return Err(kept(cause)),
-    };
-    check_private(path, &file.metadata().map_err(kept)?, 0o077, 0o600)?;
-    let mut text = Vec::new();
-    file.take(MAX_FILE_BYTES).read_to_end(&mut text).map_err(kept)?;
-    Ok(Some(text))
-}
-
-pub(crate) fn make_folder(folder: &Path) -> Result<(), IdentityError> {
-    let kept = |cause| IdentityError::Keep { path: folder.to_owned(), cause };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(kept)?;
-    // Who may write into the folder may replace the file.
-    check_private(folder, &fs::metadata(folder).map_err(kept)?, 0o022, 0o700)
-}
-
-fn check_private(path: &Path, found: &fs::Metadata, forbidden: u32, wanted: u32) -> Result<(), IdentityError> {
-    let mode = found.mode() & 0o7777;
-    if mode & forbidden != 0 {
-        return Err(IdentityError::TooOpen { path: path.to_owned(), mode, wanted });
-    }
-    if found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(IdentityError::Foreign { path: path.to_owned(), owner: found.uid() });
-    }
-    Ok(())
-}
-
-/// Puts `text` at `path` whole, unless somebody was first.
-pub(crate) fn place(folder: &Path, path: &Path, text: &str) -> Result<(), IdentityError> {
-    let mut suffix = [0; 8];
-    getrandom::fill(&mut suffix).map_err(|cause| IdentityError::Make(cause.to_string()))?;
-    let beside = folder.join(format!(".{FILE}.{}", URL_SAFE_NO_PAD.encode(suffix)));
-    let written = || -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        match fs::hard_link(&beside, path) {
-            Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(cause),
-            _ => Ok(()),
-        }
-    };
-    let outcome = written().map_err(|cause| IdentityError::Keep { path: path.to_owned(), cause });
-    // Best effort: a leftover is private to the user and never read.
-    let _ = fs::remove_file(&beside);
-    outcome
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::thread;
 
     use super::*;
@@ -264,7 +189,8 @@ mod tests {
         let folder = home.path().join("visapult");
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(matches!(Identity::load_or_create(&folder), Err(IdentityError::TooOpen { wanted: 0o700, .. })));
+        let refusal = Identity::load_or_create(&folder).unwrap_err().to_string();
+        assert!(refusal.contains("mode 777") && refusal.contains("chmod 700"), "{refusal}");
     }
 
     #[test]

@@ -2,40 +2,26 @@
 //! without its token, that and the fingerprint are taken from there.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
 use crate::identity::user_folder;
+use crate::private::{self, PrivateError};
 use crate::url::{RippUrl, SCHEME, UrlError};
 
 /// In the user's configuration folder: a URL in each line, as its listener printed it.
 const FILE: &str = "urls";
-const MOST_BYTES: u64 = 1 << 20;
+const MOST_BYTES: usize = 1 << 20;
 
 /// Why nothing can be taken from the file. Never says what stands in it.
 #[derive(Debug, Error)]
 pub enum KeptError {
-    /// The system does not give it.
-    #[error("cannot read {path}: {cause}")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        cause: io::Error,
-    },
-    /// Other users could have read the tokens.
-    #[error("{path} holds tokens, and may be read or changed by others (mode {mode:o}): run chmod 600 on it")]
-    TooOpen {
-        /// The file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
+    /// The system does not give it, or other users could have read the tokens.
+    #[error(transparent)]
+    Private(#[from] PrivateError),
     /// Nobody keeps so many.
     #[error("{path} is larger than 1 MiB: a URL in each line is all that belongs there")]
     TooLarge {
@@ -123,21 +109,12 @@ impl<'a> Bare<'a> {
 
 /// The URLs of the file; none if it is not there.
 fn read(path: &Path) -> Result<Vec<RippUrl>, KeptError> {
-    let unreadable = |cause| KeptError::Unreadable { path: path.to_owned(), cause };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(cause) => return Err(unreadable(cause)),
-    };
-    let mode = file.metadata().map_err(unreadable)?.mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        return Err(KeptError::TooOpen { path: path.to_owned(), mode });
-    }
-    let mut text = String::new();
-    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > MOST_BYTES {
+    let Some(text) = private::read(path)? else { return Ok(Vec::new()) };
+    if text.len() > MOST_BYTES {
         return Err(KeptError::TooLarge { path: path.to_owned() });
     }
+    let no_text = |cause| PrivateError::Keep { path: path.to_owned(), cause: io::Error::other(cause) };
+    let text = String::from_utf8(text).map_err(no_text)?;
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim_start().starts_with('#'));
     // Where a policy names people, a share prints a name before each URL.
     let urls = lines.filter_map(|(line, number)| Some((line.split_whitespace().next_back()?, number)));

@@ -3,43 +3,49 @@
 use std::io;
 use std::path::Path;
 
-use crate::identity::{IdentityError, make_folder, place, read_private};
+use crate::private::{self, PrivateError};
 use crate::token::Token;
 
 impl Token {
     /// The token kept in `folder` under this `name`; made and kept there, readable by the user alone, if there is none yet.
     ///
     /// # Errors
-    /// [`IdentityError`], among them [`IdentityError::TooOpen`] where others could have read it.
-    pub fn load_or_create(folder: &Path, name: &str) -> Result<Self, IdentityError> {
+    /// [`PrivateError`], among them [`PrivateError::TooOpen`] where others could have read it.
+    pub fn load_or_create(folder: &Path, name: &str) -> Result<Self, PrivateError> {
         let path = folder.join(name);
-        let no_token = |why: &str| {
-            let cause = io::Error::other(format!("{why}: remove it to get a new token"));
-            IdentityError::Keep { path: path.clone(), cause }
-        };
-        if read_private(&path)?.is_none() {
-            make_folder(folder)?;
-            let token = Self::fresh().map_err(|cause| IdentityError::Make(cause.to_string()))?;
-            place(folder, &path, &token.encoded())?;
+        if private::read_ours(&path)?.is_none() {
+            private::make_folder(folder)?;
+            Self::keep_fresh(&path)?;
         }
         // Whoever was first at making it is who is believed.
-        let text = read_private(&path)?.ok_or_else(|| no_token("it has vanished"))?;
-        let text = String::from_utf8(text).map_err(|_| no_token("it holds no token"))?;
-        Self::parse(text.trim()).map_err(|_| no_token("it holds no token"))
+        parsed(&path, private::read_ours(&path)?)
     }
 
-    /// Keeps a fresh token in a file that the user alone may read, all of it or nothing, unless somebody was first.
+    /// The token in a file that its user has named, for which nothing else is made; made and kept there, readable by its owner alone, if there is none yet.
     ///
     /// # Errors
-    /// The system's reason.
-    pub fn keep_fresh(file: &Path) -> io::Result<()> {
-        let fresh = Self::fresh().map_err(io::Error::other)?;
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        place(folder, file, &format!("{}\n", fresh.encoded())).map_err(|cause| match cause {
-            IdentityError::Keep { cause, .. } => cause,
-            cause => io::Error::other(cause),
-        })
+    /// [`PrivateError`], as above.
+    pub fn load_or_create_at(path: &Path) -> Result<Self, PrivateError> {
+        if private::read(path)?.is_none() {
+            Self::keep_fresh(path)?;
+        }
+        parsed(path, private::read(path)?)
     }
+
+    fn keep_fresh(path: &Path) -> Result<(), PrivateError> {
+        let fresh = Self::fresh().map_err(|cause| keep(path, io::Error::other(cause)))?;
+        private::place(path, &format!("{}\n", fresh.encoded()))
+    }
+}
+
+fn parsed(path: &Path, text: Option<Vec<u8>>) -> Result<Token, PrivateError> {
+    let text = String::from_utf8(text.ok_or_else(|| PrivateError::missing(path))?).ok();
+    let token = text.and_then(|text| Token::parse(text.trim()).ok());
+    token.ok_or_else(|| keep(path, io::Error::other("it holds no token: remove it to have a new one")))
+}
+
+fn keep(path: &Path, cause: io::Error) -> PrivateError {
+    PrivateError::Keep { path: path.to_owned(), cause }
 }
 
 #[cfg(test)]

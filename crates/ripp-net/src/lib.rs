@@ -18,6 +18,7 @@ mod kept;
 mod kept_token;
 pub mod perf;
 mod policy;
+pub mod private;
 mod session;
 mod socket;
 mod text;
@@ -42,6 +43,7 @@ pub use session::{
 pub use socket::{
     Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,
 };
+pub use text::system_reason;
 pub use token::{Token, TokenError};
 pub use trust::{Authorities, Clients, Member, Trust, TrustError};
 pub use url::{RippUrl, UrlError};

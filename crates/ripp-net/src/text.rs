@@ -1,7 +1,34 @@
-//! What another computer says, before anybody reads it.
+//! What another computer says, before anybody reads it; and what the system says, as people understand it.
+
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 /// Of what another computer says the beginning, fit for a terminal and a log.
 pub(crate) fn printable(said: &str) -> String {
     const MOST: usize = 500;
     said.chars().take(MOST).map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
+}
+
+/// The system's reason, and what to do about it where it is no lack of file descriptors.
+pub(crate) fn reason_and(cause: &io::Error, mend: &str) -> String {
+    let reason = system_reason(cause);
+    if is_lack(cause) { reason } else { format!("{reason}; {mend}") }
+}
+
+fn is_lack(cause: &io::Error) -> bool {
+    Errno::from_io_error(cause) == Some(Errno::MFILE)
+}
+
+/// The system's reason; where a process has no file descriptors left, how many it may have, and what to do.
+#[must_use]
+pub fn system_reason(cause: &io::Error) -> String {
+    if !is_lack(cause) {
+        return cause.to_string();
+    }
+    let most = getrlimit(Resource::Nofile).current.map_or_else(|| "so".to_owned(), |most| most.to_string());
+    format!(
+        "the process may have {most} files and connections open (ulimit -n), which are too few: start it after ulimit -n 4096"
+    )
 }

@@ -116,7 +116,14 @@ impl Share {
                     .for_each(|copy| copy.session.end_because(CHANGED));
                 self.fetches.stop_of(&ended);
                 tell(ShareEvent::Policy { fresh });
+                self.tell_withheld(tell);
             }
         }
+    }
+
+    /// Tells of what the policy grants and cannot.
+    pub(super) fn tell_withheld(&self, tell: &(dyn Fn(ShareEvent) + Sync)) {
+        let Rights::People(policy) = &self.rights else { return };
+        policy.people().withheld().iter().for_each(|why| tell(ShareEvent::Withheld { why: why.clone() }));
     }
 }

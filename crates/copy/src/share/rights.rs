@@ -4,12 +4,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use cap_std::fs::{Dir, Metadata, MetadataExt};
+use cap_std::fs::{Dir, Metadata};
 use visapult_ripp_net::Session;
 
 use super::Share;
 use super::policy::Policy;
 use crate::error::CopyError;
+use crate::file_id::FileId;
 use crate::hours::Moment;
 use crate::names::Name;
 use crate::people::{People, Right, last_name};
@@ -92,7 +93,7 @@ impl Share {
 
 /// What was found is this folder, and no other that has taken its name.
 pub(super) fn is_same(found: io::Result<Metadata>, folder: &Dir) -> bool {
-    let which = |told: Metadata| (told.dev(), told.ino());
+    let which = |told: Metadata| FileId::from(&told);
     let ids = (found.map(which), folder.dir_metadata().map(which));
     matches!(ids, (Ok(found), Ok(folder)) if found == folder)
 }

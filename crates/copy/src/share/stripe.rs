@@ -4,11 +4,11 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use visapult_ripp_net::RippUrl;
+use visapult_ripp_net::{RippUrl, private};
 
 use crate::error::CopyError;
 use crate::names::shown;
@@ -40,10 +40,8 @@ impl Stripe {
                 format!("{} holds tokens, and lies in the folder that is shared: put it elsewhere", shown(&folder));
             return Err(CopyError::Here(why));
         }
-        if fs::metadata(&folder).map_err(wrong)?.mode() & 0o077 != 0 {
-            let why = format!("{} holds tokens, and others may read or change it: run chmod 700 on it", shown(&folder));
-            return Err(CopyError::Here(why));
-        }
+        let found = fs::metadata(&folder).map_err(wrong)?;
+        private::check(&folder, &found).map_err(|cause| CopyError::Here(cause.to_string()))?;
         let own = format!("{}{ENDING}", url.authority());
         let stripe = Self { folder, own };
         // Whoever reads finds all of it, or what was there before.

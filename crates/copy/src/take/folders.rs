@@ -14,6 +14,7 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
+use crate::file_id::FileId;
 use crate::listing::Mtime;
 use crate::names::Name;
 
@@ -73,7 +74,7 @@ pub(super) fn surplus(dir: &Dir, listed: &HashSet<Name>) -> io::Result<Vec<Name>
 
 /// Some file systems take names for one that differ in upper and lower case only: what was listed under another is no surplus.
 fn keep_namesakes(dir: &Dir, listed: &HashSet<Name>, surplus: &mut Vec<Name>) {
-    let of = |name: &Name| dir.symlink_metadata(name.as_path()).map(|there| (there.dev(), there.ino())).ok();
+    let of = |name: &Name| dir.symlink_metadata(name.as_path()).map(|there| FileId::from(&there)).ok();
     let by_lower: HashMap<String, &Name> = listed.iter().map(|name| (name.lower(), name)).collect();
     surplus.retain(|name| {
         let listed = by_lower.get(&name.lower()).and_then(|other| of(other));

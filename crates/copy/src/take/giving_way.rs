@@ -8,29 +8,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cap_std::fs::{Dir, Metadata, MetadataExt};
+use cap_std::fs::Dir;
 
 use super::Taking;
 use super::folders::{self, folder_at, make_link};
 use super::pool::Pending;
 use crate::error::{CopyError, reason};
+use crate::file_id::FileId;
 use crate::listing::Mtime;
 use crate::names::Name;
 use crate::partial::{COLLIDES, Partial, take_free_name};
 use crate::ranges::RangeHash;
-
-/// What something is, whatever it is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Id {
-    device: u64,
-    number: u64,
-}
-
-impl Id {
-    pub(super) fn of(found: &Metadata) -> Self {
-        Self { device: found.dev(), number: found.ino() }
-    }
-}
 
 /// Something that gives way.
 #[derive(Debug)]
@@ -38,7 +26,7 @@ pub(super) struct InWay {
     /// The folder that it is in, below where the copy goes, and its name.
     pub(super) folder: PathBuf,
     pub(super) name: Name,
-    pub(super) was: Id,
+    pub(super) was: FileId,
     pub(super) heir: Heir,
 }
 
@@ -197,7 +185,7 @@ fn swap(base: &Dir, one: &InWay, waiting: Option<&Pending>, is_synced: bool) -> 
 /// Deletes what is in the way, if it is still that.
 fn clear(base: &Dir, folder: &Dir, one: &InWay) -> io::Result<()> {
     match folder.symlink_metadata(one.name.as_path()) {
-        Ok(there) if Id::of(&there) == one.was => folders::delete(base, &one.path()),
+        Ok(there) if FileId::from(&there) == one.was => folders::delete(base, &one.path()),
         Ok(_) => Err(io::Error::other(COLLIDES)),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(cause) => Err(cause),
@@ -238,7 +226,7 @@ mod tests {
         let path = dir.path().join("a");
         fs::create_dir(&path).unwrap();
         fs::write(path.join("inner"), "old").unwrap();
-        let was = Id::of(&base.symlink_metadata("a").unwrap());
+        let was = FileId::from(&base.symlink_metadata("a").unwrap());
         let heir = || Heir::Link { target: b"new".to_vec(), mtime: MTIME };
         let one = InWay { folder: PathBuf::new(), name: name.clone(), was, heir: heir() };
         // Somebody has put another in its place.
@@ -265,7 +253,7 @@ mod tests {
         let (name, folder) = (Name::new(b"a").unwrap(), PathBuf::new());
         fs::create_dir(dir.path().join("a")).unwrap();
         fs::write(dir.path().join("a/inner"), "kept").unwrap();
-        let was = Id::of(&base.symlink_metadata("a").unwrap());
+        let was = FileId::from(&base.symlink_metadata("a").unwrap());
         let one = InWay { folder: folder.clone(), name: name.clone(), was, heir: Heir::File };
         let origin = Origin { size: 7, mtime: MTIME, start: 0 };
         let pending = Pending { folder, name, origin, mode: 0o640, replaces: false, waits: true };

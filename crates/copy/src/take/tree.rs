@@ -13,9 +13,10 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 
 use super::folders::{COPIED, SPECIAL, dress, make_dir, make_link, open_up, surplus, sync_names};
-use super::giving_way::{Heir, Id, InWay, StandIns};
+use super::giving_way::{Heir, InWay, StandIns};
 use super::pool::Pending;
 use crate::error::{CopyError, reason};
+use crate::file_id::FileId;
 use crate::landing::{Ground, Landing};
 use crate::listing::{Entry, Kind, Mtime};
 use crate::log::Origin;
@@ -292,7 +293,7 @@ impl Tree {
             return Err(io::Error::other(format!("{why}: remove that, or have it deleted with --delete")));
         }
         let (folder, name) = (spot.folder.clone(), spot.name.clone());
-        self.in_way.push(InWay { folder, name, was: Id::of(there), heir });
+        self.in_way.push(InWay { folder, name, was: FileId::from(there), heir });
         Ok(())
     }
 
@@ -300,7 +301,7 @@ impl Tree {
     fn check_kept(&self, spot: &Spot, there: &Metadata) -> io::Result<()> {
         let gives_way = |name: &Name| {
             let mut in_way = self.in_way.iter().rev();
-            in_way.any(|one| one.name == *name && one.folder == spot.folder && one.was == Id::of(there))
+            in_way.any(|one| one.name == *name && one.folder == spot.folder && one.was == FileId::from(there))
         };
         let is_gone = spot.namesake.as_ref().is_some_and(gives_way);
         if is_gone { Err(io::Error::other(COLLIDES)) } else { Ok(()) }
@@ -555,9 +556,8 @@ impl Spot {
     fn replaced(&self, dir: &Dir) -> io::Result<Option<Metadata>> {
         let there = self.there(dir)?;
         let other = self.namesake.as_ref().and_then(|other| dir.symlink_metadata(other.as_path()).ok());
-        let id = |found: &Metadata| (found.dev(), found.ino());
         match (&there, &other) {
-            (Some(there), Some(other)) if id(there) == id(other) => Err(io::Error::other(COLLIDES)),
+            (Some(there), Some(other)) if FileId::from(there) == FileId::from(other) => Err(io::Error::other(COLLIDES)),
             _ => Ok(there),
         }
     }

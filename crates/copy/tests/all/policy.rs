@@ -154,6 +154,90 @@ fn a_policy_that_changes_holds_from_then_on() {
 }
 
 #[test]
+fn who_is_taken_out_is_out_though_a_folder_of_somebody_else_is_missing() {
+    let (dir, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (share, policy) = (dir.path().join("share"), dir.path().join("people.toml"));
+    fs::create_dir_all(share.join("runs")).unwrap();
+    fs::write(share.join("runs/file"), b"file").unwrap();
+    let person = |name: &str, read: &str| format!("[[person]]\nname = \"{name}\"\nread = [{read}]\n");
+    let say = |people: &str| fs::write(&policy, format!("ask = \"Ada\"\n{people}")).unwrap();
+    // It is missing from the beginning.
+    say(&(person("grace", "\"runs\"") + &person("ada", "\"runs\", \"new\"")));
+    served(&share, Access::Policy(policy.clone()), |urls, heard| {
+        let [grace, ada] = urls else { panic!("{urls:?}") };
+        let get = |url: &str, path: &str| run(&options(&[&format!("{url}/{path}")], text(target.path()))).0;
+        let told = |number: usize| {
+            while heard.mistakes.lock().unwrap().len() < number {
+                thread::sleep(Duration::from_millis(5));
+            }
+            heard.mistakes.lock().unwrap()[number - 1].clone()
+        };
+        let missing = told(1);
+        assert!(missing.contains("people.toml line 7: read: new is to be a folder"), "{missing}");
+        get(grace, "runs/file").unwrap();
+        // Grace is revoked, and Eve's folder is not made yet.
+        say(&(person("ada", "\"runs\", \"new\"") + &person("eve", "\"eve\"")));
+        assert!(told(3).contains("people.toml line 7: read: eve is to be a folder"), "{}", told(3));
+        assert!(get(grace, "runs/file").unwrap_err().to_string().contains("the token is wrong"));
+        get(ada, "runs/file").unwrap();
+        let why = get(ada, "new").unwrap_err().to_string();
+        assert!(why.contains("new is granted, and was no folder") && why.ends_with("ask Ada"), "{why}");
+        // Nor does what takes the name later get what is granted, before the policy is saved anew.
+        fs::create_dir(share.join("new")).unwrap();
+        assert!(get(ada, "new").is_err());
+        say(&person("ada", "\"new\", \"runs\""));
+        while get(ada, "new").is_err() {
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+}
+
+#[test]
+fn a_token_that_cannot_be_had_lets_in_nobody_and_holds_up_nothing() {
+    let (dir, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (share, policy) = (dir.path().join("share"), dir.path().join("people.toml"));
+    fs::create_dir(&share).unwrap();
+    fs::write(share.join("file"), b"file").unwrap();
+    let person = |name: &str| format!("[[person]]\nname = \"{name}\"\nread = [\".\"]\n");
+    fs::write(&policy, format!("ask = \"Ada\"\n{}{}", person("grace"), person("ada"))).unwrap();
+    served(&share, Access::Policy(policy), |urls, heard| {
+        let [grace, ada] = urls else { panic!("{urls:?}") };
+        let get = |url: &str| run(&options(&[&format!("{url}/file")], text(target.path()))).0;
+        get(grace).unwrap();
+        fs::write(dir.path().join("grace.token"), "no token").unwrap();
+        while get(grace).is_ok() {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let told = heard.mistakes.lock().unwrap()[0].clone();
+        assert!(told.contains("line 3: token_file: ") && told.contains("until then grace is not let in"), "{told}");
+        get(ada).unwrap();
+        // Whoever removes it gets another one.
+        fs::remove_file(dir.path().join("grace.token")).unwrap();
+        let made = || fs::read_to_string(dir.path().join("grace.token")).ok();
+        let token = loop {
+            if let Some(token) = made() {
+                break token;
+            }
+            thread::sleep(Duration::from_millis(20));
+        };
+        let (_, place) = grace.split_once('@').unwrap();
+        let grace = format!("ripp://{}@{place}", token.trim());
+        while get(&grace).is_err() {
+            thread::sleep(Duration::from_millis(20));
+        }
+        // Nor is anybody let in, or told anything else, where nobody is left.
+        for name in ["grace", "ada"] {
+            fs::write(dir.path().join(format!("{name}.token")), "no token").unwrap();
+        }
+        while get(&grace).is_ok() || get(ada).is_ok() {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let why = get(ada).unwrap_err().to_string();
+        assert!(why.contains("the token is wrong"), "{why}");
+    });
+}
+
+#[test]
 fn nothing_goes_to_a_folder_that_is_not_the_one_any_more_that_was_granted() {
     let (dir, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (share, policy) = (dir.path().join("share"), dir.path().join("people.toml"));

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::MAX_MESSAGE_BYTES;
 use crate::fingerprint::Fingerprint;
+use crate::text::{reason_and, system_reason};
 
 /// Why a control link could not be made or used. `peer` is `host:port`.
 #[derive(Debug, Error)]
@@ -22,7 +23,10 @@ pub enum ControlError {
         cause: String,
     },
     /// No TCP connection.
-    #[error("cannot connect to {peer}: {cause}; check that the listener runs there and that no firewall is between")]
+    #[error(
+        "cannot connect to {peer}: {}",
+        reason_and(cause, "check that the listener runs there and that no firewall is between")
+    )]
     Unreachable {
         /// Whom we dialed.
         peer: String,
@@ -139,7 +143,7 @@ pub enum ControlError {
     #[error("the listener was stopped")]
     Stopped,
     /// A socket or thread failed.
-    #[error("control link: {0}")]
+    #[error("control link: {}", system_reason(.0))]
     Io(#[from] io::Error),
     /// TLS failed in a way that has no name of its own.
     #[error("TLS: {0}")]

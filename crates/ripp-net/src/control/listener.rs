@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustls::{Connection, ServerConfig, ServerConnection};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::handshake::Handshake;
 use super::{ControlError, ControlLink, Greet, wait_until};
 use crate::identity::Identity;
 use crate::socket::Waker;
+use crate::text::system_reason;
 use crate::tls;
 use crate::trust::Clients;
 
@@ -58,6 +59,8 @@ struct Doorkeeper {
     accepted: SyncSender<ControlLink>,
     stop: Waker,
     paused_until: Option<Instant>,
+    /// The last connection was refused by the system, which was told.
+    is_refused: bool,
 }
 
 impl ControlListener {
@@ -96,6 +99,7 @@ impl ControlListener {
             accepted: queue,
             stop: stop.clone(),
             paused_until: None,
+            is_refused: false,
         };
         thread::Builder::new().name("ripp-listen".to_owned()).spawn(move || doorkeeper.run())?;
         Ok(Self { local, accepted, stop })
@@ -196,6 +200,7 @@ impl Doorkeeper {
         for _ in 0..MAX_CONNECTING {
             match self.listener.accept() {
                 Ok((stream, peer)) => {
+                    self.is_refused = false;
                     if let Err(cause) = self.welcome(stream, peer) {
                         debug!(%peer, %cause, "a connection failed");
                     }
@@ -203,7 +208,9 @@ impl Doorkeeper {
                 Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => return,
                 Err(cause) if cause.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(cause) => {
-                    debug!(%cause, "no connection can be taken");
+                    if !std::mem::replace(&mut self.is_refused, true) {
+                        warn!("no connection can be taken: {}", system_reason(&cause));
+                    }
                     self.paused_until = Some(Instant::now() + PAUSE);
                     return;
                 }

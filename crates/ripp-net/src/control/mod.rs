@@ -30,6 +30,7 @@ pub use queue::{ControlEvent, ControlReceiver, ControlSender, MAX_QUEUED};
 
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
+use crate::socket::Waker;
 use crate::trust::Trust;
 use crate::url::RippUrl;
 pub(crate) use bulk::BulkLink;
@@ -184,9 +185,19 @@ impl ControlLink {
     /// Starts the thread that owns the connection. It ends when the last sender is dropped, or the link.
     ///
     /// # Errors
-    /// [`ControlError::Io`] if the system gives no thread.
+    /// [`ControlError::Io`] if the system gives no thread, or nothing to wake it with.
     pub fn split(self) -> Result<(ControlSender, ControlReceiver), ControlError> {
-        Ok(pump::start(self.stream, self.channel, self.frames)?)
+        Ok(self.split_woken_by(Waker::new()?)?)
+    }
+
+    /// The same, with what wakes the thread.
+    pub(crate) fn split_woken_by(self, waker: Waker) -> io::Result<(ControlSender, ControlReceiver)> {
+        pump::start(self.stream, self.channel, self.frames, waker)
+    }
+
+    /// Sends a last message and ends the link, with no thread and nothing else that the system may not have.
+    pub(crate) fn end_with(self, message: &[u8]) {
+        pump::end_with(self.stream, self.channel, message);
     }
 }
 

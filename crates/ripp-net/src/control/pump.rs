@@ -42,8 +42,8 @@ pub(super) fn start(
     stream: TcpStream,
     channel: Channel,
     frames: FrameReader,
+    waker: Waker,
 ) -> io::Result<(ControlSender, ControlReceiver)> {
-    let waker = Waker::new()?;
     let (queue, outgoing) = sync_channel(MAX_QUEUED);
     let (arriving, arrived) = sync_channel(MAX_ARRIVED);
     let shared = Arc::new(Shared::default());
@@ -191,6 +191,13 @@ impl Pump {
             Err(TrySendError::Full(message)) => Some(message),
             Ok(()) | Err(TrySendError::Disconnected(_)) => None,
         }
+    }
+}
+
+/// Sends a last message, and the farewell.
+pub(super) fn end_with(stream: TcpStream, mut channel: Channel, message: &[u8]) {
+    if channel.put([&header(message.len()), message]).is_ok() {
+        say_farewell(stream, channel);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The door of a listener: who is let in, and what both ends go by from then on.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -21,10 +22,11 @@ use super::setup::{self, ANSWER_PATIENCE};
 use super::shared::{BEGAN, Shared, lock};
 use super::strangers::{Stranger, Strangers};
 use super::{Options, Service, Session, SessionError};
-use crate::control::{ControlLink, ControlListener, Shown};
+use crate::control::{ControlError, ControlLink, ControlListener, Shown};
 use crate::perf::{self, Answered};
 use crate::policy::{Policy, Ruling, least};
-use crate::text::printable;
+use crate::socket::Waker;
+use crate::text::{printable, system_reason};
 use crate::token::Token;
 use crate::trust::Member;
 
@@ -52,7 +54,7 @@ impl Door {
     /// Until the listener stops.
     pub(super) fn run(&self, control: &ControlListener) {
         while let Ok(link) = control.accept() {
-            let Ok(stranger) = self.strangers.admit(&link) else { continue };
+            let stranger = self.strangers.admit(&link);
             let door = self.clone();
             let work = move || {
                 let peer = link.peer_addr();
@@ -86,15 +88,27 @@ impl Door {
     }
 
     /// Makes a session of what comes, or adds it to one as a stream.
-    fn handshake(&self, mut link: ControlLink, stranger: Stranger) -> Result<Option<Session>, SessionError> {
+    fn handshake(
+        &self,
+        mut link: ControlLink,
+        stranger: io::Result<Stranger>,
+    ) -> Result<Option<Session>, SessionError> {
         let began = Instant::now();
+        let stranger = match stranger {
+            Ok(stranger) => stranger,
+            Err(cause) => return Err(unable(link, cause)),
+        };
         let (peer, local) = (link.peer_addr(), link.local_addr());
         let (exporter, shown, port_told, rtt) = (link.exporter(), link.shown(), link.greeted(), link.rtt());
         let hello = hello(&mut link, &peer.to_string())?;
         if let Some(number) = &hello.join {
             return self.join(link, number, &hello).map(|()| None);
         }
-        let (control, receiver) = link.split()?;
+        let waker = match Waker::new() {
+            Ok(waker) => waker,
+            Err(cause) => return Err(unable(link, cause)),
+        };
+        let (control, receiver) = link.split_woken_by(waker).map_err(ControlError::from)?;
         let ruling = self.policy.ruling(None, peer.ip()).cloned();
         let Agreed { version, cipher, transport, options, member } = match self.judge(&hello, shown, ruling.as_ref()) {
             Ok(agreed) => agreed,
@@ -182,7 +196,8 @@ impl Door {
         match (token, shown) {
             (Some(token), _) if is_told(token) => Ok(None),
             (Some(_), _) => Err(WRONG_TOKEN.to_owned()),
-            (None, _) if !members.is_empty() => Err(WRONG_TOKEN.to_owned()),
+            // Where all that were known by tokens have gone, nobody is.
+            (None, _) if !(members.is_empty() && clients.members.is_empty()) => Err(WRONG_TOKEN.to_owned()),
             (None, _) if clients.is_empty() => Ok(None),
             (None, Some(Shown { fingerprint, .. })) => {
                 Err(format!("your certificate is not known there; it is to be started with --trust {fingerprint}"))
@@ -237,6 +252,13 @@ struct Agreed {
     transport: Option<Transport>,
     options: Options,
     member: Option<String>,
+}
+
+/// Tells the other end that the system does not give us what a session needs.
+fn unable(link: ControlLink, cause: io::Error) -> SessionError {
+    let why = format!("it is not able to: {}", system_reason(&cause));
+    link.end_with(&Message::Rejected { why, serves: None }.to_bytes());
+    ControlError::from(cause).into()
 }
 
 /// Why a session is not admitted.

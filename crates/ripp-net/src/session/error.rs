@@ -7,7 +7,7 @@ use super::Service;
 use crate::control::ControlError;
 use crate::identity::IdentityError;
 use crate::policy::PolicyError;
-use crate::text::printable;
+use crate::text::{printable, reason_and};
 use crate::trust::TrustError;
 
 /// Why there is no session, or no more of it.
@@ -56,8 +56,11 @@ pub enum SessionError {
     UdpBlocked(String),
     /// A socket at a local address.
     #[error(
-        "a UDP socket at {local} cannot be had: {cause}; local addresses must be this machine's, and of the kind (IPv4 or IPv6) that the other \
-         end is reached by"
+        "a UDP socket at {local} cannot be had: {}",
+        reason_and(
+            cause,
+            "local addresses must be this machine's, and of the kind (IPv4 or IPv6) that the other end is reached by"
+        )
     )]
     Local {
         /// The address.

@@ -1,0 +1,149 @@
+//! Files that their owner alone may read: how they are told from others, and how they come to be.
+//!
+//! Invariant: one that is made here is whole or not there, and whoever comes second takes what is there.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use thiserror::Error;
+
+/// Others may do something with it.
+const OPEN: u32 = 0o077;
+/// Others may write into it, and so replace what is in it.
+const OPEN_TO_WRITE: u32 = 0o022;
+/// A chain of certificates and a key are a few kilobytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Why a private file or folder cannot be believed, or had.
+#[derive(Debug, Error)]
+pub enum PrivateError {
+    /// The system's reason.
+    #[error("cannot read or keep the secret in {path}: {cause}")]
+    Keep {
+        /// The folder or file.
+        path: PathBuf,
+        /// The reason.
+        cause: io::Error,
+    },
+    /// Other users could have read or changed it.
+    #[error("{path} may be read or changed by others (mode {mode:o}): run chmod {wanted:o} on it")]
+    TooOpen {
+        /// The folder or file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+        /// The permissions it may have.
+        wanted: u32,
+    },
+    /// Somebody else put it there.
+    #[error("{path} belongs to user {owner}, not to us: remove it, or name another")]
+    Foreign {
+        /// The folder or file.
+        path: PathBuf,
+        /// Its owner's number.
+        owner: u32,
+    },
+}
+
+impl PrivateError {
+    pub(crate) fn missing(path: &Path) -> Self {
+        Self::keep(path)(io::Error::new(io::ErrorKind::NotFound, "there is no such file"))
+    }
+
+    fn keep(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |cause| Self::Keep { path: path.to_owned(), cause }
+    }
+}
+
+/// What stands in a file that its owner alone may read; `None` if there is no such file. No more of it is read than 1 MiB and a byte.
+///
+/// # Errors
+/// [`PrivateError::TooOpen`] and [`PrivateError::Keep`].
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, PrivateError> {
+    opened(path)?.map(|(file, _)| content(path, file)).transpose()
+}
+
+/// The same, where the file has to be ours, too.
+pub(crate) fn read_ours(path: &Path) -> Result<Option<Vec<u8>>, PrivateError> {
+    let Some((file, found)) = opened(path)? else { return Ok(None) };
+    check_ours(path, &found)?;
+    content(path, file).map(Some)
+}
+
+/// Refuses a file or folder that others may read, or change.
+///
+/// # Errors
+/// [`PrivateError::TooOpen`].
+pub fn check(path: &Path, found: &Metadata) -> Result<(), PrivateError> {
+    refuse(path, found, OPEN)
+}
+
+/// Puts `text` at `path` whole, for its owner alone, unless somebody was first.
+///
+/// # Errors
+/// [`PrivateError::Keep`].
+pub fn place(path: &Path, text: &str) -> Result<(), PrivateError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = || -> io::Result<()> {
+        let mut suffix = [0; 8];
+        getrandom::fill(&mut suffix).map_err(io::Error::other)?;
+        let beside = folder.join(format!(".visapult.{}", URL_SAFE_NO_PAD.encode(suffix)));
+        let outcome = linked(&beside, path, text);
+        // Best effort: a leftover is private to the user and never read.
+        let _ = fs::remove_file(&beside);
+        outcome
+    };
+    written().map_err(PrivateError::keep(path))
+}
+
+/// Makes the folder that private files are kept in, if it is not there, and refuses one that is not ours alone to write.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), PrivateError> {
+    let keep = PrivateError::keep(folder);
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(&keep)?;
+    let found = fs::metadata(folder).map_err(&keep)?;
+    refuse(folder, &found, OPEN_TO_WRITE)?;
+    check_ours(folder, &found)
+}
+
+fn opened(path: &Path) -> Result<Option<(File, Metadata)>, PrivateError> {
+    let keep = PrivateError::keep(path);
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(keep(cause)),
+    };
+    let found = file.metadata().map_err(keep)?;
+    check(path, &found)?;
+    Ok(Some((file, found)))
+}
+
+fn content(path: &Path, file: File) -> Result<Vec<u8>, PrivateError> {
+    let mut text = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(PrivateError::keep(path))?;
+    Ok(text)
+}
+
+fn refuse(path: &Path, found: &Metadata, forbidden: u32) -> Result<(), PrivateError> {
+    let mode = found.mode() & 0o7777;
+    let wanted = if found.is_dir() { 0o700 } else { 0o600 };
+    let is_open = mode & forbidden != 0;
+    if is_open { Err(PrivateError::TooOpen { path: path.to_owned(), mode, wanted }) } else { Ok(()) }
+}
+
+fn check_ours(path: &Path, found: &Metadata) -> Result<(), PrivateError> {
+    let is_ours = found.uid() == rustix::process::geteuid().as_raw();
+    if is_ours { Ok(()) } else { Err(PrivateError::Foreign { path: path.to_owned(), owner: found.uid() }) }
+}
+
+fn linked(beside: &Path, path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    match fs::hard_link(beside, path) {
+        Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(cause),
+        _ => Ok(()),
+    }
+}
