@@ -29,6 +29,8 @@ const TRAIN: u64 = 64;
 const LEAST_TRAIN: u64 = 16;
 /// Where the sender is interrupted within the train, one part of it tells more than the whole: the fastest of so many reports counts.
 const TRAIN_REPORTS: u32 = 3;
+/// A second train has no more than this share of what leaves in a round trip after the first.
+const MOST_OF_ROUND_TRIP: f64 = 0.125;
 /// Arrivals closer together than this tell more of the receiver's system than of the path.
 const LEAST_SPAN_US: u32 = 50;
 /// The time of the rate that a burst may hold: every burst costs the sender a wake-up, and a queue has to bear it.
@@ -58,13 +60,15 @@ struct Train {
     wire: u64,
     /// Reports that may still tell how fast it came.
     reports: u32,
+    /// It is the second.
+    again: bool,
 }
 
 impl Train {
     /// More than one burst: of a single one that is received at once nothing can be told.
     fn of(sizes: Sizes, controller: &Controller) -> Self {
         let left = if controller.is_starting() { (TRAIN / u64::from(controller.lanes())).max(LEAST_TRAIN) } else { 0 };
-        Self { left, wire: sizes.wire(sizes.payload()), reports: TRAIN_REPORTS }
+        Self { left, wire: sizes.wire(sizes.payload()), reports: TRAIN_REPORTS, again: false }
     }
 }
 
@@ -467,6 +471,16 @@ impl LaneOut {
         if report.span_us >= LEAST_SPAN_US && is_long && self.train.reports > 0 {
             self.train.reports -= 1;
             self.controller.on_train(f64::from(report.span_bytes) * 8e6 / f64::from(report.span_us));
+            self.follow_train();
+        }
+    }
+
+    /// A second train goes ahead of what is sent by what the first has told: something may have stood still while that was on its way.
+    fn follow_train(&mut self) {
+        let round_trip_bytes = self.controller.rate_bps() as f64 / 8.0 * self.rtt.least().as_secs_f64();
+        let is_small = (TRAIN * self.train.wire) as f64 <= MOST_OF_ROUND_TRIP * round_trip_bytes;
+        if is_small && !self.train.again && self.controller.is_starting() {
+            self.train = Train { again: true, ..Train::of(self.sizes, &self.controller) };
         }
     }
 
@@ -500,23 +514,60 @@ mod tests {
     use super::*;
     use crate::outbox::Mode;
     use crate::rate::{Auto, Fixed};
+    use crate::wire::Page;
 
     const SIZES: Sizes = Sizes { datagram: 1472, headers: 28, burst: 44 };
     const MOST_BPS: u64 = 8_000_000;
 
-    /// Bytes that leave a lane, through which nothing is heard, until `end`.
-    fn sent_by(mut lane: LaneOut, end: Time) -> u64 {
-        let mut outbox = Outbox::default();
-        outbox.open_flow(0, Mode::Reliable, 1);
-        outbox.offer(0, 0, 1 << 30, Time::ZERO);
-        outbox.open(0);
-        let (mut now, mut burst) = (Time::ZERO, Burst::default());
-        while now < end {
-            if let Turn::Wait(until) = lane.turn(now, &mut outbox, &mut burst) {
-                now = until;
-            }
+    /// A lane with much to send.
+    struct Busy {
+        lane: LaneOut,
+        outbox: Outbox,
+        burst: Burst,
+    }
+
+    impl Busy {
+        fn new(lane: LaneOut) -> Self {
+            let mut outbox = Outbox::default();
+            outbox.open_flow(0, Mode::Reliable, 1);
+            outbox.offer(0, 0, 1 << 30, Time::ZERO);
+            outbox.open(0);
+            Self { lane, outbox, burst: Burst::default() }
         }
-        lane.counts().wire_bytes
+
+        /// Bytes that leave from `now` until `end`.
+        fn send(&mut self, mut now: Time, end: Time) -> u64 {
+            let before = self.lane.counts().wire_bytes;
+            while now < end {
+                if let Turn::Wait(until) = self.lane.turn(now, &mut self.outbox, &mut self.burst) {
+                    now = until;
+                }
+            }
+            self.lane.counts().wire_bytes - before
+        }
+
+        /// All that was sent is reported to have come, at this rate.
+        fn report(&mut self, now: Time, mbps: u64) {
+            let to = self.lane.numbers.load(Ordering::Relaxed);
+            let span_bytes = (TRAIN / 2 * SIZES.wire(SIZES.payload())) as u32;
+            let report = Report {
+                highest: to - 1,
+                bytes: self.lane.counts().wire_bytes,
+                span_us: span_bytes * 8 / mbps as u32,
+                span_bytes,
+                credit: to + WINDOW / 2,
+                lifetime_ms: 500,
+                page: Page { from: 0, to, missing: Vec::new() },
+                ..Report::default()
+            };
+            self.lane.on_report(now, &report, &mut self.outbox);
+        }
+    }
+
+    const RTT: Duration = Duration::from_millis(200);
+
+    fn lane(controller: Controller) -> LaneOut {
+        LaneOut::new(Arc::default(), SIZES, controller, RTT, Time::ZERO)
     }
 
     #[test]
@@ -525,14 +576,42 @@ mod tests {
             || Controller::Fixed(Fixed::new(1_000_000_000)),
             || Controller::Auto(Box::new(Auto::new(1_000_000_000, None))),
         ];
-        let rtt = Duration::from_millis(200);
         let most = MOST_BPS / 8 / 10 + 2 * SIZES.wire(SIZES.payload());
         for controller in controllers {
-            let lane = || LaneOut::new(Arc::default(), SIZES, controller(), rtt, Time::ZERO);
-            let end = Time::ZERO.after(rtt / 2);
-            assert!(sent_by(lane(), end) > 10 * most);
-            let sent = sent_by(lane().to_receiver_of(MOST_BPS), end);
-            assert!((most / 2..=most).contains(&sent), "{sent} of {most}");
+            let sent = |lane| Busy::new(lane).send(Time::ZERO, Time::ZERO.after(RTT / 2));
+            assert!(sent(lane(controller())) > 10 * most);
+            let bounded = sent(lane(controller()).to_receiver_of(MOST_BPS));
+            assert!((most / 2..=most).contains(&bounded), "{bounded} of {most}");
         }
+    }
+
+    #[test]
+    fn a_train_that_was_held_up_is_followed_by_one_that_tells_more() {
+        let train = TRAIN * SIZES.wire(SIZES.payload());
+        let mut busy = Busy::new(lane(Controller::Auto(Box::new(Auto::new(4_000_000, None)))));
+        let first = Time::ZERO.after(RTT);
+        busy.send(Time::ZERO, first);
+        busy.report(first, 200);
+        assert_eq!(busy.lane.controller.rate_bps(), 140_000_000);
+        // Beside what is paced, which is less in this time.
+        let soon = first.after(Duration::from_millis(4));
+        assert!(busy.send(first, soon) >= train, "no second train");
+        let second = first.after(RTT);
+        busy.send(soon, second);
+        busy.report(second, 1_000);
+        let told_bps = busy.lane.controller.rate_bps();
+        assert!(told_bps >= 700_000_000, "{told_bps}");
+        // There is no third.
+        assert!(busy.send(second, second.after(Duration::from_micros(500))) < train);
+    }
+
+    #[test]
+    fn a_path_that_a_train_would_fill_has_one() {
+        let train = TRAIN * SIZES.wire(SIZES.payload());
+        let mut busy = Busy::new(lane(Controller::Auto(Box::new(Auto::new(4_000_000, None)))));
+        let first = Time::ZERO.after(RTT);
+        busy.send(Time::ZERO, first);
+        busy.report(first, 30);
+        assert!(busy.send(first, first.after(RTT / 16)) < train);
     }
 }
