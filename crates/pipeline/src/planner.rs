@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use visapult_render::{Form, Prediction};
+use visapult_ripp_net::units::prefixed;
 
 use crate::choice::{COLOUR, ENOUGH_DB, SEGMENTS, Worth, best, described};
 use crate::memory::for_people;
@@ -216,9 +217,14 @@ fn keyframe_bytes(situation: &Situation, worths: &[Worth], form: Form) -> u64 {
     predicted.or(situation.sent_bytes.filter(|_| situation.sent == Some(form))).unwrap_or(0)
 }
 
+fn rate_for_people(bytes_per_s: f64) -> String {
+    let (number, prefix) = prefixed(bytes_per_s * 8.0);
+    format!("{number:.digits$} {prefix}bit/s", digits = usize::from(number < 10.0))
+}
+
 fn reason(situation: &Situation, worths: &[Worth], form: Form, bytes: u64) -> String {
     let link = match situation.throughput_bytes_per_s {
-        Some(rate) => format!("{:.0} Mbit/s measured", rate * 8e-6),
+        Some(rate) => format!("{} measured", rate_for_people(rate)),
         None => "link not measured yet".to_owned(),
     };
     let quality = situation.prediction(form).and_then(quality_told);

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use rust_embed::RustEmbed;
+use rust_embed::{Metadata, RustEmbed};
 
 use crate::guard::check_host;
 
@@ -27,13 +27,19 @@ pub(crate) async fn serve(headers: HeaderMap, uri: Uri) -> Response {
     };
     match Pages::get(path) {
         Some(page) => {
+            let tag = tag(&page.metadata);
+            let has_it = headers.get_all(header::IF_NONE_MATCH).iter().any(|known| known == tag.as_str());
             let headers = [
+                (header::ETAG, tag),
                 (header::CONTENT_TYPE, page.metadata.mimetype().to_owned()),
                 (header::CONTENT_SECURITY_POLICY, POLICY.to_owned()),
                 (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
                 (header::REFERRER_POLICY, "no-referrer".to_owned()),
                 (header::CACHE_CONTROL, "no-cache".to_owned()),
             ];
+            if has_it {
+                return (StatusCode::NOT_MODIFIED, headers).into_response();
+            }
             (headers, page.data.into_owned()).into_response()
         }
         None if path == "index.html" => {
@@ -42,4 +48,10 @@ pub(crate) async fn serve(headers: HeaderMap, uri: Uri) -> Response {
         }
         None => (StatusCode::NOT_FOUND, "there is no such page: the viewer is at /\n").into_response(),
     }
+}
+
+/// By what a browser asks whether what it has kept is still the same; weak, as it is one for all ways to compress it (RFC 9110, section 8.8.1).
+fn tag(page: &Metadata) -> String {
+    let hash: String = page.sha256_hash()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("W/\"{hash}\"")
 }

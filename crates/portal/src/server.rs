@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::handler::Handler;
 use axum::routing::get;
 use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tower_http::compression::CompressionLayer;
 use visapult_ripp_net::Token;
 
 use crate::connections;
@@ -159,7 +161,7 @@ impl Portal {
             let router = Router::new()
                 .route("/session", get(session_socket))
                 .route("/data", get(data_socket))
-                .fallback(pages::serve)
+                .fallback(pages::serve.layer(CompressionLayer::new()))
                 .with_state(served);
             tokio::select! {
                 () = connections::serve(listener, router, patience.header) => Ok(()),

@@ -191,3 +191,10 @@ fn a_keyframe_is_good_for_as_far_as_its_quality_holds() {
     assert!((turn_that_costs(&noisy, 4.0) - 33.75).abs() < 1e-9);
     assert_eq!(turn_that_costs(&prediction(SCALAR, 1, [60.0, 59.0, 56.0, 52.0]), 1.0), 45.0);
 }
+
+#[test]
+fn a_slow_link_is_told_with_its_digits() {
+    let told = |rate| plan(&with(smooth(), rate)).plan.reason;
+    assert!(told(36_000.0).ends_with("288 kbit/s measured"), "{}", told(36_000.0));
+    assert!(told(300_000.0).ends_with("2.4 Mbit/s measured"));
+}
