@@ -79,7 +79,13 @@ pub fn ask(testbed: &str, request: &Request) -> io::Result<Option<Answer>> {
     line.push('\n');
     stream.write_all(line.as_bytes())?;
     let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
+    BufReader::new(stream).read_line(&mut answer).map_err(|cause| match cause.kind() {
+        io::ErrorKind::WouldBlock => io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("the emulator of {testbed} has not answered for {PATIENCE:?}"),
+        ),
+        _ => cause,
+    })?;
     Ok(Some(serde_json::from_str(&answer)?))
 }
 

@@ -147,7 +147,7 @@ def _shown(up: Link, url: str, *options: str) -> list[dict[str, float]]:
             while more := screen.read(4096):
                 said += more
         assert dialler.wait(PATIENCE) == 0, said
-    figures = r"rate (?P<rate>[\d.]+) Mbit/s  loss (?P<loss>[\d.]+) %  RTT (?P<rtt>[\d.]+) ms  repaired (?P<repaired>[\d.]+) MB"
+    figures = r"rate (?P<rate>[\d.]+) Mbit/s, loss (?P<loss>[\d.]+) %, RTT (?P<rtt>[\d.]+) ms, repaired (?P<repaired>[\d.]+) MB"
     return [{name: float(value) for name, value in line.groupdict().items()} for line in re.finditer(figures, said.decode())]
 
 

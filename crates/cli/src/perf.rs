@@ -313,7 +313,7 @@ impl Output {
 fn progress_line(progress: &Progress) -> String {
     let rtt = progress.rtt.map_or_else(|| "-".to_owned(), |rtt| format!("{:.1} ms", rtt.as_secs_f64() * 1e3));
     format!(
-        "{:.1} s, {:.1} MB, rate {}, loss {:.3} %, RTT {rtt}, repaired {:.1} MB",
+        "{:.0} s, {:.0} MB, rate {}, loss {:.3} %, RTT {rtt}, repaired {:.1} MB",
         progress.elapsed.as_secs_f64(),
         progress.arrived as f64 * 1e-6,
         bits(progress.rate_bps),

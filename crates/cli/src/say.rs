@@ -49,8 +49,10 @@ pub(crate) fn say_beside(text: &str) {
 
 /// A line beside it in the place of the last one of these, on a terminal: what does not fit is left out, for the next could not take the place of two.
 pub(crate) fn say_in_place(line: &str) {
-    let columns = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
-    say_beside(&format!("\r{}\x1b[K", fitting(line, columns.saturating_sub(1))));
+    // One that does not know its width says 0.
+    let known = terminal_size::terminal_size_of(io::stderr()).filter(|(width, _)| width.0 > 0);
+    let columns = known.map_or(80, |(width, _)| usize::from(width.0));
+    say_beside(&format!("\r{}\x1b[K", fitting(line, columns - 1)));
 }
 
 /// As many of the parts of a line, which commas divide, as there is room for: half a number would be another one.

@@ -99,6 +99,8 @@ pub(crate) struct Outlook<'a> {
     pub(crate) all_sent: bool,
     /// Whether what is on its way arrives in time: a page that is behind is sent no further step, but a newer one later.
     pub(crate) in_time: bool,
+    /// Whether something has arrived that tells what the link carries.
+    pub(crate) knows_link: bool,
     /// What is to be sent.
     pub(crate) plan: &'a Plan,
     /// Whether steps follow each other.
@@ -161,8 +163,11 @@ pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
     if outlook.predict == Predict::Soon && progress.finest.is_some() {
         return Work::Predict { stepping: outlook.stepping };
     }
-    next_bricks(outlook, progress)
-        .or_else(|| keyframe_is_due(outlook, progress).then_some(Work::Keyframe(outlook.ahead, outlook.form)))
+    let work = next_bricks(outlook, progress);
+    if work.is_none() && !outlook.knows_link {
+        return Work::Wait(None);
+    }
+    work.or_else(|| keyframe_is_due(outlook, progress).then_some(Work::Keyframe(outlook.ahead, outlook.form)))
         .or_else(|| next_still(outlook, progress))
         .or_else(|| (outlook.predict == Predict::Later).then_some(Work::Predict { stepping: outlook.stepping }))
         .or_else(|| finer_codes(outlook, progress))
@@ -170,8 +175,9 @@ pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
 }
 
 /// The next level of bricks on the way from coarse to what is planned; where steps follow each other, the coarsest only for the first picture of all.
+/// What takes long over a slow link is not sent before it is known to be none.
 fn next_bricks(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
-    let target = outlook.plan.level;
+    let target = outlook.plan.level.max(if outlook.knows_link { 0 } else { outlook.quick_level });
     let level = match progress.finest {
         Some((sent, _)) if sent <= target => return None,
         _ if outlook.stepping && progress.has_picture => target,

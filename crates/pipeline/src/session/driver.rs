@@ -147,6 +147,7 @@ impl Driver {
             has_parts_elsewhere: self.step.as_ref().is_some_and(|step| step.crew.is_some()),
             all_sent: state.lanes.iter().all(|lane| lane.queue.is_empty()),
             in_time: state.lanes.iter().all(|lane| lane.link.behind(now) <= MOST_BEHIND),
+            knows_link: state.lanes.iter().any(|lane| lane.link.is_known()),
             plan: &plan,
             stepping,
             quick_level: quick_level(&situation),

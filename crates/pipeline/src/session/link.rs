@@ -51,6 +51,11 @@ impl Link {
         self.sent == self.delivered
     }
 
+    /// Whether it has told what it carries, or carried all of something small.
+    pub(crate) fn is_known(&self) -> bool {
+        self.throughput_bytes_per_s().is_some() || (self.sent > 0 && self.is_idle())
+    }
+
     /// Notes a message put on the way.
     pub(crate) fn on_sent(&mut self, bytes: u64, now: Instant) {
         self.sent += bytes;
@@ -122,7 +127,19 @@ mod tests {
         assert!(link.on_ack(100_000, at(10)));
         assert!(link.on_ack(200_000, at(20)));
         let rate = link.throughput_bytes_per_s().unwrap();
+        assert!(link.is_known());
         assert!((9e6..=10.1e6).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn a_link_is_known_once_something_has_arrived() {
+        let start = Instant::now();
+        let mut link = Link::default();
+        assert!(!link.is_known());
+        link.on_sent(1000, start);
+        link.on_sent(1000, start);
+        assert!(link.on_ack(1000, start + Duration::from_millis(30)) && !link.is_known());
+        assert!(link.on_ack(2000, start + Duration::from_millis(60)) && link.is_known());
     }
 
     #[test]

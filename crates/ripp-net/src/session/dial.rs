@@ -16,7 +16,7 @@ use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
 use super::shared::{Out, Shared};
 use super::stream::{FALLBACK_STREAMS, Opener, Reached};
 use super::{Options, Service, Session, SessionError};
-use crate::control::{ControlEvent, ControlLink, ControlReceiver};
+use crate::control::{ControlError, ControlEvent, ControlLink, ControlReceiver};
 use crate::identity::Identity;
 use crate::policy::least;
 use crate::text::printable;
@@ -71,7 +71,11 @@ impl Session {
         let keeps_ahead = limits.lanes == 1 && options.transport != Some(Transport::Tcp);
         let room = if keeps_ahead { room(&limits) } else { 0 };
         let hello = hello(url, &options, limits.lanes, plain, room);
-        control.send(&Message::Hello(hello.clone()).to_bytes())?;
+        match control.send(&Message::Hello(hello.clone()).to_bytes()) {
+            // A listener that has ended the link already has said why: that is read below.
+            Ok(()) | Err(ControlError::Closed) => {}
+            Err(cause) => return Err(cause.into()),
+        }
         let begun = setup::begin(control, &options, limits)?;
         let shared = Arc::clone(&begun.shared);
         if hello.room > 0 {

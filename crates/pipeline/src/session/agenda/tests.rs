@@ -16,6 +16,7 @@ struct Scene {
     has_parts_elsewhere: bool,
     all_sent: bool,
     in_time: bool,
+    knows_link: bool,
     form: Form,
     due_deg: [f64; 2],
     predict: Predict,
@@ -38,6 +39,7 @@ impl Scene {
             has_parts_elsewhere: false,
             all_sent: true,
             in_time: true,
+            knows_link: true,
             form: Form::Bricks { level: 0 },
             due_deg: [8.0, 0.5],
             predict: Predict::Never,
@@ -58,6 +60,7 @@ impl Scene {
             has_parts_elsewhere: self.has_parts_elsewhere,
             all_sent: self.all_sent,
             in_time: self.in_time,
+            knows_link: self.knows_link,
             plan: &self.plan,
             stepping: self.stepping,
             quick_level: 2,
@@ -270,4 +273,22 @@ fn the_first_picture_of_a_running_simulation_is_the_coarsest_and_later_ones_are_
     assert_eq!(scene.next(&sent), Work::Bricks { level: 0, bits: 8 });
     let next = Progress { finest: None, ..sent };
     assert_eq!(scene.next(&next), Work::Bricks { level: 0, bits: 8 });
+}
+
+#[test]
+fn what_takes_long_waits_until_the_link_is_known() {
+    let unknown = Scene { knows_link: false, form: Form::Slabs { slabs: 64 }, ..Scene::new() };
+    let begun = Progress { current: Some(AT_0), ..Progress::default() };
+    assert_eq!(unknown.next(&begun), Work::Bricks { level: 3, bits: 8 });
+    assert_eq!(unknown.next(&sent(3, 8)), Work::Bricks { level: 2, bits: 8 });
+    let late = Scene { elapsed: Duration::from_secs(1), ..unknown };
+    assert_eq!(late.next(&sent(2, 8)), Work::Wait(None));
+    let predicting = Scene { predict: Predict::Soon, ..late };
+    assert_eq!(predicting.next(&sent(2, 8)), Work::Predict { stepping: false });
+    let known = Scene { knows_link: true, predict: Predict::Never, ..predicting };
+    assert_eq!(known.next(&sent(2, 8)), Work::Bricks { level: 1, bits: 8 });
+    // The next step of many, too.
+    let later = Progress { has_picture: true, ..begun };
+    let following = |knows_link| Scene { knows_link, stepping: true, ..Scene::new() }.next(&later);
+    assert_eq!([false, true].map(following), [2, 0].map(|level| Work::Bricks { level, bits: 8 }));
 }
