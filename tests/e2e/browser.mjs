@@ -136,7 +136,7 @@ export function lit(pixels) {
 
 /** The words beside a name in the page's statistics. */
 export const statistic = (page, name) =>
-  page.locator("dt", { hasText: name }).locator("xpath=following-sibling::dd[1]");
+  page.locator("dt:not(dialog dt)", { hasText: name }).locator("xpath=following-sibling::dd[1]");
 
 /** Real touches: fingers that go down at `from`, one after the other, and are lifted at `to`. */
 export async function touching(page) {
