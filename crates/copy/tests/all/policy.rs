@@ -294,6 +294,7 @@ fn copies_of_one_person_keep_nobody_else_from_having_one() {
             let all: Vec<_> = (0..32).map(|number| scope.spawn(move || slow(number))).collect();
             let begun = |number: usize| target.path().join(format!("{number}.visapult-part")).exists();
             while !(0..32).all(begun) {
+                assert!(!all.iter().any(|one| one.is_finished()), "one ended before all had begun");
                 thread::sleep(Duration::from_millis(5));
             }
             let one = |url: &str| run(&options(&[&format!("{url}/small")], text(&target.path().join("small")))).0;

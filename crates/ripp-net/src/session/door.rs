@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word, choose_version};
 use visapult_ripp::record::{Cipher, End};
@@ -30,6 +30,8 @@ use crate::text::{printable, system_reason};
 use crate::token::Token;
 use crate::trust::Member;
 
+/// A program that listens most often takes a session by then.
+const TAKEN_WITHIN: Duration = Duration::from_millis(10);
 const DATAGRAMS_ONLY: &str = "data moves by datagrams only here";
 const WRONG_TOKEN: &str = "the token is wrong; copy the whole URL that the listener printed";
 
@@ -82,8 +84,22 @@ impl Door {
             let _ = self.answered.try_send(answered);
             return;
         }
-        if let Err(TrySendError::Full(session) | TrySendError::Disconnected(session)) = self.queue.try_send(session) {
-            session.end_because("busy: the listening program takes no more sessions at present; try again later");
+        let deadline = Instant::now() + ANSWER_PATIENCE;
+        let mut waiting = session;
+        loop {
+            match self.queue.try_send(waiting) {
+                Ok(()) => return,
+                // Many have dialled at once: the program takes one after the other.
+                Err(TrySendError::Full(session)) if Instant::now() < deadline && session.is_alive() => {
+                    waiting = session;
+                    thread::sleep(TAKEN_WITHIN);
+                }
+                Err(TrySendError::Full(session) | TrySendError::Disconnected(session)) => {
+                    session
+                        .end_because("busy: the listening program takes no more sessions at present; try again later");
+                    return;
+                }
+            }
         }
     }
 
