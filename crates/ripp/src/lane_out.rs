@@ -585,13 +585,18 @@ mod tests {
         }
     }
 
+    /// One that looks for its rate, whose first train came at this one; when that is told, and bytes of a train.
+    fn after_train(mbps: u64) -> (Busy, Time, u64) {
+        let mut busy = Busy::new(lane(Controller::Auto(Box::new(Auto::new(4_000_000, None)))));
+        let told = Time::ZERO.after(RTT);
+        busy.send(Time::ZERO, told);
+        busy.report(told, mbps);
+        (busy, told, TRAIN * SIZES.wire(SIZES.payload()))
+    }
+
     #[test]
     fn a_train_that_was_held_up_is_followed_by_one_that_tells_more() {
-        let train = TRAIN * SIZES.wire(SIZES.payload());
-        let mut busy = Busy::new(lane(Controller::Auto(Box::new(Auto::new(4_000_000, None)))));
-        let first = Time::ZERO.after(RTT);
-        busy.send(Time::ZERO, first);
-        busy.report(first, 200);
+        let (mut busy, first, train) = after_train(200);
         assert_eq!(busy.lane.controller.rate_bps(), 140_000_000);
         // Beside what is paced, which is less in this time.
         let soon = first.after(Duration::from_millis(4));
@@ -607,11 +612,7 @@ mod tests {
 
     #[test]
     fn a_path_that_a_train_would_fill_has_one() {
-        let train = TRAIN * SIZES.wire(SIZES.payload());
-        let mut busy = Busy::new(lane(Controller::Auto(Box::new(Auto::new(4_000_000, None)))));
-        let first = Time::ZERO.after(RTT);
-        busy.send(Time::ZERO, first);
-        busy.report(first, 30);
+        let (mut busy, first, train) = after_train(30);
         assert!(busy.send(first, first.after(RTT / 16)) < train);
     }
 }
