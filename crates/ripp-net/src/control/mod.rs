@@ -7,6 +7,7 @@ mod channel;
 mod dial;
 mod error;
 mod frame;
+mod gathering;
 mod handshake;
 mod listener;
 mod pump;
@@ -192,7 +193,7 @@ impl ControlLink {
 
     /// The same, with what wakes the thread.
     pub(crate) fn split_woken_by(self, waker: Waker) -> io::Result<(ControlSender, ControlReceiver)> {
-        pump::start(self.stream, self.channel, self.frames, waker)
+        pump::start(self.stream, self.channel, self.frames, self.rtt, waker)
     }
 
     /// Sends a last message and ends the link, with no thread and nothing else that the system may not have.

@@ -13,15 +13,13 @@ use rustix::event::{PollFd, PollFlags};
 use super::channel::Channel;
 use super::error::CloseReason;
 use super::frame::{FrameReader, header};
+use super::gathering::{GATHERED, Gathering};
 use super::queue::{ControlReceiver, ControlSender, MAX_ARRIVED, MAX_QUEUED, Shared};
 use super::wait_until;
 use crate::socket::Waker;
 
 /// How long the last messages may take to leave, and the other end to say farewell.
 const FAREWELL: Duration = Duration::from_secs(2);
-
-/// Messages that wait together are written at once up to so many bytes: a connection that has just begun may have ten packets under way, however small.
-const GATHERED: usize = 16 << 10;
 
 struct Pump {
     stream: TcpStream,
@@ -35,6 +33,7 @@ struct Pump {
     waker: Waker,
     /// Until when what is queued may leave, once nothing more is to be sent.
     last_chance: Option<Instant>,
+    gathering: Gathering,
 }
 
 /// Hands the connection to a thread of its own.
@@ -42,6 +41,7 @@ pub(super) fn start(
     stream: TcpStream,
     channel: Channel,
     frames: FrameReader,
+    rtt: Option<Duration>,
     waker: Waker,
 ) -> io::Result<(ControlSender, ControlReceiver)> {
     let (queue, outgoing) = sync_channel(MAX_QUEUED);
@@ -57,6 +57,7 @@ pub(super) fn start(
         shared: shared.clone(),
         waker: waker.clone(),
         last_chance: None,
+        gathering: Gathering::over(rtt),
     };
     thread::Builder::new().name("ripp-control".to_owned()).spawn(move || pump.run())?;
     Ok((ControlSender::new(queue, waker.clone(), shared.clone()), ControlReceiver::new(arrived, shared, waker)))
@@ -94,15 +95,15 @@ impl Pump {
         if self.last_chance.is_none() && self.shared.closed.load(Ordering::SeqCst) {
             self.last_chance = Some(Instant::now() + FAREWELL);
         }
-        self.send()?;
+        let gathers_until = self.send()?;
         let mut interest = PollFlags::empty();
         interest.set(PollFlags::OUT, self.channel.unsent());
         interest.set(PollFlags::IN, self.held.is_none());
         let mut watched = [PollFd::new(&self.stream, interest), PollFd::new(&self.waker, PollFlags::IN)];
-        let may_go_on =
-            wait_until(&mut watched, self.last_chance).map_err(|cause| CloseReason::Lost(cause.to_string()))?;
-        if !may_go_on {
-            return Err(CloseReason::ByUs);
+        let something = wait_until(&mut watched, self.last_chance.or(gathers_until))
+            .map_err(|cause| CloseReason::Lost(cause.to_string()))?;
+        if !something {
+            return if self.last_chance.is_some() { Err(CloseReason::ByUs) } else { Ok(()) };
         }
         let [stream, waker] = watched.map(|fd| fd.revents());
         if !waker.is_empty() {
@@ -115,18 +116,28 @@ impl Pump {
         Ok(())
     }
 
-    fn send(&mut self) -> Result<(), CloseReason> {
+    /// Sends what goes; until when the rest is gathered, if it is.
+    fn send(&mut self) -> Result<Option<Instant>, CloseReason> {
         self.channel.write(&mut self.stream)?;
         // What was queued before still goes.
         let is_closed = self.shared.closed.load(Ordering::SeqCst);
-        while !self.channel.unsent() && self.gather(is_closed)? {
+        while !self.channel.unsent() {
+            let now = Instant::now();
+            if let Some(until) = self.gathering.until(now).filter(|_| !is_closed) {
+                return Ok(Some(until));
+            }
+            let bytes = self.gather(is_closed)?;
+            if bytes == 0 {
+                break;
+            }
             self.channel.write(&mut self.stream)?;
+            self.gathering.wrote(bytes, now);
         }
-        Ok(())
+        Ok(None)
     }
 
-    /// Takes what is queued, as much as is to be written at once. False if there is nothing.
-    fn gather(&mut self, is_closed: bool) -> Result<bool, CloseReason> {
+    /// Takes what is queued, as much as is to be written at once; returns the bytes that it has.
+    fn gather(&mut self, is_closed: bool) -> Result<usize, CloseReason> {
         let mut bytes = 0;
         while bytes < GATHERED {
             bytes += match self.outgoing.try_recv() {
@@ -142,7 +153,7 @@ impl Pump {
                 },
             };
         }
-        Ok(bytes > 0)
+        Ok(bytes)
     }
 
     /// Takes a message for sending; returns the bytes that it has.
