@@ -272,13 +272,22 @@ fn where_every_step_is_to_arrive_those_of_the_others_do_while_a_rank_that_begins
     let again = next(&|step| step > alone && source.fresh(step) == Some(1.0));
     // In step with the others from here on.
     let last = next(&|step| step >= again + 20);
+    let mut compared = 0;
     for step in alone..=last {
-        assert!(source.fresh(step).is_some(), "step {step} is lost");
+        let freshness = source.helm().freshness(step).unwrap_or_else(|| panic!("step {step} is lost"));
+        // What lacks more than ranks of which nothing came has lost datagrams, as a lossy flow may.
+        let absent = freshness.parts.iter().filter(|part| part.step != Some(step)).map(|part| blocks[part.rank].volume());
+        let of_ranks = 1.0 - absent.sum::<usize>() as f64 / Box3::of_size(SIZE).volume() as f64;
+        if freshness.fresh < of_ranks - 1e-6 {
+            continue;
+        }
+        compared += 1;
         [0, 2].into_iter().for_each(|rank| assert_right(&source, step, 0, blocks[rank]));
         if step >= again {
             assert_right(&source, step, 0, Box3::of_size(SIZE));
         }
     }
+    assert!(compared > 0, "datagrams of all steps were lost");
     first();
     second();
     third();
