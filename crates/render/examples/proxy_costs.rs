@@ -1,4 +1,4 @@
-//! Prints how long keyframes, exact images, and predictions of what proxies are worth take on one thread and on several: a line of JSON for each.
+//! Prints how long keyframes, exact images, and predictions of what proxies are worth take on one thread, on two, and so on up to the machine's cores: a line of JSON for each.
 //!
 //! `proxy_costs NX,NY,NZ,DX,DY,DZ FIELD.raw TF.json RUNS [WHAT]`: samples and their distances along x, y and z, little-endian `f32` values with x fastest, the
 //! transfer function, and how many times each is made, in turn, or `WHAT` alone. Of 64 slabs: how close they come to the exact image, too, when the view turns.
@@ -8,6 +8,7 @@ mod clocks;
 mod inputs;
 
 use std::error::Error;
+use std::iter;
 use std::time::Instant;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -24,7 +25,6 @@ const SLABS: u16 = 128;
 const FEW_SLABS: u16 = 64;
 /// Turn of the view in which these are looked at.
 const TURNED_DEG: f64 = 20.0;
-const THREADS: [usize; 2] = [1, 2];
 const WORK: [&str; 6] = ["exact", "slabs", FEW, "scalar slabs", "predictions", "predictions with colour"];
 const FEW: &str = "64 slabs";
 /// Levels of bricks that predictions look at, and turns of the view.
@@ -43,9 +43,11 @@ fn main() -> Outcome<()> {
     let range = volume.range().ok_or("a field without values")?;
     let pyramids = volume.blocks().iter().map(|block| Pyramid::of(block, LEVELS)).collect();
     let subject = Subject { function: inputs::transfer_function(function)?, volume, pyramids, range };
-    let pools = THREADS.map(|threads| ThreadPoolBuilder::new().num_threads(threads).build());
-    let [one, two] = pools;
-    let pools = [one?, two?];
+    let cores = std::thread::available_parallelism()?.get().max(2);
+    let pools = iter::successors(Some(1), |threads| Some(2 * threads))
+        .take_while(|threads| *threads <= cores)
+        .map(|threads| ThreadPoolBuilder::new().num_threads(threads).build())
+        .collect::<Result<Vec<_>, _>>()?;
     let few_db = if is_asked(&&FEW) { Some(subject.few_db()?) } else { None };
     for _ in 0..runs.parse::<usize>()? {
         for work in WORK.iter().filter(is_asked) {
