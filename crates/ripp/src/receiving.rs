@@ -232,6 +232,11 @@ impl Receiving {
         }
     }
 
+    /// Whether there are objects that [`Receiving::tick`] may end.
+    pub fn is_ending(&self) -> bool {
+        !self.ending.is_empty()
+    }
+
     /// Ends objects all of which has been sent, once nothing of them has come for `grace`; when to call again, if nothing happens before. Without
     /// it they end when the sender knows what was lost, more than a round trip later.
     pub fn tick(&mut self, now: Time, grace: Duration) -> Option<Time> {

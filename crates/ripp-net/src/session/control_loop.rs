@@ -23,6 +23,9 @@ const BACKLOG_TICK: Duration = Duration::from_millis(5);
 /// Bytes of lossy flows that come so much later than the others are lost: an eighth of a round trip, within this.
 const GRACE: std::ops::Range<Duration> = Duration::from_millis(5)..Duration::from_millis(25);
 
+/// What has come and was not read yet may be what such an object lacks: on a busy machine it is waited for, but no longer than this, for there may always be more.
+const UNREAD_FOR: Duration = Duration::from_millis(250);
+
 /// No datagram for this long on any lane, while the other end is there: perhaps they do not come through any more.
 const SILENT_AFTER: Duration = Duration::from_millis(800);
 /// And the control channel was heard within this time.
@@ -50,6 +53,7 @@ pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &R
     let mut watch = Watch::default();
     let mut told = Instant::now();
     let mut heard = Instant::now();
+    let mut unread_since = None;
     while !shared.is_over() {
         let asked = Instant::now();
         let waits = shared.work_off().unwrap_or_else(|why| {
@@ -57,7 +61,7 @@ pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &R
             false
         });
         let tick = if waits { BACKLOG_TICK } else { watch.every() };
-        match receiver.recv_timeout(tick.min(end_what_was_sent(shared))) {
+        match receiver.recv_timeout(tick.min(end_what_was_sent(shared, &mut unread_since))) {
             Some(ControlEvent::Message(bytes)) => {
                 heard = Instant::now();
                 if let Err(why) = on_message(shared, &bytes) {
@@ -132,7 +136,7 @@ fn with_printable_reason(mut message: Message) -> Message {
 }
 
 /// Ends objects of lossy flows all of which was sent, once no more of them comes; how long until there may be another.
-fn end_what_was_sent(shared: &Arc<Shared>) -> Duration {
+fn end_what_was_sent(shared: &Arc<Shared>, unread_since: &mut Option<Instant>) -> Duration {
     // Streams lose nothing, and may be far behind the control channel.
     if shared.streams.are_on() {
         return TICK;
@@ -140,6 +144,11 @@ fn end_what_was_sent(shared: &Arc<Shared>) -> Duration {
     let now = shared.now();
     let rtt = shared.out().lanes.iter().flatten().map(|lane| lane.rtt().least()).max().unwrap_or_default();
     let mut incoming = shared.incoming();
+    let is_unread = incoming.receiving.is_ending() && shared.links().iter().any(|link| link.socket.has_unread());
+    *unread_since = unread_since.or_else(|| Some(Instant::now())).filter(|_| is_unread);
+    if unread_since.is_some_and(|since| since.elapsed() < UNREAD_FOR) {
+        return GRACE.start;
+    }
     let next = incoming.receiving.tick(now, (rtt / 8).clamp(GRACE.start, GRACE.end));
     shared.pump_in(&mut incoming);
     next.map_or(TICK, |due| due.since(now))

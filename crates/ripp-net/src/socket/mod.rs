@@ -136,6 +136,11 @@ impl LaneSocket {
         options::set_traffic_class(&self.socket, self.local.is_ipv6(), ecn as u8)
     }
 
+    /// Whether the kernel keeps something that we have not read.
+    pub(crate) fn has_unread(&self) -> bool {
+        rustix::io::ioctl_fionread(&self.socket).is_ok_and(|bytes| bytes > 0)
+    }
+
     /// Ends the [`LaneSocket::recv_batch`] that waits, or the next, from any thread.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
@@ -193,5 +198,25 @@ fn wait(watched: &mut [PollFd<'_>], timeout: Duration) -> io::Result<()> {
     match poll(watched, Some(&timeout)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(cause) => Err(cause.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_read_is_known() {
+        let bind = || LaneSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let (from, to) = (bind(), bind());
+        assert!(!to.has_unread());
+        from.send_burst(to.local_addr(), b"datagram", 8).unwrap();
+        let came = std::iter::repeat_with(|| to.has_unread()).take(1_000).any(|came| {
+            std::thread::sleep(Duration::from_millis(u64::from(!came)));
+            came
+        });
+        assert!(came);
+        to.recv_batch(&mut RecvArena::new(), Duration::ZERO).unwrap();
+        assert!(!to.has_unread());
     }
 }
