@@ -17,6 +17,7 @@ mod share;
 mod stop;
 mod trace;
 mod verify;
+mod whole;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
