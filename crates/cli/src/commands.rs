@@ -204,6 +204,8 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
         target: options.at.0,
     };
     camera.validate().context("the view makes no sense")?;
+    let key = Camera { azimuth_deg: options.key_az, elevation_deg: options.key_el, ..camera };
+    key.validate().context("the key view (--key-az, --key-el) makes no sense")?;
     if !(0.01..=100.0).contains(&options.sample_step) {
         bail!("--sample-step {} must lie between 0.01 and 100", options.sample_step);
     }

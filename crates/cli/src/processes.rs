@@ -27,7 +27,8 @@ impl Processes {
     pub(crate) fn meet(split: &SplitOptions, default: usize) -> Result<Self> {
         let comm = Comm::world()?;
         let pes = split.pes.map_or_else(|| default.next_multiple_of(comm.size()), usize::from);
-        let crew = Crew::of(comm, pes, env::args().skip(1).collect())?;
+        let asked = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let crew = Crew::of(comm, pes, asked)?;
         Ok(Self { pes: crew.as_deref().map_or(pes, Crew::pes), crew })
     }
 
