@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 import zipfile
 from collections.abc import Callable
@@ -233,6 +234,8 @@ def test_fields_without_contrast_render_and_say_so(values: float, tmp_path: Path
         (["--proxy", "bricks", "--bricks-level", "40"], "level"),
         (["--proxy", "auto", "--budget", "10"], "budget"),
         (["--slabs", "9"], "--slabs"),
+        (["--proxy", "slabs", "--key-az", "nan"], "--key-az"),
+        (["--proxy", "segments", "--key-el", "inf"], "--key-el"),
         (["--proxy", "exact", "--budget", "1MB"], "--budget"),
     ],
 )
@@ -289,11 +292,30 @@ def test_an_image_takes_the_place_of_no_other_file(tmp_path: Path) -> None:
     sidecar.write_text(json.dumps({"file": "raw", "size": [4, 4, 4], "type": "f32"}))
     for options in (["--out", source], ["--out", out, "--json", source]):
         finished = run("render", source, *options, check=False)
-        assert finished.returncode != 0 and "field.npy is there, and is no" in finished.stderr
-    assert "raw.json is there" in run("render", sidecar, "--out", out, "--json", sidecar, check=False).stderr
+        assert finished.returncode != 0 and "field.npy is what is read" in finished.stderr
+    assert "raw.json is what is read" in run("render", sidecar, "--out", out, "--json", sidecar, check=False).stderr
+    assert "raw is there, and is no PNG image" in run("render", source, "--out", tmp_path / "raw", check=False).stderr
+    assert "the image and the report" in run("render", source, "--out", out, "--json", out, check=False).stderr
     assert source.read_bytes() == values and "raw" in sidecar.read_text() and not out.exists()
     for _ in range(2):
         run("render", source, "--out", out, "--json", report, "--size", "8x8")
+    names = {"field.npy", "raw", "raw.json", "out.png", "report.json"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_names_need_not_be_utf_8(tmp_path: Path) -> None:
+    np.save(tmp_path / "field.npy", np.ones((4, 4, 4), np.float32))
+    out = tmp_path / os.fsdecode(b"\xff.png")
+    run("render", tmp_path / "field.npy", "--out", out, "--size", "8x8")
+    assert out.exists()
+    finished = run(out, check=False)
+    assert finished.returncode == 2
+    assert_one_clear_line(finished.stderr, "unrecognized subcommand")
+
+
+def test_memory_is_for_files() -> None:
+    finished = run("render", "ripp://token@127.0.0.1:9/run#x", "--out", "x.png", "--memory", "1GB", check=False)
+    assert_one_clear_line(finished.stderr, "--memory is for files", "leave it out")
 
 
 

@@ -82,7 +82,8 @@ def test_clocks_that_differ_become_one_and_no_byte_arrives_before_it_was_sent(tr
         put, sent, came = (stages[name, step] for name in ("source put", "piece sent", "receive"))
         assert {event["args"]["rank"] for event in put} == set(range(RANKS))
         begun = min(event["ts"] for event in sent)
-        assert min(event["ts"] for event in put) <= begun
+        # Both are of one clock, but a busy machine learns between writing one and the other that it is milliseconds off.
+        assert min(event["ts"] for event in put) - ERROR_US <= begun
         for of in {event["pid"] for event in came}:
             first_in = min(event["ts"] for event in came if event["pid"] == of)
             assert begun - ERROR_US < first_in < begun + 1e6 * HAND_AHEAD_S / 2

@@ -1,6 +1,5 @@
 """A back end of several processes under two launchers: the pictures of one process, and what happens when a process is gone."""
 
-import contextlib
 import json
 import math
 import os
@@ -170,7 +169,7 @@ def test_another_field_of_a_paused_simulation_comes_to_all_processes(together, s
     page.close()
 
 
-@pytest.mark.parametrize("lost", ["SIGSTOP", "SIGKILL"])
+@pytest.mark.parametrize("lost", ["SIGSTOP", "SIGTERM", "SIGKILL"])
 def test_steps_are_complete_again_when_a_process_is_gone(
     wave, launcher: str, together, start, tmp_path: Path, lost: str
 ) -> None:
@@ -196,17 +195,25 @@ def test_steps_are_complete_again_when_a_process_is_gone(
         page.close()
         page = Page(url)
         newest = page.newest_beyond(0)
+        if lost == "SIGSTOP":
+            # One that comes back takes the others with it as little as one that stays away.
+            os.kill(gone, signal.SIGCONT)
+            while "took this one for lost" not in said:
+                said = back_end.process.stderr.readline()
+                assert said, "the back end ended"
         for _ in range(5):
             newest = page.newest_beyond(newest)
+        if lost != "SIGKILL":
+            # It waits for the others: launchers end a run of which a process ends by itself.
+            assert pid_of_process(2, mark) == gone
     finally:
         page.close()
         os.kill(pid_of_process(0, mark), signal.SIGTERM)
         if lost == "SIGSTOP":
-            # When one is killed, the launcher may end the others in the middle of their last words.
+            # Where one is lost, the launcher may end the others in the middle of their last words.
             whole(mark)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(gone, signal.SIGKILL)
     back_end.process.wait(PATIENCE_S)
+    assert back_end.process.returncode == 0 or lost != "SIGTERM"
     assert json.loads(mark.read_text())["fresh_share"] == 1
 
 

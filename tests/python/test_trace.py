@@ -78,7 +78,7 @@ def test_steps_can_be_chosen(tmp_path: Path) -> None:
     trace = write(tmp_path / "a.json", lifelines(9, 1))
     run("trace", "plot", trace, "-o", tmp_path / "a.svg", "--steps", "2..4")
     assert len(polylines(tmp_path / "a.svg")) == 3
-    assert_one_clear_line(run("trace", "plot", trace, "--steps", "50..60", check=False).stderr, "steps")
+    assert_one_clear_line(run("trace", "plot", trace, "--steps", "50..60", check=False).stderr, "steps 0 to 8\n")
 
 
 def test_files_of_several_processes_become_one_that_others_can_read(tmp_path: Path) -> None:
@@ -101,9 +101,23 @@ def test_files_of_several_processes_become_one_that_others_can_read(tmp_path: Pa
         assert all(a["ts"] + a["dur"] <= b["ts"] for a, b in zip(row, row[1:]))
 
 
-def test_a_file_that_was_cut_off_is_used_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_process_of_which_two_files_tell_counts_once(tmp_path: Path) -> None:
+    trace, merged = write(tmp_path / "a.json", lifelines(6, 2)), tmp_path / "merged.json"
+    written = json.loads(trace.read_text())
+    written[0]["args"]["epoch_ns"] = 1_700_000_000_123_456_789
+    clock = {"name": "visapult_clock", "ph": "M", "pid": 1, "args": {"aligned": True, "behind_ns": 70}}
+    trace.write_text(json.dumps([*written, clock]))
+    run("trace", "merge", trace, "-o", merged)
+    for files in ([trace], [trace, merged], [trace, trace]):
+        summary = json.loads(run("trace", "plot", *files, "-o", tmp_path / "a.svg", "--json", "-").stdout)
+        assert (summary["steps"], summary["pes"], summary["bytes"]) == (6, 2, 6 * 2 << 20)
+
+
+@pytest.mark.parametrize("tail", [b"", b"\0" * 4096])
+def test_a_file_that_was_cut_off_is_used_as_far_as_it_goes(tail: bytes, tmp_path: Path) -> None:
     trace = write(tmp_path / "a.json", lifelines(6, 1))
-    trace.write_text(trace.read_text()[:-40])
+    # A machine without power leaves zeros.
+    trace.write_bytes(trace.read_bytes()[:-40] + tail)
     ended = run("trace", "plot", trace, "-o", tmp_path / "a.svg")
     assert "cut off" in ended.stderr
     assert len(polylines(tmp_path / "a.svg")) == 6
@@ -118,6 +132,31 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, content: str, needle: str) 
     ended = run("trace", "plot", tmp_path / "a.json", check=False)
     assert ended.returncode == 1
     assert_one_clear_line(ended.stderr, "a.json", needle)
+
+
+def test_a_trace_and_what_is_made_of_it_take_the_place_of_no_other_file(tmp_path: Path) -> None:
+    trace, other, field = write(tmp_path / "a.json", lifelines(6, 1)), tmp_path / "b.json", tmp_path / "field.npy"
+    other.write_text(trace.read_text())
+    np.save(field, np.zeros((4, 4, 4), np.float32))
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    plot = ["trace", "plot", trace, "-o"]
+    for words, needle in [
+        ([*plot, trace], "a.json is what is read"),
+        ([*plot, other], "b.json is there, and is no SVG picture"),
+        ([*plot, tmp_path / "a.svg", "--json", other], "b.json is there, and is no JSON report"),
+        (["trace", "merge", trace, other, "-o", trace], "a.json is what is read"),
+        (["trace", "merge", trace, "-o", field], "field.npy is there, and is no trace"),
+        (["view", field, "--port", 0, "--no-open", "--for", "1s", "--trace", field], "field.npy is what is read"),
+        (["serve", other, "--for", "1s", "--trace", field], "field.npy is there, and is no trace"),
+    ]:
+        ended = run(*words, check=False)
+        assert ended.returncode == 1
+        assert_one_clear_line(ended.stderr, needle)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    for _ in range(2):
+        run(*plot, tmp_path / "a.svg", "--json", tmp_path / "summary.json")
+        for more in ([], ["--otlp"]):
+            run("trace", "merge", trace, "-o", tmp_path / "all.json", *more)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 //! `visapult backend`: dials a simulation or waits for it, receives what it publishes, and shows it. Its page opens before the simulation comes.
 
-use std::fs;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use visapult_pipeline::flow::{FlowDoor, FlowOptions, FlowSource, FlowStatistics, own_host};
 use visapult_pipeline::{BackEnd, Crew, PipelineError, Source, lend};
 use visapult_ripp_net::{Identity, Options, Token, user_folder};
@@ -14,13 +14,14 @@ use crate::arguments::BackendOptions;
 use crate::commands::{back_end_config, default_pes, log_steering, serve_page, show};
 use crate::processes::Processes;
 use crate::say::{say, tell};
+use crate::whole::{Output, check_writable, write_whole};
 
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     let processes = Processes::meet(&options.split, default_pes())?;
     let config = back_end_config("", &options.split, &processes);
-    let _recording = processes.record(options.trace.as_deref(), "backend")?;
+    let _recording = processes.record(options.trace.as_deref(), "", "backend")?;
     let session = Options { most_receive_bps: options.most_rate.unwrap_or(0), ..Options::default() };
     let flow = FlowOptions {
         pes: processes.pes,
@@ -34,6 +35,7 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     if let Some(crew) = processes.crew_of_another()? {
         return Ok(lend(crew, &config, || lend_door(options, flow, crew))?);
     }
+    options.json.iter().try_for_each(|path| check_writable(path, &[""; 0], Output::Report))?;
     let simulation = match &options.urls {
         Some(urls) => Simulation::There(FlowSource::dial(urls, flow)?),
         None => Simulation::Awaited(await_simulation(options, flow)?),
@@ -65,7 +67,8 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
         return if time_is_up { Err(anyhow!("no simulation has come within the time that was set")) } else { Ok(()) };
     };
     if let Some(path) = &options.json {
-        fs::write(path, report(helm.statistics())).with_context(|| format!("cannot write {}", path.display()))?;
+        let report = report(helm.statistics());
+        write_whole(path, |out| out.write_all(report.as_bytes()))?;
     }
     Ok(())
 }

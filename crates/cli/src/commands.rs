@@ -1,8 +1,8 @@
 //! What each subcommand does: fill the configuration, run the pipeline, report.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io::Read;
+use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, available_parallelism};
@@ -19,6 +19,7 @@ use visapult_ripp_net::user_folder;
 use crate::arguments::{DeviceName, InfoOptions, PageOptions, ProxyName, RenderOptions, SplitOptions, ViewOptions};
 use crate::processes::Processes;
 use crate::say::{say, tell};
+use crate::whole::{Output, check_writable, write_whole};
 
 /// PEs of a view where none are asked for: one data connection each.
 const MOST_DEFAULT_PES: usize = 4;
@@ -28,7 +29,7 @@ const MOST_TF_BYTES: u64 = 1 << 20;
 pub(crate) fn view(options: &ViewOptions) -> Result<()> {
     let processes = Processes::meet(&options.split, default_pes())?;
     let config = back_end_config(&options.source, &options.split, &processes);
-    let _recording = processes.record(options.trace.as_deref(), "view")?;
+    let _recording = processes.record(options.trace.as_deref(), &options.source, "view")?;
     if let Some(crew) = processes.crew_of_another()? {
         return Ok(lend_to(crew, &config)?);
     }
@@ -141,19 +142,26 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
         return Ok(lend_to(crew, &config.back_end)?);
     }
     check_format(&options.out)?;
-    check_writable(&options.out, &options.source, Output::Png)?;
-    options.json.iter().try_for_each(|path| check_writable(path, &options.source, Output::Json))?;
+    let read = [&options.source];
+    check_writable(&options.out, &read, Output::Png)?;
+    options.json.iter().try_for_each(|path| check_writable(path, &read, Output::Report))?;
+    if options.json.as_ref() == Some(&options.out) {
+        bail!(
+            "{} cannot be the image and the report of what it cost: name another file after --json",
+            options.out.display()
+        );
+    }
     let started = Instant::now();
     let rendered = visapult_pipeline::render(&config)?;
     let encoding = Instant::now();
     let png = rendered.image.to_png_over([0.0; 3])?;
-    fs::write(&options.out, png).with_context(|| format!("cannot write {}", options.out.display()))?;
+    write_whole(&options.out, |out| out.write_all(&png))?;
     let mut statistics = rendered.statistics;
     statistics.seconds.encode = encoding.elapsed().as_secs_f64();
     statistics.seconds.total = started.elapsed().as_secs_f64();
     if let Some(path) = &options.json {
-        let json = serde_json::to_string_pretty(&statistics)?;
-        fs::write(path, json + "\n").with_context(|| format!("cannot write {}", path.display()))?;
+        let json = serde_json::to_string_pretty(&statistics)? + "\n";
+        write_whole(path, |out| out.write_all(json.as_bytes()))?;
     }
     say(&summary(options, &statistics));
     if statistics.is_of_too_small_values() {
@@ -182,59 +190,10 @@ fn check_format(path: &Path) -> Result<()> {
     }
 }
 
-/// What `render` writes: how such a file is called, and how it begins.
-#[derive(Clone, Copy)]
-enum Output {
-    Png,
-    Json,
-}
-
-impl Output {
-    fn named(self) -> (&'static str, &'static [u8]) {
-        match self {
-            Self::Png => ("PNG image", b"\x89PNG"),
-            Self::Json => ("JSON report", b"{"),
-        }
-    }
-}
-
-/// What cannot be written, or would take the place of something else, is told before anything is computed for it. A file that is there stays as it is until
-/// there is another.
-fn check_writable(path: &Path, source: &str, output: Output) -> Result<()> {
-    if path.is_file() && !may_be_replaced(path, source, output)? {
-        let (name, _) = output.named();
-        bail!("{} is there, and is no {name} made before: name another file, or remove it first", path.display());
-    }
-    let is_new = !path.exists();
-    if !(is_new || path.is_file()) {
-        return Ok(());
-    }
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    if is_new {
-        fs::remove_file(path).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
-}
-
 /// Where nothing else is asked for: slabs of colour, segments of a ray, bytes of the proxy.
 const COLOR_SLABS: u16 = 64;
 const SEGMENTS: u16 = 64;
 const BUDGET: u64 = 8_000_000;
-
-/// Whether a file is empty or of the kind that takes its place, and not what is read.
-fn may_be_replaced(path: &Path, source: &str, output: Output) -> Result<bool> {
-    let (_, beginning) = output.named();
-    let shown = || format!("cannot read {}", path.display());
-    let mut found = Vec::new();
-    File::open(path).with_context(shown)?.take(beginning.len() as u64).read_to_end(&mut found).with_context(shown)?;
-    let is_source =
-        fs::canonicalize(source).is_ok_and(|source| fs::canonicalize(path).is_ok_and(|path| path == source));
-    Ok(!is_source && (found.is_empty() || found == beginning))
-}
 
 fn render_config(options: &RenderOptions, processes: &Processes) -> Result<RenderConfig> {
     let camera = Camera {
@@ -245,6 +204,8 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
         target: options.at.0,
     };
     camera.validate().context("the view makes no sense")?;
+    let key = Camera { azimuth_deg: options.key_az, elevation_deg: options.key_el, ..camera };
+    key.validate().context("the key view (--key-az, --key-el) makes no sense")?;
     if !(0.01..=100.0).contains(&options.sample_step) {
         bail!("--sample-step {} must lie between 0.01 and 100", options.sample_step);
     }

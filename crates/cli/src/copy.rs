@@ -1,6 +1,6 @@
 //! `visapult copy`: files and folders, to or from a share.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,6 +18,7 @@ use crate::causes::Causes;
 use crate::inside::lies_in;
 use crate::say::{say, say_in_place, tell};
 use crate::stop::{self, INTERRUPTED};
+use crate::whole::Unnamed;
 
 /// It ended before all was there.
 const FAILED: u8 = 1;
@@ -237,8 +238,9 @@ fn told(kind: &str, path: &str, why: &str) -> String {
     json!({ "event": kind, "path": path, "why": why }).to_string()
 }
 
-/// A file of hashes as `b3sum` writes it. It has its name once it is whole: until then an older one stays.
+/// A file of hashes as `b3sum` writes it.
 struct Manifest {
+    path: PathBuf,
     file: Unnamed,
     out: ManifestWriter<BufWriter<File>>,
     fault: Option<std::io::Error>,
@@ -246,22 +248,16 @@ struct Manifest {
 
 impl Manifest {
     fn create(path: PathBuf) -> Result<Self> {
-        let mut at = path.clone().into_os_string();
-        // What is no file, but a device or a pipe, is written as it is.
-        at.push(if path.exists() && !path.is_file() { "" } else { ".part" });
-        let file = Unnamed { at: at.into(), path };
-        let out = File::create(&file.at).with_context(|| format!("cannot write {}", file.path.display()))?;
-        Ok(Self { file, out: ManifestWriter::new(BufWriter::new(out)), fault: None })
+        let file = Unnamed::new(&path);
+        let out = file.create().with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path, file, out: ManifestWriter::new(BufWriter::new(out)), fault: None })
     }
 
     /// All that was added comes again; what is no file cannot take back what was written.
     fn begin_anew(&mut self) {
-        if self.file.at == self.file.path {
-            return;
-        }
-        // What is not written yet goes with the file that has no name any more.
-        match fs::remove_file(&self.file.at).and_then(|()| File::create(&self.file.at)) {
-            Ok(out) => self.out = ManifestWriter::new(BufWriter::new(out)),
+        match self.file.begin_anew() {
+            Ok(Some(out)) => self.out = ManifestWriter::new(BufWriter::new(out)),
+            Ok(None) => {}
             Err(cause) => self.fault = Some(cause),
         }
     }
@@ -272,23 +268,8 @@ impl Manifest {
     }
 
     fn finish(self) -> Result<()> {
-        let Self { file, out, fault } = self;
-        let outcome = fault.map_or_else(|| out.finish(), Err).and_then(|()| fs::rename(&file.at, &file.path));
-        outcome.with_context(|| format!("cannot write {}", file.path.display()))
-    }
-}
-
-/// A file that gets its name when it is whole, and else goes.
-struct Unnamed {
-    at: PathBuf,
-    path: PathBuf,
-}
-
-impl Drop for Unnamed {
-    fn drop(&mut self) {
-        if self.at != self.path {
-            // It is not there any more if it has its name.
-            let _ = fs::remove_file(&self.at);
-        }
+        let Self { path, file, out, fault } = self;
+        let outcome = fault.map_or_else(|| out.finish(), Err).and_then(|()| file.name());
+        outcome.with_context(|| format!("cannot write {}", path.display()))
     }
 }

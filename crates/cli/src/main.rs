@@ -17,6 +17,7 @@ mod share;
 mod stop;
 mod trace;
 mod verify;
+mod whole;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -101,8 +102,9 @@ fn refuse(fault: clap::Error) -> ! {
     if matches!(fault.kind(), DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion) {
         fault.exit();
     }
-    let help = std::env::args().nth(1).filter(|word| Arguments::command().find_subcommand(word).is_some());
-    let help = help.map_or_else(|| "--help".to_owned(), |command| format!("{command} --help"));
+    let word = std::env::args_os().nth(1).and_then(|word| word.into_string().ok());
+    let command = word.filter(|word| Arguments::command().find_subcommand(word).is_some());
+    let help = command.map_or_else(|| "--help".to_owned(), |command| format!("{command} --help"));
     tell(&format!("{} (see visapult {help})", in_one_line(&fault.render().to_string())));
     std::process::exit(fault.exit_code());
 }

@@ -12,6 +12,7 @@ use visapult_trace::Recording;
 
 use crate::arguments::SplitOptions;
 use crate::stop::on_signal;
+use crate::whole::{Output, check_writable};
 
 /// The processes of this run. When it is dropped, the run ends for all of them.
 pub(crate) struct Processes {
@@ -26,19 +27,20 @@ impl Processes {
     pub(crate) fn meet(split: &SplitOptions, default: usize) -> Result<Self> {
         let comm = Comm::world()?;
         let pes = split.pes.map_or_else(|| default.next_multiple_of(comm.size()), usize::from);
-        let crew = Crew::of(comm, pes, env::args().skip(1).collect())?;
+        let asked = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let crew = Crew::of(comm, pes, asked)?;
         Ok(Self { pes: crew.as_deref().map_or(pes, Crew::pes), crew })
     }
 
     /// Records events to `file`; every process but the first to one of its own, with its number before the ending.
-    pub(crate) fn record(&self, file: Option<&Path>, name: &str) -> Result<Option<Recording>> {
+    pub(crate) fn record(&self, file: Option<&Path>, source: &str, name: &str) -> Result<Option<Recording>> {
         let Some(file) = file else { return Ok(None) };
         let rank = self.crew.as_deref().map_or(0, Crew::rank);
         if rank == 0 {
-            return Ok(Some(Recording::to_file(file, name)?));
+            return record(file, source, name).map(Some);
         }
         let ending = file.extension().map_or_else(String::new, |ending| format!(".{}", ending.to_string_lossy()));
-        Ok(Some(Recording::to_file(&file.with_extension(format!("{rank}{ending}")), &format!("{name}-{rank}"))?))
+        record(&file.with_extension(format!("{rank}{ending}")), source, &format!("{name}-{rank}")).map(Some)
     }
 
     /// The crew, where another process has the page; from here on a signal makes this process leave it.
@@ -55,6 +57,12 @@ impl Processes {
         })?;
         Ok(Some(crew))
     }
+}
+
+/// Records events of this process, which is called `name` and reads `source`, to `file`.
+pub(crate) fn record(file: &Path, source: &str, name: &str) -> Result<Recording> {
+    check_writable(file, &[source], Output::Trace)?;
+    Ok(Recording::to_file(file, name)?)
 }
 
 impl Drop for Processes {

@@ -3,14 +3,14 @@
 use anyhow::Result;
 use visapult_pipeline::flow::{self, Meeting, Publisher, own_host};
 use visapult_ripp_net::Options;
-use visapult_trace::Recording;
 
 use crate::arguments::ServeOptions;
+use crate::processes::record;
 use crate::say::say;
 use crate::stop;
 
 pub(crate) fn run(options: &ServeOptions) -> Result<()> {
-    let _recording = options.trace.as_ref().map(|file| Recording::to_file(file, "serve")).transpose()?;
+    let _recording = options.trace.as_ref().map(|file| record(file, &options.source, "serve")).transpose()?;
     let stop = stop::when_asked(options.listen.limit)?;
     let source = visapult_pipeline::open_to_publish(&options.source)?;
     let session = Options { rate: options.listen.rate, ..Options::default() };

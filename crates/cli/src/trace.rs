@@ -1,14 +1,14 @@
 //! `visapult trace`: what a run's events say, drawn, in numbers, and as one file.
 
-use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use visapult_trace::{PlotOptions, Summary, Timeline, lifelines, read};
 
 use crate::arguments::{TraceCommand, TraceMergeOptions, TracePlotOptions};
 use crate::say::{say, tell};
+use crate::whole::{Output, check_writable, write_whole};
 
 pub(crate) fn run(command: &TraceCommand) -> Result<()> {
     match command {
@@ -18,31 +18,36 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
 }
 
 fn plot(options: &TracePlotOptions) -> Result<()> {
+    check_writable(&options.out, &options.files, Output::Svg)?;
+    let report = options.json.as_deref().filter(|json| json.as_os_str() != "-");
+    report.map_or(Ok(()), |json| check_writable(json, &options.files, Output::Report))?;
     let whole = timeline(&options.files)?;
     let timeline = options.steps.map_or_else(|| whole.clone(), |steps| whole.of_steps(steps.first, steps.last));
     if timeline.events.is_empty() {
         let known = whole.steps();
-        bail!("none of these steps is there: the files have steps {:?} to {:?}", known.first(), known.last());
+        let [first, last] = [known.first(), known.last()].map(|step| step.copied().unwrap_or_default());
+        bail!("none of these steps is there: the files have steps {first} to {last}");
     }
     let title = options.title.clone().unwrap_or_else(|| name(&options.files));
     let steps = options.steps.map(|steps| (steps.first, steps.last));
     let svg = lifelines(&whole, &PlotOptions { title, steps });
-    std::fs::write(&options.out, svg).with_context(|| format!("cannot write {}", options.out.display()))?;
+    write_whole(&options.out, |out| out.write_all(svg.as_bytes()))?;
     let Some(json) = &options.json else { return Ok(()) };
     let summary = serde_json::to_string_pretty(&Summary::of(&timeline))?;
     if json.as_os_str() == "-" {
         say(&summary);
         return Ok(());
     }
-    std::fs::write(json, summary + "\n").with_context(|| format!("cannot write {}", json.display()))
+    write_whole(json, |out| writeln!(out, "{summary}"))
 }
 
 fn merge(options: &TraceMergeOptions) -> Result<()> {
+    check_writable(&options.out, &options.files, Output::Trace)?;
     let timeline = timeline(&options.files)?;
-    let failed = || format!("cannot write {}", options.out.display());
-    let out = File::create(&options.out).with_context(failed)?;
-    let out = BufWriter::new(out);
-    if options.otlp { timeline.write_otlp(out) } else { timeline.write(out) }.with_context(failed)
+    write_whole(&options.out, |out| {
+        let out = BufWriter::new(out);
+        if options.otlp { timeline.write_otlp(out) } else { timeline.write(out) }
+    })
 }
 
 fn timeline(files: &[PathBuf]) -> Result<Timeline> {

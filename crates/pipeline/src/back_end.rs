@@ -379,7 +379,8 @@ fn open_fitting(source: &str) -> Result<(Box<dyn Source>, Option<ShownCoarser>),
     Ok((source, coarser))
 }
 
-fn is_flow(source: &str) -> bool {
+/// Whether it is what somebody publishes.
+pub(crate) fn is_flow(source: &str) -> bool {
     source.starts_with("ripp://")
 }
 

@@ -15,7 +15,7 @@ pub use choice::{Candidate, Choice};
 use passing::Passing;
 use proxy::{Made, Maker};
 
-use crate::back_end::{BackEnd, open_local, rendering_threads};
+use crate::back_end::{BackEnd, is_flow, open_local, rendering_threads};
 use crate::config::{RenderConfig, RenderProxy};
 use crate::crew::CrewStep;
 use crate::defaults::{NOTHING, plain};
@@ -103,6 +103,12 @@ const LOOK: Duration = Duration::from_secs(1);
 pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let started = Instant::now();
     if let Some(memory) = config.memory {
+        if is_flow(&config.back_end.source) {
+            return Err(PipelineError::Option(
+                "--memory is for files that one process reads; a simulation's steps are received whole: leave it out"
+                    .to_owned(),
+            ));
+        }
         let source = open_local(&config.back_end.source)?;
         if step_bytes(source.info().grid().sample_count()) > memory {
             return pass_through(with_logarithms(source).as_ref(), config, memory, started);

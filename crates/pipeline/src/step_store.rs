@@ -14,7 +14,7 @@ use visapult_trace::Stage;
 use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex, ValueRange, Values, level_count};
 use visapult_volume_io::{ReadRequest, Source, with_logarithms};
 
-use crate::crew::{Crew, CrewStep, counts_of, range_of};
+use crate::crew::{Crew, CrewStep, counts_of, in_words, range_of};
 use crate::defaults::{Defaults, over_all};
 use crate::device::{Device, SharedGpu, StepDevice};
 use crate::error::PipelineError;
@@ -260,8 +260,10 @@ impl StepStore {
         let membership = self.crew.as_ref().map(|crew| (crew, crew.membership()));
         let pes = self.decomposition.boxes().len();
         let own = membership.as_ref().map_or(0..pes, |(crew, members)| members.share(crew.rank(), pes));
-        let crew =
-            membership.filter(|(crew, _)| crew.is_head()).map(|(crew, members)| CrewStep::new(crew, members, key, pes));
+        let shown = || in_words(self.source.info(), key.field).unwrap_or_default();
+        let crew = membership
+            .filter(|(crew, _)| crew.is_head())
+            .map(|(crew, members)| CrewStep::new(crew, members, key, shown(), pes));
         if crew.is_some() && self.source.info().live {
             // What is asked of a simulation only now has come to the hands, too, once this process has it.
             let bounds = self.source.info().grid().bounds();

@@ -1,5 +1,7 @@
 //! Who may connect: only pages that this server served, with the user's token.
 
+use std::net::Ipv4Addr;
+
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use visapult_pipeline::Right;
 
@@ -43,7 +45,7 @@ fn host_name(host: &str) -> &str {
 }
 
 fn is_loopback_name(name: &str) -> bool {
-    matches!(name, "127.0.0.1" | "localhost" | "[::1]")
+    matches!(name, "localhost" | "[::1]") || name.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -64,6 +66,8 @@ mod tests {
         let tokens = Tokens::fresh().unwrap();
         let own = headers("127.0.0.1:7420", Some("http://127.0.0.1:7420"));
         assert_eq!(check_socket(&own, Some(&tokens.steer.encoded()), &tokens), Ok(Right::Steer));
+        let other = headers("127.0.0.2:7420", Some("http://127.0.0.2:7420"));
+        assert_eq!(check_socket(&other, Some(&tokens.steer.encoded()), &tokens), Ok(Right::Steer));
         assert_eq!(
             check_socket(&headers("[::1]:7420", None), Some(&tokens.watch.encoded()), &tokens),
             Ok(Right::Watch)
@@ -79,7 +83,9 @@ mod tests {
         assert!(check_socket(&own, Some("guess"), &tokens).is_err());
         let elsewhere = headers("localhost:7420", Some("https://evil.example"));
         assert!(check_socket(&elsewhere, Some(&token), &tokens).is_err());
-        let rebound = headers("evil.example:7420", Some("http://evil.example:7420"));
-        assert!(check_socket(&rebound, Some(&token), &tokens).is_err());
+        for host in ["evil.example:7420", "127.0.0.1.evil.example:7420", "10.0.0.1:7420"] {
+            let rebound = headers(host, Some(&format!("http://{host}")));
+            assert!(check_socket(&rebound, Some(&token), &tokens).is_err(), "{host}");
+        }
     }
 }

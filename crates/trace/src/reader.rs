@@ -87,6 +87,9 @@ pub fn read(file: &Path) -> Result<Trace, TraceError> {
 /// # Errors
 /// [`TraceError`].
 pub fn parse(bytes: &[u8], name: &str) -> Result<Trace, TraceError> {
+    // A machine that lost its power may leave zeros in place of what it had not written yet.
+    let length = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let bytes = &bytes[..length];
     let mut reading = Reading { bytes, at: 0, trace: Trace::default(), pids: HashMap::new() };
     reading.all().map_err(|reason| TraceError::Damaged { file: name.to_owned(), byte: reading.at, reason })?;
     if reading.trace.events.is_empty() {

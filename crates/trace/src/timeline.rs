@@ -19,6 +19,13 @@ pub struct Process {
     pub epoch_ns: Option<i64>,
 }
 
+impl Process {
+    /// Whether both are the same: two have hardly started within a nanosecond of each other.
+    fn is(&self, other: &Self) -> bool {
+        self.epoch_ns.is_some() && (&self.host, &self.role, self.epoch_ns) == (&other.host, &other.role, other.epoch_ns)
+    }
+}
+
 /// An event of one of several processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
@@ -40,15 +47,24 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Puts the contents of several files together.
+    /// Puts the contents of several files together. A process of which several files tell, as one that was merged and what it was merged of, counts
+    /// once: as in the first.
     #[must_use]
     pub fn of(traces: impl IntoIterator<Item = Trace>) -> Self {
         let mut all = Self::default();
         for trace in traces {
-            let first = all.processes.len();
-            all.processes.extend(trace.processes);
-            all.events.extend(trace.events.iter().map(|placed| Placed { process: first + placed.process, ..*placed }));
-            all.lost += trace.lost;
+            let others = all.processes.len();
+            let mut place = |process: Process| {
+                let is_known = all.processes[..others].iter().any(|other| other.is(&process));
+                (!is_known).then(|| {
+                    all.processes.push(process);
+                    all.processes.len() - 1
+                })
+            };
+            let places: Vec<Option<usize>> = trace.processes.into_iter().map(&mut place).collect();
+            let placed = |placed: &Placed| Some(Placed { process: places[placed.process]?, event: placed.event });
+            all.events.extend(trace.events.iter().filter_map(placed));
+            all.lost += if places.iter().any(Option::is_some) { trace.lost } else { 0 };
         }
         all.events.sort_by_key(|placed| (placed.event.start_ns, placed.event.stage, placed.event.member));
         all

@@ -86,8 +86,9 @@ impl<H: Handle> Loop<H> {
                 Ok(false) => self.pause(),
                 Ok(true) => break,
                 Err(problem) => {
+                    let is_given_up = problem == CommError::TakenForLost;
                     self.inbox.fail(problem);
-                    return self.wait_to_leave();
+                    return self.wait_to_leave(is_given_up);
                 }
             }
         }
@@ -185,6 +186,8 @@ impl<H: Handle> Loop<H> {
 
     fn deliver(&mut self, found: &Announced, bytes: Vec<u8>, now: Instant) -> Result<(), CommError> {
         match found.tag {
+            // One that is taken for lost and asks whether the run goes on.
+            BEAT if self.peers[found.from].state == Presence::Lost => self.tell_lost(found.from, found.from)?,
             BEAT => {}
             FAREWELL => {
                 self.peers[found.from].state = Presence::Left;
@@ -209,12 +212,8 @@ impl<H: Handle> Loop<H> {
     fn watch(&mut self, now: Instant) -> Result<(), CommError> {
         let beat = self.patience / BEATS_IN_PATIENCE;
         let watched = if self.mpi.rank == 0 { 1..self.mpi.size } else { 0..1 };
-        let away = now - self.looked;
-        self.looked = now;
-        if away > beat {
-            // It was this process that stood still: what the others have sent in the meantime is yet to be read.
-            self.peers.iter_mut().for_each(|peer| peer.heard += away);
-        }
+        let away = self.away(now);
+        self.peers.iter_mut().for_each(|peer| peer.heard += away);
         for rank in watched.clone() {
             let peer = &self.peers[rank];
             if peer.state == Presence::Here && now.saturating_duration_since(peer.heard) > self.patience {
@@ -234,17 +233,27 @@ impl<H: Handle> Loop<H> {
         Ok(())
     }
 
+    /// How long this process stood still, if it did: what the others have sent in the meantime is yet to be read.
+    fn away(&mut self, now: Instant) -> Duration {
+        let away = now - std::mem::replace(&mut self.looked, now);
+        if away > self.patience / BEATS_IN_PATIENCE { away } else { Duration::ZERO }
+    }
+
     fn lose(&mut self, lost: usize) -> Result<(), CommError> {
         self.peers[lost].state = Presence::Lost;
         self.inbox.mark_gone(lost, CommError::Lost { rank: lost, seconds: self.patience.as_secs() });
         if self.mpi.rank == 0 {
-            let notice = u32::try_from(lost).unwrap_or(u32::MAX).to_le_bytes();
             for rank in 1..self.mpi.size {
                 // The lost one too: should it come back, it is to know.
-                self.send(rank, LOST, notice.to_vec())?;
+                self.tell_lost(rank, lost)?;
             }
         }
         Ok(())
+    }
+
+    fn tell_lost(&mut self, to: usize, lost: usize) -> Result<(), CommError> {
+        let notice = u32::try_from(lost).unwrap_or(u32::MAX).to_le_bytes();
+        self.send(to, LOST, notice.to_vec())
     }
 
     /// Says farewell once everything is sent; true when the others have done so, too.
@@ -267,17 +276,50 @@ impl<H: Handle> Loop<H> {
         Ok(sent && self.peers.iter().all(|peer| peer.state != Presence::Here))
     }
 
-    /// MPI is of no use any more; only the wish to abort is still heard.
-    fn wait_to_leave(self) {
+    /// MPI is of no use any more; only the wish to abort is still heard. Who is given up while the others go on stays until they have ended:
+    /// launchers end a run of which a process ends by itself.
+    fn wait_to_leave(mut self, is_given_up: bool) {
+        let now = Instant::now();
+        (self.peers[0].heard, self.looked) = (now, now);
         loop {
             let wishes = self.outbox.take();
             if let Some(code) = wishes.abort {
                 self.mpi.abort(code);
             }
-            if wishes.leave {
+            // What MPI cannot tell is over.
+            if wishes.leave && !(is_given_up && self.goes_on().unwrap_or(false)) {
                 return;
             }
             park_timeout(Duration::from_millis(100));
         }
+    }
+
+    /// Asks PE 0 now and then, by a sign of life, whether the run goes on; that it does not if it says farewell, or nothing.
+    fn goes_on(&mut self) -> Result<bool, CommError> {
+        let now = Instant::now();
+        let away = self.away(now);
+        self.peers[0].heard += away;
+        while let Some(found) = self.mpi.probe(Some(0), None)? {
+            let transfer = self.mpi.receive(&found)?;
+            self.receiving.push_back((found, transfer));
+        }
+        for (found, mut transfer) in std::mem::take(&mut self.receiving) {
+            if !self.mpi.is_done(&mut transfer)? {
+                self.receiving.push_back((found, transfer));
+            } else if found.from == 0 {
+                self.peers[0].heard = now;
+                if found.tag == FAREWELL {
+                    self.peers[0].state = Presence::Left;
+                }
+            }
+        }
+        self.finish_sending(now)?;
+        let unread = self.sending.iter().any(|(to, tag, _)| (*to, *tag) == (0, BEAT));
+        if now >= self.next_beat && !unread {
+            self.next_beat = now + self.patience / BEATS_IN_PATIENCE;
+            self.send(0, BEAT, Vec::new())?;
+        }
+        let Peer { heard, state } = self.peers[0];
+        Ok(state != Presence::Left && now.saturating_duration_since(heard) <= self.patience)
     }
 }

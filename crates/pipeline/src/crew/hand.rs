@@ -14,6 +14,7 @@ use visapult_volume_io::Source;
 
 use super::bytes::Writer;
 use super::messages::{Message, News, OfStep, Order, Question, What};
+use super::step::in_words;
 use super::{Crew, POLL, TAG};
 use crate::back_end::rendering_threads;
 use crate::config::BackEndConfig;
@@ -53,12 +54,22 @@ pub fn lend(
     let (opened, problem) = opened.map_or_else(|problem| (None, Some(problem)), |opened| (Some(opened), None));
     let _ = hand.set(opened);
     if let Some(problem) = problem.filter(|_| !crew.is_over()) {
+        crew.leave(&problem.to_string());
         crew.end();
         return Err(problem);
     }
     let outcome = listening.join().unwrap_or(Err(CommError::Aborted));
+    // From here on it waits for the others: nobody is to wait for what it received.
+    drop(hand);
+    if let Err(cause @ CommError::TakenForLost) = &outcome {
+        tracing::warn!("process {} of the back end: {cause}", crew.rank());
+    }
     crew.end();
-    outcome.map_err(|cause| PipelineError::Option(format!("the back end's first process is gone: {cause}")))
+    match (crew.trouble.get(), outcome) {
+        (Some(trouble), _) => Err(PipelineError::Option(trouble.clone())),
+        (None, Ok(()) | Err(CommError::TakenForLost)) => Ok(()),
+        (None, Err(cause)) => Err(PipelineError::Option(format!("the back end's first process is gone: {cause}"))),
+    }
 }
 
 fn listen(crew: &Arc<Crew>, hand: &Opened) -> Result<(), CommError> {
@@ -125,6 +136,12 @@ fn work(crew: &Arc<Crew>, hand: &Opened, number: u64, question: Vec<u8>) {
 
 impl Hand {
     fn answer(&self, question: Question) -> Option<Writer> {
+        let info = self.store.source().info();
+        let own = in_words(info, question.field).unwrap_or_else(|| "fewer fields".to_owned());
+        if own != question.shown {
+            self.crew.leave(&format!("{} is another there: it has {own}, and not {}", info.name, question.shown));
+            return None;
+        }
         let step = self.load(StepKey { field: question.field, step: question.step });
         let volume = step.as_ref().map(|step| &step.volume);
         let mut out = Writer::default();

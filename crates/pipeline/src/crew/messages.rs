@@ -65,6 +65,11 @@ pub(crate) enum News {
         /// Given back with the answer.
         asked: i64,
     },
+    /// It leaves.
+    Leaves {
+        /// Why.
+        why: String,
+    },
     /// All ranks of the simulation have declared what they publish.
     Ready,
     /// A step has come.
@@ -96,6 +101,8 @@ pub(crate) enum News {
 pub(crate) struct Question {
     pub(crate) field: usize,
     pub(crate) step: StepIndex,
+    /// What the head has under this number, in words: who has something else would give parts of another picture.
+    pub(crate) shown: String,
     pub(crate) what: What,
 }
 
@@ -237,7 +244,7 @@ mod tests {
         let camera = Camera { azimuth_deg: 0.1, ..Camera::default() };
         let (size, runs) = ([64, 48], vec![(0, vec![1, 2]), (1, vec![4])]);
         let what = What::Image(ImagePlan { number: 3, camera, transfer_function, size, sample_step: 0.1, runs });
-        let question = Question { field: 1, step: 9, what };
+        let question = Question { field: 1, step: 9, shown: "density".to_owned(), what };
         assert_eq!(serde_json::from_slice::<Question>(&json(&question)).unwrap(), question);
     }
 }

@@ -31,7 +31,7 @@ pub use hand::lend;
 pub(crate) use membership::Membership;
 use messages::{Agreement, Message, Question, json};
 pub(crate) use messages::{News, Order};
-pub(crate) use step::{CrewStep, all_bricks, counts_of, range_of};
+pub(crate) use step::{CrewStep, all_bricks, counts_of, in_words, range_of};
 
 use crate::error::PipelineError;
 use crate::flow::Receiver;
@@ -48,6 +48,8 @@ pub struct Crew {
     pes: usize,
     /// Whether this process runs where the head does.
     is_beside_head: bool,
+    /// What the machine is called.
+    machine: String,
     /// Processes on the machine of this one, which is one of them.
     processes_here: usize,
     /// None once it has ended.
@@ -59,11 +61,17 @@ pub struct Crew {
     asked: Mutex<HashMap<u64, Asking>>,
     next: AtomicU64,
     exchange: Exchange,
+    /// Why this process has left, if it had to.
+    trouble: OnceLock<String>,
+    /// At the head: why hands leave that have said so.
+    troubles: Mutex<BTreeMap<usize, String>>,
     /// Where the ranks of a simulation may dial each hand.
     doors: Mutex<BTreeMap<usize, String>>,
     flow: OnceLock<Weak<Receiver>>,
     on_settled: OnceLock<Box<dyn Fn() + Send + Sync>>,
     over: AtomicBool,
+    /// Held by who ends it.
+    ending: Mutex<()>,
 }
 
 /// A question without an answer.
@@ -95,19 +103,21 @@ impl Crew {
         let told: Result<Vec<Agreement>, _> = told.iter().map(|told| serde_json::from_slice(told)).collect();
         let told = told.map_err(|cause| failed(&cause))?;
         let processes_here = told.iter().filter(|other| other.machine == own.machine).count();
-        let Some(told) = told.first() else { return Ok(None) };
-        if told.asked != own.asked {
+        let Some(first) = told.first() else { return Ok(None) };
+        // None goes on: the head by itself would make a picture that was not asked for, or do so alone.
+        if let Some(other) = told.iter().position(|other| other.asked != first.asked) {
             return Err(PipelineError::Option(format!(
-                "process {} was started with other words than process 0: under mpiexec all make one picture together, and are given the same",
-                comm.rank()
+                "process {other} was started with other words than process 0: under mpiexec all make one picture together, and are given the same"
             )));
         }
-        let (pes, is_beside_head) = (told.pes, told.machine == own.machine);
+        let (pes, is_beside_head) = (first.pes, first.machine == own.machine);
+        let machine = own.machine.trim().to_owned();
         let size = comm.size();
         let crew = Arc::new(Self {
             rank: comm.rank(),
             pes,
             is_beside_head,
+            machine,
             processes_here,
             membership: Mutex::new(Membership::first(comm.size())),
             comm: RwLock::new(Some(comm)),
@@ -115,10 +125,13 @@ impl Crew {
             asked: Mutex::default(),
             next: AtomicU64::new(0),
             exchange: Exchange::default(),
+            trouble: OnceLock::new(),
+            troubles: Mutex::default(),
             doors: Mutex::default(),
             flow: OnceLock::new(),
             on_settled: OnceLock::new(),
             over: AtomicBool::new(false),
+            ending: Mutex::default(),
         });
         (1..size).filter(|hand| *hand != crew.rank).for_each(|hand| crew.listen_to(hand));
         Ok(Some(crew))
@@ -147,8 +160,10 @@ impl Crew {
         self.pes
     }
 
-    /// The back end ends: hands are told, and messages with them. Waits until all have heard it.
+    /// The back end ends: hands are told, and messages with them. Waits until all have heard it, whoever else ends it: a process that goes before
+    /// the others takes them along.
     pub fn end(&self) {
+        let _alone = lock(&self.ending);
         if self.is_head() {
             self.order(&Order::End);
         }
@@ -156,6 +171,14 @@ impl Crew {
         lock(&self.asked).clear();
         let comm = self.comm.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(comm);
+    }
+
+    /// A hand cannot go on: the head is told why.
+    fn leave(&self, why: &str) {
+        let why = if self.is_beside_head { why.to_owned() } else { format!("on {}: {why}", self.machine) };
+        self.report(&News::Leaves { why: why.clone() });
+        let _ = self.trouble.set(why);
+        self.be_over();
     }
 
     fn be_over(&self) {
@@ -286,6 +309,7 @@ impl Crew {
                     lock(&self.doors).insert(hand, url);
                     self.with_flow(|flow| flow.tell_doors());
                 }
+                Ok(News::Leaves { why }) => drop(lock(&self.troubles).insert(hand, why)),
                 Ok(News::Clock { asked }) => {
                     let heard = now_ns();
                     let answer = json(&Order::Clock { asked, heard, answered: now_ns() });
@@ -319,6 +343,7 @@ impl Crew {
         }
         lock(&self.asked).retain(|_, asking| asking.hand != hand);
         let left = self.membership().members.len();
+        let cause = lock(&self.troubles).remove(&hand).unwrap_or_else(|| cause.to_string());
         let us = if left == 1 { "this process takes" } else { "the others take" };
         tracing::warn!("process {hand} of the back end is gone ({cause}): {us} over its part");
     }

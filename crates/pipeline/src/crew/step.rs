@@ -10,7 +10,8 @@ use visapult_render::{
     SegmentKeyframe, SlabKeyframe, Subject, TransferFunction, Volume, image_of_patches, join_scalar_slabs,
     join_segments, make_segments, runs, scalar_slab_parts, visible_depths,
 };
-use visapult_volume::ValueRange;
+use visapult_volume::{Centering, ValueRange};
+use visapult_volume_io::SourceInfo;
 
 use super::bytes::Reader;
 use super::images::ImagePlan;
@@ -31,6 +32,8 @@ pub(crate) struct CrewStep {
     crew: Arc<Crew>,
     membership: Membership,
     key: StepKey,
+    /// What that is, in words.
+    shown: String,
     pes: usize,
     /// Processes that have not given something that was asked of them.
     missing: Arc<Mutex<BTreeSet<usize>>>,
@@ -59,8 +62,8 @@ impl Asked<'_> {
 }
 
 impl CrewStep {
-    pub(crate) fn new(crew: &Arc<Crew>, membership: Membership, key: StepKey, pes: usize) -> Self {
-        Self { crew: Arc::clone(crew), membership, key, pes, missing: Arc::default() }
+    pub(crate) fn new(crew: &Arc<Crew>, membership: Membership, key: StepKey, shown: String, pes: usize) -> Self {
+        Self { crew: Arc::clone(crew), membership, key, shown, pes, missing: Arc::default() }
     }
 
     /// The members whose step it is.
@@ -91,7 +94,8 @@ impl CrewStep {
             .iter()
             .filter(|rank| **rank != self.crew.rank() && !self.membership.share(**rank, self.pes).is_empty());
         let ask = |&hand: &usize| {
-            let question = Question { field: self.key.field, step: self.key.step, what: what.clone() };
+            let StepKey { field, step } = self.key;
+            let question = Question { field, step, shown: self.shown.clone(), what: what.clone() };
             (hand, self.crew.ask(hand, &question))
         };
         Asked { step: self, answers: hands.map(ask).collect() }
@@ -247,6 +251,17 @@ impl CrewStep {
         let others = asked.answers(|reader| reader.depths()).into_iter().map(|(_, depths)| depths);
         others.chain([own]).flatten().reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
     }
+}
+
+/// A field and its grid as far as a picture depends on them: the same words for the same; none where there is no such field.
+pub(crate) fn in_words(info: &SourceInfo, field: usize) -> Option<String> {
+    let (name, grid) = (&info.fields.get(field)?.name, info.grid());
+    let [[nx, ny, nz], [x, y, z]] = [grid.size.map(|n| n.to_string()), grid.spacing.map(|length| length.to_string())];
+    let what = match grid.centering {
+        Centering::Point => "point samples",
+        Centering::Cell => "cells",
+    };
+    Some(format!("{name} on {nx} x {ny} x {nz} {what}, {x} x {y} x {z} apart"))
 }
 
 /// Ranges of parts as that of the whole.

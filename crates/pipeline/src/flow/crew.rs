@@ -234,7 +234,7 @@ impl State {
                     }
                 }
             }
-            News::Got { .. } | News::Missed { .. } | News::Door { .. } | News::Clock { .. } => {}
+            News::Got { .. } | News::Missed { .. } | News::Door { .. } | News::Leaves { .. } | News::Clock { .. } => {}
         }
     }
 

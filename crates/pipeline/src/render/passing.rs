@@ -58,7 +58,9 @@ impl<'a> Passing<'a> {
         let info = source.info();
         let refuse = |reason: &str| Err(PipelineError::Option(format!("{}: {reason}", info.name)));
         if info.live || config.back_end.crew.is_some() {
-            return refuse("--memory is for files that one process reads; a simulation's steps are received whole");
+            return refuse(
+                "--memory is for files that one process reads; a simulation's steps are received whole: leave it out",
+            );
         }
         if matches!(config.proxy, RenderProxy::Auto { .. }) {
             return refuse(

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -360,14 +362,52 @@ fn what_a_process_that_leaves_had_is_shown_by_the_others() {
 }
 
 #[test]
-fn who_was_asked_for_something_else_is_told() {
-    let mut comms = Comm::threads(2);
-    let (other, first) = (comms.remove(1), comms.remove(0));
-    let asked = |what: &str| vec![what.to_owned()];
+fn processes_that_were_asked_for_different_things_do_nothing() {
+    let of = |(rank, comm)| {
+        let asked = vec![if rank == 1 { "this" } else { "that" }.to_owned()];
+        Crew::of(comm, 1, asked).unwrap_err().to_string()
+    };
     thread::scope(|scope| {
-        let refused = scope.spawn(|| Crew::of(other, 1, asked("this")).unwrap_err().to_string());
-        Crew::of(first, 1, asked("that")).unwrap().unwrap().end();
-        assert!(refused.join().unwrap().contains("process 1 was started with other words"));
+        let comms = Comm::threads(3).into_iter().enumerate();
+        let refused: Vec<_> = comms.map(|comm| scope.spawn(move || of(comm))).collect();
+        for refused in refused {
+            assert!(refused.join().unwrap().contains("process 1 was started with other words"));
+        }
+    });
+}
+
+/// A file of so many samples along each axis, all of them 1.
+fn ones(folder: &Path, edge: usize) -> String {
+    let folder = folder.join(edge.to_string());
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("ones.raw"), bytemuck::cast_slice(&vec![1.0_f32; edge.pow(3)])).unwrap();
+    let description = format!(r#"{{"file": "ones.raw", "type": "f32", "size": [{edge}, {edge}, {edge}]}}"#);
+    let path = folder.join("ones.json");
+    fs::write(&path, description).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_process_that_reads_another_file_leaves_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (shown, other) = (ones(folder.path(), 48), ones(folder.path(), 40));
+    let hand = |crew: &Arc<Crew>| {
+        let read = if crew.rank() == 1 { &other } else { &shown };
+        let outcome = lend_to(crew, &config(read, crew.pes(), Some(crew))).map_err(|problem| problem.to_string());
+        match crew.rank() {
+            1 => assert!(outcome.unwrap_err().contains("40 x 40 x 40 point samples")),
+            _ => outcome.unwrap(),
+        }
+    };
+    together(3, 6, hand, |crew| {
+        let back_end = BackEnd::open(&config(&shown, 6, Some(crew))).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        let key = visapult_pipeline::StepKey { field: 0, step: 0 };
+        // Once the two others have its PEs.
+        while back_end.load(key).unwrap().volume.blocks().len() < 3 {
+            assert!(Instant::now() < deadline, "it is still there");
+        }
+        assert_eq!(back_end.load(key).unwrap().statistics.finite, 48 * 48 * 48);
     });
 }
 
