@@ -112,6 +112,17 @@ def test_nonsense_is_refused_and_said(start, tmp_path: Path) -> None:
     assert "all refused" in out
 
 
+def test_signals_are_the_programs_own(start, look, tmp_path: Path) -> None:
+    program = compile_c(ROOT / "tests" / "native" / "signals.c", tmp_path / "signals")
+    running = start(program, XDG_CONFIG_HOME=str(tmp_path))
+    look(running.line())
+    running.go_on()
+    assert running.line() == "it is for the program"
+    running.go_on()
+    code, _, err = running.end()
+    assert (code, err) == (0, "")
+
+
 def test_ranks_that_listen_are_put_together(start, waves, mpi: str, tmp_path: Path) -> None:
     options = ["--n", 40, "--rate", 50, "--listen", "127.0.0.1:0"]
     ranks = start(*LAUNCHERS[mpi], "-n", RANKS, waves(mpi), *options, XDG_CONFIG_HOME=str(tmp_path))

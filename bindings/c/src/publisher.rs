@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_pipeline::flow::{Meeting, Publisher, PublisherStatistics, ScalarType, Strided};
+use visapult_pipeline::flow::{Meeting, Publisher, PublisherStatistics, ScalarType, Strided, Undisturbed};
 
 use crate::declaration::{Declaration, lengths, scalar_type};
 use crate::failure::{Failure, borrow, code, object, optional, text, three};
@@ -270,6 +270,7 @@ pub unsafe extern "C" fn visapult_close(publisher: *mut Handle) -> i32 {
             drop(publisher);
             let _ = ended.send(());
         };
+        let _undisturbed = Undisturbed::begin();
         let thread = thread::Builder::new().name("visapult-close".to_owned()).spawn(end);
         thread.map_err(|cause| Failure::Unavailable(format!("a thread cannot be had: {cause}")))?;
         let _ = all_ended.recv_timeout(CLOSE_PATIENCE);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use visapult_ripp_net::units::parse_rate;
-use visapult_ripp_net::{Identity, Rate, RippUrl, user_folder};
+use visapult_ripp_net::{Identity, Rate, RippUrl, Undisturbed, user_folder};
 use visapult_trace::Recording;
 
 use super::aloud::say;
@@ -84,6 +84,7 @@ impl Publisher {
         if let Some(rate) = rate_of_environment()? {
             options.session.rate = rate;
         }
+        let _undisturbed = Undisturbed::begin();
         let recording = recording_of_environment(options.rank, options.ranks);
         let mut publisher = match meeting {
             Meeting::There(url) => Self::dial(url, options),

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Token};
+use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Token, Undisturbed};
 use visapult_trace::{Recording, Span, Stage, begin};
 use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
@@ -124,6 +124,7 @@ impl Publisher {
         let token = token.map_err(|cause| FlowError::Usage(cause.to_string()))?;
         let session = Options { service: Some(FIELDS), ..publisher.shared.options.session.clone() };
         let protection = ListenerOptions { identity, token, clients: Clients::default(), session };
+        let _undisturbed = Undisturbed::begin();
         let listener = Listener::bind(at, protection)?;
         publisher.url = Some(listener.url(host, &url_name(&publisher.shared.options.name)));
         publisher.spawn(move |shared| keep_listening(&shared, &listener))?;
@@ -138,6 +139,7 @@ impl Publisher {
         let mut publisher = Self::new(options, true)?;
         let trust = trust_of(url)?;
         let url = url.clone();
+        let _undisturbed = Undisturbed::begin();
         publisher.spawn(move |shared| keep_dialling(&shared, &url, &trust))?;
         Ok(publisher)
     }
