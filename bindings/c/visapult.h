@@ -165,8 +165,10 @@ const char *visapult_url(const struct visapult_publisher *publisher);
 // 1 if it publishes, 0 if publishing is off.
 int32_t visapult_is_on(const struct visapult_publisher *publisher);
 
-// Begins the next step, at `time` in the declared unit (NaN where unknown). All ranks call it equally often.
-int32_t visapult_begin(struct visapult_publisher *publisher, double time);
+// Begins the next step, at `time` in the declared unit (NaN where unknown). All ranks call it equally often. A step that was begun and not ended,
+// because something went wrong meanwhile, is left out, and has had its number.
+int32_t visapult_begin(struct visapult_publisher *publisher,
+                       double time);
 
 // Begins step `step`, for ranks that do not take part in every step: what one rank calls step 7 goes with step 7 of the others. Steps count
 // upwards.

@@ -26,8 +26,6 @@ pub struct Handle {
 
 pub(crate) struct Open {
     pub(crate) publisher: Publisher,
-    /// Steps below have begun.
-    next: u64,
     spent: Duration,
 }
 
@@ -52,12 +50,12 @@ impl Handle {
         let publisher = meeting.map(|meeting| Publisher::open(&meeting, declaration.options.clone())).transpose()?;
         let url = publisher.as_ref().and_then(Publisher::url).map(|url| CString::new(url.to_string())).transpose();
         let url = url.map_err(|cause| Failure::Broken(cause.to_string()))?;
-        let open = |publisher| Mutex::new(Open { publisher, next: 0, spent: Duration::ZERO });
+        let open = |publisher| Mutex::new(Open { publisher, spent: Duration::ZERO });
         Ok(Self { declaration: declaration.clone(), url, publisher: publisher.map(open) })
     }
 
     pub(crate) fn open(&self) -> Option<MutexGuard<'_, Open>> {
-        // What a panic left behind is refused or replaced by the next begin.
+        // What a panic left behind is replaced by the next begin.
         self.publisher.as_ref().map(|open| open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -143,14 +141,15 @@ pub unsafe extern "C" fn visapult_is_on(publisher: *const Handle) -> i32 {
     unsafe { publisher.as_ref() }.is_some_and(|publisher| publisher.publisher.is_some()).into()
 }
 
-/// Begins the next step, at `time` in the declared unit (NaN where unknown). All ranks call it equally often.
+/// Begins the next step, at `time` in the declared unit (NaN where unknown). All ranks call it equally often. A step that was begun and not ended,
+/// because something went wrong meanwhile, is left out, and has had its number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_begin(publisher: *mut Handle, time: f64) -> i32 {
     code("visapult_begin", || {
         // SAFETY: as the header asks for.
         let publisher = unsafe { borrow(publisher, "publisher")? };
         publisher.timed(|open| {
-            open.next = open.publisher.begin(time)? + 1;
+            open.publisher.begin(time)?;
             Ok(())
         })
     })
@@ -164,11 +163,12 @@ pub unsafe extern "C" fn visapult_begin_at(publisher: *mut Handle, step: i64, ti
         // SAFETY: as the header asks for.
         let publisher = unsafe { borrow(publisher, "publisher")? };
         publisher.timed(|open| {
-            let number = u64::try_from(step).ok().filter(|step| *step >= open.next && *step < i64::MAX as u64);
+            let least = open.publisher.next();
+            let number = u64::try_from(step).ok().filter(|step| *step >= least);
             let number = number.ok_or_else(|| {
-                Failure::WrongCall(format!("step {step} does not follow: {} is the least that does", open.next))
+                Failure::WrongCall(format!("step {step} does not follow: {least} is the least that does"))
             })?;
-            open.next = open.publisher.begin_at(number, time)? + 1;
+            open.publisher.begin_at(number, time)?;
             Ok(())
         })
     })
