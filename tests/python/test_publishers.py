@@ -123,6 +123,17 @@ def test_signals_are_the_programs_own(start, look, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
 
 
+def test_a_program_that_can_keep_nothing_publishes_and_says_so(start, tmp_path: Path) -> None:
+    program = compile_c(BINDINGS / "examples" / "first.c", tmp_path / "first")
+    running = start(program, 60, XDG_CONFIG_HOME="", HOME="")
+    assert "48 x 40 x 32" in run("info", running.line()).stdout
+    running.process.terminate()
+    said = running.end()[2].splitlines()
+    assert len(said) == 1, said
+    assert said[0].startswith("visapult: neither XDG_CONFIG_HOME nor HOME"), said
+    assert said[0].endswith("this run has a certificate and a URL of its own"), said
+
+
 def test_ranks_that_listen_are_put_together(start, waves, mpi: str, tmp_path: Path) -> None:
     options = ["--n", 40, "--rate", 50, "--listen", "127.0.0.1:0"]
     ranks = start(*LAUNCHERS[mpi], "-n", RANKS, waves(mpi), *options, XDG_CONFIG_HOME=str(tmp_path))

@@ -97,7 +97,8 @@ impl Handle {
 /// Publishes to whoever dials `at` ("0.0.0.0:0" takes any port) with the URL that visapult_url() tells.
 ///
 /// `host` is this machine's name or address as the others know it, for the URL; NULL takes an address that fits `at`. Everything is encrypted,
-/// with the certificate kept in ~/.config/visapult. The declaration remains the caller's. Close with visapult_close.
+/// with the certificate kept in ~/.config/visapult. The URL is the same each time at the same address and port, but with port 0. The
+/// declaration remains the caller's. Close with visapult_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_publish_listen(
     declaration: *const Declaration,

@@ -110,7 +110,7 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Publishes to whoever dials `at` and knows the [URL](Self::url), in which this machine is called `host`. Without `identity` nothing is
+    /// Publishes to whoever dials `at` and knows the [URL](Self::url), in which this machine is called `host`. Without `protection` nothing is
     /// encrypted and no token is asked for, which is possible on loopback only.
     ///
     /// # Errors
@@ -118,12 +118,11 @@ impl Publisher {
     pub fn listen(
         at: SocketAddr,
         host: &str,
-        identity: Option<Identity>,
+        protection: Option<(Identity, Token)>,
         options: PublisherOptions,
     ) -> Result<Self, FlowError> {
         let mut publisher = Self::new(options, false)?;
-        let token = identity.as_ref().map(|_| Token::fresh()).transpose();
-        let token = token.map_err(|cause| FlowError::Usage(cause.to_string()))?;
+        let (identity, token) = protection.unzip();
         let session = Options { service: Some(FIELDS), ..publisher.shared.options.session.clone() };
         let protection = ListenerOptions { identity, token, clients: Clients::default(), session };
         let _undisturbed = Undisturbed::begin();
