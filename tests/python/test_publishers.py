@@ -123,6 +123,19 @@ def test_signals_are_the_programs_own(start, look, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
 
 
+def test_texts_of_fortran_end_before_their_blanks_and_a_section_without_values_is_refused(start, tmp_path: Path) -> None:
+    program = compile_fortran(ROOT / "tests" / "native" / "blanks.f90", tmp_path / "blanks")
+    running = start(program, XDG_CONFIG_HOME=str(tmp_path))
+    refused = running.line()
+    assert "the array is of [0, 6, 4] values" in refused
+    url = running.line()
+    assert url.split("#")[0].endswith("/run")
+    told = run("info", url).stdout
+    assert "density (f64)" in told
+    running.go_on()
+    assert running.end()[0] == 0
+
+
 def test_a_program_that_can_keep_nothing_publishes_and_says_so(start, tmp_path: Path) -> None:
     program = compile_c(BINDINGS / "examples" / "first.c", tmp_path / "first")
     running = start(program, 60, XDG_CONFIG_HOME="", HOME="")
