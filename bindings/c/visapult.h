@@ -203,7 +203,7 @@ int32_t visapult_end(struct visapult_publisher *publisher);
 int32_t visapult_statistics(const struct visapult_publisher *publisher, struct visapult_counts *counts);
 
 // Ends publishing and frees the publisher. Waits until all has arrived where VISAPULT_EVERY is declared, else two seconds at
-// most for the last step. NULL is nothing to close.
+// most for the last step. NULL is nothing to close; in a process that was forked from the one that opened it nothing is.
 int32_t visapult_close(struct visapult_publisher *publisher);
 
 // Declares a parameter that viewers may change, with its unit (NULL: none), its kind (VISAPULT_NUMBER or VISAPULT_INTEGER), its range and its

@@ -123,6 +123,13 @@ def test_signals_are_the_programs_own(start, look, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
 
 
+def test_a_forked_program_is_told_that_the_publisher_is_not_its_own(start, tmp_path: Path) -> None:
+    program = compile_c(ROOT / "tests" / "native" / "forked.c", tmp_path / "forked")
+    code, out, err = start(program, XDG_CONFIG_HOME=str(tmp_path)).end()
+    assert (code, err) == (0, ""), out
+    assert out.startswith("-1 visapult_begin: the publisher was opened in another process"), out
+
+
 def test_texts_of_fortran_end_before_their_blanks_and_a_section_without_values_is_refused(start, tmp_path: Path) -> None:
     program = compile_fortran(ROOT / "tests" / "native" / "blanks.f90", tmp_path / "blanks")
     running = start(program, XDG_CONFIG_HOME=str(tmp_path))

@@ -3,10 +3,11 @@
 #![expect(clippy::missing_safety_doc, reason = "the header says what pointers must point at")]
 
 use std::ffi::{CString, c_char, c_void};
+use std::process;
 use std::sync::mpsc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{mem, thread};
 
 use visapult_pipeline::flow::{Meeting, Publisher, PublisherStatistics, ScalarType, Strided, Undisturbed};
 
@@ -22,6 +23,8 @@ pub struct Handle {
     url: Option<CString>,
     /// None where publishing is off.
     publisher: Option<Mutex<Open>>,
+    /// The process that opened it: its threads are in no other.
+    process: u32,
 }
 
 pub(crate) struct Open {
@@ -51,17 +54,27 @@ impl Handle {
         let url = publisher.as_ref().and_then(Publisher::url).map(|url| CString::new(url.to_string())).transpose();
         let url = url.map_err(|cause| Failure::Broken(cause.to_string()))?;
         let open = |publisher| Mutex::new(Open { publisher, spent: Duration::ZERO });
-        Ok(Self { declaration: declaration.clone(), url, publisher: publisher.map(open) })
+        Ok(Self { declaration: declaration.clone(), url, publisher: publisher.map(open), process: process::id() })
     }
 
-    pub(crate) fn open(&self) -> Option<MutexGuard<'_, Open>> {
+    /// None where publishing is off. In a process that was forked nobody may let go of what it locks.
+    pub(crate) fn open(&self) -> Result<Option<MutexGuard<'_, Open>>, Failure> {
+        if self.is_elsewhere() {
+            let said = "the publisher was opened in another process, of which this one is a fork: open one in the process that publishes";
+            return Err(Failure::WrongCall(said.to_owned()));
+        }
         // What a panic left behind is replaced by the next begin.
-        self.publisher.as_ref().map(|open| open.lock().unwrap_or_else(PoisonError::into_inner))
+        Ok(self.publisher.as_ref().map(|open| open.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Whether this process was forked from the one that opened it.
+    fn is_elsewhere(&self) -> bool {
+        self.publisher.is_some() && self.process != process::id()
     }
 
     /// Calls the publisher, unless it is off, and counts the time.
     fn timed(&self, call: impl FnOnce(&mut Open) -> Result<(), Failure>) -> Result<(), Failure> {
-        let Some(mut open) = self.open() else { return Ok(()) };
+        let Some(mut open) = self.open()? else { return Ok(()) };
         let began = Instant::now();
         let outcome = call(&mut open);
         open.spent += began.elapsed();
@@ -242,7 +255,7 @@ pub unsafe extern "C" fn visapult_statistics(publisher: *const Handle, counts: *
         let publisher = unsafe { borrow(publisher, "publisher")? };
         // SAFETY: only looked at whether it is null.
         unsafe { borrow(counts, "counts")? };
-        let told = publisher.open().map_or_else(Counts::default, |open| {
+        let told = publisher.open()?.map_or_else(Counts::default, |open| {
             let PublisherStatistics { steps, sent, missed, attached } = open.publisher.statistics();
             Counts { steps, sent, missed, attached: attached as u64, seconds: open.spent.as_secs_f64() }
         });
@@ -253,7 +266,7 @@ pub unsafe extern "C" fn visapult_statistics(publisher: *const Handle, counts: *
 }
 
 /// Ends publishing and frees the publisher. Waits until all has arrived where VISAPULT_EVERY is declared, else two seconds at
-/// most for the last step. NULL is nothing to close.
+/// most for the last step. NULL is nothing to close; in a process that was forked from the one that opened it nothing is.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_close(publisher: *mut Handle) -> i32 {
     code("visapult_close", || {
@@ -262,7 +275,12 @@ pub unsafe extern "C" fn visapult_close(publisher: *mut Handle) -> i32 {
         }
         // SAFETY: made by a publish function, and given back once.
         let publisher = unsafe { Box::from_raw(publisher) };
-        if let Some(open) = publisher.open() {
+        if publisher.is_elsewhere() {
+            // There is nothing to end, and no thread that could.
+            mem::forget(publisher);
+            return Ok(());
+        }
+        if let Some(open) = publisher.open()? {
             open.publisher.settle();
         }
         // An attempt to reach a machine that does not answer may take its time to end, and not the simulation's.
