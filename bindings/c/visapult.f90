@@ -1,7 +1,7 @@
 !> Visapult for Fortran: a running simulation publishes its fields. visapult.h says what each call does; names and numbers are the same.
 !>
-!> Compile it with the program and link with -lvisapult. Arrays are of rank 3, (x, y, z), of kind real32, real64 or int32; sections without
-!> ghost layers, as in pressure(1:nx, 1:ny, 1:nz), are taken from where they are.
+!> Compile it with the program and link with -lvisapult. Blanks at the end of texts do not count. Arrays are of rank 3, (x, y, z), of kind
+!> real32, real64 or int32; sections without ghost layers, as in pressure(1:nx, 1:ny, 1:nz), are taken from where they are.
 module visapult
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int32, real32, real64
@@ -121,7 +121,7 @@ contains
   type(c_ptr) function visapult_declare(name, size) result(declaration)
     character(*), intent(in) :: name
     integer, intent(in) :: size(3)
-    declaration = c_declare(name // c_null_char, int(size, c_int64_t))
+    declaration = c_declare(trim(name) // c_null_char, int(size, c_int64_t))
   end function
 
   !> As everywhere outside Fortran, offset counts from 0.
@@ -135,20 +135,20 @@ contains
     type(c_ptr), intent(in) :: declaration
     real(real64), intent(in) :: spacing(3), origin(3)
     character(*), intent(in) :: unit
-    status = c_declare_grid(declaration, spacing, origin, unit // c_null_char)
+    status = c_declare_grid(declaration, spacing, origin, trim(unit) // c_null_char)
   end function
 
   integer(c_int32_t) function visapult_declare_time_unit(declaration, unit) result(status)
     type(c_ptr), intent(in) :: declaration
     character(*), intent(in) :: unit
-    status = c_declare_time_unit(declaration, unit // c_null_char)
+    status = c_declare_time_unit(declaration, trim(unit) // c_null_char)
   end function
 
   integer(c_int32_t) function visapult_declare_field(declaration, name, unit, scalar) result(field)
     type(c_ptr), intent(in) :: declaration
     character(*), intent(in) :: name, unit
     integer(c_int32_t), intent(in) :: scalar
-    field = c_declare_field(declaration, name // c_null_char, unit // c_null_char, scalar)
+    field = c_declare_field(declaration, trim(name) // c_null_char, trim(unit) // c_null_char, scalar)
   end function
 
   integer(c_int32_t) function visapult_declare_parameter(declaration, name, unit, kind, least, most, value) result(parameter)
@@ -156,7 +156,7 @@ contains
     character(*), intent(in) :: name, unit
     integer(c_int32_t), intent(in) :: kind
     real(real64), intent(in) :: least, most, value
-    parameter = c_declare_parameter(declaration, name // c_null_char, unit // c_null_char, kind, least, most, value)
+    parameter = c_declare_parameter(declaration, trim(name) // c_null_char, trim(unit) // c_null_char, kind, least, most, value)
   end function
 
   type(c_ptr) function visapult_publish_listen(declaration, at, host) result(publisher)
@@ -164,7 +164,7 @@ contains
     character(*), intent(in) :: at
     character(*), intent(in), optional :: host
     character(kind=c_char), allocatable, target :: kept(:)
-    publisher = c_publish_listen(declaration, at // c_null_char, pointer_to(host, kept))
+    publisher = c_publish_listen(declaration, trim(at) // c_null_char, pointer_to(host, kept))
   end function
 
   !> Without url, the environment variable VISAPULT_URL says where; without that, publishing is off.
@@ -187,9 +187,12 @@ contains
     integer(c_int32_t), intent(in) :: field
     real(real32), intent(in), target :: values(:, :, :)
     integer :: n(3)
+    type(c_ptr) :: places(4)
+    places = c_null_ptr
     n = next(shape(values))
-    status = put(publisher, field, VISAPULT_FLOAT32, shape(values), [c_loc(values(1, 1, 1)), &
-      c_loc(values(n(1), 1, 1)), c_loc(values(1, n(2), 1)), c_loc(values(1, 1, n(3)))])
+    if (all(n > 0)) places = [c_loc(values(1, 1, 1)), c_loc(values(n(1), 1, 1)), c_loc(values(1, n(2), 1)), &
+      c_loc(values(1, 1, n(3)))]
+    status = put(publisher, field, VISAPULT_FLOAT32, shape(values), places)
   end function
 
   integer(c_int32_t) function put_real64(publisher, field, values) result(status)
@@ -197,9 +200,12 @@ contains
     integer(c_int32_t), intent(in) :: field
     real(real64), intent(in), target :: values(:, :, :)
     integer :: n(3)
+    type(c_ptr) :: places(4)
+    places = c_null_ptr
     n = next(shape(values))
-    status = put(publisher, field, VISAPULT_FLOAT64, shape(values), [c_loc(values(1, 1, 1)), &
-      c_loc(values(n(1), 1, 1)), c_loc(values(1, n(2), 1)), c_loc(values(1, 1, n(3)))])
+    if (all(n > 0)) places = [c_loc(values(1, 1, 1)), c_loc(values(n(1), 1, 1)), c_loc(values(1, n(2), 1)), &
+      c_loc(values(1, 1, n(3)))]
+    status = put(publisher, field, VISAPULT_FLOAT64, shape(values), places)
   end function
 
   integer(c_int32_t) function put_int32(publisher, field, values) result(status)
@@ -207,19 +213,22 @@ contains
     integer(c_int32_t), intent(in) :: field
     integer(int32), intent(in), target :: values(:, :, :)
     integer :: n(3)
+    type(c_ptr) :: places(4)
+    places = c_null_ptr
     n = next(shape(values))
-    status = put(publisher, field, VISAPULT_INT32, shape(values), [c_loc(values(1, 1, 1)), &
-      c_loc(values(n(1), 1, 1)), c_loc(values(1, n(2), 1)), c_loc(values(1, 1, n(3)))])
+    if (all(n > 0)) places = [c_loc(values(1, 1, 1)), c_loc(values(n(1), 1, 1)), c_loc(values(1, n(2), 1)), &
+      c_loc(values(1, 1, n(3)))]
+    status = put(publisher, field, VISAPULT_INT32, shape(values), places)
   end function
 
-  !> Index of the second value along each axis, or of the first where there is only one.
+  !> Index of the second value along each axis, of the first where there is only one, 0 where there is none.
   pure function next(size) result(second)
     integer, intent(in) :: size(3)
     integer :: second(3)
     second = min(2, size)
   end function
 
-  !> Strides are distances of neighbours: where the first value is, and the next along x, y and z.
+  !> Strides are distances of neighbours: where the first value is, and the next along x, y and z; null where there are none.
   integer(c_int32_t) function put(publisher, field, scalar, size, places) result(status)
     type(c_ptr), intent(in) :: publisher, places(4)
     integer(c_int32_t), intent(in) :: field, scalar
@@ -237,11 +246,11 @@ contains
     integer :: i
     pointer = c_null_ptr
     if (.not. present(text)) return
-    allocate(kept(len(text) + 1))
-    do i = 1, len(text)
+    allocate(kept(len_trim(text) + 1))
+    do i = 1, len_trim(text)
       kept(i) = text(i:i)
     end do
-    kept(len(text) + 1) = c_null_char
+    kept(len_trim(text) + 1) = c_null_char
     pointer = c_loc(kept)
   end function
 

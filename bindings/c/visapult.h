@@ -146,7 +146,8 @@ void visapult_declare_free(struct visapult_declaration *declaration);
 // Publishes to whoever dials `at` ("0.0.0.0:0" takes any port) with the URL that visapult_url() tells.
 //
 // `host` is this machine's name or address as the others know it, for the URL; NULL takes an address that fits `at`. Everything is encrypted,
-// with the certificate kept in ~/.config/visapult. The declaration remains the caller's. Close with visapult_close.
+// with the certificate kept in ~/.config/visapult. The URL is the same each time at the same address and port, but with port 0. The
+// declaration remains the caller's. Close with visapult_close.
 struct visapult_publisher *visapult_publish_listen(const struct visapult_declaration *declaration,
                                                    const char *at,
                                                    const char *host);
@@ -165,8 +166,10 @@ const char *visapult_url(const struct visapult_publisher *publisher);
 // 1 if it publishes, 0 if publishing is off.
 int32_t visapult_is_on(const struct visapult_publisher *publisher);
 
-// Begins the next step, at `time` in the declared unit (NaN where unknown). All ranks call it equally often.
-int32_t visapult_begin(struct visapult_publisher *publisher, double time);
+// Begins the next step, at `time` in the declared unit (NaN where unknown). All ranks call it equally often. A step that was begun and not ended,
+// because something went wrong meanwhile, is left out, and has had its number.
+int32_t visapult_begin(struct visapult_publisher *publisher,
+                       double time);
 
 // Begins step `step`, for ranks that do not take part in every step: what one rank calls step 7 goes with step 7 of the others. Steps count
 // upwards.
@@ -200,7 +203,7 @@ int32_t visapult_end(struct visapult_publisher *publisher);
 int32_t visapult_statistics(const struct visapult_publisher *publisher, struct visapult_counts *counts);
 
 // Ends publishing and frees the publisher. Waits until all has arrived where VISAPULT_EVERY is declared, else two seconds at
-// most for the last step. NULL is nothing to close.
+// most for the last step. NULL is nothing to close; in a process that was forked from the one that opened it nothing is.
 int32_t visapult_close(struct visapult_publisher *publisher);
 
 // Declares a parameter that viewers may change, with its unit (NULL: none), its kind (VISAPULT_NUMBER or VISAPULT_INTEGER), its range and its

@@ -51,7 +51,12 @@ class Running:
     def __init__(self, *command: object, **variables: str) -> None:
         environment = {name: value for name, value in os.environ.items() if name != "VISAPULT_URL"} | variables
         self.process = subprocess.Popen(
-            list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+            list(map(str, command)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
 
     def line(self) -> str:
@@ -66,6 +71,12 @@ class Running:
                 pytest.fail(f"it printed nothing; on its standard error: {self.process.communicate()[1]}")
             line += letter
         return line.decode().strip()
+
+    def go_on(self) -> None:
+        """Lets one go on that reads a line."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
 
     def end(self) -> tuple[int, str, str]:
         """Its exit status and what it printed, once it has ended by itself."""

@@ -1,6 +1,7 @@
 """Bad days of programs that publish: each goes on, or says in one sentence what is wrong. None takes longer than a minute."""
 
 import signal
+import socket
 import sys
 import threading
 import time
@@ -141,6 +142,34 @@ def comes_on(url: str) -> None:
     page = Page(url)
     page.newest_beyond(page.newest_beyond(0) + 10)
     page.close()
+
+
+AT_ITS_PORT = """
+import itertools, sys, time
+import numpy as np
+import visapult
+field = np.zeros((8, 8, 8))
+publisher = visapult.Publisher(name="run", size=(8, 8, 8), fields={"p": ""}, listen=sys.argv[1])
+print(publisher.url, flush=True)
+for step in itertools.count():
+    publisher.publish(step, p=field)
+    time.sleep(0.01)
+"""
+
+
+def test_a_program_that_is_started_anew_at_its_port_is_shown_by_who_looked_at_it_before(start, look, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [sys.executable, "-c", AT_ITS_PORT, address]
+    own = {"XDG_CONFIG_HOME": str(tmp_path)}
+    before = start(*command, **own)
+    url = before.line()
+    _, page = look(url)
+    # More than the new run does before it is seen.
+    seen = page.newest_beyond(1000)
+    before.process.kill()
+    assert start(*command, **own).line() == url
+    page.until(lambda: page.steps["last"] < seen, "a step of the new run")
 
 
 def test_two_programs_of_one_name_are_told_apart(simulation: Simulation) -> None:

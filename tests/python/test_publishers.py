@@ -112,6 +112,48 @@ def test_nonsense_is_refused_and_said(start, tmp_path: Path) -> None:
     assert "all refused" in out
 
 
+def test_signals_are_the_programs_own(start, look, tmp_path: Path) -> None:
+    program = compile_c(ROOT / "tests" / "native" / "signals.c", tmp_path / "signals")
+    running = start(program, XDG_CONFIG_HOME=str(tmp_path))
+    look(running.line())
+    running.go_on()
+    assert running.line() == "it is for the program"
+    running.go_on()
+    code, _, err = running.end()
+    assert (code, err) == (0, "")
+
+
+def test_a_forked_program_is_told_that_the_publisher_is_not_its_own(start, tmp_path: Path) -> None:
+    program = compile_c(ROOT / "tests" / "native" / "forked.c", tmp_path / "forked")
+    code, out, err = start(program, XDG_CONFIG_HOME=str(tmp_path)).end()
+    assert (code, err) == (0, ""), out
+    assert out.startswith("-1 visapult_begin: the publisher was opened in another process"), out
+
+
+def test_texts_of_fortran_end_before_their_blanks_and_a_section_without_values_is_refused(start, tmp_path: Path) -> None:
+    program = compile_fortran(ROOT / "tests" / "native" / "blanks.f90", tmp_path / "blanks")
+    running = start(program, XDG_CONFIG_HOME=str(tmp_path))
+    refused = running.line()
+    assert "the array is of [0, 6, 4] values" in refused
+    url = running.line()
+    assert url.split("#")[0].endswith("/run")
+    told = run("info", url).stdout
+    assert "density (f64)" in told
+    running.go_on()
+    assert running.end()[0] == 0
+
+
+def test_a_program_that_can_keep_nothing_publishes_and_says_so(start, tmp_path: Path) -> None:
+    program = compile_c(BINDINGS / "examples" / "first.c", tmp_path / "first")
+    running = start(program, 60, XDG_CONFIG_HOME="", HOME="")
+    assert "48 x 40 x 32" in run("info", running.line()).stdout
+    running.process.terminate()
+    said = running.end()[2].splitlines()
+    assert len(said) == 1, said
+    assert said[0].startswith("visapult: neither XDG_CONFIG_HOME nor HOME"), said
+    assert said[0].endswith("this run has a certificate and a URL of its own"), said
+
+
 def test_ranks_that_listen_are_put_together(start, waves, mpi: str, tmp_path: Path) -> None:
     options = ["--n", 40, "--rate", 50, "--listen", "127.0.0.1:0"]
     ranks = start(*LAUNCHERS[mpi], "-n", RANKS, waves(mpi), *options, XDG_CONFIG_HOME=str(tmp_path))

@@ -3,12 +3,13 @@
 #![expect(clippy::missing_safety_doc, reason = "the header says what pointers must point at")]
 
 use std::ffi::{CString, c_char, c_void};
+use std::process;
 use std::sync::mpsc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{mem, thread};
 
-use visapult_pipeline::flow::{Meeting, Publisher, PublisherStatistics, ScalarType, Strided};
+use visapult_pipeline::flow::{Meeting, Publisher, PublisherStatistics, ScalarType, Strided, Undisturbed};
 
 use crate::declaration::{Declaration, lengths, scalar_type};
 use crate::failure::{Failure, borrow, code, object, optional, text, three};
@@ -22,12 +23,12 @@ pub struct Handle {
     url: Option<CString>,
     /// None where publishing is off.
     publisher: Option<Mutex<Open>>,
+    /// The process that opened it: its threads are in no other.
+    process: u32,
 }
 
 pub(crate) struct Open {
     pub(crate) publisher: Publisher,
-    /// Steps below have begun.
-    next: u64,
     spent: Duration,
 }
 
@@ -52,18 +53,28 @@ impl Handle {
         let publisher = meeting.map(|meeting| Publisher::open(&meeting, declaration.options.clone())).transpose()?;
         let url = publisher.as_ref().and_then(Publisher::url).map(|url| CString::new(url.to_string())).transpose();
         let url = url.map_err(|cause| Failure::Broken(cause.to_string()))?;
-        let open = |publisher| Mutex::new(Open { publisher, next: 0, spent: Duration::ZERO });
-        Ok(Self { declaration: declaration.clone(), url, publisher: publisher.map(open) })
+        let open = |publisher| Mutex::new(Open { publisher, spent: Duration::ZERO });
+        Ok(Self { declaration: declaration.clone(), url, publisher: publisher.map(open), process: process::id() })
     }
 
-    pub(crate) fn open(&self) -> Option<MutexGuard<'_, Open>> {
-        // What a panic left behind is refused or replaced by the next begin.
-        self.publisher.as_ref().map(|open| open.lock().unwrap_or_else(PoisonError::into_inner))
+    /// None where publishing is off. In a process that was forked nobody may let go of what it locks.
+    pub(crate) fn open(&self) -> Result<Option<MutexGuard<'_, Open>>, Failure> {
+        if self.is_elsewhere() {
+            let said = "the publisher was opened in another process, of which this one is a fork: open one in the process that publishes";
+            return Err(Failure::WrongCall(said.to_owned()));
+        }
+        // What a panic left behind is replaced by the next begin.
+        Ok(self.publisher.as_ref().map(|open| open.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Whether this process was forked from the one that opened it.
+    fn is_elsewhere(&self) -> bool {
+        self.publisher.is_some() && self.process != process::id()
     }
 
     /// Calls the publisher, unless it is off, and counts the time.
     fn timed(&self, call: impl FnOnce(&mut Open) -> Result<(), Failure>) -> Result<(), Failure> {
-        let Some(mut open) = self.open() else { return Ok(()) };
+        let Some(mut open) = self.open()? else { return Ok(()) };
         let began = Instant::now();
         let outcome = call(&mut open);
         open.spent += began.elapsed();
@@ -99,7 +110,8 @@ impl Handle {
 /// Publishes to whoever dials `at` ("0.0.0.0:0" takes any port) with the URL that visapult_url() tells.
 ///
 /// `host` is this machine's name or address as the others know it, for the URL; NULL takes an address that fits `at`. Everything is encrypted,
-/// with the certificate kept in ~/.config/visapult. The declaration remains the caller's. Close with visapult_close.
+/// with the certificate kept in ~/.config/visapult. The URL is the same each time at the same address and port, but with port 0. The
+/// declaration remains the caller's. Close with visapult_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_publish_listen(
     declaration: *const Declaration,
@@ -143,14 +155,15 @@ pub unsafe extern "C" fn visapult_is_on(publisher: *const Handle) -> i32 {
     unsafe { publisher.as_ref() }.is_some_and(|publisher| publisher.publisher.is_some()).into()
 }
 
-/// Begins the next step, at `time` in the declared unit (NaN where unknown). All ranks call it equally often.
+/// Begins the next step, at `time` in the declared unit (NaN where unknown). All ranks call it equally often. A step that was begun and not ended,
+/// because something went wrong meanwhile, is left out, and has had its number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_begin(publisher: *mut Handle, time: f64) -> i32 {
     code("visapult_begin", || {
         // SAFETY: as the header asks for.
         let publisher = unsafe { borrow(publisher, "publisher")? };
         publisher.timed(|open| {
-            open.next = open.publisher.begin(time)? + 1;
+            open.publisher.begin(time)?;
             Ok(())
         })
     })
@@ -164,11 +177,12 @@ pub unsafe extern "C" fn visapult_begin_at(publisher: *mut Handle, step: i64, ti
         // SAFETY: as the header asks for.
         let publisher = unsafe { borrow(publisher, "publisher")? };
         publisher.timed(|open| {
-            let number = u64::try_from(step).ok().filter(|step| *step >= open.next && *step < i64::MAX as u64);
+            let least = open.publisher.next();
+            let number = u64::try_from(step).ok().filter(|step| *step >= least);
             let number = number.ok_or_else(|| {
-                Failure::WrongCall(format!("step {step} does not follow: {} is the least that does", open.next))
+                Failure::WrongCall(format!("step {step} does not follow: {least} is the least that does"))
             })?;
-            open.next = open.publisher.begin_at(number, time)? + 1;
+            open.publisher.begin_at(number, time)?;
             Ok(())
         })
     })
@@ -241,7 +255,7 @@ pub unsafe extern "C" fn visapult_statistics(publisher: *const Handle, counts: *
         let publisher = unsafe { borrow(publisher, "publisher")? };
         // SAFETY: only looked at whether it is null.
         unsafe { borrow(counts, "counts")? };
-        let told = publisher.open().map_or_else(Counts::default, |open| {
+        let told = publisher.open()?.map_or_else(Counts::default, |open| {
             let PublisherStatistics { steps, sent, missed, attached } = open.publisher.statistics();
             Counts { steps, sent, missed, attached: attached as u64, seconds: open.spent.as_secs_f64() }
         });
@@ -252,7 +266,7 @@ pub unsafe extern "C" fn visapult_statistics(publisher: *const Handle, counts: *
 }
 
 /// Ends publishing and frees the publisher. Waits until all has arrived where VISAPULT_EVERY is declared, else two seconds at
-/// most for the last step. NULL is nothing to close.
+/// most for the last step. NULL is nothing to close; in a process that was forked from the one that opened it nothing is.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_close(publisher: *mut Handle) -> i32 {
     code("visapult_close", || {
@@ -261,7 +275,12 @@ pub unsafe extern "C" fn visapult_close(publisher: *mut Handle) -> i32 {
         }
         // SAFETY: made by a publish function, and given back once.
         let publisher = unsafe { Box::from_raw(publisher) };
-        if let Some(open) = publisher.open() {
+        if publisher.is_elsewhere() {
+            // There is nothing to end, and no thread that could.
+            mem::forget(publisher);
+            return Ok(());
+        }
+        if let Some(open) = publisher.open()? {
             open.publisher.settle();
         }
         // An attempt to reach a machine that does not answer may take its time to end, and not the simulation's.
@@ -270,6 +289,7 @@ pub unsafe extern "C" fn visapult_close(publisher: *mut Handle) -> i32 {
             drop(publisher);
             let _ = ended.send(());
         };
+        let _undisturbed = Undisturbed::begin();
         let thread = thread::Builder::new().name("visapult-close".to_owned()).spawn(end);
         thread.map_err(|cause| Failure::Unavailable(format!("a thread cannot be had: {cause}")))?;
         let _ = all_ended.recv_timeout(CLOSE_PATIENCE);

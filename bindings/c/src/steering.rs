@@ -59,8 +59,8 @@ pub unsafe extern "C" fn visapult_steer(publisher: *mut Handle) -> i32 {
     number("visapult_steer", || {
         // SAFETY: as the header asks for.
         let publisher = unsafe { borrow(publisher, "publisher")? };
-        let Some(mut open) = publisher.open() else { return Ok(VISAPULT_OK) };
-        let steering = open.publisher.steer()?;
+        let Some(mut open) = publisher.open()? else { return Ok(VISAPULT_OK) };
+        let steering = open.publisher.steer();
         Ok(if steering.stop { VISAPULT_STOP } else { VISAPULT_OK })
     })
 }
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn visapult_parameter(publisher: *const Handle, parameter:
         let place = usize::try_from(parameter).ok().filter(|place| *place < declared.len());
         let place = place
             .ok_or_else(|| wrong(format!("there is no parameter {parameter}: {} are declared", declared.len())))?;
-        let now = publisher.open().and_then(|open| open.publisher.parameter(place));
+        let now = publisher.open()?.and_then(|open| open.publisher.parameter(place));
         value = now.unwrap_or(declared[place].value);
         Ok::<_, Failure>(())
     });

@@ -15,7 +15,7 @@ use visapult_copy::{
     Tally, Wish, copy as copy_now,
 };
 use visapult_ripp_net::units::parse_rate;
-use visapult_ripp_net::{Options, Rate, Transport, with_kept_token};
+use visapult_ripp_net::{Options, Rate, Transport, Undisturbed, with_kept_token};
 
 use crate::failure::{CallError, CopyError};
 use crate::part::Part;
@@ -272,6 +272,7 @@ impl Copying {
         let stop = Arc::new(AtomicBool::new(false));
         let (told, events) = channel();
         let its_stop = Arc::clone(&stop);
+        let _undisturbed = Undisturbed::begin();
         let outcome = thread::spawn(move || {
             copy_now(&options, &its_stop, &mut |event| {
                 // Who does not listen any more has stopped it.

@@ -60,6 +60,7 @@ struct State {
     ground: Ground,
     /// It is being closed, or is: nothing more is published.
     is_over: bool,
+    /// The next step, where publishing is off.
     next: StepIndex,
     spent: Duration,
 }
@@ -215,6 +216,8 @@ impl Publisher {
     }
 
     /// Begins the next step, or ``step``, for ranks that do not take part in every step. Returns its number.
+    ///
+    /// A step that was begun and not ended, because something was raised meanwhile, is left out, and has had its number.
     #[pyo3(signature = (time, *, step=None))]
     fn begin(
         &self,
@@ -386,15 +389,18 @@ impl Publisher {
 
 impl State {
     fn begin(&mut self, time: f64, step: Option<StepIndex>) -> Result<StepIndex, FlowError> {
-        let step = step.unwrap_or(self.next);
-        if step < self.next || step >= i64::MAX as u64 {
-            let next = self.next;
-            return Err(FlowError::Usage(format!("step {step} does not follow: {next} is the least that does")));
+        let own = self.next;
+        let publisher = self.publisher()?;
+        let least = publisher.as_ref().map_or(own, |publisher| publisher.next());
+        if let Some(step) = step.filter(|step| *step < least) {
+            return Err(FlowError::Usage(format!("step {step} does not follow: {least} is the least that does")));
         }
-        if let Some(publisher) = self.publisher()? {
-            publisher.begin_at(step, time)?;
-        }
-        self.next = step + 1;
+        let step = match (publisher, step) {
+            (Some(publisher), None) => publisher.begin(time)?,
+            (Some(publisher), Some(step)) => publisher.begin_at(step, time)?,
+            (None, step) => step.unwrap_or(own),
+        };
+        self.next = step.saturating_add(1);
         Ok(step)
     }
 
@@ -419,7 +425,7 @@ impl State {
     /// Whether the simulation goes on; none while it is paused.
     fn steer(&mut self) -> Result<Option<bool>, FlowError> {
         let Some(publisher) = self.publisher()? else { return Ok(Some(true)) };
-        Ok(publisher.steer_within(WAIT_SLICE)?.map(|steering| !steering.stop))
+        Ok(publisher.steer_within(WAIT_SLICE).map(|steering| !steering.stop))
     }
 
     /// None where publishing is off or over.

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use pyo3::prelude::*;
 use visapult_copy::{Access, CopyError as Ended, ShareOptions};
 use visapult_pipeline::flow::own_host;
-use visapult_ripp_net::{Identity, Options, Rate, RippUrl, user_folder};
+use visapult_ripp_net::{Identity, Options, Rate, RippUrl, Undisturbed, user_folder};
 
 use crate::copying::Speed;
 use crate::failure::{CallError, LinkError};
@@ -70,6 +70,7 @@ impl Share {
         }
         let opened = folder.clone();
         let open = move || -> PyResult<_> {
+            let _undisturbed = Undisturbed::begin();
             let own = user_folder().and_then(|folder| Ok((Identity::load_or_create(&folder)?, folder)));
             let (identity, secrets) = own.map_err(|cause| LinkError::new_err(cause.to_string()))?;
             let (identity, secrets) = (Some(identity), Some(secrets));
@@ -90,6 +91,7 @@ impl Share {
         }
         let stop = Arc::new(AtomicBool::new(false));
         let its_stop = Arc::clone(&stop);
+        let _undisturbed = Undisturbed::begin();
         let serving = thread::spawn(move || share.serve(&its_stop, &|_| {}));
         Ok(Self { folder, urls, url: only, stop, process: process::id(), serving: Mutex::new(Some(serving)) })
     }

@@ -139,17 +139,11 @@ impl Simulation {
     }
 }
 
-/// The same each time that a back end listens at the same address and port: ranks that dial it reach it again when it comes back.
-fn token_at(listen: SocketAddr) -> Result<Token> {
-    if listen.port() == 0 {
-        return Ok(Token::fresh()?);
-    }
-    Ok(Token::load_or_create(&user_folder()?, &format!("backend-{listen}.token"))?)
-}
-
 /// Opens the door and says where it is.
 fn await_simulation(options: &BackendOptions, flow: FlowOptions) -> Result<FlowDoor> {
-    let protection = (Identity::load_or_create(&user_folder()?)?, token_at(options.listen)?);
+    let folder = user_folder()?;
+    let token = Token::of_listener(&folder, "backend", options.listen)?;
+    let protection = (Identity::load_or_create(&folder)?, token);
     let door = FlowSource::listen(options.listen, &host_of(options), Some(protection), flow)?;
     say(&door.url().to_string());
     tell("waiting for a simulation; give it the URL above, for instance as VISAPULT_URL");

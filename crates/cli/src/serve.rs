@@ -1,8 +1,8 @@
 //! `visapult serve`: publishes a source to back ends elsewhere.
 
 use anyhow::Result;
-use visapult_pipeline::flow::{self, Meeting, Publisher, own_host};
-use visapult_ripp_net::Options;
+use visapult_pipeline::flow::{self, Publisher, own_host};
+use visapult_ripp_net::{Identity, Options, Token, user_folder};
 
 use crate::arguments::ServeOptions;
 use crate::processes::record;
@@ -15,9 +15,10 @@ pub(crate) fn run(options: &ServeOptions) -> Result<()> {
     let source = visapult_pipeline::open_to_publish(&options.source)?;
     let session = Options { rate: options.listen.rate, ..Options::default() };
     let host = options.listen.host.clone().unwrap_or_else(|| own_host(options.bind));
-    let meeting = Meeting::Here { at: options.bind, host };
+    // Who has had the URL of one source is not let in to the next.
+    let protection = (Identity::load_or_create(&user_folder()?)?, Token::fresh()?);
     flow::serve(source.as_ref(), session, stop, |declared| {
-        let publisher = Publisher::open(&meeting, declared)?;
+        let publisher = Publisher::listen(options.bind, &host, Some(protection), declared)?;
         if let Some(url) = publisher.url() {
             say(&url.to_string());
         }

@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{url}");
     }
     for step in 0_u32.. {
-        let steering = publisher.steer()?;
+        let steering = publisher.steer();
         for change in steering.changes {
             println!("before step {step}: {} is {}", change.name, change.value);
             lumps.change(&change);

@@ -79,6 +79,15 @@ impl Identity {
         Self::load(&path)?.ok_or_else(|| PrivateError::missing(&path).into())
     }
 
+    /// One that is kept nowhere.
+    ///
+    /// # Errors
+    /// [`IdentityError::Make`].
+    pub fn fresh() -> Result<Self, IdentityError> {
+        let text = self_signed()?;
+        Self::from_pem(text.as_bytes(), text.as_bytes())
+    }
+
     /// The identity of a PEM file with a certificate chain, end entity first, and its key, which only the user may read.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The token of a listener that those who dialled it are to reach again when it comes back: kept as the user's key is.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::private::{self, PrivateError};
@@ -19,6 +20,18 @@ impl Token {
         }
         // Whoever was first at making it is who is believed.
         parsed(&path, private::read_ours(&path)?)
+    }
+
+    /// The token of a `kind` of listener at `at`: the same each time, kept in `folder`, so that those who dialled it reach it again. With port 0 it is
+    /// a new one.
+    ///
+    /// # Errors
+    /// [`PrivateError`], as above.
+    pub fn of_listener(folder: &Path, kind: &str, at: SocketAddr) -> Result<Self, PrivateError> {
+        if at.port() == 0 {
+            return Self::fresh().map_err(|cause| keep(folder, io::Error::other(cause)));
+        }
+        Self::load_or_create(folder, &format!("{kind}-{at}.token"))
     }
 
     /// The token in a file that its user has named, for which nothing else is made; made and kept there, readable by its owner alone, if there is none yet.
@@ -65,6 +78,16 @@ mod tests {
         let file = folder.join("a.token");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_listener_has_the_same_token_at_the_same_port_unless_that_is_any() {
+        let home = tempfile::tempdir().unwrap();
+        let token = |at: &str| Token::of_listener(home.path(), "publisher", at.parse().unwrap()).unwrap().encoded();
+        assert_eq!(token("0.0.0.0:7431"), token("0.0.0.0:7431"));
+        assert_ne!(token("0.0.0.0:7431"), token("0.0.0.0:7432"));
+        assert_ne!(token("0.0.0.0:0"), token("0.0.0.0:0"));
+        assert!(home.path().join("publisher-0.0.0.0:7431.token").exists());
     }
 
     #[test]

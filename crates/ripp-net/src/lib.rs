@@ -25,6 +25,7 @@ mod text;
 mod tls;
 mod token;
 mod trust;
+mod undisturbed;
 pub mod units;
 mod url;
 
@@ -46,6 +47,7 @@ pub use socket::{
 pub use text::system_reason;
 pub use token::{Token, TokenError};
 pub use trust::{Authorities, Clients, Member, Trust, TrustError};
+pub use undisturbed::Undisturbed;
 pub use url::{RippUrl, UrlError};
 pub use visapult_ripp::control::Transport;
 pub use visapult_ripp::division;

@@ -278,7 +278,10 @@ class Publisher:
         that is missing or unknown.
         """
     def begin(self, time: float, *, step: int | None = None) -> int:
-        """Begins the next step, or ``step``, for ranks that do not take part in every step. Returns its number."""
+        """Begins the next step, or ``step``, for ranks that do not take part in every step. Returns its number.
+
+        A step that was begun and not ended, because something was raised meanwhile, is left out, and has had its number.
+        """
     def put(self, field: str, array: _Array, /) -> None:
         """Copies the values of a field of the step that has begun, as ``publish`` does."""
     def end(self) -> None:

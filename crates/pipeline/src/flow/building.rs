@@ -33,15 +33,15 @@ impl Building {
         Self { fields, values, begun: None, spare: Vec::new() }
     }
 
-    /// The step that has begun.
-    pub(super) fn begun(&self) -> Option<StepIndex> {
-        self.begun.as_ref().map(|begun| begun.step)
+    /// Lets go of the step that has begun, if one has.
+    pub(super) fn abandon(&mut self) -> Option<StepIndex> {
+        let begun = self.begun.take()?;
+        self.take_back(&begun, None);
+        Some(begun.step)
     }
 
+    /// Begins a step; none has begun.
     pub(super) fn begin(&mut self, step: StepIndex, time: f64) -> Result<(), FlowError> {
-        if let Some(begun) = self.begun() {
-            return Err(FlowError::Usage(format!("step {begun} has begun and must end first")));
-        }
         check_step(step).map_err(FlowError::Usage)?;
         self.begun = Some(Published { step, time, fields: vec![None; self.fields] });
         Ok(())
@@ -118,6 +118,22 @@ mod tests {
         let mut step = building.end().unwrap();
         assert!(building.keep_last(&mut step, None).is_err());
         building.begin(1, 0.0).unwrap();
+    }
+
+    #[test]
+    fn a_step_that_is_let_go_of_gives_its_memory_back_and_nothing_to_the_next() {
+        let mut building = Building::new(2, 1);
+        building.begin(0, 0.0).unwrap();
+        let write = |out: &mut [f32]| -> Result<(), ()> {
+            out.fill(5.0);
+            Ok(())
+        };
+        building.put(1, write).unwrap().unwrap();
+        assert_eq!((building.abandon(), building.abandon()), (Some(0), None));
+        assert_eq!(building.spare.len(), 1);
+        building.begin(1, 0.1).unwrap();
+        let step = building.end().unwrap();
+        assert_eq!((step.step, step.time, step.fields), (1, 0.1, vec![None, None]));
     }
 
     #[test]

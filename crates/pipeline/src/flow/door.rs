@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use visapult_ripp_net::{Listener, Options, RippUrl, Session, Trust};
 
 use super::BACK_END;
-use super::aloud::say;
 use super::messages::{FlowError, MOST_DOORS};
-use super::publisher::PublisherOptions;
 use super::shared::Shared;
 use super::subscriber::Subscriber;
 use crate::step_store::lock;
@@ -112,9 +110,7 @@ fn tell(shared: &Shared, trouble: String) {
     if shared.is_over() || !lock(&shared.troubles).is_new(&trouble) {
         return;
     }
-    let PublisherOptions { rank, ranks, .. } = shared.options;
-    let who = if ranks > 1 { format!("rank {rank}: ") } else { String::new() };
-    say(&format!("{who}{trouble}; the program goes on, and it is tried again"));
+    shared.say(&format!("{trouble}; the program goes on, and it is tried again"));
 }
 
 /// What has been said of why no back end takes anything.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use visapult_ripp_net::units::parse_rate;
-use visapult_ripp_net::{Identity, Rate, RippUrl, user_folder};
+use visapult_ripp_net::{Identity, IdentityError, Rate, RippUrl, Token, Undisturbed, user_folder};
 use visapult_trace::Recording;
 
 use super::aloud::say;
@@ -76,23 +76,21 @@ impl Meeting {
 }
 
 impl Publisher {
-    /// Publishes where `meeting` says. Who listens has the user's identity: all is encrypted, and the URL holds the token that is asked for.
+    /// Publishes where `meeting` says. Who listens has the user's identity: all is encrypted, and the URL holds the token that is asked for, the same
+    /// each time at the same address and port.
     ///
     /// # Errors
-    /// If what is declared makes no sense, or the address or the identity cannot be had.
+    /// If what is declared makes no sense, or the address cannot be had.
     pub fn open(meeting: &Meeting, mut options: PublisherOptions) -> Result<Self, FlowError> {
         if let Some(rate) = rate_of_environment()? {
             options.session.rate = rate;
         }
+        let _undisturbed = Undisturbed::begin();
         let recording = recording_of_environment(options.rank, options.ranks);
         let mut publisher = match meeting {
             Meeting::There(url) => Self::dial(url, options),
             Meeting::Nowhere => Self::alone(options),
-            Meeting::Here { at, host } => {
-                let identity = user_folder().and_then(|folder| Identity::load_or_create(&folder));
-                let identity = identity.map_err(|cause| FlowError::Usage(cause.to_string()))?;
-                Self::listen(*at, host, Some(identity), options)
-            }
+            Meeting::Here { at, host } => Self::listen(*at, host, Some(protection_at(*at)?), options),
         }?;
         publisher.recording = recording;
         if let Some(log) = replay_of_environment() {
@@ -100,6 +98,20 @@ impl Publisher {
         }
         Ok(publisher)
     }
+}
+
+/// A program is not kept from publishing where nothing can be kept, as on a node without the user's home.
+fn protection_at(at: SocketAddr) -> Result<(Identity, Token), FlowError> {
+    kept_protection(at).or_else(|cause| {
+        say(&format!("{cause}; this run has a certificate and a URL of its own"));
+        let identity = Identity::fresh().map_err(|cause| FlowError::Usage(cause.to_string()))?;
+        Ok((identity, Token::fresh().map_err(|cause| FlowError::Usage(cause.to_string()))?))
+    })
+}
+
+fn kept_protection(at: SocketAddr) -> Result<(Identity, Token), IdentityError> {
+    let folder = user_folder()?;
+    Ok((Identity::load_or_create(&folder)?, Token::of_listener(&folder, "publisher", at)?))
 }
 
 fn replay_of_environment() -> Option<PathBuf> {

@@ -44,7 +44,7 @@ pub use state::FlowStatistics;
 pub use steering::{Action, Change, Logged, Parameter, ParameterKind, RunState, Steering, SteeringView};
 pub use strided::Strided;
 use visapult_ripp_net::Service;
-pub use visapult_ripp_net::{Options, RippUrl};
+pub use visapult_ripp_net::{Options, RippUrl, Undisturbed};
 pub use visapult_volume::{Box3, Centering, FieldInfo, Grid, ScalarType, StepIndex, ValueRange};
 
 /// Fields, step by step.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Token};
+use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Token, Undisturbed};
 use visapult_trace::{Recording, Span, Stage, begin};
 use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
@@ -100,6 +100,8 @@ pub struct Publisher {
     building: Building,
     next: StepIndex,
     put: Option<Span>,
+    /// It was said that a step was not ended.
+    has_left_out: bool,
     /// What `VISAPULT_TRACE` asks for.
     pub(super) recording: Option<Recording>,
     door: Option<JoinHandle<()>>,
@@ -108,7 +110,7 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Publishes to whoever dials `at` and knows the [URL](Self::url), in which this machine is called `host`. Without `identity` nothing is
+    /// Publishes to whoever dials `at` and knows the [URL](Self::url), in which this machine is called `host`. Without `protection` nothing is
     /// encrypted and no token is asked for, which is possible on loopback only.
     ///
     /// # Errors
@@ -116,14 +118,14 @@ impl Publisher {
     pub fn listen(
         at: SocketAddr,
         host: &str,
-        identity: Option<Identity>,
+        protection: Option<(Identity, Token)>,
         options: PublisherOptions,
     ) -> Result<Self, FlowError> {
         let mut publisher = Self::new(options, false)?;
-        let token = identity.as_ref().map(|_| Token::fresh()).transpose();
-        let token = token.map_err(|cause| FlowError::Usage(cause.to_string()))?;
+        let (identity, token) = protection.unzip();
         let session = Options { service: Some(FIELDS), ..publisher.shared.options.session.clone() };
         let protection = ListenerOptions { identity, token, clients: Clients::default(), session };
+        let _undisturbed = Undisturbed::begin();
         let listener = Listener::bind(at, protection)?;
         publisher.url = Some(listener.url(host, &url_name(&publisher.shared.options.name)));
         publisher.spawn(move |shared| keep_listening(&shared, &listener))?;
@@ -138,6 +140,7 @@ impl Publisher {
         let mut publisher = Self::new(options, true)?;
         let trust = trust_of(url)?;
         let url = url.clone();
+        let _undisturbed = Undisturbed::begin();
         publisher.spawn(move |shared| keep_dialling(&shared, &url, &trust))?;
         Ok(publisher)
     }
@@ -155,7 +158,17 @@ impl Publisher {
         let declared = shared.declaration().check();
         declared.map_err(|problem| FlowError::Declaration { who: "this program".to_owned(), problem })?;
         let building = Building::new(shared.options.fields.len(), shared.options.block.volume());
-        Ok(Self { shared, url: None, building, next: 0, put: None, recording: None, door: None, is_abandoned: false })
+        Ok(Self {
+            shared,
+            url: None,
+            building,
+            next: 0,
+            put: None,
+            has_left_out: false,
+            recording: None,
+            door: None,
+            is_abandoned: false,
+        })
     }
 
     fn spawn(&mut self, work: impl FnOnce(Arc<Shared>) + Send + 'static) -> Result<(), FlowError> {
@@ -171,22 +184,40 @@ impl Publisher {
         self.url.as_ref()
     }
 
-    /// Begins the next step, at `time` in the declared unit (NaN where unknown). Returns its number.
+    /// Begins the next step, at `time` in the declared unit (NaN where unknown). Returns its number. One that has begun and not ended, as after an
+    /// exception, is left out, and has had its number.
     ///
     /// # Errors
-    /// If a step has begun already.
+    /// If pages cannot count so far.
     pub fn begin(&mut self, time: f64) -> Result<StepIndex, FlowError> {
+        self.leave_out();
         self.begin_at(self.next, time)
     }
 
-    /// Begins step `step`.
+    /// Begins step `step`, in place of one that has begun and not ended.
     ///
     /// # Errors
-    /// If a step has begun already, or pages cannot count so far.
+    /// If pages cannot count so far.
     pub fn begin_at(&mut self, step: StepIndex, time: f64) -> Result<StepIndex, FlowError> {
+        self.leave_out();
         self.building.begin(step, time)?;
         self.put = Some(begin(Stage::Put, self.shared.options.rank, step));
         Ok(step)
+    }
+
+    /// Steps of a program that counts its own are not below this.
+    #[must_use]
+    pub const fn next(&self) -> StepIndex {
+        self.next
+    }
+
+    /// Lets go of a step that has begun and not ended.
+    fn leave_out(&mut self) {
+        let Some(step) = self.building.abandon() else { return };
+        self.next = step + 1;
+        if !std::mem::replace(&mut self.has_left_out, true) {
+            self.shared.say(&format!("step {step} was begun and not ended: it is left out, as others like it will be"));
+        }
     }
 
     /// Puts the values of a field of the step that has begun: `write` fills the block's values, `[z, y, x]` with x fastest.
@@ -261,27 +292,19 @@ impl Publisher {
     }
 
     /// What viewers ask for before the next step: called between steps by a program that declares parameters. Waits while the simulation is
-    /// paused. What is asked of several ranks takes effect before the same step on all.
-    ///
-    /// # Errors
-    /// If a step has begun.
-    pub fn steer(&mut self) -> Result<Steering, FlowError> {
+    /// paused. What is asked of several ranks takes effect before the same step on all. A step that has begun and not ended is left out.
+    pub fn steer(&mut self) -> Steering {
         loop {
-            if let Some(steering) = self.steer_within(WAIT_SLICE)? {
-                return Ok(steering);
+            if let Some(steering) = self.steer_within(WAIT_SLICE) {
+                return steering;
             }
         }
     }
 
     /// As [`steer`](Self::steer), but waits for `limit` at most: none if it is to be called again, because the simulation is still paused.
-    ///
-    /// # Errors
-    /// If a step has begun.
-    pub fn steer_within(&mut self, limit: Duration) -> Result<Option<Steering>, FlowError> {
-        if let Some(step) = self.building.begun() {
-            return Err(FlowError::Usage(format!("step {step} has begun: what is steered changes between steps")));
-        }
-        Ok(self.shared.steer(self.next, limit))
+    pub fn steer_within(&mut self, limit: Duration) -> Option<Steering> {
+        self.leave_out();
+        self.shared.steer(self.next, limit)
     }
 
     /// The value of parameter `number`, in the order of the declaration; it changes when the program steers.

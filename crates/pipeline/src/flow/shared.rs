@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use visapult_volume::StepIndex;
 
+use super::aloud::say;
 use super::building::Published;
 use super::door::{Also, Troubles};
 use super::helm::{Answer, Applied, Helm};
@@ -82,6 +83,13 @@ impl Shared {
     pub(super) fn has_fields(&self, fields: &[usize]) -> bool {
         let there = self.options.fields.len();
         fields.len() <= there && fields.iter().all(|&field| field < there)
+    }
+
+    /// Says something of this rank.
+    pub(super) fn say(&self, what: &str) {
+        let PublisherOptions { rank, ranks, .. } = self.options;
+        let who = if ranks > 1 { format!("rank {rank}: ") } else { String::new() };
+        say(&format!("{who}{what}"));
     }
 
     pub(super) fn is_over(&self) -> bool {

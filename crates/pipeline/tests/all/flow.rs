@@ -363,7 +363,7 @@ fn four_ranks_are_steered_before_the_same_step() {
         threads.push(thread::spawn(move || {
             let mut step = 0;
             while !stop.load(Ordering::Relaxed) {
-                let steering = publisher.steer().unwrap();
+                let steering = publisher.steer();
                 steering.changes.into_iter().for_each(|change| told.send((step, change.value)).unwrap());
                 if steering.stop {
                     told.send((step, -1.0)).unwrap();

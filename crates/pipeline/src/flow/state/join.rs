@@ -1,10 +1,11 @@
 //! Ranks that join a flow and leave it: what they declare is held against what is known, and against one another.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Instant;
 
 use visapult_ripp_net::{Mode, Session};
-use visapult_volume::{Block, Box3, Grid};
+use visapult_volume::{Block, Box3, FieldInfo, Grid};
 
 use super::super::assembly::PieceTable;
 use super::super::messages::Declaration;
@@ -27,7 +28,8 @@ pub(in crate::flow) fn join(
             // What is shown keeps its grid and its fields.
             let remedy =
                 if state.gathered.is_some() { "start the back end anew" } else { "end the ranks that are there first" };
-            return Err(format!("rank {rank} publishes another grid or other fields; {remedy}"));
+            let difference = difference(declared, &grid, &fields);
+            return Err(format!("rank {rank} publishes another grid or other fields: {difference}; {remedy}"));
         }
         state.take_ranks(ranks)?;
     } else {
@@ -69,6 +71,32 @@ pub(in crate::flow) fn join(
     }
     state.begin_or_go_on(rank, session, options);
     Ok(rank)
+}
+
+/// What a rank publishes otherwise than what is there.
+fn difference(there: &Declared, grid: &Grid, fields: &[FieldInfo]) -> String {
+    let against = |what: &str, own: &dyn Debug, before: &dyn Debug| format!("{what} {own:?} where it was {before:?}");
+    let before = &there.grid;
+    if grid.size != before.size {
+        return against("size", &grid.size, &before.size);
+    }
+    if (grid.spacing, grid.origin) != (before.spacing, before.origin) {
+        return against("spacing and origin", &(grid.spacing, grid.origin), &(before.spacing, before.origin));
+    }
+    if grid != before {
+        return against("unit and centering", &(&grid.unit, grid.centering), &(&before.unit, before.centering));
+    }
+    if fields.len() != there.fields.len() {
+        return format!("{} fields where there were {}", fields.len(), there.fields.len());
+    }
+    let differs = fields.iter().zip(&there.fields).enumerate().find(|(_, (own, before))| own != before);
+    differs.map_or_else(String::new, |(number, (own, before))| {
+        let told = |field: &FieldInfo| {
+            let range = field.declared_range.map(|range| [range.lo, range.hi]);
+            format!("{:?} in {:?}, {}, range {range:?}", field.name, field.unit, field.scalar_type)
+        };
+        format!("field {number} is {} where it was {}", told(own), told(before))
+    })
 }
 
 /// What a publisher claims is not allocated before it is known to fit: of so many samples, a step of some `fields` being received, beside the
@@ -207,6 +235,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use visapult_volume::ScalarType;
+
     use super::*;
 
     #[test]
@@ -217,6 +247,50 @@ mod tests {
         assert_eq!(check_memory(samples, 1, 9_000_000_000), Ok(()));
         assert!(check_memory(samples, 2, 9_000_000_000).is_err());
         assert!(check_memory(usize::MAX, usize::MAX, u64::MAX - 1).is_err());
+    }
+
+    #[test]
+    fn what_a_rank_publishes_otherwise_is_named() {
+        let field = |unit: &str| FieldInfo {
+            name: "p".to_owned(),
+            unit: unit.to_owned(),
+            scalar_type: ScalarType::F32,
+            declared_range: None,
+        };
+        let grid = Grid::of_size([8, 4, 2]);
+        let there = Declared {
+            grid: grid.clone(),
+            fields: vec![field("Pa")],
+            live: true,
+            first: Declaration {
+                name: String::new(),
+                format: String::new(),
+                rank: 0,
+                ranks: 1,
+                grid: (&grid).into(),
+                fields: Vec::new(),
+                block: [[0; 3], grid.size],
+                live: true,
+                steps: None,
+                times: Vec::new(),
+                time_unit: String::new(),
+                every: false,
+                parameters: Vec::new(),
+            },
+            table: Arc::default(),
+        };
+        let spaced = Grid { spacing: [1.0, 1.0, 0.5], ..grid.clone() };
+        let in_metres = Grid { unit: "m".to_owned(), ..grid.clone() };
+        for (grid, fields, expected) in [
+            (&Grid::of_size([8, 4, 3]), vec![field("Pa")], "size [8, 4, 3] where it was [8, 4, 2]"),
+            (&spaced, vec![field("Pa")], "([1.0, 1.0, 0.5], [0.0, 0.0, 0.0]) where it was ([1.0, 1.0, 1.0],"),
+            (&in_metres, vec![field("Pa")], "(\"m\", Point) where it was (\"\", Point)"),
+            (&grid, vec![field("Pa"), field("")], "2 fields where there were 1"),
+            (&grid, vec![field("bar")], "\"p\" in \"bar\", f32, range None where it was \"p\" in \"Pa\""),
+        ] {
+            let said = difference(&there, grid, &fields);
+            assert!(said.contains(expected), "{said}");
+        }
     }
 
     #[test]

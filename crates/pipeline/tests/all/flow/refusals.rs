@@ -67,6 +67,6 @@ fn calls_out_of_turn_are_refused() {
     assert!(publisher.end().is_err());
     assert!(publisher.put(0, |_| Ok::<(), ()>(())).is_err());
     publisher.begin(0.0).unwrap();
-    assert!(publisher.begin(1.0).is_err());
+    assert_eq!(publisher.begin(1.0).unwrap(), 1, "the one before is left out");
     assert!(publisher.put(2, |_| Ok::<(), ()>(())).is_err());
 }
