@@ -420,10 +420,15 @@ impl LaneOut {
         };
         if let Some(round) = self.meter.on_report(now, report, seen) {
             let was_starting = self.controller.is_starting();
+            let round_rtt = self.rtt.take_round().unwrap_or_default();
+            let round = Round { rtt_s: round_rtt.as_secs_f64(), ..round };
             // What the program and the receiver allow less than the controller is no schedule that was not kept.
             let paced_bps = round.paced_bps.min(self.allowed_bps(now) as f64);
             self.evidence.note(Round { paced_bps, ..round });
-            self.controller.on_round(now, &round);
+            if self.controller.on_round(now, &round) {
+                self.rtt.begin_again(now, round_rtt);
+                self.meter.forget_base();
+            }
             if was_starting && !self.controller.is_starting() {
                 self.evidence.clear();
             }

@@ -5,6 +5,7 @@ mod cause;
 mod evidence;
 mod fixed;
 mod round;
+mod route;
 mod verdict;
 
 pub use auto::Auto;
@@ -96,10 +97,14 @@ impl Controller {
         }
     }
 
-    /// Learns from what a round trip showed.
-    pub fn on_round(&mut self, now: Time, round: &Round) {
+    /// Learns from what a round trip showed; true if the route has become longer, so that what was least before is of no account.
+    #[must_use]
+    pub fn on_round(&mut self, now: Time, round: &Round) -> bool {
         match self {
-            Self::Fixed(fixed) => fixed.on_round(now, round),
+            Self::Fixed(fixed) => {
+                fixed.on_round(now, round);
+                false
+            }
             Self::Auto(auto) => auto.on_round(round),
         }
     }

@@ -1,6 +1,7 @@
 //! One direction of a path: a rate with a queue before it, a delay, and what may befall a datagram.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use fastrand::Rng;
 
@@ -36,6 +37,19 @@ pub struct PathPlan {
     pub mark: Option<u64>,
     /// UDP payloads longer than this vanish.
     pub hole: Option<usize>,
+    /// Others that send over the same link.
+    pub others: Option<Others>,
+}
+
+/// Others who keep so much under way, whatever happens: a packet leaves when one has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Others {
+    /// When they begin.
+    pub from: u64,
+    /// Their packets under way, each of 1500 bytes.
+    pub packets: usize,
+    /// Their round trip without a queue.
+    pub rtt: u64,
 }
 
 /// A two-state channel: chance to fall into the bad state and to leave it, by datagram, and the loss while in it.
@@ -83,6 +97,8 @@ pub struct Path {
     queue: VecDeque<(u64, u64)>,
     queued: u64,
     last_arrival: u64,
+    /// When others' packets leave.
+    others: BinaryHeap<Reverse<u64>>,
     counts: PathCounts,
 }
 
@@ -90,8 +106,10 @@ impl Path {
     /// A path that follows a plan.
     #[must_use]
     pub fn new(plan: PathPlan, rng: Rng) -> Self {
+        let others = plan.others.iter().flat_map(|others| vec![Reverse(others.from); others.packets]).collect();
         Self {
             plan,
+            others,
             rng,
             bad: false,
             queue: VecDeque::new(),
@@ -122,7 +140,13 @@ impl Path {
 
     /// Sends a UDP payload of `length` bytes; calls `arrive` for each copy that gets through.
     pub fn send(&mut self, now: u64, length: usize, mut arrive: impl FnMut(Arrival)) {
-        let Some(through) = self.pass_link(now, length as u64 + u64::from(HEADERS)) else { return };
+        self.pass_others(now);
+        let Some((start, through)) = self.pass_link(now, length as u64 + u64::from(HEADERS)) else {
+            self.counts.overflowed += 1;
+            return;
+        };
+        self.counts.waited.0 += start - now;
+        self.counts.waited.1 += 1;
         let marked = self.plan.mark.is_some_and(|mark| self.queued > mark);
         if self.is_lost(now, length) {
             return;
@@ -141,8 +165,20 @@ impl Path {
         self.counts.carried += length as u64 + u64::from(HEADERS);
     }
 
-    /// When the last bit has left the link; none if the queue is full.
-    fn pass_link(&mut self, now: u64, bytes: u64) -> Option<u64> {
+    /// Sends what others have sent until now.
+    fn pass_others(&mut self, now: u64) {
+        let Some(Others { rtt, .. }) = self.plan.others else { return };
+        while let Some(&Reverse(at)) = self.others.peek()
+            && at <= now
+        {
+            self.others.pop();
+            let through = self.pass_link(at, 1500).map_or(at, |(_, through)| through);
+            self.others.push(Reverse(through + rtt));
+        }
+    }
+
+    /// When the first bit enters the link and the last has left it; none if the queue is full.
+    fn pass_link(&mut self, now: u64, bytes: u64) -> Option<(u64, u64)> {
         while let Some(&(through, gone)) = self.queue.front()
             && through <= now
         {
@@ -151,16 +187,13 @@ impl Path {
         }
         // One datagram is always being sent; it is the others that wait.
         if !self.queue.is_empty() && self.queued + bytes > self.plan.queue.max(bytes) {
-            self.counts.overflowed += 1;
             return None;
         }
         let start = self.queue.back().map_or(now, |&(through, _)| through.max(now));
         let through = start + bytes * 8 * 1_000_000_000 / self.rate(now);
         self.queue.push_back((through, bytes));
         self.queued += bytes;
-        self.counts.waited.0 += start - now;
-        self.counts.waited.1 += 1;
-        Some(through)
+        Some((start, through))
     }
 
     /// Bits of IP packets per second at a moment.

@@ -12,7 +12,7 @@ use visapult_ripp::record::Cipher;
 
 use crate::clock::Clock;
 use crate::draw::{MS, SECOND};
-use crate::path::{HEADERS, PathPlan};
+use crate::path::{HEADERS, Others, PathPlan};
 use crate::schedule::{EndPlan, Kind, ObjectPlan, Pace, Schedule};
 use crate::world::World;
 
@@ -33,6 +33,10 @@ struct Scenario {
     mark: Option<u64>,
     /// At half time the link's rate becomes this share of what it was.
     becomes: f64,
+    /// At half time the round trip becomes this much longer, half of it each way.
+    longer: u64,
+    /// Others on the link from half time on, who fill so much time of its queue.
+    others: Option<u64>,
     /// An end that is stalled at half time, and for how long.
     stall: Option<(usize, u64)>,
     /// Bytes that either end's socket holds while it is stalled.
@@ -72,6 +76,8 @@ fn scenarios(link_bps: u64, first_bps: u64) -> Vec<Scenario> {
             queue: link_bps / 8 * queue_ms / 1000,
             mark: None,
             becomes,
+            longer: 0,
+            others: None,
             stall: None,
             receive_buffer: usize::MAX,
             pace: Pace::Auto(first_bps),
@@ -95,6 +101,10 @@ fn scenarios(link_bps: u64, first_bps: u64) -> Vec<Scenario> {
             ..path(80, 0.0, 80, 1.0)
         },
     ));
+    for (rtt_ms, longer_ms) in [(40, 40), (40, 260)] {
+        let path = path(rtt_ms, 0.0, 40, 1.0);
+        all.push(Scenario { name: format!("{} +{longer_ms}ms", path.name), longer: longer_ms * MS, ..path });
+    }
     let fixed = Scenario {
         name: format!("{mbps}M 80ms 1% fixed at 99%"),
         pace: Pace::Fixed(link_bps / 100 * 99),
@@ -107,15 +117,22 @@ fn scenarios(link_bps: u64, first_bps: u64) -> Vec<Scenario> {
 impl Scenario {
     fn schedule(&self) -> Schedule {
         let rates = vec![(0, self.link_bps), (LENGTH / 2, (self.link_bps as f64 * self.becomes) as u64)];
+        let others = self.others.map(|queue| Others {
+            from: LENGTH / 2,
+            packets: ((self.rtt + queue) as f64 * 1e-9 * self.link_bps as f64 / 12_000.0) as usize,
+            rtt: self.rtt,
+        });
         let path = PathPlan {
             rates,
+            others,
             delay: self.rtt / 2,
             queue: self.queue,
             loss: self.loss,
             mark: self.mark,
+            spikes: vec![(LENGTH / 2, u64::MAX, self.longer / 2)],
             ..PathPlan::default()
         };
-        let back = PathPlan { loss: 0.0, mark: None, ..path.clone() };
+        let back = PathPlan { loss: 0.0, mark: None, others: None, ..path.clone() };
         let bytes = self.link_bps / 8 * (LENGTH / SECOND) * 2;
         let object = ObjectPlan { flow: 0, length: OBJECT, at: 0, cancel: None };
         let sender = EndPlan {
@@ -203,14 +220,15 @@ impl Measured {
         let shares = [share(0, LENGTH), share(0, LENGTH / 2), share(LENGTH / 2, LENGTH)];
         // Offer and acceptance take a round trip, before the first datagram is sent.
         let start = scenario.rtt.next_multiple_of(SAMPLE);
-        let width = (scenario.rtt / 2).next_multiple_of(SAMPLE).max(4 * SAMPLE);
+        // What may be under way of a longer round trip leaves within a part of it.
+        let width = (scenario.rtt / 2 + scenario.longer).next_multiple_of(SAMPLE).max(4 * SAMPLE);
         let arrival = scenario.rtt / 2;
         let full_from = |start: u64| {
             (start..LENGTH - width).step_by(SAMPLE as usize).find(|&from| share(from, from + width) >= 0.9)
         };
         let ramp = full_from(start);
         // What arrives until then was sent before.
-        let changed = LENGTH / 2 + arrival;
+        let changed = LENGTH / 2 + arrival + scenario.longer / 2;
         let waited = world.paths[0].counts().waited;
         let counts = world.ends[0].lanes[0].sender.counts();
         let causes = world.ends[0].lanes[0].sender.causes();
@@ -219,7 +237,7 @@ impl Measured {
             share: shares,
             ramp: ramp.map(|at| Duration::from_nanos(at.saturating_sub(start + arrival))),
             again: full_from(changed.next_multiple_of(SAMPLE)).map(|at| Duration::from_nanos(at - LENGTH / 2)),
-            rtt: scenario.rtt,
+            rtt: scenario.rtt + scenario.longer,
             queue_ms: waited.0 as f64 / waited.1.max(1) as f64 * 1e-6,
             lost: counts.lost as f64 / counts.datagrams.max(1) as f64,
             resent: counts.resent_bytes as f64 / counts.lost_bytes.max(1) as f64,
@@ -288,6 +306,34 @@ mod tests {
             let measured = Measured::of(&path(name), false).expect("no broken promise");
             assert!(measured.again_rtts() <= round_trips, "{name}: {measured}");
             assert!(measured.share[2] >= 0.8, "{name}: {measured}");
+        }
+    }
+
+    #[test]
+    fn a_round_trip_that_has_become_longer_is_made_use_of_within_a_few() {
+        for (name, round_trips, share) in
+            [("20M 40ms 0% queue 40ms +40ms", 2.0, 0.94), ("20M 40ms 0% queue 40ms +260ms", 8.0, 0.65)]
+        {
+            let measured = Measured::of(&path(name), false).expect("no broken promise");
+            assert!(measured.again_rtts() <= round_trips && measured.share[2] >= share, "{name}: {measured}");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_others_keep_full_is_no_longer_round_trip_and_most_of_the_link_is_theirs() {
+        for (queue, becomes) in [(40, 1.0), (100, 1.0), (260, 1.0), (260, 0.3)] {
+            let others = Some(queue * MS);
+            let path = Scenario { queue: 1 << 40, others, becomes, longer: 0, ..path("20M 40ms 0% queue 40ms +40ms") };
+            let mut world = World::new(path.schedule(), false);
+            let mut moment = |at| {
+                while world.step(at).expect("no broken promise") {}
+                let lane = &world.ends[0].lanes[0].sender;
+                assert!(lane.rtt().least() < Duration::from_millis(41), "{queue} ms: {:?}", lane.rtt().least());
+                lane.counts().arrived_bytes
+            };
+            let [late, last] = [LENGTH - 2 * SECOND, LENGTH].map(&mut moment);
+            let share = (last - late) as f64 * 8.0 / 2.0 / (path.link_bps as f64 * becomes);
+            assert!(share < 0.5, "{queue} ms: {share}");
         }
     }
 

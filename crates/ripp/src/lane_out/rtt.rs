@@ -13,6 +13,8 @@ const MEMORY: Duration = Duration::from_secs(20);
 pub struct RoundTrip {
     /// Least of the present half of the memory and of the half before, and when the present one began.
     least_us: Option<(u32, u32, Time)>,
+    /// Least since it was asked for last.
+    round_us: Option<u32>,
     smooth_us: f64,
     latest: Vec<u32>,
     at: usize,
@@ -29,6 +31,7 @@ impl RoundTrip {
             Some((present, _, since)) if now.since(since) > MEMORY / 2 => (us, present, now),
             Some((present, before, since)) => (present.min(us), before, since),
         });
+        self.round_us = Some(self.round_us.map_or(us, |least| least.min(us)));
         if self.latest.len() < KEPT {
             self.latest.push(us);
         } else {
@@ -41,6 +44,17 @@ impl RoundTrip {
     #[must_use]
     pub fn least(&self) -> Duration {
         Duration::from_micros(self.least_us.map_or(0, |(present, before, _)| u64::from(present.min(before))))
+    }
+
+    /// The least since this was asked last; none if none was measured.
+    pub(crate) fn take_round(&mut self) -> Option<Duration> {
+        self.round_us.take().map(|us| Duration::from_micros(u64::from(us)))
+    }
+
+    /// The route is another, as long as this: what was less before is of no account.
+    pub(crate) fn begin_again(&mut self, now: Time, rtt: Duration) {
+        self.least_us = None;
+        self.note(now, rtt);
     }
 
     /// The smoothed present one (RFC 6298).

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::route::{Question, Route, Step};
 use super::{Cause, Causes, Round};
 
 /// Share of the rate at which the first train arrived that is sent at next; trains tell the rate to a factor of two.
@@ -63,6 +64,8 @@ enum Phase {
     Judge { index: usize },
     /// Less is sent, to see whether the loss was ours: the loss before, and rounds until the answer.
     Trial { loss: f64, rounds: u32 },
+    /// Less is sent, to see whether the route has become longer; the path was shared before.
+    Ask { question: Question, was_shared: bool },
     /// The path is shared: rounds until a back-off may follow another.
     Share { hold: u32, clear: u32 },
 }
@@ -97,6 +100,7 @@ pub struct Auto {
     before_cut_bps: f64,
     /// Bits and seconds of the round before, if a queue stood in it.
     queued_before: Option<(f64, f64)>,
+    route: Route,
     causes: Causes,
 }
 
@@ -123,6 +127,7 @@ impl Auto {
             was_shared: false,
             before_cut_bps: 0.0,
             queued_before: None,
+            route: Route::default(),
             causes: Causes::default(),
         }
     }
@@ -187,7 +192,8 @@ impl Auto {
         }
     }
 
-    pub(super) fn on_round(&mut self, round: &Round) {
+    /// True if the route has become longer.
+    pub(super) fn on_round(&mut self, round: &Round) -> bool {
         let threshold = queue_threshold(round.least_rtt_s);
         // A round in which little was sent says nothing of what the path carries.
         let telling = round.sent_bps > 0.7 * round.paced_bps && !round.source_limited;
@@ -200,6 +206,24 @@ impl Auto {
         if cause != Cause::Queue {
             self.queued_before = None;
         }
+        let is_lossless = self.is_lossless(round);
+        let question = self.route.on_round(round, is_lossless);
+        let step = if let Phase::Ask { question, .. } = self.phase {
+            Some(self.route.next(question, round, is_lossless))
+        } else {
+            self.respond(round, cause, queued);
+            let may_ask = !matches!(self.phase, Phase::Start { .. } | Phase::Trial { .. });
+            question.filter(|_| may_ask).map(|question| self.route.next(question, round, is_lossless))
+        };
+        let is_longer = step.is_some_and(|step| self.ask(step));
+        self.suspicious &= cause == Cause::Policer;
+        self.watched = self.watched.saturating_sub(1);
+        self.queue_before_s = round.last_queue_s;
+        is_longer
+    }
+
+    fn respond(&mut self, round: &Round, cause: Cause, queued: bool) {
+        let threshold = queue_threshold(round.least_rtt_s);
         match (self.phase, cause) {
             (Phase::Start { .. }, _) => self.start(round, queued),
             // It takes what it took before, once it goes on: what is under way is bounded meanwhile.
@@ -221,10 +245,8 @@ impl Auto {
             (Phase::Hold { rounds }, _) => self.wait(round, rounds),
             (Phase::Probe { index }, _) => self.let_probe_arrive(round, index),
             (Phase::Judge { index }, _) => self.judge_probe(round, index),
+            (Phase::Ask { .. }, _) => {}
         }
-        self.suspicious &= cause == Cause::Policer;
-        self.watched = self.watched.saturating_sub(1);
-        self.queue_before_s = round.last_queue_s;
     }
 
     fn cause(&self, round: &Round, queued: bool) -> Cause {
@@ -374,6 +396,11 @@ impl Auto {
         if leaps { PROBES.len() - 1 } else { (index + 1).max(AFTER_START + 1) }
     }
 
+    /// No more was lost than chance takes.
+    fn is_lossless(&self, round: &Round) -> bool {
+        round.kernel_drops == 0 && round.marked <= MARKED && round.loss <= 2.0 * self.random_loss + 0.002
+    }
+
     /// No queue stood through the round, and nothing was lost by the rate.
     fn is_clear(&self, round: &Round) -> bool {
         round.loss <= self.random_loss + 0.002 && round.queue_s < QUIET_S
@@ -411,6 +438,23 @@ impl Auto {
             self.random_loss = round.loss.min(MOST_RANDOM_LOSS);
             self.hold(self.probe_distance());
         }
+    }
+
+    /// True if the route is longer.
+    fn ask(&mut self, step: Step) -> bool {
+        let was_shared = matches!(self.phase, Phase::Share { .. } | Phase::Ask { was_shared: true, .. });
+        match step {
+            Step::Send(rate_bps, question) => {
+                self.phase = Phase::Ask { question, was_shared };
+                self.set_rate(rate_bps);
+            }
+            Step::Answer(false) if was_shared => {
+                self.phase = Phase::Share { hold: 0, clear: 0 };
+                self.set_rate(self.path_bps);
+            }
+            Step::Answer(_) => self.hold(self.probe_distance()),
+        }
+        step == Step::Answer(true)
     }
 
     fn share(&mut self, round: &Round, threshold: f64, hold: u32, clear: u32) {

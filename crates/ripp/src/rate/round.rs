@@ -27,6 +27,8 @@ pub struct Round {
     pub seconds: f64,
     /// Least round-trip time known.
     pub least_rtt_s: f64,
+    /// Its own least round-trip time; 0 if none was measured.
+    pub rtt_s: f64,
     /// Rate at which its datagrams were to be sent, in bits per second.
     pub paced_bps: f64,
     /// Rate at which they were sent.
@@ -147,6 +149,11 @@ impl RoundMeter {
         f64::from(self.last_queue_us) * 1e-6
     }
 
+    /// The route is another: what was the least delay is so no longer.
+    pub(crate) const fn forget_base(&mut self) {
+        self.base = None;
+    }
+
     /// The rate from here on, that of the round that has just begun, and whether it is the rate asked for or the receiver's limit.
     pub fn set_pace(&mut self, paced_bps: u64, capped: bool) {
         if let Some(start) = &mut self.start {
@@ -226,6 +233,7 @@ impl RoundMeter {
         let round = Round {
             seconds,
             least_rtt_s: end.seen.least_rtt.as_secs_f64(),
+            rtt_s: 0.0,
             paced_bps,
             sent_bps,
             delivered_bps: bits(end.bytes.wrapping_sub(start.bytes) & crate::wire::MOST_OFFSET) / receiver_s,

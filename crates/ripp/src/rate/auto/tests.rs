@@ -27,11 +27,15 @@ fn no_more_is_sent_than_is_allowed_however_little_that_is() {
         auto.set_most(most_bps);
         auto.on_train(1e9);
         assert_eq!(auto.rate_bps(), most_bps);
-        (0..20).for_each(|_| auto.on_round(&round_over(1e9, &auto)));
+        (0..20).for_each(|_| {
+            auto.on_round(&round_over(1e9, &auto));
+        });
         assert_eq!(auto.rate_bps(), most_bps);
     }
     auto.set_most(1_000_000);
-    (0..20).for_each(|_| auto.on_round(&round_over(1e3, &auto)));
+    (0..20).for_each(|_| {
+        auto.on_round(&round_over(1e3, &auto));
+    });
     assert!(auto.rate_bps() >= LEAST_BPS as u64);
 }
 
@@ -78,7 +82,9 @@ fn a_receiver_that_drops_once_keeps_its_rate_and_one_that_does_so_again_soon_is_
     let rate_after = |rounds: &[u32]| {
         let mut auto = Auto::new(10_000_000, None);
         auto.phase = Phase::Hold { rounds: 4 };
-        rounds.iter().for_each(|kernel_drops| auto.on_round(&drops(*kernel_drops)));
+        rounds.iter().for_each(|kernel_drops| {
+            auto.on_round(&drops(*kernel_drops));
+        });
         auto.path_bps
     };
     assert_eq!(rate_after(&[9]), 1e7);
@@ -124,7 +130,9 @@ fn what_a_pause_cut_is_sent_again_before_the_next_probe_and_what_the_path_lost_i
         auto.phase = Phase::Hold { rounds: 6 };
         auto.on_round(&Round { queue_s: 0.05, last_queue_s: 0.05, delivered_bps: 6e6, ..round_over(1e7, &auto) });
         assert_eq!(auto.path_bps, 6e6);
-        (0..5).for_each(|_| auto.on_round(&round_over(path_bps, &auto)));
+        (0..5).for_each(|_| {
+            auto.on_round(&round_over(path_bps, &auto));
+        });
         auto.path_bps
     };
     assert!(rates_after_a_cut(1e7) > 8.5e6);
