@@ -177,7 +177,7 @@ impl Receiver<'_> {
         while self.memory + room as u64 > MOST_MEMORY {
             self.memory -= self.spare.pop()?.memory.length() as u64;
         }
-        let memory = MemorySink::try_new(room).ok()?;
+        let memory = MemorySink::untouched(room).ok()?;
         self.memory += room as u64;
         let [placed, late] = [&self.placed, &self.late].map(Arc::clone);
         Some(Arc::new(Counting { memory, placed, late, furthest: AtomicU64::new(0) }))
