@@ -81,7 +81,12 @@ impl Pump {
         let is_ours = matches!(reason, CloseReason::ByUs | CloseReason::Protocol(_));
         // Nobody else sets it.
         let _ = self.shared.reason.set(reason);
-        let Self { stream, channel, outgoing, arrived, .. } = self;
+        let Self { mut stream, mut channel, outgoing, arrived, .. } = self;
+        if is_ours {
+            channel.close();
+            // Again below, where it does not go at once.
+            let _ = channel.write(&mut stream);
+        }
         // All is handed to the system: whoever waits for the end need not wait for the other end's answer, and can send nothing any more.
         drop((outgoing, arrived));
         if is_ours {
@@ -208,15 +213,15 @@ impl Pump {
 /// Sends a last message, and the farewell.
 pub(super) fn end_with(stream: TcpStream, mut channel: Channel, message: &[u8]) {
     if channel.put([&header(message.len()), message]).is_ok() {
+        channel.close();
         say_farewell(stream, channel);
     }
 }
 
-/// Sends the rest, says that nothing more comes, and waits for the other end to do so: to close with bytes unread would reset
+/// Sends the rest, the channel's close with it, and waits for the other end to do so: to close with bytes unread would reset
 /// the connection and take from the other end what it has not read.
 fn say_farewell(mut stream: TcpStream, mut channel: Channel) {
     let deadline = Instant::now() + FAREWELL;
-    channel.close();
     let mut open = true;
     while channel.write(&mut stream).is_ok() {
         let unsent = channel.unsent();
