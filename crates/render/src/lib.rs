@@ -35,7 +35,7 @@ pub use bricks::{
     BrickError, CodeBits, EncodedBrick, MOST_ALONG_BRICKS, Pyramid, encode_level, finest_brick_level, volume_of_bricks,
 };
 pub use camera::{Camera, CameraError, View, intersect_box};
-pub use codec::{CodecError, PlaneDecoder, PlaneEncoder, ZSTD_LEVEL};
+pub use codec::{CodecError, PlaneDecoder, PlaneEncoder};
 pub use color_map::ColorMap;
 pub use cpu::TileRect;
 pub use estimate::{Form, Prediction, Predictor, Subject};

@@ -61,7 +61,7 @@ fn encode_tile(rgba: &[u8], image: &Image, place: [usize; 2]) -> Option<StillTil
     let payload = with_encoder(|encoder| {
         for channel in 0..4 {
             let plane: Vec<u8> = pixels.iter().skip(channel).step_by(4).copied().collect();
-            encoder.push_8(&plane);
+            encoder.push_image_8(&plane, width);
         }
         encoder.finish()
     });
@@ -84,11 +84,11 @@ mod tests {
         assert_eq!((tile.x, tile.y, tile.width, tile.height), (256, 0, 44, 128));
         let count = 44 * 128;
         let mut decoder = PlaneDecoder::new();
-        decoder.open(&tile.payload, 4 * count).unwrap();
+        decoder.open(&tile.payload, 4 * count, &[]).unwrap();
         let mut plane = vec![0; count];
         let texel: Vec<u8> = (0..4)
             .map(|_| {
-                decoder.read_8(&mut plane);
+                decoder.read_image_8(&mut plane, 44);
                 plane[5 * 44 + 34]
             })
             .collect();

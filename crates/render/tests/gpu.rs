@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Failed, Trial};
 use visapult_render::{
     Camera, Gpu, GpuError, GpuKind, GpuVolume, Image, KeyView, PlaneEncoder, Quality, ScalarStack, SegmentKey,
-    SegmentStack, SlabKeyframe, SlabStack, SlabTile, TileError, TransferFunction, Volume, ZSTD_LEVEL,
-    make_scalar_slabs, make_segments, make_slabs, render_exact,
+    SegmentStack, SlabKeyframe, SlabStack, SlabTile, TileError, TransferFunction, Volume, make_scalar_slabs,
+    make_segments, make_slabs, render_exact,
 };
 use visapult_volume::{Centering, Grid};
 
@@ -209,7 +209,7 @@ fn slabs(gpu: &Gpu) -> Outcome {
 fn encoded_as_ever(tile: &SlabTile) -> Outcome {
     let planes = tile.decode()?;
     let first = planes.alpha.iter().position(|&alpha| alpha > 0).ok_or("a tile of nothing")?;
-    let mut encoder = PlaneEncoder::new(ZSTD_LEVEL);
+    let mut encoder = PlaneEncoder::new();
     for plane in &planes.rgb {
         let mut last = plane[first];
         for (&color, &alpha) in plane.iter().zip(&planes.alpha) {

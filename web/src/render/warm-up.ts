@@ -77,7 +77,7 @@ export class WarmUp {
 function samples(): BulkPart[] {
   const header = (set: number) => ({ completes: true, field: 0, set, step: 0, time: Number.NaN, view: 1 });
   const [lo, first] = [[0, 0, 0] as const, { x: 0, y: 0, width: EDGE, height: EDGE }];
-  const packed = { lo, size: CUBE, valueLo: 0.5, valueHi: 0.5, frame: new Uint8Array() };
+  const packed = { lo, size: CUBE, valueLo: 0.5, valueHi: 0.5, predictor: 0, frame: new Uint8Array() };
   const level = { level: 0, bits: 8, size: CUBE, lo: 0, hi: 1 } as const;
   const bricks = [0, 1, 2, 3].map((part) => ({ ...packed, part }));
   const boxes = () => new BrickJoiner().join({ kind: "bricks", header: header(1), ...level, bricks }).boxes;

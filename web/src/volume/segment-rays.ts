@@ -1,4 +1,5 @@
 import {
+  differenceOf,
   MOST_SEGMENT_CODE,
   type PackedSegments,
   type SegmentLists,
@@ -55,9 +56,9 @@ function emptyRays({ x, y, knots }: PackedSegments, { counts }: SegmentLists): S
 function readPlanes(lists: SegmentLists, rays: SegmentRays, start: number, end: number, first: number): number {
   let plane = first;
   for (let i = start; i < end; i++) {
-    const next = (plane + separateSigns(lists.lengths[i])) & 0xffff;
-    rays.startsRun[i] = lists.differences[i] & STARTS_RUN ? 1 : 0;
-    if (i === start ? rays.startsRun[i] === 0 : next <= plane) return -1;
+    const next = (plane + differenceOf(lists.lengths[i])) & 0xffff;
+    rays.startsRun[i] = i === start || lists.differences[i] & STARTS_RUN ? 1 : 0;
+    if (i > start && next <= plane) return -1;
     rays.planes[i] = next;
     plane = next;
   }
@@ -78,7 +79,7 @@ function readCodes(lists: SegmentLists, rays: SegmentRays, ray: number, width: n
     const one = Number.isNaN(l) ? (Number.isNaN(a) ? c : a) : l;
     const due = Number.isNaN(all) ? one : all;
     const expected = Number.isNaN(due) ? last : Math.min(MOST_SEGMENT_CODE, Math.max(0, Math.floor(due + 0.5)));
-    const code = (expected + separateSigns(lists.differences[i] & ~STARTS_RUN)) & 0xffff;
+    const code = (expected + differenceOf(lists.differences[i] & ~STARTS_RUN)) & 0xffff;
     last = Math.min(code, MOST_SEGMENT_CODE);
     rays.codes[i] = last;
   }
@@ -138,9 +139,4 @@ function slope(rays: SegmentRays, i: number, start: number, end: number): number
   if (after) return continues(rays, i + 2, end) ? end_(i, i + 1) : chord(i);
   if (before) return i > start + 1 && continues(rays, i - 1, end) ? end_(i - 1, i - 2) : chord(i - 1);
   return 0;
-}
-
-/** 0, -1, 1, -2, ... for 0, 1, 2, 3, ... */
-function separateSigns(coded: number): number {
-  return coded & 1 ? -((coded + 1) >> 1) : coded >> 1;
 }

@@ -1,6 +1,6 @@
-import { undoDifferences8, undoDifferences16 } from "./differences";
 import { type BulkHeader, bulkCursor, readHeader } from "./header";
-import { unzstd } from "./zstd";
+import { PREDICTORS, undoPrediction } from "./predictors";
+import { unpackSymbols } from "./symbols";
 
 export type Size3 = readonly [number, number, number];
 
@@ -15,6 +15,8 @@ export interface PackedBrick {
   /** Values of the first and the last code. */
   readonly valueLo: number;
   readonly valueHi: number;
+  /** How its codes are expected from those before them. */
+  readonly predictor: number;
   /** One zstd frame, or nothing: every sample is `valueLo`. */
   readonly frame: Uint8Array;
 }
@@ -72,33 +74,41 @@ export function rowsOf(size: Size3, part: number): number[] {
 
 /** Samples of a part of a box. */
 function sampleCount(size: Size3, part: number): number {
-  return size[0] * ((size[1] + 1 - (part & 1)) >> 1) * ((size[2] + 1 - (part >> 1)) >> 1);
+  return size[0] * rowCount(size, part) * ((size[2] + 1 - (part >> 1)) >> 1);
+}
+
+/** Rows in a slice of a part of a box. */
+function rowCount(size: Size3, part: number): number {
+  return (size[1] + 1 - (part & 1)) >> 1;
 }
 
 /** Codes of a brick in `[z, y, x]` order; `null` where every sample is `valueLo`. */
 export function unpackBrick(brick: PackedBrick, bits: 8 | 16): Uint8Array | Uint16Array | null {
   if (brick.frame.byteLength === 0) return null;
   const count = sampleCount(brick.size, brick.part);
-  const bytes = unzstd(brick.frame, (count * bits) / 8, `brick at ${brick.lo.join(",")}`);
-  if (bits === 16) return undoDifferences16(bytes, count);
-  undoDifferences8(bytes, 0, count);
-  return bytes;
+  const what = `brick at ${brick.lo.join(",")}`;
+  const { narrow, wide } = unpackSymbols(brick.frame, bits === 8 ? count : 0, bits === 8 ? [] : [count], what);
+  const codes = bits === 8 ? narrow : wide[0];
+  undoPrediction(codes, brick.predictor, brick.size[0], rowCount(brick.size, brick.part));
+  return codes;
 }
 
 function readBrick(cursor: ReturnType<typeof bulkCursor>, grid: Size3): PackedBrick {
   const lo = readSize(cursor, "brick position");
   const size = [cursor.u8("box size"), cursor.u8("box size"), cursor.u8("box size")] as const;
-  const part = cursor.u8("part");
+  const way = cursor.u8("part and predictor");
+  const [part, predictor] = [way % PARTS, Math.floor(way / PARTS)];
   for (let axis = 0; axis < 3; axis++) {
     if (size[axis] < 1 || size[axis] > MOST_EDGE || lo[axis] + size[axis] > grid[axis]) {
       cursor.fail(`box of ${size.join("x")} at ${lo.join(",")} does not lie in the level's ${grid.join("x")}`);
     }
   }
-  if (part >= PARTS || sampleCount(size, part) === 0) cursor.fail(`a box of ${size.join("x")} has no part ${part}`);
+  if (sampleCount(size, part) === 0) cursor.fail(`a box of ${size.join("x")} has no part ${part}`);
+  if (predictor >= PREDICTORS) cursor.fail(`predictor ${predictor}, expected 0 to ${PREDICTORS - 1}`);
   const valueLo = cursor.f32("brick lo");
   const valueHi = cursor.f32("brick hi");
   const length = cursor.u32("brick length");
-  return { lo, size, part, valueLo, valueHi, frame: cursor.bytes(length, "brick") };
+  return { lo, size, part, valueLo, valueHi, predictor, frame: cursor.bytes(length, "brick") };
 }
 
 function readSize(cursor: ReturnType<typeof bulkCursor>, name: string): Size3 {

@@ -33,6 +33,7 @@ export {
 } from "./slabs";
 export { encodeSteer, type LoggedAction, type Parameter, type SteerAction, type SteeringMessage } from "./steering";
 export * from "./still";
+export { differenceOf } from "./symbols";
 export { missingFrom, type Place, parseTileList, type TileList } from "./tile-list";
 export * from "./view";
 export { readyZstd } from "./zstd";

@@ -1,7 +1,6 @@
-import { undoImageDifferences16 } from "./differences";
 import { type BulkHeader, bulkCursor, readHeader } from "./header";
 import { type KeyView, type PackedTile, readKey, readTiles, TILE_EDGE } from "./slabs";
-import { unzstd } from "./zstd";
+import { undoImage, unpackSymbols } from "./symbols";
 
 /** The field at the faces of slabs: one face more than there are slabs; a tile's `slab` is its face. */
 export interface ScalarSlabsMessage extends KeyView {
@@ -40,8 +39,8 @@ export function parseScalarSlabs(bytes: Uint8Array): ScalarSlabsMessage {
 /** Codes of a tile's texels, rows from the top, none above [`MOST_VALUE_CODE`]. */
 export function unpackFaceTile(tile: PackedTile): Uint16Array {
   const texels = tile.width * tile.height;
-  const bytes = unzstd(tile.frame, 2 * texels, `tile at ${tile.x},${tile.y} of face ${tile.slab}`);
-  const codes = undoImageDifferences16(bytes, texels, tile.width);
+  const [codes] = unpackSymbols(tile.frame, 0, [texels], `tile at ${tile.x},${tile.y} of face ${tile.slab}`).wide;
+  undoImage(codes, tile.width);
   for (let i = 0; i < texels; i++) codes[i] = Math.min(codes[i], MOST_VALUE_CODE);
   return codes;
 }

@@ -1,8 +1,7 @@
 import type { Cursor } from "./cursor";
-import { undoImageDifferences8 } from "./differences";
 import { type BulkHeader, bulkCursor, readHeader } from "./header";
 import { type KeyCamera, readKeyCamera, TILE_EDGE } from "./slabs";
-import { unzstd } from "./zstd";
+import { undoImage, unpackSymbols } from "./symbols";
 
 /** The rays and planes of a keyframe of segments. */
 export interface SegmentKey {
@@ -103,16 +102,16 @@ function readTile(cursor: Cursor, rays: readonly [number, number]): PackedSegmen
 export interface SegmentLists {
   /** Knots of each ray, rows from the top. */
   readonly counts: Uint8Array;
-  /** Of each knot: planes from the one before it, signs interleaved; difference of its code to the one expected, and whether a run starts. */
+  /** Of each knot: planes from the one before it, signs interleaved; difference of its code to the one expected, and whether a run starts that is not its ray's first. */
   readonly lengths: Uint16Array;
   readonly differences: Uint16Array;
 }
 
 export function unpackSegmentLists(tile: PackedSegments): SegmentLists {
   const rays = tile.width * tile.height;
-  const bytes = unzstd(tile.frame, rays + 4 * tile.knots, `tile of segments at ${tile.x},${tile.y}`);
-  undoImageDifferences8(bytes, 0, rays, tile.width);
-  const list = (start: number) =>
-    Uint16Array.from({ length: tile.knots }, (_, i) => bytes[start + i] | (bytes[start + tile.knots + i] << 8));
-  return { counts: bytes.subarray(0, rays), lengths: list(rays), differences: list(rays + 2 * tile.knots) };
+  const what = `tile of segments at ${tile.x},${tile.y}`;
+  const { narrow: counts, wide } = unpackSymbols(tile.frame, rays, [tile.knots, tile.knots], what);
+  undoImage(counts, tile.width);
+  const [lengths, differences] = wide;
+  return { counts, lengths, differences };
 }

@@ -1,7 +1,6 @@
 import type { Cursor } from "./cursor";
-import { undoImageDifferences8, undoImageDifferences16 } from "./differences";
 import { type BulkHeader, bulkCursor, readHeader } from "./header";
-import { unzstd } from "./zstd";
+import { undoImage, unpackSymbols } from "./symbols";
 
 /** The view a keyframe was made for; angles in degrees, lengths in world units. */
 export interface KeyCamera {
@@ -115,10 +114,12 @@ export function opacityOfCode(code: number): number {
 
 export function unpackSlabTile(tile: PackedTile): TileTexels {
   const texels = tile.width * tile.height;
-  const bytes = unzstd(tile.frame, 5 * texels, `tile at ${tile.x},${tile.y} of slab ${tile.slab}`);
-  for (let plane = 0; plane < 3; plane++) undoImageDifferences8(bytes, plane * texels, texels, tile.width);
-  const opacityCodes = undoImageDifferences16(bytes.subarray(3 * texels), texels, tile.width);
-  return { colours: bytes.subarray(0, 3 * texels), opacityCodes };
+  const what = `tile at ${tile.x},${tile.y} of slab ${tile.slab}`;
+  const { narrow: colours, wide } = unpackSymbols(tile.frame, 3 * texels, [texels], what);
+  const [opacityCodes] = wide;
+  for (let plane = 0; plane < 3; plane++) undoImage(colours.subarray(plane * texels, (plane + 1) * texels), tile.width);
+  undoImage(opacityCodes, tile.width);
+  return { colours, opacityCodes };
 }
 
 function readTile(cursor: Cursor, edge: number): PackedTile {

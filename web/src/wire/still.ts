@@ -1,6 +1,5 @@
-import { undoDifferences8 } from "./differences";
 import { type BulkHeader, bulkCursor, readHeader } from "./header";
-import { unzstd } from "./zstd";
+import { undoImage, unpackSymbols } from "./symbols";
 
 /** A rectangle of the exact image, still compressed. */
 export interface StillTile {
@@ -53,8 +52,8 @@ export function parseStill(bytes: Uint8Array): StillMessage {
 /** RGBA of a tile, interleaved, associated alpha. */
 export function unpackStillTile(tile: StillTile): Uint8Array {
   const texels = tile.width * tile.height;
-  const planes = unzstd(tile.frame, 4 * texels, `still tile at ${tile.x},${tile.y}`);
-  for (let plane = 0; plane < 4; plane++) undoDifferences8(planes, plane * texels, texels);
+  const { narrow: planes } = unpackSymbols(tile.frame, 4 * texels, [], `still tile at ${tile.x},${tile.y}`);
+  for (let plane = 0; plane < 4; plane++) undoImage(planes.subarray(plane * texels, (plane + 1) * texels), tile.width);
   const rgba = new Uint8Array(texels * 4);
   for (let i = 0; i < texels; i++) {
     for (let plane = 0; plane < 4; plane++) rgba[4 * i + plane] = planes[plane * texels + i];

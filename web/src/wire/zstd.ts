@@ -13,15 +13,13 @@ export async function readyZstd(): Promise<void> {
 }
 
 /**
- * Decompresses one frame of exactly `size` bytes.
+ * Decompresses one frame of at most `most` bytes.
  *
- * The frame must state its size, which is compared with `size` before anything is allocated.
+ * The frame must state its size, which is compared with `most` before anything is allocated.
  */
-export function unzstd(frame: Uint8Array, size: number, what: string): Uint8Array {
-  const stated = statedSize(frame, what);
-  if (stated !== size) {
-    throw new WireError(`${what}: the zstd frame holds ${stated} bytes where ${size} are due`);
-  }
+export function unzstd(frame: Uint8Array, most: number, what: string): Uint8Array {
+  const size = statedSize(frame, what);
+  if (size > most) throw new WireError(`${what}: the zstd frame holds ${size} bytes where at most ${most} are due`);
   if (decoder === null) throw new Error("readyZstd was not waited for");
   // A damaged frame gives none.
   const result = decoder.decode(frame, size);

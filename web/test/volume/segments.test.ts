@@ -62,7 +62,7 @@ test("of more planes than there is room for every second, or fewer, is kept", ()
 });
 
 test("tiles that hold nothing are no data", () => {
-  const tile = { x: 0, y: 0, width: 4, height: 3, knots: 0, frame: rawFrame(new Uint8Array(4 * 3)) };
+  const tile = { x: 0, y: 0, width: 4, height: 3, knots: 0, frame: rawFrame(new Uint8Array(1 + 4 * 3)) };
   const { samples } = decodeSegments(tile, { rays: [4, 3], planeCount: 9 });
   expect(new Set(samples)).toEqual(new Set([halfFromNumber(-60000)]));
   expect(samples.length).toBe(4 * 3 * 9);

@@ -67,7 +67,15 @@ describe("half floats", () => {
 });
 
 describe("bricks", () => {
-  const brick = { lo: [0, 0, 0], size: [4, 1, 1], part: 0, valueLo: 1, valueHi: 2, frame: new Uint8Array(0) } as const;
+  const brick = {
+    lo: [0, 0, 0],
+    size: [4, 1, 1],
+    part: 0,
+    valueLo: 1,
+    valueHi: 2,
+    predictor: 0,
+    frame: new Uint8Array(0),
+  } as const;
   const message = (bricks: readonly PackedBrick[], completes = true): BricksMessage => ({
     kind: "bricks",
     header: { completes, field: 0, set: 1, step: 0, time: 0, view: 0 },
@@ -81,7 +89,7 @@ describe("bricks", () => {
   const values = (box: BoxOfBricks) => [...box.samples].map(numberFromHalf);
 
   test("codes become values normalised over the set's range, code 0 no data", () => {
-    const [box] = new BrickJoiner().join(message([{ ...brick, frame: rawFrame([1, 254, 1, 0]) }])).boxes;
+    const [box] = new BrickJoiner().join(message([{ ...brick, frame: rawFrame([0, 2, 3, 2, 0]) }])).boxes;
     expect(values(box)).toEqual([0.25, 0.5, NO_DATA, NO_DATA]);
     const level = new LevelRanges(box.size);
     level.merge(box.ranges);
@@ -98,7 +106,7 @@ describe("bricks", () => {
   // In code c, counted from 1, sample c of the box.
   const size = [2, 2, 2] as const;
   const parts = [0, 1, 2, 3].map((part) => {
-    const frame = rawFrame([2 * part + 1, 1]);
+    const frame = rawFrame([0, 4 * part + 2, 2]);
     return { ...brick, size, part, valueLo: 0, valueHi: 254 / 256, frame };
   });
   const share = (code: number) => (code - 1) / 256 / 4;

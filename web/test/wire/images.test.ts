@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { undoImageDifferences8, undoImageDifferences16 } from "../../src/wire/differences";
 import {
   encodeAck,
   opacityOfCode,
@@ -8,6 +7,7 @@ import {
   unpackSlabTile,
   unpackStillTile,
 } from "../../src/wire/index";
+import { undoImage } from "../../src/wire/symbols";
 import { Bytes, rawFrame } from "./build";
 
 function slabs(frame: Uint8Array, slab = 1, x = 63): Bytes {
@@ -24,8 +24,8 @@ function slabs(frame: Uint8Array, slab = 1, x = 63): Bytes {
 }
 
 test("reads a keyframe and its tiles", () => {
-  // Colours of a row of two; opacity codes 1000 and 998: differences 1000 and -2, coded 2000 and 3.
-  const frame = rawFrame([10, 246, 1, 1, 5, 250, 208, 3, 7, 0]);
+  // Colours 10, 0; 1, 2; 5, 255; opacity codes 1000 and 998: differences 10 and -10, 1 and 1, 5 and -6; 1000 and -2.
+  const frame = rawFrame([0, 20, 19, 2, 2, 10, 11, 0, 208, 3, 7, 0]);
   const parsed = parseSlabs(slabs(frame).done());
   expect(parsed.camera).toEqual({ azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0] });
   expect([parsed.rays, parsed.slabCount, parsed.near, parsed.far]).toEqual([[128, 64], 2, 2, 4]);
@@ -36,11 +36,14 @@ test("reads a keyframe and its tiles", () => {
 });
 
 test("images are predicted from left, above and above left", () => {
-  const bytes = Uint8Array.from([10, 5, 250, 2]);
-  undoImageDifferences8(bytes, 0, 4, 2);
+  // Differences 10 5 / -6 2.
+  const bytes = Uint8Array.from([20, 10, 11, 4]);
+  undoImage(bytes, 2);
   expect([...bytes]).toEqual([10, 15, 4, 11]);
-  // Values 7 5 / 9 9: differences 7 -2 / 2 2, coded 14 3 / 4 4.
-  expect([...undoImageDifferences16(Uint8Array.from([14, 3, 4, 4, 0, 0, 0, 0]), 4, 2)]).toEqual([7, 5, 9, 9]);
+  // 7 -2 / 2 2.
+  const words = Uint16Array.from([14, 3, 4, 4]);
+  undoImage(words, 2);
+  expect([...words]).toEqual([7, 5, 9, 9]);
 });
 
 test("opacity codes are finer where the opacity is faint", () => {
@@ -64,7 +67,7 @@ test("an impossible key camera is refused", () => {
 });
 
 test("reads a still and interleaves its planes", () => {
-  const frame = rawFrame([1, 1, 9, 0, 255, 1, 4, 4]);
+  const frame = rawFrame([0, 2, 2, 18, 0, 1, 2, 8, 8]);
   const bytes = new Bytes().header(18).u16(8, 4).u16(1, 0).u16(6, 3, 2, 1).u32(frame.length).bytes(frame).done();
   const parsed = parseStill(bytes);
   expect([parsed.header.view, parsed.width, parsed.height]).toEqual([17, 8, 4]);

@@ -107,9 +107,9 @@ impl<'a> Reader<'a> {
     }
 
     fn brick(&mut self) -> Option<EncodedBrick> {
-        let (lo, [sx, sy, sz, part], range) = (self.u16s()?, self.array()?, [self.f32()?, self.f32()?]);
+        let (lo, [sx, sy, sz, part, predictor], range) = (self.u16s()?, self.array()?, [self.f32()?, self.f32()?]);
         let (size, length) = ([sx, sy, sz], self.u32()? as usize);
-        Some(EncodedBrick { lo, size, part, range, payload: self.take(length)?.to_vec() })
+        Some(EncodedBrick { lo, size, part, range, predictor, payload: self.take(length)?.to_vec() })
     }
 
     pub(crate) fn slabs(&mut self) -> Option<Part<SlabTile>> {
@@ -281,7 +281,7 @@ impl Writer {
             for brick in bricks {
                 self.u16s(brick.lo);
                 self.put(brick.size);
-                self.put([brick.part]);
+                self.put([brick.part, brick.predictor]);
                 brick.range.iter().for_each(|end| self.put(end.to_le_bytes()));
                 self.count(brick.payload.len());
                 self.put(&brick.payload);
@@ -326,8 +326,14 @@ mod tests {
     }
 
     fn bricks() -> Vec<Vec<EncodedBrick>> {
-        let brick =
-            EncodedBrick { lo: [1, 2, 3], size: [4, 5, 6], part: 3, range: [-1.0, 7.5], payload: vec![1, 2, 3] };
+        let brick = EncodedBrick {
+            lo: [1, 2, 3],
+            size: [4, 5, 6],
+            part: 3,
+            range: [-1.0, 7.5],
+            predictor: 2,
+            payload: vec![1, 2, 3],
+        };
         vec![vec![brick.clone(), EncodedBrick { payload: Vec::new(), ..brick }], vec![]]
     }
 

@@ -109,7 +109,7 @@ pub fn bricks_bodies(
     bodies_of_groups(BulkKind::Bricks, bricks_of_group, prefix, |bytes, brick| {
         brick.lo.iter().for_each(|n| bytes.extend(n.to_le_bytes()));
         bytes.extend(brick.size);
-        bytes.push(brick.part);
+        bytes.push(brick.part | brick.predictor << 2);
         push_f32s(bytes, &brick.range);
         push_payload(bytes, &brick.payload);
     })
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     fn brick(bytes: usize) -> EncodedBrick {
-        EncodedBrick { lo: [0; 3], size: [1; 3], part: 0, range: [0.0, 1.0], payload: vec![7; bytes] }
+        EncodedBrick { lo: [0; 3], size: [1; 3], part: 0, range: [0.0, 1.0], predictor: 0, payload: vec![7; bytes] }
     }
 
     #[test]

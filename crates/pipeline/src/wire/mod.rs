@@ -21,4 +21,4 @@ pub use to_page::{
 };
 
 /// Version of the view protocol spoken here.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;

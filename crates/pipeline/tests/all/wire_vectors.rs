@@ -207,9 +207,9 @@ fn still() {
         .iter()
         .map(|tile| {
             let count = usize::from(tile.width) * usize::from(tile.height);
-            decoder.open(&tile.payload, 4 * count).unwrap();
+            decoder.open(&tile.payload, 4 * count, &[]).unwrap();
             let mut planes = vec![vec![0_u8; count]; 4];
-            planes.iter_mut().for_each(|plane| decoder.read_8(plane));
+            planes.iter_mut().for_each(|plane| decoder.read_image_8(plane, usize::from(tile.width)));
             let rgba: Vec<u8> = (0..count).flat_map(|i| planes.iter().map(move |plane| plane[i])).collect();
             json!({"lo": [tile.x, tile.y], "size": [tile.width, tile.height], "rgba": rgba})
         })
@@ -222,7 +222,7 @@ fn still() {
 fn control_messages_to_the_page() {
     let grid = Grid { spacing: [1.0, 1.0, 2.5], unit: "mm".to_owned(), ..Grid::of_size(SIZE) };
     let welcome = Welcome {
-        protocol: 3,
+        protocol: 4,
         server: "visapult 0.1.0".to_owned(),
         session: "9f3c".to_owned(),
         groups: 2,

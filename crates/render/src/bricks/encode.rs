@@ -6,10 +6,11 @@ use rayon::prelude::*;
 use thiserror::Error;
 use visapult_volume::{Block, Box3, ValueRange};
 
+use super::predict::Predictor;
 use super::pyramid::{Pyramid, Samples};
 use super::quantise::{Code, CodeBits, dequantise, quantise};
 use crate::VolumeError;
-use crate::codec::{CodecError, with_decoder, with_encoder};
+use crate::codec::{CodecError, PlaneDecoder, PlaneEncoder, with_decoder, with_encoder};
 use crate::kept_range::with_zero_on_a_code;
 
 /// Samples of the boxes that are made, four bricks of each.
@@ -31,7 +32,9 @@ pub struct EncodedBrick {
     pub part: u8,
     /// Smallest and largest value of the box; both NaN where it has no data.
     pub range: [f32; 2],
-    /// One zstd frame of code differences; empty where every sample is `range[0]`.
+    /// How its samples are expected from those before them: 0 to 3.
+    pub predictor: u8,
+    /// One zstd frame of symbols; empty where every sample is `range[0]`.
     pub payload: Vec<u8>,
 }
 
@@ -50,6 +53,14 @@ pub enum BrickError {
         size: [u8; 3],
         /// Claimed part.
         part: u8,
+    },
+    /// A predictor that there is not.
+    #[error("brick at {lo:?} claims predictor {predictor}: 0 to 3 are possible")]
+    Predictor {
+        /// First sample of the box.
+        lo: [u16; 3],
+        /// Claimed predictor.
+        predictor: u8,
     },
     /// Its box lies where the level has no samples.
     #[error("brick at {lo:?} of a box of {size:?} samples lies outside level {level} of {level_size:?} samples")]
@@ -125,23 +136,25 @@ impl EncodedBrick {
         if self.payload.is_empty() {
             return Ok(vec![self.range[0]; self.sample_count()]);
         }
+        let predictor = Predictor::of_number(self.predictor)
+            .ok_or(BrickError::Predictor { lo: self.lo, predictor: self.predictor })?;
         let decoded = match bits {
-            CodeBits::Eight => self.decode_codes::<u8>(|decoder, codes| decoder.read_8(codes)),
-            CodeBits::Sixteen => self.decode_codes::<u16>(|decoder, codes| decoder.read_16(codes)),
+            CodeBits::Eight => self.decode_codes(predictor, PlaneDecoder::next_8),
+            CodeBits::Sixteen => self.decode_codes(predictor, PlaneDecoder::next_16),
         };
         decoded.map_err(|cause| BrickError::Payload { lo: self.lo, cause })
     }
 
     fn decode_codes<C: Code>(
         &self,
-        read: impl Fn(&mut crate::codec::PlaneDecoder, &mut [C]),
+        predictor: Predictor,
+        symbols: impl Fn(&mut PlaneDecoder, usize) -> &[C],
     ) -> Result<Vec<f32>, CodecError> {
         let count = self.sample_count();
-        let mut codes = vec![C::default(); count];
-        with_decoder(|decoder| {
-            decoder.open(&self.payload, count * C::BITS.bytes())?;
-            read(decoder, &mut codes);
-            Ok(())
+        let [narrow, wide] = if C::BITS == CodeBits::Eight { [count, 0] } else { [0, count] };
+        let codes = with_decoder(|decoder| {
+            decoder.open(&self.payload, narrow, &[wide])?;
+            Ok(predictor.codes(symbols(decoder, count), self.counts()))
         })?;
         let mut values = vec![0.0; count];
         dequantise(&codes, self.range, &mut values);
@@ -221,37 +234,52 @@ fn encode_box(samples: &Samples<'_>, bits: CodeBits) -> Vec<EncodedBrick> {
         let range = ValueRange::of(&scratch.values).map(|range| with_zero_on_a_code(range, bits.steps()));
         let brick = |part: u8| {
             scratch.gather(rows(first_of(part), APART));
-            (!scratch.values.is_empty()).then(|| EncodedBrick {
+            let mut brick = EncodedBrick {
                 lo: samples.bounds.lo.map(to_wire),
                 size: [nx, ny, nz].map(|n| n as u8),
                 part,
                 range: range.map_or([f32::NAN; 2], |range| [range.lo, range.hi]),
-                payload: range.map_or_else(Vec::new, |range| encode_codes(scratch, range, bits)),
-            })
+                predictor: 0,
+                payload: Vec::new(),
+            };
+            if let Some(range) = range {
+                brick.encode(scratch, range, bits);
+            }
+            (!scratch.values.is_empty()).then_some(brick)
         };
         (0..PARTS).filter_map(brick).collect()
     })
 }
 
-fn encode_codes(scratch: &mut Scratch, range: ValueRange, bits: CodeBits) -> Vec<u8> {
-    if range.is_constant() && scratch.values.iter().all(|v| v.is_finite()) {
-        return Vec::new();
-    }
-    with_encoder(|encoder| {
-        match bits {
-            CodeBits::Eight => {
-                scratch.codes_8.clear();
-                quantise(&scratch.values, range, &mut scratch.codes_8);
-                encoder.push_8(&scratch.codes_8);
-            }
-            CodeBits::Sixteen => {
-                scratch.codes_16.clear();
-                quantise(&scratch.values, range, &mut scratch.codes_16);
-                encoder.push_16(&scratch.codes_16);
-            }
+impl EncodedBrick {
+    /// Takes the values that were gathered.
+    fn encode(&mut self, scratch: &mut Scratch, range: ValueRange, bits: CodeBits) {
+        if range.is_constant() && scratch.values.iter().all(|v| v.is_finite()) {
+            return;
         }
-        encoder.finish()
-    })
+        let (values, size) = (&scratch.values, self.counts());
+        let (predictor, payload) = with_encoder(|encoder| match bits {
+            CodeBits::Eight => encoded(encoder, PlaneEncoder::symbols_8, values, &mut scratch.codes_8, range, size),
+            CodeBits::Sixteen => encoded(encoder, PlaneEncoder::symbols_16, values, &mut scratch.codes_16, range, size),
+        });
+        (self.predictor, self.payload) = (predictor.number(), payload);
+    }
+}
+
+/// The predictor and the frame of `values`; `codes` is memory for theirs.
+fn encoded<C: Code>(
+    encoder: &mut PlaneEncoder,
+    symbols: impl Fn(&mut PlaneEncoder) -> &mut Vec<C>,
+    values: &[f32],
+    codes: &mut Vec<C>,
+    range: ValueRange,
+    size: [usize; 3],
+) -> (Predictor, Vec<u8>) {
+    codes.clear();
+    quantise(values, range, codes);
+    let predictor = Predictor::best(codes, size);
+    predictor.symbols(codes, size, symbols(encoder));
+    (predictor, encoder.finish())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 mod assemble;
 mod encode;
+mod predict;
 mod pyramid;
 mod quantise;
 

@@ -45,8 +45,12 @@ impl CodeBits {
 /// A code type: what the two widths share.
 pub(super) trait Code: Copy + Default {
     const BITS: CodeBits;
+    /// The lowest bits of a number.
     fn from_i32(code: i32) -> Self;
+    fn to_i32(self) -> i32;
     fn to_f32(self) -> f32;
+    /// The number nearest to 0 that has the same lowest bits.
+    fn wrapped(number: i32) -> i32;
 }
 
 impl Code for u8 {
@@ -54,8 +58,14 @@ impl Code for u8 {
     fn from_i32(code: i32) -> Self {
         code as Self
     }
+    fn to_i32(self) -> i32 {
+        i32::from(self)
+    }
     fn to_f32(self) -> f32 {
         f32::from(self)
+    }
+    fn wrapped(number: i32) -> i32 {
+        i32::from(number as i8)
     }
 }
 
@@ -64,8 +74,14 @@ impl Code for u16 {
     fn from_i32(code: i32) -> Self {
         code as Self
     }
+    fn to_i32(self) -> i32 {
+        i32::from(self)
+    }
     fn to_f32(self) -> f32 {
         f32::from(self)
+    }
+    fn wrapped(number: i32) -> i32 {
+        i32::from(number as i16)
     }
 }
 

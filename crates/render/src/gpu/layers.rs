@@ -23,7 +23,7 @@ const MOST_CODE_BYTES: u64 = 320 << 20;
 const CODE_BYTES: usize = 8;
 /// Bytes of `Going` of `layers.wgsl`.
 const GOING_BYTES: usize = 32;
-/// Bytes of differences, about, that are fetched at once.
+/// Bytes of symbols, about, that are fetched at once.
 const FETCHED_BYTES: u64 = 16 << 20;
 /// Most layers that are fetched at once: so many groups of threads every device allows.
 const MOST_FETCHED: usize = 65_535;
@@ -211,7 +211,7 @@ impl Layers<'_> {
         Ok(())
     }
 
-    /// Has the differences of some layers made and fetched.
+    /// Has the symbols of some layers made and fetched.
     fn fetch(&self, cast: &Cast, batch: &Batch) -> Result<Fetch, GpuError> {
         let gpu = &self.volume.gpu;
         let (layers, planes) = (gpu.filled(&batch.layers)?, gpu.lend(batch.bytes as u64));
@@ -256,7 +256,7 @@ impl Part {
         self.places.iter().map(told).collect()
     }
 
-    /// Bytes of differences of a layer of a tile.
+    /// Bytes of symbols of a layer of a tile.
     fn tile_bytes(&self, tile: usize) -> usize {
         TEXEL_BYTES * self.places[tile].size.iter().product::<usize>()
     }
@@ -276,11 +276,11 @@ impl Part {
         batches
     }
 
-    /// A layer of a tile, of the differences of its batch.
-    fn tile(&self, layer: &LayerTold, differences: &[u8]) -> SlabTile {
+    /// A layer of a tile, of the symbols of its batch.
+    fn tile(&self, layer: &LayerTold, symbols: &[u8]) -> SlabTile {
         let tile = layer.tile as usize;
-        let differences = &differences[4 * layer.start as usize..][..self.tile_bytes(tile)];
-        SlabTile::of_differences(layer.slab as usize, &self.places[tile], differences)
+        let symbols = &symbols[4 * layer.start as usize..][..self.tile_bytes(tile)];
+        SlabTile::of_symbols(layer.slab as usize, &self.places[tile], symbols)
     }
 }
 

@@ -1,4 +1,4 @@
-// From codes of texels to what is compressed of a tile: planes of differences to what the texels before lead one to expect, as `codec` has them.
+// From codes of texels to what is compressed of a tile: planes of symbols, which tell how texels differ from what those before lead one to expect, as `codec` has them before it packs them.
 
 // In the part of the picture that was cast.
 struct Tile {
@@ -69,6 +69,11 @@ fn before(row: u32, rows: u32) -> u32 {
     return 0u;
 }
 
+// 0, -1, 1, -2, ... as 0, 1, 2, 3, ...
+fn fold(difference: i32) -> u32 {
+    return u32((difference << 1u) ^ (difference >> 31u));
+}
+
 // One byte of the five planes: red, green, blue, and low and high bytes of the opacity.
 fn byte_at(tile: Tile, slab: u32, i: u32) -> u32 {
     let count = tile.size.x * tile.size.y;
@@ -87,7 +92,8 @@ fn byte_at(tile: Tile, slab: u32, i: u32) -> u32 {
         if x > 0u && y > 0u {
             difference += colors[at - tile.size.x - 1u] >> (8u * plane);
         }
-        return difference & 0xffu;
+        let signed = i32(difference << 24u) >> 24u;
+        return fold(signed) & 0xffu;
     }
     var difference = i32(code_at(tile, slab, x, y).y);
     if x > 0u {
@@ -99,9 +105,7 @@ fn byte_at(tile: Tile, slab: u32, i: u32) -> u32 {
     if x > 0u && y > 0u {
         difference += i32(code_at(tile, slab, x - 1u, y - 1u).y);
     }
-    // 0, -1, 1, -2, ... are 0, 1, 2, 3, ...
-    let folded = u32((difference << 1u) ^ (difference >> 31u));
-    return (folded >> (8u * (plane - 3u))) & 0xffu;
+    return (fold(difference) >> (8u * (plane - 3u))) & 0xffu;
 }
 
 @compute @workgroup_size(THREADS)

@@ -11,9 +11,6 @@ pub const VALUE_CODES: u16 = 1023;
 pub(super) const ELSEWHERE_CODE: u16 = VALUE_CODES + 1;
 pub(super) const NEEDLESS_CODE: u16 = VALUE_CODES + 2;
 
-/// Bytes per texel before compression.
-const TEXEL_BYTES: usize = 2;
-
 /// A tile of one face as it crosses the wire: see `docs/src/view-protocol.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaceTile {
@@ -49,7 +46,7 @@ impl FaceTile {
         TileError::of_size(self.lo, self.size, TILE_EDGE)?;
         let mut codes = vec![0; width * height];
         let decoded: Result<(), CodecError> = with_decoder(|decoder| {
-            decoder.open(&self.payload, codes.len() * TEXEL_BYTES)?;
+            decoder.open(&self.payload, 0, &[codes.len()])?;
             decoder.read_image_16(&mut codes, width);
             Ok(())
         });

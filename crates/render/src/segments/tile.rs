@@ -10,12 +10,8 @@ use crate::codec::{CodecError, interleave_signs, separate_signs, with_decoder, w
 /// Rays along the edge of a tile.
 pub const SEGMENT_TILE_EDGE: usize = 64;
 
-/// Set in the difference of a knot that starts a run of its ray.
+/// Set in the difference of a knot that starts a run of its ray, but not its first one.
 const STARTS_RUN: u16 = 0x8000;
-
-/// Bytes per ray and per knot before compression.
-const RAY_BYTES: usize = 1;
-const KNOT_BYTES: usize = 4;
 
 /// A tile of rays as it crosses a wire: see `docs/src/proxies.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,14 +79,14 @@ impl SegmentTile {
                 plane = knot.plane;
                 first = knots[0].plane;
                 let difference = knot.code.wrapping_sub(predict(rays, width, ray, &knots[..i], plane));
-                let run = if knot.starts_run { STARTS_RUN } else { 0 };
+                let run = if knot.starts_run && i > 0 { STARTS_RUN } else { 0 };
                 differences.push((interleave_signs(difference) & !STARTS_RUN) | run);
             }
         }
         let payload = with_encoder(|encoder| {
             encoder.push_image_8(&counts, width);
-            encoder.push_list_16(&lengths);
-            encoder.push_list_16(&differences);
+            encoder.push_symbols_16(&lengths);
+            encoder.push_symbols_16(&differences);
             encoder.finish()
         });
         Self { lo, size, knots: differences.len() as u32, payload }
@@ -111,9 +107,9 @@ impl SegmentTile {
         let width = usize::from(size[0]);
         let mut counts = vec![0; rays];
         let lists: Result<_, CodecError> = with_decoder(|decoder| {
-            decoder.open(&self.payload, rays * RAY_BYTES + knots * KNOT_BYTES)?;
+            decoder.open(&self.payload, rays, &[knots, knots])?;
             decoder.read_image_8(&mut counts, width);
-            Ok((decoder.read_list_16(knots), decoder.read_list_16(knots)))
+            Ok((decoder.next_16(knots).to_vec(), decoder.next_16(knots).to_vec()))
         });
         let (lengths, differences) = lists.map_err(|cause| SegmentTileError::Payload { lo, cause })?;
         let mut lists = lengths.into_iter().zip(differences);
@@ -148,8 +144,8 @@ fn ray_of(
     let mut plane = first;
     for (length, difference) in lists {
         let next = plane.wrapping_add(separate_signs(length));
-        let starts_run = difference & STARTS_RUN != 0;
-        if knots.last().map_or(!starts_run, |last| next <= last.plane) {
+        let starts_run = knots.is_empty() || difference & STARTS_RUN != 0;
+        if knots.last().is_some_and(|last| next <= last.plane) {
             return None;
         }
         plane = next;

@@ -17,6 +17,8 @@ pub const ALPHA_CODES: u16 = 1023;
 
 /// Bytes per texel before compression.
 pub(crate) const TEXEL_BYTES: usize = 5;
+/// Those of colours.
+const COLORS: usize = 3;
 
 /// A tile of one layer as it crosses the wire: see `docs/src/view-protocol.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,9 +65,10 @@ impl TileError {
 }
 
 impl SlabTile {
-    /// The tile at `place` of differences as [`TexelPlanes::encode`] compresses them.
-    pub(crate) fn of_differences(slab: usize, place: &TilePlace, differences: &[u8]) -> Self {
-        let payload = with_encoder(|encoder| encoder.compress(differences));
+    /// The tile at `place` of symbols as [`TexelPlanes::encode`] has them before they are packed.
+    pub(crate) fn of_symbols(slab: usize, place: &TilePlace, symbols: &[u8]) -> Self {
+        let colors = symbols.len() / TEXEL_BYTES * COLORS;
+        let payload = with_encoder(|encoder| encoder.frame_of(symbols, colors));
         Self::new(slab, place, payload)
     }
 
@@ -93,7 +96,7 @@ impl SlabTile {
         let count = self.texel_count();
         let mut planes = TexelPlanes::of_size(count);
         let decoded: Result<(), CodecError> = with_decoder(|decoder| {
-            decoder.open(&self.payload, count * TEXEL_BYTES)?;
+            decoder.open(&self.payload, COLORS * count, &[count])?;
             let width = usize::from(self.size[0]);
             planes.rgb.iter_mut().for_each(|plane| decoder.read_image_8(plane, width));
             decoder.read_image_16(&mut planes.alpha, width);
