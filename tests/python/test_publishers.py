@@ -139,6 +139,7 @@ def test_texts_of_fortran_end_before_their_blanks_and_a_section_without_values_i
     assert url.split("#")[0].endswith("/run")
     told = run("info", url).stdout
     assert "density (f64)" in told
+    assert "8 x 6 x 4 cell samples" in told
     running.go_on()
     assert running.end()[0] == 0
 
