@@ -186,6 +186,10 @@ impl Receiver {
                 state.desk.on_steered(rank, sequence, at, why, ranks);
             }
             (FromPublisher::Changed { name, value }, Some(_)) if !is_behind => state.desk.on_changed(&name, value),
+            // The head says it for all.
+            (FromPublisher::Signal, Some(rank)) if !is_behind && !state.is_hand() => {
+                state.resume_for_signal(rank);
+            }
             (_, None) => {
                 return Err("it speaks of steps before it has said what it publishes".to_owned());
             }
@@ -193,6 +197,7 @@ impl Receiver {
                 FromPublisher::Ready { .. }
                 | FromPublisher::Steered { .. }
                 | FromPublisher::Changed { .. }
+                | FromPublisher::Signal
                 | FromPublisher::Clock { .. }
                 | FromPublisher::Unknown,
                 Some(_),

@@ -211,6 +211,15 @@ impl State {
         Ok(())
     }
 
+    /// A rank of a paused simulation has been given a signal: all go on, for what it does then the others may have a part in.
+    pub(super) fn resume_for_signal(&mut self, rank: usize) {
+        if self.desk.is_to_resume() {
+            return;
+        }
+        // Where it cannot be asked there is no rank that could be told.
+        let _ = self.steer(&format!("a signal to rank {rank}"), Action::Resume);
+    }
+
     pub(super) fn tell(&self, message: &FromBackEnd) {
         tell(self.links.iter(), message);
     }
