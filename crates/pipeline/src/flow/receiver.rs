@@ -167,8 +167,9 @@ impl Receiver {
                 check_step(newest)?;
                 state.links[rank].on_newest(newest);
                 state.tell_apart(&self.options);
-                if let Some(line) = state.name_left_out().filter(|_| !state.is_hand()) {
-                    tracing::warn!("{line}");
+                if !state.is_hand() {
+                    let lines = [state.name_left_out(), state.name_apart()];
+                    lines.into_iter().flatten().for_each(|line| tracing::warn!("{line}"));
                 }
             }
             (FromPublisher::Gone { step, newest, why }, Some(rank)) => {

@@ -69,6 +69,8 @@ pub(super) struct State {
     /// Steps that ranks do while a word is on its way to them.
     on_the_way: StepIndex,
     pub(super) last_gone: Option<StepIndex>,
+    /// It was said that ranks are far apart.
+    is_apart_named: bool,
     pub(super) desk: Desk,
     /// How often the simulation was started anew.
     pub(super) runs: u64,
