@@ -13,6 +13,7 @@ module visapult
   integer(c_int32_t), parameter, public :: VISAPULT_FLOAT32 = 0, VISAPULT_FLOAT64 = 1, VISAPULT_INT32 = 6
   integer(c_int32_t), parameter, public :: VISAPULT_NUMBER = 0, VISAPULT_INTEGER = 1, VISAPULT_STOP = 1
   integer(c_int32_t), parameter, public :: VISAPULT_NEWEST = 0, VISAPULT_EVERY = 1, VISAPULT_EVERY_FROM_FIRST = 2
+  integer(c_int32_t), parameter, public :: VISAPULT_POINT = 0, VISAPULT_CELL = 1
 
   type, bind(c), public :: visapult_counts
     integer(c_int64_t) :: steps = 0, sent = 0, missed = 0, attached = 0
@@ -23,7 +24,7 @@ module visapult
     visapult_declare_time_unit, visapult_declare_field, visapult_declare_range, visapult_declare_free, &
     visapult_publish_listen, visapult_publish_dial, visapult_url, visapult_is_on, visapult_begin, visapult_begin_at, &
     visapult_put, visapult_end, visapult_statistics, visapult_close, visapult_declare_parameter, visapult_steer, &
-    visapult_parameter, visapult_declare_delivery
+    visapult_parameter, visapult_declare_delivery, visapult_declare_centering
 
   !> visapult_put(publisher, field, values): the values of a field of this rank's box.
   interface visapult_put
@@ -39,6 +40,9 @@ module visapult
     end function
     integer(c_int32_t) function visapult_declare_delivery(declaration, delivery) bind(c)
       import; type(c_ptr), value :: declaration; integer(c_int32_t), value :: delivery
+    end function
+    integer(c_int32_t) function visapult_declare_centering(declaration, centering) bind(c)
+      import; type(c_ptr), value :: declaration; integer(c_int32_t), value :: centering
     end function
     subroutine visapult_declare_free(declaration) bind(c)
       import; type(c_ptr), value :: declaration

@@ -67,6 +67,12 @@
 // As VISAPULT_EVERY, and the first visapult_end waits for a back end.
 #define VISAPULT_EVERY_FROM_FIRST 2
 
+// Samples are values at points.
+#define VISAPULT_POINT 0
+
+// Samples are values of cells.
+#define VISAPULT_CELL 1
+
 // A parameter that takes any number of its range.
 #define VISAPULT_NUMBER 0
 
@@ -122,6 +128,11 @@ int32_t visapult_declare_grid(struct visapult_declaration *declaration,
                               const double *spacing,
                               const double *origin,
                               const char *unit);
+
+// What the samples of the grid are: VISAPULT_POINT, which is what they are if nothing is said, or VISAPULT_CELL, the values of cells. Of these
+// the spacing is the size of a cell, and the origin the centre of the first.
+int32_t visapult_declare_centering(struct visapult_declaration *declaration,
+                                   int32_t centering);
 
 // Unit of the times of steps ("s").
 int32_t visapult_declare_time_unit(struct visapult_declaration *declaration, const char *unit);
@@ -217,7 +228,8 @@ int32_t visapult_declare_parameter(struct visapult_declaration *declaration,
                                    double value);
 
 // Takes over what viewers have asked for since the last step. A program that declares parameters calls it before every step, on every rank:
-// what is asked for takes effect before the same step on all. Waits while viewers have paused the simulation.
+// what is asked for takes effect before the same step on all. Waits while viewers have paused the simulation,
+// until it is resumed or given a signal that asks it to end or warns it (SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU): then all ranks go on.
 //
 // Returns VISAPULT_OK if the simulation goes on, VISAPULT_STOP if it shall end. visapult_parameter tells the values from here on.
 int32_t visapult_steer(struct visapult_publisher *publisher);

@@ -14,6 +14,7 @@ program blanks
   number = visapult_declare_field(declaration, field, unit, VISAPULT_FLOAT64)
   if (visapult_declare_grid(declaration, [1.0_real64, 1.0_real64, 1.0_real64], [0.0_real64, 0.0_real64, 0.0_real64], &
     unit) /= VISAPULT_OK .or. visapult_declare_time_unit(declaration, time) /= VISAPULT_OK) error stop 1
+  if (visapult_declare_centering(declaration, VISAPULT_CELL) /= VISAPULT_OK) error stop 1
   publisher = visapult_publish_listen(declaration, at, host)
   if (.not. c_associated(publisher)) then
     print '(a)', visapult_last_error()

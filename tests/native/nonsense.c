@@ -24,6 +24,8 @@ static void declaring(void) {
   NO_OBJECT(visapult_declare(NULL, size), "name is NULL");
   NO_OBJECT(visapult_declare("x", NULL), "size is NULL");
   NO_OBJECT(visapult_declare("\xff", size), "UTF-8");
+  NO_OBJECT(visapult_declare("", size), "the run has no name");
+  NO_OBJECT(visapult_declare("a\nb", size), "cannot be shown");
   NO_OBJECT(visapult_declare("x", empty), "empty");
   NO_OBJECT(visapult_declare("x", vast), "too large");
   NO_OBJECT(visapult_declare("x", negative), "negative");
@@ -38,6 +40,9 @@ static void declaring(void) {
   REFUSED(visapult_declare_grid(it, NULL, nowhere, NULL), "origin");
   REFUSED(visapult_declare_time_unit(it, NULL), "unit is NULL");
   REFUSED(visapult_declare_delivery(it, 7), "7 is none of");
+  REFUSED(visapult_declare_centering(it, 7), "7 is neither");
+  REFUSED(visapult_declare_field(it, " ", "Pa", VISAPULT_FLOAT32), "a field has no name");
+  REFUSED(visapult_declare_parameter(it, " ", NULL, VISAPULT_NUMBER, 0, 1, 0.5), "a parameter has no name");
   REFUSED(visapult_declare_field(it, "p", "Pa", 99), "no type");
   REFUSED(visapult_declare_range(it, 0, 0, 1), "no field 0");
   NO_OBJECT(visapult_publish_listen(it, "127.0.0.1:0", NULL), "0 fields");

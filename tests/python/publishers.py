@@ -27,10 +27,10 @@ def need(command: str) -> str:
     return command
 
 
-def compile_c(source: Path, program: Path) -> Path:
+def compile_c(source: Path, program: Path, compiler: str = "cc", *options: str) -> Path:
     """Strict C99: the header asks for no more."""
     strict = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    subprocess.run([need("cc"), *strict, f"-I{BINDINGS}", "-o", program, source, *LINK], check=True)
+    subprocess.run([need(compiler), *strict, *options, f"-I{BINDINGS}", "-o", program, source, *LINK], check=True)
     return program
 
 

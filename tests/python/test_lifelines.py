@@ -111,3 +111,16 @@ def test_a_program_goes_on_publishing_where_its_trace_cannot_be_written(start, t
     code, _, said = start(program, 1, XDG_CONFIG_HOME=str(tmp_path), VISAPULT_TRACE=file).end()
     assert code == 0
     assert "VISAPULT_TRACE: " in said
+
+
+def test_the_trace_of_a_program_takes_the_place_of_a_trace_alone(start, tmp_path: Path) -> None:  # noqa: F811
+    program = compile_c(BINDINGS / "examples" / "first.c", tmp_path / "first")
+    result, trace = tmp_path / "result.dat", tmp_path / "run.json"
+    result.write_text("what a week of computing has made")
+    trace.write_text("[\nof before")
+    for file in (result, trace):
+        code, _, said = start(program, 0.2, XDG_CONFIG_HOME=str(tmp_path), VISAPULT_TRACE=str(file)).end()
+        assert code == 0
+        assert (f"VISAPULT_TRACE: {file} is there, and is no trace made before" in said) == (file == result), said
+    assert result.read_text() == "what a week of computing has made"
+    assert "source put" in trace.read_text()

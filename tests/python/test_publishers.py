@@ -2,8 +2,10 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -139,6 +141,7 @@ def test_texts_of_fortran_end_before_their_blanks_and_a_section_without_values_i
     assert url.split("#")[0].endswith("/run")
     told = run("info", url).stdout
     assert "density (f64)" in told
+    assert "8 x 6 x 4 cell samples" in told
     running.go_on()
     assert running.end()[0] == 0
 
@@ -222,3 +225,48 @@ def test_any_number_of_ranks_computes_the_same(start, waves, mpi: str) -> None:
     assert one > 0
     for ranks in (2, 3, 6):
         assert float(ends(ranks)) == pytest.approx(one, rel=1e-4)
+
+
+APART = """
+import sys
+import numpy as np
+import visapult
+
+rank = int(sys.argv[1])
+block = ((0, 0, 8 * rank), (8, 8, 8 * rank + 8))
+with visapult.Publisher(name="apart", size=(8, 8, 16), fields=["p"], block=block, rank=rank, ranks=2) as publisher:
+    for line in sys.stdin:
+        for _ in range(int(line)):
+            publisher.publish(0.0, p=np.zeros((8, 8, 8), np.float32))
+        print("done", flush=True)
+"""
+
+
+def test_ranks_that_are_many_steps_apart_are_named(start, tmp_path: Path) -> None:
+    pytest.importorskip("visapult", reason="the package is not installed: make python-package")
+    own = {"XDG_CONFIG_HOME": str(tmp_path)}
+    back_end = start(VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", 0, "--no-open", **own)
+    url = back_end.line()
+    ranks = [start(sys.executable, "-c", APART, rank, **own, VISAPULT_URL=url) for rank in range(2)]
+    # The page's address, once both are there.
+    back_end.line()
+
+    def publish(rank: int, steps: int) -> None:
+        assert ranks[rank].process.stdin is not None
+        ranks[rank].process.stdin.write(f"{steps}\n")
+        ranks[rank].process.stdin.flush()
+        assert ranks[rank].line() == "done"
+
+    publish(1, 1)
+    publish(0, 1)
+    assert back_end.process.stderr is not None
+    # Once every so often it is told which step is the newest.
+    said, steps = "", 0
+    while "behind rank 0" not in said:
+        assert steps < 10_000, said
+        publish(0, 20)
+        steps += 20
+        while select.select([back_end.process.stderr], [], [], 0.05)[0]:
+            said += os.read(back_end.process.stderr.fileno(), 1 << 16).decode()
+    assert said.count("steps behind") == 1
+    assert "rank 1 is" in said and "more are shown where ranks keep together" in said

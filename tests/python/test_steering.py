@@ -1,6 +1,8 @@
 """Programs in C, Fortran, Python and under MPI are steered by a page: between two steps, before the same one on all ranks."""
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -13,6 +15,27 @@ from test_comm import LAUNCHERS
 from test_publishers import RANKS, look, mpi, start, waves
 
 __all__ = ["look", "mpi", "start", "waves"]
+
+# As tests/native/warned.c.
+WARNED = """
+import signal, time
+import numpy as np
+import visapult
+
+noted = []
+signal.signal(signal.SIGTERM, lambda number, frame: noted.append(number))
+signal.signal(signal.SIGALRM, lambda number, frame: None)
+speed = visapult.Parameter("speed", 0, least=0, most=1)
+with visapult.Publisher(name="warned", size=(16, 16, 16), fields=["p"], parameters=[speed], listen="127.0.0.1:0") as publisher:
+    print(publisher.url)
+    step = 0
+    while not noted:
+        assert publisher.steer()
+        publisher.publish(step, p=np.zeros((16, 16, 16), np.float32))
+        step += 1
+        time.sleep(0.02)
+    print(f"kept {step} steps")
+"""
 
 
 def example(language: str, folder: Path) -> list[object]:
@@ -65,6 +88,57 @@ def test_four_ranks_are_steered_before_the_same_step(start, waves, mpi: str, loo
     code, out, err = ranks.end()
     assert code == 0, err
     assert out.startswith(f"{stopped} steps in")
+
+
+def go_on_for(number: signal.Signals, page: Page, program: Running, rank: int, process: int) -> None:
+    """A paused program is given a signal: all of its ranks go on, and it ends as it does when it is warned, after the step that follows."""
+    paused = page.ask("pause")
+    # The timer of a profiler is no reason to go on.
+    os.kill(process, signal.SIGALRM)
+    assert page.ask("step") == paused
+    page.until(lambda: page.steps.get("last") == paused, "the one step")
+    # All ranks are through with it, and wait.
+    assert page.ask("set", name="speed", value=0.5) == paused + 1
+    assert page.steering["state"] == "paused"
+    os.kill(process, number)
+    page.until(lambda: page.steering["log"][-1]["action"] == "resume", "that it goes on")
+    assert page.steering["log"][-1]["who"] == f"a signal to rank {rank}"
+    code, out, err = program.end()
+    assert code == 0, err
+    assert out == f"kept {paused + 2} steps\n"
+    assert "a signal has come while viewers have paused the program" in err
+
+
+@pytest.mark.parametrize(("number", "how"), [(signal.SIGTERM, "handled"), (signal.SIGUSR1, "blocked")])
+def test_a_paused_program_sees_that_it_is_warned(start, tmp_path: Path, number: signal.Signals, how: str) -> None:
+    own = {"XDG_CONFIG_HOME": str(tmp_path)}
+    back_end = start(VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", 0, "--no-open", **own)
+    url = back_end.line()
+    program = start(compile_c(ROOT / "tests" / "native" / "warned.c", tmp_path / "warned"), how, **own, VISAPULT_URL=url)
+    process = int(program.line().split()[-1])
+    page = Page(back_end.line())
+    go_on_for(number, page, program, 0, process)
+    page.close()
+
+
+def test_all_ranks_go_on_when_one_of_a_paused_program_is_warned(start, mpi: str, tmp_path: Path) -> None:
+    own = {"XDG_CONFIG_HOME": str(tmp_path)}
+    back_end = start(VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", 0, "--no-open", **own)
+    url = back_end.line()
+    warned = compile_c(ROOT / "tests" / "native" / "warned.c", tmp_path / "warned", f"mpicc.{mpi}", "-DRANKS")
+    program = start(*LAUNCHERS[mpi], "-n", RANKS, warned, **own, VISAPULT_URL=url)
+    lines = [program.line().split() for _ in range(RANKS)]
+    processes = {int(words[1]): int(words[-1]) for words in lines}
+    page = Page(back_end.line())
+    go_on_for(signal.SIGTERM, page, program, 2, processes[2])
+    page.close()
+
+
+def test_a_paused_program_in_python_sees_that_it_is_warned(start, look, tmp_path: Path) -> None:
+    pytest.importorskip("visapult", reason="the package is not installed: make python-package")
+    program = start(sys.executable, "-u", "-c", WARNED, XDG_CONFIG_HOME=str(tmp_path))
+    url = program.line()
+    go_on_for(signal.SIGTERM, look(url)[1], program, 0, program.process.pid)
 
 
 def test_who_may_only_watch_sees_the_values_and_is_refused_with_the_reason(start, tmp_path: Path) -> None:

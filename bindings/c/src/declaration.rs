@@ -4,7 +4,9 @@
 
 use std::ffi::c_char;
 
-use visapult_pipeline::flow::{Box3, Delivery, FieldInfo, Grid, Options, PublisherOptions, ScalarType, ValueRange};
+use visapult_pipeline::flow::{
+    Box3, Centering, Delivery, FieldInfo, Grid, Options, PublisherOptions, ScalarType, ValueRange, check_name,
+};
 
 use crate::failure::{Failure, borrow, code, number, object, optional, text, three};
 
@@ -37,6 +39,11 @@ pub const VISAPULT_EVERY: i32 = 1;
 /// As VISAPULT_EVERY, and the first visapult_end waits for a back end.
 pub const VISAPULT_EVERY_FROM_FIRST: i32 = 2;
 
+/// Samples are values at points.
+pub const VISAPULT_POINT: i32 = 0;
+/// Samples are values of cells.
+pub const VISAPULT_CELL: i32 = 1;
+
 /// What a rank publishes.
 #[derive(Clone, Debug)]
 pub struct Declaration {
@@ -57,6 +64,7 @@ pub unsafe extern "C" fn visapult_declare(name: *const c_char, size: *const i64)
     object("visapult_declare", || {
         // SAFETY: as the header asks for.
         let (name, size) = unsafe { (text(name, "name")?, three(size, "size")?) };
+        check_name("the run", &name).map_err(wrong)?;
         let grid = Grid::of_size(lengths(size, "size")?);
         grid.validate().map_err(wrong)?;
         let options = PublisherOptions {
@@ -137,6 +145,20 @@ pub unsafe extern "C" fn visapult_declare_grid(
     })
 }
 
+/// What the samples of the grid are: VISAPULT_POINT, which is what they are if nothing is said, or VISAPULT_CELL, the values of cells. Of these
+/// the spacing is the size of a cell, and the origin the centre of the first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare_centering(declaration: *mut Declaration, centering: i32) -> i32 {
+    change("visapult_declare_centering", declaration, |options| {
+        options.grid.centering = match centering {
+            VISAPULT_POINT => Centering::Point,
+            VISAPULT_CELL => Centering::Cell,
+            other => return Err(wrong(format!("{other} is neither VISAPULT_POINT nor VISAPULT_CELL"))),
+        };
+        Ok(())
+    })
+}
+
 /// Unit of the times of steps ("s").
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_declare_time_unit(declaration: *mut Declaration, unit: *const c_char) -> i32 {
@@ -174,6 +196,7 @@ pub unsafe extern "C" fn visapult_declare_field(
     let declared = change("visapult_declare_field", declaration, |options| {
         // SAFETY: as the header asks for.
         let (name, unit) = unsafe { (text(name, "name")?, optional(unit, "unit")?.unwrap_or_default()) };
+        check_name("a field", &name).map_err(wrong)?;
         if options.fields.iter().any(|other| other.name == name) {
             return Err(Failure::WrongCall(format!("there is a field {name} already: give each a name of its own")));
         }

@@ -51,7 +51,8 @@ pub unsafe extern "C" fn visapult_declare_parameter(
 }
 
 /// Takes over what viewers have asked for since the last step. A program that declares parameters calls it before every step, on every rank:
-/// what is asked for takes effect before the same step on all. Waits while viewers have paused the simulation.
+/// what is asked for takes effect before the same step on all. Waits while viewers have paused the simulation,
+/// until it is resumed or given a signal that asks it to end or warns it (SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU): then all ranks go on.
 ///
 /// Returns VISAPULT_OK if the simulation goes on, VISAPULT_STOP if it shall end. visapult_parameter tells the values from here on.
 #[unsafe(no_mangle)]

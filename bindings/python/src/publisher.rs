@@ -7,7 +7,8 @@ use std::{mem, process, thread};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use visapult_pipeline::flow::{
-    self, FieldInfo, FlowError, Meeting, Parameter, ParameterKind, PublisherOptions, PublisherStatistics, StepIndex,
+    self, FieldInfo, FlowError, Meeting, Parameter, ParameterKind, Pause, PublisherOptions, PublisherStatistics,
+    StepIndex,
 };
 
 use crate::array::Array;
@@ -16,7 +17,7 @@ use crate::declaration::{
 };
 use crate::failure::{CallError, raised};
 
-/// How long a paused program sleeps before it sees whether it is interrupted.
+/// How long a program that waits for back ends does before it sees whether it is interrupted.
 const WAIT_SLICE: Duration = Duration::from_millis(100);
 /// How long who waits lets go of the publisher between two sleeps.
 const BREATH: Duration = Duration::from_millis(1);
@@ -181,16 +182,19 @@ impl Publisher {
     /// Takes over what viewers have asked for since the last step; False once the simulation shall end.
     ///
     /// A program that declares parameters calls it before every step, on every rank: what is asked for takes effect before the same step
-    /// on all. Waits while viewers have paused the simulation.
+    /// on all. Waits while viewers have paused the simulation, until it is resumed or the program is given
+    /// a signal that asks it to end or warns it (SIGTERM, SIGUSR1 and the like) and has a handler for it: then all ranks go on.
     fn steer(&self, py: Python<'_>) -> PyResult<bool> {
         self.here()?;
         loop {
             let steering = py.detach(|| self.lock().steer()).map_err(|cause| raised(&cause))?;
-            if let Some(goes_on) = steering {
-                return Ok(goes_on);
-            }
+            let pause = match steering {
+                Ok(goes_on) => return Ok(goes_on),
+                Err(pause) => pause,
+            };
+            py.detach(|| pause.wait());
             // Who is paused may still be interrupted.
-            breathe(py)?;
+            py.check_signals()?;
         }
     }
 
@@ -422,10 +426,10 @@ impl State {
         Ok(self.publisher()?.is_none_or(|publisher| publisher.taken_within(WAIT_SLICE)))
     }
 
-    /// Whether the simulation goes on; none while it is paused.
-    fn steer(&mut self) -> Result<Option<bool>, FlowError> {
-        let Some(publisher) = self.publisher()? else { return Ok(Some(true)) };
-        Ok(publisher.steer_within(WAIT_SLICE).map(|steering| !steering.stop))
+    /// Whether the simulation goes on, or where it waits while it is paused.
+    fn steer(&mut self) -> Result<Result<bool, Pause>, FlowError> {
+        let Some(publisher) = self.publisher()? else { return Ok(Ok(true)) };
+        Ok(publisher.steer_now().map(|steering| !steering.stop).ok_or_else(|| publisher.pause()))
     }
 
     /// None where publishing is off or over.

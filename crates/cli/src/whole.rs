@@ -22,8 +22,7 @@ impl Output {
             Self::Png => ("PNG image", &[b"\x89PNG"]),
             Self::Report => ("JSON report", &[b"{"]),
             Self::Svg => ("SVG picture", &[b"<svg"]),
-            // For OpenTelemetry, too.
-            Self::Trace => ("trace", &[b"[", b"{\"resourceSpans\""]),
+            Self::Trace => ("trace", visapult_trace::BEGINNINGS),
         }
     }
 }

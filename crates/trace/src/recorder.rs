@@ -3,7 +3,8 @@
 //! Each thread has a ring of its own, found without a lock; one writer empties all of them.
 
 use std::cell::RefCell;
-use std::io::{self, BufWriter, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -23,6 +24,9 @@ use crate::timeline::Process;
 /// Events that a thread can stamp between two rounds of the writer: some 80,000 a second.
 const RING: usize = 4096;
 const ROUND: Duration = Duration::from_millis(50);
+
+/// How trace files begin: those that are written here, and those for OpenTelemetry.
+pub const BEGINNINGS: &[&[u8]] = &[b"[", b"{\"resourceSpans\""];
 
 const OFF: u32 = 0;
 /// Somebody looks on: the lowest bit of `CURRENT`.
@@ -126,6 +130,9 @@ pub enum StartError {
     /// One recording at a time.
     #[error("this process is already being traced")]
     Already,
+    /// The file is something else.
+    #[error("{0} is there, and is no trace made before: name another file, or remove it first")]
+    Other(String),
     /// The file cannot be made.
     #[error("cannot write the trace to {file}: {cause}")]
     Io {
@@ -155,13 +162,16 @@ pub struct Finished {
 }
 
 impl Recording {
-    /// Records into a file; `role` says what this process is (`view`, `backend`).
+    /// Records into a file, in place of a trace that was made before; `role` says what this process is (`view`, `backend`).
     ///
     /// # Errors
-    /// [`StartError`] if the file cannot be made, or something is recorded already.
+    /// [`StartError`] if the file is something else, or cannot be made, or something is recorded already.
     pub fn to_file(file: &Path, role: &str) -> Result<Self, StartError> {
         let failed = |cause| StartError::Io { file: file.display().to_string(), cause };
-        let out = std::fs::File::create(file).map_err(failed)?;
+        if file.is_file() && !is_trace_or_empty(file).map_err(failed)? {
+            return Err(StartError::Other(file.display().to_string()));
+        }
+        let out = File::create(file).map_err(failed)?;
         Self::start(BufWriter::new(out), &file.display().to_string(), role)
     }
 
@@ -217,6 +227,15 @@ impl Drop for Recording {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Whether a file begins as what takes its place.
+fn is_trace_or_empty(file: &Path) -> io::Result<bool> {
+    /// No beginning is longer.
+    const MOST: u64 = 16;
+    let mut found = Vec::new();
+    File::open(file)?.take(MOST).read_to_end(&mut found)?;
+    Ok(found.is_empty() || BEGINNINGS.iter().any(|beginning| found.starts_with(beginning)))
 }
 
 fn write_events(out: impl Write, process: &Process, stop: &Receiver<()>, finished: &mut Finished) -> io::Result<()> {

@@ -268,7 +268,8 @@ class Publisher:
         """Takes over what viewers have asked for since the last step; False once the simulation shall end.
 
         A program that declares parameters calls it before every step, on every rank: what is asked for takes effect before the same step
-        on all. Waits while viewers have paused the simulation.
+        on all. Waits while viewers have paused the simulation, until it is resumed or the program is given
+        a signal that asks it to end or warns it (SIGTERM, SIGUSR1 and the like) and has a handler for it: then all ranks go on.
         """
     def publish(self, time: float, /, **fields: _Array) -> int:
         """Publishes one step: ``time`` in ``time_unit`` (NaN where unknown), and an array for every field. Returns the number of the step.

@@ -128,9 +128,7 @@ fn work(crew: &Arc<Crew>, hand: &Opened, number: u64, question: Vec<u8>) {
         let answer = |question| catch_unwind(AssertUnwindSafe(|| hand.wait().as_ref()?.answer(question))).ok()?;
         let answer = question.and_then(answer);
         let body = answer.map(|writer| writer.0).unwrap_or_default();
-        if crew.send(0, &Message::Work(number, &body)).is_err() {
-            let _ = crew.send(0, &Message::Work(number, &[]));
-        }
+        crew.send_or_nothing(0, |body| Message::Work(number, body), &body);
     });
 }
 

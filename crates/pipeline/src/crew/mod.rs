@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::thread;
 use std::time::Duration;
 
-use visapult_comm::{Comm, CommError, Tag};
+use visapult_comm::{Comm, CommError, MAX_MESSAGE_BYTES, Tag};
 use visapult_trace::now_ns;
 
 use exchange::Exchange;
@@ -251,6 +251,19 @@ impl Crew {
 
     fn send(&self, to: usize, message: &Message<'_>) -> Result<(), CommError> {
         self.with(|comm| comm.send(to, TAG, message.to_bytes()))
+    }
+
+    /// Sends something that is waited for: where it cannot be, that there is nothing.
+    fn send_or_nothing<'a>(&self, to: usize, message: impl Fn(&'a [u8]) -> Message<'a>, body: &'a [u8]) {
+        let Err(cause) = self.send(to, &message(body)) else { return };
+        if matches!(cause, CommError::TooLarge { .. }) {
+            let rank = self.rank;
+            tracing::warn!(
+                "what process {rank} has of a picture is more than is sent at once, {MAX_MESSAGE_BYTES} bytes: ask for a smaller one, or take more processes"
+            );
+        }
+        // Who is gone is noticed by who listens to it.
+        let _ = self.send(to, &message(&[]));
     }
 
     fn with<R>(&self, work: impl FnOnce(&Comm) -> Result<R, CommError>) -> Result<R, CommError> {

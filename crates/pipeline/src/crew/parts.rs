@@ -64,8 +64,7 @@ impl Crew {
     }
 
     fn give(&self, number: u64, taker: usize, part: &[u8]) {
-        // Who is gone is noticed by who listens to it.
-        let _ = self.send(taker, &Message::Part(number, part));
+        self.send_or_nothing(taker, |part| Message::Part(number, part), part);
     }
 
     /// What all have made of their runs in the places of this process, which has made `own`, in the order of `runs`; and who has sent nothing.

@@ -61,6 +61,11 @@ impl Desk {
         self.revision += 1;
     }
 
+    /// The ranks have been asked to go on, and have not all said that they do.
+    pub(super) fn is_to_resume(&self) -> bool {
+        self.pending.values().any(|pending| pending.entry.action == Action::Resume)
+    }
+
     /// Takes an action into the log; the error says why it cannot be.
     pub(super) fn ask(&mut self, who: &str, action: Action, at: StepIndex) -> Result<Steer, String> {
         check(&self.view.parameters, &action)?;

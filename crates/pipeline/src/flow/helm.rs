@@ -165,6 +165,10 @@ impl Helm {
         may
     }
 
+    pub(super) const fn is_paused(&self) -> bool {
+        self.paused
+    }
+
     pub(super) const fn is_stopped(&self) -> bool {
         self.stopped
     }

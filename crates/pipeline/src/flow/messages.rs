@@ -76,6 +76,8 @@ pub(super) enum FromPublisher {
         /// Its value from here on.
         value: f64,
     },
+    /// It is paused, and has been given a signal that asks it to end or warns it: it would go on.
+    Signal,
     /// Of a later version.
     #[serde(other)]
     Unknown,
@@ -272,6 +274,25 @@ impl Declaration {
         let fields = self.fields.iter().map(DeclaredField::to_info).collect::<Result<_, _>>()?;
         Ok((grid, fields, block))
     }
+}
+
+/// Whether `what`, a run or something of it, can have this name: it is shown, and asked for by it.
+///
+/// # Errors
+/// Why not, in words.
+pub fn check_name(what: &str, name: &str) -> Result<(), String> {
+    if name.trim().is_empty() {
+        return Err(format!("{what} has no name: give it one, by which it is shown and asked for"));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(format!(
+            "{what} is called {name:?}, which cannot be shown: leave out tabs, ends of lines and the like"
+        ));
+    }
+    if name.len() > MOST_NAME {
+        return Err(format!("{what} has a name of {} bytes: {MOST_NAME} are possible", name.len()));
+    }
+    Ok(())
 }
 
 /// Whether a step can have this number.

@@ -6,6 +6,7 @@
 
 mod aloud;
 mod assembly;
+mod bell;
 mod building;
 mod clock;
 mod crew;
@@ -36,8 +37,8 @@ pub(crate) use receiver::Receiver;
 pub(crate) use clock::ClockOfBackEnd;
 pub use look::Look;
 pub use meeting::{Meeting, RATE_VARIABLE, REPLAY_VARIABLE, TRACE_VARIABLE, URL_VARIABLE, own_host};
-pub use messages::FlowError;
-pub use publisher::{Delivery, Publisher, PublisherOptions, PublisherStatistics, Wanted};
+pub use messages::{FlowError, check_name};
+pub use publisher::{Delivery, Pause, Publisher, PublisherOptions, PublisherStatistics, Wanted};
 pub use serve::serve;
 pub use source::{FlowDoor, FlowHelm, FlowOptions, FlowSource, Watch};
 pub use state::FlowStatistics;

@@ -16,13 +16,13 @@ use super::aloud::say;
 use super::building::Building;
 use super::door::{keep_dialling, keep_listening, trust_of, url_name};
 use super::meeting::TRACE_VARIABLE;
-use super::messages::FlowError;
+use super::messages::{FlowError, check_name};
 use super::shared::Shared;
 use super::steering::{Parameter, Steering};
 use super::steering_log;
 use crate::step_store::lock;
 
-/// How long a program that is paused sleeps at a time.
+/// How long a program that waits for back ends does at a time.
 const WAIT_SLICE: Duration = Duration::from_secs(1);
 
 /// Which steps of a running simulation back ends get.
@@ -154,8 +154,8 @@ impl Publisher {
     }
 
     fn new(options: PublisherOptions, dials: bool) -> Result<Self, FlowError> {
-        let shared = Arc::new(Shared::new(options, dials));
-        let declared = shared.declaration().check();
+        let shared = Arc::new(Shared::new(options, dials)?);
+        let declared = shared.declaration().check().and_then(|_| check_names(&shared.options));
         declared.map_err(|problem| FlowError::Declaration { who: "this program".to_owned(), problem })?;
         let building = Building::new(shared.options.fields.len(), shared.options.block.volume());
         Ok(Self {
@@ -292,19 +292,27 @@ impl Publisher {
     }
 
     /// What viewers ask for before the next step: called between steps by a program that declares parameters. Waits while the simulation is
-    /// paused. What is asked of several ranks takes effect before the same step on all. A step that has begun and not ended is left out.
+    /// paused, until it is resumed or this thread has been given a signal that asks the program to end or warns it: then all ranks go on. What is
+    /// asked of several ranks takes effect before the same step on all. A step that has begun and not ended is left out.
     pub fn steer(&mut self) -> Steering {
         loop {
-            if let Some(steering) = self.steer_within(WAIT_SLICE) {
+            if let Some(steering) = self.steer_now() {
                 return steering;
             }
+            self.shared.wait_for_word();
         }
     }
 
-    /// As [`steer`](Self::steer), but waits for `limit` at most: none if it is to be called again, because the simulation is still paused.
-    pub fn steer_within(&mut self, limit: Duration) -> Option<Steering> {
+    /// As [`steer`](Self::steer), without the waiting: none if it is to be called again, for the simulation is paused. [`Pause::wait`] does the waiting.
+    pub fn steer_now(&mut self) -> Option<Steering> {
         self.leave_out();
-        self.shared.steer(self.next, limit)
+        self.shared.steer(self.next)
+    }
+
+    /// What a program that may be paused waits with, while others of its threads have the publisher.
+    #[must_use]
+    pub fn pause(&self) -> Pause {
+        Pause(Arc::clone(&self.shared))
     }
 
     /// The value of parameter `number`, in the order of the declaration; it changes when the program steers.
@@ -363,6 +371,25 @@ impl Publisher {
             missed: self.shared.missed.load(Ordering::Relaxed),
             attached: lock(&self.shared.subscribers).len(),
         }
+    }
+}
+
+/// Programs give their names themselves; files have those that they have.
+fn check_names(options: &PublisherOptions) -> Result<(), String> {
+    if !options.live {
+        return Ok(());
+    }
+    check_name("the run", &options.name)?;
+    options.fields.iter().try_for_each(|field| check_name("a field", &field.name))
+}
+
+/// Where a paused program waits.
+pub struct Pause(Arc<Shared>);
+
+impl Pause {
+    /// Waits until more is known of what viewers ask for, or this thread has been given a signal, for a moment at most.
+    pub fn wait(&self) {
+        self.0.wait_for_word();
     }
 }
 

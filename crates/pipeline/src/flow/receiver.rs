@@ -167,8 +167,9 @@ impl Receiver {
                 check_step(newest)?;
                 state.links[rank].on_newest(newest);
                 state.tell_apart(&self.options);
-                if let Some(line) = state.name_left_out().filter(|_| !state.is_hand()) {
-                    tracing::warn!("{line}");
+                if !state.is_hand() {
+                    let lines = [state.name_left_out(), state.name_apart()];
+                    lines.into_iter().flatten().for_each(|line| tracing::warn!("{line}"));
                 }
             }
             (FromPublisher::Gone { step, newest, why }, Some(rank)) => {
@@ -186,6 +187,10 @@ impl Receiver {
                 state.desk.on_steered(rank, sequence, at, why, ranks);
             }
             (FromPublisher::Changed { name, value }, Some(_)) if !is_behind => state.desk.on_changed(&name, value),
+            // The head says it for all.
+            (FromPublisher::Signal, Some(rank)) if !is_behind && !state.is_hand() => {
+                state.resume_for_signal(rank);
+            }
             (_, None) => {
                 return Err("it speaks of steps before it has said what it publishes".to_owned());
             }
@@ -193,6 +198,7 @@ impl Receiver {
                 FromPublisher::Ready { .. }
                 | FromPublisher::Steered { .. }
                 | FromPublisher::Changed { .. }
+                | FromPublisher::Signal
                 | FromPublisher::Clock { .. }
                 | FromPublisher::Unknown,
                 Some(_),

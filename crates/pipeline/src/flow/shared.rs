@@ -1,23 +1,24 @@
 //! What a rank's threads share: what it publishes, its latest step, who is attached, and what they ask of it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_volume::StepIndex;
 
 use super::aloud::say;
+use super::bell::{Bell, Heed};
 use super::building::Published;
 use super::door::{Also, Troubles};
 use super::helm::{Answer, Applied, Helm};
-use super::messages::{Declaration, DeclaredField, MOST_TIMES};
+use super::messages::{Declaration, DeclaredField, FlowError, MOST_TIMES};
 use super::publisher::{Delivery, PublisherOptions};
 use super::steering::{Change, Commit, Parameter, Steer, Steering};
 use super::subscriber::Subscriber;
 use crate::step_store::lock;
 
-/// How often a paused simulation looks whether somebody is left who could resume it.
+/// How often a paused simulation looks whether somebody is left who could resume it, and lets in the signals that are not heeded.
 const PAUSED_POLL: Duration = Duration::from_millis(200);
 
 /// How often it is looked whether a step is taken.
@@ -30,7 +31,7 @@ pub(super) struct Shared {
     pub(super) options: PublisherOptions,
     pub(super) latest: Mutex<Option<Arc<Published>>>,
     pub(super) steered: Mutex<Steered>,
-    steered_changed: Condvar,
+    steered_changed: Bell,
     pub(super) subscribers: Mutex<Vec<Arc<Subscriber>>>,
     /// None where back ends come to us.
     pub(super) also: Option<Mutex<Also>>,
@@ -51,15 +52,30 @@ pub(super) struct Steered {
     pub(super) parameters: Vec<Parameter>,
     /// What has taken effect and the program has not been told.
     changes: Vec<Change>,
+    signal: SignalSeen,
+}
+
+/// Whether there was a signal while the next step was waited for.
+#[derive(PartialEq)]
+enum SignalSeen {
+    No,
+    Yes,
+    /// Back ends know.
+    Told,
 }
 
 impl Shared {
-    pub(super) fn new(options: PublisherOptions, dials: bool) -> Self {
-        let steered = Steered { helm: Helm::default(), parameters: options.parameters.clone(), changes: Vec::new() };
-        Self {
+    /// # Errors
+    /// If the system has no more for it.
+    pub(super) fn new(options: PublisherOptions, dials: bool) -> Result<Self, FlowError> {
+        let parameters = options.parameters.clone();
+        let steered = Steered { helm: Helm::default(), parameters, changes: Vec::new(), signal: SignalSeen::No };
+        let bell = Bell::new()
+            .map_err(|cause| FlowError::Usage(format!("what steering waits with cannot be had: {}", cause.desc())))?;
+        Ok(Self {
             options,
             steered: Mutex::new(steered),
-            steered_changed: Condvar::new(),
+            steered_changed: bell,
             latest: Mutex::default(),
             subscribers: Mutex::default(),
             also: dials.then(Mutex::default),
@@ -70,7 +86,7 @@ impl Shared {
             steps: AtomicU64::new(0),
             over: AtomicBool::new(false),
             ending: OnceLock::new(),
-        }
+        })
     }
 
     /// Whether of the heads of back ends that are attached this one came first: its clock is the one that events are told in.
@@ -117,34 +133,43 @@ impl Shared {
         }
     }
 
-    /// What viewers ask for before step `next`; none if that is not settled, or the simulation still paused, after `limit`.
-    pub(super) fn steer(&self, next: StepIndex, limit: Duration) -> Option<Steering> {
-        let until = Instant::now() + limit;
+    /// What viewers ask for before step `next`; none if that is not settled yet, or the simulation is paused.
+    pub(super) fn steer(&self, next: StepIndex) -> Option<Steering> {
         let mut steered = lock(&self.steered);
-        loop {
-            let Steered { helm, parameters, changes } = &mut *steered;
-            let applied = helm.apply(next, parameters);
-            changes.extend(applied.changes.iter().cloned());
-            let may_go_on = helm.may_begin(next);
-            let stop = helm.is_stopped();
-            let changes = if may_go_on { std::mem::take(changes) } else { Vec::new() };
-            drop(steered);
-            self.tell_changes(&applied);
-            self.answer(applied.answers);
-            if may_go_on {
-                return Some(Steering { changes, stop });
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return None;
-            }
-            let is_alone = lock(&self.subscribers).is_empty();
-            steered = lock(&self.steered);
-            if is_alone {
-                steered.helm.release();
-            }
-            let waited = self.steered_changed.wait_timeout(steered, PAUSED_POLL.min(left));
-            steered = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let Steered { helm, parameters, changes, signal } = &mut *steered;
+        let applied = helm.apply(next, parameters);
+        changes.extend(applied.changes.iter().cloned());
+        let may_go_on = helm.may_begin(next);
+        let stop = helm.is_stopped();
+        let changes = if may_go_on { std::mem::take(changes) } else { Vec::new() };
+        let would_go_on = *signal == SignalSeen::Yes && !may_go_on && helm.is_paused();
+        if would_go_on {
+            *signal = SignalSeen::Told;
+        } else if may_go_on {
+            *signal = SignalSeen::No;
+        }
+        drop(steered);
+        self.tell_changes(&applied);
+        self.answer(applied.answers);
+        if would_go_on {
+            self.say("a signal has come while viewers have paused the program: it goes on");
+            let subscribers = lock(&self.subscribers).clone();
+            subscribers.iter().for_each(|subscriber| subscriber.tell_signal());
+        }
+        may_go_on.then_some(Steering { changes, stop })
+    }
+
+    /// Waits until more is known of what viewers ask for, or there is a signal, for a moment at most.
+    pub(super) fn wait_for_word(&self) {
+        let is_alone = lock(&self.subscribers).is_empty();
+        let mut steered = lock(&self.steered);
+        if is_alone {
+            steered.helm.release();
+        }
+        let heeds = steered.signal == SignalSeen::No;
+        drop(steered);
+        if Heed::begin().wait(&self.steered_changed, PAUSED_POLL, heeds) {
+            lock(&self.steered).signal = SignalSeen::Yes;
         }
     }
 
@@ -195,14 +220,14 @@ impl Shared {
         let Steered { helm, parameters, .. } = &mut *steered;
         let answer = helm.take(from, steer, parameters);
         drop(steered);
-        self.steered_changed.notify_all();
+        self.steered_changed.ring();
         self.answer([answer]);
     }
 
     /// A back end has heard all ranks.
     pub(super) fn on_commit(&self, from: usize, commit: Commit) {
         lock(&self.steered).helm.commit(from, commit);
-        self.steered_changed.notify_all();
+        self.steered_changed.ring();
     }
 
     /// Tells back ends which parameters others have changed.

@@ -69,6 +69,8 @@ pub(super) struct State {
     /// Steps that ranks do while a word is on its way to them.
     on_the_way: StepIndex,
     pub(super) last_gone: Option<StepIndex>,
+    /// It was said that ranks are far apart.
+    is_apart_named: bool,
     pub(super) desk: Desk,
     /// How often the simulation was started anew.
     pub(super) runs: u64,
@@ -209,6 +211,15 @@ impl State {
             self.tell_present(&steer);
         }
         Ok(())
+    }
+
+    /// A rank of a paused simulation has been given a signal: all go on, for what it does then the others may have a part in.
+    pub(super) fn resume_for_signal(&mut self, rank: usize) {
+        if self.desk.is_to_resume() {
+            return;
+        }
+        // Where it cannot be asked there is no rank that could be told.
+        let _ = self.steer(&format!("a signal to rank {rank}"), Action::Resume);
     }
 
     pub(super) fn tell(&self, message: &FromBackEnd) {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use visapult_volume::StepIndex;
 
-use super::messages::MOST_NAME;
+use super::messages::{MOST_NAME, check_name};
 
 /// Most parameters of a simulation.
 pub(super) const MOST_PARAMETERS: usize = 64;
@@ -122,8 +122,9 @@ impl Parameter {
     /// # Errors
     /// What does not fit, in words.
     pub fn check(&self) -> Result<(), String> {
-        if self.name.is_empty() || self.name.len() > MOST_NAME || self.unit.len() > MOST_NAME {
-            return Err(format!("a parameter needs a name, and name and unit of at most {MOST_NAME} bytes"));
+        check_name("a parameter", &self.name)?;
+        if self.unit.len() > MOST_NAME {
+            return Err(format!("the unit of parameter {} is longer than {MOST_NAME} bytes", self.name));
         }
         if !(self.least.is_finite() && self.most.is_finite() && self.least <= self.most) {
             return Err(format!("parameter {} has no range: {} to {}", self.name, self.least, self.most));

@@ -267,6 +267,14 @@ impl Subscriber {
         let _ = self.tell(&FromPublisher::Changed { name: change.name.clone(), value: change.value });
     }
 
+    /// Says that the program, which is paused, has been given a signal.
+    pub(super) fn tell_signal(&self) {
+        if lock(&self.state).is_declared {
+            // A session that has ended is noticed by its thread.
+            let _ = self.tell(&FromPublisher::Signal);
+        }
+    }
+
     /// Says that a step will not come.
     pub(super) fn refuse(&self, step: StepIndex, why: &str) {
         let mut state = lock(&self.state);

@@ -11,6 +11,9 @@ use super::super::messages::{FromBackEnd, Want, note};
 use super::super::source::FlowOptions;
 use super::{Link, State};
 
+/// Ranks that are so many steps apart are named.
+const FAR_APART: StepIndex = 10;
+
 impl Link {
     /// It is there, and not left out.
     pub(in crate::flow) const fn is_present(&self) -> bool {
@@ -111,6 +114,27 @@ impl State {
         Some(format!(
             "rank {rank} has come back at step {newest} where rank {slowest} is at step {on}: it is left out until it has come that far; \
              a program that goes on from a restart file says with visapult_begin_at which step it does"
+        ))
+    }
+
+    /// What to say of ranks that are so far apart that few steps are whole, once.
+    pub(in crate::flow) fn name_apart(&mut self) -> Option<String> {
+        if self.is_apart_named {
+            return None;
+        }
+        let there = self.links.iter().enumerate().filter(|(_, link)| link.is_present());
+        let newest = there.filter_map(|(rank, link)| Some((rank, link.newest?)));
+        let (first, most) = newest.clone().max_by_key(|(_, newest)| *newest)?;
+        let (last, least) = newest.min_by_key(|(_, newest)| *newest)?;
+        let apart = most - least;
+        // By fewer, or by what they do before it is known here, ranks seem to be apart that are not.
+        if apart <= FAR_APART.max(self.on_the_way_now()) {
+            return None;
+        }
+        self.is_apart_named = true;
+        Some(format!(
+            "rank {last} is {apart} steps behind rank {first}: a step is shown once all ranks have done it, and few steps wait for that; \
+             more are shown where ranks keep together, as by a barrier now and then"
         ))
     }
 
