@@ -106,7 +106,7 @@ fn list(elsewhere: &Endpoint) -> Result<ExitCode> {
         Event::Failed { path, why } => tell(&format!("{path}: {why}")),
         _ => {}
     })?;
-    outcome.and_then(|()| out.finish())?;
+    outcome.and_then(|()| out.finish().map(drop))?;
     Ok(if report.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

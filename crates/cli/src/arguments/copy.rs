@@ -12,6 +12,7 @@ use visapult_ripp_net::units::parse_bytes;
 
 use super::listen::ListenOptions;
 use super::perf::{TransportName, parse_choice};
+use crate::whole::growing_file;
 
 const COPY_HELP: &str = "\
 Places:
@@ -136,7 +137,7 @@ pub(crate) struct ShareOptions {
     #[command(flatten)]
     pub(crate) listen: ListenOptions,
     /// Append a line of JSON for every copy to this file: who, when, what, bytes, rate, result.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = growing_file())]
     pub(crate) log: Option<PathBuf>,
     /// Print a line of JSON for the URL and for each copy.
     #[arg(long)]
@@ -184,7 +185,7 @@ pub(crate) struct CopyOptions {
     /// Give files their names before the disk has them: many small files come faster on a slow disk, and may be empty after a loss of power.
     #[arg(long)]
     pub(crate) no_sync: bool,
-    /// Write the hash of every file there, as `b3sum --check` and `visapult verify` read it.
+    /// Write the hash of every file there, as `b3sum --check` and `visapult verify` read it; `-` prints it.
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pub(crate) manifest: Option<PathBuf>,
     /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it; where the other end sends, the
