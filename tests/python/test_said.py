@@ -111,6 +111,16 @@ def test_a_hyphen_is_standard_output_and_what_else_is_said_goes_beside_it(field:
     assert not Path("-").exists() and not (tmp_path / "x").exists()
 
 
+def test_who_holds_a_folder_against_the_one_that_it_was_copied_into_is_told(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "file").write_text("content")
+    run("copy", tmp_path / "run", tmp_path / "there" / "run")
+    wrong = run("verify", tmp_path / "run", tmp_path / "there" / "run", check=False)
+    assert wrong.returncode == 1 and f"{tmp_path}/there/run/run may be meant" in wrong.stderr, wrong
+    right = run("verify", tmp_path / "run", tmp_path / "there" / "run" / "run")
+    assert right.stderr == ""
+
+
 def test_a_copy_goes_through_no_pipe(field: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -67,7 +67,7 @@ impl Partial {
         let mut tries = 0;
         while tries < TRIES {
             let part = place.name.partial();
-            let file = open(&place.folder, &part)?;
+            let file = open(&place.folder, &part).map_err(|cause| belongs_to_another(place, &part, cause))?;
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) if began.elapsed() < patience => {
@@ -191,6 +191,18 @@ pub(crate) fn open(folder: &Dir, name: &Name) -> io::Result<File> {
     Ok(folder.open_with(name.as_path(), &options)?.into_std())
 }
 
+/// What another user's copy has left, where that is why nothing can be written.
+fn belongs_to_another(place: &Place, part: &Name, cause: io::Error) -> io::Error {
+    let is_there = || place.folder.symlink_metadata(part.as_path()).is_ok();
+    if cause.kind() != io::ErrorKind::PermissionDenied || !is_there() {
+        return cause;
+    }
+    io::Error::other(format!(
+        "{part} is another user's, whose copy is under way or was interrupted: that user goes on with it, or removes it and {}",
+        place.name.log()
+    ))
+}
+
 pub(crate) fn regular(file: &File) -> io::Result<Metadata> {
     let found = file.metadata()?;
     if found.is_file() { Ok(found) } else { Err(io::Error::other("something that is no file lies in its place")) }
@@ -255,6 +267,17 @@ pub(crate) mod tests {
         assert_eq!(write(&other, MTIME).unwrap_err().to_string(), COLLIDES);
         assert_eq!(names(&dir), ["a"]);
         assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), content);
+    }
+
+    #[test]
+    fn what_another_user_has_left_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let (place, denied) = (place(&dir, "a"), || io::ErrorKind::PermissionDenied.into());
+        let told = || belongs_to_another(&place, &place.name.partial(), denied()).to_string();
+        assert_eq!(told(), io::Error::from(io::ErrorKind::PermissionDenied).to_string());
+        std::fs::write(dir.path().join("a.visapult-part"), "").unwrap();
+        assert!(told().starts_with("a.visapult-part is another user's"), "{}", told());
+        assert!(told().ends_with("a.visapult-log"), "{}", told());
     }
 
     #[test]
