@@ -85,7 +85,10 @@ def test_what_could_not_be_written_is_told_and_harms_nothing_else(words: list[st
         assert (tmp_path / "here.npy").read_bytes() == field.read_bytes()
 
 
-def test_a_hyphen_is_standard_output_and_what_else_is_said_goes_beside_it(field: Path, tmp_path: Path) -> None:
+def test_a_hyphen_is_standard_output_and_what_else_is_said_goes_beside_it(
+    field: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "file").write_text("content")
     render = [str(VISAPULT), "render", str(field), "--size", "32x32"]
@@ -119,6 +122,11 @@ def test_who_holds_a_folder_against_the_one_that_it_was_copied_into_is_told(tmp_
     assert wrong.returncode == 1 and f"{tmp_path}/there/run/run may be meant" in wrong.stderr, wrong
     right = run("verify", tmp_path / "run", tmp_path / "there" / "run" / "run")
     assert right.stderr == ""
+
+
+def test_a_copy_without_a_destination_says_what_is_missing(field: Path) -> None:
+    ended = run("copy", field, check=False)
+    assert (ended.returncode, ended.stderr) == (2, "visapult: the place to copy to is missing; the folder that you are in is `.`\n")
 
 
 def test_a_copy_goes_through_no_pipe(field: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use visapult_copy::{
     Alike, CopyError, Delete, Endpoint, Event, ManifestWriter, Pace, Patterns, Progress, Report, Wish, copy, size,
@@ -68,8 +68,9 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
         return Err(misfit(why.to_owned()));
     }
     options.places.iter().try_for_each(Endpoint::check_here).map_err(CopyError::Source)?;
-    let Some((destination, sources)) = options.places.split_last() else {
-        return Err(anyhow!("what is to be copied where?").into());
+    let (destination, sources) = match options.places.split_last() {
+        Some((destination, sources)) if !sources.is_empty() => (destination, sources),
+        _ => return Err(misfit("the place to copy to is missing; the folder that you are in is `.`".to_owned())),
     };
     if let Some(path) = &options.manifest {
         if options.json && is_output(path) {

@@ -149,7 +149,7 @@ pub(crate) struct ShareOptions {
 #[command(override_usage = "visapult copy [OPTIONS] <SRC>... <DST>", after_help = COPY_HELP)]
 pub(crate) struct CopyOptions {
     /// What to copy, and in the end where to.
-    #[arg(value_name = "SRC... DST", num_args = 2.., required = true, value_parser = place())]
+    #[arg(value_name = "SRC... DST", required = true, value_parser = place())]
     pub(crate) places: Vec<Endpoint>,
     /// Copy only files that match this pattern: of names, or with a / of paths below the source (`*.h5`, `run-*/**/*.h5`); with a / in the end
     /// all that is in such folders (`run-*/`); may be repeated.
