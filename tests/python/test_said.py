@@ -85,6 +85,61 @@ def test_what_could_not_be_written_is_told_and_harms_nothing_else(words: list[st
         assert (tmp_path / "here.npy").read_bytes() == field.read_bytes()
 
 
+def test_a_hyphen_is_standard_output_and_what_else_is_said_goes_beside_it(
+    field: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "file").write_text("content")
+    render = [str(VISAPULT), "render", str(field), "--size", "32x32"]
+    picture = subprocess.run([*render, "--out", "-"], capture_output=True, timeout=SOON, check=True)
+    assert picture.stdout.startswith(b"\x89PNG") and picture.stdout.endswith(b"IEND\xaeB`\x82")
+    assert picture.stderr.startswith(b"-: 32 x 32")
+    cost = run("render", field, "--size", "32x32", "--out", tmp_path / "a.png", "--json", "-")
+    assert "seconds" in json.loads(cost.stdout)
+    manifest = run("copy", tmp_path / "run", tmp_path / "there", "--manifest", "-")
+    assert manifest.stdout.endswith("  run/file\n") and manifest.stdout.count("\n") == 1
+    assert manifest.stderr.startswith("copied 1 file")
+    for words in (
+        ["render", field, "--out", "-", "--json", "-"],
+        ["copy", field, tmp_path / "x", "--manifest", "-", "--json"],
+        ["view", field, "--trace", "-"],
+        ["serve", field, "--trace", "-"],
+        ["share", tmp_path, "--log", "-"],
+        ["copy", "-", tmp_path / "x"],
+        ["copy", field, "-"],
+    ):
+        refused = run(*words, check=False)
+        assert refused.returncode != 0 and refused.stderr.count("\n") == 1 and "name" in refused.stderr, (words, refused)
+    assert not Path("-").exists() and not (tmp_path / "x").exists()
+
+
+def test_who_holds_a_folder_against_the_one_that_it_was_copied_into_is_told(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "file").write_text("content")
+    run("copy", tmp_path / "run", tmp_path / "there" / "run")
+    wrong = run("verify", tmp_path / "run", tmp_path / "there" / "run", check=False)
+    assert wrong.returncode == 1 and f"{tmp_path}/there/run/run may be meant" in wrong.stderr, wrong
+    right = run("verify", tmp_path / "run", tmp_path / "there" / "run" / "run")
+    assert right.stderr == ""
+
+
+def test_a_copy_without_a_destination_says_what_is_missing(field: Path) -> None:
+    ended = run("copy", field, check=False)
+    assert (ended.returncode, ended.stderr) == (2, "visapult: the place to copy to is missing; the folder that you are in is `.`\n")
+
+
+def test_a_copy_goes_through_no_pipe(field: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for words in ([pipe, tmp_path / "x"], ["/dev/stdin", tmp_path / "x"], [field, pipe]):
+        ended = subprocess.run(
+            [VISAPULT, "copy", *words], stdin=subprocess.PIPE, capture_output=True, text=True, timeout=SOON, check=False
+        )  # fmt: skip
+        assert ended.returncode == 1 and "is a pipe or a device" in ended.stderr and ended.stdout == "", (words, ended)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [field.name, "pipe"]
+
+
 def test_a_token_that_stands_where_a_file_should_is_not_repeated(field: Path) -> None:
     url = "ripp://S3CRET@127.0.0.1:9/f#F"
     for words in (["render", field, "--out", url, "--size", "32x32"], ["trace", "plot", url], ["share", url]):

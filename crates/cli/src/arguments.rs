@@ -16,6 +16,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use visapult_pipeline::MOST_EDGE;
 use visapult_ripp_net::units::parse_bytes;
 
+use crate::whole::growing_file;
+
 pub(crate) use backend::BackendOptions;
 pub(crate) use copy::{CopyOptions, FetchesOptions, ShareOptions, VerifyOptions};
 pub(crate) use doctor::DoctorOptions;
@@ -83,7 +85,7 @@ pub(crate) struct ViewOptions {
     #[command(flatten)]
     pub(crate) page: PageOptions,
     /// Record what each stage of each step takes, for `visapult trace plot` and Perfetto.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = growing_file())]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) split: SplitOptions,
@@ -100,7 +102,7 @@ pub(crate) struct PageOptions {
     pub(crate) bind: IpAddr,
     /// Write what is asked of the simulation, by whom, and before which step it took effect, to this file, a line of JSON each; a program that
     /// has VISAPULT_REPLAY=FILE in its environment does the same again.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = growing_file())]
     pub(crate) steering_log: Option<PathBuf>,
     /// Stop by itself after this time (20s, 5m).
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
@@ -165,7 +167,7 @@ pub(crate) enum ProxyName {
 pub(crate) struct RenderOptions {
     /// What to render.
     pub(crate) source: String,
-    /// PNG file to write.
+    /// PNG file to write; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Size of the image in pixels.
@@ -222,7 +224,7 @@ pub(crate) struct RenderOptions {
     /// Most bytes of the field that are held, such as 4GiB: a step of a file that takes more is read block by block [default: what is free, which a step must fit].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) memory: Option<u64>,
-    /// Write what the image cost to this JSON file.
+    /// Write what the image cost to this JSON file; `-` prints it.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     #[command(flatten)]

@@ -1,6 +1,5 @@
 //! `visapult backend`: dials a simulation or waits for it, receives what it publishes, and shows it. Its page opens before the simulation comes.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

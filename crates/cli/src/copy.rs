@@ -1,12 +1,12 @@
 //! `visapult copy`: files and folders, to or from a share.
 
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal};
-use std::path::PathBuf;
+use std::io::{self, BufWriter, IsTerminal, Seek};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use visapult_copy::{
     Alike, CopyError, Delete, Endpoint, Event, ManifestWriter, Pace, Patterns, Progress, Report, Wish, copy, size,
@@ -16,9 +16,9 @@ use visapult_ripp_net::{Options, Rate};
 use crate::arguments::CopyOptions;
 use crate::causes::Causes;
 use crate::inside::lies_in;
-use crate::say::{say, say_in_place, tell};
+use crate::say::{say, say_in_place, tell, with_causes};
 use crate::stop::{self, INTERRUPTED};
-use crate::whole::Unnamed;
+use crate::whole::{Output, check_writable, folder_of, is_output, write_whole};
 
 /// It ended before all was there.
 const FAILED: u8 = 1;
@@ -41,7 +41,7 @@ impl<E: Into<anyhow::Error>> From<E> for Ended {
             Some(CopyError::Source(_) | CopyError::Misfit(_)) => WRONG_LINE,
             _ => FAILED,
         };
-        Self { why: format!("{cause:#}"), code }
+        Self { why: with_causes(&cause), code }
     }
 }
 
@@ -68,10 +68,14 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
         return Err(misfit(why.to_owned()));
     }
     options.places.iter().try_for_each(Endpoint::check_here).map_err(CopyError::Source)?;
-    let Some((destination, sources)) = options.places.split_last() else {
-        return Err(anyhow!("what is to be copied where?").into());
+    let (destination, sources) = match options.places.split_last() {
+        Some((destination, sources)) if !sources.is_empty() => (destination, sources),
+        _ => return Err(misfit("the place to copy to is missing; the folder that you are in is `.`".to_owned())),
     };
     if let Some(path) = &options.manifest {
+        if options.json && is_output(path) {
+            return Err(misfit("--json has standard output: name a file for the manifest".to_owned()));
+        }
         let is_in = |place: &Endpoint| matches!(place, Endpoint::Here(folder) if lies_in(path, folder));
         let path = path.display();
         if options.delete && is_in(destination) {
@@ -238,26 +242,24 @@ fn told(kind: &str, path: &str, why: &str) -> String {
     json!({ "event": kind, "path": path, "why": why }).to_string()
 }
 
-/// A file of hashes as `b3sum` writes it.
+/// A file of hashes as `b3sum` writes it. They are gathered in a file without a name until the copy has ended.
 struct Manifest {
     path: PathBuf,
-    file: Unnamed,
     out: ManifestWriter<BufWriter<File>>,
-    fault: Option<std::io::Error>,
+    fault: Option<io::Error>,
 }
 
 impl Manifest {
     fn create(path: PathBuf) -> Result<Self> {
-        let file = Unnamed::new(&path);
-        let out = file.create().with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { path, file, out: ManifestWriter::new(BufWriter::new(out)), fault: None })
+        check_writable(&path, &[""; 0], Output::Manifest)?;
+        let out = gathering(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path, out, fault: None })
     }
 
-    /// All that was added comes again; what is no file cannot take back what was written.
+    /// All that was added comes again.
     fn begin_anew(&mut self) {
-        match self.file.begin_anew() {
-            Ok(Some(out)) => self.out = ManifestWriter::new(BufWriter::new(out)),
-            Ok(None) => {}
+        match gathering(&self.path) {
+            Ok(out) => self.out = out,
             Err(cause) => self.fault = Some(cause),
         }
     }
@@ -268,8 +270,18 @@ impl Manifest {
     }
 
     fn finish(self) -> Result<()> {
-        let Self { path, file, out, fault } = self;
-        let outcome = fault.map_or_else(|| out.finish(), Err).and_then(|()| file.name());
-        outcome.with_context(|| format!("cannot write {}", path.display()))
+        let Self { path, out, fault } = self;
+        let gathered = fault.map_or_else(|| out.finish(), Err).and_then(|out| Ok(out.into_inner()?));
+        let mut gathered = gathered.with_context(|| format!("cannot write {}", path.display()))?;
+        write_whole(&path, |out| {
+            gathered.rewind()?;
+            io::copy(&mut gathered, out).map(drop)
+        })
     }
+}
+
+/// A file that is gone with the program, beside `path` if that may be.
+fn gathering(path: &Path) -> io::Result<ManifestWriter<BufWriter<File>>> {
+    let file = tempfile::tempfile_in(folder_of(path)).or_else(|_| tempfile::tempfile())?;
+    Ok(ManifestWriter::new(BufWriter::new(file)))
 }

@@ -13,14 +13,14 @@ use visapult_doctor::{
 use visapult_ripp_net::{Identity, RippUrl, Trust, user_folder};
 
 use crate::arguments::DoctorOptions;
-use crate::say::{say, tell};
+use crate::say::{say, tell, with_causes};
 
 const FOUND: u8 = 1;
 const CANNOT_LOOK: u8 = 2;
 
 pub(crate) fn run(options: &DoctorOptions) -> ExitCode {
     look(options).unwrap_or_else(|problem| {
-        tell(&format!("{problem:#}"));
+        tell(&with_causes(&problem));
         CANNOT_LOOK.into()
     })
 }

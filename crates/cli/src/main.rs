@@ -32,7 +32,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use visapult_ripp_net::{KeptError, with_kept_token};
 
 use crate::arguments::{Arguments, Command};
-use crate::say::tell;
+use crate::say::{tell, with_causes};
 
 /// The command line cannot be read.
 const WRONG_LINE: i32 = 2;
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         Command::Verify(options) => verify::run(&options),
     };
     let code = outcome.unwrap_or_else(|problem| {
-        tell(&format!("{problem:#}"));
+        tell(&with_causes(&problem));
         ExitCode::FAILURE
     });
     let Some(cause) = say::lost() else { return code };

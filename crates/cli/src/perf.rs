@@ -1,14 +1,13 @@
 //! `visapult perf`: what a path between two machines carries.
 
-use std::fs::File;
-use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use visapult_ripp_net::perf::{self, Amount, Progress, Report, Request};
 use visapult_ripp_net::{
     Authorities, Clients, Identity, Listener, ListenerOptions, Mode, Options, Rate, Service, Session, Token, Trust,
@@ -16,8 +15,9 @@ use visapult_ripp_net::{
 };
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
-use crate::say::{say, say_in_place, tell};
+use crate::say::{say, say_in_place, tell, with_causes};
 use crate::stop::on_signal;
+use crate::whole::{Output, check_writable, is_output, write_whole};
 
 /// Measurements of a path.
 const PERF: Service = Service { name: "perf", printed_by: "visapult perf serve", taken_by: "visapult perf send" };
@@ -51,7 +51,7 @@ pub(crate) fn run(side: &PerfSide) -> Result<ExitCode> {
         PerfSide::Serve(options) => serve(options),
         PerfSide::Send(options) => match send(options) {
             Err(cause) if is_stopped() => {
-                tell(&format!("{cause:#}"));
+                tell(&with_causes(&cause));
                 Ok(exit_code())
             }
             outcome => outcome.map(|()| exit_code()),
@@ -95,7 +95,7 @@ fn serve(options: &PerfServeOptions) -> Result<ExitCode> {
         let outcome = outcome.unwrap_or_else(|_| Err(anyhow!("the measurement failed in a way that is a bug")));
         waiting = next?;
         if let Err(cause) = outcome {
-            tell(&format!("measurement failed: {cause:#}"));
+            tell(&format!("measurement failed: {}", with_causes(&cause)));
             if options.once || is_stopped() {
                 return Ok(if is_stopped() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE });
             }
@@ -201,7 +201,7 @@ fn linger(session: &Session) {
 
 fn send(options: &PerfSendOptions) -> Result<()> {
     let amount = options.bytes.map_or(Amount::Time(options.time.unwrap_or(DEFAULT_TIME)), Amount::Bytes);
-    let mut output = options.json.as_deref().map(Output::open).transpose()?;
+    options.json.iter().try_for_each(|path| check_writable(path, &[""; 0], Output::Report))?;
     let session = dial(options, amount)?;
     LOOKED_AT.store(true, Ordering::Relaxed);
     let outcome = shown(|show| {
@@ -214,12 +214,14 @@ fn send(options: &PerfSendOptions) -> Result<()> {
     // If it failed because there was no session, that is the reason to be told.
     session.admitted()?;
     let report = outcome?;
-    let written = output.as_mut().map_or(Ok(()), |output| output.write(&report));
     // What was measured is not lost with a file that takes no more.
-    if !matches!(output, Some(Output::Terminal)) {
+    if !options.json.as_deref().is_some_and(is_output) {
         say(&summary(&report, options.reverse));
     }
-    written?;
+    if let Some(path) = &options.json {
+        let json = serde_json::to_string_pretty(&report)?;
+        write_whole(path, |out| writeln!(out, "{json}"))?;
+    }
     verified(&report)?;
     if report.bytes == 0 && !is_stopped() {
         bail!(why_nothing(&report, options.mode));
@@ -281,33 +283,6 @@ fn shown<T>(work: impl FnOnce(&mut dyn FnMut(&Progress)) -> T) -> T {
     let outcome = work(&mut |progress| say_in_place(&progress_line(progress)));
     say_in_place("");
     outcome
-}
-
-/// Where the result goes; opened before the measurement, so that none is made in vain.
-enum Output {
-    Terminal,
-    File(PathBuf, File),
-}
-
-impl Output {
-    fn open(path: &Path) -> Result<Self> {
-        if path == Path::new("-") {
-            return Ok(Self::Terminal);
-        }
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self::File(path.to_owned(), file))
-    }
-
-    fn write(&mut self, report: &Report) -> Result<()> {
-        let json = serde_json::to_string_pretty(report)?;
-        match self {
-            Self::Terminal => say(&json),
-            Self::File(path, file) => {
-                writeln!(file, "{json}").with_context(|| format!("cannot write {}", path.display()))?;
-            }
-        }
-        Ok(())
-    }
 }
 
 fn progress_line(progress: &Progress) -> String {

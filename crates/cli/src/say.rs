@@ -1,10 +1,14 @@
 //! What is said to whoever reads it: one that is gone, a pipe that is closed or a terminal, ends nothing, and what others have named moves no
 //! cursor. Nor does a file end it that takes no more; but that is told in the end, for somebody will read it.
 
+use std::error::Error;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use visapult_ripp_net::system_reason;
 
 /// What a system says of a terminal that is gone, and of a disk that is broken.
 const EIO: i32 = 5;
@@ -12,11 +16,31 @@ const EIO: i32 = 5;
 /// Why the first line that is lost could not be written.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
+/// Standard output is what would be a file.
+static GIVEN_AWAY: AtomicBool = AtomicBool::new(false);
+
+/// From here on what is said goes beside standard output, which is what would be a file.
+pub(crate) fn give_away() {
+    GIVEN_AWAY.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_given_away() -> bool {
+    GIVEN_AWAY.load(Ordering::Relaxed)
+}
+
 /// A line of what a command is for.
 pub(crate) fn say(line: &str) {
+    let line = printable(line) + "\n";
+    if is_given_away() {
+        return say_beside(&line);
+    }
+    pour(|out| out.write_all(line.as_bytes()));
+}
+
+/// What would be a file, to standard output.
+pub(crate) fn pour(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
     let mut out = io::stdout().lock();
-    let said = writeln!(out, "{}", printable(line)).and_then(|()| out.flush());
-    if let Err(cause) = said
+    if let Err(cause) = write(&mut out).and_then(|()| out.flush())
         && !is_gone(&cause)
     {
         // Those that follow most often have the same cause.
@@ -39,6 +63,16 @@ fn is_gone(cause: &io::Error) -> bool {
 /// A line beside it, of the program; where that quotes a URL, as one that was taken for a file, its token is left out.
 pub(crate) fn tell(line: &str) {
     say_beside(&format!("visapult: {}\n", printable(&without_tokens(line))));
+}
+
+/// What went wrong, and the causes of it that are not in what it says itself.
+pub(crate) fn with_causes(problem: &anyhow::Error) -> String {
+    let told = |cause: &(dyn Error + 'static)| cause.downcast_ref().map_or_else(|| cause.to_string(), system_reason);
+    problem.chain().map(told).fold(String::new(), |before, cause| match before.as_str() {
+        "" => cause,
+        _ if before.contains(&cause) => before,
+        _ => format!("{before}: {cause}"),
+    })
 }
 
 /// Words beside it, as they are.
@@ -109,6 +143,22 @@ mod tests {
         let shown = [100, line.len(), line.len() - 1, 40, 35, 19, 12, 0].map(|room| fitting(line, room));
         let [most, two, one] = [49, 36, 19].map(|length| &line[..length]);
         assert_eq!(shown, [line, line, most, two, one, one, &line[..12], ""]);
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        use anyhow::Context;
+        use visapult_ripp_net::{ControlError, RippUrl, SessionError};
+        let full = || io::Error::from_raw_os_error(28);
+        let written = anyhow::Error::from(full()).context("cannot write a.png");
+        assert_eq!(with_causes(&written), format!("cannot write a.png: {}", full()));
+        let token = "ripp://c2hvcnQ@host:1/x".parse::<RippUrl>().context("of the share").unwrap_err();
+        let too_many = io::Error::from_raw_os_error(24);
+        let lost = anyhow::Error::from(SessionError::from(ControlError::from(too_many)));
+        for (told, cause) in [(with_causes(&token), "the token has"), (with_causes(&lost), "the process may have")] {
+            assert_eq!(told.matches(cause).count(), 1, "{told}");
+            assert!(!told.contains("(os error 24)"), "{told}");
+        }
     }
 
     #[test]

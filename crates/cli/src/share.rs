@@ -53,7 +53,14 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
                 log.append(&record);
             }
         }
-        ShareEvent::MistakenPolicy { why } => notice(format!("{why}; what the policy said before holds")),
+        ShareEvent::MistakenPolicy { why, out } => {
+            let but = if out.is_empty() {
+                String::new()
+            } else {
+                format!(", but not for {}, whom it does not name", out.join(", "))
+            };
+            notice(format!("{why}; what the policy said before holds{but}"));
+        }
         ShareEvent::Withheld { why } => notice(why),
         ShareEvent::Policy { fresh } => {
             notice("the policy was read again".to_owned());

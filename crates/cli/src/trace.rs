@@ -1,13 +1,13 @@
 //! `visapult trace`: what a run's events say, drawn, in numbers, and as one file.
 
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use visapult_trace::{PlotOptions, Summary, Timeline, lifelines, read};
 
 use crate::arguments::{TraceCommand, TraceMergeOptions, TracePlotOptions};
-use crate::say::{say, tell};
+use crate::say::tell;
 use crate::whole::{Output, check_writable, write_whole};
 
 pub(crate) fn run(command: &TraceCommand) -> Result<()> {
@@ -19,8 +19,10 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
 
 fn plot(options: &TracePlotOptions) -> Result<()> {
     check_writable(&options.out, &options.files, Output::Svg)?;
-    let report = options.json.as_deref().filter(|json| json.as_os_str() != "-");
-    report.map_or(Ok(()), |json| check_writable(json, &options.files, Output::Report))?;
+    options.json.iter().try_for_each(|json| check_writable(json, &options.files, Output::Report))?;
+    if options.json.as_ref() == Some(&options.out) {
+        bail!("{} cannot be the picture and the report: name another file after --json", options.out.display());
+    }
     let whole = timeline(&options.files)?;
     let timeline = options.steps.map_or_else(|| whole.clone(), |steps| whole.of_steps(steps.first, steps.last));
     if timeline.events.is_empty() {
@@ -34,10 +36,6 @@ fn plot(options: &TracePlotOptions) -> Result<()> {
     write_whole(&options.out, |out| out.write_all(svg.as_bytes()))?;
     let Some(json) = &options.json else { return Ok(()) };
     let summary = serde_json::to_string_pretty(&Summary::of(&timeline))?;
-    if json.as_os_str() == "-" {
-        say(&summary);
-        return Ok(());
-    }
     write_whole(json, |out| writeln!(out, "{summary}"))
 }
 

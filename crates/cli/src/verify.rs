@@ -63,7 +63,17 @@ fn compare_here(path: &Path, there: &Path, other: &Endpoint) -> Result<Verified>
     if is_folder(path)? != is_folder(there)? {
         anyhow::bail!("{} and {}: one is a folder, and the other a file", path.display(), there.display());
     }
+    if let Some(copied) = copied_into(path, there).or_else(|| copied_into(there, path)) {
+        tell(&format!("{} may be meant: `copy` puts a folder into the one that it goes to", copied.display()));
+    }
     compare(path, other)
+}
+
+/// Where a folder is that was copied into another, by its own name, if it has no folder of that name itself.
+fn copied_into(folder: &Path, other: &Path) -> Option<PathBuf> {
+    let name = folder.file_name()?;
+    let copied = other.join(name);
+    (copied.is_dir() && !folder.join(name).exists()).then_some(copied)
 }
 
 /// Holds what is at `path` against what is elsewhere.
@@ -106,7 +116,7 @@ fn list(elsewhere: &Endpoint) -> Result<ExitCode> {
         Event::Failed { path, why } => tell(&format!("{path}: {why}")),
         _ => {}
     })?;
-    outcome.and_then(|()| out.finish())?;
+    outcome.and_then(|()| out.finish().map(drop))?;
     Ok(if report.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -56,6 +56,11 @@ pub enum EndpointError {
     /// And where it is to be copied to.
     #[error("the name of the destination is empty: the folder that you are in is `.`")]
     NoDestination,
+    /// Written as other programs write standard input and output.
+    #[error(
+        "standard input and output cannot be copied, for a copy has to know what is there: name a file; one of this name is ./-"
+    )]
+    Standard,
     /// Written as other programs write what is elsewhere.
     #[error(
         "this is neither a path nor a URL of ripp://, s3:// or https://, which are written in small letters; a file of this name is ./NAME, and a machine \
@@ -126,6 +131,9 @@ impl FromStr for Endpoint {
         let text = if text.contains("://") { text.trim() } else { text };
         if let Some(url) = ObjectUrl::parse(text) {
             return Ok(Self::Stored(url?));
+        }
+        if text == "-" {
+            return Err(EndpointError::Standard);
         }
         let Some(rest) = text.strip_prefix(SCHEME) else {
             return if is_elsewhere(text) { Err(EndpointError::Elsewhere) } else { Ok(Self::Here(text.into())) };
@@ -303,6 +311,8 @@ mod tests {
             assert!(!told.contains(TOKEN) && told.contains("path"), "{told}");
         }
         assert!("ripp://host/x".parse::<Endpoint>().is_err());
+        assert!(matches!("-".parse::<Endpoint>(), Err(EndpointError::Standard)));
+        assert_eq!("./-".parse::<Endpoint>().unwrap(), Endpoint::Here("./-".into()));
         let empty: Endpoint = "".parse().unwrap();
         assert!(matches!(empty.check_source(), Err(EndpointError::NoSource)));
         assert!(matches!(empty.check_destination(), Err(EndpointError::NoDestination)));

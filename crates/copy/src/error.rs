@@ -42,6 +42,14 @@ impl CopyError {
         Self::Here(format!("{}: {}", shown(path), reason(cause)))
     }
 
+    /// What is named is neither file nor folder.
+    pub(crate) fn stream(path: &Path) -> Self {
+        Self::Here(format!(
+            "{}: is a pipe or a device, and what goes through one cannot be looked at twice: copy from and to files and folders",
+            shown(path)
+        ))
+    }
+
     /// Another attempt may do better.
     pub(crate) const fn may_pass(&self) -> bool {
         matches!(self, Self::Session(SessionError::Ended(_) | SessionError::Control(_) | SessionError::Protocol { .. }))

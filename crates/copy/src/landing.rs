@@ -53,7 +53,13 @@ impl Landing {
             }
             made => made.map_err(wrong(at)),
         };
-        let is_folder = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir());
+        let found = std::fs::metadata(path).ok();
+        // What is written to standard output would take the place of the link that leads there.
+        let is_stream = std::fs::read_link(path).is_ok_and(|to| to.starts_with("/proc"));
+        if is_stream || found.as_ref().is_some_and(|found| !found.is_file() && !found.is_dir()) {
+            return Err(CopyError::stream(path));
+        }
+        let is_folder = found.is_some_and(|found| found.is_dir());
         let (folder, rename) = if into || is_folder { (path, None) } else { parted(path)? };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         if dry_run && std::fs::metadata(folder).is_err_and(|cause| cause.kind() == io::ErrorKind::NotFound) {
@@ -117,6 +123,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::root::Root;
 
     #[test]
     fn things_go_into_folders_or_get_new_names() {
@@ -149,6 +156,21 @@ mod tests {
             assert!(refused.contains("no folder"), "{refused}");
         }
         assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"kept");
+    }
+
+    #[test]
+    fn nothing_goes_through_a_pipe_or_takes_the_place_of_what_leads_to_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (fifo, link, output) = (dir.path().join("fifo"), dir.path().join("link"), dir.path().join("output"));
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).unwrap();
+        symlink("fifo", &link).unwrap();
+        symlink("/proc/self/fd/1", &output).unwrap();
+        for path in [&fifo, &link, &output, Path::new("/dev/null")] {
+            let refused = Landing::here(path, false, false).unwrap_err().to_string();
+            assert!(refused.contains("is a pipe or a device"), "{refused}");
+        }
+        assert!(Root::here(&fifo).unwrap_err().to_string().contains("is a pipe or a device"));
+        assert!(link.is_symlink() && output.is_symlink());
     }
 
     #[test]

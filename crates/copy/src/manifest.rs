@@ -50,13 +50,14 @@ impl<W: Write> ManifestWriter<W> {
         Ok(())
     }
 
-    /// That was all.
+    /// That was all; returns where it went.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<W> {
         self.out.write_all(&self.last)?;
-        self.out.flush()
+        self.out.flush()?;
+        Ok(self.out)
     }
 }
 

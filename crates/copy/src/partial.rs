@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -25,6 +27,9 @@ const MODE: u32 = 0o7777;
 const COMPARED: usize = 1 << 16;
 /// A partial is opened again if another copy has just finished it.
 const TRIES: usize = 3;
+/// So long another copy is waited for that is writing a small file, and so often it is looked whether it is done.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Where a file goes, and what it will be like.
 #[derive(Clone, Debug)]
@@ -53,11 +58,22 @@ pub(crate) struct Partial {
 impl Partial {
     /// Opens it; one that is made is nobody else's to read or write until it is kept.
     pub(crate) fn open(place: &Place) -> io::Result<Self> {
-        for _ in 0..TRIES {
+        Self::open_within(place, Duration::ZERO)
+    }
+
+    /// The same; another copy that is writing it is waited for so long.
+    fn open_within(place: &Place, patience: Duration) -> io::Result<Self> {
+        let began = Instant::now();
+        let mut tries = 0;
+        while tries < TRIES {
             let part = place.name.partial();
-            let file = open(&place.folder, &part)?;
+            let file = open(&place.folder, &part).map_err(|cause| belongs_to_another(place, &part, cause))?;
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
+                Err(Errno::WOULDBLOCK) if began.elapsed() < patience => {
+                    thread::sleep(LOOK);
+                    continue;
+                }
                 Err(Errno::WOULDBLOCK) => return Err(io::Error::other(TAKEN)),
                 // Some file systems have no locks.
                 Err(_) => {}
@@ -68,6 +84,7 @@ impl Partial {
                 let (mode, length) = (found.mode() & MODE, found.len());
                 return Ok(Self { place: place.clone(), file, mode, length });
             }
+            tries += 1;
         }
         Err(io::Error::other(TAKEN))
     }
@@ -174,6 +191,18 @@ pub(crate) fn open(folder: &Dir, name: &Name) -> io::Result<File> {
     Ok(folder.open_with(name.as_path(), &options)?.into_std())
 }
 
+/// What another user's copy has left, where that is why nothing can be written.
+fn belongs_to_another(place: &Place, part: &Name, cause: io::Error) -> io::Error {
+    let is_there = || place.folder.symlink_metadata(part.as_path()).is_ok();
+    if cause.kind() != io::ErrorKind::PermissionDenied || !is_there() {
+        return cause;
+    }
+    io::Error::other(format!(
+        "{part} is another user's, whose copy is under way or was interrupted: that user goes on with it, or removes it and {}",
+        place.name.log()
+    ))
+}
+
 pub(crate) fn regular(file: &File) -> io::Result<Metadata> {
     let found = file.metadata()?;
     if found.is_file() { Ok(found) } else { Err(io::Error::other("something that is no file lies in its place")) }
@@ -181,7 +210,7 @@ pub(crate) fn regular(file: &File) -> io::Result<Metadata> {
 
 /// Puts a small file in its place, and reads it back before it gets its name.
 pub(crate) fn place_whole(place: &Place, content: &[u8], hash: &RangeHash, mtime: Mtime) -> io::Result<()> {
-    let partial = Partial::open(place)?;
+    let partial = Partial::open_within(place, PATIENCE)?;
     let written = write_whole(&partial, content, hash);
     let outcome = written.and_then(|()| partial.sync()).and_then(|()| partial.keep(mtime));
     if outcome.is_err() {
@@ -238,6 +267,35 @@ pub(crate) mod tests {
         assert_eq!(write(&other, MTIME).unwrap_err().to_string(), COLLIDES);
         assert_eq!(names(&dir), ["a"]);
         assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), content);
+    }
+
+    #[test]
+    fn what_another_user_has_left_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let (place, denied) = (place(&dir, "a"), || io::ErrorKind::PermissionDenied.into());
+        let told = || belongs_to_another(&place, &place.name.partial(), denied()).to_string();
+        assert_eq!(told(), io::Error::from(io::ErrorKind::PermissionDenied).to_string());
+        std::fs::write(dir.path().join("a.visapult-part"), "").unwrap();
+        assert!(told().starts_with("a.visapult-part is another user's"), "{}", told());
+        assert!(told().ends_with("a.visapult-log"), "{}", told());
+    }
+
+    #[test]
+    fn a_small_file_waits_for_another_copy_that_is_writing_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = place(&dir, "a");
+        let first = Partial::open(&place).unwrap();
+        let second = thread::spawn({
+            let place = place.clone();
+            move || place_whole(&place, b"content", blake3::hash(b"content").as_bytes(), MTIME)
+        });
+        // It has looked by then, or does so later: it is right either way.
+        thread::sleep(20 * LOOK);
+        write_whole(&first, b"content", blake3::hash(b"content").as_bytes()).unwrap();
+        first.keep(MTIME).unwrap();
+        drop(first);
+        second.join().unwrap().unwrap();
+        assert_eq!(names(&dir), ["a"]);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) struct People {
     withheld: Vec<String>,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Person {
     member: Member,
     weight: u32,
@@ -41,7 +41,7 @@ struct Person {
 }
 
 /// A folder that somebody may read or write, held open: whatever takes its name later is another.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Granted {
     path: PathBuf,
     /// Where there is none, nothing is granted.
@@ -80,6 +80,21 @@ impl People {
         let people = opener.people(&plan)?;
         let token_files = plan.people.iter().map(|planned| opener.beside(&planned.token_file.path)).collect();
         Ok(Self { people, token_files, ask: plan.ask, withheld: opener.withheld })
+    }
+
+    /// Those of them whom a file names that has a mistake: who is taken out of it is out, whatever else is wrong there. None where it names
+    /// all, or nobody, and is no policy at all.
+    pub(crate) fn still_named(&self, file: &Path) -> Option<Self> {
+        let text = fs::read_to_string(file).ok()?;
+        let lines = || text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        let is_named = |person: &&Person| {
+            let name = person.member.name.as_str();
+            let is_sign = |sign: char| sign.is_ascii_alphanumeric() || "-_.".contains(sign);
+            lines().flat_map(|line| line.split(|sign| !is_sign(sign))).any(|word| word == name)
+        };
+        let people: Vec<Person> = self.people.iter().filter(is_named).cloned().collect();
+        let (token_files, ask) = (self.token_files.clone(), self.ask.clone());
+        (1..self.people.len()).contains(&people.len()).then(|| Self { people, token_files, ask, withheld: Vec::new() })
     }
 
     /// Who has tokens.

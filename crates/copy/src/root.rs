@@ -95,6 +95,9 @@ impl Root {
     /// What `path` names on this machine. A link that is named itself is followed.
     pub(crate) fn here(path: &Path) -> Result<Self, CopyError> {
         let wrong = |cause: io::Error| CopyError::at(path, &cause);
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            return Err(CopyError::stream(path));
+        }
         let real = std::fs::canonicalize(path).map_err(wrong)?;
         let open = |dir: &Path| Dir::open_ambient_dir(dir, cap_std::ambient_authority()).map_err(wrong);
         // `folder/.` is what is in the folder.

@@ -88,10 +88,12 @@ pub enum ShareEvent {
         /// Where that stands, why, and what mends it.
         why: String,
     },
-    /// The policy was read again and has a mistake: what it said before holds.
+    /// The policy was read again and has a mistake: what it said before holds for those whom it still names.
     MistakenPolicy {
         /// Which, and where.
         why: String,
+        /// Those whom it does not name any more.
+        out: Vec<String>,
     },
     /// The policy was read again and holds.
     Policy {

@@ -10,6 +10,7 @@ use visapult_ripp_net::units::parse_rate;
 use super::listen::parse_host;
 use super::perf::parse_mode;
 use super::{PageOptions, SplitOptions};
+use crate::whole::growing_file;
 
 /// Options of `visapult backend`.
 #[derive(Debug, Args)]
@@ -38,11 +39,11 @@ pub(crate) struct BackendOptions {
     /// With 0 one is asked for when the last has gone to the pages.
     #[arg(long, value_name = "STEPS")]
     pub(crate) ahead: Option<usize>,
-    /// Receive all the time, whether a page is open or not, and write what came to this JSON file at the end.
+    /// Receive all the time, whether a page is open or not, and write what came to this JSON file at the end; `-` prints it.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Record what each stage of each step takes, for `visapult trace`.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = growing_file())]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) page: PageOptions,

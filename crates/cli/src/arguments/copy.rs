@@ -12,6 +12,7 @@ use visapult_ripp_net::units::parse_bytes;
 
 use super::listen::ListenOptions;
 use super::perf::{TransportName, parse_choice};
+use crate::whole::growing_file;
 
 const COPY_HELP: &str = "\
 Places:
@@ -136,7 +137,7 @@ pub(crate) struct ShareOptions {
     #[command(flatten)]
     pub(crate) listen: ListenOptions,
     /// Append a line of JSON for every copy to this file: who, when, what, bytes, rate, result.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = growing_file())]
     pub(crate) log: Option<PathBuf>,
     /// Print a line of JSON for the URL and for each copy.
     #[arg(long)]
@@ -148,7 +149,7 @@ pub(crate) struct ShareOptions {
 #[command(override_usage = "visapult copy [OPTIONS] <SRC>... <DST>", after_help = COPY_HELP)]
 pub(crate) struct CopyOptions {
     /// What to copy, and in the end where to.
-    #[arg(value_name = "SRC... DST", num_args = 2.., required = true, value_parser = place())]
+    #[arg(value_name = "SRC... DST", required = true, value_parser = place())]
     pub(crate) places: Vec<Endpoint>,
     /// Copy only files that match this pattern: of names, or with a / of paths below the source (`*.h5`, `run-*/**/*.h5`); with a / in the end
     /// all that is in such folders (`run-*/`); may be repeated.
@@ -184,7 +185,7 @@ pub(crate) struct CopyOptions {
     /// Give files their names before the disk has them: many small files come faster on a slow disk, and may be empty after a loss of power.
     #[arg(long)]
     pub(crate) no_sync: bool,
-    /// Write the hash of every file there, as `b3sum --check` and `visapult verify` read it.
+    /// Write the hash of every file there, as `b3sum --check` and `visapult verify` read it; `-` prints it.
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pub(crate) manifest: Option<PathBuf>,
     /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it; where the other end sends, the

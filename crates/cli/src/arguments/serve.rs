@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::listen::ListenOptions;
+use crate::whole::growing_file;
 
 /// Options of `visapult serve`.
 #[derive(Debug, Args)]
@@ -20,6 +21,6 @@ pub(crate) struct ServeOptions {
     #[command(flatten)]
     pub(crate) listen: ListenOptions,
     /// Record when each step was put and its pieces sent, for `visapult trace`.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = growing_file())]
     pub(crate) trace: Option<PathBuf>,
 }

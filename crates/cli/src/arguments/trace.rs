@@ -30,7 +30,7 @@ pub(crate) struct TracePlotOptions {
     /// Trace files of one run: one per process.
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// SVG file to write.
+    /// SVG file to write; `-` is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "lifelines.svg")]
     pub(crate) out: PathBuf,
     /// Steps to draw [default: all; the middle 40 of more].
@@ -39,7 +39,7 @@ pub(crate) struct TracePlotOptions {
     /// Heading [default: the file's name].
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-    /// Write periods, overlap and the network's idle times to this JSON file; - prints them.
+    /// Write periods, overlap and the network's idle times to this JSON file; `-` prints them.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct TraceMergeOptions {
     /// Trace files of one run: one per process.
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// File to write.
+    /// File to write; `-` is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "merged.trace.json")]
     pub(crate) out: PathBuf,
     /// Write OTLP in JSON, for OpenTelemetry collectors, instead of the Chrome trace format.

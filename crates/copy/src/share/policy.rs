@@ -39,6 +39,8 @@ type Stamp = (u64, i64, i64, u64);
 
 /// What another reading has come to.
 struct Change {
+    /// The file has a mistake: what it said before holds for those whom it names.
+    mistake: Option<CopyError>,
     /// Who may do something else now, or nothing.
     ended: Vec<String>,
     /// Who has a token that nobody had before.
@@ -59,7 +61,7 @@ impl Policy {
     }
 
     /// Reads the file again if it has changed and rests, or a token has: who takes that away takes away what it allows.
-    fn read_again(&self, share: &Dir, shared: &Path) -> Option<Result<Change, CopyError>> {
+    fn read_again(&self, share: &Dir, shared: &Path) -> Option<Change> {
         let mut read = self.look();
         let read = &mut *read;
         if read.looked.elapsed() < LOOK_EVERY {
@@ -72,15 +74,22 @@ impl Policy {
         if !rests || now == read.of {
             return None;
         }
-        // A file with a mistake is told of once.
-        read.of = now;
-        Some(People::read(&self.file, share, shared).map(|people| {
-            let before = std::mem::replace(&mut read.people, Arc::new(people));
+        let (people, mistake) = match People::read(&self.file, share, shared) {
+            Ok(people) => (Some(people), None),
+            Err(cause) => (read.people.still_named(&self.file), Some(cause)),
+        };
+        let before = Arc::clone(&read.people);
+        read.people = people.map_or_else(|| Arc::clone(&before), Arc::new);
+        if mistake.is_some() {
+            // It is told of once.
+            read.of = now;
+        } else {
             // Tokens may just have been made.
             read.of = stamps(at, &read.people);
             read.seen.clone_from(&read.of);
-            Change { ended: before.changed_by(&read.people), fresh: read.people.with_tokens_unlike(&before) }
-        }))
+        }
+        let (ended, fresh) = (before.changed_by(&read.people), read.people.with_tokens_unlike(&before));
+        Some(Change { mistake, ended, fresh })
     }
 
     fn look(&self) -> MutexGuard<'_, Read> {
@@ -102,23 +111,16 @@ impl Share {
     /// Has hold what the policy's file now says: copies of those for whom it says something else end, and their diallers come back.
     pub(super) fn follow_policy(&self, tell: &(dyn Fn(ShareEvent) + Sync)) {
         let Rights::People(policy) = &self.rights else { return };
-        match policy.read_again(&self.dir, &self.path) {
-            None => {}
-            Some(Err(cause)) => tell(ShareEvent::MistakenPolicy { why: cause.to_string() }),
-            Some(Ok(Change { ended, fresh })) => {
-                self.listener.admit(policy.people().members());
-                let is_theirs =
-                    |copy: &Copy| copy.session.member().is_some_and(|who| ended.iter().any(|one| one == who));
-                self.copies
-                    .look()
-                    .values()
-                    .filter(|copy| is_theirs(copy))
-                    .for_each(|copy| copy.session.end_because(CHANGED));
-                self.fetches.stop_of(&ended);
-                tell(ShareEvent::Policy { fresh });
-                self.tell_withheld(tell);
-            }
+        let Some(Change { mistake, ended, fresh }) = policy.read_again(&self.dir, &self.path) else { return };
+        self.listener.admit(policy.people().members());
+        let is_theirs = |copy: &Copy| copy.session.member().is_some_and(|who| ended.iter().any(|one| one == who));
+        self.copies.look().values().filter(|copy| is_theirs(copy)).for_each(|copy| copy.session.end_because(CHANGED));
+        self.fetches.stop_of(&ended);
+        if let Some(cause) = mistake {
+            return tell(ShareEvent::MistakenPolicy { why: cause.to_string(), out: ended });
         }
+        tell(ShareEvent::Policy { fresh });
+        self.tell_withheld(tell);
     }
 
     /// Tells of what the policy grants and cannot.

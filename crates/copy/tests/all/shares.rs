@@ -31,7 +31,7 @@ impl Heard {
     fn hear(&self, event: ShareEvent) {
         match event {
             ShareEvent::Done(audit) => self.audits.lock().unwrap().push(audit),
-            ShareEvent::MistakenPolicy { why } | ShareEvent::Withheld { why } => {
+            ShareEvent::MistakenPolicy { why, .. } | ShareEvent::Withheld { why } => {
                 self.mistakes.lock().unwrap().push(why)
             }
             ShareEvent::Policy { .. } => {}
