@@ -310,7 +310,7 @@ fn who_may_only_watch_sees_everything_and_is_told_why_nothing_is_steered() {
     control.send(view(|_| {})).unwrap();
     let session = welcome["session"].as_str().unwrap();
     let data = format!("/data?token={}&session={session}&group=0", server().watch_token);
-    read_bulk(&mut open(&data).unwrap(), |bytes| !bytes.is_empty());
+    read_bulk(&mut open(&data).unwrap(), |bytes| bytes[0] == BRICKS);
     let mut pause = vec![STEER];
     pause.extend(br#"{"action":"pause"}"#);
     control.send(Message::Binary(pause.into())).unwrap();
