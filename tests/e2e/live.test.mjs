@@ -232,7 +232,7 @@ describe("a live simulation of which two steps are kept", () => {
   before(async () => {
     server = await startServer("demo:wave?n=64&rate=0.5&history=1");
     browser = await launch();
-    page = await openPage(browser, server.url);
+    page = await openPage(browser, server.url, { before: collectSockets });
     await hasPicture(page);
   });
 
@@ -269,6 +269,21 @@ describe("a live simulation of which two steps are kept", () => {
     assert.equal(await page.evaluate(() => window.visapult.shown.step), step);
   });
 
+  test("it stays when the connection is lost, as of a server that was stopped, and comes back", async () => {
+    const step = await page.evaluate(() => window.visapult.wantedStep);
+    const welcomed = page.waitForEvent("websocket");
+    await page.evaluate(() => window.sockets.at(-1).close());
+    await welcomed;
+    await until(page, (v) => v.stats.connection === "open");
+    const { last } = await page.evaluate(() => window.visapult.steps);
+    await until(page, (v, before) => v.steps.last > before + 1, last);
+    await kept()
+      .filter({ hasText: `step ${step} any more: it stays here` })
+      .waitFor();
+    assert.deepEqual(await page.evaluate(() => [window.visapult.wantedStep, window.visapult.shown.step]), [step, step]);
+    assert.ok(lit(await picture(page)) > 0.02, "the picture is gone");
+  });
+
   test("whoever follows again sees the newest, and nothing is told any more", async () => {
     await page.keyboard.press("l");
     const { last } = await page.evaluate(() => window.visapult.steps);
@@ -277,3 +292,15 @@ describe("a live simulation of which two steps are kept", () => {
     assert.deepEqual(page.errors, []);
   });
 });
+
+/** To be run in a page before it begins: its own connections are in `window.sockets`. */
+function collectSockets() {
+  const Real = WebSocket;
+  window.sockets = [];
+  window.WebSocket = class extends Real {
+    constructor(...of) {
+      super(...of);
+      window.sockets.push(this);
+    }
+  };
+}

@@ -526,6 +526,19 @@ describe("a file", () => {
     await odd.kill();
   });
 
+  test("values that pictures do not hold are said to be such, by the step", async () => {
+    const odd = await startServer(writeNpy(join(here.folder, "unfit.npy"), 16, (x, _y, _z, t) => x * UNFIT[t], 3));
+    const page = await openPage(here.browser, odd.url);
+    for (const words of ["The values of this step are too small", "The values of this step are too large"]) {
+      await page.getByText(words).waitFor();
+      await page.keyboard.press(".");
+    }
+    await until(page, (v) => v.shown.step === 2);
+    await page.getByText("for pictures to hold").waitFor({ state: "hidden" });
+    await page.close();
+    await odd.kill();
+  });
+
   test("playing ends at a step that cannot be read, and says why", async () => {
     const odd = await startServer(writeBrokenSeries(join(here.folder, "broken.zarr")));
     const page = await openPage(here.browser, odd.url);
@@ -537,6 +550,9 @@ describe("a file", () => {
     await odd.kill();
   });
 });
+
+/** Values of steps, by their place along x. */
+const UNFIT = [1e-37, 1e37, 1];
 
 /** A Zarr array of three steps, the second of which lacks most of its bytes. */
 function writeBrokenSeries(folder) {

@@ -181,6 +181,15 @@ fn read_bulk(socket: &mut Socket, mut enough: impl FnMut(&[u8]) -> bool) {
     panic!("what was waited for did not come");
 }
 
+/// The same of all data connections of a session: what one does not acknowledge leaves no room for the others.
+fn read_all(data: &mut [Socket], enough: impl Fn(&[u8]) -> bool + Sync) {
+    std::thread::scope(|scope| {
+        for socket in data {
+            scope.spawn(|| read_bulk(socket, &enough));
+        }
+    });
+}
+
 fn is_completing(bytes: &[u8], kind: u8) -> bool {
     bytes[0] == kind && bytes[1] & 1 == 1
 }
@@ -239,17 +248,21 @@ fn a_page_gets_bricks_from_coarse_to_fine_and_then_a_still() {
     let field = next_control(&mut control, FIELD);
     assert_eq!(field["range"], json!([0.0, 1.0]));
     assert_eq!(field["finite"], 96 * 64 * 64);
-    for socket in &mut data {
-        let mut levels = Vec::new();
-        read_bulk(socket, |bytes| {
-            if is_completing(bytes, BRICKS) {
-                levels.push(bytes[HEADER_BYTES]);
-            }
-            is_completing(bytes, STILL)
-        });
-        assert!(levels.len() >= 2 && levels.is_sorted_by(|a, b| a >= b), "{levels:?}");
-        assert_eq!(levels.last(), Some(&0));
-    }
+    std::thread::scope(|scope| {
+        for socket in &mut data {
+            scope.spawn(|| {
+                let mut levels = Vec::new();
+                read_bulk(socket, |bytes| {
+                    if is_completing(bytes, BRICKS) {
+                        levels.push(bytes[HEADER_BYTES]);
+                    }
+                    is_completing(bytes, STILL)
+                });
+                assert!(levels.len() >= 2 && levels.is_sorted_by(|a, b| a >= b), "{levels:?}");
+                assert_eq!(levels.last(), Some(&0));
+            });
+        }
+    });
 }
 
 #[test]
@@ -257,9 +270,7 @@ fn slabs_come_when_they_are_asked_for() {
     let (mut control, welcome) = open_session();
     let mut data: Vec<Socket> = (0..2).map(|group| open_data(&welcome, group)).collect();
     control.send(view(|v| v["proxy"] = "slabs".into())).unwrap();
-    for socket in &mut data {
-        read_bulk(socket, |bytes| is_completing(bytes, SCALAR_SLABS));
-    }
+    read_all(&mut data, |bytes| is_completing(bytes, SCALAR_SLABS));
 }
 
 #[test]
@@ -270,9 +281,7 @@ fn a_page_that_never_acknowledges_is_sent_a_bounded_amount_and_disturbs_nobody()
     let (mut other_control, other_welcome) = open_session();
     let mut other: Vec<Socket> = (0..2).map(|group| open_data(&other_welcome, group)).collect();
     other_control.send(view(|v| v["sequence"] = 9.into())).unwrap();
-    for socket in &mut other {
-        read_bulk(socket, |bytes| is_completing(bytes, STILL));
-    }
+    read_all(&mut other, |bytes| is_completing(bytes, STILL));
     if let MaybeTlsStream::Plain(stream) = silent.get_ref() {
         stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     }
@@ -310,7 +319,7 @@ fn who_may_only_watch_sees_everything_and_is_told_why_nothing_is_steered() {
     control.send(view(|_| {})).unwrap();
     let session = welcome["session"].as_str().unwrap();
     let data = format!("/data?token={}&session={session}&group=0", server().watch_token);
-    read_bulk(&mut open(&data).unwrap(), |bytes| !bytes.is_empty());
+    read_bulk(&mut open(&data).unwrap(), |bytes| bytes[0] == BRICKS);
     let mut pause = vec![STEER];
     pause.extend(br#"{"action":"pause"}"#);
     control.send(Message::Binary(pause.into())).unwrap();

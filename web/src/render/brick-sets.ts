@@ -59,7 +59,7 @@ export class BrickSets {
     return this.#assemblies.all.some((set) => set.waiting.length > 0);
   }
 
-  /** A new session numbers its sets anew; what is shown stays until its first set is complete. */
+  /** A new session numbers its sets anew; what is shown stays until its first set is complete, of the step that is wanted if that is shown. */
   begin(groups: number): void {
     this.#assemblies.begin(groups);
     this.#stale = true;
@@ -96,7 +96,7 @@ export class BrickSets {
     let changed = false;
     for (const set of this.#assemblies.whole.filter(({ waiting }) => waiting.length === 0)) {
       this.#assemblies.take(set);
-      if (bricksReplace(this.#stale ? null : this.#shown, set, wanted)) {
+      if (bricksReplace(this.#isBefore(set, wanted) ? null : this.#shown, set, wanted)) {
         this.#fillHoles(set);
         this.#show(set);
         changed = true;
@@ -105,6 +105,11 @@ export class BrickSets {
       }
     }
     return changed;
+  }
+
+  /** Whether what is shown is of an earlier session, and no more to be kept when `set` is there. */
+  #isBefore(set: BrickSet, wanted: Wanted): boolean {
+    return this.#stale && (set.step === wanted.step || this.#shown?.step !== wanted.step);
   }
 
   /** Something in the place of each brick that has not come. */

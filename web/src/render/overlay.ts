@@ -36,6 +36,8 @@ const FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const AXIS_COLOURS = ["#e0726a", "#8fbf6a", "#6aa3e0"] as const;
 /** Pixels that a line of words takes. */
 const LINE = 14;
+/** Pixels between words that do not belong together. */
+const BESIDE = 8;
 /** Where along its axis a name may be, in order of choice. */
 const NAME_AT = [0.5, 0.3, 0.7, 0.15, 0.85] as const;
 const AXIS_NAMES = ["x", "y", "z"] as const;
@@ -288,8 +290,11 @@ function drawLegend(
   }
   context.stroke();
   const name = shortened(context, title, Math.max(MOST_OF_TITLE * width, 60));
-  text(context, name, x, bottom - length - 14, INK, "12px", "left");
-  place(context, places, name, x, bottom - length - 14, "12px", "left");
+  const above = bottom - length - LINE;
+  text(context, name, x, above, INK, "12px", "left");
+  const [left, extent] = across(context, name, x, "12px", "left");
+  // Words right beside it would be read as a part of it.
+  places.keep(0, above - LINE / 2, left + extent + BESIDE, above + LINE / 2);
 }
 
 function legendColours(stops: readonly ColourStop[]): readonly (readonly [number, string])[] {

@@ -1,6 +1,6 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
 import { type Scale, type TransferFunction, valueAt } from "../volume/index";
-import { type FieldMessage, linearField, type SourceInfo, type StepSpan } from "../wire/index";
+import { type FieldMessage, isolated, linearField, type SourceInfo, type StepSpan } from "../wire/index";
 import type { ConnectionState, Lost, Refused } from "../worker/index";
 import { el, iconButton, setText } from "./dom";
 import { listenToGestures } from "./gestures";
@@ -307,7 +307,8 @@ class App {
 }
 
 function pageTitle({ name, fields }: SourceInfo, field: number): string {
-  return `${[fields[field]?.name, name].filter(Boolean).join(" \u00b7 ")} - Visapult`;
+  const names = [fields[field]?.name ?? "", name].filter(Boolean).map(isolated);
+  return `${names.join(" \u00b7 ")} - Visapult`;
 }
 
 function linkWords(bitsPerSecond: number): string {
@@ -373,6 +374,9 @@ function waitingWords({ source, fieldInfo }: ViewerState): string {
 /** Fewer values than this are seen as steps in a picture. */
 const FEW_VALUES = 256;
 
+/** Least and greatest of the largest values of steps that pictures hold. */
+const [SMALLEST, LARGEST] = [1e-35, 1e37];
+
 /** What is odd about the values of the step that is shown. */
 function fieldWords(info: FieldMessage | null, { first, last }: StepSpan, scale: Scale): string {
   // What few values tell is not told of all.
@@ -393,7 +397,15 @@ function fieldWords(info: FieldMessage | null, { first, last }: StepSpan, scale:
     apart < FEW_VALUES
       ? `Single precision tells ${apart} values of ${where} apart: steps in the picture may be those.`
       : "";
-  return [missing, steps].filter(Boolean).join(" ");
+  return [missing, steps, isLogarithmic ? "" : unfit([lo, hi], where)].filter(Boolean).join(" ");
+}
+
+/** Why pictures may be wrong of values from `lo` to `hi`. */
+function unfit([lo, hi]: readonly [number, number], where: string): string {
+  const largest = Math.max(Math.abs(lo), Math.abs(hi));
+  if (largest >= SMALLEST && largest <= LARGEST) return "";
+  const [what, mend] = largest < SMALLEST ? ["small", "multiply"] : ["large", "divide"];
+  return `The values of ${where} are too ${what} for pictures to hold, which may be wrong: ${mend} them, and say so in their unit.`;
 }
 
 /** Whether there is nothing in the picture by which one could tell that it is one. */

@@ -1,4 +1,4 @@
-import { type FieldInfo, printable, type SourceInfo, type StepSpan } from "../wire/index";
+import { type FieldInfo, isolated, printable, type SourceInfo, type StepSpan } from "../wire/index";
 import { LINK_KEYS, type ReadLink } from "./hash";
 import { writeTransfer } from "./link-transfer";
 
@@ -28,7 +28,7 @@ function ofAbsentFields({ field, others }: Said, fields: readonly Pick<FieldInfo
 }
 
 function named(said: readonly string[]): string {
-  const words = said.slice(0, MOST_NAMED).map((one) => `\u201c${shortened(one)}\u201d`);
+  const words = said.slice(0, MOST_NAMED).map((one) => `\u201c${isolated(shortened(one))}\u201d`);
   if (said.length > MOST_NAMED) words.push("and more");
   return words.join(", ");
 }

@@ -9,12 +9,13 @@ import {
   type TransferFunction,
 } from "../volume/index";
 import {
-  type FieldInfo,
+  isolated,
   PROXY_CHOICES,
   type ProxyChoice,
   proxyChoice,
   type SourceInfo,
   type SteerAction,
+  withUnit,
 } from "../wire/index";
 import { el, iconButton, setAttributes, setText } from "./dom";
 import type { Edits } from "./edits";
@@ -93,7 +94,7 @@ export class Panel {
   showSource(source: SourceInfo): void {
     if (source === this.#source) return;
     this.#source = source;
-    setText(this.#title, source.name);
+    setText(this.#title, isolated(source.name));
     this.#showSubtitle();
     const options = source.fields.flatMap((field, i) =>
       field.logarithmOf === null ? [el("option", { value: i }, withUnit(field))] : [],
@@ -248,8 +249,4 @@ function section(title: string, ...children: readonly HTMLElement[]): HTMLElemen
 
 function labelled(id: string, words: string, control: HTMLElement): HTMLElement {
   return el("label", { for: id, class: "labelled" }, el("span", {}, words), control);
-}
-
-function withUnit(field: FieldInfo): string {
-  return field.unit ? `${field.name} [${field.unit}]` : field.name;
 }

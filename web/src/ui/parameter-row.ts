@@ -1,4 +1,4 @@
-import { type Parameter, printable } from "../wire/index";
+import { isolated, type Parameter, printable } from "../wire/index";
 import { el, setAttributes, setText } from "./dom";
 import { numberOf } from "./numbers";
 import { rangeWords, refusal, type ShownParameter, sliderValue } from "./steering-state";
@@ -23,7 +23,7 @@ export class ParameterRow {
     this.#parameter = parameter;
     this.#ask = ask;
     const { unit, kind, least, most } = parameter;
-    const name = printable(parameter.name);
+    const name = isolated(printable(parameter.name));
     const described = { "aria-describedby": `${id}-range ${id}-problem`, autocomplete: "off" };
     const step = kind === "integer" ? 1 : "any";
     this.#slider = el("input", { id, type: "range", min: least, max: most, step, ...described });

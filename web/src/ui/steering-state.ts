@@ -1,4 +1,11 @@
-import { type LoggedAction, type Parameter, printable, type SteerAction, type SteeringMessage } from "../wire/index";
+import {
+  isolated,
+  type LoggedAction,
+  type Parameter,
+  printable,
+  type SteerAction,
+  type SteeringMessage,
+} from "../wire/index";
 import type { Absence } from "./freshness";
 import { numberOf } from "./numbers";
 
@@ -141,5 +148,5 @@ function stateWords({ state, log }: SteeringMessage, absence: Absence | null): s
 function actionWords(what: SteerAction, parameters: readonly Parameter[]): string {
   if (what.action !== "set") return what.action === "step" ? "one step" : what.action;
   const unit = parameters.find(({ name }) => name === what.name)?.unit ?? "";
-  return `${printable(what.name)} to ${what.value}${unit && ` ${unit}`}`;
+  return `${isolated(printable(what.name))} to ${what.value}${unit && ` ${unit}`}`;
 }

@@ -18,6 +18,7 @@ import {
   type SourceInfo,
   type SteerAction,
   type StepSpan,
+  withUnit,
 } from "../wire/index";
 import { type ConnectionState, Session } from "../worker/index";
 import { Attention } from "./attention";
@@ -394,7 +395,9 @@ export class Viewer {
     this.painter.begin(welcome.groups, geometry, same);
     const isFirst = !this.#state.source;
     const wanted = (isFirst ? this.#link.step : this.#state.step) ?? (source.live ? null : steps.first);
-    const isAbsent = wanted !== null && (wanted < steps.first || wanted > steps.last);
+    // The step at which it is paused is here, if not there any more.
+    const isHere = same && source.live && wanted !== null && wanted === this.painter.shown.step && wanted < steps.first;
+    const isAbsent = wanted !== null && !isHere && (wanted < steps.first || wanted > steps.last);
     const step = isAbsent ? (source.live ? null : Math.min(steps.last, Math.max(steps.first, wanted))) : wanted;
     this.#notices.dismiss();
     const told = [
@@ -511,7 +514,7 @@ export class Viewer {
     const { source, field, axes } = this.#state;
     const info = source?.fields[linearField(source.fields, field)];
     const scale = scaleOf(source?.fields ?? [], field);
-    const legendTitle = info ? (info.unit ? `${info.name} [${info.unit}]` : info.name) : null;
+    const legendTitle = info ? withUnit(info) : null;
     this.painter.annotate({ lengthUnit: source?.grid.unit ?? "", legendTitle, scale, axes });
   }
 

@@ -1,3 +1,5 @@
+import { isolated } from "./printable";
+
 /** Fields that a view can name: those of the source, and behind them the logarithm of each, in the same order. */
 export interface FieldInfo {
   readonly name: string;
@@ -36,4 +38,9 @@ export function logarithmicField(fields: readonly FieldInfo[], field: number): n
   const own = linearField(fields, field);
   const behind = fields.length / 2 + own;
   return fields[behind]?.logarithmOf === own ? behind : null;
+}
+
+/** A field's name and unit, as they are shown. */
+export function withUnit({ name, unit }: Pick<FieldInfo, "name" | "unit">): string {
+  return unit ? `${isolated(name)} [${isolated(unit)}]` : isolated(name);
 }

@@ -3,7 +3,7 @@ export * from "./bricks";
 export * from "./bulk";
 export * from "./control";
 export { WireError } from "./errors";
-export { type FieldInfo, linearField, logarithmicField } from "./fields";
+export { type FieldInfo, linearField, logarithmicField, withUnit } from "./fields";
 export type { FreshnessMessage, MissingPart } from "./freshness";
 export { halfFromNumber, numberFromHalf } from "./half";
 export type { BulkHeader } from "./header";
@@ -16,7 +16,7 @@ export {
   MOST_STAMPS,
   type StageEvent,
 } from "./lifelines";
-export { printable } from "./printable";
+export { isolated, printable } from "./printable";
 export * from "./scalar-slabs";
 export * from "./segments";
 export {

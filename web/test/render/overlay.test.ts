@@ -1,5 +1,6 @@
 import { PerspectiveCamera } from "three";
 import { expect, test } from "vitest";
+import type { Edge } from "../../src/render/box-scene";
 import { homeCamera } from "../../src/render/camera";
 import { type Labels, Overlay } from "../../src/render/overlay";
 import { geometryOf, type TransferFunction, type Vec3 } from "../../src/volume/index";
@@ -55,7 +56,8 @@ test("labels are drawn anew only where others are to be seen", () => {
   expect(drawings(null)).toBe(9);
 });
 
-test("on a phone no words run into others, and of a long title both ends are kept", () => {
+/** The words of axes and legend on a picture of 390 x 420 pixels, and where they are. */
+function written(title: string, edges: readonly Edge[]) {
   const written: { words: string; box: readonly [number, number, number, number] }[] = [];
   const state: Record<string, unknown> = {};
   const strokeText = (words: string, x: number, y: number) => {
@@ -77,21 +79,33 @@ test("on a phone no words run into others, and of a long title both ends are kep
   const three = new PerspectiveCamera(camera.fov, 390 / 420, 0.01, 100);
   three.position.set(0, 0, 1.5);
   three.updateMatrixWorld();
-  const edge = (axis: 0 | 1 | 2, a: Vec3, b: Vec3) => ({ axis, facing: 1, a, b }) as const;
-  const edges = [
+  const legend = { title, transfer, scale: "linear" } as const;
+  overlay.draw({ geometry, lengthUnit: "", camera, edges, legend, axes: true }, three, 1);
+  return written;
+}
+
+const edge = (axis: 0 | 1 | 2, a: Vec3, b: Vec3): Edge => ({ axis, facing: 1, a, b });
+
+test("on a phone no words run into others, and of a long title both ends are kept", () => {
+  const words = written("turbulent kinetic energy dissipation rate [m^2/s^3]", [
     edge(0, [-0.25, -0.4, 0], [0.25, -0.4, 0]),
     edge(1, [-0.32, -0.4, 0], [-0.32, 0.5, 0]),
     edge(2, [-0.25, -0.4, 0], [0.25, -0.4, 0]),
-  ];
-  const title = "turbulent kinetic energy dissipation rate [m^2/s^3]";
-  const legend = { title, transfer, scale: "linear" } as const;
-  overlay.draw({ geometry, lengthUnit: "", camera, edges, legend, axes: true }, three, 1);
-  for (const [i, { box, words }] of written.entries())
-    for (const { box: other, words: others } of written.slice(i + 1)) {
+  ]);
+  for (const [i, { box, words: one }] of words.entries())
+    for (const { box: other, words: others } of words.slice(i + 1)) {
       const isApart = box[2] <= other[0] || box[0] >= other[2] || box[3] <= other[1] || box[1] >= other[3];
-      expect(isApart, `${words} and ${others}`).toBe(true);
+      expect(isApart, `${one} and ${others}`).toBe(true);
     }
-  const names = written.map(({ words }) => words);
+  const names = words.map((one) => one.words);
   expect(names).toEqual(expect.arrayContaining(["x", "y", "z", "0", "1"]));
-  expect(names.find((words) => words.startsWith("turbulent"))).toMatch(/^turbulent\u2026.* rate \[m\^2\/s\^3\]$/);
+  expect(names.find((one) => one.startsWith("turbulent"))).toMatch(/^turbulent\u2026.* rate \[m\^2\/s\^3\]$/);
+});
+
+test("the name of an axis is not written right before the legend's title, as a part of it", () => {
+  const words = written("pressure", [edge(1, [-0.3, -0.39, 0], [-0.3, 0.39, 0])]);
+  const [title, name] = ["pressure", "y"].map((one) => words.find((other) => other.words === one)?.box);
+  if (!title || !name) throw new Error(`not all is written: ${JSON.stringify(words)}`);
+  const isInLine = name[1] < title[3] && name[3] > title[1];
+  expect(isInLine && name[0] < title[2] + 8).toBe(false);
 });

@@ -6,6 +6,7 @@ import {
   PROTOCOL_VERSION,
   parseControl,
   WireError,
+  withUnit,
 } from "../../src/wire/index";
 
 const welcome = {
@@ -138,4 +139,10 @@ test("a view is its kind and JSON", () => {
   const bytes = encodeView(view);
   expect(bytes[0]).toBe(64);
   expect(JSON.parse(new TextDecoder().decode(bytes.subarray(1)))).toEqual(view);
+});
+
+test("a name that is written from right to left leaves its unit, and what else is beside it, in its place", () => {
+  expect(withUnit({ name: "pressure", unit: "Pa" })).toBe("pressure [Pa]");
+  for (const name of ["\u0636\u063a\u0637", "\u05dc\u05d7\u05e5", "\ufe8d", "\u{1e900}"])
+    expect(withUnit({ name, unit: "Pa" })).toBe(`\u2068${name}\u2069 [Pa]`);
 });

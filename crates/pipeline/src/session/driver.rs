@@ -12,7 +12,7 @@ use visapult_volume::coarsened_size;
 use super::agenda::{Outlook, Predict, Progress, Work, next};
 use super::measured::Measured;
 use super::told::Told;
-use super::{ControlSink, Lane, Right, SessionShared, State};
+use super::{ControlSink, Right, SessionShared, State};
 use crate::back_end::BackEnd;
 use crate::defaults::Defaults;
 use crate::flow::Look;
@@ -146,11 +146,11 @@ impl Driver {
             live,
             has_parts_elsewhere: self.step.as_ref().is_some_and(|step| step.crew.is_some()),
             all_sent: state.lanes.iter().all(|lane| lane.queue.is_empty()),
-            in_time: state.lanes.iter().all(|lane| lane.link.behind(now) <= MOST_BEHIND),
-            knows_link: state.lanes.iter().any(|lane| lane.link.is_known()),
+            in_time: state.link.behind(now) <= MOST_BEHIND,
+            knows_link: state.link.is_known(),
             plan: &plan,
             stepping,
-            quick_level: quick_level(&situation),
+            quick_level: quick_level(&situation, state.link.present_bytes_per_s()),
             levels: self.back_end.store().levels(),
             form,
             due_deg: due_deg(&situation.predictions, form),
@@ -173,7 +173,7 @@ impl Driver {
         let predicted = self.predicted_of(view);
         let tells_bytes = |step| predicted.is_some_and(|then| then.tells_bytes(step, step_interval.is_some(), now));
         Situation {
-            throughput_bytes_per_s: throughput(&state.lanes),
+            throughput_bytes_per_s: state.link.throughput_bytes_per_s(),
             level_sizes: (0..self.back_end.store().levels()).map(|level| coarsened_size(size, level)).collect(),
             level_bytes: self.measured.levels.clone(),
             bytes_per_sample: self.measured.per_sample.unwrap_or(BYTES_PER_SAMPLE_GUESS),
@@ -319,11 +319,6 @@ impl Drop for Driver {
     }
 }
 
-fn throughput(lanes: &[Lane]) -> Option<f64> {
-    let rates: Vec<f64> = lanes.iter().filter_map(|lane| lane.link.throughput_bytes_per_s()).collect();
-    (!rates.is_empty()).then(|| rates.iter().sum())
-}
-
 /// Turns from a keyframe after which another one is due: while the user turns, and at rest.
 fn due_deg(predictions: &[Prediction], form: Form) -> [f64; 2] {
     let predicted = predictions.iter().find(|prediction| prediction.form == form && !prediction.psnr_db.is_empty());
@@ -332,8 +327,8 @@ fn due_deg(predictions: &[Prediction], form: Form) -> [f64; 2] {
     })
 }
 
-fn quick_level(situation: &Situation) -> u32 {
-    let quick = situation.throughput_bytes_per_s.unwrap_or(0.0) * QUICK.as_secs_f64();
+fn quick_level(situation: &Situation, present_bytes_per_s: Option<f64>) -> u32 {
+    let quick = present_bytes_per_s.unwrap_or(0.0) * QUICK.as_secs_f64();
     let budget = (quick as u64).max(QUICK_BYTES);
     let levels = situation.level_sizes.len() as u32;
     (0..levels).find(|&level| situation.level_bytes(level) <= budget).unwrap_or(levels - 1)

@@ -23,7 +23,7 @@ use self::link::Link;
 use crate::back_end::BackEnd;
 use crate::flow::Action;
 use crate::step_store::lock;
-use crate::wire::{Ack, AskClock, AskLifelines, BulkBody, BulkHeader, Clock, Events, View};
+use crate::wire::{Ack, AskClock, AskLifelines, BulkBody, BulkHeader, Clock, Events, PROBE, View};
 
 /// Takes a control message for the page; false when the page is too slow to take it now.
 pub type ControlSink = Box<dyn Fn(Vec<u8>) -> bool + Send + Sync>;
@@ -68,20 +68,7 @@ struct Outgoing {
 #[derive(Default)]
 struct Lane {
     sink: Option<BulkSink>,
-    link: Link,
     queue: VecDeque<Outgoing>,
-}
-
-impl Lane {
-    fn pump(&mut self) {
-        let Some(sink) = &self.sink else { return };
-        while self.link.has_room() {
-            let Some(next) = self.queue.pop_front() else { return };
-            let message = next.header.message(&next.body);
-            self.link.on_sent(message.len() as u64, Instant::now());
-            sink(message);
-        }
-    }
 }
 
 #[derive(Default)]
@@ -89,6 +76,7 @@ struct State {
     view: Option<(View, Instant)>,
     heading: Heading,
     lanes: Vec<Lane>,
+    link: Link,
     /// The set that is being sent, and its bytes.
     sending: Option<(Span, u64)>,
     /// Whether the page wants to see lifelines.
@@ -98,8 +86,27 @@ struct State {
 
 impl State {
     fn pump(&mut self) {
-        self.lanes.iter_mut().for_each(Lane::pump);
+        let now = Instant::now();
+        while self.link.has_room(now) {
+            let Some((which, message)) = self.next_message() else { break };
+            let Some(sink) = &self.lanes[which].sink else { break };
+            if self.link.wants_probe(now) {
+                self.link.on_probe_sent(which, PROBE.len() as u64, now);
+                sink(PROBE.to_vec());
+            }
+            self.link.on_sent(which, message.len() as u64, now);
+            sink(message);
+        }
         self.note_sent();
+    }
+
+    /// Of the lane that has least on the way.
+    fn next_message(&mut self) -> Option<(usize, Vec<u8>)> {
+        let lanes = self.lanes.iter_mut().enumerate();
+        let ready = lanes.filter(|(_, lane)| lane.sink.is_some() && !lane.queue.is_empty());
+        let (which, lane) = ready.min_by_key(|(which, _)| self.link.under_way(*which))?;
+        let next = lane.queue.pop_front()?;
+        Some((which, next.header.message(&next.body)))
     }
 
     fn note_sent(&mut self) {
@@ -172,8 +179,8 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn begin(back_end: Arc<BackEnd>, id: String, right: Right, sink: ControlSink) -> Self {
-        let lanes = (0..back_end.groups()).map(|_| Lane::default()).collect();
-        let state = State { lanes, ..State::default() };
+        let lanes: Vec<Lane> = (0..back_end.groups()).map(|_| Lane::default()).collect();
+        let state = State { link: Link::of(lanes.len()), lanes, ..State::default() };
         let number = back_end.next_session();
         let shared = Arc::new(SessionShared { number, state: Mutex::new(state), changed: Condvar::new() });
         let fields = back_end.store().source().info().fields.len();
@@ -249,9 +256,8 @@ impl Session {
             return Err(SessionError::Closed);
         }
         lane.sink = Some(sink);
-        lane.link = Link::default();
-        lane.pump();
-        state.note_sent();
+        state.link.attach(group);
+        state.pump();
         drop(state);
         self.shared.wake();
         Ok(())
@@ -267,14 +273,15 @@ impl Session {
             return Ok(());
         }
         let groups = state.lanes.len();
-        let lane = state.lanes.get_mut(group).ok_or(SessionError::NoGroup { group, groups })?;
-        if !lane.link.on_ack(ack.received_bytes, Instant::now()) {
+        if group >= groups {
+            return Err(SessionError::NoGroup { group, groups });
+        }
+        if !state.link.on_ack(group, ack.received_bytes, Instant::now()) {
             return Err(SessionError::Ack { received: ack.received_bytes });
         }
-        lane.pump();
-        let emptied = lane.queue.is_empty();
-        state.note_sent();
-        if state.lanes.iter().all(|lane| lane.queue.is_empty() && lane.link.is_idle()) {
+        state.pump();
+        let emptied = state.lanes.iter().all(|lane| lane.queue.is_empty());
+        if emptied && state.link.is_idle() {
             state.heading.arrived(Instant::now());
         }
         drop(state);

@@ -13,6 +13,13 @@ const MESSAGE_BYTES: usize = 256 * 1024;
 
 const FLAG_COMPLETES: u8 = 1;
 
+/// A message that carries nothing: its acknowledgement tells how long the way is.
+pub(crate) const PROBE: [u8; BulkHeader::BYTES] = {
+    let mut message = [0; BulkHeader::BYTES];
+    message[0] = 22;
+    message
+};
+
 /// What a bulk message carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BulkKind {

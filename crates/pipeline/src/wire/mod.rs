@@ -8,6 +8,7 @@ mod from_page;
 mod lifelines;
 mod to_page;
 
+pub(crate) use bulk::PROBE;
 pub use bulk::{
     BulkBody, BulkHeader, BulkKind, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
