@@ -43,7 +43,7 @@ def name_of(form: str) -> str:
     """What run.py calls a proxy that `render` names so."""
     words = form.split()
     if form.startswith("bricks"):
-        return f"bricks, level {words[-1]}"
+        return f"bricks, level {words[3]}" + (f", {words[5]} bits" if "bits" in words else "")
     if form.endswith("slabs of colour"):
         return f"{words[0]} slabs"
     return form if form.endswith("scalar slabs") else "64 segments"

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use visapult_pipeline::MOST_EDGE;
+use visapult_pipeline::{CodeBits, MOST_EDGE};
 use visapult_ripp_net::units::parse_bytes;
 
 use crate::whole::growing_file;
@@ -221,6 +221,9 @@ pub(crate) struct RenderOptions {
     /// Level of detail of the bricks; 0 is the full resolution, and the default.
     #[arg(long, value_name = "L")]
     pub(crate) bricks_level: Option<u32>,
+    /// Bits of the bricks' codes: 4 to 8, or 16; fewer take fewer bytes, and are off by more [default: 8].
+    #[arg(long, value_name = "BITS", value_parser = parse_code_bits)]
+    pub(crate) bricks_bits: Option<CodeBits>,
     /// Most bytes of the field that are held, such as 4GiB: a step of a file that takes more is read block by block [default: what is free, which a step must fit].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) memory: Option<u64>,
@@ -270,6 +273,11 @@ fn parse_point(text: &str) -> Result<Point, String> {
     let numbers: Result<Vec<f64>, _> = text.split(',').map(|number| number.trim().parse()).collect();
     let point = numbers.ok().and_then(|numbers| <[f64; 3]>::try_from(numbers).ok());
     point.map(Point).ok_or_else(|| "expected three numbers, such as 0.1,0,-0.25".to_owned())
+}
+
+fn parse_code_bits(text: &str) -> Result<CodeBits, String> {
+    let bits = text.parse().ok().and_then(CodeBits::from_bits);
+    bits.ok_or_else(|| "expected a number from 4 to 8, or 16".to_owned())
 }
 
 fn parse_threads(text: &str) -> Result<usize, String> {

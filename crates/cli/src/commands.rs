@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use visapult_pipeline::{
-    BackEnd, BackEndConfig, Camera, Device, RenderConfig, RenderProxy, RenderStatistics, SourceReport,
+    BackEnd, BackEndConfig, Camera, CodeBits, Device, RenderConfig, RenderProxy, RenderStatistics, SourceReport,
     TransferFunction, lend_to,
 };
 use visapult_portal::{Portal, PortalConfig, Stage, Tokens, stage};
@@ -229,7 +229,10 @@ fn proxy_of(options: &RenderOptions) -> Result<RenderProxy> {
             refuse_options_of_proxies(options)?;
             RenderProxy::Exact
         }
-        ProxyName::Bricks => RenderProxy::Bricks { level: options.bricks_level.unwrap_or(0) },
+        ProxyName::Bricks => RenderProxy::Bricks {
+            level: options.bricks_level.unwrap_or(0),
+            bits: options.bricks_bits.unwrap_or(CodeBits::EIGHT),
+        },
         ProxyName::Slabs => RenderProxy::Slabs { key_deg, slabs: options.slabs.unwrap_or(COLOR_SLABS) },
         ProxyName::ScalarSlabs => RenderProxy::ScalarSlabs { key_deg, slabs: options.slabs },
         ProxyName::Segments => RenderProxy::Segments { key_deg, segments: options.segments.unwrap_or(SEGMENTS) },
@@ -244,6 +247,7 @@ fn refuse_options_of_proxies(options: &RenderOptions) -> Result<()> {
         ("--segments", options.segments.is_some()),
         ("--budget", options.budget.is_some()),
         ("--bricks-level", options.bricks_level.is_some()),
+        ("--bricks-bits", options.bricks_bits.is_some()),
     ];
     if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
         bail!(

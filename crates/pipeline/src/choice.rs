@@ -2,7 +2,7 @@
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, Form, Prediction, Predictor, Pyramid, SegmentKey, Subject, TransferFunction, finest_brick_level,
+    Camera, CodeBits, Form, Prediction, Predictor, Pyramid, SegmentKey, Subject, TransferFunction, finest_brick_level,
     slab_counts,
 };
 
@@ -41,7 +41,7 @@ impl Worth {
         match (self.form, self.psnr_db) {
             (Form::Slabs { .. }, Some(psnr_db)) => psnr_db.min(ENOUGH_OF_COLOUR_DB) - COLOUR_COST_DB,
             (_, Some(psnr_db)) => psnr_db.min(ENOUGH_DB),
-            (Form::Bricks { level }, None) => -f64::from(level),
+            (Form::Bricks { level, bits: CodeBits::EIGHT }, None) => -f64::from(level),
             (_, None) => f64::NEG_INFINITY,
         }
     }
@@ -75,7 +75,8 @@ pub(crate) fn predicted(
     };
     let levels = step.pyramids.first().map_or(1, Pyramid::level_count);
     let finest = finest_brick_level(step.volume.grid().size);
-    let mut forms: Vec<Form> = (finest..levels).map(|level| Form::Bricks { level }).collect();
+    let mut forms: Vec<Form> = (finest..levels).map(|level| Form::Bricks { level, bits: CodeBits::EIGHT }).collect();
+    forms.extend(CodeBits::COARSE.map(|bits| Form::Bricks { level: finest, bits }));
     forms.extend(slab_counts(&step.volume, key).map(|slabs| Form::ScalarSlabs { slabs }));
     forms.push(SEGMENTS);
     let mut predictions = predict(&forms);
@@ -93,7 +94,8 @@ pub(crate) fn predicted(
 /// A proxy in words.
 pub(crate) fn described(form: Form) -> String {
     match form {
-        Form::Bricks { level } => format!("bricks of level {level}"),
+        Form::Bricks { level, bits: CodeBits::EIGHT } => format!("bricks of level {level}"),
+        Form::Bricks { level, bits } => format!("bricks of level {level} with {} bits", bits.bits()),
         Form::Slabs { slabs } => format!("{slabs} slabs of colour"),
         Form::ScalarSlabs { slabs } => format!("{slabs} scalar slabs"),
         Form::Segments { segments } => format!("at most {segments} segments a ray"),
@@ -106,15 +108,15 @@ mod tests {
     use crate::testing::{pool, step};
 
     fn worth(level: u32, bytes: u64, psnr_db: f64) -> Worth {
-        Worth { form: Form::Bricks { level }, bytes, psnr_db: Some(psnr_db) }
+        Worth { form: Form::Bricks { level, bits: CodeBits::EIGHT }, bytes, psnr_db: Some(psnr_db) }
     }
 
     #[test]
     fn the_best_that_fits_is_taken_and_of_those_alike_the_smallest() {
         let worths = [worth(0, 900, 44.0), worth(1, 300, 43.7), worth(2, 100, 31.0), worth(3, 10, 20.0)];
         let level = |budget| best(&worths, budget).map(|worth| worth.form);
-        assert_eq!(level(1000), Some(Form::Bricks { level: 1 }));
-        assert_eq!(level(299), Some(Form::Bricks { level: 2 }));
+        assert_eq!(level(1000), Some(Form::Bricks { level: 1, bits: CodeBits::EIGHT }));
+        assert_eq!(level(299), Some(Form::Bricks { level: 2, bits: CodeBits::EIGHT }));
         assert_eq!(level(9), None);
     }
 
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn where_nothing_is_known_of_quality_the_finest_bricks_that_fit_are_taken() {
-        let bricks = |level, bytes| Worth { form: Form::Bricks { level }, bytes, psnr_db: None };
+        let bricks = |level, bytes| Worth { form: Form::Bricks { level, bits: CodeBits::EIGHT }, bytes, psnr_db: None };
         let slabs = Worth { form: Form::ScalarSlabs { slabs: 64 }, bytes: 5, psnr_db: None };
         let worths = [bricks(0, 900), bricks(1, 300), bricks(2, 100), slabs];
         assert_eq!(best(&worths, 500), Some(&bricks(1, 300)));

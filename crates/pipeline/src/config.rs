@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use visapult_render::{Camera, TransferFunction};
+use visapult_render::{Camera, CodeBits, TransferFunction};
 
 use crate::crew::Crew;
 use crate::device::Device;
@@ -34,6 +34,8 @@ pub enum RenderProxy {
     Bricks {
         /// Level of detail.
         level: u32,
+        /// Width of their codes.
+        bits: CodeBits,
     },
     /// Slabs of a key view.
     Slabs {

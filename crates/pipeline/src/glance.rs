@@ -65,7 +65,7 @@ impl Glance {
             defaults,
             level,
             size,
-            bricks: encode_level(&coarse, &Pyramid::default(), 0, CodeBits::Eight),
+            bricks: encode_level(&coarse, &Pyramid::default(), 0, CodeBits::EIGHT),
         })
     }
 
@@ -74,7 +74,7 @@ impl Glance {
         let mut of_group = vec![Vec::new(); groups];
         of_group[0].extend(&self.bricks);
         let range = self.statistics.range.map(|r| [r.lo, r.hi]);
-        Encoded::new(bricks_bodies(self.level, CodeBits::Eight.bits(), self.size, range, &of_group))
+        Encoded::new(bricks_bodies(self.level, CodeBits::EIGHT.bits(), self.size, range, &of_group))
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
     /// The samples of the coarsest level of bricks of a look, with their places.
     fn samples(glance: &Glance) -> Vec<([usize; 3], f32)> {
         let of_brick = |brick: &EncodedBrick| {
-            let values = brick.decode(CodeBits::Eight).unwrap();
+            let values = brick.decode(CodeBits::EIGHT).unwrap();
             values.into_iter().enumerate().map(|(i, value)| (brick.place(i), value)).collect::<Vec<_>>()
         };
         glance.bricks.iter().flat_map(of_brick).collect()

@@ -45,8 +45,8 @@ enum Key {
 }
 
 impl Key {
-    /// Of `form` for `view`; of bricks, which have no key view, the level.
-    fn of(step: &LoadedStep, view: &View, form: Form) -> Result<Self, u32> {
+    /// Of `form` for `view`; of bricks, which have no key view, the level and the width of codes.
+    fn of(step: &LoadedStep, view: &View, form: Form) -> Result<Self, (u32, CodeBits)> {
         let (volume, camera, aspect) = (&step.volume, view.camera, view.aspect());
         match form {
             Form::Segments { segments } => Ok(Self::Segments(SegmentKey::of_picture(volume, camera, segments, aspect))),
@@ -54,7 +54,7 @@ impl Key {
                 Ok(Self::ScalarSlabs(KeyView::of_scalar_slabs(volume, camera, slabs, aspect)))
             }
             Form::Slabs { slabs } => Ok(Self::Slabs(KeyView::of_slabs(volume, camera, slabs, aspect))),
-            Form::Bricks { level } => Err(level),
+            Form::Bricks { level, bits } => Err((level, bits)),
         }
     }
 }
@@ -117,7 +117,7 @@ impl Keyframes {
     ) -> Arc<Encoded> {
         let key = match Key::of(step, view, form) {
             Ok(key) => key,
-            Err(level) => return self.bricks(step, level, CodeBits::Eight, groups, pool),
+            Err((level, bits)) => return self.bricks(step, level, bits, groups, pool),
         };
         let transfer_function = (!matches!(key, Key::ScalarSlabs(_))).then(|| view.transfer_function.clone());
         let of_view = KeyframeKey { key, range: view.transfer_function.range, transfer_function };
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn viewers_of_one_step_and_view_share_what_is_encoded() {
         let (step, pool) = (step(), pool());
-        let bricks = || step.keyframes.bricks(&step, 0, CodeBits::Eight, 2, &pool);
+        let bricks = || step.keyframes.bricks(&step, 0, CodeBits::EIGHT, 2, &pool);
         assert!(Arc::ptr_eq(&bricks(), &bricks()));
         let slabs = |azimuth| step.keyframes.keyframe(&step, &view(&step, azimuth), SCALAR, 2, &pool);
         assert!(Arc::ptr_eq(&slabs(10.0), &slabs(10.0)));
@@ -237,7 +237,7 @@ mod tests {
         let (step, pool) = (step(), pool());
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| step.keyframes.bricks(&step, 0, CodeBits::Sixteen, 2, &pool));
+                scope.spawn(|| step.keyframes.bricks(&step, 0, CodeBits::SIXTEEN, 2, &pool));
                 scope.spawn(|| step.keyframes.keyframe(&step, &view(&step, 5.0), SCALAR, 2, &pool));
             }
         });

@@ -11,7 +11,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use visapult_render::{Form, Prediction};
+use visapult_render::{CodeBits, Form, Prediction};
 use visapult_ripp_net::units::prefixed;
 
 use crate::choice::{COLOUR, ENOUGH_DB, SEGMENTS, Worth, best, described};
@@ -78,7 +78,8 @@ pub(crate) struct Decision {
 impl Situation {
     /// Bytes of bricks at `level`, at 8 bits per sample: as they were, else as predicted, else as many per sample as the last ones.
     pub(crate) fn level_bytes(&self, level: u32) -> u64 {
-        let predicted = || self.predicts_bytes.then(|| self.predicted_bytes(level)).flatten();
+        let form = Form::Bricks { level, bits: CodeBits::EIGHT };
+        let predicted = || self.predicts_bytes.then(|| self.predicted_bytes(form)).flatten();
         let samples = || self.level_sizes[level as usize].iter().map(|&n| n as f64).product::<f64>();
         let guess = || (samples() * self.bytes_per_sample) as u64;
         self.measured_bytes(level).or_else(predicted).unwrap_or_else(guess)
@@ -88,10 +89,10 @@ impl Situation {
         self.level_bytes.get(level as usize).copied().flatten()
     }
 
-    /// What was predicted, corrected by the finest level that can be compared.
-    fn predicted_bytes(&self, level: u32) -> Option<u64> {
-        let predicted = |level| self.prediction(Form::Bricks { level });
-        let told = predicted(level)?.bytes as f64;
+    /// What was predicted of bricks, corrected by the finest level that can be compared.
+    fn predicted_bytes(&self, form: Form) -> Option<u64> {
+        let predicted = |level| self.prediction(Form::Bricks { level, bits: CodeBits::EIGHT });
+        let told = self.prediction(form)?.bytes as f64;
         let correction = (0..=self.coarsest()).find_map(|level| {
             let (measured, predicted) = (self.measured_bytes(level)?, predicted(level)?.bytes);
             Some(measured as f64 / predicted.max(1) as f64)
@@ -134,8 +135,9 @@ impl Situation {
         let worth = |prediction: &Prediction| {
             let form = prediction.form;
             let bytes = match form {
-                Form::Bricks { level } if !self.can_be_held(level) => return None,
-                Form::Bricks { level } => self.level_bytes(level),
+                Form::Bricks { level, .. } if !self.can_be_held(level) => return None,
+                Form::Bricks { level, bits: CodeBits::EIGHT } => self.level_bytes(level),
+                Form::Bricks { .. } => self.predicted_bytes(form).unwrap_or(prediction.bytes),
                 _ => self.sent_bytes.filter(|_| self.sent == Some(form)).unwrap_or(prediction.bytes),
             };
             Some(Worth { form, bytes, psnr_db: prediction.psnr_db.get(GOAL).copied() })
@@ -161,12 +163,18 @@ pub(crate) fn plan(situation: &Situation) -> Decision {
     };
     let keyframe_bytes = keyframe_bytes(situation, &worths, form);
     let level = match form {
-        Form::Bricks { level } => level,
+        Form::Bricks { level, .. } => level,
         _ => situation.finest_level_within(budget.saturating_sub(keyframe_bytes) / 4).max(1.min(situation.coarsest())),
     };
     let bricks_bytes = situation.level_bytes(level);
-    let bits = if situation.step_interval.is_none() && level == 0 && 2 * bricks_bytes <= budget / 3 { 16 } else { 8 };
-    let bytes = keyframe_bytes + bricks_bytes * u64::from(bits / 8);
+    let (bits, bricks_bytes) = match form {
+        Form::Bricks { bits, .. } if bits < CodeBits::EIGHT => (bits, bytes_of(&worths, form).unwrap_or(bricks_bytes)),
+        _ if situation.step_interval.is_none() && level == 0 && 2 * bricks_bytes <= budget / 3 => {
+            (CodeBits::SIXTEEN, 2 * bricks_bytes)
+        }
+        _ => (CodeBits::EIGHT, bricks_bytes),
+    };
+    let (bits, bytes) = (bits.bits(), keyframe_bytes + bricks_bytes);
     let reason = reason(situation, &worths, form, bytes);
     let throughput_bps = situation.throughput_bytes_per_s.unwrap_or(0.0) * 8.0;
     let plan = Plan { proxy, level, bits, reason, throughput_bps, bytes };
@@ -183,7 +191,7 @@ fn is_open(situation: &Situation, finest: u32) -> bool {
 }
 
 fn form(situation: &Situation, worths: &[Worth], budget: u64, finest: u32) -> Form {
-    let bricks = Form::Bricks { level: finest };
+    let bricks = Form::Bricks { level: finest, bits: CodeBits::EIGHT };
     if !is_open(situation, finest) {
         return bricks;
     }
@@ -213,8 +221,11 @@ fn keyframe_bytes(situation: &Situation, worths: &[Worth], form: Form) -> u64 {
     if matches!(form, Form::Bricks { .. }) {
         return 0;
     }
-    let predicted = worths.iter().find(|worth| worth.form == form).map(|worth| worth.bytes);
-    predicted.or(situation.sent_bytes.filter(|_| situation.sent == Some(form))).unwrap_or(0)
+    bytes_of(worths, form).or(situation.sent_bytes.filter(|_| situation.sent == Some(form))).unwrap_or(0)
+}
+
+fn bytes_of(worths: &[Worth], form: Form) -> Option<u64> {
+    worths.iter().find(|worth| worth.form == form).map(|worth| worth.bytes)
 }
 
 fn rate_for_people(bytes_per_s: f64) -> String {
@@ -230,7 +241,7 @@ fn reason(situation: &Situation, worths: &[Worth], form: Form, bytes: u64) -> St
     let quality = situation.prediction(form).and_then(quality_told);
     let quality = quality.map_or_else(String::new, |quality| format!(", {quality}"));
     let what = match (form, situation.choice) {
-        (Form::Bricks { level: 0 }, ProxyChoice::Auto) => "all bricks fit".to_owned(),
+        (Form::Bricks { level: 0, bits: CodeBits::EIGHT }, ProxyChoice::Auto) => "all bricks fit".to_owned(),
         (Form::Bricks { .. }, ProxyChoice::Bricks)
         | (Form::Segments { .. }, ProxyChoice::Segments)
         | (Form::Slabs { .. } | Form::ScalarSlabs { .. }, ProxyChoice::Slabs) => {

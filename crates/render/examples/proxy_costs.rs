@@ -14,7 +14,7 @@ use std::time::Instant;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 use visapult_render::{
-    Camera, Form, KeyView, Predictor, Pyramid, Quality, SegmentKey, SlabStack, TransferFunction, Volume,
+    Camera, CodeBits, Form, KeyView, Predictor, Pyramid, Quality, SegmentKey, SlabStack, TransferFunction, Volume,
     make_scalar_slabs, make_slabs, render_exact, slab_counts,
 };
 use visapult_volume::ValueRange;
@@ -105,7 +105,8 @@ impl Subject {
     fn predicted(&self, beside: &[Form]) -> usize {
         let key = Camera::default();
         let forms: Vec<Form> = (0..LEVELS)
-            .map(|level| Form::Bricks { level })
+            .map(|level| Form::Bricks { level, bits: CodeBits::EIGHT })
+            .chain(CodeBits::COARSE.map(|bits| Form::Bricks { level: 0, bits }))
             .chain(slab_counts(&self.volume, key).map(|slabs| Form::ScalarSlabs { slabs }))
             .chain([Form::Segments { segments: SegmentKey::SEGMENTS }])
             .collect();

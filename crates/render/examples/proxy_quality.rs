@@ -67,7 +67,8 @@ struct Subject {
 impl Subject {
     fn report(&self) -> Outcome {
         self.any_look("exact, step 1", Cost::default(), |look, camera| look.exact(&self.volume, camera, 1.0))?;
-        (0..3).try_for_each(|level| self.bricks(level))?;
+        (0..3).try_for_each(|level| self.bricks(level, CodeBits::EIGHT))?;
+        CodeBits::COARSE.into_iter().try_for_each(|bits| self.bricks(0, bits))?;
         [64, 128, 192].into_iter().try_for_each(|slabs| self.slabs(slabs))?;
         let (fitted, mut counts) = (fitted_key(&self.volume, cameras()[0]), slab_counts(&self.volume, cameras()[0]));
         counts.sort_unstable();
@@ -76,12 +77,13 @@ impl Subject {
         self.segments(key)
     }
 
-    fn bricks(&self, level: u32) -> Outcome {
+    fn bricks(&self, level: u32, bits: CodeBits) -> Outcome {
         let block = &self.volume.blocks()[0];
-        let (bricks, cost) = timed(|| encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::Eight));
+        let (bricks, cost) = timed(|| encode_level(block, &Pyramid::of(block, level + 1), level, bits));
         let cost = Cost { bytes: bricks.iter().map(|brick| brick.wire_bytes()).sum(), ..cost };
-        let volume = volume_of_bricks(self.volume.grid(), level, CodeBits::Eight, &bricks)?;
-        self.any_look(&format!("bricks, level {level}"), cost, |look, camera| look.exact(&volume, camera, 1.0))
+        let volume = volume_of_bricks(self.volume.grid(), level, bits, &bricks)?;
+        let of_bits = if bits == CodeBits::EIGHT { String::new() } else { format!(", {} bits", bits.bits()) };
+        self.any_look(&format!("bricks, level {level}{of_bits}"), cost, |look, camera| look.exact(&volume, camera, 1.0))
     }
 
     fn slabs(&self, slabs: u16) -> Outcome {

@@ -61,11 +61,11 @@ impl Scene {
     fn bricks(&self) -> Outcome<()> {
         let make = |volume: &Volume| {
             let block = &volume.blocks()[0];
-            Ok(encode_level(block, &Pyramid::of(block, 1), 0, CodeBits::Eight))
+            Ok(encode_level(block, &Pyramid::of(block, 1), 0, CodeBits::EIGHT))
         };
         let draw = |Shown { come, instead, coarse }: Shown<'_, EncodedBrick>| {
             let [come, instead] =
-                [come, instead].map(|bricks| volume_of_bricks(self.volume.grid(), 0, CodeBits::Eight, &bricks));
+                [come, instead].map(|bricks| volume_of_bricks(self.volume.grid(), 0, CodeBits::EIGHT, &bricks));
             let volume = match coarse {
                 Some(coarse) => coarse.completed(&come?, &instead?)?,
                 None => come?,
@@ -192,8 +192,8 @@ struct Coarse {
 impl Coarse {
     fn of(volume: &Volume, level: u32) -> Outcome<Self> {
         let (grid, block) = (volume.grid(), &volume.blocks()[0]);
-        let bricks = encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::Eight);
-        let means = volume_of_bricks(grid, level, CodeBits::Eight, &bricks)?;
+        let bricks = encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::EIGHT);
+        let means = volume_of_bricks(grid, level, CodeBits::EIGHT, &bricks)?;
         let mut values = means.blocks()[0].values.to_vec();
         let mut size = coarsened_size(grid.size, level);
         for axis in 0..3 {
@@ -207,7 +207,7 @@ impl Coarse {
         let grid = come.grid();
         // How far a mean may be off.
         let range = self.means.range().ok_or("a field without values")?;
-        let most_off = 0.5 * (range.hi - range.lo) / CodeBits::Eight.steps() as f32;
+        let most_off = 0.5 * (range.hi - range.lo) / CodeBits::EIGHT.steps() as f32;
         let value = |volume: &Volume, [x, y, z]: [usize; 3]| {
             let [nx, ny, _] = volume.grid().size;
             volume.blocks()[0].values[(z * ny + y) * nx + x]

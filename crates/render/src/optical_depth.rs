@@ -135,8 +135,8 @@ fn segments_keep_the_optical_depth_along_key_rays() {
 fn bricks_keep_the_optical_depth_along_any_ray() {
     let bars = Bars { smooth: [1e-3, 9e-3], noise: [9e-4, 8e-3], shells: [1.1e-2, 1.2e-1] };
     assert_kept(&bars, &[1, 5, 8], |volume, function| {
-        let encode = |block| encode_level(block, &Pyramid::of(block, 1), 0, CodeBits::Eight);
+        let encode = |block| encode_level(block, &Pyramid::of(block, 1), 0, CodeBits::EIGHT);
         let bricks: Vec<_> = volume.blocks().iter().flat_map(encode).collect();
-        depths_of(&volume_of_bricks(volume.grid(), 0, CodeBits::Eight, &bricks).unwrap(), function)
+        depths_of(&volume_of_bricks(volume.grid(), 0, CodeBits::EIGHT, &bricks).unwrap(), function)
     });
 }

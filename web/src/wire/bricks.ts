@@ -25,7 +25,8 @@ export interface BricksMessage {
   readonly kind: "bricks";
   readonly header: BulkHeader;
   readonly level: number;
-  readonly bits: 8 | 16;
+  /** Of a code: 4 to 8, or 16. */
+  readonly bits: number;
   /** Size of the level's grid. */
   readonly size: Size3;
   /** Extremes of the step over this level; NaN both when nothing is finite. */
@@ -34,6 +35,8 @@ export interface BricksMessage {
   readonly bricks: readonly PackedBrick[];
 }
 
+/** Bits of codes that take more than a byte. */
+const WIDE = 16;
 /** Of a box. */
 const MOST_EDGE = 64;
 /** Bricks of a box, at most. */
@@ -45,7 +48,7 @@ export function parseBricks(bytes: Uint8Array): BricksMessage {
   const level = cursor.u8("level");
   if (level > 20) cursor.fail(`level ${level} is beyond 20`);
   const bits = cursor.u8("bits");
-  if (bits !== 8 && bits !== 16) return cursor.fail(`${bits} bits per code, expected 8 or 16`);
+  if (bits !== WIDE && (bits < 4 || bits > 8)) cursor.fail(`${bits} bits per code, expected 4 to 8, or 16`);
   const count = cursor.u16("brick count");
   const size = readSize(cursor, "level size");
   if (Math.min(...size) === 0) cursor.fail("the level's grid is empty");
@@ -83,14 +86,19 @@ function rowCount(size: Size3, part: number): number {
 }
 
 /** Codes of a brick in `[z, y, x]` order; `null` where every sample is `valueLo`. */
-export function unpackBrick(brick: PackedBrick, bits: 8 | 16): Uint8Array | Uint16Array | null {
+export function unpackBrick(brick: PackedBrick, bits: number): Uint8Array | Uint16Array | null {
   if (brick.frame.byteLength === 0) return null;
   const count = sampleCount(brick.size, brick.part);
   const what = `brick at ${brick.lo.join(",")}`;
-  const { narrow, wide } = unpackSymbols(brick.frame, bits === 8 ? count : 0, bits === 8 ? [] : [count], what);
-  const codes = bits === 8 ? narrow : wide[0];
+  const { narrow, wide } = unpackSymbols(brick.frame, bits === WIDE ? 0 : count, bits === WIDE ? [count] : [], what);
+  const codes = bits === WIDE ? wide[0] : narrow;
   undoPrediction(codes, brick.predictor, brick.size[0], rowCount(brick.size, brick.part));
+  if (bits < 8) holdAt(codes, 2 ** bits - 1);
   return codes;
+}
+
+function holdAt(codes: Uint8Array | Uint16Array, most: number): void {
+  for (let i = 0; i < codes.length; i++) codes[i] = Math.min(codes[i], most);
 }
 
 function readBrick(cursor: ReturnType<typeof bulkCursor>, grid: Size3): PackedBrick {

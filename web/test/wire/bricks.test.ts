@@ -61,6 +61,12 @@ test("undoes 16 bits of split bytes", () => {
   expect(unpackBrick(parsed.bricks[0], 16)).toEqual(Uint16Array.from([300, 299, 65535, 0]));
 });
 
+test("codes beyond the last of few bits are that", () => {
+  const parsed = parseBricks(message(plain(30, 2, 9, 255), 4).done());
+  // Codes 15, 16, 10 and 138.
+  expect([...(unpackBrick(parsed.bricks[0], 4) ?? [])]).toEqual([15, 15, 10, 15]);
+});
+
 test("a brick without bytes is constant", () => {
   const parsed = parseBricks(message(new Uint8Array(0)).done());
   expect(unpackBrick(parsed.bricks[0], 8)).toBeNull();
@@ -85,6 +91,7 @@ test.each([
   ["with an empty box", message(plain(1, 2, 3, 4), 8, [0, 4, 1]).done(), /does not lie/],
   ["with predictor 4", message(plain(1, 2, 3, 4), 8, [2, 4, 1], 1, 4).done(), /predictor 4/],
   ["with a part that has no slice", message(plain(1, 2, 3, 4), 8, [2, 4, 1], 2).done(), /no part 2/],
+  ["with 3 bits", message(plain(1, 2, 3, 4), 3).done(), /3 bits/],
   ["with 12 bits", message(plain(1, 2, 3, 4), 12).done(), /12 bits/],
 ])("a message %s is refused", (_, bytes, reason) => {
   expect(() => parseBricks(bytes)).toThrow(WireError);

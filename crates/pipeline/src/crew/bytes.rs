@@ -318,6 +318,8 @@ mod tests {
     use visapult_render::{Camera, SegmentKey, TransferFunction, Volume, make_segments};
     use visapult_volume::Grid;
 
+    use visapult_render::CodeBits;
+
     use super::*;
 
     fn patches() -> Vec<Vec<Patch>> {
@@ -348,7 +350,12 @@ mod tests {
     }
 
     fn prediction() -> Prediction {
-        Prediction { form: Form::Bricks { level: 2 }, bytes: 1 << 33, psnr_db: vec![40.5, 39.0], seen: 0.5 }
+        Prediction {
+            form: Form::Bricks { level: 2, bits: CodeBits::COARSE[1] },
+            bytes: 1 << 33,
+            psnr_db: vec![40.5, 39.0],
+            seen: 0.5,
+        }
     }
 
     fn segments() -> SegmentKeyframe {

@@ -87,7 +87,7 @@ fn candidates(mut worths: Vec<Worth>, budget: u64) -> Vec<Candidate> {
 
 fn proxy_of(form: Form, key_deg: [f64; 2]) -> RenderProxy {
     match form {
-        Form::Bricks { level } => RenderProxy::Bricks { level },
+        Form::Bricks { level, bits } => RenderProxy::Bricks { level, bits },
         Form::Slabs { slabs } => RenderProxy::Slabs { key_deg, slabs },
         Form::ScalarSlabs { slabs } => RenderProxy::ScalarSlabs { key_deg, slabs: Some(slabs) },
         Form::Segments { segments } => RenderProxy::Segments { key_deg, segments },

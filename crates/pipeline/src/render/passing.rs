@@ -94,7 +94,7 @@ impl<'a> Passing<'a> {
     pub(super) fn make(&self, function: &TransferFunction) -> Result<Parts, PipelineError> {
         match self.config.proxy {
             RenderProxy::Exact | RenderProxy::Auto { .. } => Ok(Picture::exact(self.config)),
-            RenderProxy::Bricks { level } => self.bricks(level),
+            RenderProxy::Bricks { level, bits } => self.bricks(level, bits),
             RenderProxy::Slabs { key_deg, slabs } => self.slabs(key_deg, slabs, function),
             RenderProxy::ScalarSlabs { key_deg, slabs } => self.scalar_slabs(key_deg, slabs, function),
             RenderProxy::Segments { key_deg, segments } => self.segments(key_deg, segments, function),
@@ -115,7 +115,7 @@ impl<'a> Passing<'a> {
         Ok(Rendering { image: image_of_patches(*size, &patches), samples })
     }
 
-    fn bricks(&self, level: u32) -> Result<Parts, PipelineError> {
+    fn bricks(&self, level: u32, bits: CodeBits) -> Result<Parts, PipelineError> {
         let grid = self.frame.grid();
         let levels = level_count(grid.size, COARSEST_EDGE);
         check_brick_level(grid.size, level, levels)?;
@@ -128,12 +128,12 @@ impl<'a> Passing<'a> {
         }
         let mut bricks: Vec<EncodedBrick> = Vec::new();
         self.for_each(self.all(), |volume| {
-            let of_block = |block| encode_level(block, &Pyramid::of(block, levels), level, CodeBits::Eight);
+            let of_block = |block| encode_level(block, &Pyramid::of(block, levels), level, bits);
             bricks.extend(volume.blocks().iter().flat_map(of_block));
             Ok(())
         })?;
         let wire_bytes = bricks.iter().map(|brick| brick.wire_bytes() as u64).sum();
-        let decode = || volume_of_bricks(grid, level, CodeBits::Eight, &bricks);
+        let decode = || volume_of_bricks(grid, level, bits, &bricks);
         let volume = self.pool.install(decode).map_err(unfit)?;
         Ok((wire_bytes, 0, Picture::Bricks(Box::new(volume))))
     }

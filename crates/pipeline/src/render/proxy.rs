@@ -101,7 +101,7 @@ impl Maker<'_> {
         let started = Instant::now();
         let (wire_bytes, samples, picture) = match proxy {
             RenderProxy::Exact => Picture::exact(self.config),
-            RenderProxy::Bricks { level } => self.bricks(level)?,
+            RenderProxy::Bricks { level, bits } => self.bricks(level, bits)?,
             RenderProxy::Slabs { key_deg, slabs } => self.slabs(key_deg, slabs)?,
             RenderProxy::ScalarSlabs { key_deg, slabs } => self.scalar_slabs(key_deg, slabs)?,
             RenderProxy::Segments { key_deg, segments } => self.segments(key_deg, segments)?,
@@ -122,13 +122,13 @@ impl Maker<'_> {
         made.picture.seen(self.config, self.transfer_function, self.pool).unwrap_or_else(exact)
     }
 
-    fn bricks(&self, level: u32) -> Result<Parts, PipelineError> {
+    fn bricks(&self, level: u32, bits: CodeBits) -> Result<Parts, PipelineError> {
         let levels = self.step.pyramids.first().map_or(1, Pyramid::level_count);
         check_brick_level(self.step.volume.grid().size, level, levels)?;
-        let of_pe = bricks_of(self.step, level, CodeBits::Eight, self.pool);
+        let of_pe = bricks_of(self.step, level, bits, self.pool);
         let bricks: Vec<EncodedBrick> = of_pe.into_iter().flat_map(|(_, bricks)| bricks).collect();
         let wire_bytes = bricks.iter().map(|brick| brick.wire_bytes() as u64).sum();
-        let decode = || volume_of_bricks(self.step.volume.grid(), level, CodeBits::Eight, &bricks);
+        let decode = || volume_of_bricks(self.step.volume.grid(), level, bits, &bricks);
         let volume = self.pool.install(decode).map_err(|e| PipelineError::Option(e.to_string()))?;
         Ok((wire_bytes, 0, Picture::Bricks(Box::new(volume))))
     }

@@ -184,7 +184,8 @@ fn next_bricks(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
         Some((sent, _)) => outlook.quick_level.min(sent.saturating_sub(1)).max(target),
         None => outlook.levels - 1,
     };
-    Some(Work::Bricks { level, bits: 8 })
+    let coarse = if level == outlook.plan.level { outlook.plan.bits.min(8) } else { 8 };
+    Some(Work::Bricks { level, bits: coarse })
 }
 
 /// The planned level once more with more bits, where the plan has them: last of all, for it changes least.

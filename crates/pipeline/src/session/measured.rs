@@ -22,8 +22,11 @@ impl Measured {
         self.levels.clear();
     }
 
-    /// A level of `samples` samples was queued.
+    /// A level of `samples` samples was queued. Of fewer than 8 bits it says nothing of others.
     pub(super) fn note_bricks(&mut self, level: u32, bits: u8, bytes: u64, samples: usize) {
+        if bits < 8 {
+            return;
+        }
         self.per_sample = Some(bytes as f64 / samples as f64 / f64::from(bits / 8));
         if bits == 8 {
             let place = level as usize;
@@ -83,6 +86,7 @@ mod tests {
         let mut measured = Measured::default();
         measured.note_bricks(2, 8, 500, 1000);
         measured.note_bricks(2, 16, 1100, 1000);
+        measured.note_bricks(2, 5, 200, 1000);
         assert_eq!((&measured.levels[..], measured.per_sample), (&[None, None, Some(500)][..], Some(0.55)));
         measured.begin();
         assert_eq!((measured.levels.len(), measured.per_sample), (0, Some(0.55)));

@@ -1,7 +1,7 @@
 //! The proxy that is chosen under a budget, held against every one that could have been.
 
 use visapult_pipeline::{BackEndConfig, Camera, Device, Image, RenderConfig, RenderProxy, Rendered, render};
-use visapult_render::Quality;
+use visapult_render::{CodeBits, Quality};
 
 const KEY_DEG: [f64; 2] = [30.0, 20.0];
 
@@ -22,7 +22,8 @@ fn rendered(step: u64, turned_deg: f64, proxy: RenderProxy, sample_step: f64) ->
 }
 
 fn fixed() -> Vec<RenderProxy> {
-    let mut proxies: Vec<RenderProxy> = (0..2).map(|level| RenderProxy::Bricks { level }).collect();
+    let mut proxies: Vec<RenderProxy> =
+        (0..2).map(|level| RenderProxy::Bricks { level, bits: CodeBits::EIGHT }).collect();
     proxies.extend([32, 64].map(|slabs| RenderProxy::Slabs { key_deg: KEY_DEG, slabs }));
     proxies.push(RenderProxy::ScalarSlabs { key_deg: KEY_DEG, slabs: None });
     proxies.extend([16, 64].map(|segments| RenderProxy::Segments { key_deg: KEY_DEG, segments }));

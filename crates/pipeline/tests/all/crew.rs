@@ -13,7 +13,7 @@ use visapult_pipeline::{
     BackEnd, BackEndConfig, Camera, Comm, Crew, Device, PipelineError, RenderConfig, RenderProxy, Rendered, Source,
     TransferFunction, lend, lend_to, render,
 };
-use visapult_render::Quality;
+use visapult_render::{CodeBits, Quality};
 use visapult_ripp_net::Options;
 use visapult_volume::{Block, Box3, FieldInfo, Grid, ScalarType, StepIndex, StepSpan, ValueRange};
 use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
@@ -154,7 +154,7 @@ fn assert_same_pictures(ranks: usize, pes: usize, processes: usize) {
     let mut simulation = Ranks::new(ranks);
     simulation.put(3);
     let urls = simulation.urls();
-    let bricks = RenderProxy::Bricks { level: 0 };
+    let bricks = RenderProxy::Bricks { level: 0, bits: CodeBits::EIGHT };
     let proxies = [(RenderProxy::Exact, 60.0), (SLABS, 60.0), (bricks, 50.0), (SEGMENTS, 40.0), (SCALAR, 100.0)];
     for (proxy, least_db) in proxies {
         let alone = rendered(&urls, pes, None, proxy).unwrap();
@@ -265,7 +265,8 @@ fn a_picture_of_which_a_part_is_missing_is_an_error() {
         };
         lend(crew, &config("", crew.pes(), Some(crew)), open).unwrap();
     };
-    for proxy in [RenderProxy::Exact, SLABS, RenderProxy::Bricks { level: 0 }, SEGMENTS, SCALAR] {
+    for proxy in [RenderProxy::Exact, SLABS, RenderProxy::Bricks { level: 0, bits: CodeBits::EIGHT }, SEGMENTS, SCALAR]
+    {
         let problem = together(3, 6, hand, |crew| rendered(&urls, 6, Some(crew), proxy).unwrap_err());
         assert!(problem.to_string().contains("step 4 is not whole: process 1 of the back end"), "{problem}");
     }

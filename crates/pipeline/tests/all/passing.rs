@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use visapult_pipeline::{BackEndConfig, Camera, Device, PipelineError, RenderConfig, RenderProxy, Rendered, render};
-use visapult_render::Quality;
+use visapult_render::{CodeBits, Quality};
 
 const KEY_DEG: [f64; 2] = [30.0, 20.0];
 /// Of 60 x 48 x 52 samples.
@@ -54,7 +54,7 @@ fn a_step_that_is_read_block_by_block_gives_the_picture_of_the_whole() {
         (RenderProxy::ScalarSlabs { key_deg: KEY_DEG, slabs: None }, 150.0),
         (RenderProxy::Segments { key_deg: KEY_DEG, segments: 64 }, 45.0),
         // Bricks end where blocks do.
-        (RenderProxy::Bricks { level: 1 }, 50.0),
+        (RenderProxy::Bricks { level: 1, bits: CodeBits::EIGHT }, 50.0),
     ] {
         let whole = rendered(&source, proxy, Some(10 * STEP_BYTES)).unwrap();
         assert_eq!(whole.statistics.blocks, None);
@@ -79,7 +79,7 @@ fn what_cannot_be_had_block_by_block_is_refused_with_what_to_do() {
     let little = STEP_BYTES / 4;
     let auto = refusal(&source, RenderProxy::Auto { key_deg: KEY_DEG, budget: 1_000_000 }, little);
     assert!(auto.contains("name one (--proxy)"), "{auto}");
-    let bricks = refusal(&source, RenderProxy::Bricks { level: 0 }, little);
+    let bricks = refusal(&source, RenderProxy::Bricks { level: 0, bits: CodeBits::EIGHT }, little);
     assert!(bricks.contains("bricks of level 0 take 685 kB") && bricks.contains("--bricks-level"), "{bricks}");
     let tiny = refusal(&source, RenderProxy::Exact, 1000);
     assert!(tiny.contains("cannot be passed through within 1.0 kB: --memory "), "{tiny}");

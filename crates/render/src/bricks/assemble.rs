@@ -55,7 +55,7 @@ mod tests {
 
     fn bricks(volume: &Volume, level: u32) -> Vec<EncodedBrick> {
         let block = &volume.blocks()[0];
-        encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::Eight)
+        encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::EIGHT)
     }
 
     #[test]
@@ -64,7 +64,7 @@ mod tests {
         let function = TransferFunction { range: Some([-1.0, 2.0]), points };
         let fine = finest();
         for (level, bar) in [(0, 50.0), (1, 40.0), (2, 33.0)] {
-            let volume = volume_of_bricks(fine.grid(), level, CodeBits::Eight, &bricks(&fine, level)).unwrap();
+            let volume = volume_of_bricks(fine.grid(), level, CodeBits::EIGHT, &bricks(&fine, level)).unwrap();
             for azimuth_deg in [0.0, 75.0, 200.0] {
                 let camera = Camera { azimuth_deg, ..Camera::default() };
                 let image = render_exact(&volume, &camera, &function, 64, 64, 1.0).image;
@@ -80,11 +80,11 @@ mod tests {
         let fine = finest();
         let mut some = bricks(&fine, 0);
         let gone = some.pop().unwrap();
-        let volume = volume_of_bricks(fine.grid(), 0, CodeBits::Eight, &some).unwrap();
+        let volume = volume_of_bricks(fine.grid(), 0, CodeBits::EIGHT, &some).unwrap();
         let block = &volume.blocks()[0];
         assert!(block.values[block.index_of(gone.place(0))].is_nan());
         assert!(block.values[0].is_finite());
-        let refused = volume_of_bricks(fine.grid(), 1, CodeBits::Eight, &some);
+        let refused = volume_of_bricks(fine.grid(), 1, CodeBits::EIGHT, &some);
         assert!(matches!(refused, Err(BrickError::Outside { .. })));
     }
 }

@@ -138,9 +138,10 @@ impl EncodedBrick {
         }
         let predictor = Predictor::of_number(self.predictor)
             .ok_or(BrickError::Predictor { lo: self.lo, predictor: self.predictor })?;
-        let decoded = match bits {
-            CodeBits::Eight => self.decode_codes(predictor, PlaneDecoder::next_8),
-            CodeBits::Sixteen => self.decode_codes(predictor, PlaneDecoder::next_16),
+        let decoded = if bits.is_wide() {
+            self.decode_codes(predictor, bits, PlaneDecoder::next_16)
+        } else {
+            self.decode_codes(predictor, bits, PlaneDecoder::next_8)
         };
         decoded.map_err(|cause| BrickError::Payload { lo: self.lo, cause })
     }
@@ -148,16 +149,17 @@ impl EncodedBrick {
     fn decode_codes<C: Code>(
         &self,
         predictor: Predictor,
+        bits: CodeBits,
         symbols: impl Fn(&mut PlaneDecoder, usize) -> &[C],
     ) -> Result<Vec<f32>, CodecError> {
         let count = self.sample_count();
-        let [narrow, wide] = if C::BITS == CodeBits::Eight { [count, 0] } else { [0, count] };
+        let [narrow, wide] = if bits.is_wide() { [0, count] } else { [count, 0] };
         let codes = with_decoder(|decoder| {
             decoder.open(&self.payload, narrow, &[wide])?;
             Ok(predictor.codes(symbols(decoder, count), self.counts()))
         })?;
         let mut values = vec![0.0; count];
-        dequantise(&codes, self.range, &mut values);
+        dequantise(&codes, self.range, bits, &mut values);
         Ok(values)
     }
 }
@@ -258,9 +260,12 @@ impl EncodedBrick {
             return;
         }
         let (values, size) = (&scratch.values, self.counts());
-        let (predictor, payload) = with_encoder(|encoder| match bits {
-            CodeBits::Eight => encoded(encoder, PlaneEncoder::symbols_8, values, &mut scratch.codes_8, range, size),
-            CodeBits::Sixteen => encoded(encoder, PlaneEncoder::symbols_16, values, &mut scratch.codes_16, range, size),
+        let (predictor, payload) = with_encoder(|encoder| {
+            if bits.is_wide() {
+                encoded(encoder, PlaneEncoder::symbols_16, values, &mut scratch.codes_16, range, bits, size)
+            } else {
+                encoded(encoder, PlaneEncoder::symbols_8, values, &mut scratch.codes_8, range, bits, size)
+            }
         });
         (self.predictor, self.payload) = (predictor.number(), payload);
     }
@@ -273,10 +278,11 @@ fn encoded<C: Code>(
     values: &[f32],
     codes: &mut Vec<C>,
     range: ValueRange,
+    bits: CodeBits,
     size: [usize; 3],
 ) -> (Predictor, Vec<u8>) {
     codes.clear();
-    quantise(values, range, codes);
+    quantise(values, range, bits, codes);
     let predictor = Predictor::best(codes, size);
     predictor.symbols(codes, size, symbols(encoder));
     (predictor, encoder.finish())
@@ -298,7 +304,7 @@ mod tests {
         let size = [70, 33, 5];
         let values = noise_with_gaps(size, 4);
         let block = &blocks_of(&values, size, 1, 1)[0];
-        for bits in [CodeBits::Eight, CodeBits::Sixteen] {
+        for bits in CodeBits::COARSE.into_iter().chain([CodeBits::EIGHT, CodeBits::SIXTEEN]) {
             for brick in encode_level(block, &Pyramid::default(), 0, bits) {
                 let half_step = 0.505 * (brick.range[1] - brick.range[0]) / bits.steps() as f32;
                 for (i, got) in brick.decode(bits).unwrap().into_iter().enumerate() {
@@ -313,7 +319,7 @@ mod tests {
     fn samples_beside_each_other_in_different_rows_are_in_different_bricks_that_come_in_different_quarters() {
         let size = [70, 35, 37];
         let block = &blocks_of(&noise_with_gaps(size, 8), size, 1, 1)[0];
-        let bricks = encode_level(block, &Pyramid::default(), 0, CodeBits::Eight);
+        let bricks = encode_level(block, &Pyramid::default(), 0, CodeBits::EIGHT);
         let parts: Vec<u8> = bricks.iter().map(|brick| brick.part).collect();
         let expected: Vec<u8> = (0..PARTS).flat_map(|part| [part; 8]).collect();
         assert_eq!(parts, expected);
@@ -335,7 +341,7 @@ mod tests {
     fn one_slice_or_row_makes_fewer_bricks() {
         let count = |size: [usize; 3]| {
             let block = &blocks_of(&noise_with_gaps(size, 9), size, 1, 1)[0];
-            encode_level(block, &Pyramid::default(), 0, CodeBits::Eight).len()
+            encode_level(block, &Pyramid::default(), 0, CodeBits::EIGHT).len()
         };
         assert_eq!([count([3, 5, 1]), count([3, 1, 1]), count([3, 1, 2])], [2, 1, 2]);
     }
@@ -347,11 +353,11 @@ mod tests {
             row[64..].fill(f32::NAN);
         }
         let block = &blocks_of(&values, [128, 4, 4], 1, 1)[0];
-        let bricks = encode_level(block, &Pyramid::default(), 0, CodeBits::Eight);
+        let bricks = encode_level(block, &Pyramid::default(), 0, CodeBits::EIGHT);
         assert_eq!((bricks[0].range, bricks[0].payload.len()), ([2.5, 2.5], 0));
         assert!(bricks[1].range[0].is_nan() && bricks[1].payload.is_empty());
-        assert_eq!(bricks[0].decode(CodeBits::Eight).unwrap(), vec![2.5; 256]);
-        assert!(bricks[1].decode(CodeBits::Eight).unwrap().iter().all(|v| v.is_nan()));
+        assert_eq!(bricks[0].decode(CodeBits::EIGHT).unwrap(), vec![2.5; 256]);
+        assert!(bricks[1].decode(CodeBits::EIGHT).unwrap().iter().all(|v| v.is_nan()));
     }
 
     #[test]
@@ -361,8 +367,8 @@ mod tests {
         let level_of = |count| {
             let mut level = vec![f32::NAN; 32 * 32 * 32];
             for block in blocks_of(&values, size, count, 32) {
-                for brick in encode_level(&block, &Pyramid::of(&block, 2), 1, CodeBits::Sixteen) {
-                    for (i, value) in brick.decode(CodeBits::Sixteen).unwrap().into_iter().enumerate() {
+                for brick in encode_level(&block, &Pyramid::of(&block, 2), 1, CodeBits::SIXTEEN) {
+                    for (i, value) in brick.decode(CodeBits::SIXTEEN).unwrap().into_iter().enumerate() {
                         let [x, y, z] = brick.place(i);
                         level[(z * 32 + y) * 32 + x] = value;
                     }
@@ -381,7 +387,7 @@ mod tests {
     fn damaged_bricks_are_errors() {
         let values = noise_with_gaps([32, 32, 32], 6);
         let block = &blocks_of(&values, [32, 32, 32], 1, 1)[0];
-        let brick = encode_level(block, &Pyramid::default(), 0, CodeBits::Eight).remove(0);
+        let brick = encode_level(block, &Pyramid::default(), 0, CodeBits::EIGHT).remove(0);
         let mut random = Random::new(7);
         for _ in 0..500 {
             let mut damaged = brick.clone();
@@ -390,7 +396,7 @@ mod tests {
             damaged.payload.truncate(damaged.payload.len() - (random.next_u32() % 2) as usize);
             damaged.size[(random.next_u32() % 3) as usize] = (random.next_u32() % 66) as u8;
             damaged.part = (random.next_u32() % 5) as u8;
-            if let Ok(values) = damaged.decode(CodeBits::Eight) {
+            if let Ok(values) = damaged.decode(CodeBits::EIGHT) {
                 assert_eq!(values.len(), damaged.sample_count());
             }
         }
@@ -399,8 +405,8 @@ mod tests {
             EncodedBrick { part: 4, ..brick.clone() },
             EncodedBrick { size: [64, 1, 1], part: 1, ..brick.clone() },
         ] {
-            assert!(matches!(impossible.decode(CodeBits::Eight), Err(BrickError::Size { .. })));
+            assert!(matches!(impossible.decode(CodeBits::EIGHT), Err(BrickError::Size { .. })));
         }
-        assert!(matches!(brick.decode(CodeBits::Sixteen), Err(BrickError::Payload { .. })));
+        assert!(matches!(brick.decode(CodeBits::SIXTEEN), Err(BrickError::Payload { .. })));
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn of(subject: &Subject<'_>, forms: &[Form], models: &[Model<'_>]) ->
         _ if whole_of(number).is_some() => [0; 2],
         (Model::Layers(model), _) => layers(model),
         (Model::Faces(model), _) => [faces(model), 0],
-        (_, Form::Bricks { level }) => [of_bricks(subject, level), 0],
+        (_, Form::Bricks { level, bits }) => [of_bricks(subject, level, bits), 0],
         (_, Form::Slabs { .. } | Form::ScalarSlabs { .. } | Form::Segments { .. }) => [0; 2],
     };
     let bytes: Vec<[u64; 2]> = (0..models.len()).into_par_iter().with_max_len(1).map(bytes).collect();
@@ -40,11 +40,11 @@ pub(super) fn of(subject: &Subject<'_>, forms: &[Form], models: &[Model<'_>]) ->
     (0..models.len()).map(|number| (of_all(number) as f64 / subject.share()) as u64).collect()
 }
 
-fn of_bricks(subject: &Subject<'_>, level: u32) -> u64 {
+fn of_bricks(subject: &Subject<'_>, level: u32, bits: CodeBits) -> u64 {
     let blocks = subject.volume.blocks();
     let most = BOXES.div_ceil(blocks.len().max(1));
     let bytes = blocks.iter().zip(subject.pyramids);
-    let bytes = bytes.map(|(block, pyramid)| bricks::sampled_bytes(block, pyramid, level, CodeBits::Eight, most));
+    let bytes = bytes.map(|(block, pyramid)| bricks::sampled_bytes(block, pyramid, level, bits, most));
     bytes.sum::<usize>() as u64
 }
 

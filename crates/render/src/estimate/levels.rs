@@ -81,14 +81,15 @@ impl<'a> Level<'a> {
         self
     }
 
-    /// What bricks of 8 bits keep of `level`.
-    pub(super) fn of_bricks(subject: &Subject<'a>, level: u32) -> Self {
+    /// What bricks of so many bits keep of `level`.
+    pub(super) fn of_bricks(subject: &Subject<'a>, level: u32, bits: CodeBits) -> Self {
         let volume = subject.volume;
         let blocks = volume.blocks().iter().zip(subject.pyramids).zip(volume.macrocells());
         let part = |((block, pyramid), cells): ((&'a Block, &'a Pyramid), &Macrocells)| {
             let Samples { values, stored, bounds } = pyramid.samples(block, level);
             let across = [0, 1].map(|axis| bounds.size()[axis].div_ceil(BOX_SIZE[axis]));
-            let codes = bounds.bricks(BOX_SIZE).map(|bounds| codes_of(&bounds, level, &block.stored, cells)).collect();
+            let codes_of = |bounds| codes_of(&bounds, level, bits, &block.stored, cells);
+            let codes = bounds.bricks(BOX_SIZE).map(codes_of).collect();
             Part { codes, across, ..Part::new(bounds, stored, values) }
         };
         Self::new(volume, level, blocks.map(part).collect())
@@ -200,7 +201,7 @@ fn holds(bounds: &Box3, at: [usize; 3]) -> bool {
 }
 
 /// Least value of a box of bricks, and distance of their codes, from the ranges of the macrocells that it meets: at least what they are.
-fn codes_of(bounds: &Box3, level: u32, stored: &Box3, cells: &Macrocells) -> [f32; 2] {
+fn codes_of(bounds: &Box3, level: u32, bits: CodeBits, stored: &Box3, cells: &Macrocells) -> [f32; 2] {
     let among = |axis: usize| {
         let cell = |fine: usize| (fine.max(stored.lo[axis]) - stored.lo[axis]) / Macrocells::EDGE;
         let end = cell((bounds.hi[axis] << level) - 1) + 1;
@@ -213,7 +214,7 @@ fn codes_of(bounds: &Box3, level: u32, stored: &Box3, cells: &Macrocells) -> [f3
             (lo, hi) = (lo.min(range[0]), hi.max(range[1]));
         }
     }
-    let steps = CodeBits::Eight.steps();
+    let steps = bits.steps();
     let ValueRange { lo, hi } = with_zero_on_a_code(ValueRange { lo, hi }, steps);
     [lo, (f64::from(hi) - f64::from(lo)).max(0.0) as f32 / steps as f32]
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use self::models::{Base, Met, Model};
 use crate::key_rays::rays_of_box;
-use crate::{Camera, KeyView, Pyramid, TransferFunction, View, Volume};
+use crate::{Camera, CodeBits, KeyView, Pyramid, TransferFunction, View, Volume};
 
 /// Rays along the edge of a probe image.
 const PROBE_EDGE: usize = 24;
@@ -49,10 +49,12 @@ const NO_ERROR: f64 = 0.65;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// Bricks of 8 bits.
+    /// Bricks.
     Bricks {
         /// Level of detail, 0 the finest.
         level: u32,
+        /// Width of their codes.
+        bits: CodeBits,
     },
     /// Slabs of colour, with as many rays as [`KeyView::of_slabs`] says.
     Slabs {

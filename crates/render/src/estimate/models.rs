@@ -60,8 +60,8 @@ impl<'a> Base<'a> {
 impl<'a> Model<'a> {
     pub(super) fn new(subject: &Subject<'a>, base: &Base<'a>, form: Form) -> Self {
         match form {
-            Form::Bricks { level } => {
-                let kept = Level::of_bricks(subject, level);
+            Form::Bricks { level, bits } => {
+                let kept = Level::of_bricks(subject, level, bits);
                 let kept = if level == 0 { kept.shown_by(&base.visible, subject.volume) } else { kept };
                 Self::Bricks(Marched::new(subject.volume, Arc::clone(&base.table), 1.0, kept))
             }

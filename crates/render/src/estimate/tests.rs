@@ -93,9 +93,9 @@ impl Case {
         let (volume, function) = (&self.volume, &self.function);
         let key = subject.key_view(form);
         match form {
-            Form::Bricks { level } => {
-                let bricks = encode_level(&volume.blocks()[0], &self.pyramids[0], level, CodeBits::Eight);
-                let seen = volume_of_bricks(volume.grid(), level, CodeBits::Eight, &bricks).unwrap();
+            Form::Bricks { level, bits } => {
+                let bricks = encode_level(&volume.blocks()[0], &self.pyramids[0], level, bits);
+                let seen = volume_of_bricks(volume.grid(), level, bits, &bricks).unwrap();
                 let draw = move |camera: &Camera| render_exact(&seen, camera, function, SIZE, SIZE, 1.0).image;
                 (bricks.iter().map(|brick| brick.wire_bytes()).sum(), Box::new(draw))
             }
@@ -151,7 +151,8 @@ fn views() -> [Camera; 3] {
 }
 
 fn forms() -> Vec<Form> {
-    let bricks = (0..3).map(|level| Form::Bricks { level });
+    let bricks = (0..3).map(|level| Form::Bricks { level, bits: CodeBits::EIGHT });
+    let bricks = bricks.chain(CodeBits::COARSE.map(|bits| Form::Bricks { level: 0, bits }));
     bricks
         .chain([16, 24, 48].map(|slabs| Form::Slabs { slabs }))
         .chain([48, 24, 16, 20].map(|slabs| Form::ScalarSlabs { slabs }))
@@ -203,7 +204,11 @@ fn any_number_of_pes_predicts_alike() {
     let predicted = |pes| {
         let volume = wave_of(40, pes);
         let pyramids: Vec<Pyramid> = volume.blocks().iter().map(|block| Pyramid::of(block, 2)).collect();
-        let forms = [Form::Bricks { level: 1 }, Form::Slabs { slabs: 32 }, Form::ScalarSlabs { slabs: 32 }];
+        let forms = [
+            Form::Bricks { level: 1, bits: CodeBits::EIGHT },
+            Form::Slabs { slabs: 32 },
+            Form::ScalarSlabs { slabs: 32 },
+        ];
         subject_of(&volume, &pyramids, &function).predict(&views(), &forms)
     };
     let (one, eight) = (predicted(1), predicted(8));

@@ -1,5 +1,7 @@
 //! Tests of what a session does next.
 
+use visapult_render::CodeBits;
+
 use super::*;
 use crate::testing::view;
 use crate::wire::ProxyKind;
@@ -40,7 +42,7 @@ impl Scene {
             all_sent: true,
             in_time: true,
             knows_link: true,
-            form: Form::Bricks { level: 0 },
+            form: Form::Bricks { level: 0, bits: CodeBits::EIGHT },
             due_deg: [8.0, 0.5],
             predict: Predict::Never,
         }
@@ -96,6 +98,17 @@ fn a_file_goes_from_coarse_to_fine_and_ends_in_a_still() {
     scene.plan.bits = 16;
     assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 8) }), Work::Bricks { level: 0, bits: 16 });
     assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 16) }), Work::Wait(None));
+}
+
+#[test]
+fn the_planned_level_comes_with_as_few_bits_as_planned_and_with_more_once_they_are() {
+    let mut scene = Scene { elapsed: REST_BEFORE_STILL, ..Scene::new() };
+    scene.plan.bits = 5;
+    assert_eq!(scene.next(&sent(2, 8)), Work::Bricks { level: 1, bits: 8 });
+    assert_eq!(scene.next(&sent(1, 8)), Work::Bricks { level: 0, bits: 5 });
+    assert_eq!(scene.next(&sent(0, 5)), Work::Still);
+    scene.plan.bits = 8;
+    assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 5) }), Work::Bricks { level: 0, bits: 8 });
 }
 
 #[test]
