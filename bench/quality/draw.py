@@ -17,7 +17,8 @@ matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "quality", "font
 COLUMNS = 2
 TURNED_DEG = 30
 # The first of these that a proxy's name contains is its kind.
-COLOURS = {"bricks": "#2ca02c", "scalar": "#9467bd", "slabs": "#1f77b4", "segments": "#d62728"}
+COLOURS = {"bits": "#98df8a", "bricks": "#2ca02c", "scalar": "#9467bd", "slabs": "#1f77b4", "segments": "#d62728"}
+LABELS = {"bits": "bricks of few bits"}
 STYLES = ("-", "--", ":", "-.")
 # What holds for the transfer function that the proxy was made with; the others are drawn with another one.
 OWN = "own"
@@ -91,7 +92,7 @@ def by_bytes(axes: Axes, rows: list[Row], at: int) -> None:
     for of, colour in COLOURS.items():
         points = sorted((row["bytes"] / 1e6, row["psnr_db"][at]) for row in rows if kind(row["proxy"]) == of and row["bytes"])
         if points:
-            axes.plot(*zip(*points, strict=True), "o-", color=colour, label=of, markersize=3, linewidth=1)
+            axes.plot(*zip(*points, strict=True), "o-", color=colour, label=LABELS.get(of, of), markersize=3, linewidth=1)
     axes.set_xscale("log")
     axes.set_xlabel("MB")
     axes.set_ylabel(f"PSNR at {TURNED_DEG} degrees, dB")

@@ -23,6 +23,9 @@ EDGE = 128
 TILE = 64
 MOST_CODE = 1023
 ZSTD = Zstd(3)
+# Symbols from here on do not fit into half a byte, and at most one of so many is such a one where they are packed.
+LARGE = 15
+PER_LARGE = 8
 # Of every so many faces one is compressed.
 FACES = 4
 # Of the wave, values that the transfer function tells apart: sources are far louder.
@@ -35,16 +38,28 @@ def codes(field: np.ndarray, lowest: float, highest: float) -> np.ndarray:
 
 
 def compressed(values: np.ndarray) -> int:
-    """Bytes of the tiles of some faces: differences to the plane through three neighbours, low bytes and then high ones."""
+    """Bytes of the tiles of some faces: differences to the plane through three neighbours, their signs interleaved, and packed where few are large."""
     total = 0
     for face in values[::FACES]:
         for y in range(0, EDGE, TILE):
             for x in range(0, EDGE, TILE):
                 tile = face[y : y + TILE, x : x + TILE]
-                differences = np.diff(np.diff(tile, axis=0, prepend=0), axis=1, prepend=0).astype(np.uint16)
-                planes = [(differences & 255).astype(np.uint8), (differences >> 8).astype(np.uint8)]
-                total += len(ZSTD.encode(np.concatenate([plane.ravel() for plane in planes])))
+                differences = np.diff(np.diff(tile, axis=0, prepend=0), axis=1, prepend=0).ravel()
+                total += len(ZSTD.encode(packed((differences << 1) ^ (differences >> 31))))
     return total
+
+
+def packed(symbols: np.ndarray) -> np.ndarray:
+    """Bytes of symbols, as the view protocol has them."""
+    large = symbols >= LARGE
+    if PER_LARGE * large.sum() > len(symbols):
+        return split(symbols)
+    nibbles = np.minimum(symbols, LARGE)
+    return np.concatenate([(nibbles[::2] | nibbles[1::2] << 4).astype(np.uint8), split(symbols[large])])
+
+
+def split(symbols: np.ndarray) -> np.ndarray:
+    return np.concatenate([symbols & 255, symbols >> 8]).astype(np.uint8)
 
 
 def wave(every: int) -> Iterator[np.ndarray]:
