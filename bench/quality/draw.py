@@ -10,6 +10,7 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
 # Text stays text, and a figure drawn again from the same rows is the same file.
 matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "quality", "font.family": "sans-serif", "font.size": 8}
@@ -94,6 +95,7 @@ def by_bytes(axes: Axes, rows: list[Row], at: int) -> None:
         if points:
             axes.plot(*zip(*points, strict=True), "o-", color=colour, label=LABELS.get(of, of), markersize=3, linewidth=1)
     axes.set_xscale("log")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("MB")
     axes.set_ylabel(f"PSNR at {TURNED_DEG} degrees, dB")
     axes.legend(fontsize=6)

@@ -41,7 +41,7 @@ interface Header {
 interface Bricks {
   header: Header;
   level: number;
-  bits: 8 | 16;
+  bits: number;
   size: number[];
   range: [number, number];
   bricks: { lo: number[]; size: number[]; part: number; range: [number, number]; values: (number | null)[] }[];
@@ -60,7 +60,7 @@ test("the list of a keyframe's tiles tells which are missing", () => {
   expect(() => parseTileList(vast)).toThrow(/places for tiles, more than/);
 });
 
-describe.each(["bricks-8", "bricks-16"])("%s", (name) => {
+describe.each(["bricks-5", "bricks-8", "bricks-16"])("%s", (name) => {
   test("decodes to the values that were encoded", () => {
     const expected = json<Bricks>(name);
     const parsed = parseBricks(bytes(name));

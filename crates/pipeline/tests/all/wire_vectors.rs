@@ -84,7 +84,8 @@ fn hold_bricks(name: &str, level: u32, bits: CodeBits) {
 }
 
 #[test]
-fn bricks_of_8_and_16_bits() {
+fn bricks_of_5_8_and_16_bits() {
+    hold_bricks("bricks-5", 0, CodeBits::from_bits(5).unwrap());
     hold_bricks("bricks-8", 0, CodeBits::from_bits(8).unwrap());
     hold_bricks("bricks-16", 1, CodeBits::from_bits(16).unwrap());
 }
