@@ -78,8 +78,7 @@ pub(crate) struct Decision {
 impl Situation {
     /// Bytes of bricks at `level`, at 8 bits per sample: as they were, else as predicted, else as many per sample as the last ones.
     pub(crate) fn level_bytes(&self, level: u32) -> u64 {
-        let form = Form::Bricks { level, bits: CodeBits::EIGHT };
-        let predicted = || self.predicts_bytes.then(|| self.predicted_bytes(form)).flatten();
+        let predicted = || self.predicts_bytes.then(|| Some(self.corrected(self.predicted(level)?.bytes))).flatten();
         let samples = || self.level_sizes[level as usize].iter().map(|&n| n as f64).product::<f64>();
         let guess = || (samples() * self.bytes_per_sample) as u64;
         self.measured_bytes(level).or_else(predicted).unwrap_or_else(guess)
@@ -89,15 +88,17 @@ impl Situation {
         self.level_bytes.get(level as usize).copied().flatten()
     }
 
-    /// What was predicted of bricks, corrected by the finest level that can be compared.
-    fn predicted_bytes(&self, form: Form) -> Option<u64> {
-        let predicted = |level| self.prediction(Form::Bricks { level, bits: CodeBits::EIGHT });
-        let told = self.prediction(form)?.bytes as f64;
+    fn predicted(&self, level: u32) -> Option<&Prediction> {
+        self.prediction(Form::Bricks { level, bits: CodeBits::EIGHT })
+    }
+
+    /// Bytes that were predicted of bricks, corrected by the finest level that can be compared.
+    fn corrected(&self, bytes: u64) -> u64 {
         let correction = (0..=self.coarsest()).find_map(|level| {
-            let (measured, predicted) = (self.measured_bytes(level)?, predicted(level)?.bytes);
+            let (measured, predicted) = (self.measured_bytes(level)?, self.predicted(level)?.bytes);
             Some(measured as f64 / predicted.max(1) as f64)
         });
-        Some((told * correction.unwrap_or(1.0)) as u64)
+        (bytes as f64 * correction.unwrap_or(1.0)) as u64
     }
 
     fn coarsest(&self) -> u32 {
@@ -137,7 +138,7 @@ impl Situation {
             let bytes = match form {
                 Form::Bricks { level, .. } if !self.can_be_held(level) => return None,
                 Form::Bricks { level, bits: CodeBits::EIGHT } => self.level_bytes(level),
-                Form::Bricks { .. } => self.predicted_bytes(form).unwrap_or(prediction.bytes),
+                Form::Bricks { .. } => self.corrected(prediction.bytes),
                 _ => self.sent_bytes.filter(|_| self.sent == Some(form)).unwrap_or(prediction.bytes),
             };
             Some(Worth { form, bytes, psnr_db: prediction.psnr_db.get(GOAL).copied() })

@@ -5,7 +5,7 @@ type Codes = Uint8Array | Uint16Array;
 /** Ways to expect a code of a brick. */
 export const PREDICTORS = 4;
 
-const [LEFT, GRADIENTS, , BEHIND] = [0, 1, 2, 3];
+const [LEFT, GRADIENTS, BEHIND] = [0, 1, 3];
 
 /**
  * Turns the symbols of a brick into its codes, in place: from those before in the row, in the row above, and in the one behind, which is

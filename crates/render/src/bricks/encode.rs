@@ -236,6 +236,9 @@ fn encode_box(samples: &Samples<'_>, bits: CodeBits) -> Vec<EncodedBrick> {
         let range = ValueRange::of(&scratch.values).map(|range| with_zero_on_a_code(range, bits.steps()));
         let brick = |part: u8| {
             scratch.gather(rows(first_of(part), APART));
+            if scratch.values.is_empty() {
+                return None;
+            }
             let mut brick = EncodedBrick {
                 lo: samples.bounds.lo.map(to_wire),
                 size: [nx, ny, nz].map(|n| n as u8),
@@ -247,7 +250,7 @@ fn encode_box(samples: &Samples<'_>, bits: CodeBits) -> Vec<EncodedBrick> {
             if let Some(range) = range {
                 brick.encode(scratch, range, bits);
             }
-            (!scratch.values.is_empty()).then_some(brick)
+            Some(brick)
         };
         (0..PARTS).filter_map(brick).collect()
     })

@@ -151,14 +151,12 @@ fn rows_beside<C>(codes: &[C], number: usize, width: usize, height: usize) -> [O
 /// The difference of a code to what was expected, its sign interleaved, in as many bits as codes have.
 #[inline(always)]
 fn symbol<C: Code>(code: C, expected: i32) -> C {
-    let difference = C::wrapped(code.to_i32() - expected);
-    C::from_i32((difference << 1) ^ (difference >> 31))
+    C::from_i32(code.to_i32() - expected).interleaved()
 }
 
 #[inline(always)]
 fn code<C: Code>(symbol: C, expected: i32) -> C {
-    let symbol = symbol.to_i32();
-    C::from_i32(expected + ((symbol >> 1) ^ -(symbol & 1)))
+    C::from_i32(expected + symbol.separated().to_i32())
 }
 
 #[cfg(test)]

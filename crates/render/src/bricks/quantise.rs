@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use visapult_volume::ValueRange;
 
-use crate::codec::whole;
+use crate::codec::{interleave_signs, interleave_signs_8, separate_signs, separate_signs_8, whole};
 
 /// Width of a brick's codes: 4 to 8 bits, or 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ impl CodeBits {
 
     /// The width that a message names, or `None` where codes have no such.
     pub fn from_bits(bits: u8) -> Option<Self> {
-        (matches!(bits, 4..=8 | 16)).then_some(Self(bits))
+        matches!(bits, 4..=8 | 16).then_some(Self(bits))
     }
 
     /// Bits per code.
@@ -59,8 +59,9 @@ pub(super) trait Code: Copy + Default {
     fn from_i32(code: i32) -> Self;
     fn to_i32(self) -> i32;
     fn to_f32(self) -> f32;
-    /// The number nearest to 0 that has the same lowest bits.
-    fn wrapped(number: i32) -> i32;
+    /// Of a difference, its symbol; and back.
+    fn interleaved(self) -> Self;
+    fn separated(self) -> Self;
 }
 
 impl Code for u8 {
@@ -73,8 +74,11 @@ impl Code for u8 {
     fn to_f32(self) -> f32 {
         f32::from(self)
     }
-    fn wrapped(number: i32) -> i32 {
-        i32::from(number as i8)
+    fn interleaved(self) -> Self {
+        interleave_signs_8(self)
+    }
+    fn separated(self) -> Self {
+        separate_signs_8(self)
     }
 }
 
@@ -88,8 +92,11 @@ impl Code for u16 {
     fn to_f32(self) -> f32 {
         f32::from(self)
     }
-    fn wrapped(number: i32) -> i32 {
-        i32::from(number as i16)
+    fn interleaved(self) -> Self {
+        interleave_signs(self)
+    }
+    fn separated(self) -> Self {
+        separate_signs(self)
     }
 }
 

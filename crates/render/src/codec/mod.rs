@@ -283,11 +283,11 @@ fn image_sums<T: Copy + Default>(image: &mut [T], width: usize, add: impl Fn(T, 
     }
 }
 
-fn interleave_signs_8(difference: u8) -> u8 {
+pub(crate) fn interleave_signs_8(difference: u8) -> u8 {
     (difference << 1) ^ ((difference as i8 >> 7) as u8)
 }
 
-fn separate_signs_8(symbol: u8) -> u8 {
+pub(crate) fn separate_signs_8(symbol: u8) -> u8 {
     (symbol >> 1) ^ (symbol & 1).wrapping_neg()
 }
 

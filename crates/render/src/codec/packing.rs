@@ -68,8 +68,7 @@ impl Symbols {
     /// # Errors
     /// How many bytes there should be, if that is another number.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<(), usize> {
-        let mut read = 0;
-        read += read_part(&bytes[read..], &mut self.narrow).map_err(|needed| read + needed)?;
+        let mut read = read_part(bytes, &mut self.narrow)?;
         let mut start = 0;
         for &end in &self.ends {
             read += read_part(&bytes[read..], &mut self.wide[start..end]).map_err(|needed| read + needed)?;
