@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
+use visapult_ripp::cipher::{Cipher, NONCE, PacketKey};
 use visapult_ripp_net::{LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome};
 
 const TAG_BYTES: usize = 16;
@@ -78,7 +78,7 @@ fn measure(segment: usize, time: Duration) -> Outcome<()> {
 
 fn send(from: &LaneSocket, to: &LaneSocket, segment: usize, run: &Run, time: Duration) -> Outcome<Side> {
     pin(0);
-    let key = key()?;
+    let key = key();
     let segments = (MAX_BURST_BYTES / segment).min(MAX_SEGMENTS);
     let mut burst = vec![7; segments * segment];
     let mut side = Side { bytes: 0, cpu_s: 0.0, calls: 0, dropped: 0 };
@@ -105,7 +105,7 @@ fn send(from: &LaneSocket, to: &LaneSocket, segment: usize, run: &Run, time: Dur
 
 fn receive(to: &LaneSocket, run: &Run) -> Outcome<Side> {
     pin(1);
-    let key = key()?;
+    let key = key();
     let mut arena = RecvArena::new();
     let mut side = Side { bytes: 0, cpu_s: 0.0, calls: 0, dropped: 0 };
     let cpu = cpu_s();
@@ -126,30 +126,29 @@ fn receive(to: &LaneSocket, run: &Run) -> Outcome<Side> {
     }
 }
 
-fn seal(key: &LessSafeKey, datagram: &mut [u8], number: u64) -> Outcome<()> {
+fn seal(key: &PacketKey, datagram: &mut [u8], number: u64) -> Outcome<()> {
     let (header, sealed) = datagram.split_at_mut(HEADER_BYTES);
     header[8..].copy_from_slice(&number.to_be_bytes());
     let (payload, tag) = sealed.split_at_mut(sealed.len() - TAG_BYTES);
-    let made = key.seal_in_place_separate_tag(nonce(number), Aad::from(&*header), payload)?;
-    tag.copy_from_slice(made.as_ref());
+    tag.copy_from_slice(&key.seal(nonce(number), header, payload)?);
     Ok(())
 }
 
-fn open(key: &LessSafeKey, datagram: &mut [u8]) -> Outcome<()> {
+fn open(key: &PacketKey, datagram: &mut [u8]) -> Outcome<()> {
     let (header, sealed) = datagram.split_at_mut_checked(HEADER_BYTES).ok_or("a datagram without a header")?;
     let number = u64::from_be_bytes(header[8..].try_into()?);
-    key.open_in_place(nonce(number), Aad::from(&*header), sealed)?;
+    key.open(nonce(number), header, sealed).ok_or("a datagram that is not authentic")?;
     Ok(())
 }
 
-fn nonce(number: u64) -> Nonce {
-    let mut bytes = [0; 12];
+fn nonce(number: u64) -> [u8; NONCE] {
+    let mut bytes = [0; NONCE];
     bytes[4..].copy_from_slice(&number.to_be_bytes());
-    Nonce::assume_unique_for_key(bytes)
+    bytes
 }
 
-fn key() -> Outcome<LessSafeKey> {
-    Ok(LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &[1; 16])?))
+fn key() -> PacketKey {
+    PacketKey::new(Cipher::Aes128Gcm, &[1; 32])
 }
 
 /// One core a side; where that is refused, the system's choice does.

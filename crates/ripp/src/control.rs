@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
+use crate::cipher::Cipher;
 use crate::outbox::Mode;
-use crate::record::Cipher;
 
 /// Versions of the protocol that this build speaks, the preferred first.
 pub const VERSIONS: [u32; 1] = [2];

@@ -9,7 +9,8 @@ use std::fmt;
 use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
 use aws_lc_rs::digest::{Context, SHA256};
 
-use crate::record::{Cipher, End, SealError, expand};
+use crate::cipher::{Cipher, SealError};
+use crate::record::{End, expand};
 
 /// Bytes of a chunk: it stays in the processor's nearest cache but one.
 pub const CHUNK: usize = 1 << 16;
@@ -30,7 +31,7 @@ impl DigestKey {
     #[must_use]
     pub fn derive(session: &[u8; 32], cipher: Cipher, from: End) -> Self {
         let key = expand::<32>(session, &[b"ripp digest", &[from.letter()]]);
-        Self { key: cipher.key(&key) }
+        Self { key: cipher.tag_key(&key) }
     }
 
     /// The digest of an object, of which nothing has been taken yet.

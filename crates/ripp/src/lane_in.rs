@@ -350,7 +350,8 @@ fn share_of_255(part: Duration, whole: Duration) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Cipher, End};
+    use crate::cipher::Cipher;
+    use crate::record::End;
 
     #[test]
     fn reports_and_pongs_ask_for_no_report() {

@@ -1,11 +1,12 @@
 //! RIPP, the *Reliable Independent Packet Protocol*: reliability without order, sans IO.
 //!
 //! Everything here is told the time and handed the bytes: no socket, no clock, no thread. The parts, in the order a byte meets them:
-//! [`outbox`] decides which region of which object goes next; [`lane_out`] decides when, and in which datagrams; [`wire`] and [`record`]
+//! [`outbox`] decides which region of which object goes next; [`lane_out`] decides when, and in which datagrams; [`wire`], [`record`] and [`cipher`]
 //! make those; [`lane_in`] takes them and reports; [`inbox`] knows what of each object has come, and [`held`] has what came before it was accepted. [`rate`] decides how fast,
 //! and [`memory`] how much may be remembered.
 
 mod arrivals;
+pub mod cipher;
 pub mod control;
 pub mod digest;
 pub mod division;

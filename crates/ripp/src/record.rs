@@ -6,46 +6,13 @@
 
 use std::fmt;
 
-use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
-use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::hkdf;
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
+use crate::cipher::{Cipher, NONCE, PacketKey, SealError};
 use crate::wire::{CLEAR_HEADER, ClearHeader, KEY_ID_BITS, TAG};
 
 /// Datagrams that one epoch's key seals, as a power of two.
 pub const EPOCH_BITS: u32 = 22;
-
-/// Authenticated ciphers of the data path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cipher {
-    /// AES-128-GCM: the fastest where the processor has AES instructions.
-    Aes128Gcm,
-    /// AES-256-GCM.
-    Aes256Gcm,
-    /// ChaCha20-Poly1305: the fastest where it has none.
-    Chacha20Poly1305,
-}
-
-impl Cipher {
-    fn algorithm(self) -> &'static aead::Algorithm {
-        match self {
-            Self::Aes128Gcm => &aead::AES_128_GCM,
-            Self::Aes256Gcm => &aead::AES_256_GCM,
-            Self::Chacha20Poly1305 => &aead::CHACHA20_POLY1305,
-        }
-    }
-
-    /// A key of as many of these bytes as the cipher takes.
-    pub(crate) fn key(self, bytes: &[u8; 32]) -> LessSafeKey {
-        let length = self.algorithm().key_len();
-        #[expect(clippy::expect_used, reason = "the length is the algorithm's own")]
-        let key = UnboundKey::new(self.algorithm(), &bytes[..length]).expect("a key of the algorithm's length");
-        LessSafeKey::new(key)
-    }
-}
 
 /// Which end of a session seals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,11 +41,6 @@ impl End {
         }
     }
 }
-
-/// Sealing went wrong: the cipher refused its input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("a datagram could not be sealed")]
-pub struct SealError;
 
 /// The key material of one lane in one direction.
 #[derive(Clone)]
@@ -124,8 +86,8 @@ impl LaneSecret {
     fn epoch(&self, epoch: u64) -> EpochKey {
         let epoch_bytes = epoch.to_be_bytes();
         let key = expand::<32>(&self.secret, &[b"ripp key", &epoch_bytes]);
-        let iv = expand::<12>(&self.secret, &[b"ripp iv", &epoch_bytes]);
-        EpochKey { epoch, key: self.cipher.key(&key), iv }
+        let iv = expand::<NONCE>(&self.secret, &[b"ripp iv", &epoch_bytes]);
+        EpochKey { epoch, key: PacketKey::new(self.cipher, &key), iv }
     }
 }
 
@@ -148,17 +110,17 @@ pub(crate) fn expand<const N: usize>(secret: &[u8; 32], info: &[&[u8]]) -> [u8; 
 
 struct EpochKey {
     epoch: u64,
-    key: LessSafeKey,
-    iv: [u8; 12],
+    key: PacketKey,
+    iv: [u8; NONCE],
 }
 
 impl EpochKey {
-    fn nonce(&self, number: u64) -> Nonce {
+    fn nonce(&self, number: u64) -> [u8; NONCE] {
         let mut nonce = self.iv;
         for (byte, count) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
             *byte ^= count;
         }
-        Nonce::assume_unique_for_key(nonce)
+        nonce
     }
 }
 
@@ -198,12 +160,7 @@ impl Sealer {
         let (header, rest) = datagram.split_at_mut(CLEAR_HEADER);
         let (body, tag_room) = rest.split_at_mut(rest.len() - TAG);
         let nonce = self.current.nonce(number);
-        let tag = self
-            .current
-            .key
-            .seal_in_place_separate_tag(nonce, Aad::from(&*header), body)
-            .map_err(|Unspecified| SealError)?;
-        tag_room.copy_from_slice(tag.as_ref());
+        tag_room.copy_from_slice(&self.current.key.seal(nonce, header, body)?);
         Ok(())
     }
 }
@@ -256,7 +213,7 @@ impl Opener {
         let epoch = number >> self.secret.epoch_bits;
         let key = self.epochs.iter().find(|key| key.epoch == epoch)?;
         let (clear, sealed) = datagram.split_at_mut_checked(CLEAR_HEADER)?;
-        key.key.open_in_place(key.nonce(number), Aad::from(&*clear), sealed).ok().map(|frame| &*frame)
+        key.key.open(key.nonce(number), clear, sealed).map(|frame| &*frame)
     }
 }
 

@@ -9,10 +9,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use visapult_ripp::cipher::Cipher;
 use visapult_ripp::control::{Greeting, Hello, Message, Transport, Welcome, Word};
 use visapult_ripp::digest::{CHUNK, DigestKey};
 use visapult_ripp::outbox::Mode;
-use visapult_ripp::record::{Cipher, EPOCH_BITS, End, LaneSecret, Opener, Sealer};
+use visapult_ripp::record::{EPOCH_BITS, End, LaneSecret, Opener, Sealer};
 use visapult_ripp::wire::{
     CLEAR_HEADER, ClearHeader, DATA_HEADER, DataHeader, Frame, NUMBER_BITS, Page, Ping, Pong, Report, TAG,
 };

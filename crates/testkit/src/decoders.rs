@@ -2,9 +2,10 @@
 //!
 //! Errors are fine; a panic is not, nor is a value that does not survive being written and read again.
 
+use visapult_ripp::cipher::Cipher;
 use visapult_ripp::control::Message;
 use visapult_ripp::lane_in::{Credit, LaneIn};
-use visapult_ripp::record::{Cipher, End as Side, LaneSecret, Sealer};
+use visapult_ripp::record::{End as Side, LaneSecret, Sealer};
 use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, ClearHeader, DATA_HEADER, Frame, Ping, Pong, Report, TAG};
 

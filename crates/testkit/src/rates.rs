@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
+use visapult_ripp::cipher::Cipher;
 use visapult_ripp::lane_in::Credit;
 use visapult_ripp::lane_out::Sizes;
 use visapult_ripp::memory::Limits;
 use visapult_ripp::outbox::Mode;
 use visapult_ripp::rate::Cause;
-use visapult_ripp::record::Cipher;
 
 use crate::clock::Clock;
 use crate::draw::{MS, SECOND};

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use fastrand::Rng;
+use visapult_ripp::cipher::Cipher;
 use visapult_ripp::lane_in::Credit;
 use visapult_ripp::memory::{Limits, Memory};
 use visapult_ripp::outbox::Mode;
-use visapult_ripp::record::{Cipher, EPOCH_BITS};
+use visapult_ripp::record::EPOCH_BITS;
 use visapult_ripp::wire::NUMBER_BITS;
 
 use crate::clock::Clock;

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use visapult_ripp::cipher::Cipher;
 use visapult_ripp::control::{Greeting, Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word};
-use visapult_ripp::record::{Cipher, End};
+use visapult_ripp::record::End;
 
 use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;

@@ -5,8 +5,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
+use visapult_ripp::cipher::Cipher;
 use visapult_ripp::digest::{CHUNK, DigestKey, ObjectDigest};
-use visapult_ripp::record::{Cipher, End};
+use visapult_ripp::record::End;
 
 use super::objects::{Delivery, ObjectError, Sink, Source};
 use super::shared::{Place, Shared};

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use visapult_ripp::cipher::Cipher;
 use visapult_ripp::control::{Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word, choose_version};
-use visapult_ripp::record::{Cipher, End};
+use visapult_ripp::record::End;
 
 use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;

@@ -10,10 +10,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use visapult_ripp::cipher::Cipher;
 use visapult_ripp::control::{Greeting, Message, Transport, VERSIONS, choose_version};
 use visapult_ripp::held::Held;
 use visapult_ripp::memory::Limits;
-use visapult_ripp::record::Cipher;
 use visapult_ripp::wire::{CLEAR_HEADER, DATA_HEADER, LEAST_DATAGRAM, TAG};
 
 use super::Options;

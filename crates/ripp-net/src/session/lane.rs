@@ -241,7 +241,8 @@ impl LaneLink {
 mod tests {
     use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 
-    use visapult_ripp::record::{Cipher, End};
+    use visapult_ripp::cipher::Cipher;
+    use visapult_ripp::record::End;
 
     use super::super::path::{Reached, SMALL_PING};
     use super::*;

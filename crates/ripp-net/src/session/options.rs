@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
+use visapult_ripp::cipher::Cipher;
 use visapult_ripp::control::Transport;
 use visapult_ripp::memory::{Limits, Memory};
-use visapult_ripp::record::Cipher;
 
 use super::Service;
 use crate::policy::{PolicyFile, least};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use visapult_ripp::cipher::Cipher;
 use visapult_ripp::memory::Limits;
-use visapult_ripp::record::{Cipher, End, LaneSecret};
+use visapult_ripp::record::{End, LaneSecret};
 
 use super::lane::LaneLink;
 use super::objects::Arrival;

@@ -5,8 +5,8 @@ use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
+use visapult_ripp::cipher::Cipher;
 use visapult_ripp::control::{Hello, Message, VERSIONS, Welcome};
-use visapult_ripp::record::Cipher;
 use visapult_ripp_net::{
     ControlError, ControlEvent, ControlLink, ControlReceiver, ControlSender, Listener, Mode, RippUrl, Session, Token,
     Trust,
