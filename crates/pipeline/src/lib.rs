@@ -23,6 +23,7 @@ mod predictions;
 mod render;
 mod session;
 mod shelf;
+mod split;
 mod stages;
 mod statistics;
 mod step_store;

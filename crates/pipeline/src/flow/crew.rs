@@ -12,9 +12,9 @@ use visapult_volume::{StepIndex, StepSpan};
 
 use super::lag::{Arrivals, Lags, Relief};
 use super::messages::{FromBackEnd, note};
+use super::options::FlowOptions;
 use super::received::ReceivedStep;
 use super::receiver::Receiver;
-use super::source::FlowOptions;
 use super::state::State;
 use crate::crew::{Crew, Membership, News, Order};
 use crate::wire::MissingPart;

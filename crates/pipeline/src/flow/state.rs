@@ -11,12 +11,13 @@ use std::time::Instant;
 use visapult_ripp_net::Session;
 use visapult_volume::{FieldInfo, Grid, StepIndex, StepSpan};
 
-use super::assembly::{Assembly, PieceTable, SpareMemory};
+use super::assembly::{Assembly, PieceTable};
 use super::crew::Convoy;
 use super::desk::Desk;
 use super::messages::{Declaration, FromBackEnd, note};
 use super::meter::Meter;
 use super::received::ReceivedStep;
+use super::spare::SpareMemory;
 use super::steering::Action;
 use crate::crew::Crew;
 use asking::{FIRST_AHEAD, MOST_LEAD};

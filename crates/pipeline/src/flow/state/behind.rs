@@ -8,7 +8,7 @@ use visapult_ripp_net::Session;
 use visapult_volume::StepIndex;
 
 use super::super::messages::{FromBackEnd, Want, note};
-use super::super::source::FlowOptions;
+use super::super::options::FlowOptions;
 use super::{Link, State};
 
 /// Ranks that are so many steps apart are named.
