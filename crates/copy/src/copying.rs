@@ -19,13 +19,15 @@ use crate::give::{Begin, Given, Lister, give};
 use crate::landing::{Landing, PART_NEEDS_NAME};
 use crate::objects::Store;
 use crate::report::{Event, Report, Tally};
+use crate::request::{Request, Verb};
 use crate::root::Root;
+use crate::selection::{Patterns, Span};
 use crate::share::{SHARE, linger};
 use crate::spread::{Into, into_share};
 use crate::stripes::Striped;
 use crate::take::{Taken, take};
 use crate::walk::Walk;
-use crate::words::{Alike, Delete, Patterns, Request, Span, Verb, Wish};
+use crate::wish::{Alike, Delete, Wish};
 
 const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the other end to the next.

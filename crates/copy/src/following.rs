@@ -10,7 +10,8 @@ use crate::copying::{dial, fresh_job};
 use crate::endpoint::Remote;
 use crate::error::CopyError;
 use crate::report::{Event, Progress, Tally};
-use crate::words::{FetchState, Request, Verb, Word};
+use crate::request::{Request, Verb};
+use crate::words::{FetchState, Word};
 
 const IDLE: Duration = Duration::from_millis(50);
 /// Fetches that one share tells of.

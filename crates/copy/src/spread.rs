@@ -11,7 +11,9 @@ use visapult_ripp_net::{Options, Rate, RippUrl};
 use crate::copying::{Attempt, CopyOptions};
 use crate::error::CopyError;
 use crate::report::{Event, Progress, Tally};
-use crate::words::{Alike, Delete, MOST_NODES, Part, Request, STRIPES, Verb, Wish};
+use crate::request::{Request, STRIPES, Verb};
+use crate::stripes::MOST_NODES;
+use crate::wish::{Alike, Delete, Part, Wish};
 
 const POLL: Duration = Duration::from_millis(100);
 

@@ -344,7 +344,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::words::Patterns;
+    use crate::selection::Patterns;
 
     fn tree() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();

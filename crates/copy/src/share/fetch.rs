@@ -14,8 +14,9 @@ use crate::copying::{pull, redialled};
 use crate::error::CopyError;
 use crate::landing::Landing;
 use crate::report::{Event, Report, Tally};
+use crate::request::{Request, Verb};
 use crate::stripes::Striped;
-use crate::words::{MOST_WHY, Request, Verb, Word};
+use crate::words::{MOST_WHY, Word};
 
 /// How long a lost connection to the other share is dialled again.
 const RETRY: Duration = Duration::from_secs(300);

@@ -24,7 +24,7 @@ use crate::names::Name;
 use crate::objects::Shelf;
 use crate::partial::{COLLIDES, take_free_name};
 use crate::walk::mtime;
-use crate::words::{Alike, Delete, Wish};
+use crate::wish::{Alike, Delete, Wish};
 
 /// The mode of a folder as a user makes one.
 const ANY: u32 = 0o777;
