@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use visapult_objects::{printable, unescaped};
 use visapult_ripp_net::{Arrival, Options, Session};
 
-use crate::copying::{dial, fresh_job};
+use crate::dialling::{dial, fresh_job};
 use crate::endpoint::Remote;
 use crate::error::CopyError;
 use crate::report::{Event, Progress, Tally};

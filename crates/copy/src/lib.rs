@@ -13,6 +13,7 @@ mod bytes;
 mod copying;
 #[doc(hidden)]
 pub mod decoders;
+mod dialling;
 mod endpoint;
 mod error;
 mod fetching;
@@ -37,6 +38,7 @@ mod partial;
 mod people;
 mod ranged;
 mod ranges;
+mod redial;
 mod report;
 mod request;
 mod root;

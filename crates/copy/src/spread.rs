@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Options, Rate, RippUrl};
 
-use crate::copying::{Attempt, CopyOptions};
+use crate::copying::CopyOptions;
 use crate::error::CopyError;
+use crate::redial::Attempt;
 use crate::report::{Event, Progress, Tally};
 use crate::request::{Request, STRIPES, Verb};
 use crate::stripes::MOST_NODES;

@@ -7,7 +7,7 @@ use std::thread;
 
 use visapult_ripp_net::{Options, RippUrl, Session, Token};
 
-use crate::copying::dial;
+use crate::dialling::dial;
 use crate::error::CopyError;
 use crate::request::{EARLY, Request, STRIPES, Verb};
 
