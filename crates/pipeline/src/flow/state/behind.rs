@@ -376,9 +376,9 @@ mod tests {
         scene.leave(1);
         scene.join(1, None).unwrap();
         scene.state.asked.insert(42, vec![0]);
-        let lead = scene.state.lead;
+        let lead = scene.state.pace.lead();
         scene.state.on_gone(1, 42, 30, None);
         assert!(!scene.state.assembly(42).unwrap().is_abandoned());
-        assert_eq!(scene.state.lead, lead);
+        assert_eq!(scene.state.pace.lead(), lead);
     }
 }
